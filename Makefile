@@ -1,0 +1,69 @@
+# make play   set up, build the page, serve it on localhost and open it
+# make test   set up, then lint, types, layers, unit tests and browser tests
+#
+# Python >= 3.11 and Node are expected; everything else is fetched into .venv and web/node_modules.
+# Files named *.stamp record what is done, so a second run only does what has changed.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help play test
+MAKEFLAGS += --no-print-directory
+
+PYTHON ?= python3
+PORT ?= 8000
+PY := .venv/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check -qq
+NPM := cd web && npm --no-audit --no-fund --no-update-notifier --loglevel=error
+
+PACKAGE := $(shell find mlcweb -name '*.py') pyproject.toml README.md LICENSE
+PAGE := $(shell find web -path web/node_modules -prune -o -path web/dist -prune \
+	-o -path web/public/pyodide -prune -o -path web/public/wheels -prune -o -type f -print)
+
+help:
+	@sed -n 's/^# make/make/p' Makefile
+
+play: web/dist/index.html
+	@$(PY) -m mlcweb serve --port $(PORT) --open
+
+test: .venv/test.stamp web/dist/index.html
+	@$(PY) e2e/chromium.py
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+	.venv/bin/pyright --pythonpath $(PY)
+	.venv/bin/lint-imports --no-logo
+	$(NPM) run typecheck
+	$(NPM) test
+	$(PY) -m pytest tests e2e
+
+# Python: one environment; `make play` needs little of it, `make test` all.
+
+.venv/bin/python:
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed (python3)."; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed; PYTHON=... names another one."; exit 1; }
+	@$(PYTHON) -m venv .venv \
+		|| { rm -rf .venv; echo "Python's venv module is needed (Debian: python3-venv)."; exit 1; }
+
+.venv/play.stamp: pyproject.toml | .venv/bin/python
+	@echo "installing Python packages"
+	@$(PIP) install --editable ".[cli]" build hatchling
+	@touch $@
+
+.venv/test.stamp: pyproject.toml .venv/play.stamp
+	@echo "installing Python packages for tests"
+	@$(PIP) install --editable ".[dev]"
+	@touch $@
+
+# The page: npm packages, Pyodide by version and hash, this package as a wheel, then the bundle.
+
+web/node_modules/.stamp: web/package.json web/package-lock.json
+	@command -v npm >/dev/null || { echo "Node.js with npm is needed (Debian: nodejs npm)."; exit 1; }
+	@echo "installing npm packages"
+	@$(NPM) ci
+	@touch $@
+
+web/dist/index.html: web/node_modules/.stamp $(PACKAGE) $(PAGE) | .venv/play.stamp
+	@echo "building the page"
+	@PATH="$(CURDIR)/.venv/bin:$$PATH"; export PATH; $(NPM) run build
+	@touch $@

@@ -1,0 +1,81 @@
+"""Which Chromium the browser tests run in; as a script, gets one where there is none.
+
+    python e2e/chromium.py
+
+The order is: the path in MLCWEB_CHROMIUM, the system's own browser, Playwright's download, and
+at last Debian's package.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+
+from playwright.sync_api import sync_playwright
+
+SYSTEM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def candidates() -> Iterator[str]:
+    """Paths of the browsers that may be there, best first."""
+    if path := os.environ.get("MLCWEB_CHROMIUM"):
+        yield path
+    yield from filter(None, map(shutil.which, SYSTEM_NAMES))
+    with sync_playwright() as playwright:
+        yield playwright.chromium.executable_path
+
+
+def works(path: str) -> bool:
+    """Whether a browser starts: a download may lack the libraries that it needs."""
+    try:
+        return subprocess.run([path, "--version"], capture_output=True, timeout=60).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def find() -> str | None:
+    """The path of the first browser that works."""
+    return next(filter(works, candidates()), None)
+
+
+def install() -> None:
+    """Tries the ways to get a browser until one has brought a working one."""
+    # A fresh container needs its package lists; elsewhere updating them does no harm.
+    as_root = [] if os.geteuid() == 0 else ["sudo", "--non-interactive"]
+    ways = [
+        [[sys.executable, "-m", "playwright", "install", "chromium"]],
+        [
+            [*as_root, "apt-get", "update", "-q"],
+            [*as_root, "apt-get", "install", "-qy", "--no-install-recommends", "chromium"],
+        ],
+    ]
+    for commands in ways:
+        for command in commands:
+            print("getting a Chromium:", " ".join(command), flush=True)
+            try:
+                if subprocess.run(command).returncode != 0:
+                    break
+            except OSError as error:
+                print(error)
+                break
+        if find():
+            return
+
+
+def main() -> int:
+    """Makes sure of a browser; 1 and one clear line if there is no way to get one."""
+    if find() is None:
+        install()
+    if find() is None:
+        print(
+            "No Chromium: install one (Debian: apt-get install chromium), "
+            "or set MLCWEB_CHROMIUM to the path of one.",
+            file=sys.stderr,
+        )
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

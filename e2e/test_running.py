@@ -1,0 +1,99 @@
+"""Run, Stop, output and errors."""
+
+import pytest
+from playwright.sync_api import expect
+
+PROGRAM = """\
+import tvm
+from tvm.script import tir as T
+
+
+@tvm.script.ir_module
+class Module:
+    @T.prim_func
+    def main(A: T.Buffer((128,), "float32"), B: T.Buffer((128,), "float32")):
+        for i in range(128):
+            with T.block("B"):
+                vi = T.axis.spatial(128, i)
+                B[vi] = A[vi] * 2.0
+
+
+sch = tvm.tir.Schedule(Module)
+(i,) = sch.get_loops(sch.get_block("B"))
+"""
+
+
+def test_the_lesson_runs(playground):
+    playground.run_lesson()
+    console = playground["console"]
+    expect(console).to_contain_text("Time cost of MyModule=>schedule_mm:")
+    expect(console).to_contain_text("=====Attempt 4, time-cost:")
+    expect(console).to_contain_text("sch.sample_perfect_tile(loop=l2, n=2, max_innermost_factor=16")
+    view = playground.open_view("tensorir")
+    expect(view).to_contain_text('with T.block("C_init"):')
+    expect(view).to_contain_text('with T.block("C_update"):')
+
+
+def test_runs_from_the_keyboard(playground):
+    playground.write("print(6 * 7)")
+    playground.page.keyboard.press("ControlOrMeta+Enter")
+    expect(playground["console"]).to_contain_text("42")
+
+
+def test_output_streams_while_the_program_runs(playground):
+    playground.run("print('begun')\nwhile True: pass")
+    expect(playground["console"]).to_contain_text("begun")
+    playground.expect_state("running")
+    playground["stop"].click()
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "while True: pass",
+        "import time\ntime.sleep(3600)",
+        "while True:\n    try:\n        while True: pass\n    except:\n        pass",
+    ],
+    ids=["loop", "sleep", "loop that catches everything"],
+)
+def test_stop_ends_a_program_and_the_page_goes_on(playground, program):
+    playground.run(f"print('begun')\n{program}")
+    expect(playground["console"]).to_contain_text("begun")
+    playground["stop"].click()
+    playground.expect_state("ready", "loading", timeout_ms=5_000)
+    playground.run_to_end("print('once ' + 'more')")
+    expect(playground["console"]).to_contain_text("once more")
+
+
+def test_a_syntax_error_is_underlined(playground):
+    playground.run_to_end("a = 1\nb = (2 +\nc = 3\n")
+    playground.expect_state("error")
+    expect(playground["console"]).to_contain_text("SyntaxError")
+    expect(playground.underlined_line()).to_have_text("b = (2 +")
+
+
+def test_an_exception_is_underlined_where_the_user_is_at_fault(playground):
+    playground.run_to_end("import numpy as np\n\nnp.zeros(3) + np.zeros(4)\n")
+    expect(playground["console"]).to_contain_text("ValueError")
+    expect(playground.underlined_line()).to_have_text("np.zeros(3) + np.zeros(4)")
+
+
+def test_a_schedule_error_is_underlined(playground):
+    playground.run_to_end(PROGRAM + "sch.split(i, factors=[3, 5])\n")
+    expect(playground["console"]).to_contain_text("ScheduleError")
+    expect(playground["console"]).to_contain_text("split")
+    expect(playground.underlined_line()).to_have_text("sch.split(i, factors=[3, 5])")
+
+
+def test_a_wrong_program_is_underlined_inside_the_script(playground):
+    wrong = PROGRAM.replace("range(128)", "range(127)")
+    playground.run_to_end(wrong + "tvm.build(Module, target='llvm')\n")
+    expect(playground["console"]).to_contain_text("128")
+    expect(playground.underlined_line()).to_have_count(1)
+
+
+def test_underlines_go_with_the_next_run(playground):
+    playground.run_to_end("1 / 0")
+    expect(playground.underlined_line()).to_have_text("1 / 0")
+    playground.run_to_end("1 / 1")
+    expect(playground.underlined_line()).to_have_count(0)

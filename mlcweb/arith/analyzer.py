@@ -1,0 +1,232 @@
+"""The analyzer: what is known of variables, and the questions that can be answered from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from mlcweb.arith import bounds, canonical, modular, rewrite
+from mlcweb.arith.bounds import ConstIntBound
+from mlcweb.arith.equality import same_expression
+from mlcweb.arith.modular import ModularSet
+from mlcweb.arith.rules_comparison import TRUE, negation
+from mlcweb.arith.rules_logic import bound_by_constant
+from mlcweb.ir.node import Node
+from mlcweb.tir import expr as E
+from mlcweb.tir.arithmetic import convert, equal, greater_equal, less, subtract
+from mlcweb.tir.buffer import Range
+
+_LEAVES = (E.Var, E.IntImm, E.FloatImm, E.StringImm)
+
+
+class Analyzer:
+    """Simplifies and proves, given the domains of variables.
+
+    `domains` maps variables to ranges. Variables that are not bound may have any value of their
+    type. The only state is what is bound, and caches of answers.
+    """
+
+    def __init__(self, domains: Mapping[E.Var, Range] | None = None) -> None:
+        self.bound_of_variable: dict[E.Var, ConstIntBound] = {}
+        self.modular_set_of_variable: dict[E.Var, ModularSet] = {}
+        self.symbolic_domains: dict[E.Var, Range] = {}
+        self._value_of_variable: dict[E.Var, E.PrimExpr] = {}
+        self._constraints: list[E.PrimExpr] = []
+        self._known_bounds: list[tuple[E.PrimExpr, ConstIntBound]] = []
+        self._forget()
+        for variable, domain in (domains or {}).items():
+            self.bind(variable, domain)
+
+    def _forget(self) -> None:
+        # Answers by the identity of the expression, which is kept alive with its answer.
+        self._bounds: dict[int, tuple[Node, ConstIntBound]] = {}
+        self._modular_sets: dict[int, tuple[Node, ModularSet]] = {}
+        self._simplified: dict[int, tuple[Node, E.PrimExpr]] = {}
+
+    def bind(self, variable: E.Var, value: Range | ConstIntBound | E.PrimExpr | int) -> None:
+        """Say what a variable is: a range, constant bounds, or the same as an expression.
+
+        A variable whose range has one value stands for that value.
+        """
+        if isinstance(value, Range):
+            if isinstance(value.extent, E.IntImm) and value.extent.value == 1:
+                value = value.min
+            else:
+                low = self.const_int_bound(value.min)
+                last = self.const_int_bound(value.extent).max_value - 1
+                bound = ConstIntBound(low.min_value, low.max_value + last)
+                self.bound_of_variable[variable] = bound
+                if not (isinstance(value.min, E.IntImm) and isinstance(value.extent, E.IntImm)):
+                    self.symbolic_domains[variable] = value
+                self._forget()
+                return
+        if isinstance(value, ConstIntBound):
+            self.bound_of_variable[variable] = value
+        else:
+            expression = self.simplify(convert(value))
+            self.bound_of_variable[variable] = self.const_int_bound(expression)
+            self.modular_set_of_variable[variable] = self.modular_set(expression)
+            self._value_of_variable[variable] = expression
+        self._forget()
+
+    @contextmanager
+    def constraint(self, condition: E.PrimExpr | bool) -> Iterator[None]:
+        """While active, `condition` is taken to hold."""
+        assumptions = self._constraints, self._known_bounds
+        answers = self._bounds, self._modular_sets, self._simplified
+        parts = [self.rewrite(part) for part in conjuncts(convert(condition))]
+        self._constraints, self._known_bounds = list(assumptions[0]), list(assumptions[1])
+        self._forget()
+        for part in parts:
+            self._assume(part)
+        try:
+            yield
+        finally:
+            self._constraints, self._known_bounds = assumptions
+            self._bounds, self._modular_sets, self._simplified = answers
+
+    def _assume(self, condition: E.PrimExpr) -> None:
+        self._constraints.append(condition)
+        bound = bound_by_constant(condition)
+        if bound is not None:
+            self._known_bounds.append(bound)
+
+    def const_int_bound(self, expression: E.PrimExpr) -> ConstIntBound:
+        """The least and greatest value of an integer expression."""
+        if isinstance(expression, E.IntImm):
+            return ConstIntBound(expression.value, expression.value)
+        known = self._bounds.get(id(expression))
+        if known is not None:
+            return known[1]
+        bound = bounds.compute_bound(expression, self)
+        for constrained, limit in self._known_bounds:
+            if same_expression(constrained, expression):
+                bound = bound.intersect(limit)
+        self._bounds[id(expression)] = (expression, bound)
+        return bound
+
+    def modular_set(self, expression: E.PrimExpr) -> ModularSet:
+        """What is known of the remainders of an integer expression."""
+        known = self._modular_sets.get(id(expression))
+        if known is not None:
+            return known[1]
+        found = modular.compute_modular_set(expression, self)
+        self._modular_sets[id(expression)] = (expression, found)
+        return found
+
+    def value_of(self, variable: E.Var) -> E.PrimExpr:
+        """The expression that a variable stands for, or the variable."""
+        return self._value_of_variable.get(variable, variable)
+
+    def simplify(self, expression: E.PrimExpr) -> E.PrimExpr:
+        """The expression in its simplest form, as TVM writes it; itself where it is simple."""
+        if isinstance(expression, _LEAVES):
+            return self.value_of(expression) if isinstance(expression, E.Var) else expression
+        known = self._simplified.get(id(expression))
+        if known is not None:
+            return known[1]
+        result = self._simplified_once_more(expression)
+        self._simplified[id(expression)] = (expression, result)
+        return result
+
+    def _simplified_once_more(self, expression: E.PrimExpr) -> E.PrimExpr:
+        # The local rules may destroy the canonical form, so that it comes first and last.
+        first = canonical.canonical(expression, self)
+        if same_expression(first, expression):
+            first = expression
+        if isinstance(first, _LEAVES):
+            return first
+        rewritten = rewrite.rewrite(first, self)
+        if rewritten is expression or isinstance(rewritten, _LEAVES):
+            return rewritten
+        last = canonical.canonical(rewritten, self)
+        return expression if same_expression(last, expression) else last
+
+    def rewrite(self, expression: E.PrimExpr) -> E.PrimExpr:
+        """The expression after the local rules alone."""
+        return rewrite.rewrite(expression, self)
+
+    def canonical(self, expression: E.PrimExpr) -> E.PrimExpr:
+        """The expression with its integer sums in canonical form."""
+        return canonical.canonical(expression, self)
+
+    def canonical_sum(self, expression: E.PrimExpr) -> canonical.Sum:
+        """An integer expression as a canonical sum."""
+        return canonical.canonical_sum(expression, self)
+
+    def is_within(self, expression: E.PrimExpr, low: int, high: int) -> bool:
+        """Whether low <= expression < high always holds, by constant bounds alone."""
+        least, greatest = self.const_int_bound(expression)
+        return low <= least and greatest < high
+
+    def is_less(self, a: E.PrimExpr, b: E.PrimExpr) -> bool:
+        """Whether a < b always holds; the ends of symbolic domains are used."""
+        from mlcweb.arith.int_set import greatest_value
+
+        difference = self.canonical(subtract(a, b))
+        if self.const_int_bound(difference).max_value < 0:
+            return True
+        highest = greatest_value(difference, self)
+        return highest is not None and self.const_int_bound(highest).max_value < 0
+
+    def can_prove(self, condition: E.PrimExpr | bool) -> bool:
+        """Whether a condition always holds. False means: not known to hold."""
+        if isinstance(condition, (bool, E.IntImm)):
+            return bool(condition)
+        simple = self.simplify(condition)
+        if isinstance(simple, E.IntImm):
+            return bool(simple.value)
+        return self._follows(simple)
+
+    def _follows(self, condition: E.PrimExpr) -> bool:
+        if isinstance(condition, E.And):
+            return self.can_prove(condition.a) and self.can_prove(condition.b)
+        if isinstance(condition, E.Or):
+            return self.can_prove(condition.a) or self.can_prove(condition.b)
+        if any(same_expression(condition, known) for known in self._constraints):
+            return True
+        if isinstance(condition, E.LT):
+            return self.is_less(condition.a, condition.b)
+        if isinstance(condition, E.LE):
+            return self.is_less(condition.a, condition.b + 1)
+        return False
+
+    def can_disprove(self, condition: E.PrimExpr) -> bool:
+        """Whether a condition never holds."""
+        return self.can_prove(negation(condition))
+
+    def can_prove_equal(self, a: E.PrimExpr | int, b: E.PrimExpr | int) -> bool:
+        """Whether two integer expressions always have the same value."""
+        a, b = convert(a), convert(b)
+        if a is b:
+            return True
+        if isinstance(a, E.IntImm) and isinstance(b, E.IntImm):
+            return a.value == b.value
+        return self.can_prove(equal(a, b))
+
+    def can_prove_less(self, expression: E.PrimExpr, upper: int) -> bool:
+        """Whether expression < upper always holds."""
+        if self.const_int_bound(expression).max_value < upper:
+            return True
+        return self.can_prove(less(expression, upper))
+
+    def can_prove_greater_equal(self, expression: E.PrimExpr, lower: int) -> bool:
+        """Whether expression >= lower always holds."""
+        if self.const_int_bound(expression).min_value >= lower:
+            return True
+        return self.can_prove(greater_equal(expression, lower))
+
+
+def conjuncts(condition: E.PrimExpr) -> Iterator[E.PrimExpr]:
+    """The conditions that are joined by `and`, left to right."""
+    if isinstance(condition, E.And):
+        yield from conjuncts(condition.a)
+        yield from conjuncts(condition.b)
+    elif condition is not TRUE:
+        yield condition
+
+
+def const_int_bound(expression: Any, domains: Mapping[E.Var, Range]) -> ConstIntBound:
+    """The least and greatest value of an expression over the domains of its variables."""
+    return Analyzer(domains).const_int_bound(convert(expression))

@@ -1,0 +1,308 @@
+"""Sets of integers between two expressions, and how an index moves when its variables do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mlcweb.arith.equality import same_expression
+from mlcweb.ir.op import Op
+from mlcweb.ir.visitor import walk
+from mlcweb.tir import expr as E
+from mlcweb.tir.arithmetic import (
+    add, const, floordiv, floormod, maximum, minimum, multiply, subtract,
+)  # fmt: skip
+from mlcweb.tir.buffer import Range
+
+if TYPE_CHECKING:
+    from mlcweb.arith.analyzer import Analyzer
+
+
+class IntSet(NamedTuple):
+    """The integers in [min_value, max_value]; an end that is None is infinite."""
+
+    min_value: E.PrimExpr | None
+    max_value: E.PrimExpr | None
+
+    @staticmethod
+    def point(value: E.PrimExpr) -> IntSet:
+        """One integer."""
+        return IntSet(value, value)
+
+    @staticmethod
+    def from_range(domain: Range) -> IntSet:
+        """The integers of a range."""
+        return IntSet.from_min_extent(domain.min, domain.extent)
+
+    @staticmethod
+    def from_min_extent(low: E.PrimExpr, extent: E.PrimExpr) -> IntSet:
+        """`extent` integers from `low` on."""
+        if isinstance(extent, E.IntImm) and extent.value == 1:
+            return IntSet.point(low)
+        return IntSet(low, subtract(add(low, extent), const(1, low.dtype)))
+
+    @property
+    def is_point(self) -> bool:
+        return self.min_value is not None and self.min_value is self.max_value
+
+    @property
+    def is_everything(self) -> bool:
+        return self.min_value is None and self.max_value is None
+
+    def cover_range(self, limit: Range, analyzer: Analyzer) -> Range:
+        """The set as a range; `limit` where an end is infinite."""
+        low, high = self
+        if low is None or high is None:
+            return limit
+        if low is high:
+            return Range(low, const(1, low.dtype))
+        return Range(low, analyzer.simplify(subtract(add(high, const(1, high.dtype)), low)))
+
+
+EVERYTHING = IntSet(None, None)
+
+Domains = Mapping[E.Var, "Range | IntSet"]
+
+
+def union(sets: Iterable[IntSet], analyzer: Analyzer) -> IntSet:
+    """The smallest interval that holds all the sets (at least one)."""
+    result: IntSet | None = None
+    for item in sets:
+        result = item if result is None else _hull(result, item, analyzer)
+    if result is None:
+        raise ValueError("the union of no sets has no ends")
+    return result
+
+
+def _hull(a: IntSet, b: IntSet, analyzer: Analyzer) -> IntSet:
+    low = _outer_end(a.min_value, b.min_value, minimum, analyzer)
+    high = _outer_end(a.max_value, b.max_value, maximum, analyzer)
+    return _interval(low, high)
+
+
+def _outer_end(
+    a: E.PrimExpr | None, b: E.PrimExpr | None, choose: Any, analyzer: Analyzer
+) -> E.PrimExpr | None:
+    return None if a is None or b is None else analyzer.simplify(choose(a, b))
+
+
+def intersect(a: IntSet, b: IntSet, analyzer: Analyzer) -> IntSet:
+    """The integers of both sets."""
+    low = _inner_end(a.min_value, b.min_value, maximum, analyzer)
+    high = _inner_end(a.max_value, b.max_value, minimum, analyzer)
+    return _interval(low, high)
+
+
+def _inner_end(
+    a: E.PrimExpr | None, b: E.PrimExpr | None, choose: Any, analyzer: Analyzer
+) -> E.PrimExpr | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return analyzer.simplify(choose(a, b))
+
+
+def _interval(low: E.PrimExpr | None, high: E.PrimExpr | None) -> IntSet:
+    if low is not None and high is not None and same_expression(low, high):
+        return IntSet.point(low)
+    return IntSet(low, high)
+
+
+def eval_set(expression: E.PrimExpr, domains: Domains, analyzer: Analyzer) -> IntSet:
+    """The values of an expression while the variables of `domains` run through their sets.
+
+    The ends may mention the other variables. The result can be larger than the set of values, never
+    smaller.
+    """
+    sets = {v: (IntSet.from_range(d) if isinstance(d, Range) else d) for v, d in domains.items()}
+    low, high = _Evaluator(sets, analyzer).eval(expression)
+    return _interval(
+        None if low is None else analyzer.simplify(low),
+        None if high is None else analyzer.simplify(high),
+    )
+
+
+def eval_range(domain: Range, domains: Domains, analyzer: Analyzer) -> IntSet:
+    """The union of a range over the values of the variables in `domains`."""
+    low = eval_set(domain.min, domains, analyzer)
+    last = subtract(add(domain.min, domain.extent), const(1, domain.min.dtype))
+    high = eval_set(last, domains, analyzer)
+    return _interval(low.min_value, high.max_value)
+
+
+def greatest_value(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
+    """An upper limit over the symbolic domains that the analyzer knows; None where there is none."""
+    domains = analyzer.symbolic_domains
+    if not domains or not any(isinstance(n, E.Var) and n in domains for n in walk(expression)):
+        return None
+    return eval_set(expression, domains, analyzer).max_value
+
+
+class _Evaluator:
+    """Interval arithmetic with symbolic ends."""
+
+    def __init__(self, sets: Mapping[E.Var, IntSet], analyzer: Analyzer) -> None:
+        self.sets = sets
+        self.analyzer = analyzer
+        self.depth = 0
+
+    def eval(self, expression: E.PrimExpr) -> IntSet:
+        rule = _RULES.get(type(expression))
+        if rule is not None:
+            return rule(self, expression)
+        return EVERYTHING if self.moves(expression) else IntSet.point(expression)
+
+    def moves(self, expression: E.PrimExpr) -> bool:
+        return any(isinstance(n, E.Var) and n in self.sets for n in walk(expression))
+
+    def variable(self, variable: E.Var) -> IntSet:
+        found = self.sets.get(variable)
+        if found is None:
+            return IntSet.point(variable)
+        if self.depth >= len(self.sets):
+            return found
+        # The ends of a domain may mention other variables that move.
+        self.depth += 1
+        low = None if found.min_value is None else self.eval(found.min_value).min_value
+        if found.is_point and low is found.min_value:
+            high = low
+        else:
+            high = None if found.max_value is None else self.eval(found.max_value).max_value
+        self.depth -= 1
+        return IntSet(low, high)
+
+    def operands(self, expression: Any) -> tuple[IntSet, IntSet]:
+        return self.eval(expression.a), self.eval(expression.b)
+
+    def add(self, expression: E.Add) -> IntSet:
+        a, b = self.operands(expression)
+        if a.is_point and b.is_point:
+            return self.point_or_same(expression, a, b, add)
+        return IntSet(_both(add, a.min_value, b.min_value), _both(add, a.max_value, b.max_value))
+
+    def subtract(self, expression: E.Sub) -> IntSet:
+        a, b = self.operands(expression)
+        if a.is_point and b.is_point:
+            return self.point_or_same(expression, a, b, subtract)
+        return IntSet(
+            _both(subtract, a.min_value, b.max_value), _both(subtract, a.max_value, b.min_value)
+        )
+
+    def multiply(self, expression: E.Mul) -> IntSet:
+        a, b = self.operands(expression)
+        if a.is_point and b.is_point:
+            return self.point_or_same(expression, a, b, multiply)
+        if a.is_point:
+            a, b = b, a
+        if not b.is_point or b.min_value is None:
+            return EVERYTHING
+        factor = b.min_value
+        bound = self.analyzer.const_int_bound(factor)
+        low, high = _both(multiply, a.min_value, factor), _both(multiply, a.max_value, factor)
+        if bound.min_value >= 0:
+            return IntSet(low, high)
+        return IntSet(high, low) if bound.max_value <= 0 else EVERYTHING
+
+    def floordiv(self, expression: E.FloorDiv) -> IntSet:
+        a, b = self.operands(expression)
+        if a.is_point and b.is_point:
+            return self.point_or_same(expression, a, b, floordiv)
+        if not b.is_point or b.min_value is None:
+            return EVERYTHING
+        divisor = b.min_value
+        bound = self.analyzer.const_int_bound(divisor)
+        low, high = a
+        if bound.max_value < 0:
+            low, high = high, low
+        elif bound.min_value <= 0:
+            return EVERYTHING
+        return IntSet(_both(floordiv, low, divisor), _both(floordiv, high, divisor))
+
+    def floormod(self, expression: E.FloorMod) -> IntSet:
+        a, b = self.operands(expression)
+        if a.is_point and b.is_point:
+            return self.point_or_same(expression, a, b, floormod)
+        divisor = b.min_value
+        if not b.is_point or divisor is None:
+            return EVERYTHING
+        if self.analyzer.const_int_bound(divisor).min_value <= 0:
+            return EVERYTHING
+        low, high = a
+        if low is not None and high is not None:
+            quotient = self.analyzer.simplify(floordiv(low, divisor))
+            if self.analyzer.can_prove_equal(quotient, floordiv(high, divisor)):
+                shift = multiply(quotient, divisor)
+                return IntSet(subtract(low, shift), subtract(high, shift))
+        zero = const(0, divisor.dtype)
+        return IntSet(zero, subtract(divisor, const(1, divisor.dtype)))
+
+    def extremum(self, expression: E.Min | E.Max) -> IntSet:
+        choose = minimum if isinstance(expression, E.Min) else maximum
+        a, b = self.operands(expression)
+        if a.is_point and b.is_point:
+            return self.point_or_same(expression, a, b, choose)
+        combine = _extremum_end(choose, unbounded_wins=choose is minimum)
+        low = combine(a.min_value, b.min_value)
+        combine = _extremum_end(choose, unbounded_wins=choose is maximum)
+        return IntSet(low, combine(a.max_value, b.max_value))
+
+    def select(self, expression: E.Select) -> IntSet:
+        branches = [self.eval(expression.true_value), self.eval(expression.false_value)]
+        if not self.moves(expression):
+            return IntSet.point(expression)
+        return union(branches, self.analyzer)
+
+    def cast(self, expression: E.Cast) -> IntSet:
+        value = self.eval(expression.value)
+        low, high = value
+        if low is expression.value and value.is_point:
+            return IntSet.point(expression)
+        if value.is_point and low is not None:
+            return IntSet.point(low.astype(expression.dtype))
+        return IntSet(
+            None if low is None else low.astype(expression.dtype),
+            None if high is None else high.astype(expression.dtype),
+        )
+
+    def call(self, expression: E.Call) -> IntSet:
+        if not self.moves(expression):
+            return IntSet.point(expression)
+        if isinstance(expression.op, Op) and expression.op.name == "tir.if_then_else":
+            branches = [self.eval(arg) for arg in expression.args[1:]]
+            return union(branches, self.analyzer)
+        return EVERYTHING
+
+    def point_or_same(self, expression: Any, a: IntSet, b: IntSet, build: Any) -> IntSet:
+        if a.min_value is expression.a and b.min_value is expression.b:
+            return IntSet.point(expression)
+        return IntSet.point(build(a.min_value, b.min_value))
+
+
+def _both(build: Any, a: E.PrimExpr | None, b: E.PrimExpr | None) -> E.PrimExpr | None:
+    return None if a is None or b is None else build(a, b)
+
+
+def _extremum_end(choose: Any, unbounded_wins: bool) -> Any:
+    """How ends combine: an infinite one either is the result or does not matter."""
+
+    def combine(a: E.PrimExpr | None, b: E.PrimExpr | None) -> E.PrimExpr | None:
+        if a is None or b is None:
+            return None if unbounded_wins else (b if a is None else a)
+        return choose(a, b)
+
+    return combine
+
+
+_RULES: dict[type, Callable[[_Evaluator, Any], IntSet]] = {
+    E.Var: _Evaluator.variable,
+    E.IntImm: lambda evaluator, constant: IntSet.point(constant),
+    E.Add: _Evaluator.add,
+    E.Sub: _Evaluator.subtract,
+    E.Mul: _Evaluator.multiply,
+    E.FloorDiv: _Evaluator.floordiv,
+    E.FloorMod: _Evaluator.floormod,
+    E.Min: _Evaluator.extremum,
+    E.Max: _Evaluator.extremum,
+    E.Select: _Evaluator.select,
+    E.Cast: _Evaluator.cast,
+    E.Call: _Evaluator.call,
+}

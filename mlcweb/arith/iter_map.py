@@ -1,0 +1,444 @@
+"""Detection of iterator maps: are indices affine, independent functions of loop iterators?
+
+Each index is turned into a sum of splits of iterators, then into one split of one (fused) iterator;
+the indices are independent when no digit of an iterator is used twice. After TVM's
+`detect_iter_map`, whose names and texts are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import lcm
+from typing import Any
+
+from mlcweb.arith.analyzer import Analyzer, conjuncts
+from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, sum_to_expr
+from mlcweb.arith.iter_fuse import Fuser, NotAffine
+from mlcweb.arith.rules_integer import quotient_of_product
+from mlcweb.ir.visitor import walk
+from mlcweb.tir import expr as E
+from mlcweb.tir.arithmetic import (
+    add, const, convert, floordiv, floormod, is_const_int, multiply, negate, subtract,
+)  # fmt: skip
+from mlcweb.tir.buffer import Range
+
+BIJECTIVE, SURJECTIVE, NO_CHECK = "bijective", "surjective", "none"
+
+
+@dataclass(eq=False, slots=True)
+class IterMapResult:
+    """`indices`, one for each index given, or None and the reasons in `errors`.
+
+    `padded` says that an iterator had to be rounded up to a multiple of a divisor.
+    """
+
+    indices: list[IterSum] | None
+    errors: list[str] = field(default_factory=list)
+    padded: bool = False
+
+
+def detect_iter_map(
+    indices: Sequence[E.PrimExpr],
+    input_iters: Mapping[E.Var, Range],
+    predicate: E.PrimExpr | bool = True,
+    check_level: str = SURJECTIVE,
+    simplify_trivial_iterators: bool = True,
+    analyzer: Analyzer | None = None,
+) -> IterMapResult:
+    """Write each index as a split of an iterator over `input_iters`, where `predicate` holds.
+
+    `check_level`: "surjective": the indices are independent and reach all values of their extents;
+    "bijective": besides, every iterator of `input_iters` is used, and used once; "none": the
+    indices need not be independent.
+    """
+    analyzer = analyzer or analyzer_of(input_iters)
+    try:
+        detector = _Detector(analyzer, input_iters, check_level, simplify_trivial_iterators)
+        detector.add_constraints(convert(predicate))
+        found = detector.detect(indices)
+    except NotAffine as reason:
+        return IterMapResult(None, [str(reason)])
+    return IterMapResult(found, padded=bool(detector.padded_marks))
+
+
+def iter_map_simplify(
+    indices: Sequence[E.PrimExpr],
+    input_iters: Mapping[E.Var, Range],
+    predicate: E.PrimExpr | bool = True,
+    check_level: str = SURJECTIVE,
+    simplify_trivial_iterators: bool = True,
+    analyzer: Analyzer | None = None,
+) -> list[E.PrimExpr]:
+    """The indices in the normal form of their iterator map; as they are where they have none."""
+    analyzer = analyzer or analyzer_of(input_iters)
+    options = (check_level, simplify_trivial_iterators, analyzer)
+    result = detect_iter_map(indices, input_iters, predicate, *options)
+    unconditional = predicate is True or is_const_int(predicate, 1)
+    if result.indices is None and not unconditional and check_level != BIJECTIVE:
+        result = detect_iter_map(indices, input_iters, True, *options)
+    if result.indices is None:
+        return list(indices)
+    return [sum_to_expr(index, analyzer) for index in result.indices]
+
+
+def analyzer_of(input_iters: Mapping[E.Var, Range]) -> Analyzer:
+    """An analyzer that knows the iterators, but leaves those of one iteration in the texts."""
+    analyzer = Analyzer()
+    for variable, domain in input_iters.items():
+        if not is_const_int(domain.extent, 1):
+            analyzer.bind(variable, domain)
+    return analyzer
+
+
+Value = IterSum | E.PrimExpr
+"""A subexpression: a sum of iterators, or an expression in which none occurs."""
+
+
+class _Detector:
+    """The state of one detection: the iterators, what has been fused, and padding."""
+
+    def __init__(
+        self,
+        analyzer: Analyzer,
+        input_iters: Mapping[E.Var, Range],
+        check_level: str,
+        simplify_trivial_iterators: bool,
+    ) -> None:
+        self.analyzer = analyzer
+        self.check_level = check_level
+        self.fuser = Fuser(analyzer, overlap_allowed=check_level != BIJECTIVE)
+        self.input_iters = input_iters
+        self.input_marks: list[IterMark] = []
+        self.padding: dict[int, tuple[IterMark, int]] = {}
+        self.padded_marks: dict[tuple[int, int], IterMark] = {}
+        self.sums: dict[E.Var, IterSum] = {}
+        for variable, domain in input_iters.items():
+            if simplify_trivial_iterators and is_const_int(domain.extent, 1):
+                self.sums[variable] = IterSum((), domain.min)
+                continue
+            mark = IterMark(subtract(variable, domain.min), domain.extent)
+            self.input_marks.append(mark)
+            self.sums[variable] = IterSum((IterSplit.whole(mark),), domain.min)
+
+    def add_constraints(self, predicate: E.PrimExpr) -> None:
+        """Understand the predicate as bounds of sums of iterators."""
+        found = [bound for part in conjuncts(predicate) for bound in self._bounds_of(part)]
+        for bounded, lower, upper in sorted(found, key=lambda item: _size(item[0])):
+            value = self.value(bounded)
+            if isinstance(value, IterSum):
+                self.fuser.constrain(value, lower, upper)
+
+    def _bounds_of(
+        self, condition: E.PrimExpr
+    ) -> list[tuple[E.PrimExpr, E.PrimExpr | None, E.PrimExpr | None]]:
+        """(sum of iterators, lower bound, exclusive upper bound) of a comparison."""
+        if isinstance(condition, E.Call) and getattr(condition.op, "name", "") == "tir.likely":
+            return self._bounds_of(condition.args[0])
+        if isinstance(condition, (E.GT, E.GE)):
+            cls = E.LT if isinstance(condition, E.GT) else E.LE
+            return self._bounds_of(cls(condition.b, condition.a))
+        if isinstance(condition, E.IntImm):
+            if condition.value:
+                return []
+            raise NotAffine("the predicate is never true")
+        if not isinstance(condition, (E.LT, E.LE, E.EQ)):
+            if self._uses_iterators(condition):
+                raise NotAffine(f"the predicate {condition!r} is not a bound")
+            return []
+        a, b = condition.a, condition.b
+        if self._uses_iterators(b) and self._uses_iterators(a):
+            a, b = subtract(a, b), const(0, a.dtype)
+        if isinstance(condition, E.EQ):
+            if self._uses_iterators(b):
+                a, b = b, a
+            return [(a, b, add(b, 1))] if self._uses_iterators(a) else []
+        inclusive = 1 if isinstance(condition, E.LE) else 0
+        if self._uses_iterators(a):
+            return [(a, None, add(b, inclusive))]
+        if self._uses_iterators(b):
+            return [(b, add(a, 1 - inclusive), None)]
+        return []
+
+    def _uses_iterators(self, expression: E.PrimExpr) -> bool:
+        return any(isinstance(n, E.Var) and n in self.input_iters for n in walk(expression))
+
+    def detect(self, indices: Sequence[E.PrimExpr]) -> list[IterSum]:
+        """The sums of all indices, checked."""
+        found = [self._index(index) for index in indices]
+        if self.padding:
+            # What divides an iterator is known only now; all uses share one padded iterator.
+            found = [self._index(index) for index in indices]
+        if self.check_level != NO_CHECK:
+            self.check_independence(found)
+        return found
+
+    def _index(self, index: E.PrimExpr) -> IterSum:
+        value = self.value(index)
+        if not isinstance(value, IterSum):
+            return IterSum((), value)
+        return self.fuse(value)
+
+    def value(self, expression: E.PrimExpr) -> Value:
+        """An expression as a sum of splits; expressions without iterators as they are."""
+        rule = _RULES.get(type(expression))
+        if rule is not None:
+            return rule(self, expression)
+        if self._uses_iterators(expression):
+            raise NotAffine(f"{type(expression).__name__} is not affine in the loop iterators")
+        return expression
+
+    def as_sum(self, value: Value) -> IterSum:
+        return value if isinstance(value, IterSum) else IterSum((), value)
+
+    def plus(self, a: IterSum, b: IterSum, sign: int) -> IterSum:
+        """a + b or a - b; equal digits are merged, or cancel."""
+        args = list(a.args)
+        for new in b.args:
+            scale = new.scale if sign > 0 else negate(new.scale)
+            for position, split in enumerate(args):
+                if self.fuser.same_digit(split, new):
+                    scale = self.simple(add(split.scale, scale))
+                    if is_const_int(scale, 0):
+                        del args[position]
+                    else:
+                        args[position] = split.with_scale(scale)
+                    break
+            else:
+                args.append(new.with_scale(scale))
+        base = add(a.base, b.base) if sign > 0 else subtract(a.base, b.base)
+        return IterSum(tuple(args), self.simple(base))
+
+    def times(self, a: IterSum, factor: E.PrimExpr) -> IterSum:
+        args = tuple(s.with_scale(self.simple(multiply(s.scale, factor))) for s in a.args)
+        if is_const_int(factor, 0):
+            args = ()
+        return IterSum(args, self.simple(multiply(a.base, factor)))
+
+    def simple(self, expression: E.PrimExpr) -> E.PrimExpr:
+        if isinstance(expression, (E.IntImm, E.Var)):
+            return expression
+        return self.analyzer.simplify(expression)
+
+    def divides(self, divisor: E.PrimExpr, value: E.PrimExpr) -> bool:
+        """Whether `value` is always a multiple of `divisor`."""
+        if isinstance(value, E.IntImm) and isinstance(divisor, E.IntImm):
+            return value.value % divisor.value == 0
+        # Extents and divisors are positive, so that a factor in common is enough.
+        if quotient_of_product(value, divisor) is not None:
+            return True
+        return self.analyzer.can_prove_equal(floormod(value, divisor), 0)
+
+    def quotient(self, value: E.PrimExpr, divisor: E.PrimExpr) -> E.PrimExpr:
+        if not isinstance(value, E.IntImm):
+            exact = quotient_of_product(value, divisor)
+            if exact is not None:
+                return self.simple(exact)
+        return self.simple(floordiv(value, divisor))
+
+    def combine_digits(self, value: IterSum) -> IterSum:
+        """Neighbouring digits of one iterator as one: i // 8 * 2 + i // 4 % 2 is i // 4."""
+        if len(value.args) < 2:
+            return value
+        args = list(value.args)
+        position = 0
+        while position < len(args):
+            high = args[position]
+            for other, low in enumerate(args):
+                if low.source is high.source and self._are_neighbours(high, low):
+                    extent = self.simple(multiply(high.extent, low.extent))
+                    args[position] = IterSplit(low.source, low.lower_factor, extent, low.scale)
+                    del args[other]
+                    position = -1
+                    break
+            position += 1
+        return value if len(args) == len(value.args) else IterSum(tuple(args), value.base)
+
+    def _are_neighbours(self, high: IterSplit, low: IterSplit) -> bool:
+        equal = self.analyzer.can_prove_equal
+        return (
+            high is not low
+            and equal(high.lower_factor, multiply(low.lower_factor, low.extent))
+            and equal(high.scale, multiply(low.scale, low.extent))
+        )
+
+    def fuse(self, value: IterSum) -> IterSum:
+        """The value as one split of one iterator, plus a base."""
+        return self.fuser.fuse(self.combine_digits(value))
+
+    def dividend(
+        self, a: IterSum, divisor: E.PrimExpr
+    ) -> tuple[IterSplit, E.PrimExpr, E.PrimExpr, E.PrimExpr]:
+        """(split, base, divisor, common scale): the fused dividend with its scale taken out."""
+        fused = self.fuse(a)
+        split, base = fused.args[0], fused.base
+        scale = split.scale
+        if is_const_int(scale, 1):
+            return split, base, divisor, scale
+        if not (self.divides(scale, divisor) and self.divides(scale, base)):
+            raise NotAffine(f"an iterator scaled by {scale!r} is divided by {divisor!r}")
+        one = const(1, scale.dtype)
+        inner = split.with_scale(one)
+        return inner, self.quotient(base, scale), self.quotient(divisor, scale), scale
+
+    def pad(
+        self, split: IterSplit, base: E.PrimExpr, divisor: E.PrimExpr
+    ) -> tuple[IterSplit, E.PrimExpr]:
+        """The split of an iterator long enough for `divisor` to divide it, and the pad before."""
+        zero = const(0, base.dtype)
+        left = zero if is_const_int(base, 0) else self.simple(floormod(base, divisor))
+        if is_const_int(left, 0) and self.divides(divisor, split.extent):
+            return split, left
+        mark = split.source
+        if self.check_level == BIJECTIVE:
+            raise NotAffine(f"{divisor!r} does not divide the extent {split.extent!r}")
+        if not isinstance(divisor, E.IntImm) or not is_const_int(split.lower_factor, 1):
+            raise NotAffine(f"{divisor!r} does not divide the extent {split.extent!r}")
+        needed = divisor.value
+        _, known = self.padding.get(id(mark), (mark, 1))
+        factor = lcm(known, needed)
+        self.padding[id(mark)] = (mark, factor)
+        length = add(mark.extent, left)
+        total = self.simple(multiply(floordiv(add(length, factor - 1), factor), factor))
+        key = (id(mark), hash(str(left)))
+        padded = self.padded_marks.get(key)
+        if padded is None or not self.analyzer.can_prove_equal(padded.extent, total):
+            padded = IterMark(IterSum((IterSplit.whole(mark),), left), total)
+            self.padded_marks[key] = padded
+        return IterSplit.whole(padded), left
+
+    def check_independence(self, sums: Sequence[IterSum]) -> None:
+        """No digit of any iterator is used twice; for a bijection, none is left out."""
+        splits_of: dict[int, tuple[IterMark, list[IterSplit]]] = {}
+        pending = list(sums)
+        while pending:
+            for split in pending.pop().args:
+                known = splits_of.get(id(split.source))
+                if known is None:
+                    splits_of[id(split.source)] = (split.source, [split])
+                    if isinstance(split.source.source, IterSum):
+                        pending.append(split.source.source)
+                else:
+                    known[1].append(split)
+        for mark, splits in splits_of.values():
+            self._check_digits(mark, splits)
+        if self.check_level == BIJECTIVE:
+            for mark in self.input_marks:
+                if id(mark) not in splits_of and not is_const_int(mark.extent, 1):
+                    raise NotAffine(f"the iterator {mark.source!r} is not used")
+
+    def _check_digits(self, mark: IterMark, splits: list[IterSplit]) -> None:
+        remaining = list(splits)
+        covered: E.PrimExpr = const(1, mark.extent.dtype)
+        while remaining:
+            for position, split in enumerate(remaining):
+                if self.analyzer.can_prove_equal(split.lower_factor, covered):
+                    break
+            else:
+                position = self._skip_to(remaining, covered)
+            split = remaining.pop(position)
+            covered = self.simple(multiply(split.lower_factor, split.extent))
+        if any(mark is padded for padded in self.padded_marks.values()) and len(splits) > 1:
+            raise NotAffine("the digits of a padded iterator are not independent")
+        if self.analyzer.can_prove_equal(covered, mark.extent):
+            return
+        if self.check_level == BIJECTIVE or not self.divides(covered, mark.extent):
+            raise NotAffine(f"only a part of the iterator {self._text(mark)} is used")
+
+    def _skip_to(self, remaining: list[IterSplit], covered: E.PrimExpr) -> int:
+        """The next digit above `covered`, where digits may be left out."""
+        if self.check_level != BIJECTIVE:
+            for position, split in enumerate(remaining):
+                if self.divides(covered, split.lower_factor):
+                    return position
+        raise NotAffine(
+            f"digits of the iterator {self._text(remaining[0].source)} overlap or leave gaps"
+        )
+
+    def _text(self, mark: IterMark) -> str:
+        source = mark.source
+        return repr(sum_to_expr(source, self.analyzer) if isinstance(source, IterSum) else source)
+
+
+def _size(expression: E.PrimExpr) -> int:
+    return sum(1 for _ in walk(expression))
+
+
+def _add(detector: _Detector, expression: Any) -> Value:
+    a, b = detector.value(expression.a), detector.value(expression.b)
+    if isinstance(a, IterSum) or isinstance(b, IterSum):
+        return detector.plus(detector.as_sum(a), detector.as_sum(b), 1)
+    return expression
+
+
+def _subtract(detector: _Detector, expression: Any) -> Value:
+    a, b = detector.value(expression.a), detector.value(expression.b)
+    if isinstance(a, IterSum) or isinstance(b, IterSum):
+        return detector.plus(detector.as_sum(a), detector.as_sum(b), -1)
+    return expression
+
+
+def _multiply(detector: _Detector, expression: Any) -> Value:
+    a, b = detector.value(expression.a), detector.value(expression.b)
+    if isinstance(b, IterSum):
+        a, b = b, a
+    if isinstance(b, IterSum):
+        raise NotAffine(f"a product of two iterators: {expression!r}")
+    return detector.times(a, b) if isinstance(a, IterSum) else expression
+
+
+def _floordiv(detector: _Detector, expression: Any) -> Value:
+    a, b = detector.value(expression.a), detector.value(expression.b)
+    if isinstance(b, IterSum):
+        raise NotAffine(f"a division by an iterator: {expression!r}")
+    if not isinstance(a, IterSum):
+        return expression
+    if is_const_int(b, 1):
+        return a
+    if not a.args:
+        return IterSum((), detector.quotient(a.base, b))
+    fused = detector.fuse(a)
+    split, base = fused.args[0], fused.base
+    if detector.divides(b, split.scale) and detector.divides(b, base):
+        scale = detector.quotient(split.scale, b)
+        return IterSum((split.with_scale(scale),), detector.quotient(base, b))
+    split, base, divisor, _ = detector.dividend(a, b)
+    padded, left = detector.pad(split, base, divisor)
+    digit = IterSplit(
+        padded.source,
+        detector.simple(multiply(padded.lower_factor, divisor)),
+        detector.quotient(padded.extent, divisor),
+        padded.scale,
+    )
+    return IterSum((digit,), detector.quotient(subtract(base, left), divisor))
+
+
+def _floormod(detector: _Detector, expression: Any) -> Value:
+    a, b = detector.value(expression.a), detector.value(expression.b)
+    if isinstance(b, IterSum):
+        raise NotAffine(f"a remainder of an iterator: {expression!r}")
+    if not isinstance(a, IterSum):
+        return expression
+    zero = const(0, b.dtype)
+    if is_const_int(b, 1):
+        return IterSum((), zero)
+    if not a.args:
+        return IterSum((), detector.simple(floormod(a.base, b)))
+    fused = detector.fuse(a)
+    if detector.divides(b, fused.args[0].scale):
+        return IterSum((), detector.simple(floormod(fused.base, b)))
+    split, base, divisor, scale = detector.dividend(a, b)
+    padded, _ = detector.pad(split, base, divisor)
+    digit = IterSplit(padded.source, padded.lower_factor, divisor, scale)
+    return IterSum((digit,), zero)
+
+
+_RULES: dict[type, Callable[[_Detector, Any], Value]] = {
+    E.Var: lambda detector, variable: detector.sums.get(variable, variable),
+    E.IntImm: lambda detector, constant: constant,
+    E.Add: _add,
+    E.Sub: _subtract,
+    E.Mul: _multiply,
+    E.FloorDiv: _floordiv,
+    E.FloorMod: _floormod,
+}

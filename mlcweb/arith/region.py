@@ -1,0 +1,86 @@
+"""Regions: which part of a buffer is touched while loop variables run through their domains."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mlcweb.arith.analyzer import Analyzer
+from mlcweb.arith.int_set import IntSet, eval_range
+from mlcweb.arith.iter_expr import IterSum
+from mlcweb.arith.iter_map import SURJECTIVE, detect_iter_map
+from mlcweb.tir import expr as E
+from mlcweb.tir.arithmetic import add, const, multiply, subtract
+from mlcweb.tir.buffer import Range
+
+
+def estimate_region(
+    region: Sequence[Range],
+    domains: Mapping[E.Var, Range],
+    predicate: E.PrimExpr | bool = True,
+    analyzer: Analyzer | None = None,
+) -> list[Range] | None:
+    """The union of `region` over the variables of `domains`, exactly; None where that is no box.
+
+    The result may mention variables that `domains` does not hold.
+    """
+    sets = _strict_sets(region, domains, predicate, analyzer or Analyzer(domains))
+    if sets is None:
+        return None
+    analyzer = analyzer or Analyzer(domains)
+    return [item.cover_range(given, analyzer) for item, given in zip(sets, region, strict=True)]
+
+
+def estimate_region_upper_bound(
+    region: Sequence[Range],
+    domains: Mapping[E.Var, Range],
+    predicate: E.PrimExpr | bool = True,
+    analyzer: Analyzer | None = None,
+) -> list[IntSet]:
+    """A box that holds the union of `region` over the variables of `domains`; an end that cannot
+    be found is infinite. Each dimension is exact where it can be."""
+    analyzer = analyzer or Analyzer(domains)
+    exact = _strict_sets(region, domains, predicate, analyzer)
+    if exact is not None:
+        return exact
+    result = []
+    for dimension in region:
+        alone = _strict_sets([dimension], domains, predicate, analyzer)
+        result.append(alone[0] if alone else eval_range(dimension, domains, analyzer))
+    return result
+
+
+def _strict_sets(
+    region: Sequence[Range],
+    domains: Mapping[E.Var, Range],
+    predicate: E.PrimExpr | bool,
+    analyzer: Analyzer,
+) -> list[IntSet] | None:
+    if not all(isinstance(dimension.extent, E.IntImm) for dimension in region):
+        return None
+    starts = [dimension.min for dimension in region]
+    found = detect_iter_map(starts, domains, predicate, SURJECTIVE, analyzer=analyzer).indices
+    if found is None:
+        return None
+    result = []
+    for index, dimension in zip(found, region, strict=True):
+        touched = _set_of_sum(index, dimension.extent, analyzer)
+        if touched is None:
+            return None
+        result.append(touched)
+    return result
+
+
+def _set_of_sum(index: IterSum, extent: E.PrimExpr, analyzer: Analyzer) -> IntSet | None:
+    """`extent` elements from each value of an index on; None where gaps are left."""
+    low = index.base
+    if index.args:
+        split = index.args[0]
+        if not analyzer.can_prove(extent >= split.scale):
+            return None
+        reach = multiply(subtract(split.extent, const(1, split.extent.dtype)), split.scale)
+        extent = add(extent, reach)
+    extent = analyzer.simplify(extent)
+    if isinstance(extent, E.IntImm) and extent.value == 1:
+        return IntSet.point(low)
+    last = subtract(add(low, extent), const(1, low.dtype))
+    return IntSet(low, analyzer.simplify(last))

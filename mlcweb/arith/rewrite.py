@@ -1,0 +1,108 @@
+"""Local rules: what one node with simplified operands can be replaced by.
+
+Each rule looks at a node whose operands are already simple and returns a simpler expression, or the
+node itself. The tables are in `rules_integer` (products and divisions), `rules_extremum` (minimum
+and maximum), `rules_comparison` and `rules_logic` (boolean algebra, choices).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from mlcweb.arith import rules_comparison, rules_extremum, rules_integer, rules_logic
+from mlcweb.arith.rules_comparison import negation
+from mlcweb.ir.node import replace
+from mlcweb.ir.op import Op
+from mlcweb.tir import expr as E
+
+if TYPE_CHECKING:
+    from mlcweb.arith.analyzer import Analyzer
+
+Rule = Callable[[Any, "Analyzer"], E.PrimExpr]
+
+_RULES: dict[type, Rule] = {
+    **rules_integer.RULES,
+    **rules_extremum.RULES,
+    **rules_comparison.RULES,
+    **rules_logic.RULES,
+}
+
+_LEAVES = (E.IntImm, E.FloatImm, E.StringImm)
+
+
+def rewrite(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
+    """The expression after the local rules, operands first."""
+    cls = type(expression)
+    if cls is E.Var:
+        return analyzer.value_of(expression)  # type: ignore[arg-type]
+    if cls in _LEAVES:
+        return expression
+    return apply_rule(rebuilt(expression, rewrite, analyzer), analyzer)
+
+
+def apply_rule(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
+    """The rule of this node, where it has one."""
+    rule = _RULES.get(type(expression))
+    return rule(expression, analyzer) if rule else expression
+
+
+def rebuilt(
+    expression: Any, change: Callable[[E.PrimExpr, Analyzer], E.PrimExpr], analyzer: Analyzer
+) -> Any:
+    """The node with its operands changed; the node itself where none is.
+
+    What is chosen by a condition is changed knowing that the condition holds, or does not.
+    """
+    if isinstance(expression, (E.BinaryExpr, E.ComparisonExpr)):
+        a, b = change(expression.a, analyzer), change(expression.b, analyzer)
+        if a is expression.a and b is expression.b:
+            return expression
+        return type(expression)(a, b, span=expression.span)
+    if isinstance(expression, E.Select):
+        old = (expression.condition, expression.true_value, expression.false_value)
+        new = _changed_choice(old, change, analyzer)
+        return expression if _same_items(new, old) else E.Select(*new, span=expression.span)
+    if isinstance(expression, E.Call):
+        if isinstance(expression.op, Op) and expression.op.name == "tir.if_then_else":
+            args = _changed_choice(expression.args, change, analyzer)
+        else:
+            args = tuple(change(arg, analyzer) for arg in expression.args)
+        return expression if _same_items(args, expression.args) else replace(expression, args=args)
+    return _rebuilt_from_fields(expression, change, analyzer)
+
+
+def _changed_choice(
+    parts: tuple[E.PrimExpr, ...], change: Callable[..., E.PrimExpr], analyzer: Analyzer
+) -> tuple[E.PrimExpr, E.PrimExpr, E.PrimExpr]:
+    condition, true_value, false_value = parts
+    condition = change(condition, analyzer)
+    if isinstance(condition, E.IntImm):
+        chosen = change(true_value if condition.value else false_value, analyzer)
+        return condition, chosen, chosen
+    with analyzer.constraint(condition):
+        true_value = change(true_value, analyzer)
+    with analyzer.constraint(negation(condition)):
+        false_value = change(false_value, analyzer)
+    return condition, true_value, false_value
+
+
+def _same_items(new: tuple[Any, ...], old: tuple[Any, ...]) -> bool:
+    return all(x is y for x, y in zip(new, old, strict=True))
+
+
+def _rebuilt_from_fields(
+    expression: Any, change: Callable[..., E.PrimExpr], analyzer: Analyzer
+) -> Any:
+    changes: dict[str, Any] = {}
+    for name in expression.child_fields:
+        old = getattr(expression, name)
+        if isinstance(old, tuple):
+            new: Any = tuple(change(item, analyzer) for item in old)
+            if not _same_items(new, old):
+                changes[name] = new
+        elif isinstance(old, E.PrimExpr):
+            new = change(old, analyzer)
+            if new is not old:
+                changes[name] = new
+    return replace(expression, **changes) if changes else expression

@@ -1,0 +1,274 @@
+"""Rules of comparisons of integers: decided by bounds, or brought to TVM's form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import gcd
+from typing import TYPE_CHECKING, Any
+
+from mlcweb.arith.equality import same_expression
+from mlcweb.arith.rules_integer import is_index_type
+from mlcweb.tir import expr as E
+from mlcweb.tir.arithmetic import (
+    add, const, equal, floormod, less, less_equal, logical_and, logical_or, not_equal, subtract,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from mlcweb.arith.analyzer import Analyzer
+    from mlcweb.arith.canonical import Sum
+
+TRUE, FALSE = E.IntImm("bool", 1), E.IntImm("bool", 0)
+
+
+def truth(value: bool) -> E.IntImm:
+    return TRUE if value else FALSE
+
+
+def _numbers(expression: Any) -> tuple[Any, Any] | None:
+    a, b = expression.a, expression.b
+    if isinstance(a, (E.IntImm, E.FloatImm)) and isinstance(b, (E.IntImm, E.FloatImm)):
+        return a.value, b.value
+    return None
+
+
+def _less(expression: E.LT, analyzer: Analyzer) -> E.PrimExpr:
+    if numbers := _numbers(expression):
+        return truth(numbers[0] < numbers[1])
+    a, b = expression.a, expression.b
+    if not is_index_type(a.dtype):
+        return expression
+    difference = analyzer.canonical_sum(subtract(a, b))
+    low, high = analyzer.const_int_bound(difference.expression())
+    if high < 0:
+        return TRUE
+    if low >= 0:
+        return FALSE
+    reduced = _without_common_factor(difference, analyzer)
+    if reduced is not None:
+        return reduced
+    for rule in (_distributed, _without_division, _without_common_operand):
+        smaller = rule(a, b, analyzer)
+        if smaller is not None:
+            return analyzer.rewrite(smaller)
+    return _with_constants_moved(expression)
+
+
+def _without_common_factor(difference: Sum, analyzer: Analyzer) -> E.PrimExpr | None:
+    """x * s + y < c * s, where 0 <= y < s, is x < c; x * s < c is x < c / s rounded up."""
+    scales = [abs(term.scale) for term in difference.terms if abs(term.scale) > 1]
+    if not scales:
+        return None
+    step = gcd(*scales, difference.base)
+    if step > 1:
+        multiples, rest = difference.separate_multiples(step)
+        if analyzer.is_within(rest.expression(), 0, step):
+            return _below_zero(multiples.divided_exactly(step))
+    if len(difference.terms) == 1:
+        step, limit = scales[0], -difference.base
+        difference.base = 0
+        difference = difference.divided_exactly(step)
+        difference.base = limit // -step
+        return _below_zero(difference)
+    return None
+
+
+def _below_zero(difference: Sum) -> E.PrimExpr:
+    """`difference < 0` with the constant on the right; -x < c is written -c < x."""
+    dtype, base = difference.dtype, difference.base
+    difference.base = 0
+    if len(difference.terms) == 1 and difference.terms[0].scale < 0:
+        return less(const(base, dtype), difference.times(-1).expression())
+    return less(difference.expression(), const(-base, dtype))
+
+
+def _distributed(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
+    """min(x, y) < z is x < z or y < z, and so on."""
+    if isinstance(a, (E.Min, E.Max)):
+        join = logical_or if isinstance(a, E.Min) else logical_and
+        return join(less(a.a, b), less(a.b, b))
+    if isinstance(b, (E.Min, E.Max)):
+        join = logical_and if isinstance(b, E.Min) else logical_or
+        return join(less(a, b.a), less(a, b.b))
+    return None
+
+
+def _constant_divisor(expression: E.PrimExpr) -> int:
+    """c of x // c, else 0."""
+    if isinstance(expression, E.FloorDiv) and isinstance(expression.b, E.IntImm):
+        return max(expression.b.value, 0)
+    return 0
+
+
+def _without_division(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
+    if (step := _constant_divisor(a)) and isinstance(b, E.IntImm):
+        return less(a.a, const(b.value * step, b.dtype))  # type: ignore[attr-defined]
+    if (step := _constant_divisor(b)) and isinstance(a, E.IntImm):
+        last_below = (a.value + 1) * step - 1
+        return less(const(last_below, a.dtype), b.a)  # type: ignore[attr-defined]
+    if isinstance(a, E.Mul) and isinstance(a.b, E.IntImm):
+        step = _constant_divisor(a.a)
+        if step and step == a.b.value:
+            # x // s * s is x - x % s.
+            dividend: E.PrimExpr = a.a.a  # type: ignore[attr-defined]
+            shift = analyzer.canonical(subtract(dividend, b))
+            if isinstance(shift, E.IntImm):
+                return less(shift, floormod(dividend, a.b))
+    return None
+
+
+def _without_common_operand(
+    a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer
+) -> E.PrimExpr | None:
+    """x + y < x + z is y < z, where the common operand stands at the top."""
+    zero = const(0, a.dtype)
+    if isinstance(a, E.Add) and isinstance(b, E.Add):
+        for x, y in ((a.a, a.b), (a.b, a.a)):
+            for w, z in ((b.a, b.b), (b.b, b.a)):
+                if same_expression(x, w):
+                    return less(y, z)
+    if isinstance(a, E.Sub) and isinstance(b, E.Sub):
+        if same_expression(a.b, b.b):
+            return less(a.a, b.a)
+        if same_expression(a.a, b.a):
+            return less(b.b, a.b)
+    if isinstance(b, E.Add):
+        for x, rest in ((b.a, b.b), (b.b, b.a)):
+            if same_expression(x, a):
+                return less(zero, rest)
+    if isinstance(b, E.Sub) and same_expression(a, b.a):
+        return less(b.b, zero)
+    return None
+
+
+def _split_constant(expression: E.PrimExpr) -> tuple[E.PrimExpr | None, int]:
+    """(x, c) of x + c; no expression where it is constant."""
+    if isinstance(expression, E.IntImm):
+        return None, expression.value
+    if isinstance(expression, (E.Add, E.Sub)) and isinstance(expression.b, E.IntImm):
+        sign = 1 if isinstance(expression, E.Add) else -1
+        return expression.a, sign * expression.b.value
+    return expression, 0
+
+
+def _with_constants_moved(expression: E.LT) -> E.PrimExpr:
+    """One constant, on the side where it is positive; x < y + 1 is x <= y."""
+    a, b, dtype = expression.a, expression.b, expression.a.dtype
+    (x, shift_x), (y, shift_y) = _split_constant(a), _split_constant(b)
+    shift = shift_y - shift_x
+    if x is None and y is not None:
+        if isinstance(y, E.Sub) and isinstance(y.a, E.IntImm):
+            # c < d - z
+            return less(y.b, const(y.a.value + shift, dtype))
+        return _unless_same(expression, const(-shift, dtype), y)
+    if y is None and x is not None:
+        if isinstance(x, E.Sub) and isinstance(x.a, E.IntImm):
+            return less(const(x.a.value - shift, dtype), x.b)
+        return _unless_same(expression, x, const(shift, dtype))
+    assert x is not None
+    assert y is not None
+    if isinstance(x, E.Sub) and isinstance(x.a, E.IntImm):
+        return less(const(x.a.value - shift, dtype), add(y, x.b))
+    if isinstance(y, E.Sub) and isinstance(y.a, E.IntImm):
+        return less(add(x, y.b), const(y.a.value + shift, dtype))
+    if shift == 1:
+        return less_equal(x, y)
+    if shift < 0:
+        return _unless_same(expression, add(x, const(-shift, dtype)), y)
+    return _unless_same(expression, x, add(y, const(shift, dtype)))
+
+
+def _unless_same(expression: Any, a: E.PrimExpr, b: E.PrimExpr) -> E.PrimExpr:
+    if same_expression(a, expression.a) and same_expression(b, expression.b):
+        return expression
+    return type(expression)(a, b)
+
+
+def _less_equal(expression: E.LE, analyzer: Analyzer) -> E.PrimExpr:
+    """a <= b is not b < a."""
+    if numbers := _numbers(expression):
+        return truth(numbers[0] <= numbers[1])
+    a, b = expression.a, expression.b
+    if not is_index_type(a.dtype):
+        return expression
+    opposite = _less(E.LT(b, a), analyzer)
+    if isinstance(opposite, E.LT):
+        if analyzer.const_int_bound(analyzer.canonical(subtract(a, b))).min_value >= 0:
+            return _equal(E.EQ(a, b), analyzer)
+        return _unless_same(expression, opposite.b, opposite.a)
+    return negation(opposite)
+
+
+def _swapped(rule: Callable[..., E.PrimExpr], cls: type) -> Callable[..., E.PrimExpr]:
+    """a > b is b < a."""
+    return lambda expression, analyzer: rule(cls(expression.b, expression.a), analyzer)
+
+
+def _equal(expression: E.EQ, analyzer: Analyzer) -> E.PrimExpr:
+    if numbers := _numbers(expression):
+        return truth(numbers[0] == numbers[1])
+    a, b = expression.a, expression.b
+    if not is_index_type(a.dtype):
+        always = isinstance(a, E.Var) and a is b and not a.dtype.startswith(("float", "bfloat"))
+        return TRUE if always else expression
+    difference = analyzer.canonical(subtract(a, b))
+    low, high = analyzer.const_int_bound(difference)
+    if low == high == 0:
+        return TRUE
+    known = analyzer.modular_set(difference)
+    if low > 0 or high < 0 or (known.coeff > 1 and known.base != 0):
+        return FALSE
+    if isinstance(a, E.IntImm):
+        a, b = b, a
+    if isinstance(b, E.IntImm):
+        x, shift = _split_constant(a)
+        assert x is not None
+        target = b.value - shift
+        if isinstance(x, E.Sub) and isinstance(x.a, E.IntImm):
+            x, target = x.b, x.a.value - target
+        return _unless_same(expression, x, const(target, b.dtype))
+    return expression
+
+
+def _not_equal(expression: E.NE, analyzer: Analyzer) -> E.PrimExpr:
+    opposite = _equal(E.EQ(expression.a, expression.b), analyzer)
+    if isinstance(opposite, E.EQ):
+        return _unless_same(expression, opposite.a, opposite.b)
+    return negation(opposite)
+
+
+_NEGATIONS: dict[type, Callable[[Any], E.PrimExpr]] = {
+    E.IntImm: lambda e: truth(not e.value),
+    E.Not: lambda e: e.a,
+    E.LT: lambda e: less_equal(e.b, e.a),
+    E.LE: lambda e: less(e.b, e.a),
+    E.GT: lambda e: less_equal(e.a, e.b),
+    E.GE: lambda e: less(e.a, e.b),
+    E.EQ: lambda e: not_equal(e.a, e.b),
+    E.NE: lambda e: equal(e.a, e.b),
+    E.And: lambda e: logical_or(negation(e.a), negation(e.b)),
+    E.Or: lambda e: logical_and(negation(e.a), negation(e.b)),
+}
+
+
+def negation(expression: E.PrimExpr) -> E.PrimExpr:
+    """The opposite of a condition, with the negation moved inwards.
+
+    Orders of floats keep their negation outside: both directions are false of a NaN.
+    """
+    make = _NEGATIONS.get(type(expression))
+    if make is None:
+        return E.Not(expression)
+    ordered = isinstance(expression, (E.LT, E.LE, E.GT, E.GE))
+    if ordered and not is_index_type(expression.a.dtype):  # type: ignore[attr-defined]
+        return E.Not(expression)
+    return make(expression)
+
+
+RULES: dict[type, Callable[[Any, Analyzer], E.PrimExpr]] = {
+    E.LT: _less,
+    E.LE: _less_equal,
+    E.GT: _swapped(_less, E.LT),
+    E.GE: _swapped(_less_equal, E.LE),
+    E.EQ: _equal,
+    E.NE: _not_equal,
+}

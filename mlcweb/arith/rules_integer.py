@@ -1,0 +1,280 @@
+"""Rules of integer arithmetic beyond sums: symbolic products, quotients and remainders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from mlcweb.arith.equality import same_expression
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir.arithmetic import (
+    add, cast, const, floordiv, floormod, maximum, minimum, multiply, subtract, truncdiv, truncmod,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from mlcweb.arith.analyzer import Analyzer
+
+
+def is_index_type(dtype: str) -> bool:
+    """The types of loop variables and indices, whose arithmetic is taken never to overflow."""
+    return dtype in ("int32", "int64")
+
+
+def factors(expression: E.PrimExpr) -> Iterator[E.PrimExpr]:
+    """The operands of a product of products, left to right."""
+    if isinstance(expression, E.Mul):
+        yield from factors(expression.a)
+        yield from factors(expression.b)
+    else:
+        yield expression
+
+
+def product(a: E.PrimExpr, b: E.PrimExpr) -> E.PrimExpr:
+    """The product with its constant factors gathered at the end."""
+    scale = 1
+    result: E.PrimExpr | None = None
+    for side in (a, b):
+        for factor in factors(side):
+            if isinstance(factor, E.IntImm):
+                scale *= factor.value
+            else:
+                result = factor if result is None else multiply(result, factor)
+    if result is None:
+        return const(scale, a.dtype)
+    return multiply(result, const(scale, a.dtype)) if scale != 1 else result
+
+
+def quotient_of_product(numerator: E.PrimExpr, denominator: E.PrimExpr) -> E.PrimExpr | None:
+    """`numerator / denominator` where every factor of the latter is one of the former."""
+    remaining = list(factors(numerator))
+    for factor in factors(denominator):
+        for position, candidate in enumerate(remaining):
+            if same_expression(candidate, factor):
+                del remaining[position]
+                break
+            if isinstance(candidate, E.IntImm) and isinstance(factor, E.IntImm):
+                if factor.value and candidate.value % factor.value == 0:
+                    quotient = candidate.value // factor.value
+                    remaining[position] = const(quotient, candidate.dtype)
+                    break
+        else:
+            return None
+    result = const(1, numerator.dtype)
+    for factor in remaining:
+        result = multiply(result, factor)
+    return result
+
+
+def _fold(build: Callable[[Any, Any], E.PrimExpr]) -> Callable[[Any, Analyzer], E.PrimExpr]:
+    """A rule that only folds constants and neutral operands."""
+
+    def rule(expression: Any, analyzer: Analyzer) -> E.PrimExpr:
+        if isinstance(expression.a, (E.IntImm, E.FloatImm)) or isinstance(
+            expression.b, (E.IntImm, E.FloatImm)
+        ):
+            made = build(expression.a, expression.b)
+            if type(made) is not type(expression):
+                return made
+        return expression
+
+    return rule
+
+
+_fold_add, _fold_subtract, _fold_multiply = _fold(add), _fold(subtract), _fold(multiply)
+
+
+def _add(expression: E.Add, analyzer: Analyzer) -> E.PrimExpr:
+    a, b = expression.a, expression.b
+    if is_index_type(a.dtype):
+        if isinstance(a, E.Mul) and isinstance(b, E.FloorMod):
+            # (x // y) * y + x % y
+            for quotient, divisor in ((a.a, a.b), (a.b, a.a)):
+                if (
+                    isinstance(quotient, E.FloorDiv)
+                    and same_expression(quotient.a, b.a)
+                    and same_expression(quotient.b, b.b)
+                    and same_expression(divisor, b.b)
+                ):
+                    return b.a
+        if isinstance(a, E.Mul) and isinstance(b, E.Mul):
+            return _common_factor(expression, a, b)
+    return _fold_add(expression, analyzer)
+
+
+def _common_factor(expression: E.Add, a: E.Mul, b: E.Mul) -> E.PrimExpr:
+    """x * z + y * z is (x + y) * z."""
+    for x, z in ((a.a, a.b), (a.b, a.a)):
+        for y, w in ((b.a, b.b), (b.b, b.a)):
+            if not isinstance(z, E.IntImm) and same_expression(z, w):
+                return multiply(add(x, y), z)
+    return expression
+
+
+def _subtract(expression: E.Sub, analyzer: Analyzer) -> E.PrimExpr:
+    a, b = expression.a, expression.b
+    if not dtypes.is_float(a.dtype) and same_expression(a, b):
+        return const(0, a.dtype)
+    return _fold_subtract(expression, analyzer)
+
+
+def _floordiv(expression: E.FloorDiv, analyzer: Analyzer) -> E.PrimExpr:
+    a, b = expression.a, expression.b
+    if not is_index_type(a.dtype):
+        return _fold(floordiv)(expression, analyzer)
+    if isinstance(b, E.IntImm):
+        return _divide_by_constant(expression, b.value, analyzer)
+    if isinstance(a, E.IntImm) and a.value == 0:
+        return a
+    divisor = analyzer.const_int_bound(b)
+    if divisor.min_value > 0:
+        exact = quotient_of_product(a, b)
+        if exact is not None:
+            return exact
+        return _divide_by_symbol(expression, analyzer)
+    return expression
+
+
+def _divide_by_symbol(expression: E.FloorDiv, analyzer: Analyzer) -> E.PrimExpr:
+    """(x * n + y) // n is x + y // n for positive n; 0 <= y < n leaves x."""
+    a, b = expression.a, expression.b
+    dividend = analyzer.const_int_bound(a)
+    if dividend.min_value >= 0 and analyzer.is_less(a, b):
+        return const(0, a.dtype)
+    if isinstance(a, E.Add):
+        for x, y in ((a.a, a.b), (a.b, a.a)):
+            exact = quotient_of_product(x, b)
+            if exact is not None:
+                rest = _divide_by_symbol(E.FloorDiv(y, b), analyzer)
+                return add(exact, rest)
+    return expression
+
+
+def _divide_by_constant(expression: E.FloorDiv, divisor: int, analyzer: Analyzer) -> E.PrimExpr:
+    a, dtype = expression.a, expression.a.dtype
+    if divisor == 1:
+        return a
+    if isinstance(a, E.IntImm):
+        return floordiv(a, expression.b) if divisor else expression
+    if divisor <= 0:
+        return expression
+    low, high = analyzer.const_int_bound(a)
+    if low // divisor == high // divisor and abs(low) != float("inf"):
+        return const(int(low // divisor), dtype)
+    if isinstance(a, E.FloorDiv) and isinstance(a.b, E.IntImm) and a.b.value > 0:
+        return rule_floordiv(a.a, const(a.b.value * divisor, dtype), analyzer)
+    if isinstance(a, (E.Add, E.Sub)) and isinstance(a.b, E.IntImm):
+        # (x // c1 + c2) // c3 is (x + c1 * c2) // (c1 * c3)
+        inner = a.a
+        if isinstance(inner, E.FloorDiv) and isinstance(inner.b, E.IntImm) and inner.b.value > 0:
+            step = inner.b.value
+            shift = step * a.b.value * (1 if isinstance(a, E.Add) else -1)
+            moved = analyzer.canonical(add(inner.a, const(shift, dtype)))
+            return rule_floordiv(moved, const(step * divisor, dtype), analyzer)
+    if isinstance(a, E.Add):
+        return _divide_out_scale(expression, a, divisor, analyzer)
+    if isinstance(a, E.Mul) and isinstance(a.b, E.IntImm):
+        scale = a.b.value
+        if scale > 0 and divisor % scale == 0:
+            return rule_floordiv(a.a, const(divisor // scale, dtype), analyzer)
+        if scale % divisor == 0:
+            return multiply(a.a, const(scale // divisor, dtype))
+    return expression
+
+
+def rule_floordiv(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
+    """`a // b` of simplified operands, simplified."""
+    made = floordiv(a, b)
+    return _floordiv(made, analyzer) if isinstance(made, E.FloorDiv) else made
+
+
+def _divide_out_scale(
+    expression: E.FloorDiv, a: E.Add, divisor: int, analyzer: Analyzer
+) -> E.PrimExpr:
+    """(x * s + y) // d is x // (d // s) where s divides d and 0 <= y < s."""
+    for scaled, rest in ((a.a, a.b), (a.b, a.a)):
+        if isinstance(scaled, E.Mul) and isinstance(scaled.b, E.IntImm):
+            scale = scaled.b.value
+            if scale > 1 and divisor % scale == 0 and analyzer.is_within(rest, 0, scale):
+                return rule_floordiv(scaled.a, const(divisor // scale, a.dtype), analyzer)
+    return expression
+
+
+def _floormod(expression: E.FloorMod, analyzer: Analyzer) -> E.PrimExpr:
+    a, b = expression.a, expression.b
+    if not is_index_type(a.dtype):
+        return _fold(floormod)(expression, analyzer)
+    if isinstance(b, E.IntImm):
+        return _remainder_of_constant(expression, b.value, analyzer)
+    if isinstance(a, E.IntImm) and a.value == 0:
+        return a
+    if analyzer.const_int_bound(b).min_value > 0:
+        if quotient_of_product(a, b) is not None:
+            return const(0, a.dtype)
+        if analyzer.const_int_bound(a).min_value >= 0 and analyzer.is_less(a, b):
+            return a
+        if isinstance(a, E.Add):
+            for x, y in ((a.a, a.b), (a.b, a.a)):
+                if quotient_of_product(x, b) is not None:
+                    return _floormod(E.FloorMod(y, b), analyzer)
+    return expression
+
+
+def _remainder_of_constant(expression: E.FloorMod, divisor: int, analyzer: Analyzer) -> E.PrimExpr:
+    a = expression.a
+    if divisor == 1:
+        return const(0, a.dtype)
+    if isinstance(a, E.IntImm):
+        return floormod(a, expression.b) if divisor else expression
+    if divisor <= 0:
+        return expression
+    low, high = analyzer.const_int_bound(a)
+    if low >= 0 and high < divisor:
+        return a
+    known = analyzer.modular_set(a)
+    if known.coeff % divisor == 0:
+        return const(known.base % divisor, a.dtype)
+    return expression
+
+
+def _truncdiv(expression: E.Div, analyzer: Analyzer) -> E.PrimExpr:
+    a, b = expression.a, expression.b
+    if not dtypes.is_integer(a.dtype):
+        return expression
+    if isinstance(b, E.IntImm) and b.value > 0:
+        if isinstance(a, E.IntImm) or b.value == 1:
+            return truncdiv(a, b)
+        low, high = analyzer.const_int_bound(a)
+        if -b.value < low and high < b.value:
+            return const(0, a.dtype)
+    return expression
+
+
+def _truncmod(expression: E.Mod, analyzer: Analyzer) -> E.PrimExpr:
+    a, b = expression.a, expression.b
+    if isinstance(b, E.IntImm) and b.value > 0:
+        if isinstance(a, E.IntImm) or b.value == 1:
+            return truncmod(a, b)
+        low, high = analyzer.const_int_bound(a)
+        if -b.value < low and high < b.value:
+            return a
+    return expression
+
+
+def _cast(expression: E.Cast, analyzer: Analyzer) -> E.PrimExpr:
+    value = expression.value
+    if isinstance(value, (E.IntImm, E.FloatImm)) or value.dtype == expression.dtype:
+        return cast(expression.dtype, value)
+    return expression
+
+
+RULES: dict[type, Callable[[Any, Analyzer], E.PrimExpr]] = {
+    E.Add: _add,
+    E.Sub: _subtract,
+    E.Mul: _fold_multiply,
+    E.FloorDiv: _floordiv,
+    E.FloorMod: _floormod,
+    E.Div: _truncdiv,
+    E.Mod: _truncmod,
+    E.Cast: _cast,
+}

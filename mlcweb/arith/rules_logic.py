@@ -1,0 +1,115 @@
+"""Rules of boolean algebra and of choices between values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from mlcweb.arith.bounds import ConstIntBound
+from mlcweb.arith.equality import same_expression
+from mlcweb.arith.rules_comparison import FALSE, TRUE, negation
+from mlcweb.ir.op import Op
+from mlcweb.tir import expr as E
+from mlcweb.tir.arithmetic import logical_and, logical_or
+
+if TYPE_CHECKING:
+    from mlcweb.arith.analyzer import Analyzer
+
+
+def _and(expression: E.And, analyzer: Analyzer) -> E.PrimExpr:
+    a, b = expression.a, expression.b
+    if isinstance(a, E.IntImm) or isinstance(b, E.IntImm):
+        return logical_and(a, b)
+    if same_expression(a, b):
+        return a
+    if _exclude_each_other(a, b):
+        return FALSE
+    if isinstance(b, E.And):
+        return analyzer.rewrite(logical_and(logical_and(a, b.a), b.b))
+    return expression
+
+
+def _or(expression: E.Or, analyzer: Analyzer) -> E.PrimExpr:
+    a, b = expression.a, expression.b
+    if isinstance(a, E.IntImm) or isinstance(b, E.IntImm):
+        return logical_or(a, b)
+    if same_expression(a, b):
+        return a
+    if _exclude_each_other(negation(a), negation(b)):
+        return TRUE
+    if isinstance(b, E.Or):
+        return analyzer.rewrite(logical_or(logical_or(a, b.a), b.b))
+    return expression
+
+
+def _exclude_each_other(a: E.PrimExpr, b: E.PrimExpr) -> bool:
+    """Whether two conditions never hold together: opposites, or disjoint bounds of one value."""
+    if same_expression(negation(a), b):
+        return True
+    of_a, of_b = bound_by_constant(a), bound_by_constant(b)
+    if of_a is None or of_b is None or not same_expression(of_a[0], of_b[0]):
+        return False
+    low, high = of_a[1].intersect(of_b[1])
+    return low > high
+
+
+def bound_by_constant(condition: E.PrimExpr) -> tuple[E.PrimExpr, ConstIntBound] | None:
+    """(x, bound) of a comparison of x with a constant."""
+    if not isinstance(condition, (E.LT, E.LE, E.EQ)):
+        return None
+    strict = 1 if isinstance(condition, E.LT) else 0
+    exact = isinstance(condition, E.EQ)
+    a, b = condition.a, condition.b
+    if isinstance(b, E.IntImm):
+        return a, ConstIntBound(b.value if exact else -inf, b.value - strict)
+    if isinstance(a, E.IntImm):
+        return b, ConstIntBound(a.value + strict, a.value if exact else inf)
+    return None
+
+
+def _not(expression: E.Not, analyzer: Analyzer) -> E.PrimExpr:
+    made = negation(expression.a)
+    if isinstance(made, E.Not):
+        return expression if made.a is expression.a else made
+    return made if isinstance(made, E.IntImm) else analyzer.rewrite(made)
+
+
+def _select(expression: E.Select, analyzer: Analyzer) -> E.PrimExpr:
+    if isinstance(expression.condition, E.IntImm):
+        return expression.true_value if expression.condition.value else expression.false_value
+    if same_expression(expression.true_value, expression.false_value):
+        return expression.true_value
+    return expression
+
+
+def _call(expression: E.Call, analyzer: Analyzer) -> E.PrimExpr:
+    if not isinstance(expression.op, Op):
+        return expression
+    rule = _CALL_RULES.get(expression.op.name)
+    return rule(expression) if rule else expression
+
+
+def _if_then_else(expression: E.Call) -> E.PrimExpr:
+    condition, true_value, false_value = expression.args
+    if isinstance(condition, E.IntImm):
+        return true_value if condition.value else false_value
+    return expression
+
+
+def _likely(expression: E.Call) -> E.PrimExpr:
+    return expression.args[0] if isinstance(expression.args[0], E.IntImm) else expression
+
+
+_CALL_RULES: dict[str, Callable[[E.Call], E.PrimExpr]] = {
+    "tir.if_then_else": _if_then_else,
+    "tir.likely": _likely,
+}
+
+RULES: dict[type, Callable[[Any, Analyzer], E.PrimExpr]] = {
+    E.And: _and,
+    E.Or: _or,
+    E.Not: _not,
+    E.Select: _select,
+    E.Call: _call,
+}

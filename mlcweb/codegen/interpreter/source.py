@@ -1,0 +1,244 @@
+"""Statements as Python text: loops as loops, blocks with their checks, accesses checked.
+
+Blocks run as TensorIR defines them: the predicate first, then the iterators take their values, then
+`init` where all reduction iterators are at the start of their domains, then the body. Lowered
+programs have no blocks and take the same path, so that the two can be compared.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from mlcweb.codegen.interpreter.expressions import ExpressionText
+from mlcweb.ir.span import Span
+from mlcweb.ir.visitor import Visitor, on, walk
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.buffer import Buffer, MatchBufferRegion
+from mlcweb.tir.function import PrimFunc
+
+
+class PythonSource(Visitor):
+    """Writes the statements of a function. `reserved` are the names that the text may not use for
+    its own, `allocator` names the function that makes memory."""
+
+    def __init__(self, reserved: Iterable[str], allocator: str = "allocate") -> None:
+        self.expressions = ExpressionText(reserved)
+        self.allocator = allocator
+        self.lines: list[str] = []
+        self.depth = 0
+        self.defined: set[int] = set()
+        self.aliases: dict[int, list[Buffer]] = defaultdict(list)
+
+    def line(self, text: str) -> None:
+        self.lines.append("    " * self.depth + text)
+
+    @contextmanager
+    def indented(self, header: str) -> Iterator[None]:
+        self.line(header)
+        self.depth += 1
+        before = len(self.lines)
+        yield
+        if len(self.lines) == before:
+            self.line("pass")
+        self.depth -= 1
+
+    def text(self, expression: E.PrimExpr) -> str:
+        return self.expressions.text(expression)
+
+    def name(self, node: E.Var | Buffer) -> str:
+        return self.expressions.names[node]
+
+    def function(self, func: PrimFunc, name: str) -> str:
+        """The text of a whole function."""
+        self.collect_aliases(func)
+        buffers = [func.buffer_map.get(param) for param in func.params]
+        names = [self.name(buffer or param) for param, buffer in zip(func.params, buffers)]
+        with self.indented(f"def {name}({', '.join(names)}):"):
+            for buffer in func.parameter_buffers:
+                self.bind_dimensions(buffer)
+            for buffer in func.parameter_buffers:
+                self.own(buffer)
+            self.body(func)
+        return "\n".join(self.lines) + "\n"
+
+    def body(self, func: PrimFunc) -> None:
+        self.visit(func.body)
+
+    def collect_aliases(self, func: PrimFunc) -> None:
+        """Find the buffers that are laid over memory which another buffer owns."""
+        seen: set[int] = set()
+        for item in walk(func.body):
+            if isinstance(item, (E.BufferLoad, S.BufferStore)) and id(item.buffer) not in seen:
+                seen.add(id(item.buffer))
+                self.aliases[id(item.buffer.data)].append(item.buffer)
+
+    def bind_dimensions(self, buffer: Buffer) -> None:
+        """Define the symbolic sizes and strides of a buffer from the array that came in."""
+        name = self.name(buffer)
+        for symbols, values in (
+            (buffer.shape, f"{name}.shape"),
+            (buffer.strides, f"strides_in_elements({name})"),
+        ):
+            for axis, symbol in enumerate(symbols):
+                if isinstance(symbol, E.Var) and id(symbol) not in self.defined:
+                    self.defined.add(id(symbol))
+                    self.line(f"{self.name(symbol)} = {values}[{axis}]")
+
+    def own(self, owner: Buffer) -> None:
+        """Define the views of the memory of `owner` that the function uses."""
+        self.expressions.owners[id(owner.data)] = owner
+        for alias in self.aliases[id(owner.data)]:
+            if alias is not owner and id(alias) not in self.defined:
+                self.defined.add(id(alias))
+                shape = self.tuple_of(alias.shape)
+                strides = self.tuple_of(alias.strides) if alias.strides else "None"
+                offset = self.text(alias.elem_offset)
+                self.line(
+                    f"{self.name(alias)} = view({self.name(owner)}, {shape}, {strides}, {offset})"
+                )
+
+    def tuple_of(self, expressions: tuple[E.PrimExpr, ...]) -> str:
+        texts = [self.text(expression) for expression in expressions]
+        return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
+
+    def allocate(self, buffer: Buffer) -> None:
+        self.line(f'{self.name(buffer)} = {self.allocator}({self.tuple_of(buffer.shape)}, '
+                  f'"{buffer.dtype}")')
+        self.own(buffer)
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> None:
+        low, extent = self.text(loop.min), self.text(loop.extent)
+        low_range = self.expressions.ranges.of(loop.min)
+        extent_range = self.expressions.ranges.of(loop.extent)
+        self.expressions.ranges.bind(
+            loop.loop_var, low_range[0], low_range[1] + max(extent_range[1], 1) - 1
+        )
+        bounds = extent if low == "0" else f"{low}, {low} + {extent}"
+        with self.indented(f"for {self.name(loop.loop_var)} in range({bounds}):"):
+            self.visit(loop.body)
+
+    @on(S.While)
+    def while_loop(self, loop: S.While) -> None:
+        with self.indented(f"while {self.text(loop.condition)}:"):
+            self.visit(loop.body)
+
+    @on(S.IfThenElse)
+    def branch(self, branch: S.IfThenElse) -> None:
+        with self.indented(f"if {self.text(branch.condition)}:"):
+            self.visit(branch.then_case)
+        if branch.else_case is not None:
+            with self.indented("else:"):
+                self.visit(branch.else_case)
+
+    @on(S.LetStmt)
+    def let(self, let: S.LetStmt) -> None:
+        self.define(let.var, let.value)
+        self.visit(let.body)
+
+    def define(self, var: E.Var, value: E.PrimExpr) -> None:
+        if dtypes.is_integer(var.dtype):
+            self.expressions.ranges.bind(var, *self.expressions.ranges.of(value))
+        self.line(f"{self.name(var)} = {self.text(value)}")
+
+    @on(S.AssertStmt)
+    def assertion(self, statement: S.AssertStmt) -> None:
+        condition, message = self.text(statement.condition), self.text(statement.message)
+        self.line(f"check_assertion({condition}, {message})")
+        self.visit(statement.body)
+
+    @on(S.AttrStmt)
+    def attribute(self, statement: S.AttrStmt) -> None:
+        threads = statement.attr_key in ("thread_extent", "virtual_thread")
+        if not (threads and isinstance(statement.node, S.IterVar)):
+            self.visit(statement.body)
+            return
+        var = statement.node.var
+        self.expressions.ranges.bind(var, 0, self.expressions.ranges.of(statement.value)[1] - 1)
+        with self.indented(f"for {self.name(var)} in range({self.text(statement.value)}):"):
+            self.visit(statement.body)
+
+    @on(S.Evaluate)
+    def evaluate(self, statement: S.Evaluate) -> None:
+        if isinstance(statement.value, E.Call):
+            self.line(self.text(statement.value))
+
+    @on(S.BufferStore)
+    def store(self, store: S.BufferStore) -> None:
+        value = self.text(store.value)
+        place = self.expressions.access("Writing", store.buffer, store.indices, store.span)
+        self.line(f"{place} = {value}")
+
+    @on(S.AllocBuffer)
+    def allocation(self, statement: S.AllocBuffer) -> None:
+        self.allocate(statement.buffer)
+        self.visit(statement.body)
+
+    @on(S.BlockRealize)
+    def realize(self, realize: S.BlockRealize) -> None:
+        certain = isinstance(realize.predicate, E.IntImm) and realize.predicate.value
+        if certain:
+            self.block(realize)
+            return
+        with self.indented(f"if {self.text(realize.predicate)}:"):
+            self.block(realize)
+
+    def block(self, realize: S.BlockRealize) -> None:
+        block, outer = realize.block, self.expressions.block
+        self.expressions.block = block.name_hint
+        for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
+            self.axis(axis, value, block.name_hint, block.span)
+        for match in block.match_buffers:
+            self.match(match)
+        for buffer in block.alloc_buffers:
+            self.allocate(buffer)
+        if block.init is not None:
+            self.init(block)
+        self.visit(block.body)
+        self.expressions.block = outer
+
+    def axis(self, axis: S.IterVar, value: E.PrimExpr, block: str, span: Span | None) -> None:
+        text, domain, ranges = self.text(value), axis.dom, self.expressions.ranges
+        assert domain is not None
+        low, extent = ranges.of(domain.min), ranges.of(domain.extent)
+        inside = ranges.of(value)
+        constant = low[0] == low[1] and extent[0] == extent[1]
+        if not constant or inside[0] < low[0] or inside[1] >= low[0] + extent[0]:
+            text = f"check_axis({text}, {self.text(domain.min)}, {self.text(domain.extent)}, " \
+                f'"{axis.var.name}", "{block}")'
+        ranges.bind(axis.var, low[0], low[1] + max(extent[1], 1) - 1)
+        self.line(f"{self.name(axis.var)} = {text}")
+
+    def init(self, block: S.Block) -> None:
+        reductions = [a for a in block.iter_vars if a.iter_type == S.IterType.COMM_REDUCE]
+        conditions = [f"{self.name(a.var)} == {self.text(a.dom.min)}" for a in reductions if a.dom]
+        assert block.init is not None
+        if not conditions:
+            self.visit(block.init)
+            return
+        with self.indented(f"if {' and '.join(conditions)}:"):
+            self.visit(block.init)
+
+    def match(self, match: MatchBufferRegion) -> None:
+        """Define a buffer as a view of a region, and the symbols in its type."""
+        source, target = match.source.buffer, match.buffer
+        owner = self.expressions.owners[id(source.data)]
+        dropped = len(match.source.region) - len(target.shape)
+        indices = []
+        for axis, part in enumerate(match.source.region):
+            low = self.text(part.min)
+            high = f"{low} + {self.text(part.extent)}"
+            indices.append(low if axis < dropped else f"slice({low}, {high})")
+        name = self.name(target)
+        self.line(f"{name} = window({self.name(source)}, {', '.join(indices)})")
+        self.bind_dimensions(target)
+        if isinstance(target.elem_offset, E.Var) and id(target.elem_offset) not in self.defined:
+            self.defined.add(id(target.elem_offset))
+            self.line(
+                f"{self.name(target.elem_offset)} = element_offset({name}, {self.name(owner)})"
+            )
+        self.expressions.owners[id(target.data)] = owner

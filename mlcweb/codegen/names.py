@@ -1,0 +1,40 @@
+"""Readable, unique names for variables and buffers in generated Python."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterable
+
+from mlcweb.ir.node import Node
+
+
+class NameTable:
+    """Gives every node a name of its own that is a Python identifier, near its name hint."""
+
+    def __init__(self, reserved: Iterable[str] = ()) -> None:
+        self._taken = set(reserved)
+        self._names: dict[int, str] = {}
+        self._nodes: list[Node] = []
+
+    def fresh(self, hint: str) -> str:
+        """A name that nothing else has."""
+        base = re.sub(r"\W", "_", hint) or "value"
+        if base[0].isdigit() or keyword.iskeyword(base):
+            base = f"_{base}"
+        name, count = base, 0
+        while name in self._taken:
+            count += 1
+            name = f"{base}_{count}"
+        self._taken.add(name)
+        return name
+
+    def __getitem__(self, node: Node) -> str:
+        known = self._names.get(id(node))
+        if known is None:
+            known = self._names[id(node)] = self.fresh(getattr(node, "name", "value"))
+            self._nodes.append(node)
+        return known
+
+    def __contains__(self, node: Node) -> bool:
+        return id(node) in self._names

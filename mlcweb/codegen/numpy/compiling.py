@@ -1,0 +1,98 @@
+"""Compiling functions to NumPy code: for constant shapes at once, else for each shape met."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mlcweb.codegen import interpreter
+from mlcweb.codegen.names import NameTable
+from mlcweb.codegen.numpy import support
+from mlcweb.codegen.numpy.source import NumpySource
+from mlcweb.codegen.registry import FunctionLookup, Kernel
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.transform.specialize import specialize
+
+MAX_SPECIALIZATIONS = 64
+
+
+def build_function(name: str, func: PrimFunc, lookup: FunctionLookup) -> Kernel:
+    """A kernel of array operations. Arrays that share memory are left to the interpreter."""
+
+    def run_aliased(*arguments: Any) -> Any:
+        return interpreter.build_function(name, func, lookup).run(*arguments)
+
+    symbols = _symbols(func)
+    if symbols:
+        run, source = _specializing(name, func, symbols, lookup), _note(name, symbols)
+    else:
+        run, source = _compile(name, func, lookup)
+    return Kernel(name, func, run, source, run_aliased=run_aliased)
+
+
+def _compile(name: str, func: PrimFunc, lookup: FunctionLookup) -> tuple[Callable[..., Any], str]:
+    writer = NumpySource(tuple(support.namespace))
+    identifier = NameTable(support.namespace).fresh(name)
+    source = writer.function(func, identifier)
+    names = {
+        **support.namespace,
+        **writer.constants,
+        "at": support.index_checker(writer.expressions.sites),
+        "lookup": lookup,
+    }
+    exec(compile(source, f"<numpy: {name}>", "exec"), names)
+    function = names[identifier]
+
+    def run(*arguments: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*arguments)
+
+    return run, source
+
+
+def _symbols(func: PrimFunc) -> dict[E.Var, tuple[int, int | None]]:
+    """Variables that stand for sizes: the argument that tells the value, and its axis."""
+    symbols: dict[E.Var, tuple[int, int | None]] = {}
+    for position, param in enumerate(func.params):
+        buffer = func.buffer_map.get(param)
+        if buffer is None:
+            if dtypes.is_integer(param.dtype):
+                symbols.setdefault(param, (position, None))
+            continue
+        for axis, extent in enumerate(buffer.shape):
+            if isinstance(extent, E.Var):
+                symbols.setdefault(extent, (position, axis))
+    return symbols
+
+
+def _specializing(
+    name: str,
+    func: PrimFunc,
+    symbols: dict[E.Var, tuple[int, int | None]],
+    lookup: FunctionLookup,
+) -> Callable[..., Any]:
+    compiled: dict[tuple[int, ...], Callable[..., Any]] = {}
+
+    def run(*arguments: Any) -> Any:
+        values = tuple(
+            int(arguments[position] if axis is None else arguments[position].shape[axis])
+            for position, axis in symbols.values()
+        )
+        known = compiled.get(values)
+        if known is None:
+            if len(compiled) >= MAX_SPECIALIZATIONS:
+                compiled.clear()
+            special = specialize(func, dict(zip(symbols, values, strict=True)))
+            known = compiled[values] = _compile(name, special, lookup)[0]
+        return known(*arguments)
+
+    return run
+
+
+def _note(name: str, symbols: dict[E.Var, tuple[int, int | None]]) -> str:
+    sizes = ", ".join(var.name for var in symbols)
+    return f"# {name} is compiled for each value of {sizes} that it meets\n"

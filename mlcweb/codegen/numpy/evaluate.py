@@ -1,0 +1,81 @@
+"""The value of an integer expression over a whole iteration space at once, while compiling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from mlcweb.ir.op import Op
+from mlcweb.tir import expr as E
+
+Grid = Any
+"""An integer, or an integer array that broadcasts with the others of its space."""
+
+
+class NotConstant(Exception):
+    """An expression depends on more than loop variables, or on one that has no values here."""
+
+
+def evaluate(expression: E.PrimExpr, values: Mapping[E.Var, Grid]) -> Grid:
+    """The expression with arrays for its variables; raises `NotConstant` where that cannot be."""
+    if isinstance(expression, E.IntImm):
+        return expression.value
+    if isinstance(expression, E.Var):
+        if expression not in values:
+            raise NotConstant(expression.name)
+        return values[expression]
+    if isinstance(expression, (E.Select, E.Call)):
+        return _choice(expression, values)
+    if isinstance(expression, E.Not):
+        return np.logical_not(evaluate(expression.a, values))
+    if isinstance(expression, E.Cast) and expression.dtype in ("int32", "int64"):
+        return evaluate(expression.value, values)
+    operation = _OPERATIONS.get(type(expression))
+    if operation is None:
+        raise NotConstant(type(expression).__name__)
+    return operation(evaluate(expression.a, values), evaluate(expression.b, values))  # type: ignore[attr-defined]
+
+
+def _choice(expression: E.Select | E.Call, values: Mapping[E.Var, Grid]) -> Grid:
+    if isinstance(expression, E.Select):
+        parts = (expression.condition, expression.true_value, expression.false_value)
+    elif isinstance(expression.op, Op) and expression.op.name == "tir.likely":
+        return evaluate(expression.args[0], values)
+    elif isinstance(expression.op, Op) and expression.op.name == "tir.if_then_else":
+        parts = expression.args
+    else:
+        raise NotConstant(str(expression.op))
+    return np.where(*(evaluate(part, values) for part in parts))
+
+
+def _floordiv(a: Grid, b: Grid) -> Grid:
+    if np.any(np.equal(b, 0)):
+        raise NotConstant("division by zero")
+    return a // b
+
+
+def _floormod(a: Grid, b: Grid) -> Grid:
+    if np.any(np.equal(b, 0)):
+        raise NotConstant("division by zero")
+    return a % b
+
+
+_OPERATIONS: dict[type, Callable[[Grid, Grid], Grid]] = {
+    E.Add: lambda a, b: a + b,
+    E.Sub: lambda a, b: a - b,
+    E.Mul: lambda a, b: a * b,
+    E.FloorDiv: _floordiv,
+    E.FloorMod: _floormod,
+    E.Min: np.minimum,
+    E.Max: np.maximum,
+    E.EQ: lambda a, b: a == b,
+    E.NE: lambda a, b: a != b,
+    E.LT: lambda a, b: a < b,
+    E.LE: lambda a, b: a <= b,
+    E.GT: lambda a, b: a > b,
+    E.GE: lambda a, b: a >= b,
+    E.And: np.logical_and,
+    E.Or: np.logical_or,
+}

@@ -1,0 +1,153 @@
+"""A function as NumPy source: loops are distributed over their statements as far as the order of
+memory accesses allows, then each statement replaces its loops by one operation on arrays.
+
+What cannot be done so stays a loop, and in the end the interpreter's code. The method is the
+classic one for vector machines (J. R. Allen and K. Kennedy, "Automatic translation of FORTRAN
+programs to vector form", 1987) with dependences found by enumeration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlcweb.codegen.interpreter.source import PythonSource
+from mlcweb.codegen.numpy.arrays import ArrayExpressions
+from mlcweb.codegen.numpy.dependence import can_run_after, keeps_order
+from mlcweb.codegen.numpy.evaluate import NotConstant
+from mlcweb.codegen.numpy.leaves import Leaf, Loop, leaves_of
+from mlcweb.codegen.numpy.points import TooLarge
+from mlcweb.codegen.numpy.space import NeverRuns, Space, space_of
+from mlcweb.codegen.numpy.stores import StoreText, is_same_element, reads, reduction_of
+from mlcweb.ir.visitor import walk
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.substitute import variables_in
+
+
+class NumpySource(PythonSource):
+    """Writes a function of constant shapes. `constants` are the arrays that its text refers to."""
+
+    def __init__(self, reserved: Sequence[str]) -> None:
+        super().__init__(reserved, allocator="uninitialised")
+        self.constants: dict[str, Any] = {}
+
+    def body(self, func: PrimFunc) -> None:
+        allocations: list[Buffer] = []
+        leaves = leaves_of(func.body, allocations)
+        for buffer in allocations:
+            self.allocate(buffer)
+        self.distribute(leaves, 0)
+
+    def distribute(self, leaves: Sequence[Leaf], depth: int) -> None:
+        """Write leaves that share the first `depth` loops, which are written already."""
+        for group in _groups(leaves, depth):
+            if len(group) == 1:
+                self.leaf(group[0], depth)
+            else:
+                with self.loop_over(group[0].loops[depth]):
+                    self.distribute(group, depth + 1)
+
+    def loop_over(self, loop: Loop) -> Any:
+        self.expressions.ranges.bind(loop.var, loop.low, loop.low + max(loop.extent, 1) - 1)
+        bounds = f"{loop.low}, {loop.low + loop.extent}" if loop.low else str(loop.extent)
+        return self.indented(f"for {self.name(loop.var)} in range({bounds}):")
+
+    def leaf(self, leaf: Leaf, depth: int) -> None:
+        if leaf.block:
+            self.line(f"# {leaf.block}")
+        loops = leaf.loops[depth:]
+        if any(loop.extent <= 0 for loop in loops):
+            return
+        if leaf.store is None or leaf.barrier:
+            self.scalar_loops(leaf, loops)
+            return
+        for kept in self.candidates(leaf, leaf.store, depth):
+            if self.try_arrays(leaf, leaf.store, loops, kept):
+                return
+        self.scalar_loops(leaf, loops)
+
+    def candidates(self, leaf: Leaf, store: S.BufferStore, depth: int) -> Any:
+        """Sets of loops to keep as loops, the best first; the rest becomes arrays."""
+        loops = leaf.loops[depth:]
+        if not loops:
+            return
+        own = reads(store.value, store)
+        if reduction_of(store) is not None or not own:
+            for count in range(len(loops)):
+                yield loops[:count], True
+        choices = [(), *((loop,) for loop in loops)]
+        choices += [loops[:count] for count in range(2, len(loops))]
+        for kept in choices:
+            if keeps_order(leaf, depth, kept):
+                yield kept, False
+
+    def try_arrays(
+        self, leaf: Leaf, store: S.BufferStore, loops: Sequence[Loop], choice: Any
+    ) -> bool:
+        kept, free = choice
+        inner = [loop for loop in loops if loop not in kept]
+        reduction = reduction_of(store) if free else None
+        used = {var for part in (store.value, *store.indices) for var in variables_in(part)}
+        for loop in kept:
+            self.expressions.ranges.bind(loop.var, loop.low, loop.low + loop.extent - 1)
+        try:
+            space = space_of(leaf, inner, used, reduction is not None)
+            text = self.store_text(store, space, reduction)
+        except NeverRuns:
+            return True
+        except (NotConstant, TooLarge):
+            return False
+        depth = self.depth
+        for loop in kept:
+            self.line(f"for {self.name(loop.var)} in range({loop.low}, {loop.low + loop.extent}):")
+            self.depth += 1
+        for guard in space.guards:
+            self.line(f"if {self.text(guard)}:")
+            self.depth += 1
+        self.line(text)
+        self.depth = depth
+        return True
+
+    def store_text(self, store: S.BufferStore, space: Space, reduction: Any) -> str:
+        expressions = ArrayExpressions(self.expressions, space, self.constants)
+        return StoreText(store, expressions).text(reduction)
+
+    def scalar_loops(self, leaf: Leaf, loops: Sequence[Loop]) -> None:
+        """The interpreter's code for a leaf."""
+        depth = self.depth
+        for loop in loops:
+            self.expressions.ranges.bind(loop.var, loop.low, loop.low + max(loop.extent, 1) - 1)
+            self.line(f"for {self.name(loop.var)} in range({loop.low}, {loop.low + loop.extent}):")
+            self.depth += 1
+        if leaf.guards:
+            conditions = " and ".join(self.expressions.operand(guard) for guard in leaf.guards)
+            self.line(f"if {conditions}:")
+            self.depth += 1
+        self.expressions.block = leaf.block
+        used = {node for node in walk(leaf.statement) if isinstance(node, E.Var)}
+        for var, value in leaf.bindings.items():
+            if var in used:
+                self.define(var, value)
+        self.visit(leaf.statement)
+        self.expressions.block = ""
+        self.depth = depth
+
+
+def _groups(leaves: Sequence[Leaf], depth: int) -> list[list[Leaf]]:
+    """The leaves in runs that can run one after the other, each run with loops of its own."""
+    groups: list[list[Leaf]] = []
+    for leaf in leaves:
+        bound = [
+            index
+            for index, group in enumerate(groups)
+            if not all(can_run_after(earlier, leaf, depth) for earlier in group)
+        ]
+        if bound:
+            joined = [member for group in groups[bound[0] :] for member in group]
+            groups[bound[0] :] = [[*joined, leaf]]
+        else:
+            groups.append([leaf])
+    return groups

@@ -1,0 +1,340 @@
+"""Modules to bytes: the binary format of WebAssembly.
+
+Along with the bytes goes the place of every instruction in them, since engines report traps as
+byte offsets.
+"""
+
+from __future__ import annotations
+
+import struct
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from mlcweb.codegen.wasm.instructions import OPERATIONS, Instruction, Operation
+from mlcweb.codegen.wasm.module import (
+    Data,
+    Export,
+    Function,
+    FunctionType,
+    GlobalType,
+    Import,
+    Memory,
+    Module,
+    WasmError,
+)
+
+HEADER = b"\0asm\1\0\0\0"
+FUNCTION_TYPE = 0x60
+FUNCTION_REFERENCE = 0x70
+NO_RESULT = 0x40
+VALUE_TYPE_CODES = {"i32": 0x7F, "i64": 0x7E, "f32": 0x7D, "f64": 0x7C, "v128": 0x7B}
+EXPORT_KINDS = {"function": 0, "table": 1, "memory": 2, "global": 3}
+MODULE_NAME, FUNCTION_NAMES, LOCAL_NAMES, LABEL_NAMES, GLOBAL_NAMES = 0, 1, 2, 3, 7
+"""Subsections of the name section; labels and globals are of the extended-name-section proposal."""
+
+_SHORT = tuple(bytes((value,)) for value in range(128))
+_END = b"\x0b"
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A module's bytes, and for each function the byte offset in them of each instruction."""
+
+    code: bytes
+    offsets: Mapping[str, list[int]]
+
+    def locate(self, offset: int) -> tuple[str, int] | None:
+        """The function, and the index of the instruction in its body, that `offset` lies in.
+
+        The index is the length of the body for the final `end`; None outside of all code.
+        """
+        for name, starts in self.offsets.items():
+            if starts[0] <= offset <= starts[-1]:
+                return name, bisect_right(starts, offset) - 1
+        return None
+
+
+def unsigned(value: int) -> bytes:
+    """`value` in LEB128: seven bits a byte, the lowest first."""
+    if 0 <= value < 128:
+        return _SHORT[value]
+    if value < 0:
+        raise ValueError(f"{value} is negative")
+    code = bytearray()
+    while value > 127:
+        code.append(value & 127 | 128)
+        value >>= 7
+    code.append(value)
+    return bytes(code)
+
+
+def signed(value: int) -> bytes:
+    """`value` in signed LEB128: two's complement, in as few groups of seven bits as hold it."""
+    code = bytearray()
+    while not -64 <= value < 64:
+        code.append(value & 127 | 128)
+        value >>= 7
+    code.append(value & 127)
+    return bytes(code)
+
+
+def encode(module: Module) -> Encoded:
+    """The binary form of `module`, which is not checked beyond what encoding needs.
+
+    Raises a WasmError that names the function and the instruction where an instruction is unknown
+    or its immediates do not fit it.
+    """
+    return _Encoder(module).encode()
+
+
+def _vector(items: Iterable[bytes]) -> bytes:
+    items = list(items)
+    return unsigned(len(items)) + b"".join(items)
+
+
+def _sized(content: bytes) -> bytes:
+    return unsigned(len(content)) + content
+
+
+def _text(text: str) -> bytes:
+    return _sized(text.encode())
+
+
+def _value_types(types: Iterable[str]) -> bytes:
+    return _vector(_SHORT[VALUE_TYPE_CODES[name]] for name in types)
+
+
+def _limits(memory: Memory) -> bytes:
+    bounds = unsigned(memory.minimum)
+    if memory.maximum is not None:
+        bounds += unsigned(memory.maximum)
+    return bytes(((memory.maximum is not None) | memory.shared << 1,)) + bounds
+
+
+def _global_type(variable: GlobalType) -> bytes:
+    return bytes((VALUE_TYPE_CODES[variable.type], variable.mutable))
+
+
+def _name_map(names: Iterable[str]) -> bytes:
+    return _vector(unsigned(index) + _text(name) for index, name in enumerate(names) if name)
+
+
+def _integer(bits: int) -> Callable[[_Encoder, int], bytes]:
+    bound = 1 << (bits - 1)
+
+    def encode_integer(_: _Encoder, value: int) -> bytes:
+        if not -bound <= value < bound:
+            raise ValueError(f"{value} is no signed integer of {bits} bits")
+        return signed(value)
+
+    return encode_integer
+
+
+def _vector_constant(_: _Encoder, value: bytes) -> bytes:
+    if len(value) != 16:
+        raise ValueError(f"a v128 has 16 bytes, not {len(value)}")
+    return value
+
+
+def _shuffle_lanes(_: _Encoder, value: tuple[int, ...]) -> bytes:
+    if len(value) != 16:
+        raise ValueError(f"a shuffle picks 16 bytes, not {len(value)}")
+    return bytes(value)
+
+
+_IMMEDIATES: dict[str, Callable[[_Encoder, Any], bytes]] = {
+    "i32": _integer(32),
+    "i64": _integer(64),
+    "f32": lambda _, value: struct.pack("<f", value),
+    "f64": lambda _, value: struct.pack("<d", value),
+    "v128": _vector_constant,
+    "memory": lambda _, offset: unsigned(offset),
+    "lane": lambda _, lane: unsigned(lane),
+    "lanes": _shuffle_lanes,
+    "local": lambda _, index: unsigned(index),
+    "label": lambda _, depth: unsigned(depth),
+    "labels": lambda _, depths: _vector(map(unsigned, depths[:-1])) + unsigned(depths[-1]),
+    "block": lambda _, type: _SHORT[VALUE_TYPE_CODES[type] if type else NO_RESULT],
+    "type": lambda encoder, type: unsigned(encoder.type_index(type)),
+    "function": lambda encoder, name: unsigned(encoder.functions[name]),
+    "global": lambda encoder, name: unsigned(encoder.globals[name]),
+}
+
+
+def _opcode(operation: Operation) -> bytes:
+    """What precedes the immediates that can vary; the alignment hint of an access is in it."""
+    number = operation.number
+    prefix = operation.prefix
+    code = bytes((number,)) if prefix is None else bytes((prefix,)) + unsigned(number)
+    return code + _SHORT[operation.access.bit_length() - 1] if operation.access else code
+
+
+_CONSTANT = {
+    name: _opcode(operation) + bytes(operation.reserved)
+    for name, operation in OPERATIONS.items()
+    if not operation.immediates
+}
+_VARYING = {
+    name: (
+        _opcode(operation),
+        tuple(_IMMEDIATES[kind] for kind in operation.immediates),
+        bytes(operation.reserved),
+    )
+    for name, operation in OPERATIONS.items()
+    if operation.immediates
+}
+
+
+class _Encoder:
+    """The indices of one module, and its sections."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.types: dict[FunctionType, int] = {}
+        self.function_types = module.function_types()
+        self.functions = {name: index for index, name in enumerate(self.function_types)}
+        self.globals = {name: index for index, name in enumerate(module.global_types())}
+
+    def type_index(self, type: FunctionType) -> int:
+        return self.types.setdefault(type, len(self.types))
+
+    def encode(self) -> Encoded:
+        # Bodies come first: they may use types that no function has.
+        bodies = [self.body(function) for function in self.module.functions]
+        code = HEADER + b"".join(
+            bytes((number,)) + _sized(content)
+            for number, content in self.sections_before_code()
+            if content != b"\0"
+        )
+        offsets: dict[str, list[int]] = {}
+        if bodies:
+            contents = [_sized(body) for body, _ in bodies]
+            count = unsigned(len(contents))
+            size = len(count) + sum(map(len, contents))
+            code += b"\x0a" + unsigned(size) + count
+            position = len(code)
+            for function, (body, starts), content in zip(
+                self.module.functions, bodies, contents, strict=True
+            ):
+                position += len(content)
+                first = position - len(body)
+                offsets[function.name] = [first + start for start in starts]
+            code += b"".join(contents)
+        if self.module.data:
+            code += b"\x0b" + _sized(_vector(map(self.data, self.module.data)))
+        return Encoded(code + b"\0" + _sized(_text("name") + self.names()), offsets)
+
+    def sections_before_code(self) -> list[tuple[int, bytes]]:
+        module = self.module
+        imports = _vector(map(self.imported, module.imports))
+        functions = _vector(unsigned(self.type_index(f.type)) for f in module.functions)
+        entries = [unsigned(self.functions[name]) for name in module.table]
+        size = unsigned(len(entries))
+        table = bytes((FUNCTION_REFERENCE, 1)) + size + size
+        elements = b"\0" + self.instruction(("i32.const", 0)) + _END + _vector(entries)
+        types = _vector(
+            bytes((FUNCTION_TYPE,)) + _value_types(type.parameters) + _value_types(type.results)
+            for type in self.types
+        )
+        return [
+            (1, types),
+            (2, imports),
+            (3, functions),
+            (4, _vector([table] if entries else [])),
+            (5, _vector([] if module.memory is None else [_limits(module.memory)])),
+            (
+                6,
+                _vector(
+                    _global_type(variable.type) + self.instruction(variable.initial) + _END
+                    for variable in module.globals
+                ),
+            ),
+            (7, _vector(map(self.exported, module.exports))),
+            (9, _vector([elements] if entries else [])),
+        ]
+
+    def imported(self, item: Import) -> bytes:
+        what = item.what
+        if isinstance(what, FunctionType):
+            description = b"\0" + unsigned(self.type_index(what))
+        elif isinstance(what, Memory):
+            description = b"\2" + _limits(what)
+        else:
+            description = b"\3" + _global_type(what)
+        return _text(item.module) + _text(item.field) + description
+
+    def exported(self, item: Export) -> bytes:
+        indices = {"function": self.functions, "global": self.globals}.get(item.kind, {"": 0})
+        if item.name not in indices:
+            raise WasmError(f'Export "{item.field}": there is no {item.kind} "{item.name}"')
+        kind = EXPORT_KINDS[item.kind]
+        return _text(item.field) + bytes((kind,)) + unsigned(indices[item.name])
+
+    def data(self, item: Data) -> bytes:
+        address = item.address - (1 << 32 if item.address >> 31 else 0)
+        return b"\0" + self.instruction(("i32.const", address)) + _END + _sized(item.content)
+
+    def instruction(self, instruction: Instruction) -> bytes:
+        """The bytes of one instruction; as `body` has it, without the haste."""
+        mnemonic, *values = instruction
+        if mnemonic in _CONSTANT:
+            return _CONSTANT[mnemonic]
+        opcode, encoders, reserved = _VARYING[mnemonic]
+        parts = (to_bytes(self, value) for to_bytes, value in zip(encoders, values, strict=True))
+        return opcode + b"".join(parts) + reserved
+
+    def body(self, function: Function) -> tuple[bytes, list[int]]:
+        """A function's code with its locals, and where in it each instruction starts."""
+        code = bytearray(
+            _vector(
+                unsigned(len(list(group))) + _SHORT[VALUE_TYPE_CODES[type]]
+                for type, group in groupby(function.locals)
+            )
+        )
+        starts: list[int] = []
+        # Kernels repeat few distinct instructions. Floats stay out, where 0.0 equals -0.0.
+        known: dict[Instruction, bytes] = {}
+        try:
+            for instruction in function.body:
+                starts.append(len(code))
+                found = known.get(instruction)
+                if found is None:
+                    found = self.instruction(instruction)
+                    if instruction[0] not in ("f32.const", "f64.const"):
+                        known[instruction] = found
+                code += found
+        except (LookupError, TypeError, ValueError, OverflowError, struct.error) as error:
+            index = len(starts) - 1
+            raise WasmError(
+                f"Function {function.name}, instruction {index}: "
+                f"cannot encode {function.body[index]!r}: {error!r}"
+            ) from error
+        starts.append(len(code))
+        code += _END
+        return bytes(code), starts
+
+    def names(self) -> bytes:
+        """The name section: what debuggers and traps show instead of indices."""
+        module = self.module
+        subsections = [
+            (MODULE_NAME, _text(module.name) if module.name else b""),
+            (FUNCTION_NAMES, _name_map(self.functions)),
+            (LOCAL_NAMES, self.names_inside((f.name, f.local_names) for f in module.functions)),
+            (LABEL_NAMES, self.names_inside((f.name, f.label_names) for f in module.functions)),
+            (GLOBAL_NAMES, _name_map(self.globals)),
+        ]
+        return b"".join(
+            bytes((kind,)) + _sized(content)
+            for kind, content in subsections
+            if content not in (b"", b"\0")
+        )
+
+    def names_inside(self, functions: Iterable[tuple[str, tuple[str, ...]]]) -> bytes:
+        return _vector(
+            unsigned(self.functions[function]) + _name_map(names)
+            for function, names in functions
+            if any(names)
+        )

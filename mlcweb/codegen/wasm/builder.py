@@ -1,0 +1,139 @@
+"""Builds a function: instructions in order, locals by type, jumps by label instead of by depth.
+
+builder = FunctionBuilder("count", [("n", "i32")], ["i32"])
+i = builder.local("i32", "i")
+with builder.loop("i") as again:
+    builder.emit("local.get", i)
+    builder.emit("i32.const", 1)
+    builder.emit("i32.add")
+    builder.emit("local.tee", i)
+    builder.emit("local.get", builder.parameter("n"))
+    builder.emit("i32.lt_s")
+    builder.jump_if(again)
+builder.emit("local.get", i)
+function = builder.build()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from mlcweb.codegen.wasm.instructions import Instruction, ValueType
+from mlcweb.codegen.wasm.module import Function, FunctionType, WasmError
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Label:
+    """A block to jump to: to its start if it is a loop, else past its end."""
+
+    name: str
+    level: int
+
+
+class FunctionBuilder:
+    """A function in the making.
+
+    `source` is the tag that instructions get from now on: what in the program they are for.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        parameters: Sequence[tuple[str, ValueType]] = (),
+        results: Sequence[ValueType] = (),
+    ) -> None:
+        self.name = name
+        self.type = FunctionType(tuple(type for _, type in parameters), tuple(results))
+        self.source: Hashable = None
+        self._parameters = {name: index for index, (name, _) in enumerate(parameters)}
+        self._body: list[Instruction] = []
+        self._sources: list[Hashable] = []
+        self._local_types = [type for _, type in parameters]
+        self._local_names = [name for name, _ in parameters]
+        self._free: dict[ValueType, list[int]] = {}
+        self._label_names: list[str] = []
+        self._open: list[Label] = []
+
+    def emit(self, *instruction: object) -> None:
+        """Append an instruction: its mnemonic, then its immediates."""
+        self._body.append(instruction)
+        self._sources.append(self.source)
+
+    def parameter(self, name: str) -> int:
+        """The index of a parameter."""
+        return self._parameters[name]
+
+    def local(self, type: ValueType, name: str = "") -> int:
+        """The index of a local that is not in use. It holds zero, or what it was released with."""
+        free = self._free.get(type)
+        if free:
+            return free.pop()
+        self._local_types.append(type)
+        self._local_names.append(name)
+        return len(self._local_types) - 1
+
+    def release(self, local: int) -> None:
+        """Say that a local's value is no longer needed, so that `local` may give it out again."""
+        self._free.setdefault(self._local_types[local], []).append(local)
+
+    @contextmanager
+    def block(self, name: str = "", result: ValueType | None = None) -> Iterator[Label]:
+        """A block; a jump to its label goes past its end."""
+        with self._structure("block", name, result) as label:
+            yield label
+
+    @contextmanager
+    def loop(self, name: str = "", result: ValueType | None = None) -> Iterator[Label]:
+        """A loop; a jump to its label starts it again, else it runs once."""
+        with self._structure("loop", name, result) as label:
+            yield label
+
+    @contextmanager
+    def branch(self, name: str = "", result: ValueType | None = None) -> Iterator[Label]:
+        """An `if` over the i32 on the stack; `otherwise` starts its other side."""
+        with self._structure("if", name, result) as label:
+            yield label
+
+    @contextmanager
+    def _structure(self, kind: str, name: str, result: ValueType | None) -> Iterator[Label]:
+        label = Label(name, len(self._open))
+        self._open.append(label)
+        self._label_names.append(name)
+        self.emit(kind, result)
+        yield label
+        self._open.pop()
+        self.emit("end")
+
+    def otherwise(self) -> None:
+        """Start the `else` side of the innermost `branch`."""
+        self.emit("else")
+
+    def depth(self, label: Label) -> int:
+        """How many enclosing blocks a jump to `label` from here leaves, as immediates have it."""
+        if label not in self._open:
+            raise WasmError(f"Function {self.name}: a jump to {label.name!r} from outside of it")
+        return len(self._open) - 1 - label.level
+
+    def jump(self, label: Label) -> None:
+        """Jump to `label`."""
+        self.emit("br", self.depth(label))
+
+    def jump_if(self, label: Label) -> None:
+        """Jump to `label` if the i32 on the stack is not zero."""
+        self.emit("br_if", self.depth(label))
+
+    def build(self) -> Function:
+        """The function as it is now."""
+        if self._open:
+            raise WasmError(f"Function {self.name}: {len(self._open)} blocks are still open")
+        return Function(
+            self.name,
+            self.type,
+            tuple(self._local_types[len(self.type.parameters) :]),
+            tuple(self._body),
+            tuple(self._local_names) if any(self._local_names) else (),
+            tuple(self._label_names) if any(self._label_names) else (),
+            tuple(self._sources),
+        )

@@ -1,0 +1,22 @@
+"""Names under which TVM's users know our modules and functions.
+
+TVM's API has been spelled in three ways: ``tvm.tir``, ``tvm.nd``, ``tvm.build`` until 2025,
+then ``tvm.runtime.tensor`` and ``tvm.compile``, and ``tvm.s_tir`` and ``tvm.tirx`` since 2026.
+The package itself uses the first; these tables add the other two. They are read while the
+compatibility layer is installed, and hold names relative to the root package.
+"""
+
+MODULES: dict[str, str] = {
+    "nd": "runtime.nd",
+    "s_tir": "tir",
+    "s_tir.meta_schedule": "meta_schedule",
+    "tirx": "tir",
+    "script.tirx": "script.tir",
+}
+"""A module's other name -> its name. A submodule of a renamed module follows it."""
+
+ATTRIBUTES: dict[str, str] = {
+    "compile": "build",
+    "register_global_func": "register_func",
+}
+"""A function's or class's other name -> its name."""

@@ -1,0 +1,31 @@
+"""Nodes common to all dialects: modules, spans, visitors, structural equality, errors."""
+
+from mlcweb.ir import module
+from mlcweb.ir.errors import DiagnosticError, InternalError, TVMError
+from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
+from mlcweb.ir.node import Node
+from mlcweb.ir.op import Op
+from mlcweb.ir.span import Span
+from mlcweb.ir.structural import (
+    StructuralMismatch,
+    assert_structural_equal,
+    structural_equal,
+    structural_hash,
+)
+
+__all__ = [
+    "BaseFunc",
+    "DiagnosticError",
+    "GlobalVar",
+    "IRModule",
+    "InternalError",
+    "Node",
+    "Op",
+    "Span",
+    "StructuralMismatch",
+    "TVMError",
+    "assert_structural_equal",
+    "module",
+    "structural_equal",
+    "structural_hash",
+]

@@ -1,0 +1,157 @@
+"""IRModule: the functions of a program, and the names by which they call each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mlcweb.ir import printing
+from mlcweb.ir.display import publish
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.node import Node, attribute, node, replace
+
+
+@node
+class GlobalVar(Node):
+    """The name of a function in a module. Equal where the names are equal."""
+
+    name_hint: str = attribute()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GlobalVar) and self.name_hint == other.name_hint
+
+    def __hash__(self) -> int:
+        return hash(self.name_hint)
+
+    def __repr__(self) -> str:
+        return f'I.GlobalVar("{self.name_hint}")'
+
+
+@node
+class BaseFunc(Node):
+    """Base of functions of all dialects. `attrs` maps attribute names to plain values."""
+
+    attrs: Mapping[str, Any] = attribute(default_factory=dict, kw_only=True)
+
+    def with_attr(self, key: str | Mapping[str, Any], value: Any = None) -> BaseFunc:
+        """The function with one attribute (or a mapping of them) set."""
+        changes = dict(key) if isinstance(key, Mapping) else {key: value}
+        return replace(self, attrs={**self.attrs, **changes})
+
+    def without_attr(self, key: str) -> BaseFunc:
+        """The function without the attribute `key`."""
+        return replace(self, attrs={k: v for k, v in self.attrs.items() if k != key})
+
+    def script(self, **options: Any) -> str:
+        """The function as TVMScript."""
+        return printing.text(self)
+
+    def show(self, *args: Any, **options: Any) -> None:
+        """Show the TVMScript text."""
+        publish(self)
+
+    def __repr__(self) -> str:
+        return printing.text(self)
+
+
+class IRModule:
+    """A collection of functions by name.
+
+    Transformations return new modules; only `update_func`, `mod[name] = func` and `update` change
+    one in place, as in TVM.
+    """
+
+    def __init__(
+        self,
+        functions: Mapping[Any, BaseFunc] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.functions: dict[GlobalVar, BaseFunc] = {
+            (GlobalVar(key) if isinstance(key, str) else key): func
+            for key, func in (functions or {}).items()
+        }
+        self.attrs: dict[str, Any] = dict(attrs or {})
+
+    @staticmethod
+    def from_expr(func: BaseFunc, functions: Mapping[Any, BaseFunc] | None = None) -> IRModule:
+        """A module with `func` under its global symbol ("main" where it has none)."""
+        module = IRModule(functions)
+        module.functions[GlobalVar(func.attrs.get("global_symbol", "main"))] = func
+        return module
+
+    def get_global_var(self, name: str) -> GlobalVar:
+        """The variable that names a function; a ValueError lists the names there are."""
+        for var in self.functions:
+            if var.name_hint == name:
+                return var
+        raise ValueError(f'The module has no function "{name}"; it has {self._names()}')
+
+    def get_global_vars(self) -> list[GlobalVar]:
+        return list(self.functions)
+
+    def update_func(self, var: GlobalVar, func: BaseFunc) -> None:
+        """Replace (or add) the function that `var` names."""
+        self.functions[var] = func
+
+    def update(self, other: IRModule | Mapping[Any, BaseFunc]) -> None:
+        """Take over all functions of another module."""
+        functions = other.functions if isinstance(other, IRModule) else other
+        self.functions.update(IRModule(functions).functions)
+
+    def copy(self) -> IRModule:
+        """A module of its own with the same functions."""
+        return IRModule(self.functions, self.attrs)
+
+    def with_attr(self, key: str, value: Any) -> IRModule:
+        return IRModule(self.functions, {**self.attrs, key: value})
+
+    def get_attr(self, key: str) -> Any:
+        return self.attrs.get(key)
+
+    def script(self, **options: Any) -> str:
+        """The module as TVMScript, which parses back to an equal module."""
+        return printing.text(self)
+
+    def show(self, *args: Any, **options: Any) -> None:
+        """Show the TVMScript text."""
+        publish(self)
+
+    def structural_form(self) -> dict[str, Any]:
+        """What structural equality compares: the functions by name, and the attributes."""
+        named = sorted(self.functions.items(), key=lambda item: item[0].name_hint)
+        return {"functions": {v.name_hint: f for v, f in named}, "attrs": self.attrs}
+
+    def __getitem__(self, key: str | GlobalVar) -> Any:
+        name = key if isinstance(key, str) else key.name_hint
+        return self.functions[self.get_global_var(name)]
+
+    def __setitem__(self, key: str | GlobalVar, func: BaseFunc) -> None:
+        self.functions[GlobalVar(key) if isinstance(key, str) else key] = func
+
+    def __delitem__(self, key: str | GlobalVar) -> None:
+        name = key if isinstance(key, str) else key.name_hint
+        del self.functions[self.get_global_var(name)]
+
+    def __contains__(self, key: str | GlobalVar) -> bool:
+        return (GlobalVar(key) if isinstance(key, str) else key) in self.functions
+
+    def __len__(self) -> int:
+        return len(self.functions)
+
+    def __repr__(self) -> str:
+        return printing.text(self)
+
+    def _names(self) -> str:
+        return ", ".join(f'"{v.name_hint}"' for v in self.functions) or "no functions"
+
+
+def the_function_name(module: IRModule, name: str | None) -> str:
+    """`name`, or the only (or the "main") function of the module where it is None."""
+    if name is not None:
+        return module.get_global_var(name).name_hint
+    names = [var.name_hint for var in module.functions]
+    if len(names) == 1:
+        return names[0]
+    if "main" in names:
+        return "main"
+    raise DiagnosticError(f"Name one of the module's functions: {', '.join(names)}")

@@ -1,0 +1,99 @@
+"""The base of every IR node: a slotted dataclass with identity equality.
+
+Nodes are immutable by convention. The convention is not enforced by `frozen=True`, because a frozen
+dataclass takes several times longer to build in Pyodide; tests switch on `forbid_mutation` instead.
+
+How the fields of a node take part in visiting, rewriting and structural comparison is declared
+once, where the field is: plain fields are children, `definition` fields bind variables, `reference`
+fields point at things defined elsewhere, `hint` fields carry names that have no meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, TypeVar, dataclass_transform
+
+from mlcweb.ir.span import Span
+
+NodeClass = TypeVar("NodeClass", bound="type[Node]")
+NodeType = TypeVar("NodeType", bound="Node")
+
+
+def definition(**options: Any) -> Any:
+    """A field that binds variables (a loop variable, a function's parameters)."""
+    return field(metadata={"role": "definition"}, **options)
+
+
+def reference(**options: Any) -> Any:
+    """A field that points at a thing defined elsewhere; visitors do not walk into it."""
+    return field(metadata={"role": "reference"}, **options)
+
+
+def attribute(**options: Any) -> Any:
+    """A field with plain data (numbers, strings, annotations); visitors do not walk into it."""
+    return field(metadata={"role": "attribute"}, **options)
+
+
+def hint(**options: Any) -> Any:
+    """A field without meaning for structural equality (names)."""
+    return field(metadata={"role": "hint"}, **options)
+
+
+@dataclass(eq=False, slots=True, repr=False, weakref_slot=True)
+class Node:
+    """Base of all IR nodes. `span` says which source text the node came from, where known."""
+
+    span: Span | None = field(default=None, kw_only=True)
+
+    role_of_field: ClassVar[dict[str, str]] = {}
+    child_fields: ClassVar[tuple[str, ...]] = ()
+    structural_fields: ClassVar[tuple[str, ...]] = ()
+
+    def same_as(self, other: object) -> bool:
+        """Identity, under TVM's name."""
+        return self is other
+
+
+@dataclass_transform(
+    eq_default=False, field_specifiers=(field, definition, reference, attribute, hint)
+)
+def node(cls: NodeClass) -> NodeClass:
+    """Class decorator that makes a `Node` subclass: slots, identity equality, field tables.
+
+    A class may list `structural_order` where its variables are bound by a field that is not first.
+    """
+    made: Any = dataclass(eq=False, slots=True, repr=False)(cls)
+    roles = {
+        f.name: f.metadata.get("role", "child") for f in fields(made) if f.init and f.name != "span"
+    }
+    made.role_of_field = roles
+    made.child_fields = tuple(name for name, role in roles.items() if role == "child")
+    order = getattr(made, "structural_order", tuple(roles))
+    made.structural_fields = tuple(name for name in order if roles[name] != "hint")
+    return made
+
+
+def replace(old: NodeType, **changes: Any) -> NodeType:
+    """A copy of a node with some fields changed; the span is kept."""
+    cls: Any = type(old)
+    values = {name: getattr(old, name) for name in cls.role_of_field}
+    values.update(changes)
+    return cls(**values, span=old.span)
+
+
+@contextmanager
+def forbid_mutation() -> Iterator[None]:
+    """While active, assigning to a node's field that is already set raises AttributeError."""
+
+    def guard(self: Node, name: str, value: object) -> None:
+        if hasattr(self, name):
+            raise AttributeError(f"{type(self).__name__}.{name} is set once and never changed")
+        object.__setattr__(self, name, value)
+
+    Node.__setattr__ = guard
+    try:
+        yield
+    finally:
+        del Node.__setattr__

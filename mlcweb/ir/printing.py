@@ -1,0 +1,31 @@
+"""How nodes become text. The printer is a later layer and registers itself here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+_printers: list[Callable[[Any], str]] = []
+
+
+def register_printer(printer: Callable[[Any], str]) -> None:
+    """Use `printer` for `repr` and `str` of every node."""
+    _printers.append(printer)
+
+
+def text(value: Any) -> str:
+    """TVMScript of a node; a plain description where no printer is loaded or it has no form."""
+    return _printers[-1](value) if _printers else object.__repr__(value)
+
+
+_marking_printers: list[Callable[[Any, Any], str]] = []
+
+
+def register_marking_printer(printer: Callable[[Any, Any], str]) -> None:
+    """Use `printer(whole, nodes)` to print a program with some of its statements underlined."""
+    _marking_printers.append(printer)
+
+
+def text_with_marks(whole: Any, marked: Any) -> str:
+    """TVMScript of a module or function with the statements `marked` underlined."""
+    return _marking_printers[-1](whole, marked) if _marking_printers else text(whole)

@@ -1,0 +1,101 @@
+"""Walking and rewriting IR, written once for all node classes from their field tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, TypeVar
+
+from mlcweb.ir.node import Node, replace
+
+NodeType = TypeVar("NodeType", bound=Node)
+
+
+def children(node: Node) -> Iterator[Node]:
+    """The nodes directly below `node`, in field order. Definitions and references are left out."""
+    for name in node.child_fields:
+        value = getattr(node, name)
+        if isinstance(value, Node):
+            yield value
+        elif isinstance(value, tuple):
+            for item in value:
+                if isinstance(item, Node):
+                    yield item
+
+
+def post_order_visit(node: Node, visit: Callable[[Node], None]) -> None:
+    """Call `visit` on every node below `node` and on itself, children first."""
+    for child in children(node):
+        post_order_visit(child, visit)
+    visit(node)
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Every node below `node` and itself, parents first, in field order."""
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        yield current
+        stack.extend(reversed(list(children(current))))
+
+
+def on(*types: type[Node]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Mark a method of a `Visitor` or `Mutator` as the handler of these node classes."""
+
+    def mark(method: Callable[..., Any]) -> Callable[..., Any]:
+        method.node_types = types  # type: ignore[attr-defined]
+        return method
+
+    return mark
+
+
+class Dispatcher:
+    """Collects the methods marked with `on` into one table per class, inherited by subclasses."""
+
+    table: ClassVar[dict[type, Callable[..., Any]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        cls.table = dict(cls.table)
+        for method in vars(cls).values():
+            for node_type in getattr(method, "node_types", ()):
+                cls.table[node_type] = method
+
+
+class Visitor(Dispatcher):
+    """Walks a tree; node classes without a handler are walked through."""
+
+    def visit(self, node: Node) -> None:
+        handler = self.table.get(type(node))
+        if handler is None:
+            self.visit_children(node)
+        else:
+            handler(self, node)
+
+    def visit_children(self, node: Node) -> None:
+        for child in children(node):
+            self.visit(child)
+
+
+class Mutator(Dispatcher):
+    """Rewrites a tree; whatever does not change is returned as the same object."""
+
+    def rewrite(self, node: Any) -> Any:
+        handler = self.table.get(type(node))
+        return self.rewrite_children(node) if handler is None else handler(self, node)
+
+    def rewrite_children(self, node: NodeType) -> NodeType:
+        changes: dict[str, Any] = {}
+        for name in node.child_fields:
+            value = getattr(node, name)
+            if isinstance(value, Node):
+                new = self.rewrite(value)
+            elif isinstance(value, tuple):
+                new = self.rewrite_tuple(value)
+            else:
+                continue
+            if new is not value:
+                changes[name] = new
+        return replace(node, **changes) if changes else node
+
+    def rewrite_tuple(self, items: tuple[Any, ...]) -> tuple[Any, ...]:
+        new = tuple(self.rewrite(item) if isinstance(item, Node) else item for item in items)
+        return items if all(a is b for a, b in zip(new, items, strict=True)) else new

@@ -1,0 +1,136 @@
+"""Measuring in processes of their own, so that a runaway candidate costs one trial.
+
+`ProcessPool` is an ordinary ``concurrent.futures.Executor`` but for two promises that the
+standard pool does not make: a call has a time limit, and a worker that hangs or dies spoils
+its own call alone; a fresh worker takes the next one.
+"""
+
+import multiprocessing
+import signal
+import threading
+from collections.abc import Callable
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from multiprocessing.connection import Connection
+from typing import Any
+
+
+class WorkerDied(RuntimeError):
+    """A worker process ended before its call returned."""
+
+
+class ProcessPool(Executor):
+    """Calls functions in worker processes, each call with a time limit.
+
+    Functions, arguments and results travel by pickle. What a call raises is raised by its
+    future's ``result()``; a call over its limit gives TimeoutError, a dead worker `WorkerDied`.
+
+    Args:
+        max_workers: calls at one time. Keep the default of one where times are compared, so
+            that candidates do not disturb each other.
+        timeout_s: limit for one call, in seconds; starting a worker does not count.
+        start_timeout_s: limit for starting a worker.
+    """
+
+    def __init__(
+        self, max_workers: int = 1, *, timeout_s: float = 10.0, start_timeout_s: float = 60.0
+    ):
+        self.timeout_s = timeout_s
+        self.start_timeout_s = start_timeout_s
+        # One thread minds one worker: it waits for the answer, and ends the worker if none comes.
+        self._minders = ThreadPoolExecutor(max_workers, thread_name_prefix="mlcweb-measure")
+        self._mine = threading.local()
+        self._workers: set[_Worker] = set()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
+        """Schedules ``fn(*args, **kwargs)`` in a worker; see `concurrent.futures.Executor`."""
+        return self._minders.submit(self._call, fn, args, kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Ends the workers. Without `wait`, calls in progress are cut off."""
+        if not wait:
+            self._end_workers()
+        self._minders.shutdown(wait=True, cancel_futures=cancel_futures)
+        self._end_workers()
+
+    def _end_workers(self) -> None:
+        for worker in tuple(self._workers):
+            worker.process.kill()
+
+    def _call(self, fn: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+        worker: _Worker | None = getattr(self._mine, "worker", None)
+        try:
+            if worker is None:
+                worker = self._mine.worker = _Worker()
+                self._workers.add(worker)
+                worker.receive(self.start_timeout_s)
+            worker.send((fn, args, kwargs))
+            succeeded, value = worker.receive(self.timeout_s)
+        except (TimeoutError, WorkerDied):
+            if worker is not None:
+                worker.process.kill()
+                worker.connection.close()
+                self._workers.discard(worker)
+            self._mine.worker = None
+            raise
+        if succeeded:
+            return value
+        raise value
+
+
+class _Worker:
+    """A process that answers calls, and this end of the pipe to it."""
+
+    def __init__(self) -> None:
+        # Forking a process that holds threads (ours, BLAS's) can deadlock the child.
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self.process.start()
+        theirs.close()
+
+    def send(self, call: tuple[Callable[..., Any], tuple, dict[str, Any]]) -> None:
+        try:
+            self.connection.send(call)
+        except ConnectionError:
+            raise self._died() from None
+
+    def receive(self, timeout_s: float) -> tuple[bool, Any]:
+        """The next message of the worker: whether the call succeeded, and value or exception."""
+        try:
+            if self.connection.poll(timeout_s):
+                return self.connection.recv()
+        except (EOFError, ConnectionError):
+            raise self._died() from None
+        raise TimeoutError(f"no result within {timeout_s:g} s")
+
+    def _died(self) -> WorkerDied:
+        self.process.join(1.0)
+        return WorkerDied(f"the worker process {_ending(self.process.exitcode)}")
+
+
+def _ending(exitcode: int | None) -> str:
+    if exitcode is None:
+        return "closed its connection"
+    if exitcode < 0:
+        return f"was killed by {signal.Signals(-exitcode).name}"
+    return f"ended with exit code {exitcode}"
+
+
+def _serve(connection: Connection) -> None:
+    """The worker's loop: says that it is up, then answers one call after another."""
+    # Ctrl-C in a terminal reaches the whole group; ending workers is the parent's business.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    connection.send((True, None))
+    while True:
+        try:
+            fn, args, kwargs = connection.recv()
+        except EOFError:
+            return
+        try:
+            answer = (True, fn(*args, **kwargs))
+        except Exception as error:
+            answer = (False, error)
+        try:
+            connection.send(answer)
+        except Exception as error:
+            connection.send((False, TypeError(f"the result cannot be sent back: {error}")))

@@ -1,0 +1,1 @@
+"""The Python half of the page: running a cell, and views of its results as plain JSON."""

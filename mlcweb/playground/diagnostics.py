@@ -1,0 +1,126 @@
+"""Exceptions as the page shows them: the user's frames only, and the range of text at fault."""
+
+from __future__ import annotations
+
+import linecache
+import traceback
+from itertools import islice
+from types import TracebackType
+from typing import Any
+
+
+def describe(error: BaseException, filename: str) -> dict[str, Any]:
+    """What to show for an exception that a program named `filename` raised.
+
+    Returns:
+        ``kind`` (the class's name), ``message``, ``text`` (a traceback of the program's own
+        frames), and ``diagnostics``: ranges in the program, lines from 1, columns from 0 in UTF-16
+        units, as editors count.
+    """
+    message = error.msg if isinstance(error, SyntaxError) else _message(error)
+    place = _place(error, filename)
+    kind = type(error).__name__
+    marks = []
+    if place is not None and not isinstance(error, KeyboardInterrupt):
+        line, column, end_line, end_column = place
+        marks.append(
+            {
+                "line": line,
+                "column": _utf16(filename, line, column),
+                "endLine": end_line,
+                "endColumn": _utf16(filename, end_line, end_column),
+                "message": f"{kind}: {message}",
+                "severity": "error",
+            }
+        )
+    text = _traceback(error, filename)
+    return {"kind": kind, "message": message, "text": text, "diagnostics": marks}
+
+
+def _message(error: BaseException) -> str:
+    # Errors of this package keep the text without the source excerpt, which the page shows itself.
+    return str(getattr(error, "message", "") or error)
+
+
+def _place(error: BaseException, filename: str) -> tuple[int, int, int, int] | None:
+    """Line, column, end line, end column of what is at fault; columns in characters from 0."""
+    if isinstance(error, SyntaxError) and error.filename == filename and error.lineno:
+        column = max(0, (error.offset or 1) - 1)
+        end_line = error.end_lineno or error.lineno
+        end_column = (error.end_offset or 0) - 1
+        if (end_line, end_column) <= (error.lineno, column):
+            end_line, end_column = error.lineno, column + 1
+        return error.lineno, column, end_line, end_column
+    span = getattr(error, "span", None)
+    if span is not None and getattr(span, "filename", None) == filename:
+        return span.line, span.column, span.end_line, span.end_column
+    frame = _innermost(error.__traceback__, filename)
+    return None if frame is None else _frame_place(frame, filename)
+
+
+def _innermost(frame: TracebackType | None, filename: str) -> TracebackType | None:
+    found = None
+    while frame is not None:
+        if frame.tb_frame.f_code.co_filename == filename:
+            found = frame
+        frame = frame.tb_next
+    return found
+
+
+def _frame_place(frame: TracebackType, filename: str) -> tuple[int, int, int, int]:
+    positions = frame.tb_frame.f_code.co_positions()
+    line, end_line, column, end_column = next(
+        islice(positions, frame.tb_lasti // 2, None), (None, None, None, None)
+    )
+    if line is None or end_line is None or column is None or end_column is None:
+        text = linecache.getline(filename, frame.tb_lineno).rstrip()
+        return frame.tb_lineno, len(text) - len(text.lstrip()), frame.tb_lineno, len(text)
+    return (
+        line,
+        _character(filename, line, column),
+        end_line,
+        _character(filename, end_line, end_column),
+    )
+
+
+def _character(filename: str, line: int, offset: int) -> int:
+    """The column in characters of a byte offset, which is what code objects store."""
+    text = linecache.getline(filename, line)
+    return len(text.encode()[:offset].decode(errors="replace"))
+
+
+def _utf16(filename: str, line: int, column: int) -> int:
+    text = linecache.getline(filename, line)[:column]
+    # A column beyond the text (the end of a line) stays beyond it.
+    return len(text.encode("utf-16-le")) // 2 + max(0, column - len(text))
+
+
+def _traceback(error: BaseException, filename: str) -> str:
+    """A traceback without the frames of the library, which says how many it left out."""
+    report = traceback.TracebackException.from_exception(error)
+    hidden = 0
+    pending: list[traceback.TracebackException | None] = [report]
+    while pending:
+        part = pending.pop()
+        if part is None:
+            continue
+        own = [frame for frame in part.stack if frame.filename == filename]
+        hidden += len(part.stack) - len(own)
+        part.stack = traceback.StackSummary.from_list(own)
+        pending += [part.__cause__, part.__context__]
+    text = "".join(report.format()).rstrip()
+    # The frames that run the cell are of no interest to anyone, so they are not counted.
+    inside = max(0, hidden - _frames_before(error, filename))
+    note = f"\n({inside} frames inside the library are not shown)" if inside > 1 else ""
+    if inside == 1:
+        note = "\n(1 frame inside the library is not shown)"
+    return text + note
+
+
+def _frames_before(error: BaseException, filename: str) -> int:
+    count = 0
+    frame = error.__traceback__
+    while frame is not None and frame.tb_frame.f_code.co_filename != filename:
+        count += 1
+        frame = frame.tb_next
+    return count

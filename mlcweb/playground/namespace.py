@@ -1,0 +1,75 @@
+"""What a program has defined that the page can offer: modules, schedules, schedule functions."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from types import FunctionType
+from typing import Any
+
+from mlcweb.ir import IRModule
+from mlcweb.tir import PrimFunc
+from mlcweb.tir.schedule import Schedule
+
+
+def modules(variables: Mapping[str, Any]) -> dict[str, IRModule]:
+    """The program's modules by name; a function counts as a module of its own."""
+    found: dict[str, IRModule] = {}
+    for name, value in _public(variables):
+        if isinstance(value, IRModule) and value.functions:
+            found[name] = value
+        elif isinstance(value, PrimFunc):
+            found[name] = IRModule.from_expr(value)
+    return found
+
+
+def schedules(variables: Mapping[str, Any]) -> dict[str, Schedule]:
+    """The program's schedules by name, each once, in the order in which they were defined."""
+    found: dict[str, Schedule] = {}
+    for name, value in _public(variables):
+        if isinstance(value, Schedule) and not any(value is known for known in found.values()):
+            found[name] = value
+    return found
+
+
+def schedule_functions(variables: Mapping[str, Any], filename: str) -> list[dict[str, Any]]:
+    """Functions of the program that take a schedule and nothing else that they insist on."""
+    return [
+        {"name": name, "line": value.__code__.co_firstlineno}
+        for name, value in _public(variables)
+        if isinstance(value, FunctionType)
+        and value.__code__.co_filename == filename
+        and _takes_schedule(value)
+    ]
+
+
+def _takes_schedule(function: FunctionType) -> bool:
+    required = [
+        parameter
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.default is parameter.empty
+        and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+    ]
+    if len(required) != 1 or required[0].kind is inspect.Parameter.KEYWORD_ONLY:
+        return False
+    annotation = required[0].annotation
+    if annotation is inspect.Parameter.empty:
+        return required[0].name in ("sch", "s", "schedule")
+    return annotation is Schedule or str(annotation).endswith("Schedule")
+
+
+def name_of(variables: Mapping[str, Any], value: Any) -> str | None:
+    """How the program can call `value`: by a variable, or as the module of a schedule."""
+    for name, candidate in _public(variables):
+        if candidate is value:
+            return name
+    for name, schedule in schedules(variables).items():
+        if schedule.mod is value:
+            return f"{name}.mod"
+        if schedule.trace is value:
+            return f"{name}.trace"
+    return None
+
+
+def _public(variables: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    return [(name, value) for name, value in variables.items() if not name.startswith("_")]

@@ -1,0 +1,131 @@
+"""The objects that a running program shows, sorted into what the page's views take."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from html.parser import HTMLParser
+from typing import Any
+
+from mlcweb.ir import IRModule, Node
+from mlcweb.playground import namespace, trace_view
+from mlcweb.tir.schedule import Schedule, Trace
+
+LIMIT = 200
+"""Modules kept of one run."""
+
+
+class Gallery:
+    """Collects what a program shows while it runs.
+
+    Args:
+        variables: the program's global variables, to name what is shown.
+        filename: the program's file name, to say which line showed it.
+    """
+
+    def __init__(self, variables: Mapping[str, Any], filename: str) -> None:
+        self._variables = variables
+        self._filename = filename
+        self._modules: list[dict[str, Any]] = []
+        self._traces: list[tuple[str, Trace, IRModule | None]] = []
+
+    def show(self, shown: Any, title: str = "") -> None:
+        """A display hook: modules, code and traces go to the views, all else is printed."""
+        if isinstance(shown, Schedule):
+            self._add_trace(title or self._title(shown), shown.trace, shown.mod)
+            self._add_module(shown.mod, title)
+        elif isinstance(shown, Trace):
+            self._add_trace(title or self._title(shown), shown)
+            print(shown)
+        elif isinstance(shown, IRModule | Node):
+            self._add_module(shown, title)
+        elif (text := _code_of(shown)) is not None:
+            self._add(title or self._title(shown), text)
+        else:
+            print(shown if isinstance(shown, str) else repr(shown))
+
+    def content(self) -> dict[str, Any]:
+        """``modules`` and ``traces`` for the page.
+
+        Where the program shows no module, they are those that its schedules arrived at, or else
+        those that it defines. Traces are those of its schedules.
+        """
+        schedules = namespace.schedules(self._variables)
+        if not self._modules:
+            for name, schedule in schedules.items():
+                self._add(f"{name}.mod", schedule.mod.script())
+        if not self._modules:
+            for name, module in namespace.modules(self._variables).items():
+                self._add(name, module.script())
+        for name, schedule in schedules.items():
+            self._add_trace(name, schedule.trace, schedule.mod)
+        originals = list(namespace.modules(self._variables).values())
+        trace_view.forget("run")
+        traces = [
+            trace_view.register("run", title, trace, originals, result)
+            for title, trace, result in self._traces
+        ]
+        return {"modules": self._modules, "traces": traces}
+
+    def _add_trace(self, title: str, trace: Trace, result: IRModule | None = None) -> None:
+        if trace.insts:
+            self._traces.append((title, trace.copy(), result))
+
+    def _add_module(self, shown: IRModule | Node, title: str) -> None:
+        title = title or self._title(shown)
+        self._add(title, shown.script() if hasattr(shown, "script") else str(shown))
+        print(f"→ TensorIR: {title}")
+
+    def _add(self, title: str, source: str) -> None:
+        if len(self._modules) == LIMIT:
+            return
+        self._modules.append({"id": f"m{len(self._modules)}", "title": title, "source": source})
+
+    def _title(self, shown: Any) -> str:
+        """The variable's name and the line that shows it, such as "sch.mod, line 58"."""
+        name = namespace.name_of(self._variables, shown) or type(shown).__name__
+        frame = sys._getframe(1)
+        while frame is not None:
+            if frame.f_code.co_filename == self._filename:
+                return f"{name}, line {frame.f_lineno}"
+            frame = frame.f_back
+        return name
+
+
+def _code_of(shown: Any) -> str | None:
+    """The program text inside a notebook's display object (``IPython.display.Code``, ``HTML``)."""
+    bundle = getattr(shown, "_repr_mimebundle_", None)
+    if bundle is None:
+        return None
+    forms: dict[str, str] = bundle()
+    if "text/x-code" in forms:
+        return forms["text/x-code"]
+    if "text/html" in forms:
+        return _text_of_html(forms["text/html"])
+    return None
+
+
+def _text_of_html(page: str) -> str:
+    reader = _TextReader()
+    reader.feed(page)
+    reader.close()
+    return "".join(reader.parts).strip("\n")
+
+
+class _TextReader(HTMLParser):
+    """Keeps the text of a page, without style sheets and scripts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[str] = []
+        self._skipping = False
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self._skipping = tag in ("style", "script")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._skipping = False
+
+    def handle_data(self, data: str) -> None:
+        if not self._skipping:
+            self.parts.append(data)

@@ -1,0 +1,193 @@
+"""The check of a call's arguments against a function's signature, before anything runs."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+from mlcweb.ir.errors import TVMError
+from mlcweb.ir.visitor import walk
+from mlcweb.runtime.device import Device
+from mlcweb.runtime.ndarray import NDArray
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.function import PrimFunc
+
+
+class ArgumentTypeError(TVMError, TypeError):
+    """A call with the wrong number or kind of arguments."""
+
+
+class ArgumentValueError(TVMError, ValueError):
+    """A call with arguments of the wrong size."""
+
+
+class Signature:
+    """What a function takes. `check` returns the plain values that a kernel gets."""
+
+    def __init__(self, name: str, func: PrimFunc, dev: Device) -> None:
+        self.name = name
+        self.function = func
+        self.device = dev
+        self.parameters = [(param, func.buffer_map.get(param)) for param in func.params]
+        self.noalias = bool(func.attrs.get("tir.noalias", False))
+        self.written = _written_parameters(func)
+
+    def __str__(self) -> str:
+        shown = ", ".join(
+            f'{buffer.name}: Tensor(({_shape_text(buffer)}), "{buffer.dtype}")'
+            if buffer
+            else f"{param.name}: {param.dtype}"
+            for param, buffer in self.parameters
+        )
+        return f"{self.name}({shown})"
+
+    def check(self, arguments: tuple[Any, ...]) -> list[Any]:
+        """NumPy views for arrays and numbers for scalars; an error that shows the signature."""
+        if len(arguments) != len(self.parameters):
+            raise ArgumentTypeError(
+                f"Expected {len(self.parameters)} argument(s) but got {len(arguments)}"
+                f" when calling\n  {self}"
+            )
+        sizes: dict[int, int] = {}
+        return [
+            self._array(position, buffer, argument, sizes)
+            if buffer
+            else self._scalar(position, param, argument, sizes)
+            for position, ((param, buffer), argument) in enumerate(
+                zip(self.parameters, arguments, strict=True)
+            )
+        ]
+
+    def shares_memory(self, arguments: tuple[Any, ...]) -> bool:
+        """Whether a written array is also another argument; an error if the function is declared
+        to have no aliases."""
+        seen: dict[int, int] = {}
+        for position, argument in enumerate(arguments):
+            if not isinstance(argument, NDArray) or not argument.nbytes:
+                continue
+            first = seen.setdefault(argument.storage.address, position)
+            if first == position or not {first, position} & self.written:
+                continue
+            if self.noalias:
+                names = [self._name(first), self._name(position)]
+                raise ArgumentValueError(
+                    f'{names[0]} and {names[1]} are the same array, but "{self.name}" is declared '
+                    f'"tir.noalias" and writes it; pass a copy or remove the attribute\n  {self}'
+                )
+            return True
+        return False
+
+    def _name(self, position: int) -> str:
+        param, buffer = self.parameters[position]
+        return buffer.name if buffer else param.name
+
+    def _place(self, position: int) -> str:
+        return f"argument {position} ({self._name(position)}) when calling\n  {self}"
+
+    def _array(self, position: int, buffer: Buffer, array: Any, sizes: dict[int, int]) -> Any:
+        if not isinstance(array, NDArray):
+            hint = "; pass tvm.nd.array(x)" if hasattr(array, "__array__") else ""
+            raise ArgumentTypeError(
+                f"Expected an NDArray but got {type(array).__name__}{hint}: "
+                + self._place(position)
+            )
+        if array.dtype != buffer.dtype:
+            raise ArgumentTypeError(
+                f"Expected dtype {buffer.dtype} but got {array.dtype}: {self._place(position)}"
+            )
+        if array.device != self.device:
+            raise ArgumentValueError(
+                f"Expected an array on {self.device} but got one on {array.device}: "
+                + self._place(position)
+            )
+        if len(array.shape) != len(buffer.shape):
+            raise ArgumentValueError(
+                f"Expected {len(buffer.shape)} dimension(s) but got shape {array.shape}: "
+                + self._place(position)
+            )
+        for axis, (extent, size) in enumerate(zip(buffer.shape, array.shape, strict=True)):
+            expected = _expected(extent, size, sizes)
+            if size != expected:
+                raise ArgumentValueError(
+                    f"Expected {buffer.name}.shape[{axis}] == {expected} but got shape "
+                    f"{array.shape}: {self._place(position)}"
+                )
+        return array.view()
+
+    def _scalar(self, position: int, param: E.Var, value: Any, sizes: dict[int, int]) -> Any:
+        wanted = numbers.Real if dtypes.is_float(param.dtype) else numbers.Integral
+        if param.dtype == "handle":
+            return value
+        if not (isinstance(value, wanted) or hasattr(value, "__index__")):
+            raise ArgumentTypeError(
+                f"Expected {param.dtype} but got {type(value).__name__} {value!r}: "
+                + self._place(position)
+            )
+        if dtypes.is_float(param.dtype):
+            return float(value)
+        number = int(value)
+        if number != dtypes.wrap_integer(number, param.dtype):
+            raise ArgumentValueError(
+                f"{number} does not fit {param.dtype}: {self._place(position)}"
+            )
+        sizes.setdefault(id(param), number)
+        return number
+
+
+def _shape_text(buffer: Buffer) -> str:
+    texts = [getattr(extent, "name", None) or str(extent) for extent in buffer.shape]
+    return ", ".join(texts) + ("," if len(texts) == 1 else "")
+
+
+def _expected(extent: E.PrimExpr, size: int, sizes: dict[int, int]) -> int:
+    """The size that a dimension should have; a symbol takes the first size that it meets."""
+    if isinstance(extent, E.IntImm):
+        return extent.value
+    if isinstance(extent, E.Var):
+        return sizes.setdefault(id(extent), size)
+    operation = _OPERATIONS.get(type(extent))
+    if operation is None:
+        return size
+    a, b = (_expected(part, -1, sizes) for part in (extent.a, extent.b))  # type: ignore[attr-defined]
+    return operation(a, b)
+
+
+_OPERATIONS = {
+    E.Add: lambda a, b: a + b,
+    E.Sub: lambda a, b: a - b,
+    E.Mul: lambda a, b: a * b,
+    E.FloorDiv: lambda a, b: a // b,
+    E.FloorMod: lambda a, b: a % b,
+}
+
+
+def _written_parameters(func: PrimFunc) -> set[int]:
+    """The positions of the parameters that the function may write."""
+    source_of = {
+        id(match.buffer.data): match.source.buffer.data
+        for block in walk(func.body)
+        if isinstance(block, S.Block)
+        for match in block.match_buffers
+    }
+    written: set[int] = set()
+
+    def mark(data: E.PrimExpr) -> None:
+        while id(data) in source_of:
+            data = source_of[id(data)]
+        written.add(id(data))
+
+    for item in walk(func.body):
+        if isinstance(item, S.BufferStore):
+            mark(item.buffer.data)
+        elif isinstance(item, E.Call):
+            for argument in item.args:
+                if isinstance(argument, E.Var) and argument.dtype == "handle":
+                    mark(argument)
+    return {
+        position
+        for position, param in enumerate(func.params)
+        if param in func.buffer_map and id(func.buffer_map[param].data) in written
+    }

@@ -1,0 +1,106 @@
+"""Measuring how long a function takes."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mlcweb.runtime import host
+
+STEPS_PER_BATCH = 50
+"""A batch lasts at least so many steps of the clock, so that rounding stays below two percent."""
+
+
+@dataclass(frozen=True)
+class BenchmarkResult:
+    """Seconds per call: one number for each repeat, and what they amount to."""
+
+    results: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        return statistics.fmean(self.results)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.results)
+
+    @property
+    def min(self) -> float:
+        return min(self.results)
+
+    @property
+    def max(self) -> float:
+        return max(self.results)
+
+    @property
+    def std(self) -> float:
+        return statistics.pstdev(self.results)
+
+    def __str__(self) -> str:
+        columns = ("mean", "median", "max", "min", "std")
+        head = " ".join(f"{f'{name} (ms)':^12}" for name in columns)
+        row = " ".join(f"{getattr(self, name) * 1e3:^12.4f}" for name in columns)
+        return f"Execution time summary:\n{head}\n{row}"
+
+    def __repr__(self) -> str:
+        values = ", ".join(
+            f"{name}={getattr(self, name)!r}"
+            for name in ("min", "mean", "median", "max", "std", "results")
+        )
+        return f"BenchmarkResult({values})"
+
+
+def measure(
+    time_batch: Callable[[int], float],
+    number: int = 10,
+    repeat: int = 1,
+    min_repeat_ms: float = 0,
+    limit_zero_time_iterations: int = 100,
+    cooldown_interval_ms: float = 0,
+    repeats_to_cooldown: int = 1,
+    before_repeat: Callable[[], Any] | None = None,
+) -> BenchmarkResult:
+    """Time `repeat` batches of `number` calls, after a call that does not count.
+
+    `time_batch(n)` makes n calls and returns the seconds that they took. A batch that is shorter
+    than `min_repeat_ms`, or than the clock can tell, is run again with a greater number; while it
+    takes no measurable time at all, at most `limit_zero_time_iterations` times.
+    """
+    shortest = max(min_repeat_ms * 1e-3, STEPS_PER_BATCH * host.clock_step())
+    time_batch(1)
+    results: list[float] = []
+    for index in range(repeat):
+        if before_repeat is not None:
+            before_repeat()
+        number, seconds = _long_enough(time_batch, number, shortest, limit_zero_time_iterations)
+        results.append(seconds / number)
+        if cooldown_interval_ms > 0 and (index + 1) % repeats_to_cooldown == 0:
+            time.sleep(cooldown_interval_ms * 1e-3)
+    return BenchmarkResult(tuple(results))
+
+
+def _long_enough(
+    time_batch: Callable[[int], float], number: int, shortest: float, zero_limit: int
+) -> tuple[int, float]:
+    zeros = 0
+    while True:
+        seconds = time_batch(number)
+        zeros += seconds <= 0
+        if seconds >= shortest or zeros > zero_limit:
+            return number, seconds
+        wanted = number * shortest / seconds if seconds > 0 else 0
+        number = max(math.ceil(wanted * 1.05), math.ceil(number * 1.6))
+
+
+def time_in_python(function: Callable[..., Any], arguments: list[Any], number: int) -> float:
+    """Seconds that `number` calls take; the loop and the clock are all there is around them."""
+    calls = range(number)
+    start = host.clock()
+    for _ in calls:
+        function(*arguments)
+    return host.clock() - start

@@ -1,0 +1,82 @@
+"""Devices: where arrays live and functions run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlcweb.ir.errors import TVMError
+
+DEVICE_TYPES = {"cpu": 1, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "webgpu": 15}
+"""DLPack's numbers of the device types that programs name."""
+
+_ALIASES = {"llvm": "cpu", "c": "cpu", "numpy": "cpu", "interpreter": "cpu", "wasm": "cpu",
+            "gpu": "cuda"}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device: its type by name, and its number among the devices of that type."""
+
+    type: str
+    index: int = 0
+
+    @property
+    def device_type(self) -> int:
+        return DEVICE_TYPES[self.type]
+
+    @property
+    def device_id(self) -> int:
+        return self.index
+
+    @property
+    def exist(self) -> bool:
+        """Whether this machine has the device. Only the processor is there so far."""
+        return self.type == "cpu" and self.index == 0
+
+    def sync(self) -> None:
+        """Wait until the device is idle; the processor always is when Python runs."""
+
+    def __str__(self) -> str:
+        return f"{self.type}:{self.index}"
+
+    def __repr__(self) -> str:
+        return f"device(type='{self.type}', index={self.index})"
+
+
+def device(dev: str | Device, index: int = 0) -> Device:
+    """A device by name: "cpu", "cpu:0", or a target's name such as "llvm"."""
+    if isinstance(dev, Device):
+        return dev
+    name, _, number = dev.split()[0].partition(":")
+    name = _ALIASES.get(name, name)
+    if name not in DEVICE_TYPES:
+        raise TVMError(f'Unknown device "{dev}"; there are {", ".join(DEVICE_TYPES)}')
+    return Device(name, int(number or index))
+
+
+def cpu(index: int = 0) -> Device:
+    """The processor."""
+    return Device("cpu", index)
+
+
+def cuda(index: int = 0) -> Device:
+    return Device("cuda", index)
+
+
+def metal(index: int = 0) -> Device:
+    return Device("metal", index)
+
+
+def vulkan(index: int = 0) -> Device:
+    return Device("vulkan", index)
+
+
+def webgpu(index: int = 0) -> Device:
+    return Device("webgpu", index)
+
+
+def require(dev: Device) -> Device:
+    """`dev`, or a TVMError where this machine does not have it."""
+    if not dev.exist:
+        raise TVMError(f"There is no device {dev} here; arrays live on {cpu()}")
+    return dev

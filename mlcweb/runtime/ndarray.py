@@ -1,0 +1,176 @@
+"""Arrays that programs work on. `array` copies in, `.numpy()` copies out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from mlcweb.ir.errors import TVMError
+from mlcweb.runtime.device import (
+    DEVICE_TYPES, Device, cpu, cuda, device, metal, require, vulkan, webgpu,
+)  # fmt: skip
+from mlcweb.runtime.storage import HostStorage, Storage, allocate_on_host
+from mlcweb.tir import dtype as dtypes
+
+if TYPE_CHECKING:
+    import numpy as np
+
+gpu = cuda
+
+
+class ArrayError(TVMError, ValueError):
+    """An array does not fit what is asked of it."""
+
+
+class NDArray:
+    """A compact array of a fixed shape and element type on a device.
+
+    Made by `array`, `empty` or `from_dlpack`.
+    """
+
+    __slots__ = ("device", "dtype", "shape", "storage")
+
+    def __init__(
+        self, shape: tuple[int, ...], dtype: str, dev: Device, storage: Storage
+    ) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.device = dev
+        self.storage = storage
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        return self.storage.nbytes
+
+    def view(self) -> np.ndarray[Any, Any]:
+        """The elements in place: what is written to the result is written to the array."""
+        return self.storage.view().view(_numpy_dtype(self.dtype)).reshape(self.shape)
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """A copy of the elements as a NumPy array."""
+        return self.storage.read().view(_numpy_dtype(self.dtype)).reshape(self.shape)
+
+    asnumpy = numpy
+
+    def copyfrom(self, source: Any) -> NDArray:
+        """Overwrite the elements with those of an array of the same shape; types are converted."""
+        import numpy as np
+
+        values = source.numpy() if isinstance(source, NDArray) else np.asarray(source)
+        if values.shape != self.shape:
+            raise ArrayError(
+                f"Cannot copy an array of shape {values.shape} into one of shape {self.shape}"
+            )
+        self.storage.write(np.ascontiguousarray(values, _numpy_dtype(self.dtype)))
+        return self
+
+    def copyto(self, target: NDArray | Device) -> NDArray:
+        """Copy into another array, or into a new one on a device."""
+        if isinstance(target, Device):
+            target = empty(self.shape, self.dtype, target)
+        if target.dtype != self.dtype:
+            raise ArrayError(f"Cannot copy {self.dtype} elements into an array of {target.dtype}")
+        return target.copyfrom(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        values = self.numpy()
+        return values if dtype is None else values.astype(dtype)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.view().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return DEVICE_TYPES[self.device.type], self.device.index
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.numpy()[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        values = self.numpy()
+        values[index] = value.numpy() if isinstance(value, NDArray) else value
+        self.storage.write(values)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("An array without dimensions has no length")
+        return self.shape[0]
+
+    def __str__(self) -> str:
+        return str(self.numpy())
+
+    def __repr__(self) -> str:
+        head = f"<{type(self).__module__}.{type(self).__name__} shape={self.shape}, {self.device}>"
+        return f"{head}\n{self.numpy()!r}"
+
+
+def empty(
+    shape: int | Sequence[int],
+    dtype: Any = "float32",
+    device: Device | str | None = None,
+    mem_scope: str | None = None,
+) -> NDArray:
+    """An array of undefined content."""
+    where = require(_device(device))
+    extents = (shape,) if isinstance(shape, int) else tuple(int(extent) for extent in shape)
+    if any(extent < 0 for extent in extents):
+        raise ArrayError(f"A shape has no negative extents: {extents}")
+    name = _type_name(dtype)
+    nbytes = math.prod(extents) * dtypes.size_in_bytes(name)
+    return NDArray(extents, name, where, allocate_on_host(nbytes))
+
+
+def array(arr: Any, device: Device | str | None = None, mem_scope: str | None = None) -> NDArray:
+    """A new array with the elements of a NumPy array, an NDArray, or nested lists.
+
+    Element types are kept (lists give float64 or int64, as in NumPy).
+    """
+    import numpy as np
+
+    if not isinstance(arr, NDArray):
+        arr = np.asarray(arr)
+    return empty(arr.shape, arr.dtype, device).copyfrom(arr)
+
+
+def from_dlpack(source: Any) -> NDArray:
+    """An array over the memory of another library's tensor, without a copy where it is compact."""
+    import numpy as np
+
+    values = np.from_dlpack(source)
+    if not (values.flags.c_contiguous and values.flags.writeable):
+        return array(values)
+    storage = HostStorage(values.reshape(-1).view(np.uint8))
+    return NDArray(values.shape, _type_name(values.dtype), cpu(), storage)
+
+
+def _device(dev: Device | str | None) -> Device:
+    return cpu() if dev is None else device(dev)
+
+
+def _type_name(dtype: Any) -> str:
+    """A dtype as TVM spells it, from its name or from NumPy's type."""
+    if not isinstance(dtype, str):
+        import numpy as np
+
+        dtype = np.dtype(dtype).name
+    return "bool" if dtype == "bool_" else _checked(dtype)
+
+
+def _checked(dtype: str) -> str:
+    if dtypes.kind(dtype) in ("handle", "void"):
+        raise ArrayError(f"An array cannot hold {dtype} elements")
+    return dtype
+
+
+def _numpy_dtype(dtype: str) -> Any:
+    from mlcweb.codegen.interpreter.support import numpy_dtype
+
+    return numpy_dtype(dtype)

@@ -1,0 +1,55 @@
+"""Python functions known by name, which programs and models call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+_functions: dict[str, Callable[..., Any]] = {}
+
+
+def register_func(
+    func_name: str | Callable[..., Any],
+    f: Callable[..., Any] | None = None,
+    override: bool = False,
+) -> Any:
+    """Register a function under a name; also a decorator.
+
+    ``register_func("env.relu")`` and ``register_func("env.relu", override=True)`` decorate,
+    ``register_func("env.relu", relu)`` registers at once. A name that is taken is a ValueError
+    unless `override` is set.
+    """
+    if callable(func_name):
+        return register_func(func_name.__name__, func_name, override)
+
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        if func_name in _functions and not override:
+            raise ValueError(
+                f'Global function "{func_name}" is already registered; pass override=True to '
+                "replace it"
+            )
+        _functions[func_name] = function
+        return function
+
+    return register if f is None else register(f)
+
+
+def get_global_func(name: str, allow_missing: bool = False) -> Any:
+    """The function registered under `name`; a ValueError where there is none, or None if that is
+    allowed."""
+    if name in _functions:
+        return _functions[name]
+    if allow_missing:
+        return None
+    raise ValueError(
+        f'Cannot find global function "{name}"; register it with @tvm.register_func("{name}")'
+    )
+
+
+def remove_global_func(name: str) -> None:
+    """Forget a registered function."""
+    _functions.pop(name, None)
+
+
+def list_global_func_names() -> list[str]:
+    return sorted(_functions)

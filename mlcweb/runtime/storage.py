@@ -1,0 +1,72 @@
+"""Memory of arrays. An allocator hands out `Storage`; another allocator may keep arrays in the
+memory of a device that Python cannot see into.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+
+ALIGNMENT = 64
+"""Bytes: a cache line, and the widest vector."""
+
+
+class Storage(Protocol):
+    """A piece of memory."""
+
+    @property
+    def nbytes(self) -> int: ...
+
+    @property
+    def address(self) -> int:
+        """Where the bytes start, in the address space that kernels use."""
+        ...
+
+    def view(self) -> np.ndarray[Any, Any]:
+        """The bytes themselves, as a uint8 array; a TVMError where Python cannot reach them."""
+        ...
+
+    def read(self) -> np.ndarray[Any, Any]:
+        """A copy of the bytes, as a uint8 array."""
+        ...
+
+    def write(self, data: np.ndarray[Any, Any]) -> None:
+        """Overwrite all bytes with those of a contiguous array of the same size."""
+        ...
+
+
+class HostStorage:
+    """Memory of the Python process."""
+
+    __slots__ = ("_bytes",)
+
+    def __init__(self, data: np.ndarray[Any, Any]) -> None:
+        self._bytes = data
+
+    @property
+    def nbytes(self) -> int:
+        return self._bytes.nbytes
+
+    @property
+    def address(self) -> int:
+        return self._bytes.ctypes.data
+
+    def view(self) -> np.ndarray[Any, Any]:
+        return self._bytes
+
+    def read(self) -> np.ndarray[Any, Any]:
+        return self._bytes.copy()
+
+    def write(self, data: np.ndarray[Any, Any]) -> None:
+        self._bytes[...] = data.reshape(-1).view("uint8")
+
+
+def allocate_on_host(nbytes: int) -> HostStorage:
+    """Fresh memory of the Python process, aligned, its content undefined."""
+    import numpy as np
+
+    room = np.empty(nbytes + ALIGNMENT, np.uint8)
+    start = -room.ctypes.data % ALIGNMENT
+    return HostStorage(room[start : start + nbytes])

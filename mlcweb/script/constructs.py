@@ -1,0 +1,131 @@
+"""What the statement-like calls of `T` stand for: `T.grid(…)`, `T.block(…)`, `T.reads(…)`, …
+
+The calls only describe. The parser turns the descriptions into loops, blocks and the rest, so that
+evaluating them outside a script does no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.expr import PrimExpr, Var
+from mlcweb.tir.stmt import ForKind, IterType
+
+
+@dataclass(slots=True)
+class Loops:
+    """One loop, or a nest of plain loops, over `domains`."""
+
+    domains: tuple[Range, ...]
+    kind: ForKind = ForKind.SERIAL
+    thread: str | None = None
+    annotations: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Axis:
+    """An axis of a block. Without `domain`, the axis has the range of the loop it is bound to."""
+
+    domain: Range | None
+    value: PrimExpr
+    iter_type: IterType
+
+
+@dataclass(slots=True)
+class BlockFrame:
+    name: str
+    no_realize: bool = False
+
+
+@dataclass(slots=True)
+class InitFrame:
+    pass
+
+
+@dataclass(slots=True)
+class Where:
+    predicate: PrimExpr
+
+
+@dataclass(slots=True)
+class Reads:
+    regions: tuple[BufferRegion, ...]
+
+
+@dataclass(slots=True)
+class Writes:
+    regions: tuple[BufferRegion, ...]
+
+
+@dataclass(slots=True)
+class BlockAttributes:
+    values: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class FunctionAttributes:
+    values: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class ModuleAttributes:
+    values: Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Allocation:
+    """A buffer that the enclosing block (or the function's root block) allocates."""
+
+    buffer: Buffer
+
+
+@dataclass(slots=True)
+class Declaration:
+    """A buffer that lives from here to the end of the enclosing indented block."""
+
+    buffer: Buffer
+
+
+@dataclass(slots=True)
+class Match:
+    """A buffer that stands for a parameter, or for a region of another buffer in a block."""
+
+    source: Var | BufferRegion
+    buffer: Buffer
+
+
+@dataclass(slots=True)
+class LetFrame:
+    value: PrimExpr
+    var: Var | None = None
+
+
+@dataclass(slots=True)
+class AttributeFrame:
+    node: Any
+    key: str
+    value: PrimExpr
+
+
+@dataclass(slots=True)
+class AssertFrame:
+    condition: PrimExpr
+    message: PrimExpr
+
+
+@dataclass(slots=True)
+class ThreadFrame:
+    """A launch of `extent` threads along the axis `tag`."""
+
+    tag: str
+    extent: PrimExpr
+
+
+@dataclass(slots=True)
+class ThreadVariable:
+    """A thread axis whose extent an attribute gives later."""
+
+    tag: str

@@ -1,0 +1,23 @@
+"""The `I` of TVMScript: `from mlcweb.script import ir as I`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mlcweb.ir.module import GlobalVar, IRModule
+from mlcweb.script import constructs
+from mlcweb.script.decorators import ir_module
+
+
+def module_attrs(values: Mapping[str, Any]) -> constructs.ModuleAttributes:
+    """Attributes of the module."""
+    return constructs.ModuleAttributes(values)
+
+
+NAMES: dict[str, Any] = {
+    "ir_module": ir_module,
+    "IRModule": IRModule,
+    "GlobalVar": GlobalVar,
+    "module_attrs": module_attrs,
+}

@@ -1,0 +1,1 @@
+"""What stands behind the names of `T`, by subject; `mlcweb.script.tir` has the table."""

@@ -1,0 +1,136 @@
+"""Blocks of TVMScript: `T.block`, `T.axis`, `T.reads`, `T.init`, …"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.script import constructs
+from mlcweb.script.namespace.loops import loop_range
+from mlcweb.tir import arithmetic
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range, full_region
+
+
+def block(name: str = "", no_realize: bool = False) -> constructs.BlockFrame:
+    """A unit of computation with axes of its own."""
+    return constructs.BlockFrame(name, no_realize)
+
+
+def init() -> constructs.InitFrame:
+    """The part of a reduction block that runs where the reduction axes start."""
+    return constructs.InitFrame()
+
+
+def where(predicate: Any) -> constructs.Where:
+    """The condition under which the block runs."""
+    return constructs.Where(arithmetic.cast("bool", arithmetic.convert(predicate)))
+
+
+def reads(*regions: Any) -> constructs.Reads:
+    """The regions that the block reads."""
+    return constructs.Reads(tuple(as_region(region) for region in _flat(regions)))
+
+
+def writes(*regions: Any) -> constructs.Writes:
+    """The regions that the block writes."""
+    return constructs.Writes(tuple(as_region(region) for region in _flat(regions)))
+
+
+def _flat(items: Sequence[Any]) -> list[Any]:
+    flat: list[Any] = []
+    for item in items:
+        flat.extend(item if isinstance(item, (list, tuple)) else (item,))
+    return flat
+
+
+def as_region(value: Any) -> BufferRegion:
+    """A region from a buffer, an element of one, or a region."""
+    if isinstance(value, BufferRegion):
+        return value
+    if isinstance(value, Buffer):
+        return full_region(value)
+    if isinstance(value, E.BufferLoad):
+        ranges = []
+        for index in value.indices:
+            if isinstance(index, E.Ramp):
+                ranges.append(Range(index.base, arithmetic.multiply(index.stride, index.lanes)))
+            else:
+                ranges.append(Range(index, arithmetic.const(1, index.dtype)))
+        return BufferRegion(value.buffer, tuple(ranges))
+    raise DiagnosticError(f"Expected a buffer region such as A[0:16, j], not {value!r}")
+
+
+def block_attr(values: Mapping[str, Any]) -> constructs.BlockAttributes:
+    """Annotations of the block."""
+    return constructs.BlockAttributes(values)
+
+
+def func_attr(values: Mapping[str, Any]) -> constructs.FunctionAttributes:
+    """Attributes of the function."""
+    return constructs.FunctionAttributes(values)
+
+
+class AxisNamespace:
+    """`T.axis`: how the axes of a block relate to the loops around it."""
+
+    @staticmethod
+    def spatial(domain: Any, value: Any) -> constructs.Axis:
+        """An axis whose values can be computed in any order."""
+        return _axis(domain, value, S.IterType.DATA_PARALLEL)
+
+    @staticmethod
+    def reduce(domain: Any, value: Any) -> constructs.Axis:
+        """An axis over which the block accumulates."""
+        return _axis(domain, value, S.IterType.COMM_REDUCE)
+
+    @staticmethod
+    def scan(domain: Any, value: Any) -> constructs.Axis:
+        """An axis whose values must be computed in order."""
+        return _axis(domain, value, S.IterType.ORDERED)
+
+    @staticmethod
+    def opaque(domain: Any, value: Any) -> constructs.Axis:
+        """An axis about which nothing is known."""
+        return _axis(domain, value, S.IterType.OPAQUE)
+
+    @staticmethod
+    def remap(kinds: str, values: Sequence[Any]) -> list[constructs.Axis] | constructs.Axis:
+        """Axes with the ranges of the loops that they are bound to."""
+        if len(kinds) != len(values):
+            raise DiagnosticError(
+                f'T.axis.remap got {len(kinds)} kinds ("{kinds}") for {len(values)} loops'
+            )
+        axes = []
+        for letter, value in zip(kinds, values, strict=True):
+            if letter not in _AXIS_KINDS:
+                raise DiagnosticError(
+                    f'T.axis.remap knows the kinds S (spatial) and R (reduce), not "{letter}"'
+                )
+            axes.append(constructs.Axis(None, arithmetic.convert(value), _AXIS_KINDS[letter]))
+        return axes if len(axes) > 1 else axes[0]
+
+    S = spatial
+    R = reduce
+
+    names = ("spatial", "reduce", "scan", "opaque", "remap", "S", "R")
+
+
+_AXIS_KINDS = {"S": S.IterType.DATA_PARALLEL, "R": S.IterType.COMM_REDUCE}
+
+
+def _axis(domain: Any, value: Any, iter_type: S.IterType) -> constructs.Axis:
+    if isinstance(domain, Range):
+        dom = domain
+    elif isinstance(domain, (tuple, list)):
+        dom = loop_range(*domain)
+    elif isinstance(domain, slice):
+        dom = loop_range(domain.start, domain.stop)
+    else:
+        dom = loop_range(domain, None)
+    return constructs.Axis(dom, arithmetic.convert(value), iter_type)
+
+
+axis = AxisNamespace()

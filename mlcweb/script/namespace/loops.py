@@ -1,0 +1,75 @@
+"""Loops of TVMScript: `T.serial`, `T.grid`, `T.parallel`, …"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.script import constructs
+from mlcweb.tir import arithmetic
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.buffer import Range
+
+
+def _loops(kind: S.ForKind) -> Callable[..., constructs.Loops]:
+    def build(
+        start: Any, stop: Any = None, *, annotations: Mapping[str, Any] | None = None
+    ) -> constructs.Loops:
+        return constructs.Loops((loop_range(start, stop),), kind, annotations=annotations or {})
+
+    return build
+
+
+serial = _loops(S.ForKind.SERIAL)
+parallel = _loops(S.ForKind.PARALLEL)
+vectorized = _loops(S.ForKind.VECTORIZED)
+unroll = _loops(S.ForKind.UNROLLED)
+
+
+def thread_binding(
+    start: Any,
+    stop: Any = None,
+    thread: str | None = None,
+    *,
+    annotations: Mapping[str, Any] | None = None,
+) -> constructs.Loops:
+    """A loop whose iterations are the threads of an axis such as "threadIdx.x"."""
+    if isinstance(stop, str):
+        stop, thread = None, stop
+    if thread is None:
+        raise DiagnosticError('T.thread_binding needs the axis: T.thread_binding(4, "threadIdx.x")')
+    domain = loop_range(start, stop)
+    kind = S.ForKind.THREAD_BINDING
+    return constructs.Loops((domain,), kind, thread, annotations or {})
+
+
+def grid(*extents: Any) -> constructs.Loops:
+    """A nest of loops from 0 to each extent."""
+    return constructs.Loops(tuple(loop_range(extent, None) for extent in extents))
+
+
+def python_range(start: Any, stop: Any = None, step: Any = 1) -> constructs.Loops:
+    """Python's `range` as a plain loop."""
+    if not arithmetic.is_const_int(arithmetic.convert(step), 1):
+        raise DiagnosticError(
+            "A loop of TensorIR has step 1: write `for i in range(n)` and use `i * step`"
+        )
+    return serial(start, stop)
+
+
+def loop_range(start: Any, stop: Any = None) -> Range:
+    """The range from `start` to `stop`, or from 0 to `start`."""
+    if stop is None:
+        extent = _integer(start, "the number of iterations of a loop")
+        return Range(arithmetic.const(0, extent.dtype), extent)
+    low, high = arithmetic.match_types(_integer(start, "a loop's start"), stop)
+    return Range(low, arithmetic.subtract(_integer(high, "a loop's end"), low))
+
+
+def _integer(value: Any, what: str) -> E.PrimExpr:
+    value = arithmetic.convert(value)
+    if not value.dtype.startswith(("int", "uint")):
+        raise DiagnosticError(f"An integer is needed for {what}, not {value.dtype}")
+    return value

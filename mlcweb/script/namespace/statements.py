@@ -1,0 +1,63 @@
+"""The remaining statements of TVMScript: `T.evaluate`, `T.LetStmt`, `T.attr`, …"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mlcweb.script import constructs
+from mlcweb.tir import arithmetic
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.buffer import Buffer
+
+
+def evaluate(value: Any) -> S.Evaluate:
+    """A statement that computes a value for its effect."""
+    return S.Evaluate(arithmetic.convert(value))
+
+
+def let_stmt(value: Any, dtype: Any = None, *, var: E.Var | None = None) -> constructs.LetFrame:
+    """A name for a value: `with T.LetStmt(value) as x:`."""
+    return constructs.LetFrame(arithmetic.convert(value), var)
+
+
+def let(variable: E.Var, value: Any, body: Any = None) -> Any:
+    """`T.let(x, value)` names a value for the statements below; `T.let(x, value, body)` for an
+    expression."""
+    if body is None:
+        return constructs.LetFrame(arithmetic.convert(value), variable)
+    return E.Let(variable, arithmetic.convert(value), arithmetic.convert(body))
+
+
+def let_expression(body: Any, where: Mapping[E.Var, Any]) -> E.Let:
+    """`T.Let(body, where={x: value})`."""
+    ((variable, value),) = where.items()
+    return E.Let(variable, arithmetic.convert(value), arithmetic.convert(body))
+
+
+def attr(node: Any, attr_key: str, value: Any) -> constructs.AttributeFrame:
+    """An annotation of the statements below."""
+    return constructs.AttributeFrame(node, attr_key, arithmetic.convert(value))
+
+
+def assertion(condition: Any, message: Any = "") -> constructs.AssertFrame:
+    """A check before the statements below."""
+    return constructs.AssertFrame(arithmetic.convert(condition), arithmetic.convert(message))
+
+
+def launch_thread(thread: Any, extent: Any) -> constructs.ThreadFrame:
+    """The threads of an axis, for the statements below."""
+    tag = thread.tag if isinstance(thread, constructs.ThreadVariable) else thread
+    return constructs.ThreadFrame(tag, arithmetic.convert(extent))
+
+
+def env_thread(thread_tag: str) -> constructs.ThreadVariable:
+    """A thread axis, to be launched by `T.launch_thread`."""
+    return constructs.ThreadVariable(thread_tag)
+
+
+def buffer_store(buffer: Buffer, value: Any, indices: Sequence[Any]) -> S.BufferStore:
+    """A store as a call."""
+    value = arithmetic.cast(buffer.dtype, value)
+    return S.BufferStore(buffer, value, tuple(arithmetic.convert(index) for index in indices))

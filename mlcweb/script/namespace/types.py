@@ -1,0 +1,136 @@
+"""The types of TVMScript as values: `T.float32`, `T.handle`, `T.Buffer`.
+
+Python evaluates annotations when it defines a function, so everything here is harmless to call
+and to subscript.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.tir import arithmetic
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir.buffer import Buffer, decl_buffer
+
+
+class ScalarType:
+    """A data type. Called with a number it makes a constant, with an expression a cast, and with
+    nothing a variable, which the assignment names."""
+
+    def __init__(self, dtype: str) -> None:
+        self.dtype = dtype
+
+    def __call__(self, value: Any = None, **options: Any) -> E.PrimExpr:
+        if value is None:
+            return E.Var("", self.dtype)
+        if isinstance(value, str):
+            value = float(value)
+        if isinstance(value, (bool, int, float)):
+            return arithmetic.const(value, self.dtype)
+        return arithmetic.cast(self.dtype, value)
+
+    def __str__(self) -> str:
+        return self.dtype
+
+    def __repr__(self) -> str:
+        return f"T.{self.dtype}"
+
+
+class HandleType(ScalarType):
+    """The type of pointers. `T.handle("float32", "local")` says what the pointer points to."""
+
+    def __init__(self) -> None:
+        super().__init__("handle")
+
+    def __call__(self, value: Any = None, scope: str = "global", **options: Any) -> E.Var:
+        if value is None:
+            return E.Var("", "handle")
+        return E.Var("", "handle", E.PointerType(str(value), scope))
+
+
+class BufferType:
+    """`T.Buffer((n, m), "float32")`; the older `T.Buffer[(n, m), "float32"]` means the same."""
+
+    def __call__(
+        self,
+        shape: Sequence[Any] | Any,
+        dtype: Any = "float32",
+        data: E.Var | None = None,
+        strides: Sequence[Any] | None = None,
+        elem_offset: Any = None,
+        scope: str = "global",
+        align: int = -1,
+        offset_factor: int = 0,
+        buffer_type: str = "",
+        axis_separators: Sequence[int] | None = None,
+    ) -> Buffer:
+        return make_buffer(
+            shape, dtype, data, strides, elem_offset, scope, align, offset_factor, axis_separators
+        )
+
+    def __getitem__(self, arguments: Any) -> Buffer:
+        if isinstance(arguments, tuple) and len(arguments) == 2 and _names_a_type(arguments[1]):
+            return self(*arguments)
+        return self(arguments)
+
+    def __repr__(self) -> str:
+        return "T.Buffer"
+
+
+def make_buffer(
+    shape: Sequence[Any] | Any,
+    dtype: Any = "float32",
+    data: E.Var | None = None,
+    strides: Sequence[Any] | None = None,
+    elem_offset: Any = None,
+    scope: str = "global",
+    align: int = -1,
+    offset_factor: int = 0,
+    axis_separators: Sequence[int] | None = None,
+) -> Buffer:
+    """A buffer without a name, which the assignment gives. Strings in `shape` and `strides` are
+    variables of their own."""
+    dims = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    type_name = str(dtype)
+    dtypes.parse(type_name)
+    return decl_buffer(
+        [_dimension(extent) for extent in dims],
+        type_name,
+        "",
+        data,
+        None if strides is None else [_dimension(stride) for stride in strides],
+        elem_offset,
+        scope,
+        align,
+        offset_factor,
+        axis_separators,
+    )
+
+
+def _dimension(value: Any) -> E.PrimExpr:
+    if isinstance(value, str):
+        return E.Var(value, "int32")
+    if isinstance(value, float):
+        raise DiagnosticError(f"A buffer's shape needs integers, not {value}")
+    return arithmetic.convert(value)
+
+
+def _names_a_type(value: Any) -> bool:
+    return isinstance(value, (str, ScalarType))
+
+
+SCALAR_TYPE_NAMES = (
+    "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
+    "bfloat16", "float32", "float64",
+)  # fmt: skip
+
+VECTOR_LANES = (2, 4, 8, 16, 32, 64)
+
+scalar_types: dict[str, ScalarType] = {
+    name: ScalarType(name)
+    for element in SCALAR_TYPE_NAMES
+    for name in (element, *(f"{element}x{lanes}" for lanes in VECTOR_LANES))
+}

@@ -1,0 +1,37 @@
+"""The parser: TVMScript → IR. Bodies are read from source, never executed."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from mlcweb.ir.module import BaseFunc, IRModule
+from mlcweb.script import ir as I
+from mlcweb.script import tir as T
+from mlcweb.script.parser.functions import no_definition, parse_function, parse_module
+from mlcweb.script.parser.source import source_of_text
+
+__all__ = ["from_source", "parse"]
+
+
+def parse(
+    text: str, extra_names: Mapping[str, Any] | None = None, filename: str | None = None
+) -> IRModule | BaseFunc:
+    """The last module or function that a text defines.
+
+    `T` and `I` are known; other names of Python that the text uses come from `extra_names`.
+    Imports in the text are ignored. A SyntaxError or a DiagnosticError says where the text is
+    wrong.
+    """
+    tree, source = source_of_text(text, filename)
+    names = {"T": T, "I": I, **(extra_names or {})}
+    for item in reversed(tree.body):
+        if isinstance(item, ast.ClassDef):
+            return parse_module(item, source, names)
+        if isinstance(item, ast.FunctionDef):
+            return parse_function(item, source, names)
+    raise no_definition("The text")
+
+
+from_source = parse

@@ -1,0 +1,90 @@
+"""Which names a script sees, and what they mean."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from types import FrameType, FunctionType
+from typing import Any
+
+_ABSENT = object()
+
+
+class Scopes:
+    """Names bound by the script, innermost first, over the Python names around it."""
+
+    def __init__(self, outside: Mapping[str, Any]) -> None:
+        self._outside = outside
+        self._scopes: list[dict[str, Any]] = []
+        self._ended: dict[str, str] = {}
+        self._origin: dict[str, str] = {}
+
+    def push(self) -> None:
+        self._scopes.append({})
+
+    def pop(self) -> None:
+        for name in self._scopes.pop():
+            self._ended[name] = self._origin.get(name, "")
+
+    def bind(self, name: str, value: Any, origin: str = "") -> None:
+        """Bind a name in the innermost scope. `origin` says for messages what it is."""
+        self._scopes[-1][name] = value
+        self._origin[name] = origin
+
+    def find(self, name: str, default: Any = None) -> Any:
+        """The value of a name, or `default`."""
+        for scope in reversed(self._scopes):
+            if name in scope:
+                return scope[name]
+        return self._outside.get(name, default)
+
+    def knows(self, name: str) -> bool:
+        return self.find(name, _ABSENT) is not _ABSENT
+
+    def is_script_name(self, name: str) -> bool:
+        """Whether the script itself binds the name at this point."""
+        return any(name in scope for scope in self._scopes)
+
+    def origin(self, name: str) -> str:
+        """What `bind` said that a name is."""
+        return self._origin.get(name, "")
+
+    def complaint(self, name: str) -> str:
+        """Why a name is not known, and what may have been meant."""
+        if name in self._ended:
+            origin = self._ended[name] or "a name"
+            return f'"{name}" is {origin} and means nothing outside of it'
+        known = {key for scope in self._scopes for key in scope} | set(self._outside)
+        return f'"{name}" is not defined{suggestion(name, known)}'
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """A half sentence with the known names that look like `name`, or nothing."""
+    close = difflib.get_close_matches(name, [key for key in known if isinstance(key, str)], n=3)
+    return f"; did you mean {' or '.join(close)}?" if close else ""
+
+
+def names_around(frame: FrameType | None, functions: Iterable[FunctionType]) -> dict[str, Any]:
+    """What Python code at `frame` and inside `functions` sees: globals, then the locals of the
+    enclosing frames, then closures."""
+    layers: list[Mapping[str, Any]] = []
+    while frame is not None:
+        layers.append(frame.f_locals)
+        # A class body sees the function around it; a function's own frame is as far as we look.
+        if "__qualname__" not in frame.f_locals or frame.f_back is None:
+            break
+        frame = frame.f_back
+    if frame is not None:
+        layers.append(frame.f_globals)
+    names: dict[str, Any] = {}
+    for layer in reversed(layers):
+        names.update(layer)
+    for function in functions:
+        for name, cell in zip(
+            function.__code__.co_freevars, function.__closure__ or (), strict=True
+        ):
+            try:
+                names[name] = cell.cell_contents
+            except ValueError:  # a variable of the enclosing function that is not assigned yet
+                continue
+    return names

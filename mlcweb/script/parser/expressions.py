@@ -1,0 +1,444 @@
+"""Evaluates the expressions of a script: Python values stay Python values, the rest becomes IR."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+from mlcweb.arith.analyzer import Analyzer
+from mlcweb.arith.equality import same_expression
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.module import GlobalVar
+from mlcweb.ir.span import Span
+from mlcweb.script import ir as I
+from mlcweb.script import tir as T
+from mlcweb.script.namespace.blocks import AxisNamespace
+from mlcweb.script.namespace.loops import python_range
+from mlcweb.script.namespace.types import BufferType, ScalarType
+from mlcweb.script.parser.environment import Scopes, suggestion
+from mlcweb.script.parser.source import Source
+from mlcweb.tir import arithmetic, intrinsics
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+
+NAMESPACES: dict[str, dict[str, Any]] = {T.__name__: T.NAMES, I.__name__: I.NAMES}
+"""Modules whose names the parser looks up in a table. Other dialects add theirs."""
+
+BUILTINS: dict[str, Any] = {
+    "range": python_range,
+    "max": T.NAMES["max"],
+    "min": T.NAMES["min"],
+    "abs": T.NAMES["abs"],
+    **{f.__name__: f for f in (len, int, float, bool, str, list, tuple, sum)},
+}
+
+BUFFER_NAMES = frozenset(
+    "data dtype shape strides elem_offset scope name ndim access_ptr vload".split()
+)
+EXPRESSION_NAMES = frozenset(("dtype", "astype", "name", "value", "equal"))
+
+BINARY_OPERATORS: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    ast.Add: (operator.add, arithmetic.add),
+    ast.Sub: (operator.sub, arithmetic.subtract),
+    ast.Mult: (operator.mul, arithmetic.multiply),
+    ast.Div: (operator.truediv, arithmetic.divide),
+    ast.FloorDiv: (operator.floordiv, arithmetic.floordiv),
+    ast.Mod: (operator.mod, arithmetic.floormod),
+    ast.Pow: (operator.pow, intrinsics.power),
+    ast.LShift: (operator.lshift, arithmetic.shift_left),
+    ast.RShift: (operator.rshift, arithmetic.shift_right),
+    ast.BitAnd: (operator.and_, arithmetic.bitwise_and),
+    ast.BitOr: (operator.or_, arithmetic.bitwise_or),
+    ast.BitXor: (operator.xor, arithmetic.bitwise_xor),
+}
+
+UNARY_OPERATORS: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    ast.USub: (operator.neg, arithmetic.negate),
+    ast.UAdd: (operator.pos, arithmetic.convert),
+    ast.Not: (operator.not_, arithmetic.logical_not),
+    ast.Invert: (operator.invert, arithmetic.bitwise_not),
+}
+
+COMPARISONS: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    ast.Eq: (operator.eq, arithmetic.equal),
+    ast.NotEq: (operator.ne, arithmetic.not_equal),
+    ast.Lt: (operator.lt, arithmetic.less),
+    ast.LtE: (operator.le, arithmetic.less_equal),
+    ast.Gt: (operator.gt, arithmetic.greater),
+    ast.GtE: (operator.ge, arithmetic.greater_equal),
+}
+
+
+class ModuleNames:
+    """The class of a module, seen from its functions: attributes are the functions' names."""
+
+    def __init__(self, name: str, functions: Sequence[str]) -> None:
+        self.name = name
+        self.functions = {function: GlobalVar(function) for function in functions}
+
+
+class Evaluator:
+    """Evaluates syntax trees in the scopes of a script."""
+
+    def __init__(self, scopes: Scopes, source: Source) -> None:
+        self.scopes = scopes
+        self.source = source
+
+    def span(self, node: Any) -> Span:
+        return self.source.span(node)
+
+    def error(self, message: str, node: Any) -> DiagnosticError:
+        return DiagnosticError(message, self.source.span(node))
+
+    def value(self, node: Any) -> Any:
+        """The value of an expression. Every error says where."""
+        evaluate = _EVALUATORS.get(type(node))
+        if evaluate is None:
+            raise self.error(f"{_kind(node)} cannot be used in a script", node)
+        try:
+            return evaluate(self, node)
+        except DiagnosticError as error:
+            if error.span is not None:
+                raise
+            raise self.error(error.message, node) from None
+
+    def operand(self, node: ast.expr) -> Any:
+        """The value of an operand; a slice of a buffer is the vector that it reads."""
+        value = self.value(node)
+        return vector_load(value) if isinstance(value, BufferRegion) else value
+
+    def expression(self, node: ast.expr) -> E.PrimExpr:
+        """The value of an expression as IR."""
+        value = self.operand(node)
+        try:
+            return arithmetic.convert(value)
+        except DiagnosticError:
+            raise self.error(f"Expected an expression, found {describe(value)}", node) from None
+
+    def indices(self, buffer: Buffer, node: ast.expr, at: ast.expr) -> list[Any]:
+        """The indices of a buffer access: expressions and slices, as many as dimensions."""
+        parts = node.elts if isinstance(node, ast.Tuple) else [node]
+        values = [self._index(buffer, part) for part in parts]
+        if len(values) != len(buffer.shape):
+            shape = ", ".join(map(str, buffer.shape))
+            raise self.error(
+                f'Buffer "{buffer.name}" has {_count(len(buffer.shape), "dimension")}, of shape '
+                f"({shape}); {_count(len(values), 'index', 'indices')} given",
+                at,
+            )
+        return values
+
+    def _index(self, buffer: Buffer, node: ast.expr) -> Any:
+        value = self.value(node)
+        if isinstance(value, slice):
+            return value
+        if isinstance(value, int) and not isinstance(value, bool):
+            return E.IntImm("int32", value)
+        if not isinstance(value, E.PrimExpr) or not dtypes.is_integer(value.dtype):
+            kind = value.dtype if isinstance(value, E.PrimExpr) else describe(value)
+            raise self.error(f'An index of buffer "{buffer.name}" is an integer, not {kind}', node)
+        return value
+
+
+def vector_load(region: BufferRegion) -> E.BufferLoad:
+    """The elements of a region as one vector; only the last range may have several."""
+    indices: list[E.PrimExpr] = []
+    for part in region.region:
+        if arithmetic.is_const_int(part.extent, 1):
+            indices.append(part.min)
+        elif isinstance(part.extent, E.IntImm):
+            one = arithmetic.const(1, part.min.dtype)
+            indices.append(E.Ramp(part.min, one, part.extent.value))
+        else:
+            raise DiagnosticError(
+                f'The slice of buffer "{region.buffer.name}" has no constant length, and so is no '
+                "vector"
+            )
+    return E.BufferLoad(region.buffer, tuple(indices))
+
+
+def access(buffer: Buffer, indices: Sequence[Any], span: Span | None) -> Any:
+    """A read of an element, of a vector (slices with a step), or a region (plain slices)."""
+    if not any(isinstance(index, slice) for index in indices):
+        return E.BufferLoad(buffer, tuple(indices), span=span)
+    if any(isinstance(index, slice) and index.step is not None for index in indices):
+        return E.BufferLoad(buffer, vector_indices(buffer, indices), span=span)
+    ranges = []
+    for index, extent in zip(indices, buffer.shape, strict=True):
+        if isinstance(index, slice):
+            start, stop = _bounds(index, extent)
+            ranges.append(Range(start, _length(start, stop)))
+        else:
+            ranges.append(Range(index, arithmetic.const(1, index.dtype)))
+    return BufferRegion(buffer, tuple(ranges), span=span)
+
+
+def vector_indices(buffer: Buffer, indices: Sequence[Any]) -> tuple[E.PrimExpr, ...]:
+    """Indices with slices as ramps."""
+    result: list[E.PrimExpr] = []
+    for index, extent in zip(indices, buffer.shape, strict=True):
+        if not isinstance(index, slice):
+            result.append(index)
+            continue
+        start, stop = _bounds(index, extent)
+        step = arithmetic.convert(1 if index.step is None else index.step)
+        length = _length(start, stop)
+        if not isinstance(length, E.IntImm) or not isinstance(step, E.IntImm) or step.value == 0:
+            raise DiagnosticError(
+                f'A vector of buffer "{buffer.name}" needs a slice of constant length and step'
+            )
+        lanes = -(-length.value // step.value)
+        stride = arithmetic.const(step.value, start.dtype)
+        result.append(start if lanes == 1 else E.Ramp(start, stride, lanes))
+    return tuple(result)
+
+
+def _length(start: E.PrimExpr, stop: E.PrimExpr) -> E.PrimExpr:
+    """stop - start; of `start:start + n`, as regions print, exactly n."""
+    if isinstance(stop, E.Add) and same_expression(stop.a, start):
+        return stop.b
+    length = arithmetic.subtract(stop, start)
+    return length if isinstance(length, E.IntImm) else Analyzer().simplify(length)
+
+
+def _bounds(index: slice, extent: E.PrimExpr) -> tuple[E.PrimExpr, E.PrimExpr]:
+    start = 0 if index.start is None else index.start
+    stop = extent if index.stop is None else index.stop
+    return arithmetic.match_types(start, stop)
+
+
+def describe(value: Any) -> str:
+    """What a value is, for messages."""
+    if isinstance(value, Buffer):
+        return f'the buffer "{value.name}"' if value.name else "a buffer"
+    if isinstance(value, BufferRegion):
+        return f"the region {value}"
+    if isinstance(value, E.PrimExpr):
+        return f"the {value.dtype} expression {value}"
+    if isinstance(value, ModuleType):
+        return f"the module {value.__name__}"
+    return f"{value!r} ({type(value).__name__})"
+
+
+def _kind(node: ast.AST) -> str:
+    return f"Python's {type(node).__name__}"
+
+
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def _is_ir(value: Any) -> bool:
+    return isinstance(value, E.PrimExpr)
+
+
+def _constant(self: Evaluator, node: ast.Constant) -> Any:
+    return node.value
+
+
+def _name(self: Evaluator, node: ast.Name) -> Any:
+    missing = self
+    value = self.scopes.find(node.id, missing)
+    if value is missing:
+        value = BUILTINS.get(node.id, missing)
+        if value is missing:
+            raise self.error(self.scopes.complaint(node.id), node)
+    return value
+
+
+def _tuple(self: Evaluator, node: ast.Tuple) -> Any:
+    return tuple(_items(self, node.elts))
+
+
+def _list(self: Evaluator, node: ast.List) -> Any:
+    return _items(self, node.elts)
+
+
+def _items(self: Evaluator, nodes: Sequence[ast.expr]) -> list[Any]:
+    values: list[Any] = []
+    for node in nodes:
+        if isinstance(node, ast.Starred):
+            values.extend(self.value(node.value))
+        else:
+            values.append(self.value(node))
+    return values
+
+
+def _dict(self: Evaluator, node: ast.Dict) -> Any:
+    if any(key is None for key in node.keys):
+        raise self.error("A dictionary in a script lists its entries; `**` is not read", node)
+    return {
+        self.value(key): self.value(value)
+        for key, value in zip(node.keys, node.values, strict=True)
+    }
+
+
+def _slice(self: Evaluator, node: ast.Slice) -> slice:
+    start, stop, step = (
+        None if part is None else self.value(part) for part in (node.lower, node.upper, node.step)
+    )
+    return slice(start, stop, step)
+
+
+def _binary(self: Evaluator, node: ast.BinOp) -> Any:
+    functions = BINARY_OPERATORS.get(type(node.op))
+    if functions is None:
+        raise self.error(f"The operator {_kind(node.op)} cannot be used in a script", node)
+    return _apply(self, functions, node, self.operand(node.left), self.operand(node.right))
+
+
+def _apply(self: Evaluator, functions: Any, node: Any, *operands: Any) -> Any:
+    if any(_is_ir(operand) for operand in operands):
+        return functions[1](*operands)
+    try:
+        return functions[0](*operands)
+    except (TypeError, ValueError, ArithmeticError) as error:
+        found = " and ".join(describe(operand) for operand in operands)
+        raise self.error(f"{error} ({found})", node) from None
+
+
+def _unary(self: Evaluator, node: ast.UnaryOp) -> Any:
+    return _apply(self, UNARY_OPERATORS[type(node.op)], node, self.operand(node.operand))
+
+
+def _boolean(self: Evaluator, node: ast.BoolOp) -> Any:
+    conjunction = isinstance(node.op, ast.And)
+    build = arithmetic.logical_and if conjunction else arithmetic.logical_or
+    result = self.operand(node.values[0])
+    for part in node.values[1:]:
+        if not _is_ir(result) and bool(result) is not conjunction:
+            return result  # Python's own short circuit
+        value = self.operand(part)
+        result = build(result, value) if _is_ir(result) or _is_ir(value) else value
+    return result
+
+
+def _compare(self: Evaluator, node: ast.Compare) -> Any:
+    result: Any = None
+    left = self.operand(node.left)
+    for op, right_node in zip(node.ops, node.comparators, strict=True):
+        functions = COMPARISONS.get(type(op))
+        if functions is None:
+            raise self.error(f"The comparison {_kind(op)} cannot be used in a script", node)
+        right = self.operand(right_node)
+        part = _apply(self, functions, node, left, right)
+        if result is None:
+            result = part
+        elif _is_ir(result) or _is_ir(part):
+            result = arithmetic.logical_and(result, part)
+        else:
+            result = result and part
+        left = right
+    return result
+
+
+def _conditional(self: Evaluator, node: ast.IfExp) -> Any:
+    condition = self.operand(node.test)
+    if not _is_ir(condition):
+        return self.value(node.body if condition else node.orelse)
+    return intrinsics.if_then_else(condition, self.operand(node.body), self.operand(node.orelse))
+
+
+def _attribute(self: Evaluator, node: ast.Attribute) -> Any:
+    base = self.value(node.value)
+    name = node.attr
+    if isinstance(base, ModuleType) and base.__name__ in NAMESPACES:
+        table = NAMESPACES[base.__name__]
+        if name not in table:
+            letter = ast.unparse(node.value)
+            raise self.error(f"{letter} has no {name}{suggestion(name, table)}", node)
+        return table[name]
+    known = _known_names(base)
+    if known is not None:
+        if name not in known:
+            raise self.error(f"{describe(base)} has no {name}{suggestion(name, known)}", node)
+        if isinstance(base, ModuleNames):
+            return base.functions[name]
+        return getattr(base, name)
+    if name.startswith("_") or not hasattr(base, name):
+        raise self.error(f"{describe(base)} has no {name}", node)
+    return getattr(base, name)
+
+
+def _known_names(base: Any) -> Any:
+    if isinstance(base, Buffer):
+        return BUFFER_NAMES
+    if isinstance(base, E.PrimExpr):
+        return EXPRESSION_NAMES
+    if isinstance(base, AxisNamespace):
+        return AxisNamespace.names
+    return base.functions if isinstance(base, ModuleNames) else None
+
+
+def _subscript(self: Evaluator, node: ast.Subscript) -> Any:
+    base = self.value(node.value)
+    if isinstance(base, Buffer):
+        return access(base, self.indices(base, node.slice, node), self.span(node))
+    index = self.value(node.slice)
+    if isinstance(base, (BufferType, tuple, list, dict)) or not isinstance(base, E.PrimExpr):
+        try:
+            return base[index]
+        except (TypeError, KeyError, IndexError) as error:
+            message = f"{describe(base)} has no element {ast.unparse(node.slice)}: {error}"
+            raise self.error(message, node) from None
+    raise self.error(f"{describe(base)} has no elements; only buffers are indexed", node)
+
+
+def _call(self: Evaluator, node: ast.Call) -> Any:
+    function = self.value(node.func)
+    arguments = [
+        vector_load(value) if isinstance(value, BufferRegion) and _wants_values(function) else value
+        for value in _items(self, node.args)
+    ]
+    options: dict[str, Any] = {}
+    for keyword in node.keywords:
+        value = self.value(keyword.value)
+        options.update(value if keyword.arg is None else {keyword.arg: value})
+    if isinstance(function, GlobalVar):
+        args = tuple(arithmetic.convert(argument) for argument in arguments)
+        return E.Call("void", function, args, span=self.span(node))
+    if not callable(function):
+        raise self.error(f"{ast.unparse(node.func)} cannot be called", node)
+    try:
+        result = function(*arguments, **options)
+    except DiagnosticError:
+        raise
+    except (TypeError, ValueError, AttributeError, LookupError) as error:
+        text = str(error).replace("<lambda>", ast.unparse(node.func))
+        raise self.error(f"{ast.unparse(node.func)}: {text}", node) from None
+    if isinstance(result, E.Call) and result.span is None:
+        return E.Call(result.dtype, result.op, result.args, span=self.span(node))
+    return result
+
+
+def _wants_values(function: Any) -> bool:
+    return function not in (T.NAMES["reads"], T.NAMES["writes"], T.NAMES["match_buffer"])
+
+
+_EVALUATORS: dict[type, Callable[[Evaluator, Any], Any]] = {
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Tuple: _tuple,
+    ast.List: _list,
+    ast.Dict: _dict,
+    ast.Slice: _slice,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.BoolOp: _boolean,
+    ast.Compare: _compare,
+    ast.IfExp: _conditional,
+    ast.Attribute: _attribute,
+    ast.Subscript: _subscript,
+    ast.Call: _call,
+}
+
+
+def scalar_type(value: Any) -> str | None:
+    """The data type that an annotation names, if it names one."""
+    if isinstance(value, ScalarType):
+        return value.dtype
+    return value if isinstance(value, str) else None

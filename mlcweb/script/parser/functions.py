@@ -1,0 +1,186 @@
+"""Reads functions and modules."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
+from mlcweb.script import constructs as C
+from mlcweb.script.namespace.types import ScalarType
+from mlcweb.script.parser.environment import Scopes
+from mlcweb.script.parser.expressions import Evaluator, ModuleNames, describe, scalar_type
+from mlcweb.script.parser.frames import FunctionFrame
+from mlcweb.script.parser.source import Source
+from mlcweb.script.parser.statements import StatementParser, name_buffer
+from mlcweb.script.parser.well_formed import check_well_formed
+from mlcweb.script.printer.functions import needs_root
+from mlcweb.tir import arithmetic
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.function import PrimFunc
+
+FunctionReader = Callable[[ast.FunctionDef, Evaluator, bool], BaseFunc]
+"""Reads one function; the flag says that no other function or host calls it by name."""
+
+
+def parse_function(tree: ast.FunctionDef, source: Source, names: Mapping[str, Any]) -> BaseFunc:
+    """The function that a definition describes."""
+    return _read(tree, Evaluator(Scopes(names), source))
+
+
+def parse_module(tree: ast.ClassDef, source: Source, names: Mapping[str, Any]) -> IRModule:
+    """The module that a class describes."""
+    definitions = [item for item in tree.body if isinstance(item, ast.FunctionDef)]
+    own_names = ModuleNames(tree.name, [item.name for item in definitions])
+    names = {**names, tree.name: own_names, "cls": own_names}
+    functions: dict[GlobalVar | str, BaseFunc] = {}
+    attrs: dict[str, Any] = {}
+    for item in tree.body:
+        evaluator = Evaluator(Scopes(names), source)
+        if isinstance(item, ast.FunctionDef):
+            var = own_names.functions[item.name]
+            if var in functions:
+                raise evaluator.error(f'The module has two functions "{item.name}"', item)
+            functions[var] = _read(item, evaluator)
+        elif isinstance(item, ast.Expr):
+            value = evaluator.value(item.value)
+            if isinstance(value, C.ModuleAttributes):
+                attrs.update(value.values)
+        elif not isinstance(item, ast.Pass):
+            raise evaluator.error("A module contains functions and I.module_attrs(…) only", item)
+    return IRModule(functions, attrs)
+
+
+def _read(tree: ast.FunctionDef, evaluator: Evaluator) -> BaseFunc:
+    for decorator in tree.decorator_list:
+        call = decorator if isinstance(decorator, ast.Call) else None
+        name = ast.unparse(call.func if call else decorator).rpartition(".")[2]
+        if name in FUNCTION_READERS:
+            options = {key.arg: evaluator.value(key.value) for key in call.keywords} if call else {}
+            return FUNCTION_READERS[name](tree, evaluator, bool(options.get("private")))
+    raise evaluator.error(
+        f'Decorate the function "{tree.name}" with @T.prim_func: a module has no plain functions',
+        tree,
+    )
+
+
+def read_prim_func(tree: ast.FunctionDef, evaluator: Evaluator, private: bool) -> PrimFunc:
+    """The PrimFunc that a definition describes."""
+    function = FunctionFrame(tree.name)
+    scopes = evaluator.scopes
+    scopes.push()
+    declared = _declared_types(tree)
+    for argument in tree.args.args:
+        _parameter(function, argument, declared, evaluator)
+    parser = StatementParser(evaluator, function)
+    body = parser.body(tree.body, f'The function "{tree.name}"', tree)
+    if needs_root(body, bool(function.alloc_buffers)):
+        allocations = tuple(function.alloc_buffers)
+        root = S.Block((), (), (), "root", body, alloc_buffers=allocations)
+        body = S.BlockRealize((), arithmetic.const(True), root)
+    elif isinstance(body, S.BlockRealize) and id(body) in parser.inferred:
+        # A root block that the source writes out: like the implied one, it declares no regions.
+        body = parser.inferred[id(body)].realize(body.block.body, lambda block: ((), ()))
+    if not private:
+        function.attrs.setdefault("global_symbol", tree.name)
+    result = PrimFunc(
+        tuple(function.params),
+        body,
+        _return_type(tree, evaluator),
+        function.buffer_map,
+        attrs=function.attrs,
+        span=evaluator.span(tree),
+    )
+    check_well_formed(result)
+    return result
+
+
+def _return_type(tree: ast.FunctionDef, evaluator: Evaluator) -> str | None:
+    if tree.returns is None:
+        return None
+    value = evaluator.value(tree.returns)
+    if value is None or isinstance(value, (ScalarType, str)):
+        return None if value is None else str(value)
+    raise evaluator.error("A PrimFunc returns nothing or a scalar type such as T.int32", tree)
+
+
+def _declared_types(tree: ast.FunctionDef) -> dict[str, str]:
+    """Types of the variables that the body declares: parameters' shapes may use them earlier."""
+    types: dict[str, str] = {}
+    for statement in tree.body:
+        match statement:
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.Call(func=ast.Attribute(attr=dtype), args=[], keywords=[]),
+            ) if dtype in ("int32", "int64"):
+                types[name] = dtype
+    return types
+
+
+def _parameter(
+    function: FunctionFrame, argument: ast.arg, declared: Mapping[str, str], evaluator: Evaluator
+) -> None:
+    name, annotation = argument.arg, argument.annotation
+    if annotation is None:
+        raise evaluator.error(
+            f'The parameter "{name}" needs a type: T.Buffer((n, m), "float32"), T.handle or a '
+            "scalar such as T.int32",
+            argument,
+        )
+    value = evaluator.value(_named_shape(annotation, declared, evaluator))
+    span = evaluator.span(argument)
+    if isinstance(value, str):  # a quoted annotation
+        value = evaluator.value(ast.parse(value, mode="eval").body)
+    if isinstance(value, Buffer):
+        handle = E.Var(f"{name}_handle", "handle", span=span)
+        function.buffer_map[handle] = name_buffer(value, name)
+        function.params.append(handle)
+        evaluator.scopes.bind(name, function.buffer_map[handle], f'the buffer "{name}"')
+        return
+    pointer = value.type_annotation if isinstance(value, E.Var) else None
+    dtype = value.dtype if isinstance(value, E.Var) else scalar_type(value)
+    if dtype is None:
+        raise evaluator.error(f"{describe(value)} is not a type of a parameter", annotation)
+    var = E.Var(name, dtype, pointer, span=span)
+    function.params.append(var)
+    evaluator.scopes.bind(name, var, f'a parameter of "{function.name}"')
+
+
+def _named_shape(annotation: Any, declared: Mapping[str, str], evaluator: Evaluator) -> Any:
+    """The annotation with the strings of its shape read as expressions; names that are new become
+    variables, as in `T.Buffer(("n", 16), "float32")`."""
+    match annotation:
+        case ast.Call(func=function, args=[ast.Tuple(elts=extents) as shape, *rest]):
+            pass
+        case _:
+            return annotation
+    if not any(isinstance(e, ast.Constant) and isinstance(e.value, str) for e in extents):
+        return annotation
+    read = [_read_extent(extent, declared, evaluator) for extent in extents]
+    named = ast.copy_location(ast.Tuple(read, ast.Load()), shape)
+    call = ast.Call(function, [named, *rest], annotation.keywords)
+    return ast.copy_location(call, annotation)
+
+
+def _read_extent(extent: ast.expr, declared: Mapping[str, str], evaluator: Evaluator) -> ast.expr:
+    if not (isinstance(extent, ast.Constant) and isinstance(extent.value, str)):
+        return extent
+    read = ast.parse(extent.value, mode="eval").body
+    for part in ast.walk(read):
+        ast.copy_location(part, extent)
+        if isinstance(part, ast.Name) and not evaluator.scopes.is_script_name(part.id):
+            var = E.Var(part.id, declared.get(part.id, "int32"), span=evaluator.span(extent))
+            evaluator.scopes.bind(part.id, var, "a shape variable")
+    return read
+
+
+FUNCTION_READERS: dict[str, FunctionReader] = {"prim_func": read_prim_func}
+"""How to read a function, by the last name of its decorator. Other dialects add theirs."""
+
+
+def no_definition(what: str) -> DiagnosticError:
+    return DiagnosticError(f"{what} has no definition decorated with @I.ir_module or @T.prim_func")

@@ -1,0 +1,635 @@
+"""Reads the statements of a function's body."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.node import replace
+from mlcweb.script import constructs as C
+from mlcweb.script.namespace.types import HandleType, ScalarType
+from mlcweb.script.parser.expressions import (
+    BUILTINS,
+    Evaluator,
+    describe,
+    scalar_type,
+    vector_indices,
+)
+from mlcweb.script.parser.frames import BlockContents, FunctionFrame, Wrapper
+from mlcweb.tir import arithmetic
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.analysis.access_regions import block_access_regions
+from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
+
+_NOT_IN_SCRIPTS = {
+    ast.Delete: "`del`",
+    ast.Import: "an import",
+    ast.ImportFrom: "an import",
+    ast.FunctionDef: "a function definition",
+    ast.ClassDef: "a class definition",
+    ast.Try: "`try`",
+    ast.Raise: "`raise`",
+    ast.Break: "`break`",
+    ast.Continue: "`continue`",
+    ast.Global: "`global`",
+    ast.Nonlocal: "`nonlocal`",
+}
+
+
+class StatementParser:
+    """Turns the body of one function into a statement."""
+
+    def __init__(self, evaluator: Evaluator, function: FunctionFrame) -> None:
+        self.evaluator = evaluator
+        self.scopes = evaluator.scopes
+        self.function = function
+        self.blocks: list[BlockContents] = []
+        self.loops: dict[E.Var, Range] = {}
+        self.buffers: dict[E.Var, Buffer] = {b.data: b for b in function.buffer_map.values()}
+        self.inferred: dict[int, BlockContents] = {}
+        self._statements: list[S.Stmt] = []
+        self._wrappers: list[tuple[Wrapper, list[S.Stmt]]] = []
+
+    def body(self, nodes: Sequence[ast.stmt], what: str, at: ast.AST) -> S.Stmt:
+        """The statements of an indented block, in a scope of its own."""
+        statement = self._body(nodes)
+        if statement is None:
+            raise self.error(f"{what} has no statement; write `T.evaluate(0)` for none", at)
+        return statement
+
+    def _body(self, nodes: Sequence[ast.stmt]) -> S.Stmt | None:
+        outer = self._statements, self._wrappers
+        self._statements, self._wrappers = [], []
+        self.scopes.push()
+        try:
+            for node in nodes:
+                self.statement(node)
+            while self._wrappers:
+                wrap, before = self._wrappers.pop()
+                inside = self._statements or [S.Evaluate(arithmetic.const(0))]
+                self._statements = [*before, wrap(S.sequence(*inside))]
+            return S.sequence(*self._statements) if self._statements else None
+        finally:
+            self.scopes.pop()
+            self._statements, self._wrappers = outer
+
+    def statement(self, node: ast.stmt) -> None:
+        read = _STATEMENTS.get(type(node))
+        if read is None:
+            what = _NOT_IN_SCRIPTS.get(type(node), f"Python's {type(node).__name__}")
+            raise self.error(f"A script cannot contain {what}", node)
+        read(self, node)
+
+    def error(self, message: str, node: ast.AST) -> DiagnosticError:
+        return self.evaluator.error(message, node)
+
+    def emit(self, statement: S.Stmt) -> None:
+        self._statements.append(statement)
+
+    def wrap_rest(self, wrapper: Wrapper) -> None:
+        """Put `wrapper` around all that follows in this indented block."""
+        self._wrappers.append((wrapper, self._statements))
+        self._statements = []
+
+    @contextmanager
+    def locating(self, node: ast.AST):
+        """Errors without a place get that of `node`."""
+        try:
+            yield
+        except DiagnosticError as error:
+            if error.span is not None:
+                raise
+            raise self.error(error.message, node) from None
+
+    # What a statement that is a call asks for
+
+    def apply(self, value: Any, node: ast.expr) -> None:
+        """Carry out an expression statement."""
+        action = _ACTIONS.get(type(value))
+        if action is not None:
+            action(self, value, node)
+        elif isinstance(value, S.Stmt):
+            self.emit(replace_span(value, self.evaluator.span(node)))
+        elif isinstance(value, E.PrimExpr):
+            self.emit(S.Evaluate(value, span=self.evaluator.span(node)))
+        elif isinstance(value, (C.Allocation, C.Declaration, C.Match, C.Axis)):
+            raise self.error(f"Give it a name: `name = {ast.unparse(node)}`", node)
+        elif not (value is None or isinstance(value, str) or value is Ellipsis):
+            raise self.error(f"{describe(value)} is not a statement", node)
+
+    def block(self, what: str, node: ast.AST) -> BlockContents:
+        if not self.blocks:
+            raise self.error(f"{what} belongs inside `with T.block(…):`", node)
+        return self.blocks[-1]
+
+    # Names
+
+    def bind(self, name: str, value: Any, node: ast.expr) -> None:
+        """Carry out `name = value`."""
+        define = _DEFINITIONS.get(type(value))
+        if define is not None:
+            define(self, name, value, node)
+        elif isinstance(value, E.Var) and not value.name:
+            self.declare(name, value, node)
+        elif isinstance(value, E.PrimExpr):
+            var = E.Var(name, value.dtype, span=self.evaluator.span(node))
+            self.let(name, var, value, node)
+        else:
+            self.scopes.bind(name, value)
+
+    def declare(self, name: str, value: E.Var, node: ast.expr) -> None:
+        """`n = T.int32()`: a variable. One that a shape has declared by a string stays itself."""
+        known = self.scopes.find(name)
+        if isinstance(known, E.Var) and known in self.function.params:
+            raise self.error(f'"{name}" is a parameter already', node)
+        if not (isinstance(known, E.Var) and self.scopes.origin(name) == "a shape variable"):
+            var = E.Var(name, value.dtype, value.type_annotation, span=self.evaluator.span(node))
+            self.scopes.bind(name, var, "a variable")
+
+    def let(self, name: str, var: E.Var, value: E.PrimExpr, node: ast.expr) -> None:
+        """Bind `var` for the rest of this indented block."""
+        span = self.evaluator.span(node)
+        self.scopes.bind(name, var, f"a name of line {span.line}")
+        self.wrap_rest(lambda body: S.LetStmt(var, value, body, span=span))
+
+    def axis(self, name: str, axis: C.Axis, node: ast.expr) -> None:
+        contents = self.block("T.axis", node)
+        if any(known.var.name == name for known in contents.axes):
+            raise self.error(f'The block "{contents.name}" has an axis "{name}" already', node)
+        span = self.evaluator.span(node)
+        domain = axis.domain
+        if domain is None:
+            domain = self.loops.get(axis.value) if isinstance(axis.value, E.Var) else None
+            if domain is None:
+                raise self.error(
+                    f"T.axis.remap takes loop variables, not {describe(axis.value)}; write "
+                    f"`{name} = T.axis.spatial(extent, value)`",
+                    node,
+                )
+        var = E.Var(name, domain.extent.dtype, span=span)
+        value = axis.value
+        if value.dtype != var.dtype and isinstance(value, E.IntImm):
+            value = arithmetic.cast(var.dtype, value)
+        contents.axes.append(S.IterVar(domain, var, axis.iter_type, span=span))
+        contents.values.append(value)
+        where = f'an axis of the block "{contents.name}" at line {span.line}'
+        self.scopes.bind(name, var, where)
+
+    def named(self, buffer: Buffer, name: str) -> Buffer:
+        """A new buffer with its name, bound in the scope."""
+        named = name_buffer(buffer, name)
+        self.buffers[named.data] = named
+        self.scopes.bind(name, named, f'the buffer "{name}"')
+        return named
+
+    # Stores
+
+    def store(self, target: ast.Subscript, value_node: ast.expr, node: ast.stmt) -> None:
+        buffer = self.evaluator.value(target.value)
+        if not isinstance(buffer, Buffer):
+            raise self.error(f"Only buffers can be written, not {describe(buffer)}", target)
+        indices = vector_indices(
+            buffer, self.evaluator.indices(buffer, target.slice, target)
+        )
+        value = self.evaluator.expression(value_node)
+        lanes = dtypes.lanes(indices[-1].dtype) if indices else 1
+        dtype = dtypes.with_lanes(buffer.dtype, lanes * dtypes.lanes(buffer.dtype))
+        value = self.stored(value, dtype, buffer, value_node)
+        self.emit(S.BufferStore(buffer, value, indices, span=self.evaluator.span(node)))
+
+    def stored(self, value: E.PrimExpr, dtype: str, buffer: Buffer, node: ast.expr) -> E.PrimExpr:
+        """`value` as the buffer's type, cast where it has another."""
+        if value.dtype == dtype:
+            return value
+        lanes, wanted = dtypes.lanes(value.dtype), dtypes.lanes(dtype)
+        handles = {"handle", "void"} & {value.dtype, dtype}
+        if handles or (lanes != wanted and lanes != 1):
+            raise self.error(
+                f'The buffer "{buffer.name}" takes values of type {dtype} here, not {value.dtype}',
+                node,
+            )
+        return arithmetic.cast(dtype, value)
+
+
+def replace_span(statement: S.Stmt, span: Any) -> S.Stmt:
+    """A statement built by a call of the script, with the place of the call."""
+    cls: Any = type(statement)
+    values = {name: getattr(statement, name) for name in cls.role_of_field}
+    return cls(**values, span=span)
+
+
+def name_buffer(buffer: Buffer, name: str) -> Buffer:
+    """The buffer with a name, which its own variables take as well."""
+    changes: dict[str, Any] = {"name": name}
+    if not buffer.data.name:
+        changes["data"] = replace(buffer.data, name=name)
+    if isinstance(buffer.elem_offset, E.Var) and buffer.elem_offset.name == "_elem_offset":
+        changes["elem_offset"] = replace(buffer.elem_offset, name=f"{name}_elem_offset")
+    return replace(buffer, **changes)
+
+
+# Statements by kind
+
+
+def _assign(self: StatementParser, node: ast.Assign) -> None:
+    if len(node.targets) > 1:
+        raise self.error("Assign one name at a time", node)
+    target = node.targets[0]
+    if isinstance(target, ast.Subscript):
+        with self.locating(node):
+            self.store(target, node.value, node)
+        return
+    value = self.evaluator.operand(node.value)
+    _bind_target(self, target, value, node.value)
+
+
+def _bind_target(self: StatementParser, target: ast.expr, value: Any, node: ast.expr) -> None:
+    if isinstance(target, ast.Name):
+        with self.locating(node):
+            self.bind(target.id, value, node)
+        return
+    if not isinstance(target, (ast.Tuple, ast.List)):
+        raise self.error("Only names and buffer elements can be assigned", target)
+    items = list(value) if isinstance(value, (tuple, list)) else [value]
+    if len(items) != len(target.elts):
+        names = len(target.elts)
+        raise self.error(f"{names} names on the left, {len(items)} values on the right", node)
+    for part, item in zip(target.elts, items, strict=True):
+        _bind_target(self, part, item, node)
+
+
+def _annotated(self: StatementParser, node: ast.AnnAssign) -> None:
+    if not isinstance(node.target, ast.Name):
+        raise self.error("Only a name can have a type", node)
+    annotation = self.evaluator.value(node.annotation)
+    pointer = annotation.type_annotation if isinstance(annotation, E.Var) else None
+    dtype = "handle" if pointer else scalar_type(annotation)
+    if dtype is None:
+        raise self.error("Expected a type such as T.int32", node.annotation)
+    name, span = node.target.id, self.evaluator.span(node)
+    if node.value is None:
+        self.declare(name, E.Var("", dtype, pointer), node.target)
+        return
+    value = arithmetic.cast(dtype, self.evaluator.expression(node.value))
+    self.let(name, E.Var(name, dtype, pointer, span=span), value, node.target)
+
+
+def _augmented(self: StatementParser, node: ast.AugAssign) -> None:
+    operator = ast.unparse(ast.BinOp(node.target, node.op, node.value))
+    target = ast.unparse(node.target)
+    raise self.error(f"Write the whole assignment: `{target} = {operator}`", node)
+
+
+def _expression(self: StatementParser, node: ast.Expr) -> None:
+    with self.locating(node):
+        self.apply(self.evaluator.operand(node.value), node.value)
+
+
+def _pass(self: StatementParser, node: ast.Pass) -> None:
+    self.emit(S.Evaluate(arithmetic.const(0), span=self.evaluator.span(node)))
+
+
+def _return(self: StatementParser, node: ast.Return) -> None:
+    if node.value is None:
+        raise self.error("A script returns at its end only", node)
+    from mlcweb.script.namespace.expressions import ret
+
+    value = ret(self.evaluator.expression(node.value))
+    self.emit(S.Evaluate(value, span=self.evaluator.span(node)))
+
+
+def _for(self: StatementParser, node: ast.For) -> None:
+    loops = self.evaluator.value(node.iter)
+    if not isinstance(loops, C.Loops):
+        raise self.error(
+            "A loop runs over range(…), T.grid(…), T.serial(…), T.parallel(…), T.vectorized(…), "
+            f"T.unroll(…) or T.thread_binding(…), not over {describe(loops)}",
+            node.iter,
+        )
+    targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
+    if len(targets) != len(loops.domains):
+        raise self.error(
+            f"{len(targets)} loop variable(s) for {len(loops.domains)} extent(s)", node.target
+        )
+    span = self.evaluator.span(node)
+    variables = []
+    self.scopes.push()
+    for target, domain in zip(targets, loops.domains, strict=True):
+        if not isinstance(target, ast.Name):
+            raise self.error("A loop variable is a name", target)
+        var = E.Var(target.id, domain.extent.dtype, span=self.evaluator.span(target))
+        if any(known.name == var.name for known in variables):
+            raise self.error(f'Two loops have the variable "{var.name}"', target)
+        variables.append(var)
+        self.loops[var] = domain
+        self.scopes.bind(target.id, var, f"the variable of the loop at line {span.line}")
+    statement = self.body(node.body, "The loop", node)
+    self.scopes.pop()
+    for var, domain in zip(reversed(variables), reversed(loops.domains), strict=True):
+        thread = None
+        if loops.thread is not None:
+            thread_var = E.Var("", var.dtype)
+            thread = S.IterVar(None, thread_var, S.IterType.THREAD_INDEX, loops.thread)
+        statement = S.For(
+            var, domain.min, domain.extent, loops.kind, statement, thread, loops.annotations,
+            span=span,
+        )  # fmt: skip
+    self.emit(statement)
+
+
+def _while(self: StatementParser, node: ast.While) -> None:
+    condition = self.evaluator.expression(node.test)
+    body = self.body(node.body, "The loop", node)
+    self.emit(S.While(condition, body, span=self.evaluator.span(node)))
+
+
+def _if(self: StatementParser, node: ast.If) -> None:
+    condition = self.evaluator.operand(node.test)
+    if not isinstance(condition, E.PrimExpr):
+        # Python's own condition chooses while the script is read.
+        for statement in node.body if condition else node.orelse:
+            self.statement(statement)
+        return
+    then_case = self.body(node.body, "The branch", node)
+    else_case = self.body(node.orelse, "The branch", node) if node.orelse else None
+    condition = arithmetic.cast("bool", condition)
+    self.emit(S.IfThenElse(condition, then_case, else_case, span=self.evaluator.span(node)))
+
+
+def _assert(self: StatementParser, node: ast.Assert) -> None:
+    condition = self.evaluator.expression(node.test)
+    message = self.evaluator.expression(node.msg) if node.msg else E.StringImm("")
+    span = self.evaluator.span(node)
+    self.wrap_rest(lambda body: S.AssertStmt(condition, message, body, span=span))
+
+
+def _with(self: StatementParser, node: ast.With) -> None:
+    _enter(self, list(node.items), node)
+
+
+def _enter(self: StatementParser, items: list[ast.withitem], node: ast.With) -> None:
+    item, rest = items[0], items[1:]
+    frame = self.evaluator.value(item.context_expr)
+    enter = _FRAMES.get(type(frame))
+    if enter is None:
+        raise self.error(f"`with` does not take {describe(frame)}", item.context_expr)
+    if rest:
+        inner = ast.copy_location(ast.With(rest, node.body), node)
+        node = ast.copy_location(ast.With([item], [inner]), node)
+    enter(self, frame, item, node)
+
+
+def _target_name(self: StatementParser, item: ast.withitem) -> str:
+    if not isinstance(item.optional_vars, ast.Name):
+        raise self.error("Give it a name: `with … as name:`", item.context_expr)
+    return item.optional_vars.id
+
+
+def _block(self: StatementParser, frame: C.BlockFrame, item: ast.withitem, node: ast.With) -> None:
+    contents = BlockContents(frame.name, self.evaluator.span(item.context_expr))
+    self.blocks.append(contents)
+    body = self.body(node.body, f'The block "{frame.name}"', node)
+    self.blocks.pop()
+
+    def regions(block: S.Block) -> tuple[tuple[BufferRegion, ...], ...]:
+        reads, writes, opaque = block_access_regions(block, self.buffers)
+        if opaque:
+            names = ", ".join(f'"{region.buffer.name}"' for region in opaque)
+            raise self.error(
+                f'What the block "{frame.name}" does to {names} cannot be seen, as it uses the '
+                "address: write T.reads(…) and T.writes(…)",
+                item.context_expr,
+            )
+        return reads, writes
+
+    realize = contents.realize(body, regions)
+    if contents.reads is None or contents.writes is None:
+        self.inferred[id(realize)] = contents
+    self.emit(realize)
+
+
+def _init(self: StatementParser, frame: C.InitFrame, item: ast.withitem, node: ast.With) -> None:
+    contents = self.block("T.init()", node)
+    if contents.init is not None:
+        raise self.error(f'The block "{contents.name}" has an init already', node)
+    contents.init = self.body(node.body, "T.init()", node)
+
+
+def _enter_binding(
+    self: StatementParser, name: str, var: Any, node: ast.With, what: str
+) -> S.Stmt:
+    self.scopes.push()
+    self.scopes.bind(name, var, what)
+    body = self.body(node.body, "`with`", node)
+    self.scopes.pop()
+    return body
+
+
+def _let(self: StatementParser, frame: C.LetFrame, item: ast.withitem, node: ast.With) -> None:
+    span = self.evaluator.span(node)
+    if frame.var is not None:
+        self.emit(S.LetStmt(frame.var, frame.value, self.body(node.body, "`with`", node)))
+        return
+    name = _target_name(self, item)
+    var = E.Var(name, frame.value.dtype, span=span)
+    body = _enter_binding(self, name, var, node, f"a name of line {span.line}")
+    self.emit(S.LetStmt(var, frame.value, body, span=span))
+
+
+def _attribute(
+    self: StatementParser, frame: C.AttributeFrame, item: ast.withitem, node: ast.With
+) -> None:
+    body = self.body(node.body, "`with`", node)
+    span = self.evaluator.span(node)
+    self.emit(S.AttrStmt(frame.node, frame.key, frame.value, body, span=span))
+
+
+def _check(
+    self: StatementParser, frame: C.AssertFrame, item: ast.withitem, node: ast.With
+) -> None:
+    body = self.body(node.body, "`with`", node)
+    span = self.evaluator.span(node)
+    self.emit(S.AssertStmt(frame.condition, frame.message, body, span=span))
+
+
+def _thread(
+    self: StatementParser, frame: C.ThreadFrame, item: ast.withitem, node: ast.With
+) -> None:
+    name = item.optional_vars.id if isinstance(item.optional_vars, ast.Name) else ""
+    var = E.Var(name or frame.tag.replace(".", "_"), frame.extent.dtype)
+    body = _enter_binding(self, name, var, node, f'the thread axis "{frame.tag}"')
+    self.emit(_launch(frame, var, body))
+
+
+def _launch(frame: C.ThreadFrame, var: E.Var, body: S.Stmt) -> S.Stmt:
+    domain = Range(arithmetic.const(0, frame.extent.dtype), frame.extent)
+    axis = S.IterVar(domain, var, S.IterType.THREAD_INDEX, frame.tag)
+    return S.AttrStmt(axis, "thread_extent", frame.extent, body)
+
+
+def _declaration(
+    self: StatementParser, frame: C.Declaration, item: ast.withitem, node: ast.With
+) -> None:
+    name = _target_name(self, item)
+    buffer = name_buffer(frame.buffer, name)
+    body = _enter_binding(self, name, buffer, node, f'the buffer "{name}"')
+    self.emit(S.AllocBuffer(buffer, body, span=self.evaluator.span(node)))
+
+
+# Definitions: `name = T.…`
+
+
+def _define_allocation(self: StatementParser, name: str, value: C.Allocation, node: Any) -> None:
+    buffer = self.named(value.buffer, name)
+    (self.blocks[-1] if self.blocks else self.function).alloc_buffers.append(buffer)
+
+
+def _define_declaration(self: StatementParser, name: str, value: C.Declaration, node: Any) -> None:
+    buffer, span = self.named(value.buffer, name), self.evaluator.span(node)
+    self.wrap_rest(lambda body: S.AllocBuffer(buffer, body, span=span))
+
+
+def _define_match(self: StatementParser, name: str, value: C.Match, node: Any) -> None:
+    if isinstance(value.source, BufferRegion):
+        contents = self.block("T.match_buffer of a region", node)
+        buffer = self.named(value.buffer, name)
+        contents.match_buffers.append(MatchBufferRegion(buffer, value.source))
+        return
+    if value.source not in self.function.params:
+        raise self.error(
+            f'T.match_buffer takes a parameter of the function, not "{value.source.name}"', node
+        )
+    if value.source in self.function.buffer_map:
+        raise self.error(f'The parameter "{value.source.name}" has a buffer already', node)
+    self.function.buffer_map[value.source] = self.named(value.buffer, name)
+
+
+def _define_axis(self: StatementParser, name: str, value: C.Axis, node: Any) -> None:
+    self.axis(name, value, node)
+
+
+def _define_buffer(self: StatementParser, name: str, value: Buffer, node: Any) -> None:
+    if value.name:
+        self.scopes.bind(name, value)
+        return
+    raise self.error(
+        "T.Buffer describes parameters; use T.alloc_buffer to allocate a buffer", node
+    )
+
+
+def _define_type(self: StatementParser, name: str, value: ScalarType, node: Any) -> None:
+    self.scopes.bind(name, value)
+
+
+def _define_let(self: StatementParser, name: str, value: C.LetFrame, node: Any) -> None:
+    var = E.Var(name, value.value.dtype, span=self.evaluator.span(node))
+    self.let(name, var, value.value, node)
+
+
+def _define_thread(self: StatementParser, name: str, value: C.ThreadFrame, node: Any) -> None:
+    var = E.Var(name, value.extent.dtype)
+    self.scopes.bind(name, var, f'the thread axis "{value.tag}"')
+    self.wrap_rest(lambda body: _launch(value, var, body))
+
+
+# Actions: statements that are a call
+
+
+def _where(self: StatementParser, value: C.Where, node: Any) -> None:
+    contents = self.block("T.where", node)
+    if contents.predicate is not None:
+        raise self.error(f'The block "{contents.name}" has a T.where already', node)
+    contents.predicate = value.predicate
+
+
+def _reads(self: StatementParser, value: C.Reads, node: Any) -> None:
+    contents = self.block("T.reads", node)
+    if contents.reads is not None:
+        raise self.error(f'The block "{contents.name}" has a T.reads already', node)
+    contents.reads = value.regions
+
+
+def _writes(self: StatementParser, value: C.Writes, node: Any) -> None:
+    contents = self.block("T.writes", node)
+    if contents.writes is not None:
+        raise self.error(f'The block "{contents.name}" has a T.writes already', node)
+    contents.writes = value.regions
+
+
+def _block_attr(self: StatementParser, value: C.BlockAttributes, node: Any) -> None:
+    contents = self.block("T.block_attr", node)
+    contents.annotations = {**contents.annotations, **value.values}
+
+
+def _func_attr(self: StatementParser, value: C.FunctionAttributes, node: Any) -> None:
+    self.function.attrs.update(value.values)
+
+
+def _attribute_rest(self: StatementParser, value: C.AttributeFrame, node: Any) -> None:
+    span = self.evaluator.span(node)
+    self.wrap_rest(lambda body: S.AttrStmt(value.node, value.key, value.value, body, span=span))
+
+
+def _let_rest(self: StatementParser, value: C.LetFrame, node: Any) -> None:
+    var, span = value.var, self.evaluator.span(node)
+    if var is None:
+        raise self.error("Give it a name: `x = T.LetStmt(…)`", node)
+    self.wrap_rest(lambda body: S.LetStmt(var, value.value, body, span=span))
+
+
+def _check_rest(self: StatementParser, value: C.AssertFrame, node: Any) -> None:
+    span = self.evaluator.span(node)
+    self.wrap_rest(
+        lambda body: S.AssertStmt(value.condition, value.message, body, span=span)
+    )
+
+
+_STATEMENTS: dict[type, Callable[[StatementParser, Any], None]] = {
+    ast.Assign: _assign,
+    ast.AnnAssign: _annotated,
+    ast.AugAssign: _augmented,
+    ast.Expr: _expression,
+    ast.Pass: _pass,
+    ast.Return: _return,
+    ast.For: _for,
+    ast.While: _while,
+    ast.If: _if,
+    ast.Assert: _assert,
+    ast.With: _with,
+}
+
+_FRAMES: dict[type, Callable[..., None]] = {
+    C.BlockFrame: _block,
+    C.InitFrame: _init,
+    C.LetFrame: _let,
+    C.AttributeFrame: _attribute,
+    C.AssertFrame: _check,
+    C.ThreadFrame: _thread,
+    C.Declaration: _declaration,
+}
+
+_DEFINITIONS: dict[type, Callable[..., None]] = {
+    C.Allocation: _define_allocation,
+    C.Declaration: _define_declaration,
+    C.Match: _define_match,
+    C.Axis: _define_axis,
+    C.LetFrame: _define_let,
+    C.ThreadFrame: _define_thread,
+    Buffer: _define_buffer,
+}
+
+_ACTIONS: dict[type, Callable[..., None]] = {
+    C.Where: _where,
+    C.Reads: _reads,
+    C.Writes: _writes,
+    C.BlockAttributes: _block_attr,
+    C.FunctionAttributes: _func_attr,
+    C.AttributeFrame: _attribute_rest,
+    C.LetFrame: _let_rest,
+    C.AssertFrame: _check_rest,
+}

@@ -1,0 +1,110 @@
+"""The printer: IR → TVMScript, deterministic, and read back by the parser as the same program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from mlcweb.ir import printing
+from mlcweb.ir.module import BaseFunc, IRModule
+from mlcweb.ir.node import Node
+from mlcweb.ir.structural import set_program_marker
+from mlcweb.script.printer.expressions import expression, is_expression, range_index, region
+from mlcweb.script.printer.functions import function_printers, module, standalone
+from mlcweb.script.printer.page import Page, Place
+from mlcweb.script.printer.statements import is_statement, statement
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.stmt import IterVar
+
+__all__ = [
+    "Page",
+    "Place",
+    "function_printers",
+    "render_with_marks",
+    "script",
+    "script_with_lines",
+]
+
+
+def script(value: Any, underline: Iterable[Node] = ()) -> str:
+    """TVMScript of a module, function, statement, expression, buffer or region.
+
+    Nodes in `underline` are marked by carets below their first line.
+    """
+    marked = tuple(underline)
+    page = _print(value)
+    return _with_marks(page, marked) if marked else page.text()
+
+
+def script_with_lines(value: Any) -> tuple[str, dict[int, tuple[int, int]]]:
+    """The text, and for the `id` of each statement, block and buffer its first and last line,
+    counted from 1."""
+    page = _print(value)
+    return page.text(), {key: (place.line, place.end_line) for key, place in page.places.items()}
+
+
+def render_with_marks(value: Any, nodes: Iterable[Node]) -> str:
+    """The text with a line of carets below the first line of each of `nodes`."""
+    return _with_marks(_print(value), tuple(nodes))
+
+
+def _print(value: Any) -> Page:
+    page = Page()
+    if isinstance(value, IRModule):
+        module(page, value)
+    elif isinstance(value, BaseFunc):
+        standalone(page, value)
+    elif is_statement(value):
+        statement(page, value)
+    else:
+        page.write(_small(page, value))
+    return page
+
+
+def _small(page: Page, value: Any) -> str:
+    names = page.names
+    if is_expression(value):
+        return expression(names, value)
+    if isinstance(value, BufferRegion):
+        return region(names, value)
+    if isinstance(value, Buffer):
+        return names.of(value, value.name)
+    if isinstance(value, Range):
+        return range_index(names, value)
+    if isinstance(value, IterVar):
+        return names.of(value.var, value.var.name)
+    return object.__repr__(value)
+
+
+def _with_marks(page: Page, nodes: tuple[Node, ...]) -> str:
+    marks: dict[int, list[Place]] = {}
+    for node in nodes:
+        place = page.places.get(id(node))
+        if place is not None:
+            marks.setdefault(place.line, []).append(place)
+    lines = []
+    for number, line in enumerate(page.lines, start=1):
+        lines.append(line)
+        if number in marks:
+            lines.append(_carets(marks[number]))
+    return "\n".join(lines)
+
+
+def _carets(places: list[Place]) -> str:
+    line = [" "] * max(place.end_column for place in places)
+    for place in places:
+        line[place.column : place.end_column] = "^" * (place.end_column - place.column)
+    return "".join(line)
+
+
+def _mark_in_context(whole: Any, part: Any) -> str | None:
+    """For messages about differences: the program with `part` marked, where `part` has a line."""
+    if not isinstance(whole, (IRModule, BaseFunc)):
+        return None
+    page = _print(whole)
+    return _with_marks(page, (part,)) if id(part) in page.places else None
+
+
+printing.register_printer(script)
+printing.register_marking_printer(render_with_marks)
+set_program_marker(_mark_in_context)

@@ -1,0 +1,284 @@
+"""Expressions as TVMScript, with as few parentheses as Python's operator precedence allows."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mlcweb.ir.module import GlobalVar
+from mlcweb.ir.node import Node
+from mlcweb.script.printer.names import Names
+from mlcweb.tir import arithmetic
+from mlcweb.tir import expr as E
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.intrinsics import BINARY_NAMES, UNARY_NAMES
+from mlcweb.tir.stmt import IterVar
+
+OR, AND, NOT, COMPARISON, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, UNARY, ATOM = range(12)
+"""Python's operator precedences, loosest first."""
+
+Text = tuple[str, int]
+"""A piece of source and the precedence of its outermost operator."""
+
+OPERATORS: dict[type, tuple[str, int, Callable[[Any, Any], E.PrimExpr]]] = {
+    E.Add: ("+", SUM, arithmetic.add),
+    E.Sub: ("-", SUM, arithmetic.subtract),
+    E.Mul: ("*", PRODUCT, arithmetic.multiply),
+    E.FloorDiv: ("//", PRODUCT, arithmetic.floordiv),
+    E.FloorMod: ("%", PRODUCT, arithmetic.floormod),
+    E.EQ: ("==", COMPARISON, arithmetic.equal),
+    E.NE: ("!=", COMPARISON, arithmetic.not_equal),
+    E.LT: ("<", COMPARISON, arithmetic.less),
+    E.LE: ("<=", COMPARISON, arithmetic.less_equal),
+    E.GT: (">", COMPARISON, arithmetic.greater),
+    E.GE: (">=", COMPARISON, arithmetic.greater_equal),
+    E.And: ("and", AND, arithmetic.logical_and),
+    E.Or: ("or", OR, arithmetic.logical_or),
+}
+
+OPERATOR_CALLS: dict[str, tuple[str, int]] = {
+    "tir.bitwise_and": ("&", BIT_AND),
+    "tir.bitwise_or": ("|", BIT_OR),
+    "tir.bitwise_xor": ("^", BIT_XOR),
+    "tir.shift_left": ("<<", SHIFT),
+    "tir.shift_right": (">>", SHIFT),
+}
+
+PLAIN_CALLS = frozenset(
+    f"tir.{name}"
+    for name in (
+        *UNARY_NAMES, *BINARY_NAMES, "fabs", "abs", "isnan", "isinf", "if_then_else", "likely",
+        "tvm_access_ptr", "address_of",
+    )
+)  # fmt: skip
+"""Operators whose result type follows from their arguments."""
+
+DTYPE_FIRST_CALLS = frozenset(("tir.call_extern", "tir.call_pure_extern", "tir.reinterpret"))
+
+
+def expression(names: Names, value: E.PrimExpr) -> str:
+    """The source text of an expression."""
+    return _text(names, value)[0]
+
+
+def arguments(names: Names, values: Sequence[E.PrimExpr]) -> str:
+    return ", ".join(expression(names, value) for value in values)
+
+
+def tuple_text(items: Sequence[str]) -> str:
+    """Items as a Python tuple."""
+    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+
+
+def literal(names: Names, value: Any) -> str:
+    """The value of an attribute or annotation as source text."""
+    if isinstance(value, E.IntImm) and value.dtype in ("int32", "bool"):
+        return str(bool(value.value) if value.dtype == "bool" else value.value)
+    if isinstance(value, E.StringImm):
+        return string(value.value)
+    if isinstance(value, E.PrimExpr):
+        return expression(names, value)
+    if isinstance(value, BufferRegion):
+        return region(names, value)
+    if isinstance(value, Buffer):
+        return names.of(value, value.name)
+    if isinstance(value, IterVar):
+        return names.of(value.var, value.var.name)
+    if isinstance(value, str):
+        return string(value)
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(literal(names, item) for item in value) + "]"
+    if isinstance(value, dict):
+        return dictionary(names, value)
+    return repr(value)
+
+
+def dictionary(names: Names, values: Any) -> str:
+    """Attributes as a dictionary display, sorted by key."""
+    entries = sorted((str(key), value) for key, value in values.items())
+    return "{" + ", ".join(f"{string(key)}: {literal(names, v)}" for key, v in entries) + "}"
+
+
+def string(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def float_literal(value: float) -> str:
+    """The shortest text that reads back as the same number; whole numbers without a point."""
+    if math.isinf(value) or math.isnan(value):
+        return string(str(value))
+    if value == int(value) and (value != 0 or math.copysign(1.0, value) > 0):
+        return str(int(value))
+    return repr(value)
+
+
+def region(names: Names, value: BufferRegion) -> str:
+    """A buffer region: `A[0:16, j]`; a range of one element prints as an index."""
+    parts = [range_index(names, part) for part in value.region]
+    return _subscript(names.of(value.buffer, value.buffer.name), parts)
+
+
+def range_index(names: Names, value: Range) -> str:
+    start = expression(names, value.min)
+    if arithmetic.is_const_int(value.extent, 1):
+        return start
+    return f"{start}:{expression(names, arithmetic.add(value.min, value.extent))}"
+
+
+def element(names: Names, buffer: Buffer, indices: Sequence[E.PrimExpr]) -> str:
+    """An element of a buffer: `A[i, j]`, or `A[i, 0:4]` for a vector."""
+    parts = [_index(names, index) for index in indices]
+    return _subscript(names.of(buffer, buffer.name), parts)
+
+
+def _subscript(name: str, parts: list[str]) -> str:
+    return f"{name}[{', '.join(parts) or '()'}]"
+
+
+def _index(names: Names, index: E.PrimExpr) -> str:
+    if not (isinstance(index, E.Ramp) and isinstance(index.stride, E.IntImm)):
+        return expression(names, index)
+    stop = arithmetic.add(index.base, arithmetic.multiply(index.stride, index.lanes))
+    bounds = f"{expression(names, index.base)}:{expression(names, stop)}"
+    return bounds if index.stride.value == 1 else f"{bounds}:{index.stride.value}"
+
+
+def _operand(names: Names, value: E.PrimExpr, least: int) -> str:
+    text, precedence = _text(names, value)
+    return text if precedence >= least else f"({text})"
+
+
+def _infix(names: Names, a: E.PrimExpr, symbol: str, b: E.PrimExpr, precedence: int) -> Text:
+    # Python chains comparisons, so that a comparison inside one always needs parentheses.
+    left = _operand(names, a, precedence + (precedence == COMPARISON))
+    return f"{left} {symbol} {_operand(names, b, precedence + 1)}", precedence
+
+
+_CONSTANTS = (E.IntImm, E.FloatImm)
+
+
+def _binary(names: Names, value: Any) -> Text:
+    symbol, precedence, build = OPERATORS[type(value)]
+    a, b = value.a, value.b
+    if type(a) in _CONSTANTS or type(b) in _CONSTANTS:
+        # Reading the operator back would fold it: name the node instead.
+        again: Any = build(a, b)
+        if type(again) is not type(value) or again.a is not a or again.b is not b:
+            return _named(names, value)
+    return _infix(names, a, symbol, b, precedence)
+
+
+def _named(names: Names, value: Any) -> Text:
+    return f"T.{type(value).__name__}({arguments(names, (value.a, value.b))})", ATOM
+
+
+def _division(names: Names, value: E.Div) -> Text:
+    if value.dtype.startswith(("float", "bfloat")):
+        return _infix(names, value.a, "/", value.b, PRODUCT)
+    return f"T.Div({arguments(names, (value.a, value.b))})", ATOM
+
+
+def _truncmod(names: Names, value: E.Mod) -> Text:
+    return f"T.truncmod({arguments(names, (value.a, value.b))})", ATOM
+
+
+def _extremum(names: Names, value: E.Min | E.Max) -> Text:
+    if value.a is value.b or (type(value.a) in _CONSTANTS and type(value.b) in _CONSTANTS):
+        return _named(names, value)
+    return f"T.{type(value).__name__.lower()}({arguments(names, (value.a, value.b))})", ATOM
+
+
+def _not(names: Names, value: E.Not) -> Text:
+    if type(value.a) in _CONSTANTS:
+        return f"T.Not({expression(names, value.a)})", ATOM
+    return f"not {_operand(names, value.a, NOT)}", NOT
+
+
+def _integer(names: Names, value: E.IntImm) -> Text:
+    if value.dtype == "int32":
+        return str(value.value), ATOM if value.value >= 0 else UNARY
+    number = bool(value.value) if value.dtype == "bool" else value.value
+    return f"T.{value.dtype}({number})", ATOM
+
+
+def _float(names: Names, value: E.FloatImm) -> Text:
+    return f"T.{value.dtype}({float_literal(value.value)})", ATOM
+
+
+def _cast(names: Names, value: E.Cast) -> Text:
+    return f"T.Cast({string(value.dtype)}, {expression(names, value.value)})", ATOM
+
+
+def _select(names: Names, value: E.Select) -> Text:
+    parts = (value.condition, value.true_value, value.false_value)
+    return f"T.Select({arguments(names, parts)})", ATOM
+
+
+def _ramp(names: Names, value: E.Ramp) -> Text:
+    return f"T.Ramp({arguments(names, (value.base, value.stride))}, {value.lanes})", ATOM
+
+
+def _broadcast(names: Names, value: E.Broadcast) -> Text:
+    return f"T.Broadcast({expression(names, value.value)}, {value.lanes})", ATOM
+
+
+def _let(names: Names, value: E.Let) -> Text:
+    bound = expression(names, value.value)
+    with names.scope():
+        var = names.define(value.var, value.var.name)
+        body = expression(names, value.body)
+    return f"T.Let({body}, where={{{var}: {bound}}})", ATOM
+
+
+def _call(names: Names, value: E.Call) -> Text:
+    if isinstance(value.op, GlobalVar):
+        return f"Module.{value.op.name_hint}({arguments(names, value.args)})", ATOM
+    name = value.op.name
+    if name in OPERATOR_CALLS and len(value.args) == 2:
+        symbol, precedence = OPERATOR_CALLS[name]
+        return _infix(names, value.args[0], symbol, value.args[1], precedence)
+    if name == "tir.bitwise_not":
+        return f"~{_operand(names, value.args[0], UNARY)}", UNARY
+    if name == "tir.type_annotation":
+        return f"T.type_annotation({string(value.dtype)})", ATOM
+    inside = arguments(names, value.args)
+    short = name.removeprefix("tir.")
+    if name in PLAIN_CALLS:
+        return f"T.{short}({inside})", ATOM
+    if name == "tir.tvm_call_packed":
+        return f"T.call_packed({inside})", ATOM
+    comma = ", " if inside else ""
+    if name in DTYPE_FIRST_CALLS:
+        return f"T.{short}({string(value.dtype)}{comma}{inside})", ATOM
+    return f"T.call_intrin({string(value.dtype)}, {string(name)}{comma}{inside})", ATOM
+
+
+def _text(names: Names, value: E.PrimExpr) -> Text:
+    return _PRINTERS[type(value)](names, value)
+
+
+_PRINTERS: dict[type, Callable[[Names, Any], Text]] = {
+    **dict.fromkeys(OPERATORS, _binary),
+    E.Var: lambda names, value: (names.of(value, value.name), ATOM),
+    E.BufferLoad: lambda names, value: (element(names, value.buffer, value.indices), ATOM),
+    E.StringImm: lambda names, value: (string(value.value), ATOM),
+    E.IntImm: _integer,
+    E.FloatImm: _float,
+    E.Div: _division,
+    E.Mod: _truncmod,
+    E.Min: _extremum,
+    E.Max: _extremum,
+    E.Not: _not,
+    E.Cast: _cast,
+    E.Select: _select,
+    E.Ramp: _ramp,
+    E.Broadcast: _broadcast,
+    E.Let: _let,
+    E.Call: _call,
+}
+
+
+def is_expression(value: Node) -> bool:
+    return type(value) in _PRINTERS

@@ -1,0 +1,141 @@
+"""Functions and modules as TVMScript."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mlcweb.ir.module import BaseFunc, IRModule
+from mlcweb.ir.visitor import walk
+from mlcweb.script.printer.buffers import buffer_arguments, define_buffer, is_plain
+from mlcweb.script.printer.expressions import dictionary
+from mlcweb.script.printer.page import Page
+from mlcweb.script.printer.statements import allocation, statement, type_text
+from mlcweb.tir import arithmetic
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.function import PrimFunc
+
+IR_IMPORT = "# from tvm.script import ir as I"
+TIR_IMPORT = "# from tvm.script import tir as T"
+
+FunctionPrinter = Callable[[Page, str, Any], None]
+
+function_printers: dict[type, tuple[FunctionPrinter, str, int]] = {}
+"""How to write the functions of a dialect: printer, import line, and rank in a module."""
+
+
+def module(page: Page, mod: IRModule) -> None:
+    """Write a module: its functions by dialect, then by name."""
+    functions = sorted(mod.functions.items(), key=lambda item: (_rank(item[1]), item[0].name_hint))
+    page.write(IR_IMPORT)
+    for line in dict.fromkeys(function_printers[type(func)][1] for _, func in functions):
+        page.write(line)
+    page.write("")
+    page.write("@I.ir_module")
+    page.write("class Module:")
+    with page.indented():
+        if mod.attrs:
+            page.write(f"I.module_attrs({dictionary(page.names, mod.attrs)})")
+        elif not functions:
+            page.write("pass")
+        for index, (var, func) in enumerate(functions):
+            if index:
+                page.write("")
+            _function(page, var.name_hint, func)
+
+
+def standalone(page: Page, func: BaseFunc) -> None:
+    """Write a function outside a module, under its global symbol ("main" where it has none)."""
+    page.write(function_printers[type(func)][1])
+    page.write("")
+    _function(page, str(func.attrs.get("global_symbol", "main")), func)
+
+
+def _rank(func: BaseFunc) -> int:
+    return function_printers[type(func)][2]
+
+
+def _function(page: Page, name: str, func: BaseFunc) -> None:
+    with page.names.scope():
+        function_printers[type(func)][0](page, name, func)
+
+
+def prim_func(page: Page, name: str, func: PrimFunc) -> None:
+    """Write a PrimFunc."""
+    symbol = func.attrs.get("global_symbol")
+    page.write("@T.prim_func" if symbol is not None else "@T.prim_func(private=True)")
+    with page.placing(func):
+        matches: list[tuple[str, Any]] = []
+        parameters = ", ".join(_parameter(page, func, p, matches) for p in func.params)
+        returns = f" -> T.{func.ret_type}" if func.ret_type else ""
+        page.write(f"def {name}({parameters}){returns}:")
+        attrs = {k: v for k, v in func.attrs.items() if k != "global_symbol" or v != name}
+        with page.indented():
+            if attrs:
+                page.write(f"T.func_attr({dictionary(page.names, attrs)})")
+            _match_parameters(page, matches)
+            _function_body(page, func)
+
+
+def _parameter(page: Page, func: PrimFunc, param: E.Var, matches: list[tuple[str, Any]]) -> str:
+    buffer = func.buffer_map.get(param)
+    if buffer is not None and is_plain(buffer) and not page.names.knows(buffer.data):
+        text = buffer_arguments(page.names, buffer, with_dtype=True)
+        page.names.alias(param, f"{buffer.name}_handle")
+        return f"{define_buffer(page.names, buffer)}: T.Buffer({text})"
+    hint = param.name
+    if buffer is not None and hint in (buffer.name, f"{buffer.name}_handle"):
+        hint = f"var_{buffer.name}"
+    name = page.names.define(param, hint)
+    if buffer is not None:
+        matches.append((name, buffer))
+    return f"{name}: {type_text(param)}"
+
+
+def _match_parameters(page: Page, matches: list[tuple[str, Any]]) -> None:
+    """Write the symbolic variables of buffers, then the buffers, in the order of parameters."""
+    for _, buffer in matches:
+        for value in (*buffer.shape, *buffer.strides):
+            for var in walk(value):
+                if isinstance(var, E.Var) and not page.names.knows(var):
+                    page.write(f"{page.names.define(var, var.name)} = T.{var.dtype}()")
+    for handle, buffer in matches:
+        text = buffer_arguments(page.names, buffer)
+        with page.placing(buffer):
+            page.write(f"{define_buffer(page.names, buffer)} = T.match_buffer({handle}, {text})")
+
+
+def _function_body(page: Page, func: PrimFunc) -> None:
+    root = implicit_root(func.body)
+    if root is None:
+        statement(page, func.body)
+        return
+    with page.placing(func.body, root):
+        page.write('# with T.block("root"):')
+        for buffer in root.alloc_buffers:
+            allocation(page, buffer)
+        statement(page, root.body)
+
+
+def implicit_root(body: S.Stmt) -> S.Block | None:
+    """The root block, if the parser would add the same one by itself."""
+    if not isinstance(body, S.BlockRealize) or body.iter_values:
+        return None
+    block = body.block
+    special = block.annotations or block.match_buffers or block.reads or block.writes
+    if special or block.init is not None or not arithmetic.is_const_int(body.predicate, 1):
+        return None
+    return block if needs_root(block.body, bool(block.alloc_buffers)) else None
+
+
+def needs_root(body: S.Stmt, has_allocations: bool) -> bool:
+    """Whether a function with this body gets a root block that the source does not write."""
+    if has_allocations:
+        return True
+    if isinstance(body, S.BlockRealize):
+        return bool(body.block.iter_vars)
+    return any(isinstance(node, S.BlockRealize) for node in walk(body))
+
+
+function_printers[PrimFunc] = (prim_func, TIR_IMPORT, 1)

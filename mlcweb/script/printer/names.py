@@ -1,0 +1,62 @@
+"""Names in printed programs: unique within a function, and free again where their scope ends."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mlcweb.ir.node import Node
+
+_RESERVED = frozenset(keyword.kwlist) | {"T", "I", "R", "range", "min", "max", "abs"}
+_NOT_IN_NAMES = re.compile(r"\W", re.ASCII)
+
+
+class Names:
+    """Gives every variable and buffer a name: its own, with `_1`, `_2`, … where it is taken."""
+
+    def __init__(self) -> None:
+        self._text: dict[int, str] = {}
+        self._taken: set[str] = set(_RESERVED)
+        self._scopes: list[list[tuple[int, str | None]]] = [[]]
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Names defined inside are forgotten, and free again, at the end."""
+        self._scopes.append([])
+        yield
+        for key, name in self._scopes.pop():
+            del self._text[key]
+            if name is not None:
+                self._taken.discard(name)
+
+    def define(self, thing: Node, hint: str) -> str:
+        """The name of `thing` from here on; a second definition keeps the first name."""
+        known = self._text.get(id(thing))
+        if known is not None:
+            return known
+        base = _NOT_IN_NAMES.sub("_", hint) or "v"
+        if base[0].isdigit():
+            base = "v" + base
+        name, count = base, 0
+        while name in self._taken:
+            count += 1
+            name = f"{base}_{count}"
+        self._taken.add(name)
+        self._text[id(thing)] = name
+        self._scopes[-1].append((id(thing), name))
+        return name
+
+    def alias(self, thing: Node, text: str) -> None:
+        """Print `thing` as `text`, an expression such as `A.data`, unless it has a name."""
+        if id(thing) not in self._text:
+            self._text[id(thing)] = text
+            self._scopes[-1].append((id(thing), None))
+
+    def knows(self, thing: Node) -> bool:
+        return id(thing) in self._text
+
+    def of(self, thing: Node, hint: str) -> str:
+        """The text for a use of `thing`. What nobody defined gets a name of its own."""
+        return self._text.get(id(thing)) or self.define(thing, hint)

@@ -1,0 +1,63 @@
+"""The `T` of TVMScript: `from mlcweb.script import tir as T`.
+
+`NAMES` is the table by which the parser looks names up; the module has the same names as
+attributes, so that `T.exp(x)` also works outside scripts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mlcweb.script.namespace import blocks, buffers, expressions, loops, statements
+from mlcweb.script.namespace.types import BufferType, HandleType, scalar_types
+from mlcweb.script.decorators import prim_func
+from mlcweb.tir import arithmetic, intrinsics
+from mlcweb.tir import expr as E
+
+NAMES: dict[str, Any] = {
+    "prim_func": prim_func,
+    **scalar_types,
+    "boolean": scalar_types["bool"],
+    "handle": HandleType(),
+    "Buffer": BufferType(),
+    "Range": loops.loop_range,
+    "var": lambda dtype="int32": E.Var("", str(dtype)),
+    "Var": lambda name, dtype="int32": E.Var(name, str(dtype)),
+    # loops and blocks
+    "serial": loops.serial, "parallel": loops.parallel, "vectorized": loops.vectorized, "unroll": loops.unroll,
+    "unrolled": loops.unroll, "thread_binding": loops.thread_binding, "grid": loops.grid,
+    "block": blocks.block, "sblock": blocks.block, "init": blocks.init, "where": blocks.where, "reads": blocks.reads,
+    "writes": blocks.writes, "block_attr": blocks.block_attr, "sblock_attr": blocks.block_attr, "func_attr": blocks.func_attr,
+    "axis": blocks.axis,
+    # buffers
+    "alloc_buffer": buffers.alloc_buffer, "sblock_alloc_buffer": buffers.alloc_buffer, "decl_buffer": buffers.decl_buffer,
+    "buffer_decl": buffers.decl_buffer, "match_buffer": buffers.match_buffer,
+    # other statements
+    "evaluate": statements.evaluate, "LetStmt": statements.let_stmt, "let": statements.let, "Let": statements.let_expression, "bind": statements.let_stmt,
+    "attr": statements.attr, "Assert": statements.assertion, "launch_thread": statements.launch_thread, "env_thread": statements.env_thread,
+    "buffer_store": statements.buffer_store, "assume": expressions.assume, "ret": expressions.ret,
+    # expressions
+    **{cls.__name__: expressions.node_builder(cls) for cls in expressions.NODE_CLASSES},
+    **intrinsics.unary_functions,
+    **intrinsics.binary_functions,
+    "power": intrinsics.power,
+    "abs": intrinsics.absolute, "fabs": intrinsics.absolute,
+    "isnan": intrinsics.isnan, "isinf": intrinsics.isinf, "likely": intrinsics.likely,
+    "if_then_else": intrinsics.if_then_else,
+    "max": expressions.fold_left(arithmetic.maximum), "min": expressions.fold_left(arithmetic.minimum),
+    "floordiv": arithmetic.floordiv, "floormod": arithmetic.floormod,
+    "truncdiv": arithmetic.truncdiv, "truncmod": arithmetic.truncmod,
+    "bitwise_and": arithmetic.bitwise_and, "bitwise_or": arithmetic.bitwise_or,
+    "bitwise_xor": arithmetic.bitwise_xor, "bitwise_not": arithmetic.bitwise_not,
+    "shift_left": arithmetic.shift_left, "shift_right": arithmetic.shift_right,
+    "Not": expressions.not_node, "Select": expressions.select_node, "Cast": expressions.cast_node, "cast": expressions.cast,
+    "Ramp": expressions.ramp, "ramp": expressions.ramp, "Broadcast": expressions.broadcast, "broadcast": expressions.broadcast,
+    "infinity": expressions.infinity, "min_value": expressions.min_value, "max_value": expressions.max_value,
+    "call_extern": expressions.call_extern, "call_pure_extern": expressions.call_pure_extern, "call_intrin": expressions.call_intrin,
+    "call_packed": intrinsics.call_packed, "tvm_access_ptr": expressions.tvm_access_ptr,
+    "address_of": expressions.address_of, "type_annotation": expressions.type_annotation, "reinterpret": expressions.reinterpret,
+    "IntImm": E.IntImm, "FloatImm": E.FloatImm, "StringImm": E.StringImm,
+}
+
+if not TYPE_CHECKING:
+    globals().update(NAMES)

@@ -1,0 +1,188 @@
+"""Buffers, ranges and regions: the multi-dimensional arrays that programs read and write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlcweb.ir import printing
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.node import Node, attribute, definition, hint, node, reference
+from mlcweb.ir.structural import BINDING_CLASSES
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir.arithmetic import const, convert, subtract
+from mlcweb.tir.expr import BufferLoad, IntImm, PointerType, PrimExpr, Ramp, Var
+
+
+@node
+class Range(Node):
+    """The integers from `min` (included), `extent` of them."""
+
+    min: PrimExpr
+    extent: PrimExpr
+
+    @staticmethod
+    def from_min_extent(low: Any, extent: Any) -> Range:
+        return Range(convert(low), convert(extent))
+
+    def __repr__(self) -> str:
+        return f"T.Range({self.min!r}, {self.min + self.extent!r})"
+
+
+@node
+class Buffer(Node):
+    """An array of `shape` in the memory that `data` points to.
+
+    Empty `strides` mean a compact row-major array. `elem_offset` counts elements from `data` and is
+    known to be a multiple of `offset_factor`. Made by `decl_buffer`.
+    """
+
+    data: Var
+    dtype: str = attribute()
+    shape: tuple[PrimExpr, ...]
+    strides: tuple[PrimExpr, ...]
+    elem_offset: PrimExpr
+    name: str = hint()
+    data_alignment: int = attribute(default=64)
+    offset_factor: int = attribute(default=1)
+    axis_separators: tuple[int, ...] = attribute(default=())
+
+    def scope(self) -> str:
+        """The storage scope: "global", "local", "shared", …"""
+        pointer = self.data.type_annotation
+        return pointer.storage_scope if pointer else "global"
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def access_ptr(
+        self,
+        access_mask: int | str = "rw",
+        ptr_type: str = "handle",
+        content_lanes: int = 1,
+        offset: Any = 0,
+        extent: Any = None,
+    ) -> PrimExpr:
+        """A pointer for an external call. `access_mask`: "r" (1), "w" (2), "rw" (3)."""
+        from mlcweb.tir.intrinsics import access_ptr
+
+        return access_ptr(self, access_mask, ptr_type, content_lanes, offset, extent)
+
+    def vload(self, begin: Sequence[Any], dtype: str | None = None) -> BufferLoad:
+        """A vector read of `dtype` (default: one element) that starts at `begin`."""
+        indices = [convert(index) for index in begin]
+        count = dtypes.lanes(dtype or self.dtype)
+        if count > 1:
+            indices[-1] = Ramp(indices[-1], const(1, indices[-1].dtype), count)
+        return BufferLoad(self, tuple(indices))
+
+    def __getitem__(self, indices: Any) -> BufferLoad | BufferRegion:
+        items = indices if isinstance(indices, tuple) else (indices,)
+        if len(items) != len(self.shape):
+            raise DiagnosticError(
+                f'Buffer "{self.name}" has {len(self.shape)} dimension(s); '
+                f"{len(items)} index(es) given"
+            )
+        if not any(isinstance(item, slice) for item in items):
+            return BufferLoad(self, tuple(convert(item) for item in items))
+        return BufferRegion(
+            self,
+            tuple(
+                self._range(item, extent) for item, extent in zip(items, self.shape, strict=True)
+            ),
+        )
+
+    def _range(self, item: Any, extent: PrimExpr) -> Range:
+        if not isinstance(item, slice):
+            index = convert(item)
+            return Range(index, const(1, index.dtype))
+        start = convert(0 if item.start is None else item.start)
+        stop = extent if item.stop is None else convert(item.stop)
+        return Range(start, subtract(stop, start))
+
+    def __repr__(self) -> str:
+        return printing.text(self)
+
+
+BINDING_CLASSES.add(Buffer)
+
+
+def decl_buffer(
+    shape: Sequence[Any] | Any,
+    dtype: str = "float32",
+    name: str = "buffer",
+    data: Var | None = None,
+    strides: Sequence[Any] | None = None,
+    elem_offset: Any = None,
+    scope: str = "",
+    data_alignment: int = -1,
+    offset_factor: int = 0,
+    axis_separators: Sequence[int] | None = None,
+) -> Buffer:
+    """A buffer with TVM's defaults. A symbolic `elem_offset` is made where `offset_factor` asks
+    for one."""
+    dims = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    extents = tuple(convert(extent) for extent in dims)
+    index_type = extents[0].dtype if extents else "int32"
+    if data is None:
+        data = Var(name, "handle", PointerType(dtype, scope or "global"))
+    if elem_offset is None:
+        elem_offset = (
+            Var(f"{name}_elem_offset", index_type) if offset_factor else const(0, index_type)
+        )
+    return Buffer(
+        data,
+        dtype,
+        extents,
+        tuple(convert(stride) for stride in strides or ()),
+        convert(elem_offset),
+        name,
+        data_alignment if data_alignment > 0 else 64,
+        offset_factor or 1,
+        tuple(axis_separators or ()),
+    )
+
+
+@node
+class BufferRegion(Node):
+    """The part of a buffer with one range per dimension."""
+
+    buffer: Buffer = reference()
+    region: tuple[Range, ...]
+
+    def __repr__(self) -> str:
+        return printing.text(self)
+
+
+@node
+class MatchBufferRegion(Node):
+    """A buffer that views a region of another inside a block."""
+
+    buffer: Buffer = definition()
+    source: BufferRegion
+
+
+def full_region(buffer: Buffer) -> BufferRegion:
+    """The whole of a buffer."""
+    return BufferRegion(
+        buffer, tuple(Range(const(0, extent.dtype), extent) for extent in buffer.shape)
+    )
+
+
+def constant_shape(buffer: Buffer) -> tuple[int, ...] | None:
+    """The shape as integers; None where a dimension is symbolic."""
+    if all(isinstance(extent, IntImm) for extent in buffer.shape):
+        return tuple(int(extent) for extent in buffer.shape)  # type: ignore[call-overload]
+    return None
+
+
+__all__ = [
+    "Buffer",
+    "BufferRegion",
+    "MatchBufferRegion",
+    "Range",
+    "constant_shape",
+    "decl_buffer",
+    "full_region",
+]

@@ -1,0 +1,96 @@
+"""Data types as TVM spells them: "float32", "int8", "bool", "float32x4", "handle"."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from mlcweb.ir.errors import DiagnosticError
+
+_PATTERN = re.compile(r"(float|bfloat|int|uint)(\d+)(?:x(\d+))?")
+
+
+@cache
+def parse(dtype: str) -> tuple[str, int, int]:
+    """(kind, bits, lanes) with kind one of float, bfloat, int, uint, bool, handle, void."""
+    if dtype == "bool" or dtype.startswith("boolx"):
+        return "bool", 1, int(dtype[5:] or 1)
+    if dtype in ("handle", "void", ""):
+        return dtype or "void", 64, 1
+    match = _PATTERN.fullmatch(dtype)
+    if match is None:
+        raise DiagnosticError(f'Unknown data type "{dtype}"')
+    return match[1], int(match[2]), int(match[3] or 1)
+
+
+def kind(dtype: str) -> str:
+    return parse(dtype)[0]
+
+
+def bits(dtype: str) -> int:
+    return parse(dtype)[1]
+
+
+def lanes(dtype: str) -> int:
+    return parse(dtype)[2]
+
+
+def size_in_bytes(dtype: str) -> int:
+    """Bytes that one value takes in memory; a bool takes one."""
+    _, width, count = parse(dtype)
+    return max(1, width // 8) * count
+
+
+def is_float(dtype: str) -> bool:
+    return kind(dtype) in ("float", "bfloat")
+
+
+def is_integer(dtype: str) -> bool:
+    """Signed or unsigned integers; bool is not one."""
+    return kind(dtype) in ("int", "uint")
+
+
+def is_bool(dtype: str) -> bool:
+    return kind(dtype) == "bool"
+
+
+@cache
+def element_of(dtype: str) -> str:
+    """The type of one lane."""
+    return dtype.split("x")[0] if lanes(dtype) > 1 else dtype
+
+
+@cache
+def with_lanes(dtype: str, count: int) -> str:
+    element = element_of(dtype)
+    return element if count == 1 else f"{element}x{count}"
+
+
+def min_value(dtype: str) -> int | float:
+    """The least finite value of a type."""
+    return -_float_max(dtype) if is_float(dtype) else _integer_range(dtype)[0]
+
+
+def max_value(dtype: str) -> int | float:
+    """The greatest finite value of a type."""
+    return _float_max(dtype) if is_float(dtype) else _integer_range(dtype)[1]
+
+
+def wrap_integer(value: int, dtype: str) -> int:
+    """`value` reduced to the range of an integer type, as two's complement arithmetic does."""
+    low, high = _integer_range(dtype)
+    return (value - low) % (high - low + 1) + low
+
+
+def _integer_range(dtype: str) -> tuple[int, int]:
+    name, width, _ = parse(dtype)
+    if name == "bool":
+        return 0, 1
+    if name == "uint":
+        return 0, 2**width - 1
+    return -(2 ** (width - 1)), 2 ** (width - 1) - 1
+
+
+def _float_max(dtype: str) -> float:
+    maxima = {16: 65504.0, 32: (2 - 2**-23) * 2.0**127, 64: (2 - 2**-52) * 2.0**1023}
+    return (2 - 2**-7) * 2.0**127 if kind(dtype) == "bfloat" else maxima[bits(dtype)]

@@ -1,0 +1,373 @@
+"""Expressions of TensorIR. Every expression has a `dtype`; operators build folded expressions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mlcweb.ir.module import GlobalVar
+from mlcweb.ir.node import Node, attribute, definition, hint, node, reference
+from mlcweb.ir.op import Op
+from mlcweb.ir.structural import VARIABLE_CLASSES
+from mlcweb.tir import dtype as dtypes
+
+if TYPE_CHECKING:
+    from mlcweb.tir.buffer import Buffer
+
+
+@node
+class PrimExpr(Node):
+    """Base of expressions. Arithmetic operators match types and fold constants, as TVM's do."""
+
+    @property
+    def dtype(self) -> str:
+        raise NotImplementedError(type(self).__name__)
+
+    def astype(self, dtype: str) -> PrimExpr:
+        return arithmetic.cast(dtype, self)
+
+    def __add__(self, other: Any) -> PrimExpr:
+        return arithmetic.add(self, other)
+
+    def __radd__(self, other: Any) -> PrimExpr:
+        return arithmetic.add(other, self)
+
+    def __sub__(self, other: Any) -> PrimExpr:
+        return arithmetic.subtract(self, other)
+
+    def __rsub__(self, other: Any) -> PrimExpr:
+        return arithmetic.subtract(other, self)
+
+    def __mul__(self, other: Any) -> PrimExpr:
+        return arithmetic.multiply(self, other)
+
+    def __rmul__(self, other: Any) -> PrimExpr:
+        return arithmetic.multiply(other, self)
+
+    def __truediv__(self, other: Any) -> PrimExpr:
+        return arithmetic.divide(self, other)
+
+    def __rtruediv__(self, other: Any) -> PrimExpr:
+        return arithmetic.divide(other, self)
+
+    def __floordiv__(self, other: Any) -> PrimExpr:
+        return arithmetic.floordiv(self, other)
+
+    def __rfloordiv__(self, other: Any) -> PrimExpr:
+        return arithmetic.floordiv(other, self)
+
+    def __mod__(self, other: Any) -> PrimExpr:
+        return arithmetic.floormod(self, other)
+
+    def __rmod__(self, other: Any) -> PrimExpr:
+        return arithmetic.floormod(other, self)
+
+    def __neg__(self) -> PrimExpr:
+        return arithmetic.negate(self)
+
+    def __lshift__(self, other: Any) -> PrimExpr:
+        return arithmetic.shift_left(self, other)
+
+    def __rshift__(self, other: Any) -> PrimExpr:
+        return arithmetic.shift_right(self, other)
+
+    def __and__(self, other: Any) -> PrimExpr:
+        return arithmetic.bitwise_and(self, other)
+
+    def __or__(self, other: Any) -> PrimExpr:
+        return arithmetic.bitwise_or(self, other)
+
+    def __xor__(self, other: Any) -> PrimExpr:
+        return arithmetic.bitwise_xor(self, other)
+
+    def __invert__(self) -> PrimExpr:
+        return arithmetic.bitwise_not(self)
+
+    def __lt__(self, other: Any) -> PrimExpr:
+        return arithmetic.less(self, other)
+
+    def __le__(self, other: Any) -> PrimExpr:
+        return arithmetic.less_equal(self, other)
+
+    def __gt__(self, other: Any) -> PrimExpr:
+        return arithmetic.greater(self, other)
+
+    def __ge__(self, other: Any) -> PrimExpr:
+        return arithmetic.greater_equal(self, other)
+
+    def equal(self, other: Any) -> PrimExpr:
+        """The comparison `self == other`; Python's `==` on nodes is identity."""
+        return arithmetic.equal(self, other)
+
+    def __bool__(self) -> bool:
+        raise ValueError(
+            "A symbolic expression has no truth value; use T.if_then_else, T.And, T.Or or T.Not"
+        )
+
+    def __repr__(self) -> str:
+        return _text_of(self)
+
+
+def _text_of(expression: Node) -> str:
+    from mlcweb.ir import printing
+
+    return printing.text(expression)
+
+
+@node
+class PointerType(Node):
+    """The type of a buffer's data variable: element type and storage scope."""
+
+    element_type: str = attribute()
+    storage_scope: str = attribute(default="global")
+
+
+@node
+class Var(PrimExpr):
+    """A variable, known by its identity; the name is only for people."""
+
+    name: str = hint()
+    dtype: str = attribute(default="int32")  # type: ignore[assignment]
+    type_annotation: PointerType | None = None
+
+
+VARIABLE_CLASSES.add(Var)
+
+
+@node
+class IntImm(PrimExpr):
+    """An integer (or bool) constant."""
+
+    dtype: str = attribute()  # type: ignore[assignment]
+    value: int = attribute()
+
+    def __int__(self) -> int:
+        return self.value
+
+    def __index__(self) -> int:
+        return self.value
+
+    def __bool__(self) -> bool:
+        return self.value != 0
+
+
+@node
+class FloatImm(PrimExpr):
+    """A floating-point constant."""
+
+    dtype: str = attribute()  # type: ignore[assignment]
+    value: float = attribute()
+
+    def __float__(self) -> float:
+        return self.value
+
+
+@node
+class StringImm(PrimExpr):
+    """A string constant, an argument of calls."""
+
+    value: str = attribute()
+
+    @property
+    def dtype(self) -> str:
+        return "handle"
+
+
+@node
+class Cast(PrimExpr):
+    dtype: str = attribute()  # type: ignore[assignment]
+    value: PrimExpr
+
+
+@node
+class BinaryExpr(PrimExpr):
+    """Base of operations on two operands of one type; the result has that type."""
+
+    a: PrimExpr
+    b: PrimExpr
+
+    @property
+    def dtype(self) -> str:
+        return self.a.dtype
+
+
+@node
+class Add(BinaryExpr):
+    pass
+
+
+@node
+class Sub(BinaryExpr):
+    pass
+
+
+@node
+class Mul(BinaryExpr):
+    pass
+
+
+@node
+class Div(BinaryExpr):
+    """Division: true division of floats, division towards zero of integers."""
+
+
+@node
+class Mod(BinaryExpr):
+    """The remainder of division towards zero."""
+
+
+@node
+class FloorDiv(BinaryExpr):
+    pass
+
+
+@node
+class FloorMod(BinaryExpr):
+    pass
+
+
+@node
+class Min(BinaryExpr):
+    pass
+
+
+@node
+class Max(BinaryExpr):
+    pass
+
+
+@node
+class ComparisonExpr(PrimExpr):
+    """Base of operations on two operands with a boolean result."""
+
+    a: PrimExpr
+    b: PrimExpr
+
+    @property
+    def dtype(self) -> str:
+        return dtypes.with_lanes("bool", dtypes.lanes(self.a.dtype))
+
+
+@node
+class EQ(ComparisonExpr):
+    pass
+
+
+@node
+class NE(ComparisonExpr):
+    pass
+
+
+@node
+class LT(ComparisonExpr):
+    pass
+
+
+@node
+class LE(ComparisonExpr):
+    pass
+
+
+@node
+class GT(ComparisonExpr):
+    pass
+
+
+@node
+class GE(ComparisonExpr):
+    pass
+
+
+@node
+class And(ComparisonExpr):
+    pass
+
+
+@node
+class Or(ComparisonExpr):
+    pass
+
+
+@node
+class Not(PrimExpr):
+    a: PrimExpr
+
+    @property
+    def dtype(self) -> str:
+        return self.a.dtype
+
+
+@node
+class Select(PrimExpr):
+    """Chooses one of two values; both are computed."""
+
+    condition: PrimExpr
+    true_value: PrimExpr
+    false_value: PrimExpr
+
+    @property
+    def dtype(self) -> str:
+        return self.true_value.dtype
+
+
+@node
+class BufferLoad(PrimExpr):
+    """Reads an element (or, with a `Ramp` as last index, a vector) of a buffer."""
+
+    buffer: Buffer = reference()
+    indices: tuple[PrimExpr, ...]
+
+    @property
+    def dtype(self) -> str:
+        count = dtypes.lanes(self.indices[-1].dtype) if self.indices else 1
+        count *= dtypes.lanes(self.buffer.dtype)
+        return dtypes.with_lanes(self.buffer.dtype, count)
+
+
+@node
+class Ramp(PrimExpr):
+    """The vector base, base + stride, …, of `lanes` elements."""
+
+    base: PrimExpr
+    stride: PrimExpr
+    lanes: int = attribute()
+
+    @property
+    def dtype(self) -> str:
+        return dtypes.with_lanes(self.base.dtype, self.lanes)
+
+
+@node
+class Broadcast(PrimExpr):
+    """The vector of `lanes` copies of a value."""
+
+    value: PrimExpr
+    lanes: int = attribute()
+
+    @property
+    def dtype(self) -> str:
+        return dtypes.with_lanes(self.value.dtype, self.lanes)
+
+
+@node
+class Call(PrimExpr):
+    """A call of an operator or of another function of the module."""
+
+    dtype: str = attribute()  # type: ignore[assignment]
+    op: Op | GlobalVar = attribute()
+    args: tuple[PrimExpr, ...]
+
+
+@node
+class Let(PrimExpr):
+    """`body` with `var` standing for `value`."""
+
+    var: Var = definition()
+    value: PrimExpr
+    body: PrimExpr
+
+    @property
+    def dtype(self) -> str:
+        return self.body.dtype
+
+
+from mlcweb.tir import arithmetic  # noqa: E402  (operators need the nodes, which come first)

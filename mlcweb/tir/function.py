@@ -1,0 +1,44 @@
+"""PrimFunc: a function of TensorIR."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from mlcweb.ir.module import BaseFunc
+from mlcweb.ir.node import definition, node
+from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.expr import Var
+from mlcweb.tir.stmt import Block, BlockRealize, Stmt
+
+
+@node
+class PrimFunc(BaseFunc):
+    """A function on buffers and scalars.
+
+    `params` are handles, each with its buffer in `buffer_map`, or scalars. The body of a function
+    that can be scheduled is a single realize of the block named "root".
+    """
+
+    params: tuple[Var, ...] = definition()
+    body: Stmt
+    ret_type: str | None = None
+    buffer_map: Mapping[Var, Buffer] = definition(default_factory=dict)
+
+    structural_order: ClassVar[tuple[str, ...]] = (
+        "params",
+        "buffer_map",
+        "ret_type",
+        "body",
+        "attrs",
+    )
+
+    @property
+    def parameter_buffers(self) -> tuple[Buffer, ...]:
+        """The buffers of the parameters that have one, in order."""
+        return tuple(self.buffer_map[p] for p in self.params if p in self.buffer_map)
+
+    @property
+    def root_block(self) -> Block | None:
+        """The root block, where the body has one."""
+        return self.body.block if isinstance(self.body, BlockRealize) else None

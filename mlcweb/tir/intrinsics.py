@@ -1,0 +1,164 @@
+"""Intrinsic calls: mathematical functions and the few calls with an effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.op import register_op
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir.arithmetic import cast, const, convert, match_types, multiply
+from mlcweb.tir.expr import Call, IntImm, PrimExpr, StringImm
+
+if TYPE_CHECKING:
+    from mlcweb.tir.buffer import Buffer
+
+ACCESS_MASKS = {"r": 1, "w": 2, "rw": 3}
+
+
+def call(dtype: str, name: str, *args: Any) -> Call:
+    """A call of the operator `tir.<name>`."""
+    return Call(dtype, register_op(f"tir.{name}"), tuple(convert(arg) for arg in args))
+
+
+def _unary(name: str) -> Callable[[Any], PrimExpr]:
+    op = register_op(f"tir.{name}")
+
+    def build(x: Any) -> PrimExpr:
+        x = convert(x)
+        if not dtypes.is_float(x.dtype):
+            x = cast(dtypes.with_lanes("float32", dtypes.lanes(x.dtype)), x)
+        return Call(x.dtype, op, (x,))
+
+    build.__name__ = name
+    build.__doc__ = f"Elementwise `{name}`; integers are cast to float32 first."
+    return build
+
+
+UNARY_NAMES = (
+    "exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan",
+    "sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "sigmoid", "erf",
+    "floor", "ceil", "round", "nearbyint", "trunc",
+)  # fmt: skip
+unary_functions: dict[str, Callable[[Any], PrimExpr]] = {name: _unary(name) for name in UNARY_NAMES}
+exp, log, sqrt, tanh, sigmoid, erf, floor = (
+    unary_functions[name] for name in ("exp", "log", "sqrt", "tanh", "sigmoid", "erf", "floor")
+)
+
+
+def absolute(x: Any) -> PrimExpr:
+    """The absolute value; of unsigned integers the value itself."""
+    x = convert(x)
+    if dtypes.kind(x.dtype) == "uint":
+        return x
+    if isinstance(x, IntImm):
+        return const(abs(x.value), x.dtype)
+    return call(x.dtype, "fabs" if dtypes.is_float(x.dtype) else "abs", x)
+
+
+def _binary(name: str) -> Callable[[Any, Any], PrimExpr]:
+    def build(x: Any, y: Any) -> PrimExpr:
+        a, b = match_types(x, y)
+        return call(a.dtype, name, a, b)
+
+    build.__name__ = name
+    build.__doc__ = f"Elementwise `{name}` of two values of one type."
+    return build
+
+
+BINARY_NAMES = ("pow", "atan2", "fmod", "hypot", "copysign", "nextafter", "ldexp")
+binary_functions: dict[str, Callable[[Any, Any], PrimExpr]] = {n: _binary(n) for n in BINARY_NAMES}
+power = binary_functions["pow"]
+
+
+def isnan(x: Any) -> PrimExpr:
+    x = convert(x)
+    return call(dtypes.with_lanes("bool", dtypes.lanes(x.dtype)), "isnan", x)
+
+
+def isinf(x: Any) -> PrimExpr:
+    x = convert(x)
+    return call(dtypes.with_lanes("bool", dtypes.lanes(x.dtype)), "isinf", x)
+
+
+def if_then_else(condition: Any, true_value: Any, false_value: Any) -> PrimExpr:
+    """One of two values; the other is not computed, so that it may be out of bounds."""
+    condition = cast("bool", convert(condition))
+    true_value, false_value = match_types(true_value, false_value)
+    if isinstance(condition, IntImm):
+        return true_value if condition.value else false_value
+    return call(true_value.dtype, "if_then_else", condition, true_value, false_value)
+
+
+def likely(condition: Any) -> PrimExpr:
+    """A condition that nearly always holds."""
+    return call("bool", "likely", condition)
+
+
+def min_value(dtype: str) -> PrimExpr:
+    """The least finite value of a type."""
+    return const(dtypes.min_value(dtype), dtype)
+
+
+def max_value(dtype: str) -> PrimExpr:
+    """The greatest finite value of a type."""
+    return const(dtypes.max_value(dtype), dtype)
+
+
+def reinterpret(dtype: str, value: Any) -> PrimExpr:
+    """The same bits as another type of the same width."""
+    value = convert(value)
+    if dtypes.bits(dtype) != dtypes.bits(value.dtype):
+        raise DiagnosticError(f"Cannot read the bits of {value.dtype} as {dtype}: widths differ")
+    return call(dtype, "reinterpret", value)
+
+
+def call_extern(dtype: str, name: str, *args: Any) -> Call:
+    """A call of an external function by name."""
+    op = register_op("tir.call_extern", pure=False)
+    return Call(dtype, op, (StringImm(name), *(convert(arg) for arg in args)))
+
+
+def call_packed(name: str, *args: Any) -> Call:
+    """A call of a registered Python function by name."""
+    op = register_op("tir.tvm_call_packed", pure=False)
+    return Call("int32", op, (StringImm(name), *(convert(arg) for arg in args)))
+
+
+def type_annotation(dtype: str) -> Call:
+    """A type as an argument of a call."""
+    return call(dtype, "type_annotation")
+
+
+def access_ptr(
+    buffer: Buffer,
+    access_mask: int | str = "rw",
+    ptr_type: str = "handle",
+    content_lanes: int = 1,
+    offset: Any = 0,
+    extent: Any = None,
+) -> PrimExpr:
+    """A pointer to a buffer's elements, with the number of elements that it reaches."""
+    if isinstance(access_mask, str):
+        mask = 0
+        for letter in access_mask:
+            mask |= ACCESS_MASKS[letter]
+        access_mask = mask
+    if extent is None:
+        if buffer.strides:
+            extent = multiply(buffer.strides[0], buffer.shape[0])
+        else:
+            extent = const(1)
+            for size in reversed(buffer.shape):
+                extent = multiply(size, extent)
+        extent = extent - convert(offset)
+    return call(
+        ptr_type,
+        "tvm_access_ptr",
+        type_annotation(buffer.dtype),
+        buffer.data,
+        buffer.elem_offset + convert(offset),
+        extent,
+        access_mask,
+    )

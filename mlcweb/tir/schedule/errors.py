@@ -1,0 +1,82 @@
+"""ScheduleError: a transformation that was refused, with the program and the place marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mlcweb.ir.errors import TVMError
+from mlcweb.ir.module import IRModule
+from mlcweb.tir.stmt import Stmt
+
+DETAIL, FAST, NONE = "detail", "fast", "none"
+
+
+class ScheduleError(TVMError):
+    """A schedule primitive cannot be applied without changing what the program means.
+
+    `reason` says why, `advice` what would work, `marked` which statements are at fault. The
+    schedule adds the `primitive` and the program before it is raised to the user.
+    """
+
+    def __init__(self, reason: str, marked: Iterable[Stmt] = (), advice: str = "") -> None:
+        self.reason = reason
+        self.advice = advice
+        self.marked = tuple(marked)
+        self.primitive = ""
+        self.module: IRModule | None = None
+        self.render_level = DETAIL
+        super().__init__(reason)
+
+    def explained(self, primitive: str, module: IRModule, render_level: str) -> ScheduleError:
+        """This error, knowing in which primitive and program it arose."""
+        self.primitive, self.module, self.render_level = primitive, module, render_level
+        self.message = str(self)
+        self.args = (self.message,)
+        return self
+
+    def __str__(self) -> str:
+        if not self.primitive:
+            return self.reason
+        if self.render_level == NONE:
+            return f"The schedule primitive '{self.primitive}' cannot be applied."
+        parts = [f"An error occurred in the schedule primitive '{self.primitive}'."]
+        if self.render_level == DETAIL and self.module is not None:
+            parts += ["", "The IR with diagnostic is:", _render(self.module, self.marked), ""]
+        parts.append(f"Error message: {self.reason}")
+        if self.advice:
+            parts.append(f"What would work: {self.advice}")
+        return "\n".join(parts)
+
+
+class LoopError(ScheduleError):
+    """The loops given do not have the shape or the place that the primitive needs."""
+
+
+class FactorError(ScheduleError):
+    """Factors that do not cover the loop, or cannot be inferred."""
+
+
+class BindingError(ScheduleError):
+    """A block's iterators are not bound to the loops one to one (not an affine binding)."""
+
+
+class DataflowError(ScheduleError):
+    """The dependences between blocks forbid the transformation."""
+
+
+class BlockKindError(ScheduleError):
+    """The block is not of the kind (complete, reduction, elementwise) that the primitive needs."""
+
+
+class NotFoundError(ScheduleError):
+    """There is no such block, function or buffer, or the name is ambiguous."""
+
+
+class GoneError(ScheduleError, ValueError):
+    """A random variable stands for a loop or block that an earlier step replaced."""
+
+
+def _render(module: IRModule, marked: tuple[Stmt, ...]) -> str:
+    from mlcweb.ir import printing
+
+    return printing.text_with_marks(module, marked)

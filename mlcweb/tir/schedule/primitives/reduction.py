@@ -1,0 +1,121 @@
+"""Transformations of reductions: decompose_reduction."""
+
+from __future__ import annotations
+
+from mlcweb.arith import conjuncts
+from mlcweb.ir.node import replace
+from mlcweb.tir.arithmetic import const, logical_and
+from mlcweb.tir.buffer import BufferRegion
+from mlcweb.tir.expr import PrimExpr, Var
+from mlcweb.tir.schedule.errors import LoopError
+from mlcweb.tir.schedule.scopes import check_affine, check_reduction
+from mlcweb.tir.schedule.state import BlockPlace, ScheduleState, loops_above
+from mlcweb.tir.stmt import (
+    Block,
+    BlockIdentity,
+    BlockRealize,
+    For,
+    IterType,
+    IterVar,
+    Stmt,
+    sequence,
+)  # fmt: skip
+from mlcweb.tir.substitute import substitute, uses, variables_in
+
+
+def decompose_reduction(
+    state: ScheduleState, block: BlockIdentity, loop: Var
+) -> tuple[ScheduleState, BlockIdentity]:
+    """Move the init of a reduction block into a block of its own, right before `loop`.
+
+    Checked: the block is a reduction block with an affine binding; `loop` is around it and not
+    inside of one of its reduction loops.
+
+    rewrite:
+        for i, j, k in T.grid(…):                 for i in range(…):
+            with T.block("C"): (init, update)         for j_init in range(…): (block "C_init")
+                                           -->        for k, j in T.grid(…): (block "C_update")
+    """
+    place = state.block(block)
+    loop_place = state.loop(loop)
+    check_reduction(state, place)
+    check_affine(state, place)
+    loops = loops_above(place)
+    _check_above_reduction(place, loop_place.loop, loops)
+    inner = loops[next(n for n, found in enumerate(loops) if found is loop_place.loop) :]
+
+    init_realize = _init_realize(place, inner)
+    body: Stmt = init_realize
+    for old in reversed(inner):
+        if any(uses(value, old.loop_var) for value in init_realize.iter_values):
+            var = Var(f"{old.loop_var.name}_init", old.loop_var.dtype)
+            body = replace(old, loop_var=var, body=substitute(body, {old.loop_var: var}))
+
+    realize = place.realize
+    updated = replace(
+        realize.block,
+        name_hint=realize.block.name_hint + "_update",
+        reads=_merge_regions(realize.block.writes, realize.block.reads),
+        init=None,
+    )
+    nest = state.replaced(place.function, {realize: replace(realize, block=updated)}).loop(loop)
+    state = state.replaced(place.function, {loop_place.loop: sequence(body, nest.loop)})
+    return state, init_realize.block.identity
+
+
+def _check_above_reduction(place: BlockPlace, loop: For, loops: tuple[For, ...]) -> None:
+    name = loop.loop_var.name
+    if not any(found is loop for found in loops):
+        raise LoopError(
+            f'The loop "{name}" is not around the block "{place.block.name_hint}"',
+            [loop, place.realize],
+        )
+    for outer in loops:
+        if outer is loop:
+            return
+        for iter_var, value in zip(place.block.iter_vars, place.realize.iter_values, strict=True):
+            if iter_var.iter_type == IterType.COMM_REDUCE and uses(value, outer.loop_var):
+                raise LoopError(
+                    f'The loop "{name}" is inside of the reduction loop "{outer.loop_var.name}", '
+                    "so the initial value would be set again in the middle of the reduction",
+                    [loop, outer],
+                    f'decompose at "{outer.loop_var.name}" or at a loop around it',
+                )
+
+
+def _init_realize(place: BlockPlace, inner: tuple[For, ...]) -> BlockRealize:
+    old = place.block
+    assert old.init is not None
+    iter_vars: list[IterVar] = []
+    values: list[PrimExpr] = []
+    renamed: dict[Var, PrimExpr] = {}
+    for iter_var, value in zip(old.iter_vars, place.realize.iter_values, strict=True):
+        if iter_var.iter_type == IterType.DATA_PARALLEL:
+            var = Var(iter_var.var.name, iter_var.var.dtype)
+            renamed[iter_var.var] = var
+            iter_vars.append(replace(iter_var, var=var))
+            values.append(value)
+    block = Block(
+        tuple(iter_vars),
+        (),
+        tuple(substitute(region, renamed) for region in old.writes),
+        old.name_hint + "_init",
+        substitute(old.init, renamed),
+        annotations=old.annotations,
+        span=old.span,
+    )
+    dropped = {
+        loop.loop_var for loop in inner if not any(uses(value, loop.loop_var) for value in values)
+    }
+    kept = [c for c in conjuncts(place.realize.predicate) if not variables_in(c) & dropped]
+    predicate: PrimExpr = const(True)
+    for condition in kept:
+        predicate = logical_and(predicate, condition)
+    return BlockRealize(tuple(values), predicate, block, span=place.realize.span)
+
+
+def _merge_regions(
+    first: tuple[BufferRegion, ...], second: tuple[BufferRegion, ...]
+) -> tuple[BufferRegion, ...]:
+    written = {region.buffer for region in first}
+    return (*first, *(region for region in second if region.buffer not in written))

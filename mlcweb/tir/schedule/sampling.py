@@ -1,0 +1,125 @@
+"""Sampling primitives: the random choices that make a schedule a space of programs.
+
+Each takes the choice to make (a `decision`) or draws one, and returns the decision made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from mlcweb.tir.expr import IntImm
+from mlcweb.tir.schedule.errors import FactorError
+from mlcweb.tir.schedule.random_state import RandomState
+from mlcweb.tir.schedule.state import LoopPlace
+
+
+def perfect_tile(
+    random: RandomState,
+    place: LoopPlace,
+    n: int,
+    max_innermost_factor: int,
+    decision: Sequence[int] | None,
+) -> list[int]:
+    """`n` factors whose product is the extent of a loop, the last at most `max_innermost_factor`.
+
+    A decision that no longer divides the extent is mended: from the first factor that does not
+    divide what is left, the rest of the extent goes into that factor.
+    """
+    loop = place.loop
+    if not isinstance(loop.extent, IntImm):
+        raise FactorError(
+            f'The extent {loop.extent!r} of loop "{loop.loop_var.name}" is not a constant, so it '
+            "has no perfect tiling",
+            [loop],
+        )
+    if n < 1:
+        raise FactorError(f"A tiling needs at least one factor, not {n}", [loop])
+    extent = loop.extent.value
+    if decision is None:
+        return draw_perfect_tile(random, extent, n, max_innermost_factor)
+    factors = [int(factor) for factor in decision]
+    if len(factors) != n or any(factor < 1 for factor in factors):
+        raise FactorError(
+            f'The decision {factors} for loop "{loop.loop_var.name}" is not a list of {n} positive '
+            "integers",
+            [loop],
+        )
+    rest = extent
+    for position in range(n - 1, 0, -1):
+        if rest % factors[position]:
+            factors[position] = rest
+        rest //= factors[position]
+    factors[0] = rest
+    return factors
+
+
+def draw_perfect_tile(
+    random: RandomState, extent: int, n: int, max_innermost_factor: int = -1
+) -> list[int]:
+    """A random factorisation of `extent`: each prime power is dealt out among the factors by
+    stars and bars; drawn again until the innermost factor is within the limit (-1: none)."""
+    if n == 1:
+        return [extent]
+    limit = max_innermost_factor if max_innermost_factor >= 1 else extent
+    powers = prime_powers(extent)
+    while True:
+        factors = [1] * n
+        for prime, exponent in powers:
+            if n == 2:
+                first = random.integer(0, exponent + 1)
+                shares = [first, exponent - first]
+            else:
+                shares = _stars_and_bars(random, exponent, n)
+            factors = [f * prime**share for f, share in zip(factors, shares, strict=True)]
+        if factors[-1] <= limit:
+            return factors
+
+
+def _stars_and_bars(random: RandomState, stars: int, n: int) -> list[int]:
+    places = list(range(stars + n - 1))
+    bars: list[int] = []
+    for step in range(n - 1):
+        chosen = random.integer(step, len(places))
+        places[step], places[chosen] = places[chosen], places[step]
+        bars.append(places[step])
+    bars.sort()
+    edges = [-1, *bars, stars + n - 1]
+    return [right - left - 1 for left, right in pairwise(edges)]
+
+
+def prime_powers(number: int) -> list[tuple[int, int]]:
+    """(prime, exponent) pairs of a positive integer, in rising order of the primes."""
+    found: list[tuple[int, int]] = []
+    prime = 2
+    while prime * prime <= number:
+        exponent = 0
+        while number % prime == 0:
+            number //= prime
+            exponent += 1
+        if exponent:
+            found.append((prime, exponent))
+        prime += 1
+    if number > 1:
+        found.append((number, 1))
+    return found
+
+
+def categorical(
+    random: RandomState,
+    candidates: Sequence[int],
+    probabilities: Sequence[float],
+    decision: int | None,
+) -> int:
+    """The index of one of the candidates, drawn with their probabilities."""
+    if len(candidates) != len(probabilities) or not candidates:
+        raise FactorError(
+            f"There are {len(candidates)} candidates but {len(probabilities)} probabilities"
+        )
+    if decision is None:
+        return random.index(probabilities)
+    if not 0 <= decision < len(candidates):
+        raise FactorError(
+            f"The decision {decision} is not an index into the {len(candidates)} candidates"
+        )
+    return int(decision)

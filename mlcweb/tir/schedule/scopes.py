@@ -1,0 +1,243 @@
+"""What the blocks of a scope are to each other: dependences, complete and reduction blocks.
+
+The classes of blocks follow TVM's definitions (Feng et al., "TensorIR: An Abstraction for
+Automatic Tensorized Program Optimization", ASPLOS 2023, section 3.1). A *complete* block is the
+only writer of its buffers, reads none of what it writes and has spatial iterators alone. A
+*reduction* block may also have reduction iterators, has an init and is the only writer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlcweb.arith import Analyzer, detect_iter_map
+from mlcweb.ir.visitor import walk
+from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.expr import IntImm, PrimExpr, Var
+from mlcweb.tir.schedule.errors import BindingError, BlockKindError, DataflowError
+from mlcweb.tir.schedule.state import (
+    BlockPlace,
+    Place,
+    ScheduleState,
+    block_realizes_below,
+    loops_above,
+    statement_of,
+)  # fmt: skip
+from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, For, IterType
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The blocks directly inside a block, in program order, and who writes and reads what."""
+
+    children: tuple[BlockPlace, ...]
+    writers: dict[Buffer, tuple[BlockPlace, ...]]
+    readers: dict[Buffer, tuple[BlockPlace, ...]]
+
+    def position(self, block: Block) -> int:
+        return next(i for i, c in enumerate(self.children) if c.block.identity is block.identity)
+
+    def producers(self, place: BlockPlace) -> list[BlockPlace]:
+        """Earlier blocks that write what `place` reads, in program order."""
+        return self._linked(place, place.block.reads, self.writers, before=True)
+
+    def consumers(self, place: BlockPlace) -> list[BlockPlace]:
+        """Later blocks that read what `place` writes, in program order."""
+        return self._linked(place, place.block.writes, self.readers, before=False)
+
+    def _linked(self, place, regions, users, before: bool) -> list[BlockPlace]:
+        here = self.position(place.block)
+        found: set[BlockIdentity] = set()
+        for region in regions:
+            for other in users.get(region.buffer, ()):
+                if (self.position(other.block) < here) is before and other.block is not place.block:
+                    found.add(other.block.identity)
+        return [child for child in self.children if child.block.identity in found]
+
+
+def scope_at(state: ScheduleState, scope: BlockPlace) -> Scope:
+    """The scope inside a block."""
+    return state.cached(("scope", scope.block.identity), lambda: _scope(state, scope))
+
+
+def _scope(state: ScheduleState, scope: BlockPlace) -> Scope:
+    children = tuple(state.child_blocks(scope))
+    writers: dict[Buffer, list[BlockPlace]] = {}
+    readers: dict[Buffer, list[BlockPlace]] = {}
+    for child in children:
+        for buffer in dict.fromkeys(region.buffer for region in child.block.writes):
+            writers.setdefault(buffer, []).append(child)
+        for buffer in dict.fromkeys(region.buffer for region in child.block.reads):
+            readers.setdefault(buffer, []).append(child)
+    return Scope(
+        children,
+        {buffer: tuple(found) for buffer, found in writers.items()},
+        {buffer: tuple(found) for buffer, found in readers.items()},
+    )
+
+
+def loop_ranges(loops: tuple[For, ...]) -> dict[Var, Range]:
+    """The domains of loop variables."""
+    return {loop.loop_var: Range(loop.min, loop.extent) for loop in loops}
+
+
+def is_trivially_true(predicate: PrimExpr) -> bool:
+    return isinstance(predicate, IntImm) and predicate.value != 0
+
+
+def is_affine(state: ScheduleState, place: BlockPlace) -> bool:
+    """Whether the loops around a block run its iterators through their domains one to one."""
+    return state.cached(
+        ("affine", place.block.identity),
+        lambda: _is_affine(place.realize, loop_ranges(loops_above(place))),
+    )
+
+
+def _is_affine(realize: BlockRealize, ranges: dict[Var, Range]) -> bool:
+    if not realize.iter_values:
+        return True
+    result = detect_iter_map(
+        realize.iter_values,
+        ranges,
+        predicate=realize.predicate,
+        check_level="surjective",
+        simplify_trivial_iterators=True,
+    )
+    return result.indices is not None
+
+
+def check_affine(state: ScheduleState, place: BlockPlace) -> None:
+    """Raise BindingError unless the block's binding is affine."""
+    if not is_affine(state, place):
+        raise BindingError(
+            f'The iterators of block "{place.block.name_hint}" are not bound to its loops one to '
+            "one (the binding is not affine), so its iterations cannot be rearranged",
+            [place.realize],
+            "bind every iterator to a sum of scaled loop variables that covers its domain once",
+        )
+
+
+def why_not_complete(scope: Scope, block: Block) -> str | None:
+    """Why a block is not complete; None where it is."""
+    for iter_var in block.iter_vars:
+        if iter_var.iter_type != IterType.DATA_PARALLEL:
+            return f'its iterator "{iter_var.var.name}" is not spatial'
+    reason = _why_not_dominant(scope, block)
+    if reason:
+        return reason
+    written = {region.buffer for region in block.writes}
+    for region in block.reads:
+        if region.buffer in written:
+            return f'it both reads and writes "{region.buffer.name}"'
+    return None
+
+
+def why_not_reduction(scope: Scope, block: Block) -> str | None:
+    """Why a block is not a reduction block; None where it is."""
+    if block.init is None:
+        return "it has no init statement"
+    allowed = (IterType.DATA_PARALLEL, IterType.COMM_REDUCE)
+    for iter_var in block.iter_vars:
+        if iter_var.iter_type not in allowed:
+            return f'its iterator "{iter_var.var.name}" is neither spatial nor a reduction'
+    reason = _why_not_dominant(scope, block)
+    if reason:
+        return reason
+    reduced = {i.var for i in block.iter_vars if i.iter_type == IterType.COMM_REDUCE}
+    for region in block.writes:
+        for dimension in region.region:
+            used = {node for node in walk(dimension) if isinstance(node, Var)}
+            if used & reduced:
+                name = next(iter(used & reduced)).name
+                return f'its reduction iterator "{name}" indexes the output'
+    return None
+
+
+def _why_not_dominant(scope: Scope, block: Block) -> str | None:
+    for region in block.writes:
+        writers = scope.writers.get(region.buffer, ())
+        if len(writers) > 1:
+            names = ", ".join(f'"{w.block.name_hint}"' for w in writers)
+            return f'it is not the only writer of "{region.buffer.name}": {names} write it'
+    return None
+
+
+def check_complete(state: ScheduleState, place: BlockPlace) -> None:
+    """Raise BlockKindError unless the block is complete in its scope."""
+    reason = why_not_complete(scope_at(state, state.scope_of(place)), place.block)
+    if reason:
+        raise BlockKindError(
+            f'The block "{place.block.name_hint}" is not a complete block: {reason}',
+            [place.realize],
+        )
+
+
+def check_complete_or_reduction(state: ScheduleState, place: BlockPlace) -> None:
+    """Raise BlockKindError unless the block is complete or a reduction block in its scope."""
+    scope = scope_at(state, state.scope_of(place))
+    complete = why_not_complete(scope, place.block)
+    reduction = why_not_reduction(scope, place.block)
+    if complete and reduction:
+        raise BlockKindError(
+            f'The block "{place.block.name_hint}" is neither a complete block ({complete}) nor a '
+            f"reduction block ({reduction})",
+            [place.realize],
+        )
+
+
+def check_reduction(state: ScheduleState, place: BlockPlace) -> None:
+    """Raise BlockKindError unless the block is a reduction block in its scope."""
+    reason = why_not_reduction(scope_at(state, state.scope_of(place)), place.block)
+    if reason:
+        raise BlockKindError(
+            f'The block "{place.block.name_hint}" is not a reduction block: {reason}',
+            [place.realize],
+            "decompose_reduction needs a block with T.init and a reduction iterator",
+        )
+
+
+def check_stage_pipeline(state: ScheduleState, scope: BlockPlace) -> None:
+    """Raise DataflowError unless every block of the scope is complete or a reduction block, so
+    that a block's value is final before another block reads it."""
+    inside = scope_at(state, scope)
+    for child in inside.children:
+        complete = why_not_complete(inside, child.block)
+        reduction = why_not_reduction(inside, child.block)
+        if complete and reduction:
+            raise DataflowError(
+                f'The block "{scope.block.name_hint}" is not a stage pipeline: its child '
+                f'"{child.block.name_hint}" is neither complete ({complete}) nor a reduction block '
+                f"({reduction})",
+                [child.realize],
+            )
+
+
+def check_compact_dataflow(state: ScheduleState, place: Place) -> None:
+    """Raise DataflowError unless the blocks below `place` form a compact dataflow: each has an
+    affine binding and is complete or a reduction block among the blocks below `place`."""
+    statement = statement_of(place)
+    for realize in block_realizes_below(statement):
+        below = state.block(realize.block.identity)
+        scope = scope_at(state, state.scope_of(below))
+        complete = why_not_complete(scope, realize.block)
+        reduction = why_not_reduction(scope, realize.block)
+        if complete and reduction:
+            raise DataflowError(
+                "The queried subtree does not have compact dataflow: its block "
+                f'"{realize.block.name_hint}" is neither complete ({complete}) nor a reduction '
+                f"block ({reduction})",
+                [realize],
+                "annotate loops (parallel, vectorize) before decompose_reduction",
+            )
+        check_affine(state, below)
+
+
+def is_output_block(state: ScheduleState, place: BlockPlace) -> bool:
+    """Whether a block writes a buffer that lives on outside of its scope."""
+    own = set(state.scope_of(place).block.alloc_buffers)
+    return any(region.buffer not in own for region in place.block.writes)
+
+
+def analyzer_at(loops: tuple[For, ...]) -> Analyzer:
+    """An analyzer that knows the domains of loops."""
+    return Analyzer(loop_ranges(loops))

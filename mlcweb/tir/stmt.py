@@ -1,0 +1,190 @@
+"""Statements of TensorIR: loops, blocks, stores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Any, ClassVar
+
+from mlcweb.ir import printing
+from mlcweb.ir.node import Node, attribute, definition, hint, node, reference
+from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
+from mlcweb.tir.expr import PrimExpr, Var
+
+
+@node
+class Stmt(Node):
+    """Base of statements."""
+
+    def __repr__(self) -> str:
+        return printing.text(self)
+
+
+class ForKind(IntEnum):
+    """How the iterations of a loop run."""
+
+    SERIAL = 0
+    PARALLEL = 1
+    VECTORIZED = 2
+    UNROLLED = 3
+    THREAD_BINDING = 4
+
+
+class IterType(IntEnum):
+    """What a block iterator means to the block, with TVM's numbers."""
+
+    DATA_PARALLEL = 0
+    THREAD_INDEX = 1
+    COMM_REDUCE = 2
+    ORDERED = 3
+    OPAQUE = 4
+
+
+@node
+class IterVar(Node):
+    """An iterator: its domain, its variable and what it means. `thread_tag` binds it to a thread
+    axis such as "threadIdx.x"."""
+
+    dom: Range | None
+    var: Var = definition()
+    iter_type: IterType = attribute(default=IterType.DATA_PARALLEL)
+    thread_tag: str = attribute(default="")
+
+
+@node
+class BufferStore(Stmt):
+    """Writes `value` at `indices` of a buffer."""
+
+    buffer: Buffer = reference()
+    value: PrimExpr
+    indices: tuple[PrimExpr, ...]
+
+
+@node
+class Evaluate(Stmt):
+    """Computes a value for its effect."""
+
+    value: PrimExpr
+
+
+@node
+class SeqStmt(Stmt):
+    """Statements one after another: at least two, none of them a SeqStmt."""
+
+    seq: tuple[Stmt, ...]
+
+
+@node
+class For(Stmt):
+    """A loop of `loop_var` over [min, min + extent)."""
+
+    loop_var: Var = definition()
+    min: PrimExpr
+    extent: PrimExpr
+    kind: ForKind = attribute()
+    body: Stmt
+    thread_binding: IterVar | None = None
+    annotations: Mapping[str, Any] = attribute(default_factory=dict)
+
+
+@node
+class While(Stmt):
+    condition: PrimExpr
+    body: Stmt
+
+
+@node
+class IfThenElse(Stmt):
+    condition: PrimExpr
+    then_case: Stmt
+    else_case: Stmt | None = None
+
+
+@node
+class LetStmt(Stmt):
+    """`body` with `var` standing for `value`."""
+
+    var: Var = definition()
+    value: PrimExpr
+    body: Stmt
+
+
+@node
+class AttrStmt(Stmt):
+    """An annotation of `body`: `attr_key` of `node` is `value`."""
+
+    node: Any = attribute()
+    attr_key: str = attribute()
+    value: PrimExpr
+    body: Stmt
+
+
+@node
+class AssertStmt(Stmt):
+    condition: PrimExpr
+    message: PrimExpr
+    body: Stmt
+
+
+@node
+class AllocBuffer(Stmt):
+    """Memory for `buffer` while `body` runs. Lowering makes these from block allocations."""
+
+    buffer: Buffer = definition()
+    body: Stmt
+
+
+class BlockIdentity:
+    """What stays the same when a block is rebuilt, so that a schedule can find it again."""
+
+    __slots__ = ()
+
+
+@node
+class Block(Stmt):
+    """A unit of computation with iterators of its own, isolated from the loops around it.
+
+    `init` runs where all reduction iterators are at the start of their domains. `replace` keeps
+    the `identity`; a block that stands for another computation must be built anew.
+    """
+
+    iter_vars: tuple[IterVar, ...]
+    reads: tuple[BufferRegion, ...]
+    writes: tuple[BufferRegion, ...]
+    name_hint: str = hint()
+    body: Stmt
+    init: Stmt | None = None
+    alloc_buffers: tuple[Buffer, ...] = definition(default=())
+    match_buffers: tuple[MatchBufferRegion, ...] = ()
+    annotations: Mapping[str, Any] = attribute(default_factory=dict)
+    identity: BlockIdentity = hint(default_factory=lambda: BlockIdentity())
+
+    structural_order: ClassVar[tuple[str, ...]] = (
+        "iter_vars",
+        "alloc_buffers",
+        "match_buffers",
+        "reads",
+        "writes",
+        "init",
+        "body",
+        "annotations",
+        "name_hint",
+        "identity",
+    )
+
+
+@node
+class BlockRealize(Stmt):
+    """Runs `block` with its iterators bound to `iter_values`, where `predicate` holds."""
+
+    iter_values: tuple[PrimExpr, ...]
+    predicate: PrimExpr
+    block: Block
+
+
+def sequence(*statements: Stmt) -> Stmt:
+    """Statements one after another, flattened; a single one as it is."""
+    flat: list[Stmt] = []
+    for statement in statements:
+        flat.extend(statement.seq if isinstance(statement, SeqStmt) else (statement,))
+    return flat[0] if len(flat) == 1 else SeqStmt(tuple(flat))

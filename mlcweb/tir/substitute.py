@@ -1,0 +1,49 @@
+"""Replacing variables by expressions, and buffers by buffers, throughout a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.tir.buffer import Buffer, BufferRegion
+from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
+from mlcweb.tir.stmt import BufferStore
+
+NodeType = TypeVar("NodeType", bound=Node)
+
+
+class _Substitution(Mutator):
+    def __init__(self, variables: Mapping[Var, PrimExpr], buffers: Mapping[Buffer, Buffer]) -> None:
+        self.variables = variables
+        self.buffers = buffers
+
+    @on(Var)
+    def variable(self, var: Var) -> PrimExpr:
+        return self.variables.get(var, var)
+
+    @on(BufferLoad, BufferStore, BufferRegion)
+    def access(self, node: BufferLoad | BufferStore | BufferRegion) -> Node:
+        new = self.rewrite_children(node)
+        buffer = self.buffers.get(node.buffer)
+        return new if buffer is None else replace(new, buffer=buffer)
+
+
+def substitute(
+    node: NodeType,
+    variables: Mapping[Var, PrimExpr],
+    buffers: Mapping[Buffer, Buffer] | None = None,
+) -> NodeType:
+    """`node` with variables (and buffers of accesses) replaced; nothing is simplified."""
+    return _Substitution(variables, buffers or {}).rewrite(node)
+
+
+def variables_in(node: Node) -> set[Var]:
+    """The variables that occur in a node, definitions not counted."""
+    return {found for found in walk(node) if isinstance(found, Var)}
+
+
+def uses(node: Node, var: Var) -> bool:
+    """Whether a variable occurs in a node."""
+    return any(found is var for found in walk(node))

@@ -1,0 +1,165 @@
+"""Expressions for the tests of `arith`: from text, by chance, and evaluated by Python."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import subprocess
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from mlcweb.tir import arithmetic
+from mlcweb.tir import expr as E
+from mlcweb.tir.buffer import Range
+from mlcweb.tir.intrinsics import if_then_else
+
+ORACLE = os.environ.get("MLCWEB_ORACLE_PYTHON", "/work/oracle/bin/python")
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "min": arithmetic.minimum, "max": arithmetic.maximum, "And": arithmetic.logical_and,
+    "Or": arithmetic.logical_or, "Not": arithmetic.logical_not, "Select": arithmetic.select,
+    "truncdiv": arithmetic.truncdiv, "truncmod": arithmetic.truncmod, "EQ": arithmetic.equal,
+    "if_then_else": if_then_else,
+}  # fmt: skip
+
+Domains = dict[str, tuple[Any, Any]]
+"""(min, extent) of variables by name; numbers or texts."""
+
+
+class Names(dict[str, Any]):
+    """The functions and variables of texts; a variable is made when it is first named."""
+
+    def __init__(self) -> None:
+        super().__init__(FUNCTIONS)
+
+    def __missing__(self, name: str) -> E.Var:
+        self[name] = E.Var(name, "int32")
+        return self[name]
+
+    def parse(self, text: Any) -> E.PrimExpr:
+        return arithmetic.convert(eval(str(text), {"__builtins__": {}}, self))
+
+    def domains(self, domains: Mapping[str, tuple[Any, Any]]) -> dict[E.Var, Range]:
+        return {
+            self[name]: Range(self.parse(low), self.parse(extent))
+            for name, (low, extent) in domains.items()
+        }
+
+
+_OPERATIONS: dict[type, Callable[[Any, Any], Any]] = {
+    E.Add: lambda a, b: a + b, E.Sub: lambda a, b: a - b, E.Mul: lambda a, b: a * b,
+    E.FloorDiv: lambda a, b: a // b, E.FloorMod: lambda a, b: a % b,
+    E.Div: lambda a, b: int(a / b), E.Mod: lambda a, b: a - b * int(a / b),
+    E.Min: min, E.Max: max, E.LT: lambda a, b: a < b, E.LE: lambda a, b: a <= b,
+    E.GT: lambda a, b: a > b, E.GE: lambda a, b: a >= b, E.EQ: lambda a, b: a == b,
+    E.NE: lambda a, b: a != b, E.And: lambda a, b: a and b, E.Or: lambda a, b: a or b,
+}  # fmt: skip
+
+
+def evaluate(expression: Any, values: Mapping[E.Var, int]) -> Any:
+    """The value of an expression where its variables have `values`."""
+    if isinstance(expression, E.Var):
+        return values[expression]
+    if isinstance(expression, E.IntImm):
+        return bool(expression.value) if expression.dtype == "bool" else expression.value
+    if isinstance(expression, E.Not):
+        return not evaluate(expression.a, values)
+    if isinstance(expression, (E.Select, E.Call)):
+        parts = (
+            expression.args if isinstance(expression, E.Call)
+            else (expression.condition, expression.true_value, expression.false_value)
+        )
+        return evaluate(parts[1] if evaluate(parts[0], values) else parts[2], values)
+    if isinstance(expression, E.Cast):
+        return evaluate(expression.value, values)
+    a, b = evaluate(expression.a, values), evaluate(expression.b, values)
+    return _OPERATIONS[type(expression)](a, b)
+
+
+def assignments(domains: Mapping[E.Var, Range], limit: int = 400) -> Iterator[dict[E.Var, int]]:
+    """All values of the variables (constant domains), or `limit` of them by chance."""
+    ranges = [range(int(d.min), int(d.min) + int(d.extent)) for d in domains.values()]
+    total = 1
+    for values in ranges:
+        total *= len(values)
+    if total <= limit:
+        for values in itertools.product(*ranges):
+            yield dict(zip(domains, values, strict=True))
+        return
+    rng = random.Random(0)
+    for _ in range(limit):
+        yield {v: rng.choice(r) for v, r in zip(domains, ranges, strict=True)}
+
+
+def ask_oracle(questions: list[dict[str, Any]]) -> list[Any]:
+    """The answers of a real TVM."""
+    script = Path(__file__).with_name("oracle_answers.py")
+    done = subprocess.run(
+        [ORACLE, str(script)], input=json.dumps(questions), capture_output=True, text=True,
+        check=True, cwd="/",
+    )  # fmt: skip
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+class Chance:
+    """Random index expressions, as splitting, fusing and moving loops make them."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = random.Random(seed)
+        names = "ijkl"[: self.rng.randint(1, 4)]
+        self.extents = {name: self.rng.choice([1, 2, 3, 4, 5, 8, 16, 32]) for name in names}
+        self.domains: Domains = {name: (0, extent) for name, extent in self.extents.items()}
+
+    def atom(self) -> str:
+        return self.rng.choice(list(self.extents))
+
+    def factor(self) -> int:
+        return self.rng.choice([2, 3, 4, 5, 8, 16, 32, 64])
+
+    def fused(self) -> str:
+        """Loop variables fused into one index."""
+        names = self.rng.sample(list(self.extents), self.rng.randint(1, len(self.extents)))
+        text = names[0]
+        for name in names[1:]:
+            text = f"({text}) * {self.extents[name]} + {name}"
+        return text
+
+    def index(self, depth: int = 2) -> str:
+        rng = self.rng
+        choice = rng.randrange(9)
+        if depth == 0 or choice == 0:
+            return self.atom() if rng.random() < 0.6 else self.fused()
+        inner = self.index(depth - 1)
+        if choice in (1, 2):
+            return f"({inner}) // {self.factor()}"
+        if choice in (3, 4):
+            return f"({inner}) % {self.factor()}"
+        if choice == 5:
+            return f"({inner}) * {self.factor()} + {self.index(depth - 1)}"
+        if choice == 6:
+            return f"({inner}) + {self.index(depth - 1)}"
+        if choice == 7:
+            return f"({inner}) + {rng.randint(-4, 9)}"
+        factor = self.factor()
+        return f"({inner}) // {factor} * {factor} + ({inner}) % {factor}"
+
+    def condition(self) -> str:
+        operator = self.rng.choice(["<", "<", "<=", ">=", ">", "=="])
+        bound = self.rng.choice([self.rng.randint(0, 70), self.index(1)])
+        if operator == "==":
+            return f"EQ({self.index()}, {bound})"
+        return f"{self.index()} {operator} {bound}"
+
+    def expression(self) -> str:
+        rng = self.rng
+        choice = rng.randrange(12)
+        if choice < 7:
+            return self.index(3)
+        if choice < 9:
+            return self.condition()
+        if choice == 9:
+            return f"And({self.condition()}, {self.condition()})"
+        return f"{rng.choice(['min', 'max'])}({self.index()}, {self.index()})"

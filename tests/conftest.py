@@ -1,0 +1,40 @@
+"""What all unit tests share: immutable nodes, steady property tests, and the optional oracle."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+from mlcweb.ir.node import forbid_mutation
+
+settings.register_profile("steady", deadline=None, derandomize=True, print_blob=True)
+settings.load_profile("steady")
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def immutable_nodes() -> Iterator[None]:
+    """Assigning to a field of a finished IR node is an error in every test."""
+    with forbid_mutation():
+        yield
+
+
+@pytest.fixture(scope="session")
+def oracle_python() -> str:
+    """An interpreter that imports a real Apache TVM; the test is skipped where there is none.
+
+    It must be another one than ours, in which ``import tvm`` may mean this package:
+    ``MLCWEB_ORACLE_PYTHON``, or an environment ``.venv-oracle`` made with the extra ``oracle``.
+    """
+    python = os.environ.get("MLCWEB_ORACLE_PYTHON", str(ROOT / ".venv-oracle/bin/python"))
+    try:
+        done = subprocess.run([python, "-c", "import tvm.tirx"], capture_output=True)
+    except OSError:
+        pytest.skip("no environment with a real TVM")
+    if done.returncode:
+        pytest.skip(f"{python} imports no real TVM")
+    return python

@@ -1,0 +1,109 @@
+"""Running programs: what they print and show, and what the page is told about it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mlcweb.playground import cell
+
+Run = Callable[[str], dict[str, Any]]
+
+
+def test_output_and_the_value_of_the_last_expression(capsys: pytest.CaptureFixture[str]) -> None:
+    result = cell.execute("print('first')\n1 + 2")
+    assert capsys.readouterr().out == "first\n3\n"
+    assert result["ok"]
+    assert result["error"] is None
+    assert result["elapsedMs"] > 0
+
+
+@pytest.mark.parametrize("source", ["", "# nothing", "x = 1", "1 + 2;", "None"])
+def test_no_value_to_show(source: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cell.execute(source)["ok"]
+    assert capsys.readouterr().out == ""
+
+
+def test_top_level_await(capsys: pytest.CaptureFixture[str]) -> None:
+    source = "import asyncio\nx = await asyncio.sleep(0, 'slept')\nawait asyncio.sleep(0, x + '!')"
+    assert cell.execute(source)["ok"]
+    assert capsys.readouterr().out == "'slept!'\n"
+
+
+def test_source_of_functions_and_classes_can_be_inspected(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    source = "import inspect\nclass K:\n    x = 1\ndef f(): return 2\n"
+    cell.execute(source + "print(inspect.getsource(K) + inspect.getsource(f), end='')")
+    assert capsys.readouterr().out == "class K:\n    x = 1\ndef f(): return 2\n"
+
+
+def test_main_guard_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    cell.execute("if __name__ == '__main__':\n    print('main', __file__)")
+    assert capsys.readouterr().out == "main lesson.py\n"
+
+
+def test_each_run_starts_afresh() -> None:
+    cell.execute("x = 1")
+    error = cell.execute("x")["error"]
+    assert error["kind"] == "NameError"
+
+
+def test_notebook_magics_are_skipped_with_a_note(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cell.execute("!pip install -q einops\n%matplotlib inline\nprint('on')")["ok"]
+    lines = capsys.readouterr().out.splitlines()
+    assert 'micropip.install("einops")' in lines[0]
+    assert lines[1].startswith("line 2: %matplotlib inline")
+    assert lines[2] == "on"
+
+
+def test_magics_leave_valid_python_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cell.execute('text = """\n%d items\n"""\nprint(text % 3)')["ok"]
+    assert capsys.readouterr().out == "\n3 items\n\n"
+
+
+def test_exit_is_no_error() -> None:
+    assert cell.execute("import sys\nsys.exit(0)")["ok"]
+
+
+def test_an_interrupt_ends_the_run_without_a_mark() -> None:
+    result = cell.execute("x = 1\nraise KeyboardInterrupt")
+    assert result["error"]["kind"] == "KeyboardInterrupt"
+    assert result["error"]["diagnostics"] == []
+
+
+def test_shown_modules_have_a_name_and_a_line(run: Run) -> None:
+    result = run("sch = tvm.tir.Schedule(MyModule)\nsch.mod.show()\nMyModule")
+    assert [m["title"].split(",")[0] for m in result["modules"]] == ["sch.mod", "MyModule"]
+    assert 'with T.block("C"):' in result["modules"][0]["source"]
+
+
+def test_without_anything_shown_the_last_state_of_schedules_is(run: Run) -> None:
+    result = run("sch = stochastic_schedule_mm(tvm.tir.Schedule(MyModule, seed=1))")
+    [shown] = result["modules"]
+    assert shown["title"] == "sch.mod"
+    assert 'with T.block("C_init"):' in shown["source"]
+
+
+def test_traces_of_schedules(run: Run) -> None:
+    result = run("sch = stochastic_schedule_mm(tvm.tir.Schedule(MyModule, seed=1))")
+    [trace] = result["traces"]
+    assert trace["title"] == "sch"
+    names = [step["name"] for step in trace["steps"]]
+    assert names[:4] == ["get_block", "get_loops", "sample_perfect_tile", "split"]
+    [sampling] = [step for step in trace["steps"] if step["isSampling"]]
+    assert f"decision={sampling['decision']}" in sampling["text"]
+    assert sampling["index"] == 3
+
+
+def test_what_a_search_can_start_from(run: Run) -> None:
+    result = run("")
+    assert [f["name"] for f in result["searchFunctions"]] == ["stochastic_schedule_mm"]
+    assert result["searchModules"] == [{"name": "MyModule"}]
+
+
+def test_a_failed_run_still_offers_what_it_defined(run: Run) -> None:
+    result = run("1 / 0")
+    assert not result["ok"]
+    assert result["searchModules"] == [{"name": "MyModule"}]
+    assert result["modules"][0]["title"] == "MyModule"

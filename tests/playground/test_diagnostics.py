@@ -1,0 +1,90 @@
+"""Errors: the right line and range, and a traceback of the program's own frames."""
+
+import linecache
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from mlcweb.playground import cell
+
+Run = Callable[[str], dict[str, Any]]
+
+
+def marked(source: str) -> tuple[int, int, int, int]:
+    """Line, column, end line and end column of the only diagnostic of a program."""
+    [mark] = cell.execute(source)["error"]["diagnostics"]
+    return mark["line"], mark["column"], mark["endLine"], mark["endColumn"]
+
+
+def text_at(source: str) -> str:
+    line, column, end_line, end_column = marked(source)
+    assert line == end_line
+    return (
+        source.splitlines()[line - 1]
+        .encode("utf-16-le")[2 * column : 2 * end_column]
+        .decode("utf-16-le")
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("x = 1\ny = x / 0\n", "x / 0"),
+        ("def f():\n    return undefined\nf()\n", "undefined"),
+        ("s = 'é∂\U0001f600'; s.nothing\n", "s.nothing"),
+        ("import json\n\njson.loads('{')\n", "json.loads('{')"),
+    ],
+)
+def test_the_range_at_fault_is_marked(source: str, expected: str) -> None:
+    assert text_at(source) == expected
+
+
+def test_syntax_errors_are_marked() -> None:
+    error = cell.execute("a = 1\nb = (2,\n")["error"]
+    assert error["kind"] == "SyntaxError"
+    assert error["message"] == "'(' was never closed"
+    assert marked("a = 1\nb = (2,\n") == (2, 4, 2, 5)
+
+
+def test_ranges_over_several_lines() -> None:
+    assert marked("int(\n    'x'\n)\n") == (1, 0, 3, 1)
+
+
+def test_the_traceback_shows_the_programs_frames_only() -> None:
+    text = cell.execute("import json\njson.loads('{')")["error"]["text"]
+    assert 'File "lesson.py", line 2, in <module>' in text
+    assert "decoder.py" not in text.replace("json.decoder", "")
+    assert text.endswith("(3 frames inside the library are not shown)")
+
+
+def test_causes_are_shown_too() -> None:
+    source = "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise ValueError('no') from e"
+    text = cell.execute(source)["error"]["text"]
+    assert text.index("ZeroDivisionError") < text.index("direct cause") < text.index("ValueError")
+
+
+def test_an_error_with_a_span_is_marked_there(run: Run) -> None:
+    source = """
+@T.prim_func
+def wrong(A: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.block("A"):
+            vi = T.axis.spatial(4, i)
+            A[vi] = undefined_name
+"""
+    [mark] = run(source)["error"]["diagnostics"]
+    text = linecache.getline("lesson.py", mark["line"])
+    assert text[mark["column"] : mark["endColumn"]] == "undefined_name"
+
+
+def test_a_schedule_error_is_marked_at_the_step(run: Run) -> None:
+    result = run(
+        "sch = tvm.tir.Schedule(MyModule)\n"
+        'i, j, k = sch.get_loops(sch.get_block("C"))\n'
+        "sch.parallel(k)\n"
+    )
+    assert result["error"]["kind"].endswith("Error")
+    [mark] = result["error"]["diagnostics"]
+    assert linecache.getline("lesson.py", mark["line"]) == "sch.parallel(k)\n"
+    assert "sch.parallel(k)" in result["error"]["text"]

@@ -1,0 +1,74 @@
+"""The package as a whole: what importing it needs, and what its wheel holds."""
+
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import mlcweb
+
+ROOT = Path(__file__).parents[1]
+
+WITHOUT_NUMPY = ["mlcweb.ir", "mlcweb.arith", "mlcweb.tir", "mlcweb.script", "mlcweb.compat"]
+
+
+@pytest.mark.parametrize("package", ["mlcweb", *WITHOUT_NUMPY])
+def test_everything_from_text_to_loops_imports_in_a_bare_interpreter(package):
+    """Importing NumPy takes seconds in a browser, and it cannot be part of a memory snapshot."""
+    program = f"""
+import importlib, pkgutil, sys
+for name in ("numpy", "js", "pyodide", "wasmtime", "rich"):
+    sys.modules[name] = None
+package = importlib.import_module({package!r})
+if {package != "mlcweb"}:
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+        importlib.import_module(module.name)
+"""
+    done = subprocess.run(
+        [sys.executable, "-S", "-W", "error", "-c", program],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_wheel_is_pure_and_holds_the_package_alone(tmp_path):
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],
+        check=True,
+        capture_output=True,
+        cwd=ROOT,
+    )
+    [wheel] = tmp_path.iterdir()
+    assert wheel.name == f"mlcweb-{version()}-py3-none-any.whl"
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.partition("/")[0] for name in names} == {"mlcweb", f"mlcweb-{version()}.dist-info"}
+    assert "mlcweb/ir/node.py" in names
+
+
+def test_the_example_of_the_readme_runs(tmp_path):
+    [example] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    (tmp_path / "first.py").write_text(example)
+    done = subprocess.run(
+        [sys.executable, "first.py"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "T.vectorized(8)" in done.stdout
+    assert "sch.split(loop=l1, factors=[None, 8]" in done.stdout
+
+
+def test_version_is_the_same_everywhere():
+    assert mlcweb.__version__ == version()
+
+
+def version() -> str:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]

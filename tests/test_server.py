@@ -1,0 +1,103 @@
+"""The page's server: headers, caching, encodings, ports, and nothing outside its folder."""
+
+import threading
+from http import HTTPStatus
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+
+from mlcweb.server import ISOLATION_HEADERS, PageServer
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    root = tmp_path / "dist"
+    (root / "assets").mkdir(parents=True)
+    (root / "index.html").write_text("<title>page</title>")
+    (root / "assets" / "index-B3xk9_2Q.js").write_text("export {}")
+    (root / "pyodide.asm.wasm").write_bytes(b"\0asm")
+    (root / "pyodide.asm.wasm.gz").write_bytes(b"compressed")
+    (root / "mlcweb-0.1.0-py3-none-any.whl").write_bytes(b"PK")
+    (tmp_path / "secret.txt").write_text("outside")
+    return root
+
+
+@pytest.fixture
+def server(site: Path):
+    with PageServer(site) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_serves_the_page_isolated(server):
+    with urlopen(server.url) as response:
+        assert response.read() == b"<title>page</title>"
+        assert response.headers["Content-Type"] == "text/html; charset=utf-8"
+        assert {n: response.headers[n] for n in ISOLATION_HEADERS} == ISOLATION_HEADERS
+
+
+def test_leaves_isolation_out_when_asked(site):
+    with PageServer(site, isolated=False) as server:
+        assert not ISOLATION_HEADERS.keys() & server.answer("/").headers.keys()
+
+
+@pytest.mark.parametrize(
+    ("path", "mime"),
+    [
+        ("pyodide.asm.wasm", "application/wasm"),
+        ("mlcweb-0.1.0-py3-none-any.whl", "application/zip"),
+        ("assets/index-B3xk9_2Q.js", "text/javascript; charset=utf-8"),
+    ],
+)
+def test_tells_the_type(server, path, mime):
+    with urlopen(Request(server.url + path, method="HEAD")) as response:
+        assert response.headers["Content-Type"] == mime
+        assert response.read() == b""
+
+
+def test_sends_what_was_compressed_beforehand_to_whom_takes_it(server):
+    request = Request(server.url + "pyodide.asm.wasm", headers={"Accept-Encoding": "gzip, br"})
+    with urlopen(request) as response:
+        assert response.headers["Content-Encoding"] == "gzip"
+        assert response.read() == b"compressed"
+    with urlopen(server.url + "pyodide.asm.wasm") as response:
+        assert response.headers["Content-Encoding"] is None
+        assert response.read() == b"\0asm"
+
+
+def test_known_content_is_not_sent_again_until_it_changes(server, site):
+    with urlopen(server.url) as response:
+        assert response.headers["Cache-Control"] == "no-cache"
+        tag = response.headers["ETag"]
+    assert server.answer("/", known=tag).status == HTTPStatus.NOT_MODIFIED
+    (site / "index.html").write_text("<title>new page</title>")
+    assert server.answer("/", known=tag).status == HTTPStatus.OK
+
+
+def test_files_named_by_their_content_never_expire(server):
+    headers = server.answer("/assets/index-B3xk9_2Q.js").headers
+    assert headers["Cache-Control"] == "max-age=31536000, immutable"
+
+
+@pytest.mark.parametrize("path", ["/../secret.txt", "/%2e%2e/secret.txt", "/nothing", "/assets"])
+def test_nothing_else_is_there(server, path):
+    answer = server.answer(path)
+    assert answer.status == HTTPStatus.NOT_FOUND
+    assert answer.body is None
+    with pytest.raises(HTTPError, match="404"):
+        urlopen(server.url.rstrip("/") + path)
+
+
+def test_takes_another_port_when_the_wished_one_is_busy(site):
+    with PageServer(site) as first, PageServer(site, port=first.server_port) as second:
+        assert second.server_port != first.server_port
+
+
+def test_says_that_there_is_no_page(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no built page \(no index\.html\)"):
+        PageServer(tmp_path)

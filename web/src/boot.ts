@@ -1,0 +1,7 @@
+/** Entry of the page: Python begins to load before the editor's code has arrived. */
+
+import { PythonSession } from "./client";
+
+const session = new PythonSession(new URL(".", document.baseURI).href);
+session.launch();
+void import("./main").then(({ startPage }) => startPage(session));

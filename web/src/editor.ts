@@ -1,0 +1,134 @@
+/** The program editor: CodeMirror with Python, underlined errors, and text that is remembered. */
+
+import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { python } from "@codemirror/lang-python";
+import { bracketMatching, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
+import { lintGutter, lintKeymap, setDiagnostics, type Diagnostic as LintMark } from "@codemirror/lint";
+import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
+import { EditorState, type Text } from "@codemirror/state";
+import {
+  drawSelection,
+  EditorView,
+  highlightActiveLine,
+  highlightActiveLineGutter,
+  highlightSpecialChars,
+  keymap,
+  lineNumbers,
+} from "@codemirror/view";
+import { classHighlighter } from "@lezer/highlight";
+import type { Diagnostic } from "./protocol";
+
+interface EditorOptions {
+  parent: HTMLElement;
+  text: string;
+  onRun: () => void;
+  onChange: (text: string) => void;
+}
+
+export class Editor {
+  private readonly view: EditorView;
+
+  constructor({ parent, text, onRun, onChange }: EditorOptions) {
+    const run = (): boolean => {
+      onRun();
+      return true;
+    };
+    this.view = new EditorView({
+      parent,
+      state: EditorState.create({
+        doc: text,
+        extensions: [
+          keymap.of([{ key: "Mod-Enter", run, preventDefault: true }]),
+          lineNumbers(),
+          lintGutter(),
+          highlightActiveLineGutter(),
+          highlightSpecialChars(),
+          history(),
+          drawSelection(),
+          indentOnInput(),
+          indentUnit.of("    "),
+          bracketMatching(),
+          closeBrackets(),
+          autocompletion(),
+          highlightActiveLine(),
+          highlightSelectionMatches(),
+          python(),
+          syntaxHighlighting(classHighlighter),
+          keymap.of([
+            ...closeBracketsKeymap,
+            ...defaultKeymap,
+            ...searchKeymap,
+            ...historyKeymap,
+            ...completionKeymap,
+            ...lintKeymap,
+            indentWithTab,
+          ]),
+          EditorView.contentAttributes.of({
+            "aria-label": "Python program. Escape, then Tab, leaves the editor.",
+            spellcheck: "false",
+            tabindex: "0",
+          }),
+          EditorView.updateListener.of((update) => {
+            if (update.docChanged) onChange(update.state.doc.toString());
+          }),
+        ],
+      }),
+    });
+  }
+
+  get text(): string {
+    return this.view.state.doc.toString();
+  }
+
+  /** Replace everything in one step, so that one undo brings the old text back. */
+  replace(text: string): void {
+    const { length } = this.view.state.doc;
+    this.view.dispatch({ changes: { from: 0, to: length, insert: text }, selection: { anchor: 0 } });
+  }
+
+  /** Append code at the end and show it. */
+  append(code: string): void {
+    const { doc } = this.view.state;
+    const gap = doc.length && !doc.toString().endsWith("\n\n") ? "\n\n" : "";
+    this.view.dispatch({
+      changes: { from: doc.length, insert: gap + code },
+      selection: { anchor: doc.length + gap.length },
+      effects: EditorView.scrollIntoView(doc.length + gap.length, { y: "start", yMargin: 40 }),
+    });
+    this.view.focus();
+  }
+
+  goTo(line: number, column: number): void {
+    const { doc } = this.view.state;
+    const anchor = offset(doc, line, column);
+    this.view.dispatch({
+      selection: { anchor },
+      effects: EditorView.scrollIntoView(anchor, { y: "center" }),
+    });
+    this.view.focus();
+  }
+
+  /** Underline the ranges; an empty list takes all underlines away. */
+  underline(diagnostics: Diagnostic[]): void {
+    const { doc } = this.view.state;
+    const marks = diagnostics.map((diagnostic) => toMark(doc, diagnostic));
+    this.view.dispatch(setDiagnostics(this.view.state, marks));
+    const first = marks[0];
+    if (first) this.view.dispatch({ effects: EditorView.scrollIntoView(first.from, { y: "nearest", yMargin: 60 }) });
+  }
+}
+
+/** A diagnostic as a range of the text, clipped to it and never empty where that can be helped. */
+export function toMark(doc: Text, { line, column, endLine, endColumn, message, severity }: Diagnostic): LintMark {
+  const from = offset(doc, line, column);
+  const to = Math.max(from, offset(doc, endLine, endColumn));
+  const atLine = doc.lineAt(from);
+  const visible = to > from ? [from, to] : from < atLine.to ? [from, from + 1] : [Math.max(atLine.from, from - 1), from];
+  return { from: visible[0]!, to: visible[1]!, message, severity };
+}
+
+function offset(doc: Text, line: number, column: number): number {
+  const found = doc.line(Math.min(Math.max(1, line), doc.lines));
+  return Math.min(found.from + Math.max(0, column), found.to);
+}

@@ -1,0 +1,21 @@
+/** What the browser remembers, where it lets us: in some frames even reading storage throws. */
+
+const PREFIX = "mlcweb.";
+
+export function recall(key: string): string | null {
+  try {
+    return localStorage.getItem(PREFIX + key);
+  } catch {
+    return null;
+  }
+}
+
+/** Store `value`, or forget the key if it is null. */
+export function remember(key: string, value: string | null): void {
+  try {
+    if (value === null) localStorage.removeItem(PREFIX + key);
+    else localStorage.setItem(PREFIX + key, value);
+  } catch {
+    // The page works without.
+  }
+}

@@ -1,0 +1,310 @@
+/** Search: sample schedules, build, check and time them; a chart, a table, and each trial's trace. */
+
+import { Stopped } from "../client";
+import { element } from "../dom";
+import type { Trial, TrialDetails, TraceStep } from "../protocol";
+import { SearchChart } from "./chart";
+import { comparison, milliseconds } from "./format";
+import { viewPanel } from "./parts";
+import { StepList } from "./steps";
+import { bestOf, outcome } from "./trials";
+import type { View, ViewContext } from "./view";
+
+/** Milliseconds that a stopped search waits for its last trial before Python is stopped. */
+const PATIENCE = 4000;
+
+interface Search {
+  id: string;
+  title: string;
+  planned: number;
+  baseline: number | null;
+  trials: Trial[];
+  details: Map<number, Promise<[TrialDetails, TraceStep[]]>>;
+}
+
+export function searchView(context: ViewContext): View {
+  const { session, editor, during, isBusy, show, toast } = context;
+  const panel = viewPanel("search", "Search");
+
+  const functions = element("select", { id: "search-function" });
+  const modules = element("select", { id: "search-module" });
+  const count = element("input", {
+    id: "search-trials",
+    "data-testid": "search-trials",
+    type: "number",
+    min: 1,
+    max: 1000,
+    value: 10,
+    inputmode: "numeric",
+  });
+  const seed = element("input", { id: "search-seed", type: "number", min: 0, value: 0, inputmode: "numeric" });
+  const start = element("button", { class: "button primary", "data-testid": "search-start", type: "submit" }, "Start");
+  const stop = element(
+    "button",
+    { class: "button", "data-testid": "search-stop", type: "button", disabled: true },
+    "Stop",
+  );
+  const form = element(
+    "form",
+    { class: "search-form", "aria-label": "Search settings" },
+    field("Schedule function", functions),
+    field("Module", modules),
+    field("Trials", count),
+    field("Seed", seed),
+    element("div", { class: "actions" }, start, stop),
+  );
+  const hint = element("p", { class: "search-hint", "aria-live": "polite" });
+  const bar = element("progress", { class: "search-progress", max: 1, value: 0, "aria-label": "Trials done" });
+  const best = element("button", { class: "search-best", "data-testid": "search-best", type: "button", disabled: true });
+  const chartBox = element("div", {
+    class: "chart",
+    "data-testid": "search-chart",
+    role: "img",
+    "aria-label": "Time per trial and best so far; the table below has the numbers",
+  });
+  const rows = element("tbody");
+  const table = element(
+    "table",
+    { class: "trials" },
+    element("caption", { class: "visually-hidden" }, "Trials of the search"),
+    element(
+      "thead",
+      {},
+      element(
+        "tr",
+        {},
+        ...["Trial", "Time, ms", "Against unscheduled", "Decisions"].map((name) => element("th", { scope: "col" }, name)),
+      ),
+    ),
+    rows,
+  );
+  const detail = element("section", { class: "trial-detail", hidden: true, "aria-label": "Chosen trial" });
+  const results = element(
+    "div",
+    { class: "search-results", hidden: true },
+    element("div", { class: "search-summary" }, best, bar),
+    element("div", { class: "legend", "aria-hidden": "true" },
+      element("span", { class: "key trial" }, "trial"),
+      element("span", { class: "key best" }, "best so far"),
+      element("span", { class: "key base" }, "unscheduled"),
+    ),
+    chartBox,
+    element("div", { class: "table-box" }, table),
+    detail,
+  );
+  panel.append(form, hint, results);
+
+  const chart = new SearchChart(chartBox, (index) => void choose(index));
+  const steps = new StepList();
+  let search: Search | null = null;
+  let chosen: number | null = null;
+  let stopping = false;
+
+  const update = (): void => {
+    const known = functions.options.length > 0 && modules.options.length > 0;
+    start.disabled = !known || isBusy();
+    if (!known) {
+      hint.textContent =
+        "Run the program first: functions that take a schedule, and modules, are offered here.";
+    }
+  };
+
+  async function run(): Promise<void> {
+    const planned = Math.min(1000, Math.max(1, Math.round(count.valueAsNumber) || 10));
+    count.value = String(planned);
+    const title = `${functions.value} on ${modules.value}`;
+    const now: Search = { id: "", title, planned, baseline: null, trials: [], details: new Map() };
+    search = now;
+    stopping = false;
+    chosen = null;
+    detail.hidden = true;
+    rows.replaceChildren();
+    results.hidden = false;
+    hint.textContent = `Timing ${modules.value} as it stands …`;
+    stop.disabled = false;
+    report();
+    try {
+      const begun = await session.call("search.begin", functions.value, modules.value, seed.valueAsNumber || 0);
+      now.id = begun.id;
+      now.baseline = begun.baselineSeconds;
+      while (!stopping && now.trials.length < planned) {
+        hint.textContent = `${title}: trial ${now.trials.length + 1} of ${planned}`;
+        const trial = await session.call("search.step", now.id);
+        now.trials.push(trial);
+        addRow(trial);
+        report();
+      }
+      hint.textContent = `${stopping ? "Stopped" : "Done"}: ${outcome(now.trials)}`;
+      void session.call("search.finish", now.id);
+    } catch (error) {
+      const reason = error instanceof Stopped || stopping ? "Stopped" : `Failed: ${message(error)}`;
+      hint.textContent = `${reason}. ${now.trials.length ? outcome(now.trials) : ""}`;
+    } finally {
+      stop.disabled = true;
+      const winner = bestOf(now.trials);
+      if (winner && chosen === null) void choose(winner.index);
+    }
+  }
+
+  function halt(): void {
+    if (stopping) {
+      void session.stop();
+      return;
+    }
+    stopping = true;
+    const halted = search;
+    hint.textContent = "Stopping after this trial …";
+    setTimeout(() => {
+      if (search === halted && isBusy()) void session.stop();
+    }, PATIENCE);
+  }
+
+  function report(): void {
+    if (!search) return;
+    const { trials, planned, baseline } = search;
+    bar.max = planned;
+    bar.value = trials.length;
+    chart.show(trials, planned, baseline);
+    const winner = bestOf(trials);
+    best.disabled = !winner;
+    best.replaceChildren(
+      element("span", { class: "best-label" }, winner ? `Best, trial ${winner.index}` : "Best"),
+      element("strong", {}, winner ? `${milliseconds(winner.seconds!)} ms` : "–"),
+      element("span", { class: "best-label" }, winner && baseline ? comparison(winner.seconds!, baseline) : ""),
+    );
+    if (winner) best.dataset.ms = String(winner.seconds! * 1000);
+    else delete best.dataset.ms;
+    for (const row of rows.rows) row.classList.toggle("is-best", row.dataset.trial === String(winner?.index));
+  }
+
+  function addRow(trial: Trial): void {
+    const { index, state, seconds, reason, sameAs, decisions } = trial;
+    const open = element("button", { class: "row-button", type: "button" }, String(index));
+    open.setAttribute("aria-label", `Trial ${index}: show its trace`);
+    const against = seconds !== null && search?.baseline ? comparison(seconds, search.baseline) : "";
+    const row = element(
+      "tr",
+      { class: `trial-${state}`, "data-testid": "search-row", "data-trial": index, "data-state": state },
+      element("td", {}, open),
+      element("td", { class: "number" }, seconds === null ? "failed" : milliseconds(seconds)),
+      element("td", { class: "number soft" }, state === "repeated" ? `as trial ${sameAs}` : against),
+      element(
+        "td",
+        {},
+        element("div", { class: "decisions" }, ...decisions.map((text) => element("code", { class: "chip" }, text))),
+        reason ? element("div", { class: "reason" }, reason) : null,
+      ),
+    );
+    row.addEventListener("click", () => void choose(index));
+    rows.append(row);
+  }
+
+  /** Show a trial's trace and module; they are asked for once and kept. */
+  async function choose(index: number): Promise<void> {
+    const now = search;
+    if (!now?.id) return;
+    chosen = index;
+    for (const row of rows.rows) {
+      row.setAttribute("aria-selected", String(row.dataset.trial === String(index)));
+    }
+    try {
+      let found = now.details.get(index);
+      if (!found) {
+        found = fetchDetails(now.id, index);
+        now.details.set(index, found);
+        found.catch(() => now.details.delete(index));
+      }
+      const [details, modules] = await found;
+      if (search === now && chosen === index) showDetails(now, index, details, modules);
+    } catch (error) {
+      if (search !== now || chosen !== index) return;
+      detail.hidden = false;
+      const text =
+        error instanceof Stopped || message(error).includes("no search")
+          ? "Python was restarted since; the details of this trial are gone."
+          : message(error);
+      detail.replaceChildren(element("p", { class: "reason" }, text));
+    }
+  }
+
+  async function fetchDetails(id: string, index: number): Promise<[TrialDetails, TraceStep[]]> {
+    const details = await session.call("search.details", id, index);
+    const modules = details.trace ? await session.call("trace_view.trace_steps", details.trace.id) : [];
+    return [details, modules];
+  }
+
+  function showDetails(now: Search, index: number, details: TrialDetails, modules: TraceStep[]): void {
+    const trial = now.trials[index];
+    const use = element("button", { class: "button", "data-testid": "search-use" }, "Use in editor");
+    use.hidden = details.code === null;
+    use.addEventListener("click", () => {
+      show("editor");
+      editor.append(details.code!);
+      toast("The schedule was appended to the program");
+    });
+    const time = trial?.seconds ? `, ${milliseconds(trial.seconds)} ms` : "";
+    detail.hidden = false;
+    detail.replaceChildren(
+      element("header", { class: "card-head" }, element("h2", {}, `Trial ${index}${time}`), use),
+      trial?.reason ? element("p", { class: "reason" }, trial.reason) : "",
+      details.trace ? steps.root : "",
+    );
+    if (details.trace) steps.show(details.trace, modules);
+  }
+
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    if (!start.disabled) void during(`Searching ${modules.value}`, halt, run).finally(update);
+    update();
+  });
+  stop.addEventListener("click", halt);
+  best.addEventListener("click", () => {
+    const winner = search && bestOf(search.trials);
+    if (winner) void choose(winner.index);
+  });
+  rows.addEventListener("keydown", (event) => {
+    const row = (event.target as HTMLElement).closest("tr");
+    const next = event.key === "ArrowDown" ? row?.nextElementSibling : event.key === "ArrowUp" ? row?.previousElementSibling : null;
+    if (!next) return;
+    event.preventDefault();
+    next.querySelector("button")?.focus();
+    void choose(Number((next as HTMLElement).dataset.trial));
+  });
+  update();
+
+  return {
+    id: "search",
+    title: "Search",
+    panel,
+    onResult({ searchFunctions, searchModules }) {
+      if (searchFunctions.length) refill(functions, searchFunctions.map(({ name }) => name), "stochastic");
+      if (searchModules.length) refill(modules, searchModules.map(({ name }) => name));
+      if (!search) hint.textContent = "";
+      update();
+    },
+    onRestart() {
+      functions.replaceChildren();
+      modules.replaceChildren();
+      update();
+    },
+    onShow() {
+      update();
+      report();
+    },
+  };
+}
+
+function field(label: string, control: HTMLElement): HTMLElement {
+  return element("label", { class: "field", for: control.id }, label, control);
+}
+
+/** New options, keeping the choice where it is still there; else the first that has `preferred`. */
+function refill(select: HTMLSelectElement, names: string[], preferred = ""): void {
+  const old = select.value;
+  select.replaceChildren(...names.map((name) => element("option", { value: name }, name)));
+  select.value = names.includes(old) ? old : (names.find((name) => name.includes(preferred)) ?? names[0]!);
+}
+
+function message(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,33 @@
+/** What every view is: a panel that shows results of runs. */
+
+import type { PythonSession } from "../client";
+import type { Editor } from "../editor";
+import type { RunResult } from "../protocol";
+
+export interface View {
+  /** Names the tab (`tab-<id>`) and the panel (`view-<id>`). */
+  readonly id: string;
+  readonly title: string;
+  readonly panel: HTMLElement;
+  /** A program has run: show what it left behind. */
+  onResult?(result: RunResult): void;
+  /** Python was started again, so nothing it held can be asked for any more. */
+  onRestart?(): void;
+  /** The panel has become visible. */
+  onShow?(): void;
+}
+
+/** What the page offers to its views. */
+export interface ViewContext {
+  session: PythonSession;
+  editor: Editor;
+  /** Mark the page as running `what` while `work` goes on; `stop` is what the Stop button does. */
+  during<T>(what: string, stop: () => void, work: () => Promise<T>): Promise<T>;
+  /** Whether something runs already. */
+  isBusy(): boolean;
+  /** Bring a view or the editor to the front. */
+  show(pane: string): void;
+  toast(message: string): void;
+}
+
+export type ViewFactory = (context: ViewContext) => View;
