@@ -41,8 +41,8 @@ def search(options: argparse.Namespace) -> int:
         from mlcweb import cli_search
     except ModuleNotFoundError as error:
         raise CommandError(f"this command needs {error.name}: pip install 'mlcweb[cli]'") from None
-    # Under its own name, the program leaves out what it guards by `__name__ == "__main__"`.
-    variables = load(options.file, options.file.stem)
+    # Not as `__main__`, so that the program leaves out what it does when it is run.
+    variables = load(options.file, "__program__")
     try:
         return 0 if cli_search.search(variables, options) else 1
     except cli_search.NothingToSearch as error:

@@ -11,10 +11,11 @@ from mlcweb.arith.bounds import ConstIntBound
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.modular import ModularSet
 from mlcweb.arith.rules_comparison import TRUE, negation
+from mlcweb.arith.rules_integer import quotient_of_product
 from mlcweb.arith.rules_logic import bound_by_constant
 from mlcweb.ir.node import Node
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import convert, equal, greater_equal, less, subtract
+from mlcweb.tir.arithmetic import convert, equal, floormod, greater_equal, less, subtract
 from mlcweb.tir.buffer import Range
 
 _LEAVES = (E.Var, E.IntImm, E.FloatImm, E.StringImm)
@@ -204,6 +205,14 @@ class Analyzer:
         if isinstance(a, E.IntImm) and isinstance(b, E.IntImm):
             return a.value == b.value
         return self.can_prove(equal(a, b))
+
+    def can_prove_multiple(self, expression: E.PrimExpr, divisor: E.PrimExpr) -> bool:
+        """Whether a positive `divisor` always divides an expression; a common factor is enough."""
+        if isinstance(expression, E.IntImm) and isinstance(divisor, E.IntImm):
+            return divisor.value != 0 and expression.value % divisor.value == 0
+        if quotient_of_product(expression, divisor) is not None:
+            return True
+        return self.can_prove(equal(floormod(expression, divisor), 0))
 
     def can_prove_less(self, expression: E.PrimExpr, upper: int) -> bool:
         """Whether expression < upper always holds."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from math import gcd, inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -39,7 +39,7 @@ EVERYTHING = ConstIntBound(-inf, inf)
 TRUTH_VALUE = ConstIntBound(0, 1)
 
 
-@lru_cache(maxsize=None)
+@cache
 def bound_of_type(dtype: str) -> ConstIntBound:
     """The values of an integer type; those of 64 bits count as unlimited."""
     element = dtypes.element_of(dtype)

@@ -10,7 +10,14 @@ from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import (
-    add, const, floordiv, floormod, maximum, minimum, multiply, subtract,
+    add,
+    const,
+    floordiv,
+    floormod,
+    maximum,
+    minimum,
+    multiply,
+    subtract,
 )  # fmt: skip
 from mlcweb.tir.buffer import Range
 

@@ -67,6 +67,8 @@ def split_to_expr(split: IterSplit, analyzer: Analyzer) -> E.PrimExpr:
     covered = multiply(split.lower_factor, split.extent)
     if innermost and analyzer.can_prove_equal(split.extent, mark.extent):
         return multiply(text, split.scale)
+    if is_const_int(split.extent, 1):
+        return const(0, split.extent.dtype)
     if not analyzer.can_prove_equal(mark.extent, covered):
         text = floormod(text, covered)
     return multiply(floordiv(text, split.lower_factor), split.scale)

@@ -7,9 +7,16 @@ from dataclasses import dataclass
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum
+from mlcweb.arith.rules_integer import factors
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import (
-    add, const, is_const_int, maximum, minimum, multiply, negate, subtract,
+    add,
+    const,
+    is_const_int,
+    maximum,
+    minimum,
+    multiply,
+    subtract,
 )  # fmt: skip
 
 
@@ -27,6 +34,21 @@ class FusedSum:
     constrained: bool
 
 
+@dataclass(eq=False, slots=True)
+class Matched:
+    """Splits in order, outermost first, in units of the least scale `unit`.
+
+    `flat` are the splits themselves; in `groups` those that the predicate bounds together are one
+    split. Their sum runs over [offset, offset + extent).
+    """
+
+    flat: tuple[IterSplit, ...]
+    groups: tuple[IterSplit, ...]
+    offset: E.PrimExpr
+    extent: E.PrimExpr
+    unit: E.PrimExpr
+
+
 class Fuser:
     """Makes iterators of sums, one for each different sum, under the constraints given."""
 
@@ -39,35 +61,46 @@ class Fuser:
         """From now on lower <= value < upper holds; either end may be open."""
         if not value.args:
             return
-        flat, args, extent, scale = self._match(value.args)
-        if not is_const_int(scale, 1):
-            raise NotAffine(f"the predicate bounds a multiple of {scale!r}")
+        found = self._match(value.args)
+        if not is_const_int(found.unit, 1):
+            raise NotAffine(f"the predicate bounds a multiple of {found.unit!r}")
         simplify = self.analyzer.simplify
-        low: E.PrimExpr = const(0, extent.dtype)
-        high = extent
+        low, high = found.offset, simplify(add(found.offset, found.extent))
         if lower is not None:
             low = simplify(maximum(subtract(lower, value.base), low))
         if upper is not None:
             high = simplify(minimum(subtract(upper, value.base), high))
-        source = IterSum(args, negate(low))
-        mark = IterMark(source, simplify(subtract(high, low)))
-        self.fused = [known for known in self.fused if not self._same_splits(known.flat, flat)]
-        self.fused.append(FusedSum(flat, mark, low, constrained=True))
+        extent = simplify(subtract(high, low))
+        if isinstance(extent, E.IntImm) and extent.value <= 0:
+            raise NotAffine("the predicate is never true")
+        source = IterSum(found.groups, simplify(subtract(found.offset, low)))
+        self.fused = [old for old in self.fused if not self._same_splits(old.flat, found.flat)]
+        self.fused.append(FusedSum(found.flat, IterMark(source, extent), low, constrained=True))
 
     def fuse(self, value: IterSum) -> IterSum:
         """The value as one split of one iterator, plus a base."""
         args = value.args
         if not args or (len(args) == 1 and not self._constraint_of(args[0])):
             return value
-        flat, ordered, extent, scale = self._match(args)
-        known = self._find(flat)
+        found = self._match(args)
+        known = self._find(found.flat)
         if known is None:
-            mark = IterMark(IterSum(ordered, const(0, extent.dtype)), extent)
-            known = FusedSum(flat, mark, const(0, extent.dtype), constrained=False)
+            mark = IterMark(IterSum(found.groups, const(0, found.extent.dtype)), found.extent)
+            known = FusedSum(found.flat, mark, found.offset, constrained=False)
             self.fused.append(known)
-        split = IterSplit.whole(known.mark).with_scale(scale)
-        base = add(value.base, multiply(known.offset, scale))
+        split = IterSplit.whole(known.mark).with_scale(found.unit)
+        base = _simplified(add(value.base, multiply(known.offset, found.unit)), self.analyzer)
         return IterSum((split,), base)
+
+    def wrapped(self, split: IterSplit) -> IterMark:
+        """A digit as an iterator of its own."""
+        known = self._find((split,))
+        if known is None:
+            zero = const(0, split.extent.dtype)
+            mark = IterMark(IterSum((split,), zero), split.extent)
+            known = FusedSum((split,), mark, zero, constrained=False)
+            self.fused.append(known)
+        return known.mark
 
     def _find(self, flat: tuple[IterSplit, ...]) -> FusedSum | None:
         for known in self.fused:
@@ -91,53 +124,51 @@ class Fuser:
 
     def _constraint_of(self, split: IterSplit) -> FusedSum | None:
         """The largest constrained sum in which the split is the innermost part."""
-        best = None
-        for known in self.fused:
-            if known.constrained and self.same_digit(known.flat[-1], split):
-                if best is None or len(known.flat) > len(best.flat):
-                    best = known
-        return best
+        groups = [
+            known
+            for known in self.fused
+            if known.constrained and self.same_digit(known.flat[-1], split)
+        ]
+        return max(groups, key=lambda known: len(known.flat), default=None)
 
-    def _match(
-        self, splits: tuple[IterSplit, ...]
-    ) -> tuple[tuple[IterSplit, ...], tuple[IterSplit, ...], E.PrimExpr, E.PrimExpr]:
-        """Order splits so that each scale is what the splits inside cover.
-
-        Returns the splits laid flat, outermost first, in units of the least scale; the same with
-        constrained groups as one split each; the extent of the whole; the least scale.
-        """
-        analyzer = self.analyzer
+    def _match(self, splits: tuple[IterSplit, ...]) -> Matched:
+        """Order splits so that each scale is what the splits inside cover."""
         remaining = list(splits)
         position = self._innermost(remaining)
         unit = remaining[position].scale
+        offset: E.PrimExpr = const(0, unit.dtype)
         expected = unit
         flat: list[IterSplit] = []
         groups: list[IterSplit] = []
         while remaining:
             if flat:
                 position = self._next(remaining, expected)
-            split = remaining[position]
-            scale = split.scale
-            group = self._constraint_of(split)
-            taken = self._take_group(group, remaining, scale) if group else None
-            if group is not None and taken is not None:
+            scale = remaining[position].scale
+            group = self._constraint_of(remaining[position])
+            if group is not None:
+                taken = self._take_group(group, remaining, scale)
                 remaining = [s for s in remaining if not any(s is t for t in taken)]
-                flat.extend(reversed([self._in_units(s, unit) for s in taken]))
-                groups.append(self._in_units(IterSplit.whole(group.mark).with_scale(scale), unit))
-                extent = group.mark.extent
+                split = IterSplit.whole(group.mark).with_scale(scale)
+                in_units = self._quotient(scale, unit)
+                offset = _simplified(add(offset, multiply(group.offset, in_units)), self.analyzer)
             else:
-                del remaining[position]
-                made = self._in_units(split, unit)
-                flat.append(made)
-                groups.append(made)
-                extent = split.extent
-            covered = multiply(extent, scale)
-            if not analyzer.can_prove_equal(expected, scale):
-                # The inner part is longer than this scale: the images overlap.
-                covered = add(subtract(covered, scale), expected)
-            expected = _simplified(covered, analyzer)
+                split = remaining.pop(position)
+                taken = [split]
+            flat.extend(self._in_units(part, unit) for part in reversed(taken))
+            groups.append(self._in_units(split, unit))
+            expected = self._covered(split, expected, unit)
         extent = self._quotient(expected, unit)
-        return tuple(reversed(flat)), tuple(reversed(groups)), extent, unit
+        return Matched(tuple(reversed(flat)), tuple(reversed(groups)), offset, extent, unit)
+
+    def _covered(self, split: IterSplit, expected: E.PrimExpr, unit: E.PrimExpr) -> E.PrimExpr:
+        """How far the sum reaches with the split outside of what reaches `expected`."""
+        covered = multiply(split.extent, split.scale)
+        if not self.analyzer.can_prove_equal(expected, split.scale):
+            # The inner part is longer than this scale: the images overlap.
+            if not is_const_int(unit, 1):
+                raise NotAffine(f"iterators scaled by {split.scale!r} and {unit!r} overlap")
+            covered = add(subtract(covered, split.scale), expected)
+        return _simplified(covered, self.analyzer)
 
     def _in_units(self, split: IterSplit, unit: E.PrimExpr) -> IterSplit:
         return (
@@ -151,7 +182,7 @@ class Fuser:
 
     def _take_group(
         self, group: FusedSum, remaining: list[IterSplit], scale: E.PrimExpr
-    ) -> list[IterSplit] | None:
+    ) -> list[IterSplit]:
         """The splits that make the constrained sum times `scale`, outermost first."""
         taken = []
         for part in group.flat:
@@ -163,7 +194,7 @@ class Fuser:
                     taken.append(split)
                     break
             else:
-                return None
+                raise NotAffine("the predicate bounds iterators together that occur apart")
         return taken
 
     def _innermost(self, splits: list[IterSplit]) -> int:
@@ -174,7 +205,7 @@ class Fuser:
         for position in range(len(splits) - 1, -1, -1):
             scale = splits[position].scale
             constant = isinstance(scale, E.IntImm)
-            size = scale.value if isinstance(scale, E.IntImm) else len(list(_factors(scale)))
+            size = scale.value if isinstance(scale, E.IntImm) else len(list(factors(scale)))
             key = (0 if constant else 1, size, 0 if is_const_int(splits[position].extent, 1) else 1)
             if best_key is None or key < best_key:
                 best, best_key = position, key
@@ -204,12 +235,6 @@ class Fuser:
                 if best < 0 or self.analyzer.can_prove(splits[best].scale < scale):
                     best = position
         return best
-
-
-def _factors(expression: E.PrimExpr) -> list[E.PrimExpr]:
-    from mlcweb.arith.rules_integer import factors
-
-    return list(factors(expression))
 
 
 def _simplified(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:

@@ -9,17 +9,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import lcm
 from typing import Any
 
 from mlcweb.arith.analyzer import Analyzer, conjuncts
 from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, sum_to_expr
 from mlcweb.arith.iter_fuse import Fuser, NotAffine
+from mlcweb.arith.iter_padding import Padding
 from mlcweb.arith.rules_integer import quotient_of_product
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import (
-    add, const, convert, floordiv, floormod, is_const_int, multiply, negate, subtract,
+    add,
+    const,
+    convert,
+    floordiv,
+    floormod,
+    is_const_int,
+    maximum,
+    minimum,
+    multiply,
+    negate,
+    subtract,
 )  # fmt: skip
 from mlcweb.tir.buffer import Range
 
@@ -59,7 +69,7 @@ def detect_iter_map(
         found = detector.detect(indices)
     except NotAffine as reason:
         return IterMapResult(None, [str(reason)])
-    return IterMapResult(found, padded=bool(detector.padded_marks))
+    return IterMapResult(found, padded=bool(detector.padding.padded))
 
 
 def iter_map_simplify(
@@ -109,25 +119,49 @@ class _Detector:
         self.check_level = check_level
         self.fuser = Fuser(analyzer, overlap_allowed=check_level != BIJECTIVE)
         self.input_iters = input_iters
-        self.input_marks: list[IterMark] = []
-        self.padding: dict[int, tuple[IterMark, int]] = {}
-        self.padded_marks: dict[tuple[int, int], IterMark] = {}
+        self.domains: dict[E.Var, Range] = {}
+        self.input_marks: dict[E.Var, IterMark] = {}
+        self.padding = Padding(analyzer, self.fuser, allowed=check_level != BIJECTIVE)
         self.sums: dict[E.Var, IterSum] = {}
+        self.simplify_trivial_iterators = simplify_trivial_iterators
         for variable, domain in input_iters.items():
-            if simplify_trivial_iterators and is_const_int(domain.extent, 1):
-                self.sums[variable] = IterSum((), domain.min)
-                continue
-            mark = IterMark(subtract(variable, domain.min), domain.extent)
-            self.input_marks.append(mark)
-            self.sums[variable] = IterSum((IterSplit.whole(mark),), domain.min)
+            self._add_iterator(variable, domain)
+
+    def _add_iterator(self, variable: E.Var, domain: Range) -> None:
+        self.domains[variable] = domain
+        if self.simplify_trivial_iterators and is_const_int(domain.extent, 1):
+            self.sums[variable] = IterSum((), domain.min)
+            return
+        mark = IterMark(subtract(variable, domain.min), domain.extent)
+        self.input_marks[variable] = mark
+        self.sums[variable] = IterSum((IterSplit.whole(mark),), domain.min)
 
     def add_constraints(self, predicate: E.PrimExpr) -> None:
-        """Understand the predicate as bounds of sums of iterators."""
+        """Understand the predicate as bounds of iterators and of sums of iterators."""
         found = [bound for part in conjuncts(predicate) for bound in self._bounds_of(part)]
-        for bounded, lower, upper in sorted(found, key=lambda item: _size(item[0])):
+        sums = []
+        for bounded, lower, upper in found:
+            if isinstance(bounded, E.Var):
+                self._shorten(bounded, lower, upper)
+            else:
+                sums.append((bounded, lower, upper))
+        for bounded, lower, upper in sorted(sums, key=lambda item: _size(item[0])):
             value = self.value(bounded)
             if isinstance(value, IterSum):
                 self.fuser.constrain(value, lower, upper)
+
+    def _shorten(self, variable: E.Var, lower: E.PrimExpr | None, upper: E.PrimExpr | None) -> None:
+        """Keep only the iterations of one loop that the predicate admits."""
+        old = self.domains[variable]
+        low, high = old.min, add(old.min, old.extent)
+        if lower is not None:
+            low = self.simple(maximum(low, lower))
+        if upper is not None:
+            high = self.simple(minimum(high, upper))
+        extent = self.simple(subtract(high, low))
+        if isinstance(extent, E.IntImm) and extent.value <= 0:
+            raise NotAffine("the predicate is never true")
+        self._add_iterator(variable, Range(low, extent))
 
     def _bounds_of(
         self, condition: E.PrimExpr
@@ -142,17 +176,13 @@ class _Detector:
             if condition.value:
                 return []
             raise NotAffine("the predicate is never true")
-        if not isinstance(condition, (E.LT, E.LE, E.EQ)):
+        if not isinstance(condition, (E.LT, E.LE)):
             if self._uses_iterators(condition):
                 raise NotAffine(f"the predicate {condition!r} is not a bound")
             return []
         a, b = condition.a, condition.b
         if self._uses_iterators(b) and self._uses_iterators(a):
             a, b = subtract(a, b), const(0, a.dtype)
-        if isinstance(condition, E.EQ):
-            if self._uses_iterators(b):
-                a, b = b, a
-            return [(a, b, add(b, 1))] if self._uses_iterators(a) else []
         inclusive = 1 if isinstance(condition, E.LE) else 0
         if self._uses_iterators(a):
             return [(a, None, add(b, inclusive))]
@@ -166,7 +196,7 @@ class _Detector:
     def detect(self, indices: Sequence[E.PrimExpr]) -> list[IterSum]:
         """The sums of all indices, checked."""
         found = [self._index(index) for index in indices]
-        if self.padding:
+        if self.padding.padded:
             # What divides an iterator is known only now; all uses share one padded iterator.
             found = [self._index(index) for index in indices]
         if self.check_level != NO_CHECK:
@@ -222,12 +252,7 @@ class _Detector:
 
     def divides(self, divisor: E.PrimExpr, value: E.PrimExpr) -> bool:
         """Whether `value` is always a multiple of `divisor`."""
-        if isinstance(value, E.IntImm) and isinstance(divisor, E.IntImm):
-            return value.value % divisor.value == 0
-        # Extents and divisors are positive, so that a factor in common is enough.
-        if quotient_of_product(value, divisor) is not None:
-            return True
-        return self.analyzer.can_prove_equal(floormod(value, divisor), 0)
+        return self.analyzer.can_prove_multiple(value, divisor)
 
     def quotient(self, value: E.PrimExpr, divisor: E.PrimExpr) -> E.PrimExpr:
         if not isinstance(value, E.IntImm):
@@ -281,32 +306,6 @@ class _Detector:
         inner = split.with_scale(one)
         return inner, self.quotient(base, scale), self.quotient(divisor, scale), scale
 
-    def pad(
-        self, split: IterSplit, base: E.PrimExpr, divisor: E.PrimExpr
-    ) -> tuple[IterSplit, E.PrimExpr]:
-        """The split of an iterator long enough for `divisor` to divide it, and the pad before."""
-        zero = const(0, base.dtype)
-        left = zero if is_const_int(base, 0) else self.simple(floormod(base, divisor))
-        if is_const_int(left, 0) and self.divides(divisor, split.extent):
-            return split, left
-        mark = split.source
-        if self.check_level == BIJECTIVE:
-            raise NotAffine(f"{divisor!r} does not divide the extent {split.extent!r}")
-        if not isinstance(divisor, E.IntImm) or not is_const_int(split.lower_factor, 1):
-            raise NotAffine(f"{divisor!r} does not divide the extent {split.extent!r}")
-        needed = divisor.value
-        _, known = self.padding.get(id(mark), (mark, 1))
-        factor = lcm(known, needed)
-        self.padding[id(mark)] = (mark, factor)
-        length = add(mark.extent, left)
-        total = self.simple(multiply(floordiv(add(length, factor - 1), factor), factor))
-        key = (id(mark), hash(str(left)))
-        padded = self.padded_marks.get(key)
-        if padded is None or not self.analyzer.can_prove_equal(padded.extent, total):
-            padded = IterMark(IterSum((IterSplit.whole(mark),), left), total)
-            self.padded_marks[key] = padded
-        return IterSplit.whole(padded), left
-
     def check_independence(self, sums: Sequence[IterSum]) -> None:
         """No digit of any iterator is used twice; for a bijection, none is left out."""
         splits_of: dict[int, tuple[IterMark, list[IterSplit]]] = {}
@@ -323,7 +322,7 @@ class _Detector:
         for mark, splits in splits_of.values():
             self._check_digits(mark, splits)
         if self.check_level == BIJECTIVE:
-            for mark in self.input_marks:
+            for mark in self.input_marks.values():
                 if id(mark) not in splits_of and not is_const_int(mark.extent, 1):
                     raise NotAffine(f"the iterator {mark.source!r} is not used")
 
@@ -338,12 +337,22 @@ class _Detector:
                 position = self._skip_to(remaining, covered)
             split = remaining.pop(position)
             covered = self.simple(multiply(split.lower_factor, split.extent))
-        if any(mark is padded for padded in self.padded_marks.values()) and len(splits) > 1:
-            raise NotAffine("the digits of a padded iterator are not independent")
+        original = self.padding.original_of(mark)
+        if original is not None:
+            self._check_padded(splits, original)
         if self.analyzer.can_prove_equal(covered, mark.extent):
             return
         if self.check_level == BIJECTIVE or not self.divides(covered, mark.extent):
             raise NotAffine(f"only a part of the iterator {self._text(mark)} is used")
+
+    def _check_padded(self, splits: list[IterSplit], original: IterMark) -> None:
+        """A digit of a padded iterator reaches all its values only where it is the outermost, or
+        not longer than what was padded."""
+        split = splits[0]
+        reaches = not is_const_int(split.lower_factor, 1)
+        reaches = reaches or self.analyzer.can_prove(split.extent <= original.extent)
+        if len(splits) > 1 or not reaches:
+            raise NotAffine(f"the iterator {self._text(original)} does not fill its padded extent")
 
     def _skip_to(self, remaining: list[IterSplit], covered: E.PrimExpr) -> int:
         """The next digit above `covered`, where digits may be left out."""
@@ -403,7 +412,7 @@ def _floordiv(detector: _Detector, expression: Any) -> Value:
         scale = detector.quotient(split.scale, b)
         return IterSum((split.with_scale(scale),), detector.quotient(base, b))
     split, base, divisor, _ = detector.dividend(a, b)
-    padded, left = detector.pad(split, base, divisor)
+    padded, left = detector.padding.pad(split, base, divisor, wrap=False)
     digit = IterSplit(
         padded.source,
         detector.simple(multiply(padded.lower_factor, divisor)),
@@ -428,7 +437,7 @@ def _floormod(detector: _Detector, expression: Any) -> Value:
     if detector.divides(b, fused.args[0].scale):
         return IterSum((), detector.simple(floormod(fused.base, b)))
     split, base, divisor, scale = detector.dividend(a, b)
-    padded, _ = detector.pad(split, base, divisor)
+    padded, _ = detector.padding.pad(split, base, divisor, wrap=True)
     digit = IterSplit(padded.source, padded.lower_factor, divisor, scale)
     return IterSum((digit,), zero)
 

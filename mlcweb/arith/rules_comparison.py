@@ -10,7 +10,16 @@ from mlcweb.arith.equality import same_expression
 from mlcweb.arith.rules_integer import is_index_type
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import (
-    add, const, equal, floormod, less, less_equal, logical_and, logical_or, not_equal, subtract,
+    add,
+    const,
+    equal,
+    floormod,
+    less,
+    less_equal,
+    logical_and,
+    logical_or,
+    not_equal,
+    subtract,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -56,15 +65,16 @@ def _less(expression: E.LT, analyzer: Analyzer) -> E.PrimExpr:
 def _without_common_factor(difference: Sum, analyzer: Analyzer) -> E.PrimExpr | None:
     """x * s + y < c * s, where 0 <= y < s, is x < c; x * s < c is x < c / s rounded up."""
     scales = [abs(term.scale) for term in difference.terms if abs(term.scale) > 1]
-    if not scales:
+    single = len(difference.terms) == 1
+    if not scales and not (single and difference.terms[0].scale < 0):
         return None
-    step = gcd(*scales, difference.base)
+    step = gcd(*scales, difference.base) if scales else 1
     if step > 1:
         multiples, rest = difference.separate_multiples(step)
         if analyzer.is_within(rest.expression(), 0, step):
             return _below_zero(multiples.divided_exactly(step))
-    if len(difference.terms) == 1:
-        step, limit = scales[0], -difference.base
+    if single:
+        step, limit = abs(difference.terms[0].scale), -difference.base
         difference.base = 0
         difference = difference.divided_exactly(step)
         difference.base = limit // -step
@@ -116,9 +126,7 @@ def _without_division(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.Pri
     return None
 
 
-def _without_common_operand(
-    a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer
-) -> E.PrimExpr | None:
+def _without_common_operand(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
     """x + y < x + z is y < z, where the common operand stands at the top."""
     zero = const(0, a.dtype)
     if isinstance(a, E.Add) and isinstance(b, E.Add):

@@ -54,9 +54,7 @@ def _with_constant_difference(
     return None
 
 
-def _absorbed(
-    cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer
-) -> E.PrimExpr | None:
+def _absorbed(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
     """min(x, max(x, y)) is x; min(x, min(x, y)) is min(x, y)."""
     for x, other in ((a, b), (b, a)):
         if isinstance(other, (E.Min, E.Max)):
@@ -96,9 +94,7 @@ def _common_operand(
     return None
 
 
-def _common_scale(
-    cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer
-) -> E.PrimExpr | None:
+def _common_scale(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
     """min(x * c, y * c) is min(x, y) * c; a negative factor turns it round."""
     for operation, combine in ((E.Mul, multiply), (E.FloorDiv, floordiv)):
         if not (isinstance(a, operation) and isinstance(a.b, E.IntImm)):

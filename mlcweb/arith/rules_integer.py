@@ -9,7 +9,15 @@ from mlcweb.arith.equality import same_expression
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import (
-    add, cast, const, floordiv, floormod, maximum, minimum, multiply, subtract, truncdiv, truncmod,
+    add,
+    cast,
+    const,
+    floordiv,
+    floormod,
+    multiply,
+    subtract,
+    truncdiv,
+    truncmod,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -179,6 +187,8 @@ def _divide_by_constant(expression: E.FloorDiv, divisor: int, analyzer: Analyzer
             return rule_floordiv(a.a, const(divisor // scale, dtype), analyzer)
         if scale % divisor == 0:
             return multiply(a.a, const(scale // divisor, dtype))
+        if scale > divisor and _stays_below(a.a, scale % divisor, None, divisor, analyzer):
+            return multiply(a.a, const(scale // divisor, dtype))
     return expression
 
 
@@ -191,13 +201,25 @@ def rule_floordiv(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExp
 def _divide_out_scale(
     expression: E.FloorDiv, a: E.Add, divisor: int, analyzer: Analyzer
 ) -> E.PrimExpr:
-    """(x * s + y) // d is x // (d // s) where s divides d and 0 <= y < s."""
+    """(x * s + y) // d is x // (d // s) where s divides d and 0 <= y < s, and x * (s // d) where
+    x * (s % d) + y stays below d."""
     for scaled, rest in ((a.a, a.b), (a.b, a.a)):
         if isinstance(scaled, E.Mul) and isinstance(scaled.b, E.IntImm):
             scale = scaled.b.value
             if scale > 1 and divisor % scale == 0 and analyzer.is_within(rest, 0, scale):
                 return rule_floordiv(scaled.a, const(divisor // scale, a.dtype), analyzer)
+            if scale > divisor and _stays_below(scaled.a, scale % divisor, rest, divisor, analyzer):
+                return multiply(scaled.a, const(scale // divisor, a.dtype))
     return expression
+
+
+def _stays_below(
+    x: E.PrimExpr, factor: int, rest: E.PrimExpr | None, limit: int, analyzer: Analyzer
+) -> bool:
+    """Whether 0 <= x * factor + rest < limit."""
+    low, high = analyzer.const_int_bound(x)
+    more = analyzer.const_int_bound(rest) if rest is not None else (0, 0)
+    return low * factor + more[0] >= 0 and high * factor + more[1] < limit
 
 
 def _floormod(expression: E.FloorMod, analyzer: Analyzer) -> E.PrimExpr:
@@ -234,6 +256,16 @@ def _remainder_of_constant(expression: E.FloorMod, divisor: int, analyzer: Analy
     known = analyzer.modular_set(a)
     if known.coeff % divisor == 0:
         return const(known.base % divisor, a.dtype)
+    if isinstance(a, E.Mul) and isinstance(a.b, E.IntImm) and not 0 <= a.b.value < divisor:
+        smaller = multiply(a.a, const(a.b.value % divisor, a.dtype))
+        return _floormod(E.FloorMod(smaller, expression.b), analyzer)
+    if isinstance(a, E.Add):
+        for scaled, rest in ((a.a, a.b), (a.b, a.a)):
+            if isinstance(scaled, E.Mul) and isinstance(scaled.b, E.IntImm):
+                scale = scaled.b.value
+                if scale > 1 and divisor % scale == 0 and analyzer.is_within(rest, 0, scale):
+                    digit = floormod(scaled.a, const(divisor // scale, a.dtype))
+                    return add(multiply(digit, scaled.b), rest)
     return expression
 
 

@@ -73,4 +73,6 @@ def _kind(target: Any) -> str:
 
 @lru_cache(maxsize=None)
 def _say_once(asked: str, meant: str) -> None:
-    _log.info('target "%s" means "%s" here, the fastest code generator of this machine', asked, meant)
+    _log.info(
+        'target "%s" means "%s" here, the fastest code generator of this machine', asked, meant
+    )

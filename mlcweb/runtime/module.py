@@ -53,9 +53,7 @@ class Module:
     ) -> None:
         self.target = target
         self.device = cpu()
-        self.functions = {
-            name: PackedFunc(kernel, self.device) for name, kernel in kernels.items()
-        }
+        self.functions = {name: PackedFunc(kernel, self.device) for name, kernel in kernels.items()}
         self.entry_name = entry
 
     @property

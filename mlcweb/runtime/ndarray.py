@@ -31,9 +31,7 @@ class NDArray:
 
     __slots__ = ("device", "dtype", "shape", "storage")
 
-    def __init__(
-        self, shape: tuple[int, ...], dtype: str, dev: Device, storage: Storage
-    ) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: str, dev: Device, storage: Storage) -> None:
         self.shape = shape
         self.dtype = dtype
         self.device = dev

@@ -6,7 +6,6 @@ import sys
 from types import FrameType, FunctionType
 from typing import Any
 
-
 # The parser needs the names of `T`, of which the decorators are part: it is imported when used.
 
 
@@ -56,5 +55,3 @@ def _ir_module(cls: type, frame: FrameType) -> Any:
     tree, source = source_of_class(cls, frame)
     functions = [value for value in vars(cls).values() if isinstance(value, FunctionType)]
     return parse_module(tree, source, names_around(frame, functions))
-
-

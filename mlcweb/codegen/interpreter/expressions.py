@@ -90,8 +90,9 @@ class ExpressionText(Dispatcher):
 
     @on(E.Cast)
     def cast(self, expression: E.Cast) -> str:
-        return f'cast({self.text(expression.value)}, "{expression.value.dtype}", ' \
-            f'"{expression.dtype}")'
+        return (
+            f'cast({self.text(expression.value)}, "{expression.value.dtype}", "{expression.dtype}")'
+        )
 
     @on(E.Add, E.Sub, E.Mul, E.FloorDiv, E.FloorMod)
     def arithmetic(self, expression: E.BinaryExpr) -> str:
@@ -125,8 +126,11 @@ class ExpressionText(Dispatcher):
     @on(E.And, E.Or)
     def connective(self, expression: E.ComparisonExpr) -> str:
         vector = dtypes.lanes(expression.dtype) > 1
-        word = ("&" if vector else "and") if isinstance(expression, E.And) else (
-            "|" if vector else "or")
+        word = (
+            ("&" if vector else "and")
+            if isinstance(expression, E.And)
+            else ("|" if vector else "or")
+        )
         return f"{self.operand(expression.a)} {word} {self.operand(expression.b)}"
 
     @on(E.Not)
@@ -136,9 +140,7 @@ class ExpressionText(Dispatcher):
 
     @on(E.Select)
     def select(self, expression: E.Select) -> str:
-        return self.choice(
-            expression.condition, expression.true_value, expression.false_value
-        )
+        return self.choice(expression.condition, expression.true_value, expression.false_value)
 
     def choice(self, condition: E.PrimExpr, yes: E.PrimExpr, no: E.PrimExpr) -> str:
         if dtypes.lanes(condition.dtype) > 1:
@@ -148,8 +150,10 @@ class ExpressionText(Dispatcher):
     @on(E.Ramp)
     def ramp(self, expression: E.Ramp) -> str:
         element = dtypes.element_of(expression.dtype)
-        return f"ramp({self.text(expression.base)}, {self.text(expression.stride)}, " \
+        return (
+            f"ramp({self.text(expression.base)}, {self.text(expression.stride)}, "
             f'{expression.lanes}, "{element}")'
+        )
 
     @on(E.Broadcast)
     def broadcast(self, expression: E.Broadcast) -> str:

@@ -106,8 +106,10 @@ class PythonSource(Visitor):
         return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
 
     def allocate(self, buffer: Buffer) -> None:
-        self.line(f'{self.name(buffer)} = {self.allocator}({self.tuple_of(buffer.shape)}, '
-                  f'"{buffer.dtype}")')
+        self.line(
+            f"{self.name(buffer)} = {self.allocator}({self.tuple_of(buffer.shape)}, "
+            f'"{buffer.dtype}")'
+        )
         self.own(buffer)
 
     @on(S.For)
@@ -208,8 +210,10 @@ class PythonSource(Visitor):
         inside = ranges.of(value)
         constant = low[0] == low[1] and extent[0] == extent[1]
         if not constant or inside[0] < low[0] or inside[1] >= low[0] + extent[0]:
-            text = f"check_axis({text}, {self.text(domain.min)}, {self.text(domain.extent)}, " \
+            text = (
+                f"check_axis({text}, {self.text(domain.min)}, {self.text(domain.extent)}, "
                 f'"{axis.var.name}", "{block}")'
+            )
         ranges.bind(axis.var, low[0], low[1] + max(extent[1], 1) - 1)
         self.line(f"{self.name(axis.var)} = {text}")
 

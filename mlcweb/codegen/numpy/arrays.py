@@ -166,8 +166,9 @@ class ArrayExpressions(Dispatcher):
     @on(E.Cast)
     def cast(self, expression: E.Cast) -> ArrayText:
         source = expression.value.dtype
-        return self.combine(f'cast({{}}, "{source}", "{expression.dtype}")',
-                            self.text(expression.value))
+        return self.combine(
+            f'cast({{}}, "{source}", "{expression.dtype}")', self.text(expression.value)
+        )
 
     @on(E.Add, E.Sub, E.Mul, E.FloorDiv, E.FloorMod, E.EQ, E.NE, E.LT, E.LE, E.GT, E.GE, E.And,
         E.Or)  # fmt: skip
@@ -291,4 +292,3 @@ class ArrayExpressions(Dispatcher):
             raise NotConstant("out of bounds")
         grid = np.clip(part.grid, 0, extent - 1)
         return IndexPart("", part.axes, grid, 0, extent - 1)
-

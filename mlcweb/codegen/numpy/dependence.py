@@ -78,9 +78,7 @@ def _in_order(earlier: Touches, later: Touches) -> bool:
     return not bool((last[later.elements] > later.first).any())
 
 
-def touches(
-    leaf: Leaf, access: Access, timed: Sequence[Loop], cases: Sequence[Loop]
-) -> Touches:
+def touches(leaf: Leaf, access: Access, timed: Sequence[Loop], cases: Sequence[Loop]) -> Touches:
     """When each element is touched, in iterations of the `timed` loops counted from zero.
 
     Elements in different iterations of the loops `cases` count as different.
@@ -91,7 +89,9 @@ def touches(
     link |= {loop.var for loop in cases}
     guards = usable_guards(leaf.guards, leaf.loops)
     groups = connected(leaf.loops, [link, *map(variables_in, guards)])
-    place: list[Array] = [np.array([address(access.buffer, access.indices, {})])] if not link else []
+    place: list[Array] = (
+        [np.array([address(access.buffer, access.indices, {})])] if not link else []
+    )
     first = last = 0
     for loops in groups:
         points = enumerate_points(loops, usable_guards(guards, loops))
@@ -150,9 +150,7 @@ def keeps_order(leaf: Leaf, depth: int, kept: Sequence[Loop]) -> bool:
                 [np.full(t[0].shape, a.writes) for t, a in zip(touched, accesses, strict=True)]
             )
             order = np.lexsort((times, elements))
-            elements, times, turns, writes = (
-                x[order] for x in (elements, times, turns, writes)
-            )
+            elements, times, turns, writes = (x[order] for x in (elements, times, turns, writes))
             same = (elements[1:] == elements[:-1]) & (times[1:] != times[:-1])
             either = writes[1:] | writes[:-1]
             step = turns[1:] - turns[:-1]

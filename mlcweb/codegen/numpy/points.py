@@ -59,9 +59,7 @@ def enumerate_points(loops: Sequence[Loop], guards: Iterable[E.PrimExpr]) -> Poi
     return Points(shape, values, mask)
 
 
-def connected(
-    loops: Sequence[Loop], links: Iterable[Iterable[E.Var]]
-) -> list[list[Loop]]:
+def connected(loops: Sequence[Loop], links: Iterable[Iterable[E.Var]]) -> list[list[Loop]]:
     """The loops in groups: variables of one link are in one group."""
     group_of = {loop.var: index for index, loop in enumerate(loops)}
     for link in links:

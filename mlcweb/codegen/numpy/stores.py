@@ -46,8 +46,9 @@ def is_same_element(value: E.PrimExpr, store: S.BufferStore) -> bool:
 
 def reads(value: E.PrimExpr, store: S.BufferStore) -> bool:
     """Whether an expression reads the memory that a store writes."""
-    return any(isinstance(n, E.BufferLoad) and n.buffer.data is store.buffer.data
-               for n in walk(value))
+    return any(
+        isinstance(n, E.BufferLoad) and n.buffer.data is store.buffer.data for n in walk(value)
+    )
 
 
 class StoreText:
@@ -107,10 +108,7 @@ class StoreText:
         aligned = self.expressions.aligned(value, axes)
         function = _REDUCERS[operation][0]
         self.expressions.union(ArrayText("", axes))
-        return (
-            f"{function}.at({name}, ({', '.join(texts)},), "
-            f"np.broadcast_to({aligned}, {shape}))"
-        )
+        return f"{function}.at({name}, ({', '.join(texts)},), np.broadcast_to({aligned}, {shape}))"
 
     def total(self, operation: type, operand: E.PrimExpr) -> ArrayText:
         """The operand reduced over the axes that the target does not have."""

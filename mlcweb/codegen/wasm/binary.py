@@ -172,19 +172,13 @@ def _opcode(operation: Operation) -> bytes:
     return code + _SHORT[operation.access.bit_length() - 1] if operation.access else code
 
 
-_CONSTANT = {
-    name: _opcode(operation) + bytes(operation.reserved)
-    for name, operation in OPERATIONS.items()
-    if not operation.immediates
-}
-_VARYING = {
+_ENCODINGS = {
     name: (
         _opcode(operation),
         tuple(_IMMEDIATES[kind] for kind in operation.immediates),
         bytes(operation.reserved),
     )
     for name, operation in OPERATIONS.items()
-    if operation.immediates
 }
 
 
@@ -278,12 +272,11 @@ class _Encoder:
         return b"\0" + self.instruction(("i32.const", address)) + _END + _sized(item.content)
 
     def instruction(self, instruction: Instruction) -> bytes:
-        """The bytes of one instruction; as `body` has it, without the haste."""
         mnemonic, *values = instruction
-        if mnemonic in _CONSTANT:
-            return _CONSTANT[mnemonic]
-        opcode, encoders, reserved = _VARYING[mnemonic]
-        parts = (to_bytes(self, value) for to_bytes, value in zip(encoders, values, strict=True))
+        opcode, encoders, reserved = _ENCODINGS[mnemonic]
+        if len(values) != len(encoders):
+            raise ValueError(f"it takes {len(encoders)} immediates")
+        parts = [to_bytes(self, value) for to_bytes, value in zip(encoders, values, strict=True)]
         return opcode + b"".join(parts) + reserved
 
     def body(self, function: Function) -> tuple[bytes, list[int]]:

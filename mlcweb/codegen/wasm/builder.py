@@ -17,7 +17,7 @@ function = builder.build()
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from mlcweb.codegen.wasm.instructions import Instruction, ValueType
@@ -78,23 +78,23 @@ class FunctionBuilder:
         """Say that a local's value is no longer needed, so that `local` may give it out again."""
         self._free.setdefault(self._local_types[local], []).append(local)
 
-    @contextmanager
-    def block(self, name: str = "", result: ValueType | None = None) -> Iterator[Label]:
+    def block(
+        self, name: str = "", result: ValueType | None = None
+    ) -> AbstractContextManager[Label]:
         """A block; a jump to its label goes past its end."""
-        with self._structure("block", name, result) as label:
-            yield label
+        return self._structure("block", name, result)
 
-    @contextmanager
-    def loop(self, name: str = "", result: ValueType | None = None) -> Iterator[Label]:
-        """A loop; a jump to its label starts it again, else it runs once."""
-        with self._structure("loop", name, result) as label:
-            yield label
+    def loop(
+        self, name: str = "", result: ValueType | None = None
+    ) -> AbstractContextManager[Label]:
+        """A loop; a jump to its label starts it again, without one it runs once."""
+        return self._structure("loop", name, result)
 
-    @contextmanager
-    def branch(self, name: str = "", result: ValueType | None = None) -> Iterator[Label]:
+    def branch(
+        self, name: str = "", result: ValueType | None = None
+    ) -> AbstractContextManager[Label]:
         """An `if` over the i32 on the stack; `otherwise` starts its other side."""
-        with self._structure("if", name, result) as label:
-            yield label
+        return self._structure("if", name, result)
 
     @contextmanager
     def _structure(self, kind: str, name: str, result: ValueType | None) -> Iterator[Label]:

@@ -58,7 +58,7 @@ class Import:
 
 @dataclass(frozen=True, slots=True)
 class Global:
-    """A global variable; `initial` is a single constant instruction."""
+    """A global variable; `initial` is one constant instruction, as `i32.const`."""
 
     name: str
     type: GlobalType

@@ -66,8 +66,8 @@ def _check_references(module: Module, context: _Context) -> None:
         if export.kind in known and export.name not in known[export.kind]:
             raise WasmError(f'Export "{export.field}": there is no {export.kind} "{export.name}"')
     for variable in module.globals:
-        if OPERATIONS[variable.initial[0]].effect != ((), (variable.type.type,)):
-            raise WasmError(f"Global {variable.name} is no {variable.type.type} at first")
+        if variable.initial[0] != f"{variable.type.type}.const":
+            raise WasmError(f"Global {variable.name} starts as no constant {variable.type.type}")
 
 
 @dataclass(slots=True)
@@ -91,29 +91,26 @@ class _FunctionCheck:
         self.blocks = [_Block("function", results, results, 0)]
 
     def run(self) -> None:
-        index = 0
-        body = (*self.function.body, ("end",))
-        for index, instruction in enumerate(body):
-            before = " ".join(self.stack[-4:]) or "nothing"
+        for index, instruction in enumerate((*self.function.body, ("end",))):
+            before = self.stack[-4:]
             try:
                 if not self.blocks:
                     raise WasmError("it stands after the end of the function")
+                if index == len(self.function.body) and len(self.blocks) > 1:
+                    raise WasmError(f"a {self.blocks[-1].kind} has no end")
                 self.step(instruction)
             except (WasmError, LookupError, TypeError, ValueError) as error:
                 raise WasmError(self.describe(index, instruction, before, error)) from None
-        if self.blocks:
-            raise WasmError(
-                f"Function {self.function.name}: {len(self.blocks)} blocks are not ended, "
-                f"the innermost a {self.blocks[-1].kind}"
-            )
 
-    def describe(self, index: int, instruction: Instruction, stack: str, error: Exception) -> str:
+    def describe(
+        self, index: int, instruction: Instruction, stack: list[ValueType], error: Exception
+    ) -> str:
         sources = self.function.sources
         origin = f" (from {sources[index]})" if index < len(sources) and sources[index] else ""
         shown = " ".join(map(str, instruction))
         return (
             f"Function {self.function.name}, instruction {index}, {shown}{origin}: "
-            f"{error}; on the stack: {stack}"
+            f"{error}; on the stack: {' '.join(stack) or 'nothing'}"
         )
 
     def step(self, instruction: Instruction) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.script import constructs
-from mlcweb.script.namespace.loops import loop_range
+from mlcweb.script.namespace.loops import loop_range, mapping
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -65,12 +65,12 @@ def as_region(value: Any) -> BufferRegion:
 
 def block_attr(values: Mapping[str, Any]) -> constructs.BlockAttributes:
     """Annotations of the block."""
-    return constructs.BlockAttributes(values)
+    return constructs.BlockAttributes(mapping(values, "T.block_attr"))
 
 
 def func_attr(values: Mapping[str, Any]) -> constructs.FunctionAttributes:
     """Attributes of the function."""
-    return constructs.FunctionAttributes(values)
+    return constructs.FunctionAttributes(mapping(values, "T.func_attr"))
 
 
 class AxisNamespace:

@@ -51,7 +51,7 @@ def decl_buffer(
 def match_buffer(
     param: Any,
     shape: Any = None,
-    dtype: Any = None,
+    dtype: Any = "float32",
     data: E.Var | None = None,
     strides: Sequence[Any] | None = None,
     elem_offset: Any = None,
@@ -67,8 +67,6 @@ def match_buffer(
         if isinstance(source, E.Var):
             raise DiagnosticError("T.match_buffer of a parameter needs the shape")
         shape = tuple(part.extent for part in source.region)
-    if dtype is None:
-        dtype = "float32" if isinstance(source, E.Var) else source.buffer.dtype
     buffer = make_buffer(
         shape, dtype, data, strides, elem_offset, scope, align, offset_factor, axis_separators
     )

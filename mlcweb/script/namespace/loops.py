@@ -17,7 +17,9 @@ def _loops(kind: S.ForKind) -> Callable[..., constructs.Loops]:
     def build(
         start: Any, stop: Any = None, *, annotations: Mapping[str, Any] | None = None
     ) -> constructs.Loops:
-        return constructs.Loops((loop_range(start, stop),), kind, annotations=annotations or {})
+        return constructs.Loops(
+            (loop_range(start, stop),), kind, annotations=mapping(annotations or {}, "annotations")
+        )
 
     return build
 
@@ -42,7 +44,7 @@ def thread_binding(
         raise DiagnosticError('T.thread_binding needs the axis: T.thread_binding(4, "threadIdx.x")')
     domain = loop_range(start, stop)
     kind = S.ForKind.THREAD_BINDING
-    return constructs.Loops((domain,), kind, thread, annotations or {})
+    return constructs.Loops((domain,), kind, thread, mapping(annotations or {}, "annotations"))
 
 
 def grid(*extents: Any) -> constructs.Loops:
@@ -73,3 +75,10 @@ def _integer(value: Any, what: str) -> E.PrimExpr:
     if not value.dtype.startswith(("int", "uint")):
         raise DiagnosticError(f"An integer is needed for {what}, not {value.dtype}")
     return value
+
+
+def mapping(values: Any, what: str) -> Mapping[str, Any]:
+    """`values`, which must be a dictionary."""
+    if not isinstance(values, Mapping):
+        raise DiagnosticError(f'{what} takes a dictionary such as {{"key": 1}}, not {values!r}')
+    return values

@@ -49,12 +49,13 @@ class Scopes:
         """What `bind` said that a name is."""
         return self._origin.get(name, "")
 
-    def complaint(self, name: str) -> str:
-        """Why a name is not known, and what may have been meant."""
+    def complaint(self, name: str, more: Iterable[str] = ()) -> str:
+        """Why a name is not known, and what may have been meant: one of the names here, or of
+        `more`."""
         if name in self._ended:
             origin = self._ended[name] or "a name"
             return f'"{name}" is {origin} and means nothing outside of it'
-        known = {key for scope in self._scopes for key in scope} | set(self._outside)
+        known = {key for scope in self._scopes for key in scope} | {*self._outside, *more}
         return f'"{name}" is not defined{suggestion(name, known)}'
 
 

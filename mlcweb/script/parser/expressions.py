@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Sequence
 from types import ModuleType
 from typing import Any
 
-from mlcweb.arith.analyzer import Analyzer
-from mlcweb.arith.equality import same_expression
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.span import Span
@@ -18,12 +17,13 @@ from mlcweb.script import tir as T
 from mlcweb.script.namespace.blocks import AxisNamespace
 from mlcweb.script.namespace.loops import python_range
 from mlcweb.script.namespace.types import BufferType, ScalarType
+from mlcweb.script.parser.accesses import access, describe, vector_load
 from mlcweb.script.parser.environment import Scopes, suggestion
 from mlcweb.script.parser.source import Source
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
-from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.buffer import Buffer, BufferRegion
 
 NAMESPACES: dict[str, dict[str, Any]] = {T.__name__: T.NAMES, I.__name__: I.NAMES}
 """Modules whose names the parser looks up in a table. Other dialects add theirs."""
@@ -36,9 +36,10 @@ BUILTINS: dict[str, Any] = {
     **{f.__name__: f for f in (len, int, float, bool, str, list, tuple, sum)},
 }
 
-BUFFER_NAMES = frozenset(
-    "data dtype shape strides elem_offset scope name ndim access_ptr vload".split()
-)
+BUFFER_NAMES = frozenset((
+    "name", "data", "dtype", "shape", "ndim", "strides", "elem_offset", "scope", "access_ptr",
+    "vload",
+))  # fmt: skip
 EXPRESSION_NAMES = frozenset(("dtype", "astype", "name", "value", "equal"))
 
 BINARY_OPERATORS: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
@@ -144,86 +145,6 @@ class Evaluator:
         return value
 
 
-def vector_load(region: BufferRegion) -> E.BufferLoad:
-    """The elements of a region as one vector; only the last range may have several."""
-    indices: list[E.PrimExpr] = []
-    for part in region.region:
-        if arithmetic.is_const_int(part.extent, 1):
-            indices.append(part.min)
-        elif isinstance(part.extent, E.IntImm):
-            one = arithmetic.const(1, part.min.dtype)
-            indices.append(E.Ramp(part.min, one, part.extent.value))
-        else:
-            raise DiagnosticError(
-                f'The slice of buffer "{region.buffer.name}" has no constant length, and so is no '
-                "vector"
-            )
-    return E.BufferLoad(region.buffer, tuple(indices))
-
-
-def access(buffer: Buffer, indices: Sequence[Any], span: Span | None) -> Any:
-    """A read of an element, of a vector (slices with a step), or a region (plain slices)."""
-    if not any(isinstance(index, slice) for index in indices):
-        return E.BufferLoad(buffer, tuple(indices), span=span)
-    if any(isinstance(index, slice) and index.step is not None for index in indices):
-        return E.BufferLoad(buffer, vector_indices(buffer, indices), span=span)
-    ranges = []
-    for index, extent in zip(indices, buffer.shape, strict=True):
-        if isinstance(index, slice):
-            start, stop = _bounds(index, extent)
-            ranges.append(Range(start, _length(start, stop)))
-        else:
-            ranges.append(Range(index, arithmetic.const(1, index.dtype)))
-    return BufferRegion(buffer, tuple(ranges), span=span)
-
-
-def vector_indices(buffer: Buffer, indices: Sequence[Any]) -> tuple[E.PrimExpr, ...]:
-    """Indices with slices as ramps."""
-    result: list[E.PrimExpr] = []
-    for index, extent in zip(indices, buffer.shape, strict=True):
-        if not isinstance(index, slice):
-            result.append(index)
-            continue
-        start, stop = _bounds(index, extent)
-        step = arithmetic.convert(1 if index.step is None else index.step)
-        length = _length(start, stop)
-        if not isinstance(length, E.IntImm) or not isinstance(step, E.IntImm) or step.value == 0:
-            raise DiagnosticError(
-                f'A vector of buffer "{buffer.name}" needs a slice of constant length and step'
-            )
-        lanes = -(-length.value // step.value)
-        stride = arithmetic.const(step.value, start.dtype)
-        result.append(start if lanes == 1 else E.Ramp(start, stride, lanes))
-    return tuple(result)
-
-
-def _length(start: E.PrimExpr, stop: E.PrimExpr) -> E.PrimExpr:
-    """stop - start; of `start:start + n`, as regions print, exactly n."""
-    if isinstance(stop, E.Add) and same_expression(stop.a, start):
-        return stop.b
-    length = arithmetic.subtract(stop, start)
-    return length if isinstance(length, E.IntImm) else Analyzer().simplify(length)
-
-
-def _bounds(index: slice, extent: E.PrimExpr) -> tuple[E.PrimExpr, E.PrimExpr]:
-    start = 0 if index.start is None else index.start
-    stop = extent if index.stop is None else index.stop
-    return arithmetic.match_types(start, stop)
-
-
-def describe(value: Any) -> str:
-    """What a value is, for messages."""
-    if isinstance(value, Buffer):
-        return f'the buffer "{value.name}"' if value.name else "a buffer"
-    if isinstance(value, BufferRegion):
-        return f"the region {value}"
-    if isinstance(value, E.PrimExpr):
-        return f"the {value.dtype} expression {value}"
-    if isinstance(value, ModuleType):
-        return f"the module {value.__name__}"
-    return f"{value!r} ({type(value).__name__})"
-
-
 def _kind(node: ast.AST) -> str:
     return f"Python's {type(node).__name__}"
 
@@ -246,7 +167,7 @@ def _name(self: Evaluator, node: ast.Name) -> Any:
     if value is missing:
         value = BUILTINS.get(node.id, missing)
         if value is missing:
-            raise self.error(self.scopes.complaint(node.id), node)
+            raise self.error(self.scopes.complaint(node.id, BUILTINS), node)
     return value
 
 
@@ -287,7 +208,7 @@ def _slice(self: Evaluator, node: ast.Slice) -> slice:
 def _binary(self: Evaluator, node: ast.BinOp) -> Any:
     functions = BINARY_OPERATORS.get(type(node.op))
     if functions is None:
-        raise self.error(f"The operator {_kind(node.op)} cannot be used in a script", node)
+        raise self.error(f"{_kind(node.op)} (an operator) cannot be used in a script", node)
     return _apply(self, functions, node, self.operand(node.left), self.operand(node.right))
 
 
@@ -323,7 +244,7 @@ def _compare(self: Evaluator, node: ast.Compare) -> Any:
     for op, right_node in zip(node.ops, node.comparators, strict=True):
         functions = COMPARISONS.get(type(op))
         if functions is None:
-            raise self.error(f"The comparison {_kind(op)} cannot be used in a script", node)
+            raise self.error(f"{_kind(op)} (a comparison) cannot be used in a script", node)
         right = self.operand(right_node)
         part = _apply(self, functions, node, left, right)
         if result is None:
@@ -355,7 +276,8 @@ def _attribute(self: Evaluator, node: ast.Attribute) -> Any:
     known = _known_names(base)
     if known is not None:
         if name not in known:
-            raise self.error(f"{describe(base)} has no {name}{suggestion(name, known)}", node)
+            what = "T.axis" if isinstance(base, AxisNamespace) else describe(base)
+            raise self.error(f"{what} has no {name}{suggestion(name, known)}", node)
         if isinstance(base, ModuleNames):
             return base.functions[name]
         return getattr(base, name)
@@ -408,11 +330,16 @@ def _call(self: Evaluator, node: ast.Call) -> Any:
     except DiagnosticError:
         raise
     except (TypeError, ValueError, AttributeError, LookupError) as error:
-        text = str(error).replace("<lambda>", ast.unparse(node.func))
-        raise self.error(f"{ast.unparse(node.func)}: {text}", node) from None
+        raise self.error(_call_fault(ast.unparse(node.func), str(error)), node) from None
     if isinstance(result, E.Call) and result.span is None:
         return E.Call(result.dtype, result.op, result.args, span=self.span(node))
     return result
+
+
+def _call_fault(name: str, message: str) -> str:
+    """Python's message about a call, with the name that the script wrote."""
+    own = re.sub(r"^[\w.<>]+\(\)", f"{name}()", message)
+    return own if own != message else f"{name}: {message}"
 
 
 def _wants_values(function: Any) -> bool:

@@ -1,4 +1,4 @@
-"""What the statement parser keeps while it is inside a function, a block or a list of statements."""
+"""What the statement parser keeps while it is inside a function or a block."""
 
 from __future__ import annotations
 

@@ -8,23 +8,20 @@ from contextlib import contextmanager
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
-from mlcweb.ir.node import replace
 from mlcweb.script import constructs as C
-from mlcweb.script.namespace.types import HandleType, ScalarType
-from mlcweb.script.parser.expressions import (
-    BUILTINS,
-    Evaluator,
-    describe,
-    scalar_type,
-    vector_indices,
-)
+from mlcweb.script.namespace.expressions import ret
+from mlcweb.script.parser.accesses import describe, vector_indices
+from mlcweb.script.parser.actions import ACTIONS
+from mlcweb.script.parser.definitions import DEFINITIONS
+from mlcweb.script.parser.expressions import Evaluator, scalar_type
 from mlcweb.script.parser.frames import BlockContents, FunctionFrame, Wrapper
+from mlcweb.script.parser.naming import name_buffer, place_statement
+from mlcweb.script.parser.with_frames import FRAMES
 from mlcweb.tir import arithmetic
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.analysis.access_regions import block_access_regions
-from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
+from mlcweb.tir.buffer import Buffer, Range
 
 _NOT_IN_SCRIPTS = {
     ast.Delete: "`del`",
@@ -110,11 +107,11 @@ class StatementParser:
 
     def apply(self, value: Any, node: ast.expr) -> None:
         """Carry out an expression statement."""
-        action = _ACTIONS.get(type(value))
+        action = ACTIONS.get(type(value))
         if action is not None:
             action(self, value, node)
         elif isinstance(value, S.Stmt):
-            self.emit(replace_span(value, self.evaluator.span(node)))
+            self.emit(place_statement(value, self.evaluator.span(node)))
         elif isinstance(value, E.PrimExpr):
             self.emit(S.Evaluate(value, span=self.evaluator.span(node)))
         elif isinstance(value, (C.Allocation, C.Declaration, C.Match, C.Axis)):
@@ -131,7 +128,7 @@ class StatementParser:
 
     def bind(self, name: str, value: Any, node: ast.expr) -> None:
         """Carry out `name = value`."""
-        define = _DEFINITIONS.get(type(value))
+        define = DEFINITIONS.get(type(value))
         if define is not None:
             define(self, name, value, node)
         elif isinstance(value, E.Var) and not value.name:
@@ -193,9 +190,7 @@ class StatementParser:
         buffer = self.evaluator.value(target.value)
         if not isinstance(buffer, Buffer):
             raise self.error(f"Only buffers can be written, not {describe(buffer)}", target)
-        indices = vector_indices(
-            buffer, self.evaluator.indices(buffer, target.slice, target)
-        )
+        indices = vector_indices(buffer, self.evaluator.indices(buffer, target.slice, target))
         value = self.evaluator.expression(value_node)
         lanes = dtypes.lanes(indices[-1].dtype) if indices else 1
         dtype = dtypes.with_lanes(buffer.dtype, lanes * dtypes.lanes(buffer.dtype))
@@ -214,26 +209,6 @@ class StatementParser:
                 node,
             )
         return arithmetic.cast(dtype, value)
-
-
-def replace_span(statement: S.Stmt, span: Any) -> S.Stmt:
-    """A statement built by a call of the script, with the place of the call."""
-    cls: Any = type(statement)
-    values = {name: getattr(statement, name) for name in cls.role_of_field}
-    return cls(**values, span=span)
-
-
-def name_buffer(buffer: Buffer, name: str) -> Buffer:
-    """The buffer with a name, which its own variables take as well."""
-    changes: dict[str, Any] = {"name": name}
-    if not buffer.data.name:
-        changes["data"] = replace(buffer.data, name=name)
-    if isinstance(buffer.elem_offset, E.Var) and buffer.elem_offset.name == "_elem_offset":
-        changes["elem_offset"] = replace(buffer.elem_offset, name=f"{name}_elem_offset")
-    return replace(buffer, **changes)
-
-
-# Statements by kind
 
 
 def _assign(self: StatementParser, node: ast.Assign) -> None:
@@ -297,13 +272,13 @@ def _pass(self: StatementParser, node: ast.Pass) -> None:
 def _return(self: StatementParser, node: ast.Return) -> None:
     if node.value is None:
         raise self.error("A script returns at its end only", node)
-    from mlcweb.script.namespace.expressions import ret
-
     value = ret(self.evaluator.expression(node.value))
     self.emit(S.Evaluate(value, span=self.evaluator.span(node)))
 
 
 def _for(self: StatementParser, node: ast.For) -> None:
+    if node.orelse:
+        raise self.error("A loop of a script has no `else`", node.orelse[0])
     loops = self.evaluator.value(node.iter)
     if not isinstance(loops, C.Loops):
         raise self.error(
@@ -343,6 +318,8 @@ def _for(self: StatementParser, node: ast.For) -> None:
 
 
 def _while(self: StatementParser, node: ast.While) -> None:
+    if node.orelse:
+        raise self.error("A loop of a script has no `else`", node.orelse[0])
     condition = self.evaluator.expression(node.test)
     body = self.body(node.body, "The loop", node)
     self.emit(S.While(condition, body, span=self.evaluator.span(node)))
@@ -375,218 +352,13 @@ def _with(self: StatementParser, node: ast.With) -> None:
 def _enter(self: StatementParser, items: list[ast.withitem], node: ast.With) -> None:
     item, rest = items[0], items[1:]
     frame = self.evaluator.value(item.context_expr)
-    enter = _FRAMES.get(type(frame))
+    enter = FRAMES.get(type(frame))
     if enter is None:
         raise self.error(f"`with` does not take {describe(frame)}", item.context_expr)
     if rest:
         inner = ast.copy_location(ast.With(rest, node.body), node)
         node = ast.copy_location(ast.With([item], [inner]), node)
     enter(self, frame, item, node)
-
-
-def _target_name(self: StatementParser, item: ast.withitem) -> str:
-    if not isinstance(item.optional_vars, ast.Name):
-        raise self.error("Give it a name: `with … as name:`", item.context_expr)
-    return item.optional_vars.id
-
-
-def _block(self: StatementParser, frame: C.BlockFrame, item: ast.withitem, node: ast.With) -> None:
-    contents = BlockContents(frame.name, self.evaluator.span(item.context_expr))
-    self.blocks.append(contents)
-    body = self.body(node.body, f'The block "{frame.name}"', node)
-    self.blocks.pop()
-
-    def regions(block: S.Block) -> tuple[tuple[BufferRegion, ...], ...]:
-        reads, writes, opaque = block_access_regions(block, self.buffers)
-        if opaque:
-            names = ", ".join(f'"{region.buffer.name}"' for region in opaque)
-            raise self.error(
-                f'What the block "{frame.name}" does to {names} cannot be seen, as it uses the '
-                "address: write T.reads(…) and T.writes(…)",
-                item.context_expr,
-            )
-        return reads, writes
-
-    realize = contents.realize(body, regions)
-    if contents.reads is None or contents.writes is None:
-        self.inferred[id(realize)] = contents
-    self.emit(realize)
-
-
-def _init(self: StatementParser, frame: C.InitFrame, item: ast.withitem, node: ast.With) -> None:
-    contents = self.block("T.init()", node)
-    if contents.init is not None:
-        raise self.error(f'The block "{contents.name}" has an init already', node)
-    contents.init = self.body(node.body, "T.init()", node)
-
-
-def _enter_binding(
-    self: StatementParser, name: str, var: Any, node: ast.With, what: str
-) -> S.Stmt:
-    self.scopes.push()
-    self.scopes.bind(name, var, what)
-    body = self.body(node.body, "`with`", node)
-    self.scopes.pop()
-    return body
-
-
-def _let(self: StatementParser, frame: C.LetFrame, item: ast.withitem, node: ast.With) -> None:
-    span = self.evaluator.span(node)
-    if frame.var is not None:
-        self.emit(S.LetStmt(frame.var, frame.value, self.body(node.body, "`with`", node)))
-        return
-    name = _target_name(self, item)
-    var = E.Var(name, frame.value.dtype, span=span)
-    body = _enter_binding(self, name, var, node, f"a name of line {span.line}")
-    self.emit(S.LetStmt(var, frame.value, body, span=span))
-
-
-def _attribute(
-    self: StatementParser, frame: C.AttributeFrame, item: ast.withitem, node: ast.With
-) -> None:
-    body = self.body(node.body, "`with`", node)
-    span = self.evaluator.span(node)
-    self.emit(S.AttrStmt(frame.node, frame.key, frame.value, body, span=span))
-
-
-def _check(
-    self: StatementParser, frame: C.AssertFrame, item: ast.withitem, node: ast.With
-) -> None:
-    body = self.body(node.body, "`with`", node)
-    span = self.evaluator.span(node)
-    self.emit(S.AssertStmt(frame.condition, frame.message, body, span=span))
-
-
-def _thread(
-    self: StatementParser, frame: C.ThreadFrame, item: ast.withitem, node: ast.With
-) -> None:
-    name = item.optional_vars.id if isinstance(item.optional_vars, ast.Name) else ""
-    var = E.Var(name or frame.tag.replace(".", "_"), frame.extent.dtype)
-    body = _enter_binding(self, name, var, node, f'the thread axis "{frame.tag}"')
-    self.emit(_launch(frame, var, body))
-
-
-def _launch(frame: C.ThreadFrame, var: E.Var, body: S.Stmt) -> S.Stmt:
-    domain = Range(arithmetic.const(0, frame.extent.dtype), frame.extent)
-    axis = S.IterVar(domain, var, S.IterType.THREAD_INDEX, frame.tag)
-    return S.AttrStmt(axis, "thread_extent", frame.extent, body)
-
-
-def _declaration(
-    self: StatementParser, frame: C.Declaration, item: ast.withitem, node: ast.With
-) -> None:
-    name = _target_name(self, item)
-    buffer = name_buffer(frame.buffer, name)
-    body = _enter_binding(self, name, buffer, node, f'the buffer "{name}"')
-    self.emit(S.AllocBuffer(buffer, body, span=self.evaluator.span(node)))
-
-
-# Definitions: `name = T.…`
-
-
-def _define_allocation(self: StatementParser, name: str, value: C.Allocation, node: Any) -> None:
-    buffer = self.named(value.buffer, name)
-    (self.blocks[-1] if self.blocks else self.function).alloc_buffers.append(buffer)
-
-
-def _define_declaration(self: StatementParser, name: str, value: C.Declaration, node: Any) -> None:
-    buffer, span = self.named(value.buffer, name), self.evaluator.span(node)
-    self.wrap_rest(lambda body: S.AllocBuffer(buffer, body, span=span))
-
-
-def _define_match(self: StatementParser, name: str, value: C.Match, node: Any) -> None:
-    if isinstance(value.source, BufferRegion):
-        contents = self.block("T.match_buffer of a region", node)
-        buffer = self.named(value.buffer, name)
-        contents.match_buffers.append(MatchBufferRegion(buffer, value.source))
-        return
-    if value.source not in self.function.params:
-        raise self.error(
-            f'T.match_buffer takes a parameter of the function, not "{value.source.name}"', node
-        )
-    if value.source in self.function.buffer_map:
-        raise self.error(f'The parameter "{value.source.name}" has a buffer already', node)
-    self.function.buffer_map[value.source] = self.named(value.buffer, name)
-
-
-def _define_axis(self: StatementParser, name: str, value: C.Axis, node: Any) -> None:
-    self.axis(name, value, node)
-
-
-def _define_buffer(self: StatementParser, name: str, value: Buffer, node: Any) -> None:
-    if value.name:
-        self.scopes.bind(name, value)
-        return
-    raise self.error(
-        "T.Buffer describes parameters; use T.alloc_buffer to allocate a buffer", node
-    )
-
-
-def _define_type(self: StatementParser, name: str, value: ScalarType, node: Any) -> None:
-    self.scopes.bind(name, value)
-
-
-def _define_let(self: StatementParser, name: str, value: C.LetFrame, node: Any) -> None:
-    var = E.Var(name, value.value.dtype, span=self.evaluator.span(node))
-    self.let(name, var, value.value, node)
-
-
-def _define_thread(self: StatementParser, name: str, value: C.ThreadFrame, node: Any) -> None:
-    var = E.Var(name, value.extent.dtype)
-    self.scopes.bind(name, var, f'the thread axis "{value.tag}"')
-    self.wrap_rest(lambda body: _launch(value, var, body))
-
-
-# Actions: statements that are a call
-
-
-def _where(self: StatementParser, value: C.Where, node: Any) -> None:
-    contents = self.block("T.where", node)
-    if contents.predicate is not None:
-        raise self.error(f'The block "{contents.name}" has a T.where already', node)
-    contents.predicate = value.predicate
-
-
-def _reads(self: StatementParser, value: C.Reads, node: Any) -> None:
-    contents = self.block("T.reads", node)
-    if contents.reads is not None:
-        raise self.error(f'The block "{contents.name}" has a T.reads already', node)
-    contents.reads = value.regions
-
-
-def _writes(self: StatementParser, value: C.Writes, node: Any) -> None:
-    contents = self.block("T.writes", node)
-    if contents.writes is not None:
-        raise self.error(f'The block "{contents.name}" has a T.writes already', node)
-    contents.writes = value.regions
-
-
-def _block_attr(self: StatementParser, value: C.BlockAttributes, node: Any) -> None:
-    contents = self.block("T.block_attr", node)
-    contents.annotations = {**contents.annotations, **value.values}
-
-
-def _func_attr(self: StatementParser, value: C.FunctionAttributes, node: Any) -> None:
-    self.function.attrs.update(value.values)
-
-
-def _attribute_rest(self: StatementParser, value: C.AttributeFrame, node: Any) -> None:
-    span = self.evaluator.span(node)
-    self.wrap_rest(lambda body: S.AttrStmt(value.node, value.key, value.value, body, span=span))
-
-
-def _let_rest(self: StatementParser, value: C.LetFrame, node: Any) -> None:
-    var, span = value.var, self.evaluator.span(node)
-    if var is None:
-        raise self.error("Give it a name: `x = T.LetStmt(…)`", node)
-    self.wrap_rest(lambda body: S.LetStmt(var, value.value, body, span=span))
-
-
-def _check_rest(self: StatementParser, value: C.AssertFrame, node: Any) -> None:
-    span = self.evaluator.span(node)
-    self.wrap_rest(
-        lambda body: S.AssertStmt(value.condition, value.message, body, span=span)
-    )
 
 
 _STATEMENTS: dict[type, Callable[[StatementParser, Any], None]] = {
@@ -601,35 +373,4 @@ _STATEMENTS: dict[type, Callable[[StatementParser, Any], None]] = {
     ast.If: _if,
     ast.Assert: _assert,
     ast.With: _with,
-}
-
-_FRAMES: dict[type, Callable[..., None]] = {
-    C.BlockFrame: _block,
-    C.InitFrame: _init,
-    C.LetFrame: _let,
-    C.AttributeFrame: _attribute,
-    C.AssertFrame: _check,
-    C.ThreadFrame: _thread,
-    C.Declaration: _declaration,
-}
-
-_DEFINITIONS: dict[type, Callable[..., None]] = {
-    C.Allocation: _define_allocation,
-    C.Declaration: _define_declaration,
-    C.Match: _define_match,
-    C.Axis: _define_axis,
-    C.LetFrame: _define_let,
-    C.ThreadFrame: _define_thread,
-    Buffer: _define_buffer,
-}
-
-_ACTIONS: dict[type, Callable[..., None]] = {
-    C.Where: _where,
-    C.Reads: _reads,
-    C.Writes: _writes,
-    C.BlockAttributes: _block_attr,
-    C.FunctionAttributes: _func_attr,
-    C.AttributeFrame: _attribute_rest,
-    C.LetFrame: _let_rest,
-    C.AssertFrame: _check_rest,
 }

@@ -1,75 +1,149 @@
-"""Checks that a function read from a script is one that can be run."""
+"""Checks that a function read from a script makes sense as a whole."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from mlcweb.ir.errors import DiagnosticError
-from mlcweb.ir.visitor import Visitor, on
+from mlcweb.ir.span import Span
+from mlcweb.ir.visitor import Visitor, on, walk
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
+from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 
 
 def check_well_formed(function: PrimFunc) -> None:
-    """Raise a DiagnosticError at the first axis whose range is not that of its loop."""
-    _AxisCheck().visit(function.body)
+    """Raise a DiagnosticError at the first of these faults:
 
-
-class _AxisCheck(Visitor):
-    """Compares the range of each axis with the loop that it is bound to.
-
-    Only a loop variable standing alone is compared, and only where no predicate cuts the loop: the
-    ranges of other bindings are the business of the iterator analysis.
+    - an axis whose range is not that of the loop that it is bound to;
+    - a block with axes that uses the variable of a loop around it;
+    - a variable that nothing gives a value.
     """
+    _Check(function).visit(function.body)
 
-    def __init__(self) -> None:
+
+class _Check(Visitor):
+    def __init__(self, function: PrimFunc) -> None:
         self.loops: dict[E.Var, S.For] = {}
+        self.block_of_loop: dict[E.Var, S.Block | None] = {}
+        self.block: S.Block | None = None
+        self.defined: set[E.Var] = set(function.params)
+        self.place: Span | None = None
+        for buffer in function.buffer_map.values():
+            self.define(buffer)
+
+    def define(self, buffer: Buffer) -> None:
+        """The variables that come with a buffer."""
+        self.defined.add(buffer.data)
+        for value in (*buffer.shape, *buffer.strides, buffer.elem_offset):
+            self.defined.update(node for node in walk(value) if isinstance(node, E.Var))
+
+    @on(E.Var)
+    def visit_var(self, var: E.Var) -> None:
+        if var not in self.defined:
+            raise DiagnosticError(
+                f'"{var.name}" has no value: a variable declared by T.{var.dtype}() takes its '
+                "value from the shape or the strides of a parameter's buffer",
+                self.place,
+            )
+        if var in self.block_of_loop and self.block_of_loop[var] is not self.block:
+            block = self.block
+            name = block.name_hint if block else ""
+            raise DiagnosticError(
+                f'The block "{name}" has axes, and yet uses the loop variable "{var.name}" from '
+                f"outside; bind it to an axis, such as `v{var.name} = T.axis.spatial(…, "
+                f"{var.name})`, and use that",
+                self.place,
+            )
+
+    @on(E.BufferLoad, S.BufferStore, S.Evaluate, S.IfThenElse, S.While)
+    def visit_placed(self, node: Any) -> None:
+        before, self.place = self.place, node.span or self.place
+        self.visit_children(node)
+        self.place = before
 
     @on(S.For)
     def visit_for(self, loop: S.For) -> None:
+        self.visit(loop.min)
+        self.visit(loop.extent)
         self.loops[loop.loop_var] = loop
+        self.block_of_loop[loop.loop_var] = self.block
+        self.defined.add(loop.loop_var)
         self.visit(loop.body)
+
+    @on(S.LetStmt, E.Let)
+    def visit_let(self, let: S.LetStmt | E.Let) -> None:
+        self.visit(let.value)
+        self.defined.add(let.var)
+        self.visit(let.body)
+
+    @on(S.AllocBuffer)
+    def visit_allocation(self, allocation: S.AllocBuffer) -> None:
+        self.define(allocation.buffer)
+        self.visit(allocation.body)
+
+    @on(S.AttrStmt)
+    def visit_attribute(self, attribute: S.AttrStmt) -> None:
+        if isinstance(attribute.node, S.IterVar):
+            self.defined.add(attribute.node.var)
+        self.visit_children(attribute)
 
     @on(S.BlockRealize)
     def visit_block(self, realize: S.BlockRealize) -> None:
-        if arithmetic.is_const_int(realize.predicate, 1):
-            for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
-                loop = self.loops.get(value) if isinstance(value, E.Var) else None
-                if loop is not None:
-                    _compare(realize.block, axis, loop)
-        self.visit(realize.block)
+        block = realize.block
+        before = self.block, self.place
+        self.place = block.span or self.place
+        for value in (*realize.iter_values, realize.predicate):
+            self.visit(value)
+        uncut = arithmetic.is_const_int(realize.predicate, 1)
+        for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
+            loop = self.loops.get(value) if isinstance(value, E.Var) else None
+            if loop is not None and uncut:
+                _compare_ranges(block, axis, loop)
+            self.defined.add(axis.var)
+        if block.iter_vars:
+            self.block = block
+        for buffer in block.alloc_buffers:
+            self.define(buffer)
+        for match in block.match_buffers:
+            self.define(match.buffer)
+        if block.init is not None:
+            self.visit(block.init)
+        self.visit(block.body)
+        for region in (*block.reads, *block.writes):
+            self.visit(region)
+        self.block, self.place = before
 
 
-def _compare(block: S.Block, axis: S.IterVar, loop: S.For) -> None:
-    domain = axis.dom
-    if domain is None:
+def _compare_ranges(block: S.Block, axis: S.IterVar, loop: S.For) -> None:
+    """Compare an axis with the loop variable that it is bound to, standing alone and without a
+    predicate; the ranges of other bindings are the business of the iterator analysis."""
+    if axis.dom is None:
         return
     loop_range = _constants(loop.min, loop.extent)
-    axis_range = _constants(domain.min, domain.extent)
+    axis_range = _constants(axis.dom.min, axis.dom.extent)
     if loop_range is None or axis_range is None or loop_range == axis_range:
         return
-    (start, extent), (axis_start, axis_extent) = loop_range, axis_range
     name = loop.loop_var.name
-    if start != axis_start:
-        found, wanted = f"starts at {start}", f"at {axis_start}"
-        right = f"range({axis_start}, {axis_start + axis_extent})"
-    else:
-        found, wanted = f"runs over {extent} values", f"has {axis_extent}"
-        right = f"range({extent})" if start == 0 else f"range({start}, {start + extent})"
-        right = f"`for {name} in range({axis_extent})`, or an axis of {extent}"
-        raise DiagnosticError(
-            f'The loop "{name}" {found} (0 to {extent - 1}), but the axis "{axis.var.name}" of '
-            f'the block "{block.name_hint}" that it is bound to {wanted}; write {right}',
-            axis.span,
-        )
     raise DiagnosticError(
-        f'The loop "{name}" {found}, but the axis "{axis.var.name}" of the block '
-        f'"{block.name_hint}" that it is bound to {wanted}; write `for {name} in {right}`',
+        f'The axis "{axis.var.name}" of the block "{block.name_hint}" has {_range(*axis_range)}, '
+        f'but the loop "{name}" that it is bound to runs over {_range(*loop_range)}; write '
+        f"`for {name} in {_source(*axis_range)}`, or give the axis the range of the loop",
         axis.span,
     )
 
 
-def _constants(*values: E.PrimExpr) -> tuple[int, ...] | None:
-    if all(isinstance(value, E.IntImm) for value in values):
-        return tuple(int(value) for value in values)  # type: ignore[call-overload]
+def _range(start: int, extent: int) -> str:
+    return f"{extent} values ({start} to {start + extent - 1})"
+
+
+def _source(start: int, extent: int) -> str:
+    return f"range({start}, {start + extent})" if start else f"range({extent})"
+
+
+def _constants(low: E.PrimExpr, extent: E.PrimExpr) -> tuple[int, int] | None:
+    if isinstance(low, E.IntImm) and isinstance(extent, E.IntImm):
+        return low.value, extent.value
     return None

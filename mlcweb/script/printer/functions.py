@@ -9,6 +9,7 @@ from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.visitor import walk
 from mlcweb.script.printer.buffers import buffer_arguments, define_buffer, is_plain
 from mlcweb.script.printer.expressions import dictionary
+from mlcweb.script.printer.names import identifier
 from mlcweb.script.printer.page import Page
 from mlcweb.script.printer.statements import allocation, statement, type_text
 from mlcweb.tir import arithmetic
@@ -58,7 +59,7 @@ def _rank(func: BaseFunc) -> int:
 
 def _function(page: Page, name: str, func: BaseFunc) -> None:
     with page.names.scope():
-        function_printers[type(func)][0](page, name, func)
+        function_printers[type(func)][0](page, identifier(name), func)
 
 
 def prim_func(page: Page, name: str, func: PrimFunc) -> None:

@@ -9,8 +9,16 @@ from contextlib import contextmanager
 
 from mlcweb.ir.node import Node
 
-_RESERVED = frozenset(keyword.kwlist) | {"T", "I", "R", "range", "min", "max", "abs"}
+_RESERVED = frozenset(keyword.kwlist) | {
+    "T", "I", "R", "Module", "cls", "range", "min", "max", "abs",
+}  # fmt: skip
 _NOT_IN_NAMES = re.compile(r"\W", re.ASCII)
+
+
+def identifier(hint: str) -> str:
+    """`hint` as a Python identifier."""
+    name = _NOT_IN_NAMES.sub("_", hint) or "v"
+    return "v" + name if name[0].isdigit() else name
 
 
 class Names:
@@ -36,9 +44,7 @@ class Names:
         known = self._text.get(id(thing))
         if known is not None:
             return known
-        base = _NOT_IN_NAMES.sub("_", hint) or "v"
-        if base[0].isdigit():
-            base = "v" + base
+        base = identifier(hint)
         name, count = base, 0
         while name in self._taken:
             count += 1

@@ -45,6 +45,8 @@ class InverseMap:
 
     def _into_sum(self, total: IterSum, value: PrimExpr, values: dict[int, PrimExpr]) -> None:
         value = value - total.base
+        if len(total.args) == 1 and is_const_int(total.args[0].scale, -1):
+            total, value = IterSum((total.args[0].with_scale(-total.args[0].scale),), value), -value
         for position in reversed(range(len(total.args))):
             split = total.args[position]
             digit = floordiv(value, split.scale)
@@ -78,17 +80,13 @@ class InverseMap:
         return variable, self.domains[variable].min
 
 
-def inverse_map(
-    indices: Sequence[PrimExpr], domains: Mapping[Var, Range]
-) -> InverseMap | None:
+def inverse_map(indices: Sequence[PrimExpr], domains: Mapping[Var, Range]) -> InverseMap | None:
     """The inverse of the map from the iterators `domains` to `indices`; None where the map is not
     affine or does not give each iteration indices of its own.
 
     Example: `B[vi * 4 + vj]` with vj in [0, 4) has the inverse vi = x // 4, vj = x % 4.
     """
-    result = detect_iter_map(
-        indices, domains, True, BIJECTIVE, simplify_trivial_iterators=False
-    )
+    result = detect_iter_map(indices, domains, True, BIJECTIVE, simplify_trivial_iterators=False)
     if result.indices is None or result.padded:
         return None
     return InverseMap(result.indices, domains)

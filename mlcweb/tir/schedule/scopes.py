@@ -17,11 +17,10 @@ from mlcweb.tir.expr import IntImm, PrimExpr, Var
 from mlcweb.tir.schedule.errors import BindingError, BlockKindError, DataflowError
 from mlcweb.tir.schedule.state import (
     BlockPlace,
+    LoopPlace,
     Place,
     ScheduleState,
-    block_realizes_below,
     loops_above,
-    statement_of,
 )  # fmt: skip
 from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, For, IterType
 
@@ -60,8 +59,8 @@ def scope_at(state: ScheduleState, scope: BlockPlace) -> Scope:
     return state.cached(("scope", scope.block.identity), lambda: _scope(state, scope))
 
 
-def _scope(state: ScheduleState, scope: BlockPlace) -> Scope:
-    children = tuple(state.child_blocks(scope))
+def _scope(state: ScheduleState, around: Place) -> Scope:
+    children = tuple(state.child_blocks(around))
     writers: dict[Buffer, list[BlockPlace]] = {}
     readers: dict[Buffer, list[BlockPlace]] = {}
     for child in children:
@@ -212,24 +211,23 @@ def check_stage_pipeline(state: ScheduleState, scope: BlockPlace) -> None:
             )
 
 
-def check_compact_dataflow(state: ScheduleState, place: Place) -> None:
-    """Raise DataflowError unless the blocks below `place` form a compact dataflow: each has an
-    affine binding and is complete or a reduction block among the blocks below `place`."""
-    statement = statement_of(place)
-    for realize in block_realizes_below(statement):
-        below = state.block(realize.block.identity)
-        scope = scope_at(state, state.scope_of(below))
-        complete = why_not_complete(scope, realize.block)
-        reduction = why_not_reduction(scope, realize.block)
+def check_compact_dataflow(state: ScheduleState, loop: LoopPlace) -> None:
+    """Raise DataflowError unless the blocks below a loop form a compact dataflow: each has an
+    affine binding and is complete or a reduction block among the blocks below the loop."""
+    below = _scope(state, loop)
+    for place in below.children:
+        name = place.block.name_hint
+        complete = why_not_complete(below, place.block)
+        reduction = why_not_reduction(below, place.block)
         if complete and reduction:
             raise DataflowError(
-                "The queried subtree does not have compact dataflow: its block "
-                f'"{realize.block.name_hint}" is neither complete ({complete}) nor a reduction '
-                f"block ({reduction})",
-                [realize],
+                f'The blocks below loop "{loop.loop.loop_var.name}" do not have compact dataflow: '
+                f'the block "{name}" is neither complete ({complete}) nor a reduction block '
+                f"({reduction})",
+                [loop.loop, place.realize],
                 "annotate loops (parallel, vectorize) before decompose_reduction",
             )
-        check_affine(state, below)
+        check_affine(state, place)
 
 
 def is_output_block(state: ScheduleState, place: BlockPlace) -> bool:

@@ -34,10 +34,14 @@ class _Specializer(Mutator):
         known = self.buffers.get(old)
         if known is None:
             new = self.rewrite_children(old)
-            known = self.buffers[old] = old if new is old else replace(
-                new,
-                shape=tuple(self.analyzer.simplify(extent) for extent in new.shape),
-                strides=tuple(self.analyzer.simplify(stride) for stride in new.strides),
+            known = self.buffers[old] = (
+                old
+                if new is old
+                else replace(
+                    new,
+                    shape=tuple(self.analyzer.simplify(extent) for extent in new.shape),
+                    strides=tuple(self.analyzer.simplify(stride) for stride in new.strides),
+                )
             )
         return known
 

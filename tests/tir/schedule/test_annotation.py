@@ -49,8 +49,16 @@ def test_bind_refuses_a_reduction_on_thread_blocks_and_unknown_axes(sch):
 def test_the_update_of_a_decomposed_reduction_is_refused(sch):
     i, j, k = sch.get_loops("C")
     sch.decompose_reduction("C", k)
-    with pytest.raises(DataflowError, match="does not have compact dataflow"):
+    with pytest.raises(DataflowError, match="do not have compact dataflow"):
         sch.vectorize(j)
+
+
+def test_the_init_loops_of_a_decomposed_reduction_can_be_annotated(sch):
+    init = sch.decompose_reduction("C", sch.get_loops("C")[0])
+    i_init, j_init = sch.get_loops(init)
+    sch.parallel(i_init)
+    sch.vectorize(j_init)
+    assert sch.get(j_init).kind == ForKind.VECTORIZED
 
 
 def test_annotations_come_and_go(sch):

@@ -110,7 +110,8 @@ def _with_annotations(
 def _with_kind(state: ScheduleState, loop: Var, kind: ForKind, primitive: str) -> ScheduleState:
     place = state.loop(loop)
     _check_parallelizable(state, place, primitive, across_threads=False)
-    return state.replaced(place.function, {place.loop: replace(place.loop, kind=kind)})
+    new = replace(place.loop, kind=kind, thread_binding=None)
+    return state.replaced(place.function, {place.loop: new})
 
 
 def _check_parallelizable(

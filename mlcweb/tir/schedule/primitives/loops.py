@@ -93,11 +93,15 @@ def fuse(
     values: dict[Var, PrimExpr] = {}
     total: PrimExpr = const(1, fused.dtype)
     for place in reversed(places):
-        value = floordiv(fused, total)
-        if place is not first:
-            value = floormod(value, place.loop.extent)
+        covered = total * place.loop.extent
+        if is_const_int(place.loop.extent, 1):
+            value = const(0, fused.dtype)
+        elif place is first:
+            value = floordiv(fused, total)
+        else:
+            value = floordiv(floormod(fused, covered), total)
         values[place.loop.loop_var] = value
-        total = total * place.loop.extent
+        total = covered
     total = analyzer_at(loops_above(first)).simplify(total)
     body = substitute(places[-1].loop.body, values)
     loop = For(fused, const(0, fused.dtype), total, ForKind.SERIAL, body, span=first.loop.span)

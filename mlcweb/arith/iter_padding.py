@@ -1,0 +1,88 @@
+"""Rounding iterators up, so that a divisor that does not divide their extent does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import lcm
+
+from mlcweb.arith.analyzer import Analyzer
+from mlcweb.arith.equality import same_expression
+from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum
+from mlcweb.arith.iter_fuse import Fuser, NotAffine
+from mlcweb.tir import expr as E
+from mlcweb.tir.arithmetic import add, const, floordiv, floormod, is_const_int, multiply
+
+
+@dataclass(eq=False, slots=True)
+class PaddedMark:
+    """`mark` is `original` moved up by `left` and lengthened."""
+
+    original: IterMark
+    left: E.PrimExpr
+    mark: IterMark
+
+
+class Padding:
+    """The padded iterators of one detection. All uses of an iterator share its padding, which is
+    complete only when all indices have been seen once."""
+
+    def __init__(self, analyzer: Analyzer, fuser: Fuser, allowed: bool) -> None:
+        self.analyzer = analyzer
+        self.fuser = fuser
+        self.allowed = allowed
+        self.factors: dict[int, tuple[IterMark, int]] = {}
+        self.padded: list[PaddedMark] = []
+
+    def original_of(self, mark: IterMark) -> IterMark | None:
+        """What was padded to make `mark`; None where it is no padded iterator."""
+        for known in self.padded:
+            if known.mark is mark:
+                return known.original
+        return None
+
+    def pad(
+        self, split: IterSplit, base: E.PrimExpr, divisor: E.PrimExpr, wrap: bool
+    ) -> tuple[IterSplit, E.PrimExpr]:
+        """(split, left): a split that starts `left` lower and whose extent `divisor` divides.
+
+        The sum divided is `split + base`. Only the outermost digit of an iterator can be longer;
+        `wrap` makes another digit an iterator of its own.
+        """
+        simplify = self.analyzer.simplify
+        left: E.PrimExpr = const(0, base.dtype)
+        if not is_const_int(base, 0):
+            left = simplify(floormod(base, divisor))
+        if is_const_int(left, 0) and self._divides(divisor, split.extent):
+            return split, left
+        mark, lower = split.source, split.lower_factor
+        equal = self.analyzer.can_prove_equal
+        if not equal(multiply(lower, split.extent), mark.extent) and wrap:
+            mark, lower = self.fuser.wrapped(split), const(1, lower.dtype)
+            split = IterSplit.whole(mark)
+        elif not equal(multiply(lower, split.extent), mark.extent):
+            raise NotAffine(f"an inner digit of extent {split.extent!r} is divided by {divisor!r}")
+        if not (self.allowed and isinstance(divisor, E.IntImm) and isinstance(lower, E.IntImm)):
+            raise NotAffine(f"{divisor!r} does not divide the extent {split.extent!r}")
+        padded = self._padded_mark(mark, multiply(left, lower), divisor.value * lower.value)
+        extent = simplify(floordiv(padded.extent, lower))
+        return IterSplit(padded, lower, extent, split.scale), left
+
+    def _padded_mark(self, mark: IterMark, left: E.PrimExpr, divisor: int) -> IterMark:
+        _, known_factor = self.factors.get(id(mark), (mark, 1))
+        factor = lcm(known_factor, divisor)
+        self.factors[id(mark)] = (mark, factor)
+        blocks = floordiv(add(add(mark.extent, left), factor - 1), factor)
+        total = self.analyzer.simplify(multiply(blocks, factor))
+        for known in self.padded:
+            if (
+                known.original is mark
+                and same_expression(known.left, left)
+                and same_expression(known.mark.extent, total)
+            ):
+                return known.mark
+        made = IterMark(IterSum((IterSplit.whole(mark),), left), total)
+        self.padded.append(PaddedMark(mark, left, made))
+        return made
+
+    def _divides(self, divisor: E.PrimExpr, extent: E.PrimExpr) -> bool:
+        return self.analyzer.can_prove_multiple(extent, divisor)

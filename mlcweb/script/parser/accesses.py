@@ -1,0 +1,95 @@
+"""What indexing a buffer means: an element, a vector, or a region."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+from mlcweb.arith.analyzer import Analyzer
+from mlcweb.arith.equality import same_expression
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.span import Span
+from mlcweb.tir import arithmetic
+from mlcweb.tir import expr as E
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+
+
+def vector_load(region: BufferRegion) -> E.BufferLoad:
+    """The elements of a region as one vector; only the last range may have several."""
+    indices: list[E.PrimExpr] = []
+    for part in region.region:
+        if arithmetic.is_const_int(part.extent, 1):
+            indices.append(part.min)
+        elif isinstance(part.extent, E.IntImm):
+            one = arithmetic.const(1, part.min.dtype)
+            indices.append(E.Ramp(part.min, one, part.extent.value))
+        else:
+            raise DiagnosticError(
+                f'The slice of buffer "{region.buffer.name}" has no constant length, and so is no '
+                "vector"
+            )
+    return E.BufferLoad(region.buffer, tuple(indices))
+
+
+def access(buffer: Buffer, indices: Sequence[Any], span: Span | None) -> Any:
+    """A read of an element, of a vector (slices with a step), or a region (plain slices)."""
+    if not any(isinstance(index, slice) for index in indices):
+        return E.BufferLoad(buffer, tuple(indices), span=span)
+    if any(isinstance(index, slice) and index.step is not None for index in indices):
+        return E.BufferLoad(buffer, vector_indices(buffer, indices), span=span)
+    ranges = []
+    for index, extent in zip(indices, buffer.shape, strict=True):
+        if isinstance(index, slice):
+            start, stop = _bounds(index, extent)
+            ranges.append(Range(start, _length(start, stop)))
+        else:
+            ranges.append(Range(index, arithmetic.const(1, index.dtype)))
+    return BufferRegion(buffer, tuple(ranges), span=span)
+
+
+def vector_indices(buffer: Buffer, indices: Sequence[Any]) -> tuple[E.PrimExpr, ...]:
+    """Indices with slices as ramps."""
+    result: list[E.PrimExpr] = []
+    for index, extent in zip(indices, buffer.shape, strict=True):
+        if not isinstance(index, slice):
+            result.append(index)
+            continue
+        start, stop = _bounds(index, extent)
+        step = arithmetic.convert(1 if index.step is None else index.step)
+        length = _length(start, stop)
+        if not isinstance(length, E.IntImm) or not isinstance(step, E.IntImm) or step.value == 0:
+            raise DiagnosticError(
+                f'A vector of buffer "{buffer.name}" needs a slice of constant length and step'
+            )
+        lanes = -(-length.value // step.value)
+        stride = arithmetic.const(step.value, start.dtype)
+        result.append(start if lanes == 1 else E.Ramp(start, stride, lanes))
+    return tuple(result)
+
+
+def _length(start: E.PrimExpr, stop: E.PrimExpr) -> E.PrimExpr:
+    """stop - start; of `start:start + n`, as regions print, exactly n."""
+    if isinstance(stop, E.Add) and same_expression(stop.a, start):
+        return stop.b
+    length = arithmetic.subtract(stop, start)
+    return length if isinstance(length, E.IntImm) else Analyzer().simplify(length)
+
+
+def _bounds(index: slice, extent: E.PrimExpr) -> tuple[E.PrimExpr, E.PrimExpr]:
+    start = 0 if index.start is None else index.start
+    stop = extent if index.stop is None else index.stop
+    return arithmetic.match_types(start, stop)
+
+
+def describe(value: Any) -> str:
+    """What a value is, for messages."""
+    if isinstance(value, Buffer):
+        return f'the buffer "{value.name}"' if value.name else "a buffer"
+    if isinstance(value, BufferRegion):
+        return f"the region {value}"
+    if isinstance(value, E.PrimExpr):
+        return f"the {value.dtype} expression {value}"
+    if isinstance(value, ModuleType):
+        return f"the module {value.__name__}"
+    return f"{value!r} ({type(value).__name__})"

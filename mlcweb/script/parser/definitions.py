@@ -1,0 +1,74 @@
+"""What `name = T.…` defines: buffers, axes, bindings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from mlcweb.script import constructs as C
+from mlcweb.script.parser.with_frames import launch
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion
+
+if TYPE_CHECKING:
+    from mlcweb.script.parser.statements import StatementParser
+
+
+def _define_allocation(self: StatementParser, name: str, value: C.Allocation, node: Any) -> None:
+    buffer = self.named(value.buffer, name)
+    (self.blocks[-1] if self.blocks else self.function).alloc_buffers.append(buffer)
+
+
+def _define_declaration(self: StatementParser, name: str, value: C.Declaration, node: Any) -> None:
+    buffer, span = self.named(value.buffer, name), self.evaluator.span(node)
+    self.wrap_rest(lambda body: S.AllocBuffer(buffer, body, span=span))
+
+
+def _define_match(self: StatementParser, name: str, value: C.Match, node: Any) -> None:
+    if isinstance(value.source, BufferRegion):
+        contents = self.block("T.match_buffer of a region", node)
+        buffer = self.named(value.buffer, name)
+        contents.match_buffers.append(MatchBufferRegion(buffer, value.source))
+        return
+    if value.source not in self.function.params or value.source.dtype != "handle":
+        raise self.error(
+            f'T.match_buffer takes a parameter of type T.handle, not "{value.source.name}"', node
+        )
+    if value.source in self.function.buffer_map:
+        raise self.error(f'The parameter "{value.source.name}" has a buffer already', node)
+    self.function.buffer_map[value.source] = self.named(value.buffer, name)
+
+
+def _define_axis(self: StatementParser, name: str, value: C.Axis, node: Any) -> None:
+    self.axis(name, value, node)
+
+
+def _define_buffer(self: StatementParser, name: str, value: Buffer, node: Any) -> None:
+    if value.name:
+        self.scopes.bind(name, value)
+        return
+    raise self.error("T.Buffer describes parameters; use T.alloc_buffer to allocate a buffer", node)
+
+
+def _define_let(self: StatementParser, name: str, value: C.LetFrame, node: Any) -> None:
+    var = E.Var(name, value.value.dtype, span=self.evaluator.span(node))
+    self.let(name, var, value.value, node)
+
+
+def _define_thread(self: StatementParser, name: str, value: C.ThreadFrame, node: Any) -> None:
+    var = E.Var(name, value.extent.dtype)
+    self.scopes.bind(name, var, f'the thread axis "{value.tag}"')
+    self.wrap_rest(lambda body: launch(value, var, body))
+
+
+DEFINITIONS: dict[type, Callable[..., None]] = {
+    C.Allocation: _define_allocation,
+    C.Declaration: _define_declaration,
+    C.Match: _define_match,
+    C.Axis: _define_axis,
+    C.LetFrame: _define_let,
+    C.ThreadFrame: _define_thread,
+    Buffer: _define_buffer,
+}
+"""How to carry out a definition, by the type of the value."""

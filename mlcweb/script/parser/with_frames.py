@@ -1,0 +1,126 @@
+"""What `with` opens: blocks, inits, bindings and the like, each with the statements inside."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from mlcweb.script import constructs as C
+from mlcweb.script.parser.frames import BlockContents
+from mlcweb.script.parser.naming import name_buffer
+from mlcweb.tir import arithmetic
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.analysis.access_regions import block_access_regions
+from mlcweb.tir.buffer import BufferRegion, Range
+
+if TYPE_CHECKING:
+    from mlcweb.script.parser.statements import StatementParser
+
+
+def _target_name(self: StatementParser, item: ast.withitem) -> str:
+    if not isinstance(item.optional_vars, ast.Name):
+        raise self.error("Give it a name: `with … as name:`", item.context_expr)
+    return item.optional_vars.id
+
+
+def _block(self: StatementParser, frame: C.BlockFrame, item: ast.withitem, node: ast.With) -> None:
+    contents = BlockContents(frame.name, self.evaluator.span(item.context_expr))
+    self.blocks.append(contents)
+    body = self.body(node.body, f'The block "{frame.name}"', node)
+    self.blocks.pop()
+
+    def regions(block: S.Block) -> tuple[tuple[BufferRegion, ...], ...]:
+        reads, writes, opaque = block_access_regions(block, self.buffers)
+        if opaque:
+            names = ", ".join(f'"{region.buffer.name}"' for region in opaque)
+            raise self.error(
+                f'What the block "{frame.name}" does to {names} cannot be seen, as it uses the '
+                "address: write T.reads(…) and T.writes(…)",
+                item.context_expr,
+            )
+        return reads, writes
+
+    realize = contents.realize(body, regions)
+    if contents.reads is None or contents.writes is None:
+        self.inferred[id(realize)] = contents
+    self.emit(realize)
+
+
+def _init(self: StatementParser, frame: C.InitFrame, item: ast.withitem, node: ast.With) -> None:
+    contents = self.block("T.init()", node)
+    if contents.init is not None:
+        raise self.error(f'The block "{contents.name}" has an init already', node)
+    contents.init = self.body(node.body, "T.init()", node)
+
+
+def _enter_binding(self: StatementParser, name: str, var: Any, node: ast.With, what: str) -> S.Stmt:
+    self.scopes.push()
+    self.scopes.bind(name, var, what)
+    body = self.body(node.body, "`with`", node)
+    self.scopes.pop()
+    return body
+
+
+def _let(self: StatementParser, frame: C.LetFrame, item: ast.withitem, node: ast.With) -> None:
+    span = self.evaluator.span(node)
+    if frame.var is not None:
+        self.emit(S.LetStmt(frame.var, frame.value, self.body(node.body, "`with`", node)))
+        return
+    name = _target_name(self, item)
+    var = E.Var(name, frame.value.dtype, span=span)
+    body = _enter_binding(self, name, var, node, f"a name of line {span.line}")
+    self.emit(S.LetStmt(var, frame.value, body, span=span))
+
+
+def _attribute(
+    self: StatementParser, frame: C.AttributeFrame, item: ast.withitem, node: ast.With
+) -> None:
+    body = self.body(node.body, "`with`", node)
+    span = self.evaluator.span(node)
+    self.emit(S.AttrStmt(frame.node, frame.key, frame.value, body, span=span))
+
+
+def _assertion(
+    self: StatementParser, frame: C.AssertFrame, item: ast.withitem, node: ast.With
+) -> None:
+    body = self.body(node.body, "`with`", node)
+    span = self.evaluator.span(node)
+    self.emit(S.AssertStmt(frame.condition, frame.message, body, span=span))
+
+
+def _thread(
+    self: StatementParser, frame: C.ThreadFrame, item: ast.withitem, node: ast.With
+) -> None:
+    name = item.optional_vars.id if isinstance(item.optional_vars, ast.Name) else ""
+    var = E.Var(name or frame.tag.replace(".", "_"), frame.extent.dtype)
+    body = _enter_binding(self, name, var, node, f'the thread axis "{frame.tag}"')
+    self.emit(launch(frame, var, body))
+
+
+def launch(frame: C.ThreadFrame, var: E.Var, body: S.Stmt) -> S.Stmt:
+    domain = Range(arithmetic.const(0, frame.extent.dtype), frame.extent)
+    axis = S.IterVar(domain, var, S.IterType.THREAD_INDEX, frame.tag)
+    return S.AttrStmt(axis, "thread_extent", frame.extent, body)
+
+
+def _declaration(
+    self: StatementParser, frame: C.Declaration, item: ast.withitem, node: ast.With
+) -> None:
+    name = _target_name(self, item)
+    buffer = name_buffer(frame.buffer, name)
+    body = _enter_binding(self, name, buffer, node, f'the buffer "{name}"')
+    self.emit(S.AllocBuffer(buffer, body, span=self.evaluator.span(node)))
+
+
+FRAMES: dict[type, Callable[..., None]] = {
+    C.BlockFrame: _block,
+    C.InitFrame: _init,
+    C.LetFrame: _let,
+    C.AttributeFrame: _attribute,
+    C.AssertFrame: _assertion,
+    C.ThreadFrame: _thread,
+    C.Declaration: _declaration,
+}
+"""How to enter what `with` is given, by its type."""

@@ -1,0 +1,202 @@
+"""Which iterations of a block touch a required region of a buffer.
+
+A block accesses `B[f(v)]` in iteration v. Given a box of B, the iterations whose access lies in the
+box are solved for one iterator at a time; where an iterator cannot be solved, it keeps its whole
+domain. The result never leaves out an iteration that touches the box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mlcweb.arith import (
+    SURJECTIVE,
+    Analyzer,
+    IntSet,
+    IterSum,
+    detect_iter_map,
+    eval_set,
+    intersect,
+    same_expression,
+    union,
+)  # fmt: skip
+from mlcweb.tir.arithmetic import add, const, floordiv, is_const_int, multiply, subtract
+from mlcweb.tir.buffer import BufferRegion, Range
+from mlcweb.tir.expr import FloorDiv, IntImm, Mul, PrimExpr, Var
+from mlcweb.tir.schedule.errors import BindingError
+from mlcweb.tir.schedule.inverse_map import inverse_map, placeholders
+from mlcweb.tir.schedule.regions import iterator_domains, loops_between
+from mlcweb.tir.schedule.scopes import is_trivially_true
+from mlcweb.tir.schedule.state import BlockPlace
+from mlcweb.tir.substitute import substitute, variables_in
+
+Box = Sequence[IntSet]
+Solution = dict[Var, IntSet]
+"""The values that iterators need; an iterator that is missing needs its whole domain."""
+
+
+@dataclass(frozen=True, slots=True)
+class IteratorDomain:
+    """The values that an iterator has to run through, and the limits that a predicate must keep
+    where these values may lie outside of them."""
+
+    values: IntSet
+    limits: IntSet | None
+
+
+def executed_domains(place: BlockPlace) -> dict[Var, Range]:
+    """What a block's iterators run through: their domains, or less where a predicate cuts them.
+
+    Raises BindingError where the predicate ties iterators together, so that it could not be kept.
+    """
+    domains = iterator_domains(place.block)
+    if is_trivially_true(place.realize.predicate):
+        return domains
+    result = detect_iter_map(
+        place.realize.iter_values,
+        loops_between(place, None),
+        place.realize.predicate,
+        SURJECTIVE,
+    )
+    if result.indices is None:
+        raise BindingError(
+            f'The predicate of block "{place.block.name_hint}" is not a bound of its iterators, so '
+            "it could not be kept when the block is moved",
+            [place.realize],
+        )
+    return {
+        var: _executed(index, domains[var])
+        for var, index in zip(domains, result.indices, strict=True)
+    }
+
+
+def _executed(index: IterSum, domain: Range) -> Range:
+    extent: PrimExpr = const(1, domain.extent.dtype)
+    for split in index.args:
+        extent = subtract(split.extent, const(1, split.extent.dtype)) * split.scale + extent
+    unchanged = same_expression(index.base, domain.min) and same_expression(extent, domain.extent)
+    return domain if unchanged else Range(index.base, extent)
+
+
+def needed_iterations(
+    accesses: Sequence[tuple[BufferRegion, Box]],
+    domains: Mapping[Var, Range],
+    analyzer: Analyzer,
+) -> Solution:
+    """The iterations in which one of the accesses touches the box given with it."""
+    solutions = [_solve(region, box, domains, analyzer) for region, box in accesses]
+    if not solutions:
+        return {}
+    return {
+        var: union([solution[var] for solution in solutions], analyzer)
+        for var in domains
+        if all(var in solution for solution in solutions)
+    }
+
+
+def limited(
+    solution: Solution, domains: Mapping[Var, Range], analyzer: Analyzer
+) -> dict[Var, IteratorDomain]:
+    """The domain of each iterator: what `solution` needs of what it runs through anyway."""
+    return {
+        var: _limited(solution.get(var), IntSet.from_range(domain), analyzer)
+        for var, domain in domains.items()
+    }
+
+
+def _limited(needed: IntSet | None, limits: IntSet, analyzer: Analyzer) -> IteratorDomain:
+    if needed is None or needed.min_value is None or needed.max_value is None:
+        return IteratorDomain(limits, None)
+    common = intersect(needed, limits, analyzer)
+    if _same(needed, common, analyzer):
+        return IteratorDomain(needed, None)
+    if _same(limits, common, analyzer):
+        return IteratorDomain(limits, None)
+    if isinstance(common.min_value, IntImm) and isinstance(common.max_value, IntImm):
+        return IteratorDomain(common, None)
+    return IteratorDomain(needed, limits)
+
+
+def _same(a: IntSet, b: IntSet, analyzer: Analyzer) -> bool:
+    if None in (*a, *b):
+        return False
+    equal = analyzer.can_prove_equal
+    return equal(a.min_value, b.min_value) and equal(a.max_value, b.max_value)  # type: ignore[arg-type]
+
+
+def _solve(
+    region: BufferRegion, box: Box, domains: Mapping[Var, Range], analyzer: Analyzer
+) -> Solution:
+    solution = _solve_together(region, box, domains, analyzer)
+    return _solve_separately(region, box, domains, analyzer) if solution is None else solution
+
+
+def _solve_together(
+    region: BufferRegion, box: Box, domains: Mapping[Var, Range], analyzer: Analyzer
+) -> Solution | None:
+    """By the inverse of the whole index map, where the access is one element per iteration."""
+    if not all(is_const_int(dimension.extent, 1) for dimension in region.region):
+        return None
+    if any(None in side for side in box):
+        return None
+    inverse = inverse_map([dimension.min for dimension in region.region], domains)
+    if inverse is None or not inverse.has_unit_scale:
+        return None
+    indices = placeholders(len(box), region.region[0].min.dtype) if box else []
+    sides = dict(zip(indices, box, strict=True))
+    return {var: eval_set(value, sides, analyzer) for var, value in inverse(indices).items()}
+
+
+def _solve_separately(
+    region: BufferRegion, box: Box, domains: Mapping[Var, Range], analyzer: Analyzer
+) -> Solution:
+    """Dimension by dimension, where an index depends on a single iterator."""
+    solution: Solution = {}
+    for dimension, side in zip(region.region, box, strict=True):
+        if None in side:
+            continue
+        found = _solve_dimension(dimension, side, domains, analyzer)
+        if found is not None:
+            var, values = found
+            known = solution.get(var)
+            solution[var] = values if known is None else intersect(known, values, analyzer)
+    return solution
+
+
+def _solve_dimension(
+    dimension: Range, side: IntSet, domains: Mapping[Var, Range], analyzer: Analyzer
+) -> tuple[Var, IntSet] | None:
+    """The iterator in a dimension's index and its values for which [index, index + extent) touches
+    `side`; None where the index has no such form."""
+    index, extent = analyzer.simplify(dimension.min), dimension.extent
+    found = [var for var in domains if var in variables_in(index)]
+    low, high = side
+    if len(found) != 1 or variables_in(extent) & set(domains) or low is None or high is None:
+        return None
+    var = found[0]
+    if isinstance(index, FloorDiv) and index.a is var and is_const_int(extent, 1):
+        factor = index.b
+        if not analyzer.can_prove(factor >= 1) or variables_in(factor) & {var}:
+            return None
+        last = analyzer.simplify(add(multiply(high, factor), subtract(factor, 1)))
+        return var, IntSet(analyzer.simplify(multiply(low, factor)), last)
+    scale = _scale_of(index, var, analyzer)
+    if scale is None or not analyzer.can_prove(scale >= 1):
+        return None
+    offset = analyzer.simplify(subtract(index, multiply(var, scale)))
+    if variables_in(offset) & {var}:
+        return None
+    first = floordiv(subtract(subtract(low, offset), subtract(extent, scale)), scale)
+    last = floordiv(subtract(high, offset), scale)
+    return var, IntSet(analyzer.simplify(first), analyzer.simplify(last))
+
+
+def _scale_of(index: PrimExpr, var: Var, analyzer: Analyzer) -> PrimExpr | None:
+    """The constant factor of an iterator in an index (or a symbolic one in a plain product)."""
+    if isinstance(index, Mul) and var in (index.a, index.b):
+        other = index.b if index.a is var else index.a
+        return None if var in variables_in(other) else other
+    first, second = (substitute(index, {var: const(n, var.dtype)}) for n in (0, 1))
+    difference = analyzer.simplify(subtract(second, first))
+    return difference if isinstance(difference, IntImm) else None

@@ -1,0 +1,138 @@
+"""Stage pipelines: scopes in which each block's input is ready before the block starts.
+
+Moving, inlining and caching blocks rests on it: no block overwrites what an earlier one reads, and
+a block reads only what has been written by then (the *region cover* property of TVM).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+
+from mlcweb.arith import Analyzer, IntSet, estimate_region, intersect, union
+from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.expr import Var
+from mlcweb.tir.schedule.errors import DataflowError
+from mlcweb.tir.schedule.regions import (
+    bindings,
+    domains_of,
+    regions_of,
+    relaxed,
+    substituted,
+)  # fmt: skip
+from mlcweb.tir.schedule.scopes import Scope, scope_at
+from mlcweb.tir.schedule.state import BlockPlace, ScheduleState, loops_above
+from mlcweb.tir.stmt import For
+
+
+def check_stage_pipeline(
+    state: ScheduleState, scope: BlockPlace, reader: BlockPlace | None = None
+) -> None:
+    """Raise DataflowError unless the blocks of `scope` form a stage pipeline.
+
+    Checked: no block writes a buffer that an earlier one reads; no block (with `reader`: not that
+    one) is known to read elements that its producers, in the same loops, have not written.
+    """
+    blocks = scope_at(state, scope)
+    _check_no_write_after_read(scope, blocks)
+    for child in blocks.children if reader is None else (reader,):
+        check_cover(scope, blocks, child)
+
+
+def _check_no_write_after_read(scope: BlockPlace, blocks: Scope) -> None:
+    for buffer, writers in blocks.writers.items():
+        for reader in blocks.readers.get(buffer, ()):
+            for writer in writers:
+                late = blocks.position(writer.block) > blocks.position(reader.block)
+                if late and writer.block is not reader.block:
+                    raise DataflowError(
+                        f"{_of(scope)} is not a stage pipeline: the block "
+                        f'"{writer.block.name_hint}" overwrites "{buffer.name}", which the block '
+                        f'"{reader.block.name_hint}" before it reads',
+                        [writer.realize, reader.realize],
+                        "write to a buffer of its own",
+                    )
+
+
+def check_cover(scope: BlockPlace, blocks: Scope, reader: BlockPlace) -> None:
+    """Raise DataflowError where a block reads elements that its producers do not write."""
+    for buffer in dict.fromkeys(region.buffer for region in reader.block.reads):
+        here = blocks.position(reader.block)
+        producers = [
+            writer
+            for writer in blocks.writers.get(buffer, ())
+            if writer.block is not reader.block and blocks.position(writer.block) < here
+        ]
+        if producers and _is_uncovered(buffer, producers, reader):
+            names = ", ".join(f'"{p.block.name_hint}"' for p in producers)
+            raise DataflowError(
+                f'{_of(scope)} is not a stage pipeline: the block "{reader.block.name_hint}" reads '
+                f'elements of "{buffer.name}" that its producer {names} has not written by then '
+                "(the region cover property does not hold)",
+                [reader.realize, *(producer.realize for producer in producers)],
+                "let the producer write all that is read",
+            )
+
+
+def _is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: BlockPlace) -> bool:
+    """Whether the reader is known to read what has not been written.
+
+    Both sides are seen from the loops that all blocks share. Where the written region cannot be
+    found exactly, or the answer depends on a loop, nothing is known.
+    """
+    chains = [loops_above(place) for place in (reader, *producers)]
+    shared = _common(chains)
+    analyzer = Analyzer()
+    for loop in (*shared, *(loop for chain in chains for loop in chain[len(shared) :])):
+        for var, domain in domains_of(loop).items():
+            analyzer.bind(var, domain)
+    written: list[list[IntSet]] = []
+    for producer, chain in zip(producers, chains[1:], strict=True):
+        inner = _domains(chain[len(shared) :])
+        for region in regions_of(producer.block.writes, buffer):
+            exact = estimate_region(
+                substituted(region, bindings(producer.realize)), inner, producer.realize.predicate
+            )
+            if exact is None:
+                return False
+            written.append([IntSet.from_range(dimension) for dimension in exact])
+    limits = [IntSet.from_min_extent(extent - extent, extent) for extent in buffer.shape]
+    inner = _domains(chains[0][len(shared) :])
+    for region in regions_of(reader.block.reads, buffer):
+        read = relaxed(substituted(region, bindings(reader.realize)), inner, analyzer)
+        for n, side in enumerate(read):
+            if _sticks_out(
+                intersect(side, limits[n], analyzer),
+                union([item[n] for item in written], analyzer),
+                analyzer,
+            ):
+                return True
+    return False
+
+
+def _sticks_out(inner: IntSet, outer: IntSet, analyzer: Analyzer) -> bool:
+    if None in inner or None in outer:
+        return False
+    assert inner.min_value is not None and inner.max_value is not None
+    assert outer.min_value is not None and outer.max_value is not None
+    return analyzer.can_disprove(inner.min_value >= outer.min_value) or analyzer.can_disprove(
+        inner.max_value <= outer.max_value
+    )
+
+
+def _domains(loops: Sequence[For]) -> dict[Var, Range]:
+    domains: dict[Var, Range] = {}
+    for loop in loops:
+        domains.update(domains_of(loop))
+    return domains
+
+
+def _common(chains: Sequence[tuple[For, ...]]) -> tuple[For, ...]:
+    levels = takewhile(
+        lambda level: all(loop is level[0] for loop in level), zip(*chains, strict=False)
+    )
+    return tuple(level[0] for level in levels)
+
+
+def _of(scope: BlockPlace) -> str:
+    return f'The scope of block "{scope.block.name_hint}"'

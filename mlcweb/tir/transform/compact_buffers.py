@@ -1,0 +1,148 @@
+"""The pass that shrinks allocated buffers to the part that is really touched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mlcweb.arith import Analyzer, IntSet, eval_set, intersect, union
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.visitor import Mutator, Visitor, on
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.arithmetic import add, const, multiply, subtract
+from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.function import PrimFunc
+
+
+def compact_buffers(func: PrimFunc) -> PrimFunc:
+    """Give each allocation the least constant shape that holds its accesses.
+
+    Indices move down by the least index touched, which may depend on the loops around the
+    allocation. Buffers with strides, or whose address is used, stay as they are.
+    """
+    body = _Compaction().rewrite(func.body)
+    return func if body is func.body else replace(func, body=body)
+
+
+class _Compaction(Mutator):
+    def __init__(self) -> None:
+        self.outer: dict[E.Var, Range] = {}
+        self.moved: dict[Buffer, tuple[Buffer, list[E.PrimExpr]]] = {}
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.Stmt:
+        self.outer[loop.loop_var] = Range(loop.min, loop.extent)
+        new = self.rewrite_children(loop)
+        del self.outer[loop.loop_var]
+        return new
+
+    @on(S.AllocBuffer)
+    def allocation(self, statement: S.AllocBuffer) -> S.Stmt:
+        buffer = statement.buffer
+        box = _touched(statement, self.outer)
+        if box is None:
+            return self.rewrite_children(statement)
+        shape = tuple(
+            const(extent, e.dtype) for (_, extent), e in zip(box, buffer.shape, strict=True)
+        )
+        small = replace(buffer, shape=shape)
+        self.moved[buffer] = small, [low for low, _ in box]
+        return replace(statement, buffer=small, body=self.rewrite(statement.body))
+
+    @on(E.BufferLoad, S.BufferStore)
+    def access(self, node: E.BufferLoad | S.BufferStore) -> Node:
+        new = self.rewrite_children(node)
+        if node.buffer not in self.moved:
+            return new
+        small, lows = self.moved[node.buffer]
+        indices = tuple(_lowered(i, low) for i, low in zip(new.indices, lows, strict=True))
+        return replace(new, buffer=small, indices=indices)
+
+
+def _lowered(index: E.PrimExpr, low: E.PrimExpr) -> E.PrimExpr:
+    if isinstance(index, E.Ramp):
+        return replace(index, base=subtract(index.base, low))
+    return subtract(index, low)
+
+
+def _touched(
+    statement: S.AllocBuffer, outer: Mapping[E.Var, Range]
+) -> list[tuple[E.PrimExpr, int]] | None:
+    """Least index and extent of each dimension; None where nothing can be saved."""
+    buffer = statement.buffer
+    search = _Search(buffer)
+    search.visit(statement.body)
+    if search.opaque or search.box is None or buffer.strides:
+        return None
+    analyzer = Analyzer(outer)
+    result: list[tuple[E.PrimExpr, int]] = []
+    smaller = False
+    for touched, extent in zip(search.box, buffer.shape, strict=True):
+        if not isinstance(extent, E.IntImm):
+            return None
+        whole = IntSet.from_min_extent(const(0, extent.dtype), extent)
+        low, high = intersect(touched, whole, analyzer)
+        assert low is not None
+        assert high is not None
+        size = analyzer.const_int_bound(analyzer.simplify(subtract(high, low))).max_value + 1
+        if 0 < size < extent.value:
+            result.append((low, int(size)))
+            smaller = True
+        else:
+            result.append((const(0, extent.dtype), extent.value))
+    return result if smaller else None
+
+
+class _Search(Visitor):
+    """Finds the box of a buffer that a statement touches, in terms of the loops around it."""
+
+    def __init__(self, buffer: Buffer) -> None:
+        self.buffer = buffer
+        self.box: list[IntSet] | None = None
+        self.opaque = False
+        self.inner: dict[E.Var, Range] = {}
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> None:
+        self.inner[loop.loop_var] = Range(loop.min, loop.extent)
+        self.visit_children(loop)
+
+    @on(S.LetStmt, E.Let)
+    def let(self, let: S.LetStmt | E.Let) -> None:
+        # Indices may use the variable, whose values are not followed.
+        self.opaque = self.opaque or dtypes.is_integer(let.var.dtype)
+        self.visit_children(let)
+
+    @on(S.While)
+    def while_loop(self, loop: S.While) -> None:
+        self.visit_children(loop)
+
+    @on(E.Var)
+    def variable(self, var: E.Var) -> None:
+        self.opaque = self.opaque or var is self.buffer.data
+
+    @on(E.BufferLoad, S.BufferStore)
+    def access(self, node: E.BufferLoad | S.BufferStore) -> None:
+        self.visit_children(node)
+        if node.buffer.data is not self.buffer.data:
+            return
+        if node.buffer is not self.buffer:
+            self.opaque = True
+            return
+        analyzer = Analyzer(self.inner)
+        sides = [self.side(index, analyzer) for index in node.indices]
+        if self.box is not None:
+            sides = [union(pair, analyzer) for pair in zip(self.box, sides, strict=True)]
+        self.box = sides
+
+    def side(self, index: E.PrimExpr, analyzer: Analyzer) -> IntSet:
+        first = index.base if isinstance(index, E.Ramp) else index
+        ends = eval_set(first, self.inner, analyzer)
+        if not isinstance(index, E.Ramp):
+            return ends if dtypes.lanes(index.dtype) == 1 else IntSet(None, None)
+        last = add(first, multiply(index.stride, index.lanes - 1))
+        return union([ends, eval_set(last, self.inner, analyzer)], analyzer)
+
+
+__all__: Sequence[str] = ["compact_buffers"]

@@ -1,0 +1,94 @@
+"""The pass that dissolves blocks into the loops around them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlcweb.ir.errors import TVMError
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.visitor import Mutator, on
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.arithmetic import add, const, multiply
+from mlcweb.tir.buffer import Buffer, MatchBufferRegion
+from mlcweb.tir.function import PrimFunc
+
+
+def convert_blocks_to_loops(func: PrimFunc) -> PrimFunc:
+    """Iterators become their bindings, predicates `if`s, allocations statements around the body,
+    and accesses of matched buffers accesses of what they view."""
+    body = _Conversion().rewrite(func.body)
+    return func if body is func.body else replace(func, body=body)
+
+
+class _Conversion(Mutator):
+    def __init__(self) -> None:
+        self.values: dict[E.Var, E.PrimExpr] = {}
+        self.views: dict[Buffer, MatchBufferRegion] = {}
+
+    @on(E.Var)
+    def variable(self, var: E.Var) -> E.PrimExpr:
+        return self.values.get(var, var)
+
+    @on(S.BlockRealize)
+    def realize(self, realize: S.BlockRealize) -> S.Stmt:
+        block = realize.block
+        if block.init is not None:
+            raise TVMError(f'Block "{block.name_hint}" has an init; lower it first', block.span)
+        predicate = self.rewrite(realize.predicate)
+        for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
+            self.values[axis.var] = self.rewrite(value)
+        for match in block.match_buffers:
+            self.match(match)
+        body = self.rewrite(block.body)
+        for buffer in reversed(block.alloc_buffers):
+            body = S.AllocBuffer(buffer, body, span=block.span)
+        if isinstance(predicate, E.IntImm) and predicate.value:
+            return body
+        return S.IfThenElse(predicate, body, span=realize.span)
+
+    def match(self, match: MatchBufferRegion) -> None:
+        """Remember a view; its symbols get the values that its source gives them."""
+        source = self.rewrite(match.source)
+        view, region = match.buffer, source.region
+        strides = row_major_strides(source.buffer)
+        leading = len(region) - len(view.shape)
+        offset: E.PrimExpr = source.buffer.elem_offset
+        for part, stride in zip(region, strides, strict=True):
+            offset = add(offset, multiply(part.min, stride))
+        known = [
+            *zip(view.shape, (part.extent for part in region[leading:]), strict=True),
+            *zip(view.strides, strides[leading:], strict=False),
+            (view.elem_offset, offset),
+            (view.data, source.buffer.data),
+        ]
+        for symbol, value in known:
+            if isinstance(symbol, E.Var):
+                self.values[symbol] = value
+        self.views[view] = replace(match, source=source)
+
+    @on(E.BufferLoad, S.BufferStore)
+    def access(self, node: E.BufferLoad | S.BufferStore) -> Node:
+        new = self.rewrite_children(node)
+        match = self.views.get(node.buffer)
+        if match is None:
+            return new
+        region = match.source.region
+        leading = len(region) - len(node.indices)
+        inner = (
+            add(part.min, index) for part, index in zip(region[leading:], new.indices, strict=True)
+        )
+        outer = (part.min for part in region[:leading])
+        return replace(new, buffer=match.source.buffer, indices=(*outer, *inner))
+
+
+def row_major_strides(buffer: Buffer) -> Sequence[E.PrimExpr]:
+    """The strides of a buffer in elements, those of a compact array where it names none."""
+    if buffer.strides:
+        return buffer.strides
+    strides: list[E.PrimExpr] = []
+    step: E.PrimExpr = const(1, buffer.shape[0].dtype if buffer.shape else "int32")
+    for extent in reversed(buffer.shape):
+        strides.append(step)
+        step = multiply(extent, step)
+    return strides[::-1]

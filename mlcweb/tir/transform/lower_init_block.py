@@ -1,0 +1,31 @@
+"""The pass that turns the init of a reduction block into a conditional statement of its body."""
+
+from __future__ import annotations
+
+from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import Mutator, on
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.arithmetic import const, equal, logical_and
+from mlcweb.tir.function import PrimFunc
+
+
+def lower_init_block(func: PrimFunc) -> PrimFunc:
+    """Initialise where all reduction iterators are at the start of their domains."""
+    body = _InitLowering().rewrite(func.body)
+    return func if body is func.body else replace(func, body=body)
+
+
+class _InitLowering(Mutator):
+    @on(S.Block)
+    def block(self, block: S.Block) -> S.Block:
+        block = self.rewrite_children(block)
+        if block.init is None:
+            return block
+        condition: E.PrimExpr = const(True, "bool")
+        for axis in block.iter_vars:
+            if axis.iter_type == S.IterType.COMM_REDUCE and axis.dom is not None:
+                condition = logical_and(condition, equal(axis.var, axis.dom.min))
+        always = isinstance(condition, E.IntImm)
+        init = block.init if always else S.IfThenElse(condition, block.init, span=block.init.span)
+        return replace(block, init=None, body=S.sequence(init, block.body))

@@ -1,0 +1,348 @@
+"""Index arithmetic for loop optimisation: integer expressions as sums of scaled atoms.
+
+Every pass needs to know how an index moves with a loop, whether two indices are the same place, and
+what an index becomes when a loop is unrolled. All three are plain on a sum `atom * scale + … +
+constant`, where an atom is a variable or an expression that is no sum. Atoms and sums are interned,
+so that equal ones are the same object, and what was found out is kept by identity: a copy of a
+statement in an unrolled loop costs a few dictionary lookups. (The analyzer of `mlcweb.arith` proves
+far more, at a hundred times the cost.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import gcd, inf
+from typing import Any, NamedTuple
+
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.visitor import walk
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+
+Interval = tuple[int | float, int | float]
+"""The least and the greatest value of an expression."""
+
+
+class Sum(NamedTuple):
+    """The integer `sum(atom * scale) + constant`, in the arithmetic of `dtype`."""
+
+    terms: Mapping[E.PrimExpr, int]
+    constant: int
+    dtype: str
+
+    def plus(self, other: Sum, sign: int = 1) -> Sum:
+        terms = dict(self.terms)
+        for atom, scale in other.terms.items():
+            total = terms.get(atom, 0) + sign * scale
+            if total:
+                terms[atom] = total
+            else:
+                del terms[atom]
+        return Sum(terms, self.constant + sign * other.constant, self.dtype)
+
+    def times(self, factor: int) -> Sum:
+        if factor == 0:
+            return Sum({}, 0, self.dtype)
+        terms = {atom: scale * factor for atom, scale in self.terms.items()}
+        return Sum(terms, self.constant * factor, self.dtype)
+
+
+class Indices:
+    """Sums of the index expressions of one function. `ranges` are the bounds of its variables, which
+    must not change: a loop with other bounds needs another variable."""
+
+    def __init__(self) -> None:
+        self.ranges: dict[E.Var, Interval] = {}
+        self._sums: dict[int, tuple[E.PrimExpr, Sum]] = {}
+        self._atoms: dict[Any, E.PrimExpr] = {}
+        self._written: dict[Any, E.PrimExpr] = {}
+        self._keys: dict[int, tuple[Node, Any]] = {}
+        self._variables: dict[int, tuple[Node, frozenset[E.Var]]] = {}
+
+    def key(self, node: Node) -> Any:
+        """A hashable value that equal expressions share. Variables and buffers are themselves."""
+        if isinstance(node, E.Var):
+            return node
+        known = self._keys.get(id(node))
+        if known is not None:
+            return known[1]
+        parts: list[Any] = [type(node)]
+        for name in node.structural_fields:
+            value = getattr(node, name)
+            if isinstance(value, tuple):
+                parts.append(tuple(self.key(v) if isinstance(v, Node) else v for v in value))
+            elif isinstance(value, E.PrimExpr):
+                parts.append(self.key(value))
+            elif isinstance(value, float):
+                parts.append(value.hex())
+            else:
+                parts.append(value)
+        key = tuple(parts)
+        self._keys[id(node)] = (node, key)
+        return key
+
+    def variables(self, node: Node) -> frozenset[E.Var]:
+        """The variables that occur in an expression or statement."""
+        known = self._variables.get(id(node))
+        if known is None:
+            found = frozenset(item for item in walk(node) if isinstance(item, E.Var))
+            known = self._variables[id(node)] = (node, found)
+        return known[1]
+
+    def sum_of(self, expression: E.PrimExpr) -> Sum:
+        """An integer scalar as a sum."""
+        known = self._sums.get(id(expression))
+        if known is None:
+            rule = _SUM_RULES.get(type(expression))
+            found = rule(self, expression) if rule else self.atom(expression)
+            known = self._sums[id(expression)] = (expression, found)
+        return known[1]
+
+    def atom(self, expression: E.PrimExpr) -> Sum:
+        """The sum of a single expression that is no sum itself."""
+        interned = self._atoms.setdefault(self.key(expression), expression)
+        return Sum({interned: 1}, 0, expression.dtype)
+
+    def expression(self, total: Sum) -> E.PrimExpr:
+        """The sum as an expression, the constant last; equal sums give the same object."""
+        dtype = total.dtype
+        if not total.terms:
+            return E.IntImm(dtype, dtypes.wrap_integer(total.constant, dtype))
+        terms = tuple(sorted(total.terms.items(), key=_writing_order))
+        base = self._interned(
+            (terms, dtype), Sum(total.terms, 0, dtype), lambda: _write(terms, dtype)
+        )
+        if not total.constant:
+            return base
+        constant = dtypes.wrap_integer(total.constant, dtype)
+        return self._interned(
+            (base, constant), total, lambda: E.Add(base, E.IntImm(dtype, constant))
+        )
+
+    def _interned(self, key: Any, total: Sum, write: Callable[[], E.PrimExpr]) -> E.PrimExpr:
+        written = self._written.get(key)
+        if written is None:
+            written = self._written[key] = write()
+            self._sums[id(written)] = (written, total)
+        return written
+
+    def normal(self, expression: E.PrimExpr) -> E.PrimExpr:
+        """An integer scalar in its normal form."""
+        return self.expression(self.sum_of(expression))
+
+    def scale_of(self, expression: E.PrimExpr, var: E.Var) -> int | None:
+        """How far an index moves with a step of `var`; None where that is not constant."""
+        total = self.sum_of(expression)
+        for atom in total.terms:
+            if atom is not var and not isinstance(atom, E.Var) and var in self.variables(atom):
+                return None
+        return total.terms.get(var, 0)
+
+    def interval(self, expression: E.PrimExpr) -> Interval:
+        """Bounds of an integer expression. Arithmetic that may leave its type gives the type's."""
+        rule = _INTERVAL_RULES.get(type(expression))
+        if rule is not None:
+            found = rule(self, expression)
+            if found is not None:
+                return found
+        if isinstance(expression, (E.Add, E.Sub, E.Mul)):
+            return self.sum_interval(self.sum_of(expression))
+        return type_interval(expression.dtype)
+
+    def sum_interval(self, total: Sum) -> Interval:
+        """Bounds of a sum, wrap-around included."""
+        low: int | float = total.constant
+        high: int | float = total.constant
+        for atom, scale in total.terms.items():
+            least, greatest = self.ranges.get(atom) or self.interval(atom)  # type: ignore[arg-type]
+            if scale < 0:
+                least, greatest = greatest, least
+            low += least * scale
+            high += greatest * scale
+        whole = type_interval(total.dtype)
+        return (low, high) if whole[0] <= low and high <= whole[1] else whole
+
+    def is_exact(self, total: Sum) -> bool:
+        """Whether a sum certainly stays within its type, so that it may be divided term by term."""
+        low, high = self.sum_interval(total)
+        whole = type_interval(total.dtype)
+        return whole[0] < low and high < whole[1]
+
+
+def type_interval(dtype: str) -> Interval:
+    """The values of a type."""
+    element = dtypes.element_of(dtype)
+    if not (dtypes.is_integer(element) or dtypes.is_bool(element)):
+        return -inf, inf
+    return dtypes.min_value(element), dtypes.max_value(element)
+
+
+def _writing_order(term: tuple[E.PrimExpr, int]) -> tuple[int, str]:
+    return -abs(term[1]), getattr(term[0], "name", "")
+
+
+def _write(terms: tuple[tuple[E.PrimExpr, int], ...], dtype: str) -> E.PrimExpr:
+    result: E.PrimExpr | None = None
+    for atom, scale in terms:
+        if atom.dtype != dtype:
+            atom = E.Cast(dtype, atom)
+        written = atom if scale == 1 else E.Mul(atom, E.IntImm(dtype, scale))
+        result = written if result is None else E.Add(result, written)
+    assert result is not None
+    return result
+
+
+def _constant(indices: Indices, expression: E.IntImm) -> Sum:
+    return Sum({}, expression.value, expression.dtype)
+
+
+def _variable(indices: Indices, expression: E.Var) -> Sum:
+    return Sum({expression: 1}, 0, expression.dtype)
+
+
+def _add(indices: Indices, expression: E.Add) -> Sum:
+    return indices.sum_of(expression.a).plus(indices.sum_of(expression.b))
+
+
+def _subtract(indices: Indices, expression: E.Sub) -> Sum:
+    return indices.sum_of(expression.a).plus(indices.sum_of(expression.b), -1)
+
+
+def _multiply(indices: Indices, expression: E.Mul) -> Sum:
+    a, b = indices.sum_of(expression.a), indices.sum_of(expression.b)
+    if not b.terms:
+        return a.times(b.constant)
+    if not a.terms:
+        return b.times(a.constant)
+    return indices.atom(_with_operands(indices, expression, a, b))
+
+
+def _cast(indices: Indices, expression: E.Cast) -> Sum:
+    value = expression.value
+    widens = (
+        dtypes.kind(expression.dtype) == dtypes.kind(value.dtype) == "int"
+        and dtypes.lanes(expression.dtype) == 1
+        and dtypes.bits(expression.dtype) >= dtypes.bits(value.dtype)
+    )
+    if widens:
+        inner = indices.sum_of(value)
+        if not inner.terms or indices.is_exact(inner):
+            return Sum(inner.terms, inner.constant, expression.dtype)
+        return indices.atom(replace(expression, value=indices.expression(inner)))
+    if dtypes.is_integer(value.dtype):
+        return indices.atom(replace(expression, value=indices.normal(value)))
+    return indices.atom(expression)
+
+
+def _with_operands(indices: Indices, expression: Any, a: Sum, b: Sum) -> Any:
+    first, second = indices.expression(a), indices.expression(b)
+    if first is expression.a and second is expression.b:
+        return expression
+    return type(expression)(first, second, span=expression.span)
+
+
+def _split_digits(indices: Indices, total: Sum, divisor: int) -> tuple[Sum, Sum, Sum, int] | None:
+    """`total` as `multiple * divisor + upper * unit + lower` with 0 <= lower < unit, where `unit`
+    divides `divisor`; None where terms may overflow."""
+    if divisor <= 0 or not indices.is_exact(total):
+        return None
+    dtype = total.dtype
+    multiple = {a: s // divisor for a, s in total.terms.items() if s % divisor == 0}
+    rest = {a: s for a, s in total.terms.items() if s % divisor}
+    remainder = Sum(rest, total.constant % divisor, dtype)
+    units = {gcd(scale, divisor) for scale in rest.values()} | {divisor}
+    for unit in sorted(units, reverse=True):
+        upper = {a: s // unit for a, s in rest.items() if s % unit == 0}
+        lower = {a: s for a, s in rest.items() if s % unit}
+        low, high = indices.sum_interval(Sum(lower, remainder.constant % unit, dtype))
+        if 0 <= low and high < unit:
+            return (
+                Sum(multiple, total.constant // divisor, dtype),
+                Sum(upper, remainder.constant // unit, dtype),
+                Sum(lower, remainder.constant % unit, dtype),
+                unit,
+            )
+    return None
+
+
+def _floordiv(indices: Indices, expression: E.FloorDiv) -> Sum:
+    a, b = indices.sum_of(expression.a), indices.sum_of(expression.b)
+    digits = None if b.terms else _split_digits(indices, a, b.constant)
+    if digits is None:
+        return indices.atom(_with_operands(indices, expression, a, b))
+    multiple, upper, _, unit = digits
+    divisor = b.constant // unit
+    low, high = indices.sum_interval(upper)
+    if low // divisor == high // divisor:
+        return multiple._replace(constant=multiple.constant + int(low // divisor))
+    quotient = E.FloorDiv(indices.expression(upper), E.IntImm(a.dtype, divisor))
+    return multiple.plus(indices.atom(quotient))
+
+
+def _floormod(indices: Indices, expression: E.FloorMod) -> Sum:
+    a, b = indices.sum_of(expression.a), indices.sum_of(expression.b)
+    digits = None if b.terms else _split_digits(indices, a, b.constant)
+    if digits is None:
+        return indices.atom(_with_operands(indices, expression, a, b))
+    _, upper, lower, unit = digits
+    divisor = b.constant // unit
+    low, high = indices.sum_interval(upper)
+    if low // divisor == high // divisor:
+        whole = upper._replace(constant=upper.constant - int(low // divisor) * divisor)
+    else:
+        remainder = E.FloorMod(indices.expression(upper), E.IntImm(a.dtype, divisor))
+        whole = indices.atom(remainder)
+    return whole.times(unit).plus(lower)
+
+
+_SUM_RULES: dict[type, Callable[[Indices, Any], Sum]] = {
+    E.IntImm: _constant,
+    E.Var: _variable,
+    E.Add: _add,
+    E.Sub: _subtract,
+    E.Mul: _multiply,
+    E.Cast: _cast,
+    E.FloorDiv: _floordiv,
+    E.FloorMod: _floormod,
+}
+
+
+def _quotient_interval(indices: Indices, expression: E.FloorDiv) -> Interval | None:
+    divisor = expression.b
+    if not (isinstance(divisor, E.IntImm) and divisor.value > 0):
+        return None
+    low, high = indices.interval(expression.a)
+    return low // divisor.value, high // divisor.value
+
+
+def _remainder_interval(indices: Indices, expression: E.FloorMod) -> Interval | None:
+    divisor = expression.b
+    if not (isinstance(divisor, E.IntImm) and divisor.value > 0):
+        return None
+    low, high = indices.interval(expression.a)
+    return (low, high) if 0 <= low and high < divisor.value else (0, divisor.value - 1)
+
+
+def _cast_interval(indices: Indices, expression: E.Cast) -> Interval | None:
+    if not dtypes.is_integer(expression.value.dtype):
+        return None
+    low, high = indices.interval(expression.value)
+    whole = type_interval(expression.dtype)
+    return (low, high) if whole[0] <= low and high <= whole[1] else None
+
+
+def _extremum_interval(indices: Indices, expression: E.BinaryExpr) -> Interval | None:
+    choose = min if isinstance(expression, E.Min) else max
+    a, b = indices.interval(expression.a), indices.interval(expression.b)
+    return choose(a[0], b[0]), choose(a[1], b[1])
+
+
+_INTERVAL_RULES: dict[type, Callable[[Indices, Any], Interval | None]] = {
+    E.Var: lambda indices, var: indices.ranges.get(var),
+    E.IntImm: lambda indices, constant: (constant.value, constant.value),
+    E.FloorDiv: _quotient_interval,
+    E.FloorMod: _remainder_interval,
+    E.Cast: _cast_interval,
+    E.Min: _extremum_interval,
+    E.Max: _extremum_interval,
+}

@@ -1,0 +1,146 @@
+"""The pass that moves allocations down to the smallest statement that holds all accesses.
+
+An allocation may enter a loop only if no iteration sees what an earlier one wrote: every read in
+the loop's body has to be covered by writes that the same iteration has surely done before. What is
+not proved stays outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlcweb.arith import Analyzer, estimate_region
+from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.arithmetic import add, const, less_equal
+from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.function import PrimFunc
+
+Box = Sequence[Range]
+
+
+def place_allocations(func: PrimFunc) -> PrimFunc:
+    """Allocate each buffer where its accesses have their lowest common ancestor."""
+    body = _Placement().rewrite(func.body)
+    return func if body is func.body else replace(func, body=body)
+
+
+class _Placement(Mutator):
+    @on(S.AllocBuffer)
+    def allocation(self, statement: S.AllocBuffer) -> S.Stmt:
+        body = self.rewrite(statement.body)
+        if not _touches(body, statement.buffer):
+            return body
+        placed = _sink(statement, body)
+        same = isinstance(placed, S.AllocBuffer) and placed.body is statement.body
+        return statement if same else placed
+
+
+def _sink(allocation: S.AllocBuffer, body: S.Stmt) -> S.Stmt:
+    """`body` with the allocation around the least part of it that may hold it."""
+    buffer = allocation.buffer
+    if isinstance(body, S.SeqStmt):
+        touching = [i for i, part in enumerate(body.seq) if _touches(part, buffer)]
+        first, last = touching[0], touching[-1] + 1
+        inside = S.sequence(*body.seq[first:last])
+        if last - first < len(body.seq):
+            inner = _sink(allocation, inside)
+            return S.sequence(*body.seq[:first], inner, *body.seq[last:])
+    elif isinstance(body, S.AllocBuffer) and not _depends_on_scope(buffer, body):
+        return replace(body, body=_sink(allocation, body.body))
+    elif isinstance(body, S.For) and not _depends_on_scope(buffer, body):
+        if _is_fresh(body, buffer):
+            return replace(body, body=_sink(allocation, body.body))
+    return replace(allocation, body=body)
+
+
+def _touches(statement: S.Stmt, buffer: Buffer) -> bool:
+    return any(
+        node is buffer.data
+        or (isinstance(node, (E.BufferLoad, S.BufferStore)) and node.buffer.data is buffer.data)
+        for node in walk(statement)
+    )
+
+
+def _depends_on_scope(buffer: Buffer, statement: S.Stmt) -> bool:
+    """Whether moving in would bring the buffer's own type out of the reach of its symbols."""
+    return not all(isinstance(extent, E.IntImm) for extent in buffer.shape)
+
+
+def _is_fresh(loop: S.For, buffer: Buffer) -> bool:
+    """Whether each iteration reads of the buffer only what it has written itself."""
+    for node in walk(loop.body):
+        if node is buffer.data:
+            return False
+        if isinstance(node, (E.BufferLoad, S.BufferStore)):
+            vector = any("x" in index.dtype for index in node.indices)
+            if node.buffer.data is buffer.data and (vector or node.buffer is not buffer):
+                return False
+    return _Coverage(buffer).check(loop.body, [], {}) is not None
+
+
+class _Coverage:
+    """Goes through a statement in the order of execution and checks reads against sure writes."""
+
+    def __init__(self, buffer: Buffer) -> None:
+        self.buffer = buffer
+
+    def check(
+        self, statement: S.Stmt, written: list[Box], domains: dict[E.Var, Range]
+    ) -> list[Box] | None:
+        """The boxes that the statement surely writes; None if it reads outside `written`."""
+        if isinstance(statement, S.SeqStmt):
+            done: list[Box] = []
+            for part in statement.seq:
+                more = self.check(part, [*written, *done], domains)
+                if more is None:
+                    return None
+                done += more
+            return done
+        if isinstance(statement, S.For):
+            return self.check_loop(statement, written, domains)
+        if isinstance(statement, S.BufferStore):
+            if not self.reads_covered(statement, written, domains):
+                return None
+            if statement.buffer is not self.buffer:
+                return []
+            return [[Range(index, const(1, index.dtype)) for index in statement.indices]]
+        if isinstance(statement, (S.AllocBuffer, S.AttrStmt)):
+            return self.check(statement.body, written, domains)
+        if isinstance(statement, S.IfThenElse):
+            parts = [statement.then_case, statement.else_case]
+            sure = [self.check(part, written, domains) for part in parts if part is not None]
+            condition = self.reads_covered(statement.condition, written, domains)
+            return [] if condition and None not in sure else None
+        return [] if not _touches(statement, self.buffer) else None
+
+    def check_loop(
+        self, loop: S.For, written: list[Box], domains: dict[E.Var, Range]
+    ) -> list[Box] | None:
+        domain = Range(loop.min, loop.extent)
+        inside = self.check(loop.body, written, {**domains, loop.loop_var: domain})
+        if inside is None:
+            return None
+        runs = isinstance(loop.extent, E.IntImm) and loop.extent.value > 0
+        widened = [estimate_region(box, {loop.loop_var: domain}) for box in inside if runs]
+        return [box for box in widened if box is not None]
+
+    def reads_covered(
+        self, part: S.Stmt | E.PrimExpr, written: list[Box], domains: dict[E.Var, Range]
+    ) -> bool:
+        analyzer = Analyzer(domains)
+        return all(
+            any(_contains(box, node.indices, analyzer) for box in written)
+            for node in walk(part)
+            if isinstance(node, E.BufferLoad) and node.buffer is self.buffer
+        )
+
+
+def _contains(box: Box, indices: Sequence[E.PrimExpr], analyzer: Analyzer) -> bool:
+    return all(
+        analyzer.can_prove(less_equal(side.min, index))
+        and analyzer.can_prove(less_equal(add(index, 1), add(side.min, side.extent)))
+        for side, index in zip(box, indices, strict=True)
+    )
