@@ -41,6 +41,8 @@ class Playground:
     def __init__(self, page: Page):
         self.page = page
         self.problems: list[str] = []
+        self.requests: list[str] = []
+        page.on("request", lambda request: self.requests.append(request.url))
         page.on("console", self._on_console)
         page.on("pageerror", lambda error: self.problems.append(f"uncaught: {error}"))
 

@@ -51,10 +51,9 @@ def test_output_streams_while_the_program_runs(playground):
     "program",
     [
         "while True: pass",
-        "import time\ntime.sleep(3600)",
         "while True:\n    try:\n        while True: pass\n    except:\n        pass",
     ],
-    ids=["loop", "sleep", "loop that catches everything"],
+    ids=["loop", "loop that catches everything"],
 )
 def test_stop_ends_a_program_and_the_page_goes_on(playground, program):
     playground.run(f"print('begun')\n{program}")
@@ -80,8 +79,9 @@ def test_an_exception_is_underlined_where_the_user_is_at_fault(playground):
 
 def test_a_schedule_error_is_underlined(playground):
     playground.run_to_end(PROGRAM + "sch.split(i, factors=[3, 5])\n")
-    expect(playground["console"]).to_contain_text("ScheduleError")
-    expect(playground["console"]).to_contain_text("split")
+    console = playground["console"]
+    expect(console).to_contain_text("An error occurred in the schedule primitive 'split'.")
+    expect(console).to_contain_text("does not cover the extent 128")
     expect(playground.underlined_line()).to_have_text("sch.split(i, factors=[3, 5])")
 
 

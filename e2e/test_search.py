@@ -7,6 +7,23 @@ from playwright.sync_api import expect
 
 SEARCH_MS = 120_000
 
+REFUSED = """\
+import tvm
+from tvm.script import tir as T
+
+
+@T.prim_func
+def copy(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi]
+
+
+def refused(sch):
+    sch.get_block("nothing")
+"""
+
 
 @pytest.fixture
 def search(playground):
@@ -49,3 +66,15 @@ def test_stop_keeps_what_was_found(search):
     search.expect_state("ready", timeout_ms=SEARCH_MS)
     assert 2 <= search["search-row"].count() < 1000
     expect(search["search-best"]).to_have_attribute("data-ms", re.compile(r"^\d+\.\d+$"))
+
+
+def test_a_failed_trial_is_a_row_with_its_reason(playground):
+    playground.run_to_end(REFUSED)
+    playground.open_view("search")
+    start(playground, 2)
+    playground.expect_state("ready")
+    rows = playground["search-row"]
+    expect(rows).to_have_count(2)
+    for row in rows.all():
+        expect(row).to_have_attribute("data-state", "failed")
+        expect(row).to_contain_text('"nothing"')

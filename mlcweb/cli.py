@@ -1,10 +1,12 @@
 """The command line: run a program, search over its schedules, serve the page."""
 
 import argparse
+import io
 import os
 import sys
 import webbrowser
 from collections.abc import Sequence
+from contextlib import redirect_stdout
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -41,11 +43,13 @@ def search(options: argparse.Namespace) -> int:
         from mlcweb import cli_search
     except ModuleNotFoundError as error:
         raise CommandError(f"this command needs {error.name}: pip install 'mlcweb[cli]'") from None
-    # Not as `__main__`, so that the program leaves out what it does when it is run.
-    variables = load(options.file, "__program__")
+    # Not as `__main__`, so that the program leaves out what it does when it is run; and what it
+    # prints all the same is not what was asked for.
+    with redirect_stdout(io.StringIO()):
+        variables = load(options.file, "__program__")
     try:
         return 0 if cli_search.search(variables, options) else 1
-    except cli_search.NothingToSearch as error:
+    except cli_search.SearchError as error:
         raise CommandError(str(error)) from None
 
 

@@ -27,8 +27,8 @@ from mlcweb.meta_schedule.random_search import (
 from mlcweb.playground import namespace
 
 
-class NothingToSearch(Exception):
-    """The program lacks the function or the module that was asked for."""
+class SearchError(Exception):
+    """There is nothing to search over; the text says what is missing."""
 
 
 def search(variables: Mapping[str, Any], options: argparse.Namespace) -> bool:
@@ -41,7 +41,7 @@ def search(variables: Mapping[str, Any], options: argparse.Namespace) -> bool:
         Whether any trial succeeded.
 
     Raises:
-        NothingToSearch: says which names the program does offer.
+        SearchError: the program lacks the function or the module, or cannot be run as it stands.
     """
     console = Console()
     function = _function(variables, options)
@@ -53,7 +53,7 @@ def search(variables: Mapping[str, Any], options: argparse.Namespace) -> bool:
     try:
         with _progress(console) as progress:
             task = progress.add_task("timing the program as it stands", total=options.trials)
-            timer = pool.submit(_prepared, CheckedTimer(module, target=options.target)).result()
+            timer = _timer(pool, module, options.target)
             found = random_search(
                 module,
                 function,
@@ -76,8 +76,15 @@ def search(variables: Mapping[str, Any], options: argparse.Namespace) -> bool:
     return best is not None
 
 
+def _timer(pool: ProcessPool, module: IRModule, target: str) -> CheckedTimer:
+    """A timer that knows what the unscheduled program computes and how long that takes."""
+    try:
+        return pool.submit(_prepared, CheckedTimer(module, target=target)).result()
+    except Exception as error:
+        raise SearchError(f"The unscheduled program cannot be timed: {error}") from error
+
+
 def _prepared(timer: CheckedTimer) -> CheckedTimer:
-    """The timer, knowing what the unscheduled program computes and how long that takes."""
     _ = timer.expected, timer.baseline_seconds
     return timer
 
@@ -97,7 +104,7 @@ def _module(variables: Mapping[str, Any], name: str | None) -> IRModule:
     if name not in modules:
         asked = f"no IRModule {name}" if name else "several IRModules" if modules else "no IRModule"
         choice = f"; choose one with --module: {', '.join(modules)}" if modules else ""
-        raise NothingToSearch(f"The program has {asked}{choice}.")
+        raise SearchError(f"The program has {asked}{choice}.")
     return modules[name]
 
 
@@ -107,7 +114,7 @@ def _function(variables: Mapping[str, Any], options: argparse.Namespace) -> Sche
         return function
     found = namespace.schedule_functions(variables, str(options.file))
     choice = ", ".join(each["name"] for each in found) or "none"
-    raise NothingToSearch(
+    raise SearchError(
         f"The program has no function {options.function}. Functions of a schedule: {choice}."
     )
 

@@ -163,13 +163,13 @@ class Analyzer:
 
     def is_less(self, a: E.PrimExpr, b: E.PrimExpr) -> bool:
         """Whether a < b always holds; the ends of symbolic domains are used."""
-        from mlcweb.arith.int_set import greatest_value
+        from mlcweb.arith.int_set import upper_limits
 
         difference = self.canonical(subtract(a, b))
         if self.const_int_bound(difference).max_value < 0:
             return True
-        highest = greatest_value(difference, self)
-        return highest is not None and self.const_int_bound(highest).max_value < 0
+        limits = upper_limits(difference, self)
+        return any(self.const_int_bound(limit).max_value < 0 for limit in limits)
 
     def can_prove(self, condition: E.PrimExpr | bool) -> bool:
         """Whether a condition always holds. False means: not known to hold."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mlcweb.arith.equality import same_expression
@@ -136,12 +136,16 @@ def eval_range(domain: Range, domains: Domains, analyzer: Analyzer) -> IntSet:
     return _interval(low.min_value, high.max_value)
 
 
-def greatest_value(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
-    """An upper limit over the symbolic domains that the analyzer knows; None where there is none."""
-    domains = analyzer.symbolic_domains
-    if not domains or not any(isinstance(n, E.Var) and n in domains for n in walk(expression)):
-        return None
-    return eval_set(expression, domains, analyzer).max_value
+def upper_limits(expression: E.PrimExpr, analyzer: Analyzer) -> Iterator[E.PrimExpr]:
+    """Limits that the expression never exceeds, one after another with fewer variables: each
+    variable with a symbolic domain is replaced by an end of it, the last bound first."""
+    for variable, domain in reversed(analyzer.symbolic_domains.items()):
+        if any(part is variable for part in walk(expression)):
+            highest = eval_set(expression, {variable: domain}, analyzer).max_value
+            if highest is None:
+                return
+            expression = highest
+            yield expression
 
 
 class _Evaluator:

@@ -291,11 +291,15 @@ class _Detector:
         """The value as one split of one iterator, plus a base."""
         return self.fuser.fuse(self.combine_digits(value))
 
+    def fused_dividend(self, value: IterSum) -> IterSum:
+        """The same of a dividend: a digit of one iterator may be taken whatever bounds it."""
+        return value if len(value.args) == 1 else self.fuse(value)
+
     def dividend(
         self, a: IterSum, divisor: E.PrimExpr
     ) -> tuple[IterSplit, E.PrimExpr, E.PrimExpr, E.PrimExpr]:
         """(split, base, divisor, common scale): the fused dividend with its scale taken out."""
-        fused = self.fuse(a)
+        fused = self.fused_dividend(a)
         split, base = fused.args[0], fused.base
         scale = split.scale
         if is_const_int(scale, 1):
@@ -330,12 +334,7 @@ class _Detector:
         remaining = list(splits)
         covered: E.PrimExpr = const(1, mark.extent.dtype)
         while remaining:
-            for position, split in enumerate(remaining):
-                if self.analyzer.can_prove_equal(split.lower_factor, covered):
-                    break
-            else:
-                position = self._skip_to(remaining, covered)
-            split = remaining.pop(position)
+            split = remaining.pop(self._next_digit(remaining, covered))
             covered = self.simple(multiply(split.lower_factor, split.extent))
         original = self.padding.original_of(mark)
         if original is not None:
@@ -354,8 +353,11 @@ class _Detector:
         if len(splits) > 1 or not reaches:
             raise NotAffine(f"the iterator {self._text(original)} does not fill its padded extent")
 
-    def _skip_to(self, remaining: list[IterSplit], covered: E.PrimExpr) -> int:
-        """The next digit above `covered`, where digits may be left out."""
+    def _next_digit(self, remaining: list[IterSplit], covered: E.PrimExpr) -> int:
+        """The digit that continues what is covered; one above it, where some may be left out."""
+        for position, split in enumerate(remaining):
+            if self.analyzer.can_prove_equal(split.lower_factor, covered):
+                return position
         if self.check_level != BIJECTIVE:
             for position, split in enumerate(remaining):
                 if self.divides(covered, split.lower_factor):
@@ -406,7 +408,7 @@ def _floordiv(detector: _Detector, expression: Any) -> Value:
         return a
     if not a.args:
         return IterSum((), detector.quotient(a.base, b))
-    fused = detector.fuse(a)
+    fused = detector.fused_dividend(a)
     split, base = fused.args[0], fused.base
     if detector.divides(b, split.scale) and detector.divides(b, base):
         scale = detector.quotient(split.scale, b)
@@ -433,7 +435,7 @@ def _floormod(detector: _Detector, expression: Any) -> Value:
         return IterSum((), zero)
     if not a.args:
         return IterSum((), detector.simple(floormod(a.base, b)))
-    fused = detector.fuse(a)
+    fused = detector.fused_dividend(a)
     if detector.divides(b, fused.args[0].scale):
         return IterSum((), detector.simple(floormod(fused.base, b)))
     split, base, divisor, scale = detector.dividend(a, b)

@@ -61,9 +61,10 @@ class Padding:
             split = IterSplit.whole(mark)
         elif not equal(multiply(lower, split.extent), mark.extent):
             raise NotAffine(f"an inner digit of extent {split.extent!r} is divided by {divisor!r}")
-        if not (self.allowed and isinstance(divisor, E.IntImm) and isinstance(lower, E.IntImm)):
+        constants = all(isinstance(value, E.IntImm) for value in (divisor, lower, left))
+        if not (self.allowed and constants):
             raise NotAffine(f"{divisor!r} does not divide the extent {split.extent!r}")
-        padded = self._padded_mark(mark, multiply(left, lower), divisor.value * lower.value)
+        padded = self._padded_mark(mark, multiply(left, lower), int(multiply(divisor, lower)))
         extent = simplify(floordiv(padded.extent, lower))
         return IterSplit(padded, lower, extent, split.scale), left
 

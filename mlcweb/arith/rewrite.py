@@ -43,6 +43,10 @@ def rewrite(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
 
 def apply_rule(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
     """The rule of this node, where it has one."""
+    if isinstance(expression, (E.Add, E.Sub)):
+        moved = rules_extremum.moved_inside(expression, analyzer)
+        if moved is not None:
+            return rewrite(moved, analyzer)
     rule = _RULES.get(type(expression))
     return rule(expression, analyzer) if rule else expression
 

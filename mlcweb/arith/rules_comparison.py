@@ -7,7 +7,7 @@ from math import gcd
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.arith.equality import same_expression
-from mlcweb.arith.rules_integer import is_index_type
+from mlcweb.arith.rules_integer import is_index_type, rounded_down
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import (
     add,
@@ -115,14 +115,15 @@ def _without_division(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.Pri
     if (step := _constant_divisor(b)) and isinstance(a, E.IntImm):
         last_below = (a.value + 1) * step - 1
         return less(const(last_below, a.dtype), b.a)  # type: ignore[attr-defined]
-    if isinstance(a, E.Mul) and isinstance(a.b, E.IntImm):
-        step = _constant_divisor(a.a)
-        if step and step == a.b.value:
-            # x // s * s is x - x % s.
-            dividend: E.PrimExpr = a.a.a  # type: ignore[attr-defined]
-            shift = analyzer.canonical(subtract(dividend, b))
-            if isinstance(shift, E.IntImm):
-                return less(shift, floormod(dividend, a.b))
+    if (rounded := rounded_down(a)) is not None:
+        # x // s * s is x - x % s.
+        shift = analyzer.canonical(subtract(rounded[0], b))
+        if isinstance(shift, E.IntImm):
+            return less(shift, floormod(*rounded))
+    if (rounded := rounded_down(b)) is not None:
+        shift = analyzer.canonical(subtract(rounded[0], a))
+        if isinstance(shift, E.IntImm):
+            return less(floormod(*rounded), shift)
     return None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.arith.equality import same_expression
-from mlcweb.arith.rules_integer import is_index_type
+from mlcweb.arith.rules_integer import is_index_type, rounded_down
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import add, const, floordiv, maximum, minimum, multiply, subtract
 
@@ -38,7 +38,15 @@ def _extremum(expression: Extremum, analyzer: Analyzer) -> E.PrimExpr:
         return a if cls is E.Min else b
     if of_b.max_value <= of_a.min_value:
         return b if cls is E.Min else a
-    for rule in (_with_constant_difference, _absorbed, _nested, _common_operand, _common_scale):
+    for rule in (
+        _with_constant_difference,
+        _against_rounding,
+        _absorbed,
+        _nested,
+        _common_operand,
+        _common_scale,
+        _from_constant,
+    ):
         found = rule(cls, a, b, analyzer)
         if found is not None:
             return found
@@ -51,6 +59,33 @@ def _with_constant_difference(
     difference = analyzer.canonical(subtract(a, b))
     if isinstance(difference, E.IntImm):
         return a if (difference.value <= 0) == (cls is E.Min) else b
+    return None
+
+
+def _against_rounding(
+    cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer
+) -> E.PrimExpr | None:
+    """max(x // c * c, x) is x; max((x + c - 1) // c * c, x) is the former."""
+    for rounded, x in ((a, b), (b, a)):
+        parts = rounded_down(rounded)
+        if parts is None:
+            continue
+        shift = analyzer.canonical(subtract(parts[0], x))
+        if isinstance(shift, E.IntImm):
+            step = int(parts[1])  # type: ignore[call-overload]
+            if shift.value <= 0:
+                return rounded if cls is E.Min else x
+            if shift.value >= step - 1:
+                return x if cls is E.Min else rounded
+    return None
+
+
+def _from_constant(
+    cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer
+) -> E.PrimExpr | None:
+    """min(c - x, d) is c - max(x, c - d)."""
+    if isinstance(a, E.Sub) and isinstance(a.a, E.IntImm) and isinstance(b, E.IntImm):
+        return subtract(a.a, _build(_opposite(cls))(a.b, subtract(a.a, b)))
     return None
 
 
@@ -109,6 +144,81 @@ def _common_scale(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -
             quotient = const(b.value // scale, b.dtype)
             return multiply(analyzer.rewrite(made(a.a, quotient)), a.b)
     return None
+
+
+def _is_extremum(expression: E.PrimExpr) -> bool:
+    return isinstance(expression, (E.Min, E.Max))
+
+
+def moved_inside(expression: E.Add | E.Sub, analyzer: Analyzer) -> E.PrimExpr | None:
+    """min(x + z, y) - z is min(x, y - z), where z cancels at the top of an operand of the minimum;
+    likewise z - min(…) and the sum with a negative term."""
+    a, b = expression.a, expression.b
+    if isinstance(expression, E.Sub):
+        if _is_extremum(a) and _is_extremum(b) and type(a) is type(b):
+            same = same_expression(a.a, b.b) and same_expression(a.b, b.a)  # type: ignore
+            return const(0, a.dtype) if same else None
+        if _is_extremum(a):
+            return _combined(a, lambda x: _cancelled(x, b), lambda x: subtract(x, b), type(a))
+        if _is_extremum(b):
+            negated = _opposite(type(b))
+            return _combined(
+                b, lambda x: _negated(_cancelled(x, a)), lambda x: subtract(a, x), negated
+            )
+        return None
+    if _is_extremum(a) and type(b) is _opposite(type(a)):
+        for x, y in ((b.a, b.b), (b.b, b.a)):  # type: ignore[attr-defined]
+            if same_expression(a.a, x) and same_expression(a.b, y):  # type: ignore[attr-defined]
+                return add(a.a, a.b)  # type: ignore[attr-defined]
+    for extremum, other in ((a, b), (b, a)):
+        if _is_extremum(extremum):
+            found = _combined(
+                extremum,
+                lambda x, z=other: _filled(x, z),
+                lambda x, z=other: add(x, z),
+                type(extremum),
+            )
+            if found is not None:
+                return found
+    return None
+
+
+def _combined(
+    extremum: Any,
+    cancel: Callable[[E.PrimExpr], E.PrimExpr | None],
+    otherwise: Callable[[E.PrimExpr], E.PrimExpr],
+    cls: type,
+) -> E.PrimExpr | None:
+    """The extremum of both operands changed, where one of them cancels."""
+    left, right = cancel(extremum.a), cancel(extremum.b)
+    if left is None and right is None:
+        return None
+    left = otherwise(extremum.a) if left is None else left
+    right = otherwise(extremum.b) if right is None else right
+    return _build(cls)(left, right)
+
+
+def _cancelled(x: E.PrimExpr, z: E.PrimExpr) -> E.PrimExpr | None:
+    """`x - z` where z is an operand of the sum x, or x itself."""
+    if isinstance(x, E.IntImm):
+        return None
+    if same_expression(x, z):
+        return const(0, x.dtype)
+    if isinstance(x, E.Add):
+        if same_expression(x.a, z):
+            return x.b
+        if same_expression(x.b, z):
+            return x.a
+    return None
+
+
+def _negated(x: E.PrimExpr | None) -> E.PrimExpr | None:
+    return None if x is None else subtract(const(0, x.dtype), x)
+
+
+def _filled(x: E.PrimExpr, z: E.PrimExpr) -> E.PrimExpr | None:
+    """`x + z` where x is y - z."""
+    return x.a if isinstance(x, E.Sub) and same_expression(x.b, z) else None
 
 
 RULES: dict[type, Callable[[Any, Analyzer], E.PrimExpr]] = {E.Min: _extremum, E.Max: _extremum}

@@ -105,25 +105,67 @@ def _add(expression: E.Add, analyzer: Analyzer) -> E.PrimExpr:
                     and same_expression(divisor, b.b)
                 ):
                     return b.a
-        if isinstance(a, E.Mul) and isinstance(b, E.Mul):
-            return _common_factor(expression, a, b)
+        shared = _common_factor(a, b, add)
+        if shared is not None:
+            return shared
     return _fold_add(expression, analyzer)
 
 
-def _common_factor(expression: E.Add, a: E.Mul, b: E.Mul) -> E.PrimExpr:
-    """x * z + y * z is (x + y) * z."""
-    for x, z in ((a.a, a.b), (a.b, a.a)):
-        for y, w in ((b.a, b.b), (b.b, b.a)):
-            if not isinstance(z, E.IntImm) and same_expression(z, w):
-                return multiply(add(x, y), z)
-    return expression
+def _common_factor(
+    a: E.PrimExpr, b: E.PrimExpr, combine: Callable[..., E.PrimExpr]
+) -> E.PrimExpr | None:
+    """x * z + y * z is (x + y) * z, and x * z + z is (x + 1) * z; with `combine` for the +."""
+    one = const(1, a.dtype)
+    if isinstance(a, E.IntImm) and isinstance(b, E.Mul):
+        return multiply(combine(one, b.a), a) if same_expression(a, b.b) else None
+    if not isinstance(a, E.Mul):
+        return None
+    if isinstance(b, E.Mul):
+        for x, z in ((a.a, a.b), (a.b, a.a)):
+            for y, w in ((b.a, b.b), (b.b, b.a)):
+                if same_expression(z, w):
+                    return multiply(combine(x, y), z)
+    elif same_expression(a.b, b):
+        return multiply(combine(a.a, one), b)
+    return None
 
 
 def _subtract(expression: E.Sub, analyzer: Analyzer) -> E.PrimExpr:
     a, b = expression.a, expression.b
     if not dtypes.is_float(a.dtype) and same_expression(a, b):
         return const(0, a.dtype)
+    if is_index_type(a.dtype):
+        shared = _common_factor(a, b, subtract)
+        if shared is not None:
+            return shared
+        unrounded = _without_rounding(a, b, analyzer)
+        if unrounded is not None:
+            return unrounded
     return _fold_subtract(expression, analyzer)
+
+
+def rounded_down(expression: E.PrimExpr) -> tuple[E.PrimExpr, E.PrimExpr] | None:
+    """(x, c) of x // c * c."""
+    if isinstance(expression, E.Mul) and isinstance(expression.a, E.FloorDiv):
+        if isinstance(expression.b, E.IntImm) and same_expression(expression.a.b, expression.b):
+            return expression.a.a, expression.b
+    return None
+
+
+def _without_rounding(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
+    """(x + k) // c * c - x is k - (x + k) % c; the other way round likewise."""
+    first, more = a, 0
+    if isinstance(a, E.Add) and isinstance(a.b, E.IntImm):
+        first, more = a.a, a.b.value
+    if (rounded := rounded_down(first)) is not None:
+        shift = analyzer.canonical(subtract(rounded[0], b))
+        if isinstance(shift, E.IntImm):
+            return subtract(shift + more, floormod(*rounded))
+    if (rounded := rounded_down(b)) is not None:
+        shift = analyzer.canonical(subtract(a, rounded[0]))
+        if isinstance(shift, E.IntImm):
+            return add(floormod(*rounded), shift)
+    return None
 
 
 def _floordiv(expression: E.FloorDiv, analyzer: Analyzer) -> E.PrimExpr:
@@ -134,11 +176,10 @@ def _floordiv(expression: E.FloorDiv, analyzer: Analyzer) -> E.PrimExpr:
         return _divide_by_constant(expression, b.value, analyzer)
     if isinstance(a, E.IntImm) and a.value == 0:
         return a
-    divisor = analyzer.const_int_bound(b)
-    if divisor.min_value > 0:
-        exact = quotient_of_product(a, b)
-        if exact is not None:
-            return exact
+    exact = quotient_of_product(a, b)
+    if exact is not None:
+        return exact
+    if analyzer.const_int_bound(b).min_value > 0:
         return _divide_by_symbol(expression, analyzer)
     return expression
 
@@ -230,9 +271,9 @@ def _floormod(expression: E.FloorMod, analyzer: Analyzer) -> E.PrimExpr:
         return _remainder_of_constant(expression, b.value, analyzer)
     if isinstance(a, E.IntImm) and a.value == 0:
         return a
+    if quotient_of_product(a, b) is not None:
+        return const(0, a.dtype)
     if analyzer.const_int_bound(b).min_value > 0:
-        if quotient_of_product(a, b) is not None:
-            return const(0, a.dtype)
         if analyzer.const_int_bound(a).min_value >= 0 and analyzer.is_less(a, b):
             return a
         if isinstance(a, E.Add):

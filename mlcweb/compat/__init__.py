@@ -52,12 +52,9 @@ def install(*, force: bool = False) -> None:
     sys.meta_path.extend([*_STAND_INS, _MISSING])
     for alias, name in {**MODULES, **ATTRIBUTES}.items():
         path, _, attribute = alias.rpartition(".")
-        try:
-            owner, value = _lookup(path), _lookup(name)
-        except (ModuleNotFoundError, AttributeError):
-            continue
+        owner = _lookup(path)
         if attribute not in vars(owner):
-            setattr(owner, attribute, value)
+            setattr(owner, attribute, _lookup(name))
             _added.append((owner, attribute))
 
 

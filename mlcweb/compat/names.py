@@ -1,9 +1,9 @@
 """Names under which TVM's users know our modules and functions.
 
 TVM's API has been spelled in three ways: ``tvm.tir``, ``tvm.nd``, ``tvm.build`` until 2025,
-then ``tvm.runtime.tensor`` and ``tvm.compile``, and ``tvm.s_tir`` and ``tvm.tirx`` since 2026.
-The package itself uses the first; these tables add the other two. They are read while the
-compatibility layer is installed, and hold names relative to the root package.
+then ``tvm.runtime.tensor`` and ``tvm.compile``, and ``tvm.s_tir``, ``tvm.tirx`` and ``sblock``
+since 2026. The package itself uses the first; these tables add the others. They are read while
+the compatibility layer is installed, and hold names relative to the root package.
 """
 
 MODULES: dict[str, str] = {
@@ -18,5 +18,10 @@ MODULES: dict[str, str] = {
 ATTRIBUTES: dict[str, str] = {
     "compile": "build",
     "register_global_func": "register_func",
+    "runtime.tensor": "runtime.array",
+    "runtime.Tensor": "runtime.NDArray",
+    "tir.SBlock": "tir.Block",
+    "tir.SBlockRealize": "tir.BlockRealize",
+    "tir.Schedule.get_sblock": "tir.Schedule.get_block",
 }
-"""A function's or class's other name -> its name."""
+"""The other name of a function, class or method -> its name."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir import IRModule, TVMError
 from mlcweb.ir.module import the_function_name
+from mlcweb.tir import IntImm
 
 if TYPE_CHECKING:
     import numpy as np
@@ -109,8 +110,8 @@ def _random_arrays(module: IRModule, name: str, seed: int) -> list[np.ndarray]:
     generator = np.random.default_rng(seed)
     arrays = []
     for buffer in buffers:
-        shape = [getattr(extent, "value", None) for extent in buffer.shape]
-        if None in shape:
+        shape = [extent.value for extent in buffer.shape if isinstance(extent, IntImm)]
+        if len(shape) != len(buffer.shape):
             raise TVMError(
                 f'The buffer "{buffer.name}" of "{name}" has no constant shape; '
                 "bind its sizes to numbers before searching"

@@ -19,7 +19,7 @@ def modules(variables: Mapping[str, Any]) -> dict[str, IRModule]:
         if isinstance(value, IRModule) and value.functions:
             found[name] = value
         elif isinstance(value, PrimFunc):
-            found[name] = IRModule.from_expr(value)
+            found[name] = IRModule({"main": value})  # as Schedule takes a function
     return found
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from html.parser import HTMLParser
 from typing import Any
 
-from mlcweb.ir import IRModule, Node
+from mlcweb.ir import BaseFunc, IRModule, Node
 from mlcweb.playground import namespace, trace_view
 from mlcweb.tir.schedule import Schedule, Trace
 
@@ -39,10 +39,13 @@ class Gallery:
             print(shown)
         elif isinstance(shown, IRModule | Node):
             self._add_module(shown, title)
+            for name, schedule in namespace.schedules(self._variables).items():
+                if schedule.mod is shown:
+                    self._add_trace(self._placed(name), schedule.trace, schedule.mod)
         elif (text := _code_of(shown)) is not None:
             self._add(title or self._title(shown), text)
         else:
-            print(shown if isinstance(shown, str) else repr(shown))
+            print(str(shown) if hasattr(shown, "_repr_mimebundle_") else repr(shown))
 
     def content(self) -> dict[str, Any]:
         """``modules`` and ``traces`` for the page.
@@ -58,7 +61,9 @@ class Gallery:
             for name, module in namespace.modules(self._variables).items():
                 self._add(name, module.script())
         for name, schedule in schedules.items():
-            self._add_trace(name, schedule.trace, schedule.mod)
+            # One that was shown in its final state is there already.
+            if not any(result is schedule.mod for _, _, result in self._traces):
+                self._add_trace(name, schedule.trace, schedule.mod)
         originals = list(namespace.modules(self._variables).values())
         trace_view.forget("run")
         traces = [
@@ -73,7 +78,7 @@ class Gallery:
 
     def _add_module(self, shown: IRModule | Node, title: str) -> None:
         title = title or self._title(shown)
-        self._add(title, shown.script() if hasattr(shown, "script") else str(shown))
+        self._add(title, shown.script() if isinstance(shown, IRModule | BaseFunc) else str(shown))
         print(f"→ TensorIR: {title}")
 
     def _add(self, title: str, source: str) -> None:
@@ -82,8 +87,10 @@ class Gallery:
         self._modules.append({"id": f"m{len(self._modules)}", "title": title, "source": source})
 
     def _title(self, shown: Any) -> str:
-        """The variable's name and the line that shows it, such as "sch.mod, line 58"."""
-        name = namespace.name_of(self._variables, shown) or type(shown).__name__
+        """How the program calls what it shows, and the line, such as "sch.mod, line 58"."""
+        return self._placed(namespace.name_of(self._variables, shown) or type(shown).__name__)
+
+    def _placed(self, name: str) -> str:
         frame = sys._getframe(1)
         while frame is not None:
             if frame.f_code.co_filename == self._filename:

@@ -118,15 +118,17 @@ class Signature:
         return array.view()
 
     def _scalar(self, position: int, param: E.Var, value: Any, sizes: dict[int, int]) -> Any:
-        wanted = numbers.Real if dtypes.is_float(param.dtype) else numbers.Integral
         if param.dtype == "handle":
             return value
-        if not (isinstance(value, wanted) or hasattr(value, "__index__")):
+        real = dtypes.is_float(param.dtype)
+        kind: Any = numbers.Real if real else numbers.Integral
+        fits = isinstance(value, kind)
+        if not (fits or hasattr(value, "__index__")):
             raise ArgumentTypeError(
                 f"Expected {param.dtype} but got {type(value).__name__} {value!r}: "
                 + self._place(position)
             )
-        if dtypes.is_float(param.dtype):
+        if real:
             return float(value)
         number = int(value)
         if number != dtypes.wrap_integer(number, param.dtype):
@@ -138,7 +140,7 @@ class Signature:
 
 
 def _shape_text(buffer: Buffer) -> str:
-    texts = [getattr(extent, "name", None) or str(extent) for extent in buffer.shape]
+    texts = [str(extent) for extent in buffer.shape]
     return ", ".join(texts) + ("," if len(texts) == 1 else "")
 
 

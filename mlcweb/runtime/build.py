@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from mlcweb.codegen.registry import GENERAL_NAMES, default_target, find_target, target_names
@@ -43,7 +43,8 @@ def _functions(mod: Any, name: str | None) -> dict[str, PrimFunc]:
     if not isinstance(mod, (IRModule, Mapping)):
         raise TVMError(f"build takes an IRModule or a PrimFunc, not {type(mod).__name__}")
     functions: dict[str, PrimFunc] = {}
-    for var, func in IRModule(getattr(mod, "functions", mod)).functions.items():
+    functions_by_name: Any = getattr(mod, "functions", mod)
+    for var, func in IRModule(functions_by_name).functions.items():
         if not isinstance(func, PrimFunc):
             raise TVMError(
                 f'"{var.name_hint}" is a {type(func).__name__}; build takes TensorIR functions '
@@ -64,14 +65,14 @@ def _kind(target: Any) -> str:
     chosen = Target(chosen)
     if chosen.is_source_only:
         raise TVMError(
-            f'This machine cannot build for "{chosen.kind}"; targets are {", ".join(target_names())}'
+            f'Nothing here builds for "{chosen.kind}"; targets are {", ".join(target_names())}'
         )
     if chosen.kind.name in GENERAL_NAMES:
         _say_once(chosen.kind.name, find_target(chosen.kind.name).name)
     return chosen.kind.name
 
 
-@lru_cache(maxsize=None)
+@cache
 def _say_once(asked: str, meant: str) -> None:
     _log.info(
         'target "%s" means "%s" here, the fastest code generator of this machine', asked, meant

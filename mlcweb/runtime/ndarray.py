@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.errors import TVMError
-from mlcweb.runtime.device import (
-    DEVICE_TYPES, Device, cpu, cuda, device, metal, require, vulkan, webgpu,
-)  # fmt: skip
+from mlcweb.runtime.device import DEVICE_TYPES, Device, cpu, cuda, device, require
 from mlcweb.runtime.storage import HostStorage, Storage, allocate_on_host
 from mlcweb.tir import dtype as dtypes
 

@@ -71,8 +71,8 @@ def iter_map(question: dict[str, Any], scope: Scope) -> Any:
     return {"affine": len(found.indices) > 0, "texts": texts}
 
 
-def _ends(found: Any) -> list[str]:
-    return [infix(found.min_value), infix(found.max_value)]
+def _ends(found: Any, analyzer: sym.Analyzer) -> list[str]:
+    return [infix(analyzer.simplify(end)) for end in (found.min_value, found.max_value)]
 
 
 def region(question: dict[str, Any], scope: Scope) -> Any:
@@ -85,8 +85,8 @@ def region(question: dict[str, Any], scope: Scope) -> Any:
     strict = sym.estimate_region_strict_bound(region, *rest)
     upper = sym.estimate_region_upper_bound(region, *rest)
     return {
-        "strict": strict and [_ends(item) for item in strict],
-        "upper": [_ends(item) for item in upper],
+        "strict": strict and [_ends(item, analyzer) for item in strict],
+        "upper": [_ends(item, analyzer) for item in upper],
     }
 
 

@@ -37,7 +37,7 @@ def stencil_inplace(
     A: T.Buffer((40,), "int32"),
 ) -> None:
     T.func_attr({"tir.noalias": True})
-    for t in range(3):
+    for _ in range(3):
         for i in range(38):
             A[i + 1] = A[i] + A[i + 1] + A[i + 2]
 

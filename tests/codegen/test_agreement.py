@@ -1,4 +1,4 @@
-"""All ways to run a program give the same numbers: blocks or lowered loops, interpreted or NumPy."""
+"""All ways to run a program give the same numbers: as blocks or lowered, interpreted or NumPy."""
 
 import numpy as np
 import pytest

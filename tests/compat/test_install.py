@@ -54,6 +54,8 @@ assert Schedule is tvm.tir.Schedule is tvm.s_tir.Schedule
 assert tirx is tvm.script.tir
 assert tvm.compile is tvm.build
 assert tvm.runtime.tensor is tvm.nd.array
+assert tvm.tir.SBlock is tvm.tir.Block
+assert Schedule.get_sblock is Schedule.get_block
 """)
 
 

@@ -187,9 +187,10 @@ class ExpressionText(Dispatcher):
 
     def in_bounds(self, buffer: Buffer, indices: tuple[E.PrimExpr, ...]) -> bool:
         for index, extent in zip(indices, buffer.shape, strict=True):
+            if not isinstance(extent, E.IntImm) or dtypes.lanes(index.dtype) > 1:
+                return False
             low, high = self.ranges.of(index)
-            known = isinstance(extent, E.IntImm) and dtypes.lanes(index.dtype) == 1
-            if not known or low < 0 or high >= extent.value:
+            if low < 0 or high >= extent.value:
                 return False
         return True
 

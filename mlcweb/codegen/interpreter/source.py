@@ -55,8 +55,7 @@ class PythonSource(Visitor):
     def function(self, func: PrimFunc, name: str) -> str:
         """The text of a whole function."""
         self.collect_aliases(func)
-        buffers = [func.buffer_map.get(param) for param in func.params]
-        names = [self.name(buffer or param) for param, buffer in zip(func.params, buffers)]
+        names = [self.name(func.buffer_map.get(param) or param) for param in func.params]
         with self.indented(f"def {name}({', '.join(names)}):"):
             for buffer in func.parameter_buffers:
                 self.bind_dimensions(buffer)

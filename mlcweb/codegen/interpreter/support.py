@@ -65,7 +65,7 @@ def float_to_int(value: Any, dtype: str) -> Any:
 
 
 def cast(value: Any, source: str, dtype: str) -> Any:
-    """`value` of type `source` as `dtype`: integers wrap, floats round, conditions test for zero."""
+    """`value` of type `source` as `dtype`: integers wrap, floats round."""
     if dtypes.is_integer(dtype) and dtypes.is_float(source):
         return float_to_int(value, dtypes.element_of(dtype))
     if isinstance(value, np.ndarray):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mlcweb.codegen import interpreter
+from mlcweb.codegen.interpreter.support import index_checker
 from mlcweb.codegen.names import NameTable
 from mlcweb.codegen.numpy import support
 from mlcweb.codegen.numpy.source import NumpySource
@@ -41,7 +42,7 @@ def _compile(name: str, func: PrimFunc, lookup: FunctionLookup) -> tuple[Callabl
     names = {
         **support.namespace,
         **writer.constants,
-        "at": support.index_checker(writer.expressions.sites),
+        "at": index_checker(writer.expressions.sites),
         "lookup": lookup,
     }
     exec(compile(source, f"<numpy: {name}>", "exec"), names)

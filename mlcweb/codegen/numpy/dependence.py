@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -132,8 +132,8 @@ def _size(buffer: Buffer) -> int:
 
 
 def keeps_order(leaf: Leaf, depth: int, kept: Sequence[Loop]) -> bool:
-    """Whether the loops of a leaf, but for its first `depth` ones, may run with `kept` outermost and
-    all iterations of the others at once.
+    """Whether a leaf may run its loops inside the first `depth` ones in another way: `kept`
+    outermost and one by one, all iterations of the others at once.
 
     That is so if any two iterations that touch an element which one of them writes run in the same
     order as before, one strictly after the other.

@@ -92,9 +92,7 @@ def _collect(place: Leaf, allocations: list[Buffer]) -> Iterator[Leaf]:
     elif isinstance(statement, S.AllocBuffer):
         allocations.append(statement.buffer)
         yield from _collect(replace(place, statement=statement.body), allocations)
-    elif isinstance(statement, S.BufferStore):
-        yield place
-    elif not (isinstance(statement, S.Evaluate) and not isinstance(statement.value, E.Call)):
+    elif not isinstance(statement, S.Evaluate) or isinstance(statement.value, E.Call):
         yield place
 
 

@@ -18,7 +18,7 @@ from mlcweb.codegen.numpy.evaluate import NotConstant
 from mlcweb.codegen.numpy.leaves import Leaf, Loop, leaves_of
 from mlcweb.codegen.numpy.points import TooLarge
 from mlcweb.codegen.numpy.space import NeverRuns, Space, space_of
-from mlcweb.codegen.numpy.stores import StoreText, is_same_element, reads, reduction_of
+from mlcweb.codegen.numpy.stores import StoreText, reads, reduction_of
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from mlcweb.codegen.interpreter.support import namespace as scalar_namespace
-from mlcweb.codegen.interpreter.support import index_checker, numpy_dtype
+from mlcweb.codegen.interpreter.support import numpy_dtype
 
 Array = np.ndarray[Any, Any]
 
@@ -56,7 +56,7 @@ class _Contraction:
         self.groups = len(batch), len(rows), len(columns), len(inner)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _contraction(spec: str) -> _Contraction:
     return _Contraction(spec)
 

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.node import Node
 from mlcweb.script.printer.names import Names
@@ -161,13 +162,21 @@ _CONSTANTS = (E.IntImm, E.FloatImm)
 
 def _binary(names: Names, value: Any) -> Text:
     symbol, precedence, build = OPERATORS[type(value)]
+    if not _reads_back(value, build):
+        return _named(names, value)
+    return _infix(names, value.a, symbol, value.b, precedence)
+
+
+def _reads_back(value: Any, build: Callable[[Any, Any], Any]) -> bool:
+    """Whether reading an operation gives the same node, and nothing is folded."""
     a, b = value.a, value.b
-    if type(a) in _CONSTANTS or type(b) in _CONSTANTS:
-        # Reading the operator back would fold it: name the node instead.
-        again: Any = build(a, b)
-        if type(again) is not type(value) or again.a is not a or again.b is not b:
-            return _named(names, value)
-    return _infix(names, a, symbol, b, precedence)
+    if type(a) not in _CONSTANTS and type(b) not in _CONSTANTS:
+        return True
+    try:
+        again = build(a, b)
+    except DiagnosticError:  # such as a division by zero
+        return False
+    return type(again) is type(value) and again.a is a and again.b is b
 
 
 def _named(names: Names, value: Any) -> Text:
@@ -175,12 +184,14 @@ def _named(names: Names, value: Any) -> Text:
 
 
 def _division(names: Names, value: E.Div) -> Text:
-    if value.dtype.startswith(("float", "bfloat")):
+    if value.dtype.startswith(("float", "bfloat")) and _reads_back(value, arithmetic.divide):
         return _infix(names, value.a, "/", value.b, PRODUCT)
     return f"T.Div({arguments(names, (value.a, value.b))})", ATOM
 
 
 def _truncmod(names: Names, value: E.Mod) -> Text:
+    if not _reads_back(value, arithmetic.truncmod):
+        return _named(names, value)
     return f"T.truncmod({arguments(names, (value.a, value.b))})", ATOM
 
 
@@ -236,10 +247,11 @@ def _call(names: Names, value: E.Call) -> Text:
     if isinstance(value.op, GlobalVar):
         return f"Module.{value.op.name_hint}({arguments(names, value.args)})", ATOM
     name = value.op.name
-    if name in OPERATOR_CALLS and len(value.args) == 2:
+    constant = all(type(arg) in _CONSTANTS for arg in value.args)
+    if name in OPERATOR_CALLS and not constant:
         symbol, precedence = OPERATOR_CALLS[name]
         return _infix(names, value.args[0], symbol, value.args[1], precedence)
-    if name == "tir.bitwise_not":
+    if name == "tir.bitwise_not" and not constant:
         return f"~{_operand(names, value.args[0], UNARY)}", UNARY
     if name == "tir.type_annotation":
         return f"T.type_annotation({string(value.dtype)})", ATOM

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from mlcweb.arith import Analyzer, IntSet, eval_set, intersect, union
 from mlcweb.ir.node import Node, replace
@@ -43,10 +43,9 @@ class _Compaction(Mutator):
         box = _touched(statement, self.outer)
         if box is None:
             return self.rewrite_children(statement)
-        shape = tuple(
-            const(extent, e.dtype) for (_, extent), e in zip(box, buffer.shape, strict=True)
-        )
-        small = replace(buffer, shape=shape)
+        types = (extent.dtype for extent in buffer.shape)
+        sizes = (const(size, dtype) for (_, size), dtype in zip(box, types, strict=True))
+        small = replace(buffer, shape=tuple(sizes))
         self.moved[buffer] = small, [low for low, _ in box]
         return replace(statement, buffer=small, body=self.rewrite(statement.body))
 
@@ -143,6 +142,3 @@ class _Search(Visitor):
             return ends if dtypes.lanes(index.dtype) == 1 else IntSet(None, None)
         last = add(first, multiply(index.stride, index.lanes - 1))
         return union([ends, eval_set(last, self.inner, analyzer)], analyzer)
-
-
-__all__: Sequence[str] = ["compact_buffers"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mlcweb.arith import Analyzer, estimate_region, estimate_region_upper_bound
 from mlcweb.ir.node import replace
-from mlcweb.tir.arithmetic import const, logical_and
+from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range, full_region
 from mlcweb.tir.expr import BufferLoad, PointerType, PrimExpr, Var
 from mlcweb.tir.schedule.errors import BlockKindError, DataflowError, NotFoundError
@@ -23,7 +23,12 @@ from mlcweb.tir.schedule.regions import (
 )  # fmt: skip
 from mlcweb.tir.schedule.scopes import is_affine, scope_at
 from mlcweb.tir.schedule.stage_pipeline import check_stage_pipeline
-from mlcweb.tir.schedule.state import BlockPlace, ScheduleState, statement_of
+from mlcweb.tir.schedule.state import (
+    BlockPlace,
+    ScheduleState,
+    block_realizes_below,
+    statement_of,
+)  # fmt: skip
 from mlcweb.tir.schedule.storage_scopes import check_storage_scope
 from mlcweb.tir.stmt import (
     Block,
@@ -299,14 +304,7 @@ def _with_stage(
     changed = state.block(scope.block.identity).block
     with_allocation = replace(changed, alloc_buffers=(*changed.alloc_buffers, cache))
     state = state.replaced(scope.function, {changed: with_allocation})
-    return state, next(_realizes(stage)).block.identity
-
-
-def _realizes(nest: Stmt):
-    while isinstance(nest, For):
-        nest = nest.body
-    assert isinstance(nest, BlockRealize)
-    yield nest
+    return state, next(block_realizes_below(stage)).block.identity
 
 
 def _loops_down_to(state: ScheduleState, loop: For) -> dict[Var, Range]:
@@ -344,13 +342,12 @@ def _copy_stage(
     for n, (dimension, start) in enumerate(zip(region, origin, strict=True)):
         loop_var = Var(f"ax{n}", dimension.extent.dtype)
         loops.append((loop_var, dimension.extent))
+        analyzer.bind(loop_var, Range(const(0, loop_var.dtype), dimension.extent))
         iterator = Var(f"v{n}", dimension.extent.dtype)
         iter_vars.append(IterVar(Range(const(0, iterator.dtype), cache.shape[n]), iterator))
-        is_shifted = cache.shape[n] is not buffer.shape[n]
-        values.append(loop_var if is_shifted else dimension.min + loop_var)
-        outside.append(start + iterator if is_shifted else iterator)
-        analyzer.bind(loop_var, Range(const(0, loop_var.dtype), dimension.extent))
         element = dimension.min + loop_var
+        values.append(element if is_const_int(start, 0) else loop_var)
+        outside.append(start + iterator)
         for condition in (element >= 0, element < buffer.shape[n]):
             if not analyzer.can_prove(condition):
                 predicate = logical_and(predicate, condition)
@@ -387,5 +384,3 @@ def _inserted(
     return state.replaced(
         scope.function, {container: replace(container, body=sequence(*statements))}
     )
-
-

@@ -355,9 +355,7 @@ def _check_written_before(
         exact = all(_writes_exactly(producer, buffer, move) for producer in move.partners)
         for region in regions_of(realize.block.reads, buffer):
             read = relaxed(substituted(region, bindings(realize)), loops, analyzer)
-            inside = all(
-                _is_inside(r, w, analyzer) for r, w in zip(read, written, strict=True)
-            )
+            inside = all(_is_inside(r, w, analyzer) for r, w in zip(read, written, strict=True))
             if not (exact and inside):
                 raise DataflowError(
                     f'In an iteration of the loop "{move.target.loop.loop_var.name}" the block '

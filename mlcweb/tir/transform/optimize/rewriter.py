@@ -6,17 +6,16 @@ one iteration and empty statements vanish. A pass overrides the handlers of what
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.op import Op
-from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.ir.visitor import Mutator, children, on
 from mlcweb.tir import arithmetic
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.transform.optimize.indices import Indices
 
@@ -39,12 +38,13 @@ class Rewriter(Mutator):
     def __init__(self, func: PrimFunc) -> None:
         self.indices = Indices()
         self.values: dict[E.Var, E.PrimExpr] = {}
-        self.buffers: dict[Buffer, Buffer] = {}
         self.function = func
         for buffer in func.parameter_buffers:
             for extent in buffer.shape:
                 if isinstance(extent, E.Var):
                     self.indices.ranges[extent] = (0, int(dtypes.max_value(extent.dtype)))
+        for statement in definitions_in(func.body):
+            self.bind_range(statement)
 
     def run(self) -> PrimFunc:
         """The function with its body rewritten."""
@@ -60,12 +60,21 @@ class Rewriter(Mutator):
         finally:
             self.values = before
 
-    def bind_range(self, loop: S.For) -> None:
-        """Note the bounds of a loop's variable."""
-        low = self.indices.interval(loop.min)
-        extent = self.indices.interval(loop.extent)
-        high = min(low[1] + max(extent[1], 1) - 1, int(dtypes.max_value(loop.loop_var.dtype)))
-        self.indices.ranges[loop.loop_var] = (low[0], high)
+    def bind_range(self, statement: S.For | S.LetStmt) -> None:
+        """Note the bounds of the variable that a statement defines; other statements that define
+        it, as copies of a body do, may only widen them."""
+        if isinstance(statement, S.LetStmt):
+            var = statement.var
+            if not dtypes.is_integer(var.dtype) or dtypes.lanes(var.dtype) > 1:
+                return
+            low, high = self.indices.interval(statement.value)
+        else:
+            var = statement.loop_var
+            low, top = self.indices.interval(statement.min)
+            extent = self.indices.interval(statement.extent)[1]
+            high = min(top + max(extent, 1) - 1, int(dtypes.max_value(var.dtype)))
+        known = self.indices.ranges.get(var, (low, high))
+        self.indices.ranges[var] = (min(low, known[0]), max(high, known[1]))
 
     # Expressions
 
@@ -169,10 +178,9 @@ class Rewriter(Mutator):
     @on(E.BufferLoad)
     def load(self, load: E.BufferLoad) -> E.PrimExpr:
         indices = self.rewrite_indices(load.indices)
-        buffer = self.buffers.get(load.buffer, load.buffer)
-        if buffer is load.buffer and indices is load.indices:
+        if indices is load.indices:
             return load
-        return E.BufferLoad(buffer, indices, span=load.span)
+        return E.BufferLoad(load.buffer, indices, span=load.span)
 
     def rewrite_indices(self, indices: tuple[E.PrimExpr, ...]) -> tuple[E.PrimExpr, ...]:
         new = tuple(self.rewrite_index(index) for index in indices)
@@ -188,10 +196,9 @@ class Rewriter(Mutator):
     def store(self, store: S.BufferStore) -> S.Stmt:
         value = self.rewrite(store.value)
         indices = self.rewrite_indices(store.indices)
-        buffer = self.buffers.get(store.buffer, store.buffer)
-        if value is store.value and indices is store.indices and buffer is store.buffer:
+        if value is store.value and indices is store.indices:
             return store
-        return S.BufferStore(buffer, value, indices, span=store.span)
+        return S.BufferStore(store.buffer, value, indices, span=store.span)
 
     @on(S.SeqStmt)
     def statements(self, statement: S.SeqStmt) -> S.Stmt:
@@ -222,7 +229,6 @@ class Rewriter(Mutator):
         new = loop
         if low is not loop.min or extent is not loop.extent:
             new = replace(loop, min=low, extent=extent)
-        self.bind_range(new)
         return self.finished_loop(new, self.rewrite(loop.body))
 
     def finished_loop(self, loop: S.For, body: S.Stmt) -> S.Stmt:
@@ -236,8 +242,6 @@ class Rewriter(Mutator):
         value = self.rewrite(let.value)
         if isinstance(value, (E.IntImm, E.FloatImm, E.Var)):
             return self.with_values(let.body, {let.var: value})
-        if dtypes.is_integer(let.var.dtype) and dtypes.lanes(let.var.dtype) == 1:
-            self.indices.ranges[let.var] = self.indices.interval(value)
         body = self.rewrite(let.body)
         if is_nothing(body):
             return NOTHING
@@ -285,6 +289,15 @@ def is_choice(expression: Node) -> bool:
     )
 
 
-def loops_in(statement: Node) -> list[S.For]:
+def definitions_in(statement: S.Stmt) -> Iterator[S.For | S.LetStmt]:
+    """The loops and lets in a statement, outer ones first."""
+    if isinstance(statement, (S.For, S.LetStmt)):
+        yield statement
+    for child in children(statement):
+        if isinstance(child, S.Stmt):
+            yield from definitions_in(child)
+
+
+def loops_in(statement: S.Stmt) -> list[S.For]:
     """The loops in a statement, outer ones first."""
-    return [node for node in walk(statement) if isinstance(node, S.For)]
+    return [found for found in definitions_in(statement) if isinstance(found, S.For)]

@@ -1,0 +1,1 @@
+"""Search over schedules: sampling, measuring, keeping the best."""

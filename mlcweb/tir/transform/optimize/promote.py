@@ -1,0 +1,279 @@
+"""The passes that keep memory in registers: small local buffers, and what a loop updates in place.
+
+`place_in_registers` gives local buffers whose accesses all name constant elements the storage scope
+"register". `promote_accumulators` finds the elements that every iteration of a loop reads or writes
+at the same place, such as `C[i, j]` in the loop over k of a matrix product: they are loaded into
+such a buffer before the loop, used there, and stored after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import Mutator, children, on, walk
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.arithmetic import const
+from mlcweb.tir.buffer import Buffer, constant_shape, decl_buffer
+from mlcweb.tir.expr import PointerType
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.transform.optimize.accesses import (
+    REGISTER_SCOPE,
+    Access,
+    accesses_in,
+    has_effects,
+    may_alias,
+    written_buffers,
+)
+from mlcweb.tir.transform.optimize.indices import Indices, Sum
+from mlcweb.tir.transform.optimize.rewriter import definitions_in
+
+MOST_REGISTERS = 64
+"""A loop keeps at most so many vectors or scalars in registers."""
+
+
+def place_in_registers(func: PrimFunc) -> PrimFunc:
+    """Give local buffers that are only accessed at constant places the scope "register"."""
+    body = _RegisterPlacement().rewrite(func.body)
+    return func if body is func.body else replace(func, body=body)
+
+
+class _RegisterPlacement(Mutator):
+    def __init__(self) -> None:
+        self.buffers: dict[Buffer, Buffer] = {}
+
+    @on(S.AllocBuffer)
+    def allocation(self, allocation: S.AllocBuffer) -> S.Stmt:
+        buffer = allocation.buffer
+        if buffer.scope() != REGISTER_SCOPE and _fits_registers(buffer, allocation.body):
+            data = E.Var(buffer.data.name, "handle", PointerType(buffer.dtype, REGISTER_SCOPE))
+            self.buffers[buffer] = replace(buffer, data=data)
+        body = self.rewrite(allocation.body)
+        placed = self.buffers.get(buffer, buffer)
+        if placed is buffer and body is allocation.body:
+            return allocation
+        return replace(allocation, buffer=placed, body=body)
+
+    @on(E.BufferLoad, S.BufferStore)
+    def access(self, access: Access) -> Access:
+        new = self.rewrite_children(access)
+        buffer = self.buffers.get(access.buffer)
+        return new if buffer is None else replace(new, buffer=buffer)
+
+
+def _fits_registers(buffer: Buffer, body: S.Stmt) -> bool:
+    """Whether every access is to constant elements, and those of two accesses are the same or do
+    not overlap."""
+    if constant_shape(buffer) is None:
+        return False
+    extents: dict[int, int] = {}
+    for access in accesses_in(body):
+        if access.buffer.data is not buffer.data:
+            continue
+        place = _constant_place(access.indices[0])
+        if access.buffer is not buffer or place is None:
+            return False
+        start, lanes = place
+        if extents.setdefault(start, lanes) != lanes:
+            return False
+    starts = sorted(extents)
+    overlap = any(a + extents[a] > b for a, b in zip(starts, starts[1:], strict=False))
+    # A vector that code generators cannot keep in one register stays in memory, too.
+    size = dtypes.size_in_bytes(buffer.dtype)
+    fitting = all(lanes == 1 or lanes * size <= 16 for lanes in extents.values())
+    passed_on = any(node is buffer.data for node in walk(body))
+    return bool(starts) and not overlap and fitting and not passed_on \
+        and len(starts) <= MOST_REGISTERS
+
+
+def _constant_place(index: E.PrimExpr) -> tuple[int, int] | None:
+    """First element and number of elements that a constant index names."""
+    if isinstance(index, E.Ramp):
+        unit = isinstance(index.stride, E.IntImm) and index.stride.value == 1
+        return (index.base.value, index.lanes) if unit and isinstance(index.base, E.IntImm) else None
+    return (index.value, 1) if isinstance(index, E.IntImm) else None
+
+
+def promote_accumulators(func: PrimFunc) -> PrimFunc:
+    """Keep what a loop updates at a fixed place in registers while the loop runs."""
+    body = _Promotion(func).rewrite(func.body)
+    return func if body is func.body else replace(func, body=body)
+
+
+@dataclass
+class _Candidate:
+    """The accesses of a loop to one buffer, by place: (start without constant, constant, lanes)."""
+
+    buffer: Buffer
+    places: dict[tuple[E.PrimExpr, int], int] = field(default_factory=dict)
+    written: set[tuple[E.PrimExpr, int]] = field(default_factory=set)
+    certain: set[tuple[E.PrimExpr, int]] = field(default_factory=set)
+
+
+class _Promotion(Mutator):
+    def __init__(self, func: PrimFunc) -> None:
+        self.function = func
+        self.indices = Indices()
+        self.places: dict[tuple[Buffer, E.PrimExpr, int], tuple[Buffer, int]] = {}
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.Stmt:
+        runs = isinstance(loop.extent, E.IntImm) and loop.extent.value > 0
+        chosen = self.candidates(loop) if runs and not has_effects(loop.body) else []
+        if not chosen:
+            return self.rewrite_children(loop)
+        before, after, buffers = [], [], []
+        outer = self.places
+        self.places = dict(outer)
+        for candidate in chosen:
+            registers = self.registers(candidate)
+            buffers.append(registers)
+            for (base, constant), lanes in candidate.places.items():
+                start = self.places[candidate.buffer, base, constant][1]
+                here, there = _index(const(start), lanes), _index(base + constant, lanes)
+                before.append(
+                    S.BufferStore(
+                        registers, E.BufferLoad(candidate.buffer, (there,)), (here,), span=loop.span
+                    )
+                )
+                if (base, constant) in candidate.written:
+                    value = E.BufferLoad(registers, (here,))
+                    after.append(
+                        S.BufferStore(candidate.buffer, value, (there,), span=loop.span)
+                    )
+        body = self.rewrite_children(loop)
+        self.places = outer
+        result: S.Stmt = S.sequence(*before, body, *after)
+        for buffer in buffers:
+            result = S.AllocBuffer(buffer, result)
+        return result
+
+    def registers(self, candidate: _Candidate) -> Buffer:
+        """A register buffer with room for the candidate's places, which are entered."""
+        start = 0
+        ordered = sorted(candidate.places.items(), key=lambda item: item[0][1])
+        name = f"{candidate.buffer.name}_registers"
+        size = sum(candidate.places.values())
+        registers = decl_buffer((size,), candidate.buffer.dtype, name, scope=REGISTER_SCOPE)
+        for (base, constant), lanes in ordered:
+            self.places[candidate.buffer, base, constant] = registers, start
+            start += lanes
+        return registers
+
+    def candidates(self, loop: S.For) -> list[_Candidate]:
+        """What the loop accesses at fixed places, and writes."""
+        moving = {loop.loop_var} | {
+            statement.var if isinstance(statement, S.LetStmt) else statement.loop_var
+            for statement in definitions_in(loop.body)
+        }
+        accesses = accesses_in(loop.body)
+        certain = {id(access) for access in _certain_accesses(loop.body)}
+        known = {buffer for buffer, _, _ in self.places}
+        known.update(n.buffer for n in walk(loop.body) if isinstance(n, S.AllocBuffer))
+        found = []
+        for buffer in written_buffers(loop.body):
+            if buffer.scope() == REGISTER_SCOPE or buffer in known:
+                continue
+            candidate = self.candidate(buffer, accesses, moving, certain)
+            if candidate is not None and self.is_separate(candidate):
+                found.append(candidate)
+        if sum(len(candidate.places) for candidate in found) > MOST_REGISTERS:
+            return []
+        return found
+
+    def candidate(
+        self, buffer: Buffer, accesses: list[Access], moving: set[E.Var], certain: set[int]
+    ) -> _Candidate | None:
+        result = _Candidate(buffer)
+        for access in accesses:
+            if access.buffer is not buffer:
+                if may_alias(access.buffer, buffer, self.function):
+                    return None
+                continue
+            place = self.place(access.indices[0])
+            if place is None:
+                return None
+            base, constant, lanes = place
+            if lanes * dtypes.size_in_bytes(buffer.dtype) > 16:
+                return None
+            if not moving.isdisjoint(self.indices.variables(base)) or accesses_in(base):
+                return None
+            if result.places.setdefault((base, constant), lanes) != lanes:
+                return None
+            if isinstance(access, S.BufferStore):
+                result.written.add((base, constant))
+            if id(access) in certain:
+                result.certain.add((base, constant))
+        return result
+
+    def place(self, index: E.PrimExpr) -> tuple[E.PrimExpr, int, int] | None:
+        """An index as first element, without and with its constant, and number of elements."""
+        lanes = dtypes.lanes(index.dtype)
+        if isinstance(index, E.Ramp):
+            if not (isinstance(index.stride, E.IntImm) and index.stride.value == 1):
+                return None
+            index = index.base
+        elif lanes > 1:
+            return None
+        total = self.indices.sum_of(index)
+        return self.indices.expression(Sum(total.terms, 0, total.dtype)), total.constant, lanes
+
+    def is_separate(self, candidate: _Candidate) -> bool:
+        """Whether the places are surely touched and surely do not overlap."""
+        bases = {base for base, _ in candidate.places}
+        if len(bases) > 1 or set(candidate.places) - candidate.certain:
+            return False
+        (base,) = bases
+        starts = sorted(constant for _, constant in candidate.places)
+        return all(
+            a + candidate.places[base, a] <= b for a, b in zip(starts, starts[1:], strict=False)
+        )
+
+    @on(E.BufferLoad, S.BufferStore)
+    def access(self, access: Access) -> Access:
+        new = self.rewrite_children(access)
+        place = self.place(access.indices[0]) if self.places else None
+        if place is None:
+            return new
+        base, constant, lanes = place
+        known = self.places.get((access.buffer, base, constant))
+        if known is None:
+            return new
+        registers, start = known
+        return replace(new, buffer=registers, indices=(_index(const(start), lanes),))
+
+
+def _index(start: E.PrimExpr, lanes: int) -> E.PrimExpr:
+    return start if lanes == 1 else E.Ramp(start, const(1, start.dtype), lanes)
+
+
+def _certain_accesses(statement: S.Stmt) -> Iterable[Access]:
+    """The accesses that happen whenever a statement runs."""
+    if isinstance(statement, S.For):
+        if isinstance(statement.extent, E.IntImm) and statement.extent.value > 0:
+            yield from _certain_accesses(statement.body)
+    elif isinstance(statement, S.BufferStore):
+        yield statement
+        yield from _certain_reads(statement.value)
+    elif isinstance(statement, (S.LetStmt, S.AllocBuffer)):
+        if isinstance(statement, S.LetStmt):
+            yield from _certain_reads(statement.value)
+        yield from _certain_accesses(statement.body)
+    elif isinstance(statement, S.SeqStmt):
+        for part in statement.seq:
+            yield from _certain_accesses(part)
+
+
+def _certain_reads(expression: E.PrimExpr) -> Iterable[E.BufferLoad]:
+    if isinstance(expression, E.BufferLoad):
+        yield expression
+    if isinstance(expression, (E.Select, E.Call)):
+        return
+    for child in children(expression):
+        if isinstance(child, E.PrimExpr):
+            yield from _certain_reads(child)
+
+

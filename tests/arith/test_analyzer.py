@@ -1,0 +1,173 @@
+"""Bounds, modular sets, proofs and constraints of the analyzer."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+from expressions import Chance, Names, assignments, evaluate
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlcweb.arith import Analyzer, ConstIntBound, ModularSet, const_int_bound
+from mlcweb.tir import arithmetic
+from mlcweb.tir.expr import Cast, IntImm, Var
+
+DOMAINS = {"i": (0, 16), "j": (0, 8), "k": (2, 5)}
+
+
+def analyzer_and_names() -> tuple[Analyzer, Names]:
+    names = Names()
+    return Analyzer(names.domains(DOMAINS)), names
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        ("i * 8 + j", 0, 127),
+        ("i - j", -7, 15),
+        ("i * -3", -45, 0),
+        ("(i + 5) // 4", 1, 5),
+        ("i % 5", 0, 4),
+        ("k % 10", 2, 6),
+        ("(k + 10) % 5", 0, 4),
+        ("(k + 8) % 16", 10, 14),
+        ("(i * 4) % 8", 0, 4),
+        ("min(i, 9)", 0, 9),
+        ("max(i, k)", 2, 15),
+        ("Select(i < 3, k, 40)", 2, 40),
+        ("if_then_else(i < 3, k, -1)", -1, 6),
+        ("truncdiv(i - 4, 3)", -11, 11),
+        ("i * n", -15 * 2**31, 15 * (2**31 - 1)),
+    ],
+)
+def test_const_int_bound(text: str, low: int, high: int) -> None:
+    analyzer, names = analyzer_and_names()
+    assert analyzer.const_int_bound(names.parse(text)) == ConstIntBound(low, high)
+
+
+def test_bounds_of_types() -> None:
+    analyzer = Analyzer()
+    assert analyzer.const_int_bound(Var("n", "int8")) == ConstIntBound(-128, 127)
+    assert analyzer.const_int_bound(Var("n", "uint8")) == ConstIntBound(0, 255)
+    assert analyzer.const_int_bound(Var("n", "int64")) == ConstIntBound(-inf, inf)
+    difference = Cast("int32", Var("a", "uint8") - Var("b", "uint8"))
+    assert analyzer.const_int_bound(difference) == ConstIntBound(0, 255)
+
+
+def test_const_int_bound_over_domains() -> None:
+    names = Names()
+    domains = names.domains(DOMAINS)
+    assert const_int_bound(names.parse("i * 2 + k"), domains) == ConstIntBound(2, 36)
+
+
+@pytest.mark.parametrize(
+    ("text", "coeff", "base"),
+    [
+        ("n * 4 + 3", 4, 3),
+        ("n * 6 - m * 4", 2, 0),
+        ("n * 6 * 2", 12, 0),
+        ("(n * 12 + 8) // 4", 3, 2),
+        ("(n * 12 + 7) % 6", 0, 1),
+        ("(n * 4 + 7) % 6", 2, 1),
+        ("min(n * 4, m * 6 + 2)", 2, 0),
+        ("7", 0, 7),
+    ],
+)
+def test_modular_set(text: str, coeff: int, base: int) -> None:
+    analyzer, names = analyzer_and_names()
+    assert analyzer.modular_set(names.parse(text)) == ModularSet(coeff, base)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "i * 8 + j < 128",
+        "i * 8 + j >= 0",
+        "EQ((i * 8 + j) // 8, i)",
+        "And(i < 16, j <= 7)",
+        "Or(i < 3, i >= 3)",
+        "n // 4 * 4 <= n",
+        "(n + 31) // 32 * 32 < n + 32",
+        "EQ(n * 16 % 8, 0)",
+    ],
+)
+def test_can_prove(text: str) -> None:
+    analyzer, names = analyzer_and_names()
+    assert analyzer.can_prove(names.parse(text))
+
+
+@pytest.mark.parametrize("text", ["i * 8 + j < 127", "i >= 1", "EQ(i, j)", "n < 5", "n * 2 > n"])
+def test_can_not_prove(text: str) -> None:
+    analyzer, names = analyzer_and_names()
+    assert not analyzer.can_prove(names.parse(text))
+
+
+def test_can_prove_with_symbolic_extents() -> None:
+    names = Names()
+    analyzer = Analyzer(names.domains({"i": (0, "n"), "j": (0, 4), "k": ("i * 8", 8)}))
+    assert analyzer.can_prove(names.parse("i < n"))
+    assert analyzer.can_prove(names.parse("i * 4 + j < n * 4"))
+    assert analyzer.can_prove(names.parse("k < i * 8 + 8"))
+    assert not analyzer.can_prove(names.parse("i * 4 + j < n * 4 - 1"))
+    assert not analyzer.can_prove(names.parse("i < n - 1"))
+
+
+def test_convenient_proofs() -> None:
+    analyzer, names = analyzer_and_names()
+    assert analyzer.can_prove_equal(names.parse("i * 2 + i"), names.parse("3 * i"))
+    assert not analyzer.can_prove_equal(names.parse("i"), names.parse("j"))
+    assert analyzer.can_prove_less(names.parse("i * 8 + j"), 128)
+    assert not analyzer.can_prove_less(names.parse("i * 8 + j"), 127)
+    assert analyzer.can_prove_greater_equal(names.parse("k - 2"), 0)
+    assert analyzer.can_prove_multiple(names.parse("n * 12"), arithmetic.const(4))
+    assert analyzer.can_prove_multiple(names.parse("n * m * 6"), names.parse("m * 3"))
+    assert not analyzer.can_prove_multiple(names.parse("n * 6"), arithmetic.const(4))
+    assert analyzer.can_disprove(names.parse("i >= 16"))
+
+
+def test_constraint_holds_only_inside() -> None:
+    analyzer, names = analyzer_and_names()
+    condition = names.parse("n < 10")
+    assert not analyzer.can_prove(condition)
+    with analyzer.constraint(names.parse("And(n < 10, 3 <= n)")):
+        assert analyzer.can_prove(condition)
+        assert analyzer.const_int_bound(names["n"]) == ConstIntBound(3, 9)
+        with analyzer.constraint(names.parse("n < 4")):
+            assert analyzer.const_int_bound(names["n"]) == ConstIntBound(3, 3)
+        assert analyzer.can_prove(names.parse("n + 1 <= 10"))
+    assert not analyzer.can_prove(condition)
+
+
+def test_bound_variable_stands_for_its_value() -> None:
+    names = Names()
+    analyzer = Analyzer(names.domains({"i": (3, 1)}))
+    result = analyzer.simplify(names.parse("i * 2 + 1"))
+    assert isinstance(result, IntImm)
+    assert result.value == 7
+    analyzer.bind(names["a"], names.parse("n * 4"))
+    assert analyzer.can_prove(names.parse("EQ(a % 4, 0)"))
+
+
+def test_binding_anew_forgets_old_answers() -> None:
+    names = Names()
+    analyzer = Analyzer(names.domains({"i": (0, 16)}))
+    expression = names.parse("i // 8")
+    assert analyzer.const_int_bound(expression) == ConstIntBound(0, 1)
+    analyzer.bind(names["i"], ConstIntBound(0, 7))
+    assert analyzer.can_prove_equal(expression, 0)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 10**9))
+def test_bounds_and_modular_sets_hold(seed: int) -> None:
+    chance, names = Chance(seed), Names()
+    expression = names.parse(chance.index(3))
+    domains = names.domains(chance.domains)
+    analyzer = Analyzer(domains)
+    low, high = analyzer.const_int_bound(expression)
+    coeff, base = analyzer.modular_set(expression)
+    for values in assignments(domains, 150):
+        value = evaluate(expression, values)
+        assert low <= value <= high
+        assert value == base if coeff == 0 else (value - base) % coeff == 0

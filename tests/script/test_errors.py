@@ -1,0 +1,205 @@
+"""What the parser says about programs that are wrong, and where it points."""
+
+from __future__ import annotations
+
+from textwrap import indent
+
+import pytest
+
+from mlcweb.ir import DiagnosticError
+from mlcweb.script import parse
+
+HEADER = """@T.prim_func
+def main(A: T.Buffer((8, 16), "float32"), B: T.Buffer((8,), "int8"), n: T.int32):
+"""
+
+
+def complaint(body: str, header: str = HEADER) -> tuple[str, str]:
+    """The message, and the source text that it points at (to the end of its first line)."""
+    text = header + indent(body, "    ") + "\n"
+    with pytest.raises(DiagnosticError) as caught:
+        parse(text)
+    span = caught.value.span
+    assert span is not None
+    line = text.splitlines()[span.line - 1]
+    end = span.end_column if span.end_line == span.line else len(line)
+    return caught.value.message, line[span.column : end]
+
+
+LOOP = "for i in range(8):\n    "
+BLOCK = LOOP + 'with T.block("X"):\n        '
+
+
+@pytest.mark.parametrize(
+    ("body", "message", "place"),
+    [
+        # names
+        (LOOP + "A[i, j] = 0.0", '"j" is not defined', "j"),
+        ("for i in rnage(8):\n    B[i] = 0", '"rnage" is not defined; did you mean range?', "rnage"),
+        ("for i in T.serail(8):\n    B[i] = 0", "did you mean serial", "T.serail"),
+        (BLOCK + "vi = T.axis.spatal(8, i)", "T.axis has no spatal; did you mean spatial?",
+         "T.axis.spatal"),
+        ("B[0] = A.shap[0]", 'the buffer "A" has no shap; did you mean shape?', "A.shap"),
+        (LOOP + "B[i] = 0\nB[i] = 1", '"i" is the variable of the loop at line 3 and means nothing '
+         "outside of it", "i"),
+        (BLOCK + "vi = T.axis.spatial(8, i)\n        B[vi] = 0\n    B[vi] = 1",
+         '"vi" is an axis of the block "X" at line 5 and means nothing outside of it', "vi"),
+        ("k = T.int32()\nB[k] = 0", '"k" has no value: a variable declared by T.int32()', "B[k] = 0"),
+        # buffers
+        (LOOP + "A[i] = 0.0", 'Buffer "A" has 2 dimensions, of shape (8, 16); 1 index given', "A[i]"),
+        (LOOP + "B[i] = B[i, 1]", 'Buffer "B" has 1 dimension, of shape (8); 2 indices given',
+         "B[i, 1]"),
+        (LOOP + "A[A[i, 0], 0] = 1.0", 'An index of buffer "A" is an integer, not float32', "A[i, 0]"),
+        ("A[0.5, 0] = 1.0", 'An index of buffer "A" is an integer, not 0.5 (float)', "0.5"),
+        ("A[0, 0] = A", 'Expected an expression, found the buffer "A"', "A"),
+        ('B[0] = "text"', 'The buffer "B" takes values of type int8 here, not handle', '"text"'),
+        ("B[0] = A[0, 0:n]", 'The slice of buffer "A" has no constant length', "B[0] = A[0, 0:n]"),
+        ("n[0] = 1", "Only buffers can be written, not the int32 expression n", "n[0]"),
+        ("B[0] = n[0]", "the int32 expression n has no elements; only buffers are indexed", "n[0]"),
+        ("X = T.alloc_buffer((4,), 'flaot32')", 'Unknown data type "flaot32"',
+         "T.alloc_buffer((4,), 'flaot32')"),
+        ("X = T.alloc_buffer((4.5,))", "A buffer's shape needs integers, not 4.5",
+         "T.alloc_buffer((4.5,))"),
+        ("T.alloc_buffer((4,))", "Give it a name: `name = T.alloc_buffer((4,))`",
+         "T.alloc_buffer((4,))"),
+        ("X = T.match_buffer(n, (4,))", 'takes a parameter of type T.handle, not "n"',
+         "T.match_buffer(n, (4,))"),
+        ("X = T.match_buffer(A[0:2, 0:3], (2, 3))", "T.match_buffer of a region belongs inside",
+         "T.match_buffer(A[0:2, 0:3], (2, 3))"),
+        ("X = T.Buffer((4,))\nX[0] = 1", "use T.alloc_buffer to allocate", "T.Buffer((4,))"),
+        # loops
+        ("for i in [1, 2]:\n    B[i] = 0", "not over [1, 2] (list)", "[1, 2]"),
+        ("for i in range(0, 8, 2):\n    B[i] = 0", "has step 1: write `for i in range(n)` and use "
+         "`i * step`", "range(0, 8, 2)"),
+        ("for i, j in T.grid(8):\n    B[i] = 0", "2 loop variable(s) for 1 extent(s)", "i, j"),
+        ("for i, i in T.grid(8, 8):\n    B[i] = 0", 'Two loops have the variable "i"', "i"),
+        ("for i in range(2.0):\n    B[i] = 0", "An integer is needed for the number of iterations "
+         "of a loop, not float32", "range(2.0)"),
+        ("for i in T.thread_binding(3):\n    B[i] = 0", "needs the axis", "T.thread_binding(3)"),
+        (LOOP + "B[i] = 0\nelse:\n    B[0] = 1", "A loop of a script has no `else`", "B[0] = 1"),
+        (LOOP + "break", "A script cannot contain `break`", "break"),
+        # blocks
+        ("vi = T.axis.spatial(8, n)", "T.axis belongs inside `with T.block(…):`",
+         "T.axis.spatial(8, n)"),
+        (BLOCK + "vi = T.axis.spatial(8, i)\n        vi = T.axis.spatial(8, i)",
+         'The block "X" has an axis "vi" already', "T.axis.spatial(8, i)"),
+        (BLOCK + 'vi = T.axis.remap("SS", [i])', 'got 2 kinds ("SS") for 1 loops',
+         'T.axis.remap("SS", [i])'),
+        (BLOCK + 'vi = T.axis.remap("Q", [i])', "knows the kinds S (spatial) and R (reduce)",
+         'T.axis.remap("Q", [i])'),
+        (BLOCK + 'vi = T.axis.remap("S", [i + 1])', "takes loop variables, not the int32 expression "
+         "i + 1", 'T.axis.remap("S", [i + 1])'),
+        (BLOCK + "vi = T.axis.spatial(8, i)", 'The block "X" has no statement',
+         'with T.block("X"):'),
+        (BLOCK + "vi = T.axis.spatial(8, i)\n        B[i] = 0", 'The block "X" has axes, and yet '
+         'uses the loop variable "i" from outside; bind it to an axis', "B[i] = 0"),
+        ("T.reads(A[0, 0])", "T.reads belongs inside `with T.block(…):`", "T.reads(A[0, 0])"),
+        ('with T.block("X"):\n    T.writes(n)', "Expected a buffer region such as A[0:16, j]",
+         "T.writes(n)"),
+        ('with T.block("X"):\n    T.reads()\n    T.reads()', "has a T.reads already", "T.reads()"),
+        ('with T.block("X"):\n    T.where(n < 3)\n    T.where(n < 4)', "has a T.where already",
+         "T.where(n < 4)"),
+        ('with T.block("X"):\n    vi = T.axis.spatial(1, 0)\n    T.call_extern("int32", "f", A.data)',
+         'What the block "X" does to "A" cannot be seen', 'T.block("X")'),
+        # expressions and statements
+        ("B[0] = n / 2", "The division of integers is ambiguous: write `//`", "n / 2"),
+        ("B[0] = n // 0", "Division by zero", "n // 0"),
+        ("A[0, 0] = T.exp(n, 3)", "T.exp() takes 1 positional argument but 2 were given",
+         "T.exp(n, 3)"),
+        ("A[0, 0] = T.float32('x')", "T.float32: could not convert string to float",
+         "T.float32('x')"),
+        ("B[0] = [1, 2][5]", "list index out of range", "[1, 2][5]"),
+        ("B[0] = 1 + 'a'", "unsupported operand", "1 + 'a'"),
+        ("B[0] = n @ n", "MatMult (an operator) cannot be used in a script", "n @ n"),
+        ("B[0] = n in [1]", "In (a comparison) cannot be used in a script", "n in [1]"),
+        ("B[0] = (lambda: 1)()", "Lambda cannot be used in a script", "lambda: 1"),
+        ("B[0] = n(3)", "n cannot be called", "n(3)"),
+        ("A[0, 0] += 1.0", "Write the whole assignment: `A[0, 0] = A[0, 0] + 1.0`",
+         "A[0, 0] += 1.0"),
+        ("x = y = 3", "Assign one name at a time", "x = y = 3"),
+        ("x, y = 1, 2, 3", "2 names on the left, 3 values on the right", "1, 2, 3"),
+        ("A.x = 3", "Only names and buffer elements can be assigned", "A.x"),
+        ("x: 3 = 4", "Expected a type such as T.int32", "3"),
+        ("import os", "A script cannot contain an import", "import os"),
+        ("with A:\n    B[0] = 1", '`with` does not take the buffer "A"', "A"),
+        ("T.func_attr(3)", "T.func_attr takes a dictionary", "T.func_attr(3)"),
+        ("n = T.int32()", '"n" is a parameter already', "T.int32()"),
+        ("A", 'the buffer "A" is not a statement', "A"),
+        ("return", "A script returns at its end only", "return"),
+    ],
+)  # fmt: skip
+def test_complaints(body: str, message: str, place: str) -> None:
+    found, source = complaint(body)
+    assert message in found
+    assert source == place
+
+
+def test_the_wrong_size_of_chapter_2() -> None:
+    """The course's program whose loop runs over 127 values of an axis of 128."""
+    text = """@T.prim_func
+def main(A: T.Buffer[128, "float32"],
+         B: T.Buffer[128, "float32"],
+         C: T.Buffer[128, "float32"]):
+    for i in range(127):
+        with T.block("C"):
+            vi = T.axis.spatial(128, i)
+            C[vi] = A[vi] + B[vi]
+"""
+    with pytest.raises(DiagnosticError) as caught:
+        parse(text, filename="chapter2.py")
+    assert caught.value.message == (
+        'The axis "vi" of the block "C" has 128 values (0 to 127), but the loop "i" that it is '
+        "bound to runs over 127 values (0 to 126); write `for i in range(128)`, or give the axis "
+        "the range of the loop"
+    )
+    assert str(caught.value.span) == "chapter2.py:7:18"
+
+
+def test_the_error_shows_the_line_with_a_caret() -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        parse(HEADER + "    B[0] = q\n")
+    *_, source, carets = str(caught.value).splitlines()
+    assert source.endswith("    B[0] = q")
+    assert source.index("q") == carets.index("^")
+    assert carets.count("^") == 1
+
+
+def test_columns_count_characters() -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        parse(HEADER + '    B[0] = T.call_extern("int32", "größe", q)\n')
+    assert caught.value.span is not None
+    assert caught.value.span.column == len('    B[0] = T.call_extern("int32", "größe", ')
+
+
+def test_a_loop_may_be_larger_than_its_axis_under_a_predicate() -> None:
+    parse(HEADER + indent(
+        'for i in range(10):\n    with T.block("X"):\n        vi = T.axis.spatial(8, i)\n'
+        "        T.where(i < 8)\n        B[vi] = 0",
+        "    ",
+    ))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 3", "has no definition decorated with"),
+        ("def f():\n    pass", 'Decorate the function "f" with @T.prim_func'),
+        ("@T.prim_func\ndef f(x):\n    pass", 'The parameter "x" needs a type'),
+        ("@T.prim_func\ndef f(x: 3):\n    pass", "3 (int) is not a type of a parameter"),
+        ("@T.prim_func\ndef f() -> 3:\n    pass", "returns nothing or a scalar type"),
+        ("@I.ir_module\nclass M:\n    x = 3", "A module contains functions"),
+        ("@I.ir_module\nclass M:\n    @T.prim_func\n    def f(): pass\n    @T.prim_func\n"
+         "    def f(): pass", 'The module has two functions "f"'),
+        ("@I.ir_module\nclass M:\n    @T.prim_func\n    def f():\n        M.g()",
+         "has no g"),
+    ],
+)  # fmt: skip
+def test_faults_of_definitions(text: str, message: str) -> None:
+    with pytest.raises(DiagnosticError) as caught:
+        parse(text)
+    assert message in caught.value.message
+
+
+def test_syntax_errors_are_python_errors() -> None:
+    with pytest.raises(SyntaxError):
+        parse("@T.prim_func\ndef f(:\n    pass")
