@@ -6,11 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 from mlcweb.ir.node import forbid_mutation
 
-settings.register_profile("steady", deadline=None, derandomize=True, print_blob=True)
+settings.register_profile(
+    "steady",
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    phases=(Phase.explicit, Phase.generate, Phase.shrink),
+)
 settings.load_profile("steady")
 
 ROOT = Path(__file__).parents[1]

@@ -7,13 +7,16 @@ walk; whatever is accepted must keep what the program computes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from math import prod
+from typing import Any
 
 from mlcweb.tir import Schedule
 from mlcweb.tir.schedule import BlockRV, LoopRV, ScheduleError
 
-T = TypeVar("T")
 Choose = Callable[[Sequence[Any]], Any]
+
+MOST_ITERATIONS = 20_000
+"""Splits that do not divide add iterations; beyond this many the interpreter is too slow."""
 
 
 def _all_blocks(sch: Schedule, choose: Choose) -> list[BlockRV]:
@@ -33,9 +36,17 @@ def _some_loop(sch: Schedule, choose: Choose) -> LoopRV:
 
 
 def split(sch: Schedule, choose: Choose) -> None:
-    loop = _some_loop(sch, choose)
+    block = _some_block(sch, choose)
+    loops = sch.get_loops(block)
+    loop = choose(loops or [None])
     factors = choose([[None, 2], [None, 3], [4, None], [2, None, 2], [None, 8], [None, 1], [5, 7]])
+    if loop is None or _iterations(sch, loops) * prod(f or 1 for f in factors) > MOST_ITERATIONS:
+        raise ScheduleError("too many iterations for a test")
     sch.split(loop, factors, preserve_unit_iters=choose([True, False]))
+
+
+def _iterations(sch: Schedule, loops: Sequence[LoopRV]) -> int:
+    return prod(sch.get(loop).extent.value for loop in loops)
 
 
 def split_perfectly(sch: Schedule, choose: Choose) -> None:

@@ -15,3 +15,4 @@ from mlcweb.arith.iter_map import (
 )
 from mlcweb.arith.int_set import IntSet, eval_range, eval_set, intersect, union
 from mlcweb.arith.region import estimate_region, estimate_region_upper_bound
+from mlcweb.arith.subspace import Subspace, mark_to_expr, subspace_divide

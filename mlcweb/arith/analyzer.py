@@ -133,10 +133,10 @@ class Analyzer:
 
     def _simplified_once_more(self, expression: E.PrimExpr) -> E.PrimExpr:
         # The local rules may destroy the canonical form, so that it comes first and last.
-        first = canonical.canonical(expression, self)
+        first, finished = canonical.affine_form(expression, self)
         if same_expression(first, expression):
             first = expression
-        if isinstance(first, _LEAVES):
+        if finished:
             return first
         rewritten = rewrite.rewrite(first, self)
         if rewritten is expression or isinstance(rewritten, _LEAVES):

@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.arith.build import add, floordiv, floormod, integer, multiply, subtract
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.rewrite import apply_rule, rebuilt
 from mlcweb.arith.rules_integer import is_index_type, product
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import add, const, floordiv, floormod, multiply, subtract
 
 if TYPE_CHECKING:
     from mlcweb.arith.analyzer import Analyzer
@@ -43,13 +43,13 @@ class Term:
     def scaled(self, scale: int) -> E.PrimExpr:
         """The term as an expression, with another scale."""
         if scale == 0:
-            return const(0, self.index.dtype)
+            return integer(0, self.index.dtype)
         result = self.index
         if self.upper is not None:
-            result = floormod(result, const(self.upper, result.dtype))
+            result = floormod(result, integer(self.upper, result.dtype))
         if self.lower != 1:
-            result = floordiv(result, const(self.lower, result.dtype))
-        return multiply(result, const(scale, result.dtype)) if scale != 1 else result
+            result = floordiv(result, integer(self.lower, result.dtype))
+        return multiply(result, integer(scale, result.dtype)) if scale != 1 else result
 
 
 class Sum:
@@ -122,19 +122,19 @@ class Sum:
         terms = self.terms
         if len(terms) > 1:
             terms = sorted(_merge_digits(terms), key=_writing_order)
-        zero = result = const(0, self.dtype)
+        zero = result = integer(0, self.dtype)
         for term in terms:
             if term.scale > 0:
                 written = term.expression()
                 result = written if result is zero else add(result, written)
         if self.base > 0:
-            constant = const(self.base, self.dtype)
+            constant = integer(self.base, self.dtype)
             result = constant if result is zero else add(result, constant)
         for term in terms:
             if term.scale < 0:
                 result = subtract(result, term.scaled(-term.scale))
         if self.base < 0:
-            result = subtract(result, const(-self.base, self.dtype))
+            result = subtract(result, integer(-self.base, self.dtype))
         return result
 
 
@@ -173,6 +173,17 @@ def _merge_digits(terms: list[Term]) -> list[Term]:
 def canonical_sum(expression: E.PrimExpr, analyzer: Analyzer) -> Sum:
     """The expression, an integer, as a sum."""
     return _as_sum(_value(expression, analyzer))
+
+
+def affine_form(expression: E.PrimExpr, analyzer: Analyzer) -> tuple[E.PrimExpr, bool]:
+    """The canonical form, and whether it is a sum of digits of variables, none subtracted: to such
+    a sum no other rule applies."""
+    value = _value(expression, analyzer)
+    terms = value.terms if isinstance(value, Sum) else [value] if isinstance(value, Term) else None
+    written = _expression(value)
+    if terms is None:
+        return written, isinstance(written, (E.Var, E.IntImm))
+    return written, all(type(t.index) is E.Var and t.scale > 0 for t in terms)
 
 
 def canonical(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
@@ -265,7 +276,7 @@ def _floordiv(expression: E.FloorDiv, analyzer: Analyzer) -> Value:
         return a
     if not isinstance(a, Sum):
         if analyzer.is_within(_expression(a), 0, divisor):
-            return const(0, expression.dtype)
+            return integer(0, expression.dtype)
         return _divide_term(_as_term(a), divisor)
     multiples, rest = a.separate_multiples(divisor)
     quotient = multiples.divided_exactly(divisor)
@@ -284,14 +295,14 @@ def _floormod(expression: E.FloorMod, analyzer: Analyzer) -> Value:
     if divisor is None:
         return apply_rule(_with_operands(expression, a, b), analyzer)
     if divisor == 1:
-        return const(0, expression.dtype)
+        return integer(0, expression.dtype)
     if not isinstance(a, Sum):
         if analyzer.is_within(_expression(a), 0, divisor):
             return a
         return _remainder_of_term(_as_term(a), divisor, analyzer)
     _, rest = a.separate_multiples(divisor)
     if not rest.terms:
-        return const(rest.base % divisor, expression.dtype)
+        return integer(rest.base % divisor, expression.dtype)
     remainder = rest.expression()
     if analyzer.is_within(remainder, 0, divisor):
         return remainder
@@ -310,7 +321,7 @@ def _divide_term(term: Term, divisor: int) -> Term:
             return Term(index, factor, upper, 1)
         if upper <= factor:
             return term.times(0)
-        return Term(floormod(index, const(upper, index.dtype)), factor, None, 1)
+        return Term(floormod(index, integer(upper, index.dtype)), factor, None, 1)
     return Term(term.expression(), divisor, None, 1)
 
 
@@ -327,7 +338,7 @@ def _remainder_of_term(term: Term, divisor: int, analyzer: Analyzer) -> Term:
             if limit == upper:
                 return term
             # A smaller remainder of the index may simplify further.
-            digit = _as_term(_value(floormod(index, const(limit, index.dtype)), analyzer))
+            digit = _as_term(_value(floormod(index, integer(limit, index.dtype)), analyzer))
             if lower != 1:
                 digit = _divide_term(digit, lower)
             return digit.times(scale)

@@ -10,8 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mlcweb.arith.analyzer import Analyzer
+from mlcweb.arith.build import add, floordiv, floormod, integer, multiply
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import add, const, floordiv, floormod, is_const_int, multiply
+from mlcweb.tir.arithmetic import is_const_int
 
 
 @dataclass(eq=False, slots=True)
@@ -34,7 +35,7 @@ class IterSplit:
     @staticmethod
     def whole(mark: IterMark) -> IterSplit:
         """All of an iterator."""
-        one = const(1, mark.extent.dtype)
+        one = integer(1, mark.extent.dtype)
         return IterSplit(mark, one, mark.extent, one)
 
     def with_scale(self, scale: E.PrimExpr) -> IterSplit:
@@ -51,7 +52,7 @@ class IterSum:
 
 def sum_to_expr(value: IterSum, analyzer: Analyzer) -> E.PrimExpr:
     """The expression of a sum, term by term in order."""
-    result: E.PrimExpr = const(0, value.base.dtype)
+    result: E.PrimExpr = integer(0, value.base.dtype)
     for split in value.args:
         result = add(result, split_to_expr(split, analyzer))
     return add(result, value.base)
@@ -68,7 +69,7 @@ def split_to_expr(split: IterSplit, analyzer: Analyzer) -> E.PrimExpr:
     if innermost and analyzer.can_prove_equal(split.extent, mark.extent):
         return multiply(text, split.scale)
     if is_const_int(split.extent, 1):
-        return const(0, split.extent.dtype)
+        return integer(0, split.extent.dtype)
     if not analyzer.can_prove_equal(mark.extent, covered):
         text = floormod(text, covered)
     return multiply(floordiv(text, split.lower_factor), split.scale)

@@ -5,19 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mlcweb.arith.analyzer import Analyzer
+from mlcweb.arith.build import add, integer, multiply, subtract
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum
 from mlcweb.arith.rules_integer import factors
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import (
-    add,
-    const,
-    is_const_int,
-    maximum,
-    minimum,
-    multiply,
-    subtract,
-)  # fmt: skip
+from mlcweb.tir.arithmetic import is_const_int, maximum, minimum
 
 
 class NotAffine(Exception):
@@ -85,7 +78,7 @@ class Fuser:
         found = self._match(args)
         known = self._find(found.flat)
         if known is None:
-            mark = IterMark(IterSum(found.groups, const(0, found.extent.dtype)), found.extent)
+            mark = IterMark(IterSum(found.groups, integer(0, found.extent.dtype)), found.extent)
             known = FusedSum(found.flat, mark, found.offset, constrained=False)
             self.fused.append(known)
         split = IterSplit.whole(known.mark).with_scale(found.unit)
@@ -96,7 +89,7 @@ class Fuser:
         """A digit as an iterator of its own."""
         known = self._find((split,))
         if known is None:
-            zero = const(0, split.extent.dtype)
+            zero = integer(0, split.extent.dtype)
             mark = IterMark(IterSum((split,), zero), split.extent)
             known = FusedSum((split,), mark, zero, constrained=False)
             self.fused.append(known)
@@ -136,7 +129,7 @@ class Fuser:
         remaining = list(splits)
         position = self._innermost(remaining)
         unit = remaining[position].scale
-        offset: E.PrimExpr = const(0, unit.dtype)
+        offset: E.PrimExpr = integer(0, unit.dtype)
         expected = unit
         flat: list[IterSplit] = []
         groups: list[IterSplit] = []

@@ -12,25 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mlcweb.arith.analyzer import Analyzer, conjuncts
+from mlcweb.arith.build import add, floordiv, floormod, integer, multiply, subtract
 from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, sum_to_expr
 from mlcweb.arith.iter_fuse import Fuser, NotAffine
-from mlcweb.arith.iter_padding import Padding
+from mlcweb.arith.iter_padding import PaddedMark, Padding
 from mlcweb.arith.rules_integer import quotient_of_product
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import (
-    add,
-    const,
-    convert,
-    floordiv,
-    floormod,
-    is_const_int,
-    maximum,
-    minimum,
-    multiply,
-    negate,
-    subtract,
-)  # fmt: skip
+from mlcweb.tir.arithmetic import cast, convert, is_const_int, maximum, minimum, negate
 from mlcweb.tir.buffer import Range
 
 BIJECTIVE, SURJECTIVE, NO_CHECK = "bijective", "surjective", "none"
@@ -128,7 +117,8 @@ class _Detector:
             self._add_iterator(variable, domain)
 
     def _add_iterator(self, variable: E.Var, domain: Range) -> None:
-        self.domains[variable] = domain
+        low, extent = cast(variable.dtype, domain.min), cast(variable.dtype, domain.extent)
+        self.domains[variable] = domain = Range(low, extent)
         if self.simplify_trivial_iterators and is_const_int(domain.extent, 1):
             self.sums[variable] = IterSum((), domain.min)
             return
@@ -182,12 +172,12 @@ class _Detector:
             return []
         a, b = condition.a, condition.b
         if self._uses_iterators(b) and self._uses_iterators(a):
-            a, b = subtract(a, b), const(0, a.dtype)
-        inclusive = 1 if isinstance(condition, E.LE) else 0
+            a, b = subtract(a, b), integer(0, a.dtype)
+        one = integer(1, a.dtype)
         if self._uses_iterators(a):
-            return [(a, None, add(b, inclusive))]
+            return [(a, None, add(b, one) if isinstance(condition, E.LE) else b)]
         if self._uses_iterators(b):
-            return [(b, add(a, 1 - inclusive), None)]
+            return [(b, add(a, one) if isinstance(condition, E.LT) else a, None)]
         return []
 
     def _uses_iterators(self, expression: E.PrimExpr) -> bool:
@@ -306,7 +296,7 @@ class _Detector:
             return split, base, divisor, scale
         if not (self.divides(scale, divisor) and self.divides(scale, base)):
             raise NotAffine(f"an iterator scaled by {scale!r} is divided by {divisor!r}")
-        one = const(1, scale.dtype)
+        one = integer(1, scale.dtype)
         inner = split.with_scale(one)
         return inner, self.quotient(base, scale), self.quotient(divisor, scale), scale
 
@@ -332,25 +322,26 @@ class _Detector:
 
     def _check_digits(self, mark: IterMark, splits: list[IterSplit]) -> None:
         remaining = list(splits)
-        covered: E.PrimExpr = const(1, mark.extent.dtype)
+        covered: E.PrimExpr = integer(1, mark.extent.dtype)
         while remaining:
             split = remaining.pop(self._next_digit(remaining, covered))
             covered = self.simple(multiply(split.lower_factor, split.extent))
-        original = self.padding.original_of(mark)
-        if original is not None:
-            self._check_padded(splits, original)
+        padded = self.padding.padded_mark(mark)
+        if padded is not None:
+            self._check_padded(splits, padded)
         if self.analyzer.can_prove_equal(covered, mark.extent):
             return
         if self.check_level == BIJECTIVE or not self.divides(covered, mark.extent):
             raise NotAffine(f"only a part of the iterator {self._text(mark)} is used")
 
-    def _check_padded(self, splits: list[IterSplit], original: IterMark) -> None:
-        """A digit of a padded iterator reaches all its values only where it is the outermost, or
-        not longer than what was padded."""
-        split = splits[0]
-        reaches = not is_const_int(split.lower_factor, 1)
-        reaches = reaches or self.analyzer.can_prove(split.extent <= original.extent)
-        if len(splits) > 1 or not reaches:
+    def _check_padded(self, splits: list[IterSplit], padded: PaddedMark) -> None:
+        """A digit of a padded iterator reaches all its values only where what was padded is long
+        enough, and another digit is then not independent of it."""
+        split, original = splits[0], padded.original
+        last = subtract(add(padded.left, original.extent), integer(1, original.extent.dtype))
+        lowest = floordiv(padded.left, split.lower_factor)
+        reached = subtract(floordiv(last, split.lower_factor), lowest)
+        if len(splits) > 1 or not self.analyzer.can_prove(split.extent <= reached + 1):
             raise NotAffine(f"the iterator {self._text(original)} does not fill its padded extent")
 
     def _next_digit(self, remaining: list[IterSplit], covered: E.PrimExpr) -> int:
@@ -373,6 +364,10 @@ class _Detector:
 
 def _size(expression: E.PrimExpr) -> int:
     return sum(1 for _ in walk(expression))
+
+
+def _variable(detector: _Detector, variable: E.Var) -> Value:
+    return detector.sums.get(variable, variable)
 
 
 def _add(detector: _Detector, expression: Any) -> Value:
@@ -430,7 +425,7 @@ def _floormod(detector: _Detector, expression: Any) -> Value:
         raise NotAffine(f"a remainder of an iterator: {expression!r}")
     if not isinstance(a, IterSum):
         return expression
-    zero = const(0, b.dtype)
+    zero = integer(0, b.dtype)
     if is_const_int(b, 1):
         return IterSum((), zero)
     if not a.args:
@@ -445,7 +440,7 @@ def _floormod(detector: _Detector, expression: Any) -> Value:
 
 
 _RULES: dict[type, Callable[[_Detector, Any], Value]] = {
-    E.Var: lambda detector, variable: detector.sums.get(variable, variable),
+    E.Var: _variable,
     E.IntImm: lambda detector, constant: constant,
     E.Add: _add,
     E.Sub: _subtract,

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from math import lcm
 
 from mlcweb.arith.analyzer import Analyzer
+from mlcweb.arith.build import add, floordiv, floormod, integer, multiply
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum
 from mlcweb.arith.iter_fuse import Fuser, NotAffine
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import add, const, floordiv, floormod, is_const_int, multiply
+from mlcweb.tir.arithmetic import is_const_int
 
 
 @dataclass(eq=False, slots=True)
@@ -33,12 +34,9 @@ class Padding:
         self.factors: dict[int, tuple[IterMark, int]] = {}
         self.padded: list[PaddedMark] = []
 
-    def original_of(self, mark: IterMark) -> IterMark | None:
-        """What was padded to make `mark`; None where it is no padded iterator."""
-        for known in self.padded:
-            if known.mark is mark:
-                return known.original
-        return None
+    def padded_mark(self, mark: IterMark) -> PaddedMark | None:
+        """How `mark` was made; None where it is no padded iterator."""
+        return next((known for known in self.padded if known.mark is mark), None)
 
     def pad(
         self, split: IterSplit, base: E.PrimExpr, divisor: E.PrimExpr, wrap: bool
@@ -49,7 +47,7 @@ class Padding:
         `wrap` makes another digit an iterator of its own.
         """
         simplify = self.analyzer.simplify
-        left: E.PrimExpr = const(0, base.dtype)
+        left: E.PrimExpr = integer(0, base.dtype)
         if not is_const_int(base, 0):
             left = simplify(floormod(base, divisor))
         if is_const_int(left, 0) and self._divides(divisor, split.extent):
@@ -57,14 +55,14 @@ class Padding:
         mark, lower = split.source, split.lower_factor
         equal = self.analyzer.can_prove_equal
         if not equal(multiply(lower, split.extent), mark.extent) and wrap:
-            mark, lower = self.fuser.wrapped(split), const(1, lower.dtype)
+            mark, lower = self.fuser.wrapped(split), integer(1, lower.dtype)
             split = IterSplit.whole(mark)
         elif not equal(multiply(lower, split.extent), mark.extent):
             raise NotAffine(f"an inner digit of extent {split.extent!r} is divided by {divisor!r}")
-        constants = all(isinstance(value, E.IntImm) for value in (divisor, lower, left))
-        if not (self.allowed and constants):
+        step = multiply(divisor, lower)
+        if not (self.allowed and isinstance(step, E.IntImm) and isinstance(left, E.IntImm)):
             raise NotAffine(f"{divisor!r} does not divide the extent {split.extent!r}")
-        padded = self._padded_mark(mark, multiply(left, lower), int(multiply(divisor, lower)))
+        padded = self._padded_mark(mark, multiply(left, lower), step.value)
         extent = simplify(floordiv(padded.extent, lower))
         return IterSplit(padded, lower, extent, split.scale), left
 
@@ -72,8 +70,9 @@ class Padding:
         _, known_factor = self.factors.get(id(mark), (mark, 1))
         factor = lcm(known_factor, divisor)
         self.factors[id(mark)] = (mark, factor)
-        blocks = floordiv(add(add(mark.extent, left), factor - 1), factor)
-        total = self.analyzer.simplify(multiply(blocks, factor))
+        step = integer(factor, mark.extent.dtype)
+        length = add(add(mark.extent, left), integer(factor - 1, step.dtype))
+        total = self.analyzer.simplify(multiply(floordiv(length, step), step))
         for known in self.padded:
             if (
                 known.original is mark

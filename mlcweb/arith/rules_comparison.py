@@ -6,21 +6,11 @@ from collections.abc import Callable
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.arith.build import add, floormod, integer, subtract
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.rules_integer import is_index_type, rounded_down
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import (
-    add,
-    const,
-    equal,
-    floormod,
-    less,
-    less_equal,
-    logical_and,
-    logical_or,
-    not_equal,
-    subtract,
-)  # fmt: skip
+from mlcweb.tir.arithmetic import equal, less, less_equal, logical_and, logical_or, not_equal
 
 if TYPE_CHECKING:
     from mlcweb.arith.analyzer import Analyzer
@@ -87,8 +77,8 @@ def _below_zero(difference: Sum) -> E.PrimExpr:
     dtype, base = difference.dtype, difference.base
     difference.base = 0
     if len(difference.terms) == 1 and difference.terms[0].scale < 0:
-        return less(const(base, dtype), difference.times(-1).expression())
-    return less(difference.expression(), const(-base, dtype))
+        return less(integer(base, dtype), difference.times(-1).expression())
+    return less(difference.expression(), integer(-base, dtype))
 
 
 def _distributed(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
@@ -111,10 +101,10 @@ def _constant_divisor(expression: E.PrimExpr) -> int:
 
 def _without_division(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
     if (step := _constant_divisor(a)) and isinstance(b, E.IntImm):
-        return less(a.a, const(b.value * step, b.dtype))  # type: ignore[attr-defined]
+        return less(a.a, integer(b.value * step, b.dtype))  # type: ignore[attr-defined]
     if (step := _constant_divisor(b)) and isinstance(a, E.IntImm):
         last_below = (a.value + 1) * step - 1
-        return less(const(last_below, a.dtype), b.a)  # type: ignore[attr-defined]
+        return less(integer(last_below, a.dtype), b.a)  # type: ignore[attr-defined]
     if (rounded := rounded_down(a)) is not None:
         # x // s * s is x - x % s.
         shift = analyzer.canonical(subtract(rounded[0], b))
@@ -129,7 +119,7 @@ def _without_division(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.Pri
 
 def _without_common_operand(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
     """x + y < x + z is y < z, where the common operand stands at the top."""
-    zero = const(0, a.dtype)
+    zero = integer(0, a.dtype)
     if isinstance(a, E.Add) and isinstance(b, E.Add):
         for x, y in ((a.a, a.b), (a.b, a.a)):
             for w, z in ((b.a, b.b), (b.b, b.a)):
@@ -167,23 +157,23 @@ def _with_constants_moved(expression: E.LT) -> E.PrimExpr:
     if x is None and y is not None:
         if isinstance(y, E.Sub) and isinstance(y.a, E.IntImm):
             # c < d - z
-            return less(y.b, const(y.a.value + shift, dtype))
-        return _unless_same(expression, const(-shift, dtype), y)
+            return less(y.b, integer(y.a.value + shift, dtype))
+        return _unless_same(expression, integer(-shift, dtype), y)
     if y is None and x is not None:
         if isinstance(x, E.Sub) and isinstance(x.a, E.IntImm):
-            return less(const(x.a.value - shift, dtype), x.b)
-        return _unless_same(expression, x, const(shift, dtype))
+            return less(integer(x.a.value - shift, dtype), x.b)
+        return _unless_same(expression, x, integer(shift, dtype))
     assert x is not None
     assert y is not None
     if isinstance(x, E.Sub) and isinstance(x.a, E.IntImm):
-        return less(const(x.a.value - shift, dtype), add(y, x.b))
+        return less(integer(x.a.value - shift, dtype), add(y, x.b))
     if isinstance(y, E.Sub) and isinstance(y.a, E.IntImm):
-        return less(add(x, y.b), const(y.a.value + shift, dtype))
+        return less(add(x, y.b), integer(y.a.value + shift, dtype))
     if shift == 1:
         return less_equal(x, y)
     if shift < 0:
-        return _unless_same(expression, add(x, const(-shift, dtype)), y)
-    return _unless_same(expression, x, add(y, const(shift, dtype)))
+        return _unless_same(expression, add(x, integer(-shift, dtype)), y)
+    return _unless_same(expression, x, add(y, integer(shift, dtype)))
 
 
 def _unless_same(expression: Any, a: E.PrimExpr, b: E.PrimExpr) -> E.PrimExpr:
@@ -234,7 +224,7 @@ def _equal(expression: E.EQ, analyzer: Analyzer) -> E.PrimExpr:
         target = b.value - shift
         if isinstance(x, E.Sub) and isinstance(x.a, E.IntImm):
             x, target = x.b, x.a.value - target
-        return _unless_same(expression, x, const(target, b.dtype))
+        return _unless_same(expression, x, integer(target, b.dtype))
     return expression
 
 
@@ -268,7 +258,7 @@ def negation(expression: E.PrimExpr) -> E.PrimExpr:
     if make is None:
         return E.Not(expression)
     ordered = isinstance(expression, (E.LT, E.LE, E.GT, E.GE))
-    if ordered and not is_index_type(expression.a.dtype):  # type: ignore[attr-defined]
+    if ordered and not is_index_type(expression.a.dtype):
         return E.Not(expression)
     return make(expression)
 

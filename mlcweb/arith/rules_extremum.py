@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.arith.build import add, floordiv, integer, multiply, subtract
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.rules_integer import is_index_type, rounded_down
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import add, const, floordiv, maximum, minimum, multiply, subtract
+from mlcweb.tir.arithmetic import maximum, minimum
 
 if TYPE_CHECKING:
     from mlcweb.arith.analyzer import Analyzer
@@ -141,7 +142,7 @@ def _common_scale(cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -
         if isinstance(b, operation) and isinstance(b.b, E.IntImm) and b.b.value == scale:
             return combine(analyzer.rewrite(made(a.a, b.a)), a.b)
         if operation is E.Mul and isinstance(b, E.IntImm) and b.value % scale == 0:
-            quotient = const(b.value // scale, b.dtype)
+            quotient = integer(b.value // scale, b.dtype)
             return multiply(analyzer.rewrite(made(a.a, quotient)), a.b)
     return None
 
@@ -157,7 +158,7 @@ def moved_inside(expression: E.Add | E.Sub, analyzer: Analyzer) -> E.PrimExpr | 
     if isinstance(expression, E.Sub):
         if _is_extremum(a) and _is_extremum(b) and type(a) is type(b):
             same = same_expression(a.a, b.b) and same_expression(a.b, b.a)  # type: ignore
-            return const(0, a.dtype) if same else None
+            return integer(0, a.dtype) if same else None
         if _is_extremum(a):
             return _combined(a, lambda x: _cancelled(x, b), lambda x: subtract(x, b), type(a))
         if _is_extremum(b):
@@ -203,7 +204,7 @@ def _cancelled(x: E.PrimExpr, z: E.PrimExpr) -> E.PrimExpr | None:
     if isinstance(x, E.IntImm):
         return None
     if same_expression(x, z):
-        return const(0, x.dtype)
+        return integer(0, x.dtype)
     if isinstance(x, E.Add):
         if same_expression(x.a, z):
             return x.b
@@ -213,7 +214,7 @@ def _cancelled(x: E.PrimExpr, z: E.PrimExpr) -> E.PrimExpr | None:
 
 
 def _negated(x: E.PrimExpr | None) -> E.PrimExpr | None:
-    return None if x is None else subtract(const(0, x.dtype), x)
+    return None if x is None else subtract(integer(0, x.dtype), x)
 
 
 def _filled(x: E.PrimExpr, z: E.PrimExpr) -> E.PrimExpr | None:

@@ -5,20 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.arith.build import add, floordiv, floormod, integer, multiply, subtract
 from mlcweb.arith.equality import same_expression
+from mlcweb.tir import arithmetic
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import (
-    add,
-    cast,
-    const,
-    floordiv,
-    floormod,
-    multiply,
-    subtract,
-    truncdiv,
-    truncmod,
-)  # fmt: skip
+from mlcweb.tir.arithmetic import cast, truncdiv, truncmod
 
 if TYPE_CHECKING:
     from mlcweb.arith.analyzer import Analyzer
@@ -49,8 +41,8 @@ def product(a: E.PrimExpr, b: E.PrimExpr) -> E.PrimExpr:
             else:
                 result = factor if result is None else multiply(result, factor)
     if result is None:
-        return const(scale, a.dtype)
-    return multiply(result, const(scale, a.dtype)) if scale != 1 else result
+        return integer(scale, a.dtype)
+    return multiply(result, integer(scale, a.dtype)) if scale != 1 else result
 
 
 def quotient_of_product(numerator: E.PrimExpr, denominator: E.PrimExpr) -> E.PrimExpr | None:
@@ -64,11 +56,11 @@ def quotient_of_product(numerator: E.PrimExpr, denominator: E.PrimExpr) -> E.Pri
             if isinstance(candidate, E.IntImm) and isinstance(factor, E.IntImm):
                 if factor.value and candidate.value % factor.value == 0:
                     quotient = candidate.value // factor.value
-                    remaining[position] = const(quotient, candidate.dtype)
+                    remaining[position] = integer(quotient, candidate.dtype)
                     break
         else:
             return None
-    result = const(1, numerator.dtype)
+    result = integer(1, numerator.dtype)
     for factor in remaining:
         result = multiply(result, factor)
     return result
@@ -89,7 +81,9 @@ def _fold(build: Callable[[Any, Any], E.PrimExpr]) -> Callable[[Any, Analyzer], 
     return rule
 
 
-_fold_add, _fold_subtract, _fold_multiply = _fold(add), _fold(subtract), _fold(multiply)
+_fold_add, _fold_subtract = _fold(arithmetic.add), _fold(arithmetic.subtract)
+_fold_multiply = _fold(arithmetic.multiply)
+_fold_floordiv, _fold_floormod = _fold(arithmetic.floordiv), _fold(arithmetic.floormod)
 
 
 def _add(expression: E.Add, analyzer: Analyzer) -> E.PrimExpr:
@@ -115,7 +109,7 @@ def _common_factor(
     a: E.PrimExpr, b: E.PrimExpr, combine: Callable[..., E.PrimExpr]
 ) -> E.PrimExpr | None:
     """x * z + y * z is (x + y) * z, and x * z + z is (x + 1) * z; with `combine` for the +."""
-    one = const(1, a.dtype)
+    one = integer(1, a.dtype)
     if isinstance(a, E.IntImm) and isinstance(b, E.Mul):
         return multiply(combine(one, b.a), a) if same_expression(a, b.b) else None
     if not isinstance(a, E.Mul):
@@ -133,7 +127,7 @@ def _common_factor(
 def _subtract(expression: E.Sub, analyzer: Analyzer) -> E.PrimExpr:
     a, b = expression.a, expression.b
     if not dtypes.is_float(a.dtype) and same_expression(a, b):
-        return const(0, a.dtype)
+        return arithmetic.const(0, a.dtype)
     if is_index_type(a.dtype):
         shared = _common_factor(a, b, subtract)
         if shared is not None:
@@ -160,7 +154,7 @@ def _without_rounding(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.Pri
     if (rounded := rounded_down(first)) is not None:
         shift = analyzer.canonical(subtract(rounded[0], b))
         if isinstance(shift, E.IntImm):
-            return subtract(shift + more, floormod(*rounded))
+            return subtract(integer(shift.value + more, a.dtype), floormod(*rounded))
     if (rounded := rounded_down(b)) is not None:
         shift = analyzer.canonical(subtract(a, rounded[0]))
         if isinstance(shift, E.IntImm):
@@ -171,7 +165,7 @@ def _without_rounding(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.Pri
 def _floordiv(expression: E.FloorDiv, analyzer: Analyzer) -> E.PrimExpr:
     a, b = expression.a, expression.b
     if not is_index_type(a.dtype):
-        return _fold(floordiv)(expression, analyzer)
+        return _fold_floordiv(expression, analyzer)
     if isinstance(b, E.IntImm):
         return _divide_by_constant(expression, b.value, analyzer)
     if isinstance(a, E.IntImm) and a.value == 0:
@@ -189,7 +183,7 @@ def _divide_by_symbol(expression: E.FloorDiv, analyzer: Analyzer) -> E.PrimExpr:
     a, b = expression.a, expression.b
     dividend = analyzer.const_int_bound(a)
     if dividend.min_value >= 0 and analyzer.is_less(a, b):
-        return const(0, a.dtype)
+        return integer(0, a.dtype)
     if isinstance(a, E.Add):
         for x, y in ((a.a, a.b), (a.b, a.a)):
             exact = quotient_of_product(x, b)
@@ -209,27 +203,27 @@ def _divide_by_constant(expression: E.FloorDiv, divisor: int, analyzer: Analyzer
         return expression
     low, high = analyzer.const_int_bound(a)
     if low // divisor == high // divisor and abs(low) != float("inf"):
-        return const(int(low // divisor), dtype)
+        return integer(int(low // divisor), dtype)
     if isinstance(a, E.FloorDiv) and isinstance(a.b, E.IntImm) and a.b.value > 0:
-        return rule_floordiv(a.a, const(a.b.value * divisor, dtype), analyzer)
+        return rule_floordiv(a.a, integer(a.b.value * divisor, dtype), analyzer)
     if isinstance(a, (E.Add, E.Sub)) and isinstance(a.b, E.IntImm):
         # (x // c1 + c2) // c3 is (x + c1 * c2) // (c1 * c3)
         inner = a.a
         if isinstance(inner, E.FloorDiv) and isinstance(inner.b, E.IntImm) and inner.b.value > 0:
             step = inner.b.value
             shift = step * a.b.value * (1 if isinstance(a, E.Add) else -1)
-            moved = analyzer.canonical(add(inner.a, const(shift, dtype)))
-            return rule_floordiv(moved, const(step * divisor, dtype), analyzer)
+            moved = analyzer.canonical(add(inner.a, integer(shift, dtype)))
+            return rule_floordiv(moved, integer(step * divisor, dtype), analyzer)
     if isinstance(a, E.Add):
         return _divide_out_scale(expression, a, divisor, analyzer)
     if isinstance(a, E.Mul) and isinstance(a.b, E.IntImm):
         scale = a.b.value
         if scale > 0 and divisor % scale == 0:
-            return rule_floordiv(a.a, const(divisor // scale, dtype), analyzer)
+            return rule_floordiv(a.a, integer(divisor // scale, dtype), analyzer)
         if scale % divisor == 0:
-            return multiply(a.a, const(scale // divisor, dtype))
+            return multiply(a.a, integer(scale // divisor, dtype))
         if scale > divisor and _stays_below(a.a, scale % divisor, None, divisor, analyzer):
-            return multiply(a.a, const(scale // divisor, dtype))
+            return multiply(a.a, integer(scale // divisor, dtype))
     return expression
 
 
@@ -248,9 +242,9 @@ def _divide_out_scale(
         if isinstance(scaled, E.Mul) and isinstance(scaled.b, E.IntImm):
             scale = scaled.b.value
             if scale > 1 and divisor % scale == 0 and analyzer.is_within(rest, 0, scale):
-                return rule_floordiv(scaled.a, const(divisor // scale, a.dtype), analyzer)
+                return rule_floordiv(scaled.a, integer(divisor // scale, a.dtype), analyzer)
             if scale > divisor and _stays_below(scaled.a, scale % divisor, rest, divisor, analyzer):
-                return multiply(scaled.a, const(scale // divisor, a.dtype))
+                return multiply(scaled.a, integer(scale // divisor, a.dtype))
     return expression
 
 
@@ -266,13 +260,13 @@ def _stays_below(
 def _floormod(expression: E.FloorMod, analyzer: Analyzer) -> E.PrimExpr:
     a, b = expression.a, expression.b
     if not is_index_type(a.dtype):
-        return _fold(floormod)(expression, analyzer)
+        return _fold_floormod(expression, analyzer)
     if isinstance(b, E.IntImm):
         return _remainder_of_constant(expression, b.value, analyzer)
     if isinstance(a, E.IntImm) and a.value == 0:
         return a
     if quotient_of_product(a, b) is not None:
-        return const(0, a.dtype)
+        return integer(0, a.dtype)
     if analyzer.const_int_bound(b).min_value > 0:
         if analyzer.const_int_bound(a).min_value >= 0 and analyzer.is_less(a, b):
             return a
@@ -286,7 +280,7 @@ def _floormod(expression: E.FloorMod, analyzer: Analyzer) -> E.PrimExpr:
 def _remainder_of_constant(expression: E.FloorMod, divisor: int, analyzer: Analyzer) -> E.PrimExpr:
     a = expression.a
     if divisor == 1:
-        return const(0, a.dtype)
+        return integer(0, a.dtype)
     if isinstance(a, E.IntImm):
         return floormod(a, expression.b) if divisor else expression
     if divisor <= 0:
@@ -296,16 +290,16 @@ def _remainder_of_constant(expression: E.FloorMod, divisor: int, analyzer: Analy
         return a
     known = analyzer.modular_set(a)
     if known.coeff % divisor == 0:
-        return const(known.base % divisor, a.dtype)
+        return integer(known.base % divisor, a.dtype)
     if isinstance(a, E.Mul) and isinstance(a.b, E.IntImm) and not 0 <= a.b.value < divisor:
-        smaller = multiply(a.a, const(a.b.value % divisor, a.dtype))
+        smaller = multiply(a.a, integer(a.b.value % divisor, a.dtype))
         return _floormod(E.FloorMod(smaller, expression.b), analyzer)
     if isinstance(a, E.Add):
         for scaled, rest in ((a.a, a.b), (a.b, a.a)):
             if isinstance(scaled, E.Mul) and isinstance(scaled.b, E.IntImm):
                 scale = scaled.b.value
                 if scale > 1 and divisor % scale == 0 and analyzer.is_within(rest, 0, scale):
-                    digit = floormod(scaled.a, const(divisor // scale, a.dtype))
+                    digit = floormod(scaled.a, integer(divisor // scale, a.dtype))
                     return add(multiply(digit, scaled.b), rest)
     return expression
 
@@ -319,7 +313,7 @@ def _truncdiv(expression: E.Div, analyzer: Analyzer) -> E.PrimExpr:
             return truncdiv(a, b)
         low, high = analyzer.const_int_bound(a)
         if -b.value < low and high < b.value:
-            return const(0, a.dtype)
+            return integer(0, a.dtype)
     return expression
 
 

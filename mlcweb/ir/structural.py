@@ -71,13 +71,22 @@ class _Comparison:
         for name in cls.structural_fields:
             role = cls.role_of_field[name]
             self.path.append("." + name)
+            value, other = getattr(left, name), getattr(right, name)
+            if role == "definition" and type(value) in VARIABLE_CLASSES:
+                self.forget(value, other)
             inside = defining or binding or role == "definition"
-            if not self.compare(getattr(left, name), getattr(right, name), inside):
+            if not self.compare(value, other, inside):
                 return False
             self.path.pop()
         if binding:
             self.bind(left, right)
         return True
+
+    def forget(self, left: Any, right: Any) -> None:
+        """Drop what is known of two variables: a loop copied to two places defines its variable
+        twice, each time anew."""
+        self.right.pop(id(self.left.pop(id(left), None)), None)
+        self.left.pop(id(self.right.pop(id(right), None)), None)
 
     def compare_variables(self, left: Any, right: Any, defining: bool) -> bool:
         known_left, known_right = self.left.get(id(left)), self.right.get(id(right))
@@ -178,8 +187,10 @@ def structural_hash(value: Any, map_free_vars: bool = False) -> int:
     """A 64-bit hash that agrees with `structural_equal` and is the same in every process."""
     digest = hashlib.blake2b(digest_size=8)
     numbers: dict[int, int] = {}
+    count = 0
 
     def feed(item: Any, defining: bool) -> None:
+        nonlocal count
         if isinstance(item, Node):
             cls = type(item)
             if cls in VARIABLE_CLASSES or cls in BINDING_CLASSES:
@@ -188,12 +199,15 @@ def structural_hash(value: Any, map_free_vars: bool = False) -> int:
                     digest.update(b"#%d" % known)
                     return
                 free = cls in VARIABLE_CLASSES and not defining and not map_free_vars
-                numbers[id(item)] = len(numbers)
+                numbers[id(item)] = count
+                count += 1
                 digest.update(b"free%d" % id(item) if free else b"var")
             digest.update(cls.__name__.encode() + b"(")
             for name in cls.structural_fields:
-                inside = defining or cls in BINDING_CLASSES
-                feed(getattr(item, name), inside or cls.role_of_field[name] == "definition")
+                value, role = getattr(item, name), cls.role_of_field[name]
+                if role == "definition" and type(value) in VARIABLE_CLASSES:
+                    numbers.pop(id(value), None)
+                feed(value, defining or cls in BINDING_CLASSES or role == "definition")
             digest.update(b")")
         elif isinstance(item, (tuple, list)):
             digest.update(b"[%d" % len(item))

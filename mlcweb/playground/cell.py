@@ -14,7 +14,6 @@ import linecache
 import re
 import sys
 import time
-from collections.abc import Mapping
 from types import CodeType, ModuleType
 from typing import Any
 
@@ -75,7 +74,10 @@ async def _run(source: str, filename: str, variables: dict[str, Any]) -> None:
     last = statements[-1] if statements else None
     if isinstance(last, ast.Expr) and not text.rstrip().endswith(";"):
         await _evaluate(ast.Module(statements[:-1], []), filename, variables)
-        _show_value(await _evaluate(ast.Expression(last.value), filename, variables))
+        value = await _evaluate(ast.Expression(last.value), filename, variables)
+        # An object with a MIME bundle has shown itself when it was made.
+        if value is not None and not hasattr(value, "_repr_mimebundle_"):
+            publish(value)
     else:
         await _evaluate(ast.Module(statements, []), filename, variables)
 
@@ -90,14 +92,6 @@ async def _evaluate(
     return await value if code.co_flags & inspect.CO_COROUTINE else value
 
 
-def _show_value(value: Any) -> None:
-    if value is None:
-        return
-    sys.modules["__main__"].__dict__["_"] = value
-    if not hasattr(value, "_repr_mimebundle_"):  # such an object has shown itself already
-        publish(value)
-
-
 def _without_magics(source: str, filename: str) -> str:
     """The source, with notebook magics as empty statements if it is no Python as it stands."""
     try:
@@ -106,10 +100,10 @@ def _without_magics(source: str, filename: str) -> str:
     except SyntaxError:
         pass
     lines = source.split("\n")
-    magics: Mapping[int, re.Match[str]] = {
-        index: match for index, line in enumerate(lines) if (match := _MAGIC.match(line))
-    }
-    for index, match in magics.items():
+    for index, line in enumerate(lines):
+        match = _MAGIC.match(line)
+        if match is None:
+            continue
         indent, command = match.groups()
         lines[index] = f"{indent}pass"
         hint = ""

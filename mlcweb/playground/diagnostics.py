@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import linecache
+import sys
 import traceback
 from itertools import islice
 from types import TracebackType
 from typing import Any
+
+from mlcweb.tir.schedule import ScheduleError
 
 
 def describe(error: BaseException, filename: str) -> dict[str, Any]:
     """What to show for an exception that a program named `filename` raised.
 
     Returns:
-        ``kind`` (the class's name), ``message``, ``text`` (a traceback of the program's own
+        ``kind`` (the class), ``message``, ``text`` (a traceback of the program's own
         frames), and ``diagnostics``: ranges in the program, lines from 1, columns from 0 in UTF-16
         units, as editors count.
     """
     message = error.msg if isinstance(error, SyntaxError) else _message(error)
     place = _place(error, filename)
-    kind = type(error).__name__
+    kind = _kind(error)
     marks = []
     if place is not None and not isinstance(error, KeyboardInterrupt):
         line, column, end_line, end_column = place
@@ -33,12 +36,28 @@ def describe(error: BaseException, filename: str) -> dict[str, Any]:
                 "severity": "error",
             }
         )
-    text = _traceback(error, filename)
+    own_name = f"{type(error).__module__}.{type(error).__qualname__}: "
+    text = _traceback(error, filename).replace(own_name, f"{kind}: ") + _hint(error)
     return {"kind": kind, "message": message, "text": text, "diagnostics": marks}
 
 
+def _kind(error: BaseException) -> str:
+    """The class's name; of errors of this package, the one that is part of TVM's interface."""
+    return "ScheduleError" if isinstance(error, ScheduleError) else type(error).__name__
+
+
+def _hint(error: BaseException) -> str:
+    if sys.platform != "emscripten" or not isinstance(error, ModuleNotFoundError):
+        return ""
+    package = (error.name or "").partition(".")[0]
+    return f'\nPure Python packages can be added: await micropip.install("{package}")'
+
+
 def _message(error: BaseException) -> str:
-    # Errors of this package keep the text without the source excerpt, which the page shows itself.
+    """What is wrong, without excerpts of programs, which are in the traceback's text."""
+    if isinstance(error, ScheduleError) and error.render_level != "none":
+        advice = f"\nWhat would work: {error.advice}" if error.advice else ""
+        return error.reason + advice
     return str(getattr(error, "message", "") or error)
 
 
@@ -111,10 +130,14 @@ def _traceback(error: BaseException, filename: str) -> str:
     text = "".join(report.format()).rstrip()
     # The frames that run the cell are of no interest to anyone, so they are not counted.
     inside = max(0, hidden - _frames_before(error, filename))
-    note = f"\n({inside} frames inside the library are not shown)" if inside > 1 else ""
-    if inside == 1:
-        note = "\n(1 frame inside the library is not shown)"
-    return text + note
+    if not inside:
+        return text
+    frames = (
+        "1 frame inside the library is"
+        if inside == 1
+        else f"{inside} frames inside the library are"
+    )
+    return f"{text}\n({frames} not shown)"
 
 
 def _frames_before(error: BaseException, filename: str) -> int:

@@ -37,7 +37,6 @@ class Axis:
 @dataclass(slots=True)
 class BlockFrame:
     name: str
-    no_realize: bool = False
 
 
 @dataclass(slots=True)
@@ -118,14 +117,15 @@ class AssertFrame:
 
 @dataclass(slots=True)
 class ThreadFrame:
-    """A launch of `extent` threads along the axis `tag`."""
+    """A launch of `extent` threads along an axis such as "threadIdx.x", or along the axis that a
+    variable of `T.env_thread` stands for."""
 
-    tag: str
+    axis: str | Var
     extent: PrimExpr
 
 
 @dataclass(slots=True)
 class ThreadVariable:
-    """A thread axis whose extent an attribute gives later."""
+    """A variable for a thread axis, whose extent `T.launch_thread` gives later."""
 
     tag: str

@@ -37,21 +37,20 @@ def prim_func(
 
 
 def ir_module(cls: type | None = None, **options: Any) -> Any:
-    """Turn a Python class of functions into an `IRModule`."""
-    if cls is None:
-        return _ir_module_of_frame
-    return _ir_module(cls, sys._getframe(1))
+    """Turn a Python class of functions into an `IRModule`.
 
+    `check_well_formed=False` leaves out the checks of whole functions.
+    """
 
-def _ir_module_of_frame(cls: type) -> Any:
-    return _ir_module(cls, sys._getframe(1))
+    def decorate(cls: type, frame: FrameType) -> Any:
+        from mlcweb.script.parser.environment import names_around
+        from mlcweb.script.parser.functions import parse_module
+        from mlcweb.script.parser.source import source_of_class
 
+        tree, source = source_of_class(cls, frame)
+        functions = [value for value in vars(cls).values() if isinstance(value, FunctionType)]
+        return parse_module(tree, source, names_around(frame, functions), options)
 
-def _ir_module(cls: type, frame: FrameType) -> Any:
-    from mlcweb.script.parser.environment import names_around
-    from mlcweb.script.parser.functions import parse_module
-    from mlcweb.script.parser.source import source_of_class
-
-    tree, source = source_of_class(cls, frame)
-    functions = [value for value in vars(cls).values() if isinstance(value, FunctionType)]
-    return parse_module(tree, source, names_around(frame, functions))
+    if cls is not None:
+        return decorate(cls, sys._getframe(1))
+    return lambda cls: decorate(cls, sys._getframe(1))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import random
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
@@ -16,12 +15,11 @@ from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.intrinsics import if_then_else
 
-ORACLE = os.environ.get("MLCWEB_ORACLE_PYTHON", "/work/oracle/bin/python")
-
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "min": arithmetic.minimum, "max": arithmetic.maximum, "And": arithmetic.logical_and,
     "Or": arithmetic.logical_or, "Not": arithmetic.logical_not, "Select": arithmetic.select,
     "truncdiv": arithmetic.truncdiv, "truncmod": arithmetic.truncmod, "EQ": arithmetic.equal,
+    "NE": arithmetic.not_equal,
     "if_then_else": if_then_else,
 }  # fmt: skip
 
@@ -69,7 +67,8 @@ def evaluate(expression: Any, values: Mapping[E.Var, int]) -> Any:
         return not evaluate(expression.a, values)
     if isinstance(expression, (E.Select, E.Call)):
         parts = (
-            expression.args if isinstance(expression, E.Call)
+            expression.args
+            if isinstance(expression, E.Call)
             else (expression.condition, expression.true_value, expression.false_value)
         )
         return evaluate(parts[1] if evaluate(parts[0], values) else parts[2], values)
@@ -94,11 +93,11 @@ def assignments(domains: Mapping[E.Var, Range], limit: int = 400) -> Iterator[di
         yield {v: rng.choice(r) for v, r in zip(domains, ranges, strict=True)}
 
 
-def ask_oracle(questions: list[dict[str, Any]]) -> list[Any]:
-    """The answers of a real TVM."""
+def ask_oracle(python: str, questions: list[dict[str, Any]]) -> list[Any]:
+    """The answers of the real TVM that the interpreter `python` has."""
     script = Path(__file__).with_name("oracle_answers.py")
     done = subprocess.run(
-        [ORACLE, str(script)], input=json.dumps(questions), capture_output=True, text=True,
+        [python, str(script)], input=json.dumps(questions), capture_output=True, text=True,
         check=True, cwd="/",
     )  # fmt: skip
     return json.loads(done.stdout.splitlines()[-1])
@@ -152,6 +151,38 @@ class Chance:
         if operator == "==":
             return f"EQ({self.index()}, {bound})"
         return f"{self.index()} {operator} {bound}"
+
+    def predicate(self) -> str:
+        """A bound of fused loops, as a split that does not divide makes; often none."""
+        rng = self.rng
+        parts = []
+        if rng.random() < 0.4:
+            parts.append(f"{self.fused()} < {rng.randint(1, 40)}")
+        if rng.random() < 0.1:
+            parts.append(f"{self.fused()} >= {rng.randint(1, 10)}")
+        if len(parts) == 2:
+            return f"And({parts[0]}, {parts[1]})"
+        return parts[0] if parts else "True"
+
+    def region(self) -> list[tuple[str, int]]:
+        """What a consumer at (x, y) reads: tiles, windows, strides, digits; (min, extent) pairs."""
+        rng = self.rng
+        result = []
+        for _ in range(rng.randint(1, 3)):
+            loop, free, factor = self.atom(), rng.choice("xy"), rng.choice([1, 2, 4, 8, 16])
+            start = rng.choice(
+                [
+                    f"{free} * {self.extents[loop]} + {loop}",
+                    f"({free} * {factor} + {loop}) * 2 + {self.atom()}",
+                    f"{free} * {factor} + {loop} + {rng.randint(-2, 3)}",
+                    f"{free} * {factor} + {loop} + {self.atom()}",
+                    self.index(2),
+                ]
+            )
+            if rng.random() < 0.2:
+                start = f"{rng.choice(['min', 'max'])}({start}, {rng.randint(0, 31)})"
+            result.append((start, rng.choice([1, 1, 1, 2, 4])))
+        return result
 
     def expression(self) -> str:
         rng = self.rng

@@ -8,13 +8,26 @@ from __future__ import annotations
 from typing import Any
 
 _SYMBOLS = {
-    "Mul": ("*", 7), "FloorDiv": ("//", 7), "FloorMod": ("%", 7), "Add": ("+", 6), "Sub": ("-", 6),
-    "LT": ("<", 4), "LE": ("<=", 4), "GT": (">", 4), "GE": (">=", 4), "EQ": ("==", 4),
-    "NE": ("!=", 4),
-}  # fmt: skip
+    "Mul": ("*", 7),
+    "FloorDiv": ("//", 7),
+    "FloorMod": ("%", 7),
+    "Add": ("+", 6),
+    "Sub": ("-", 6),
+    "LT": ("<", 4),
+    "LE": ("<=", 4),
+    "GT": (">", 4),
+    "GE": (">=", 4),
+}
 _FUNCTIONS = {
-    "Min": "min", "Max": "max", "And": "And", "Or": "Or", "Div": "truncdiv", "Mod": "truncmod",
-}  # fmt: skip
+    "EQ": "EQ",
+    "NE": "NE",
+    "Min": "min",
+    "Max": "max",
+    "And": "And",
+    "Or": "Or",
+    "Div": "truncdiv",
+    "Mod": "truncmod",
+}
 
 
 def infix(expression: Any, above: int = 0) -> str:

@@ -16,8 +16,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from infix import infix
-from tvm import sym, tirx
-from tvm.ir import Range
+from tvm import sym, tirx  # type: ignore[reportMissingImports]
+from tvm.ir import Range  # type: ignore[reportMissingImports]
 
 
 class Scope:
@@ -27,7 +27,8 @@ class Scope:
         dtype = question.get("dtype", "int32")
         texts = re.findall(r"[a-zA-Z_]\w*", json.dumps(question))
         self.names = {
-            name: tirx.Var(name, dtype) for name in {*texts, *question["domains"]}
+            name: tirx.Var(name, dtype)
+            for name in {*texts, *question["domains"]}
             if len(name) <= 4 and not hasattr(tirx, name) and name not in FUNCTIONS
         }
         self.domains = {
@@ -37,14 +38,17 @@ class Scope:
 
     def parse(self, text: Any) -> Any:
         value = eval(str(text), {**FUNCTIONS, **self.names})
-        return tirx.const(value, "bool" if isinstance(value, bool) else "int32") if isinstance(
-            value, (int, bool)
-        ) else value
+        return (
+            tirx.const(value, "bool" if isinstance(value, bool) else "int32")
+            if isinstance(value, (int, bool))
+            else value
+        )
 
 
 FUNCTIONS = {
     "min": tirx.min, "max": tirx.max, "And": tirx.And, "Or": tirx.Or, "Not": tirx.Not,
     "Select": tirx.Select, "truncdiv": tirx.truncdiv, "truncmod": tirx.truncmod, "EQ": tirx.EQ,
+    "NE": tirx.NE,
     "if_then_else": tirx.if_then_else,
 }  # fmt: skip
 

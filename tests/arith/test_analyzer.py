@@ -5,13 +5,13 @@ from __future__ import annotations
 from math import inf
 
 import pytest
-from expressions import Chance, Names, assignments, evaluate
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mlcweb.arith import Analyzer, ConstIntBound, ModularSet, const_int_bound
 from mlcweb.tir import arithmetic
 from mlcweb.tir.expr import Cast, IntImm, Var
+from tests.arith.expressions import Chance, Names, assignments, evaluate
 
 DOMAINS = {"i": (0, 16), "j": (0, 8), "k": (2, 5)}
 

@@ -96,6 +96,18 @@ def test_traces_of_schedules(run: Run) -> None:
     assert sampling["index"] == 3
 
 
+def test_a_shown_schedule_keeps_its_trace_under_its_line(run: Run) -> None:
+    result = run(
+        "sch = stochastic_schedule_mm(tvm.tir.Schedule(MyModule, seed=1))\n"
+        "sch.mod.show()\n"
+        "sch = tvm.tir.Schedule(MyModule)\n"
+        "i, j, k = sch.get_loops(sch.get_block('C'))\n"
+    )
+    first, last = result["traces"]
+    assert first["title"].startswith("sch, line ")
+    assert [len(first["steps"]), last["title"], len(last["steps"])] == [6, "sch", 2]
+
+
 def test_what_a_search_can_start_from(run: Run) -> None:
     result = run("")
     assert [f["name"] for f in result["searchFunctions"]] == ["stochastic_schedule_mm"]

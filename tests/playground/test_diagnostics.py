@@ -84,7 +84,8 @@ def test_a_schedule_error_is_marked_at_the_step(run: Run) -> None:
         'i, j, k = sch.get_loops(sch.get_block("C"))\n'
         "sch.parallel(k)\n"
     )
-    assert result["error"]["kind"].endswith("Error")
+    assert result["error"]["kind"] == "ScheduleError"
+    assert "\nScheduleError: " in result["error"]["text"]
     [mark] = result["error"]["diagnostics"]
     assert linecache.getline("lesson.py", mark["line"]) == "sch.parallel(k)\n"
     assert "sch.parallel(k)" in result["error"]["text"]

@@ -29,8 +29,12 @@ BLOCK = next(n for n in NODES if isinstance(n, BlockRealize) and n.block.name_hi
 
 def _marked(*nodes: object) -> list[tuple[str, str]]:
     """Pairs of a line and the carets below it."""
-    lines = render_with_marks(MODULE, nodes).splitlines()  # type: ignore[arg-type]
-    return [(lines[n - 1], line) for n, line in enumerate(lines) if set(line.strip()) in ({"^"}, {"^", " "})]
+    lines = render_with_marks(MODULE, nodes).splitlines()
+    return [
+        (lines[n - 1], line)
+        for n, line in enumerate(lines)
+        if set(line.strip()) in ({"^"}, {"^", " "})
+    ]
 
 
 def test_a_loop_of_a_grid_is_marked_by_its_variable() -> None:
@@ -83,6 +87,6 @@ def test_a_difference_of_programs_is_marked() -> None:
         assert_structural_equal(MODULE, other)
     assert "left:  A[vi, vk]" in str(caught.value)
     assert "right: A[vi, vk] * T.float32(2)" in str(caught.value)
-    looped = parse(TEXT.replace('for i, k in T.grid(8, 8):', "for k, i in T.grid(8, 8):"))
+    looped = parse(TEXT.replace("for i, k in T.grid(8, 8):", "for k, i in T.grid(8, 8):"))
     with pytest.raises(ValueError, match="first differ at <root>") as caught:
         assert_structural_equal(MODULE, looped)

@@ -11,8 +11,25 @@ from mlcweb.ir import GlobalVar, IRModule, assert_structural_equal
 from mlcweb.ir.visitor import walk
 from mlcweb.script import parse, script
 from mlcweb.tir import (
-    AllocBuffer, AssertStmt, AttrStmt, BlockRealize, BufferLoad, BufferStore, Call, Evaluate, For,
-    ForKind, IfThenElse, IntImm, IterType, LetStmt, PrimFunc, Ramp, SeqStmt, Var, While,
+    AllocBuffer,
+    AssertStmt,
+    AttrStmt,
+    BlockRealize,
+    BufferLoad,
+    BufferStore,
+    Call,
+    Evaluate,
+    For,
+    ForKind,
+    IfThenElse,
+    IntImm,
+    IterType,
+    LetStmt,
+    PrimFunc,
+    Ramp,
+    SeqStmt,
+    Var,
+    While,
 )  # fmt: skip
 
 HEADER = """
@@ -83,10 +100,22 @@ def test_spellings_of_buffers(annotation: str) -> None:
     assert_structural_equal(parse(text.format(annotation), names), expected)
 
 
+def test_numbers_of_numpy_are_plain_constants() -> None:
+    numpy = pytest.importorskip("numpy")
+    names = {"N": numpy.int64(4), "shape": numpy.empty((4, 2)), "half": numpy.float32(0.5)}
+    text = "@T.prim_func\ndef f(A: T.Buffer((N, shape.size), 'int32')):\n    A[0, 0] = N * half"
+    expected = "@T.prim_func\ndef f(A: T.Buffer((4, 8), 'int32')):\n    A[0, 0] = 4 * 0.5"
+    assert_structural_equal(parse(text, names), parse(expected))
+
+
 def test_one_dimensional_buffers() -> None:
-    for annotation in ('T.Buffer[128, "int8"]', 'T.Buffer((128,), "int8")', 'T.Buffer(128, "int8")'):
+    for annotation in (
+        'T.Buffer[128, "int8"]',
+        'T.Buffer((128,), "int8")',
+        'T.Buffer(128, "int8")',
+    ):
         function = parse(f"@T.prim_func\ndef main(A: {annotation}):\n    A[0] = T.int8(0)")
-        (buffer,) = function.buffer_map.values()  # type: ignore[union-attr]
+        (buffer,) = function.buffer_map.values()
         assert [int(extent) for extent in buffer.shape] == [128]
 
 
@@ -102,7 +131,7 @@ def main(A: T.Buffer(("n", 16), "float32"), B: T.Buffer((n, "n * m"), "float32")
     first, second = function.buffer_map.values()
     assert first.shape[0] is second.shape[0]
     assert first.shape[0].dtype == "int64"
-    assert str(second.shape[1]) == "n * T.Cast(\"int64\", m)"
+    assert str(second.shape[1]) == 'n * T.Cast("int64", m)'
 
 
 def test_function_attributes() -> None:
@@ -232,7 +261,11 @@ def test_root_block_is_implied_where_needed() -> None:
     with_allocation = body("C = T.alloc_buffer((4,))\nC[0] = 0.0")
     assert with_allocation.block.alloc_buffers[0].name == "C"
     explicit = body('with T.block("root"):\n    for i in range(4):\n        B[i] = 0')
-    assert (explicit.block.name_hint, explicit.block.reads, explicit.block.writes) == ("root", (), ())
+    assert (explicit.block.name_hint, explicit.block.reads, explicit.block.writes) == (
+        "root",
+        (),
+        (),
+    )
 
 
 def test_both_spellings_of_blocks() -> None:
@@ -256,6 +289,7 @@ def test_let_and_constants() -> None:
     assert (let.var.name, str(let.value), str(let.body)) == ("x", "n + 1", "B[x] = x")
     typed = body("x: T.int64 = 3\nB[0] = 1")
     assert (typed.var.dtype, str(typed.value)) == ("int64", "T.int64(3)")
+    assert_structural_equal(body("x: T.let[T.int32] = n\nB[x] = 1"), body("x = n\nB[x] = 1"), True)
     constant = body("x = 3\ny, z = x + 1, (2, 5)\nB[x] = y * z[1]")
     assert str(constant) == "B[3] = 20"
     scoped = body("with T.LetStmt(n * 2) as x:\n    B[x] = 0\nB[1] = 1")
@@ -286,8 +320,10 @@ def test_attributes_threads_and_declarations() -> None:
     assert (attribute.attr_key, str(attribute.body)) == ("pragma", "B[0] = 1")
     thread = body('tx = T.launch_thread("threadIdx.x", 4)\nB[tx] = 1')
     assert (thread.attr_key, thread.node.thread_tag) == ("thread_extent", "threadIdx.x")
-    env = body('tx = T.env_thread("threadIdx.x")\nwith T.launch_thread(tx, 4) as t:\n    B[t] = 1')
-    assert env.node.thread_tag == "threadIdx.x"
+    for launch in ("T.launch_thread(tx, 4)\n", "with T.launch_thread(tx, 4):\n    "):
+        env = body(f'tx = T.env_thread("threadIdx.x")\n{launch}B[tx] = 1')
+        assert env.node.thread_tag == "threadIdx.x"
+        assert env.body.indices == (env.node.var,)
     declared = body("C = T.decl_buffer((4,), 'int8')\nC[0] = T.int8(1)")
     assert isinstance(declared, AllocBuffer)
 
@@ -298,6 +334,11 @@ def test_calls_are_statements() -> None:
     assert str(old) == str(new) == 'T.call_extern("int32", "f", n)'
     assert isinstance(body("T.buffer_store(B, 3, [n])"), BufferStore)
     assert str(body("pass")) == "T.evaluate(0)"
+
+
+def test_augmented_assignment_of_elements() -> None:
+    assert str(body("B[n] += 2 * n")) == "B[n] = B[n] + 2 * n"
+    assert str(body("A[0, n] /= 2")) == "A[0, n] = A[0, n] / T.float32(2)"
 
 
 def test_several_frames_in_one_with() -> None:
@@ -328,7 +369,8 @@ def test_several_frames_in_one_with() -> None:
         ("T.min_value('int8')", "-128"), ("T.max_value('int32')", "2147483647"),
         ("T.reinterpret('int32', T.float32(1))", 'T.reinterpret("int32", T.float32(1))'),
         ("T.Let(x + 1, where={x: n})", "T.Let(x + 1, where={x: n})"), ("len((1, 2)) + N", "9"),
-        ("[1, 2, 3][-1]", "3"), ("{'a': n}['a']", "n"), ("sum([1, 2])", "3"), ("2 * 2.0", 'T.Cast("int32", T.float32(4))'),
+        ("[1, 2, 3][-1]", "3"), ("{'a': n}['a']", "n"), ("sum([1, 2])", "3"),
+        ("2 * 2.0", 'T.Cast("int32", T.float32(4))'),
         ("helper(n)", "n + 1"), ("config.size + n", "5 + n"), ("A.shape[0] + n", "16 + n"),
         ("T.likely(n < 3)", 'T.Cast("int32", T.likely(n < 3))'), ("True", "1"),
         ("B[n].astype('int32')", "B[n]"), ("B.vload([n])", "B[n]"),
@@ -350,7 +392,8 @@ def test_expressions(expression: str, text: str) -> None:
         ("T.exp(A[0, 0])", "T.exp(A[0, 0])"), ("T.infinity('float32')", 'T.float32("inf")'),
         ("A[0, 0] / 3", "A[0, 0] / T.float32(3)"), ("T.float64(1) + A[0, 0]",
          'T.Cast("float32", T.float64(1) + T.Cast("float64", A[0, 0]))'),
-        ("T.float32('inf')", 'T.float32("inf")'), ("A[0, 0] ** 2.0", "T.pow(A[0, 0], T.float32(2))"),
+        ("T.float32('inf')", 'T.float32("inf")'),
+        ("A[0, 0] ** 2.0", "T.pow(A[0, 0], T.float32(2))"),
         ("T.sigmoid(T.sqrt(A[0, 0]))", "T.sigmoid(T.sqrt(A[0, 0]))"),
         ("T.fabs(A[0, 0])", "T.fabs(A[0, 0])"),
     ],
@@ -372,15 +415,13 @@ def test_vectors_and_slices() -> None:
 
 def test_pointers() -> None:
     call = body('T.call_extern("int32", "f", A.access_ptr("w", offset=4), B.data)').value
-    assert script(call.args[1]) == (
-        'T.tvm_access_ptr(T.type_annotation("float32"), A, 4, 252, 2)'
-    )
+    assert script(call.args[1]) == ('T.tvm_access_ptr(T.type_annotation("float32"), A, 4, 252, 2)')
 
 
 def test_nodes_know_their_source() -> None:
     text = HEADER + "    for i in range(4):\n        B[i] = B[i + 1] + T.abs(n)\n"
     function = parse(text, filename="demo.py")
-    loop = function.body  # type: ignore[union-attr]
+    loop = function.body
     load = next(node for node in walk(loop) if isinstance(node, BufferLoad))
     call = next(node for node in walk(loop) if isinstance(node, Call))
     assert str(loop.span) == "demo.py:4:5"

@@ -11,7 +11,17 @@ from mlcweb.ir import IRModule
 from mlcweb.ir.module import GlobalVar
 from mlcweb.script import parse, script
 from mlcweb.tir import (
-    Block, BlockRealize, Evaluate, For, ForKind, IterVar, PrimFunc, Range, SeqStmt, Var, const,
+    Block,
+    BlockRealize,
+    Evaluate,
+    For,
+    ForKind,
+    IterVar,
+    PrimFunc,
+    Range,
+    SeqStmt,
+    Var,
+    const,
     decl_buffer,
 )  # fmt: skip
 from mlcweb.tir import expr as E
@@ -161,7 +171,8 @@ def test_root_block_is_explicit_where_it_says_more() -> None:
 
 def test_statements() -> None:
     assert_prints_itself(
-        _text("""
+        _text(
+            """
         if n < 3:
             A[0, 0] = T.float32(0)
         elif n < 4:
@@ -185,13 +196,16 @@ def test_statements() -> None:
         C = T.decl_buffer((4,), scope="local")
         C[0] = A[0, k]
         T.call_extern("int32", "done", C.data, k)
-        """, 'A: T.Buffer((16, 16), "float32"), n: T.int32')
+        """,
+            'A: T.Buffer((16, 16), "float32"), n: T.int32',
+        )
     )
 
 
 def test_match_buffer_of_parameters() -> None:
     assert_prints_itself(
-        _text("""
+        _text(
+            """
         T.func_attr({"tir.noalias": True})
         n = T.int32()
         s = T.int32()
@@ -204,7 +218,9 @@ def test_match_buffer_of_parameters() -> None:
                 T.reads(A[vi, 0])
                 T.writes(B[vi])
                 B[vi] = T.Cast("int8", A[vi, 0])
-        """, "a: T.handle, b: T.handle, p: T.handle(\"float32\", \"local\")")
+        """,
+            'a: T.handle, b: T.handle, p: T.handle("float32", "local")',
+        )
     )
 
 

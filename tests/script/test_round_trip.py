@@ -6,13 +6,13 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import modules, prim_funcs
 
 from mlcweb.ir import IRModule, assert_structural_equal, structural_hash
 from mlcweb.script import parse, script
 from mlcweb.tir import IntImm, PrimExpr, PrimFunc, Select, Var, arithmetic, decl_buffer, intrinsics
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
+from tests.strategies import modules, prim_funcs
 
 
 @given(prim_funcs())

@@ -18,11 +18,11 @@ export function highlightedLines(text: string): DocumentFragment[] {
   return lines;
 }
 
-/** A `<code>` element with one block per line, for lists that number or mark their lines. */
+/** A `<code>` element with one span per line, for lists that number or mark their lines. */
 export function highlighted(text: string): HTMLElement {
   const code = element("code", { class: "listing" });
   for (const line of highlightedLines(text.replace(/\n$/, ""))) {
-    code.append(element("span", { class: "line" }, line, "\n"));
+    code.append(element("span", { class: "line" }, line), "\n");
   }
   return code;
 }

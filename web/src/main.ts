@@ -29,6 +29,8 @@ export function startPage(session: PythonSession): void {
 
   /** What runs now, and how to stop it. */
   let activity: { what: string; stop: () => void } | null = null;
+  /** Activities that have ended, for whoever has to tell one end from the next. */
+  let ended = 0;
   /** How the last run ended, for the status while nothing runs. */
   let outcome: { text: string; failed: boolean } | null = null;
 
@@ -106,6 +108,7 @@ export function startPage(session: PythonSession): void {
   function refresh(): void {
     const [state, text] = describeState();
     status.dataset.state = state;
+    status.dataset.ended = String(ended);
     if (statusText.textContent !== text) statusText.textContent = text;
     status.title = session.runtime ? describeRuntime(session.runtime) : "";
     runButton.disabled = activity !== null || session.state === "failed";
@@ -132,11 +135,14 @@ export function startPage(session: PythonSession): void {
     activity = { what, stop };
     outcome = null;
     refresh();
+    for (const view of views) view.onActivity?.();
     try {
       return await work();
     } finally {
       activity = null;
+      ended += 1;
       refresh();
+      for (const view of views) view.onActivity?.();
     }
   }
 

@@ -41,8 +41,6 @@ async function load(base: string, interrupt: Uint8Array | null): Promise<Pyodide
     lockFileContents: lock,
     packageBaseUrl: folder,
     packages: ["numpy"],
-    checkAPIVersion: false,
-    env: { HOME: "/home/pyodide" },
   });
   progress("Loading mlcweb", 0.7);
   pyodide.unpackArchive(await wheel, "wheel");

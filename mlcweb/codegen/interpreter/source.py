@@ -42,7 +42,7 @@ class PythonSource(Visitor):
         self.depth += 1
         before = len(self.lines)
         yield
-        if len(self.lines) == before:
+        if all(line.lstrip().startswith("#") for line in self.lines[before:]):
             self.line("pass")
         self.depth -= 1
 
@@ -57,6 +57,9 @@ class PythonSource(Visitor):
         self.collect_aliases(func)
         names = [self.name(func.buffer_map.get(param) or param) for param in func.params]
         with self.indented(f"def {name}({', '.join(names)}):"):
+            for param in func.params:
+                if dtypes.is_float(param.dtype):
+                    self.line(f"{self.name(param)} = {param.dtype}({self.name(param)})")
             for buffer in func.parameter_buffers:
                 self.bind_dimensions(buffer)
             for buffer in func.parameter_buffers:

@@ -138,27 +138,33 @@ def keeps_order(leaf: Leaf, depth: int, kept: Sequence[Loop]) -> bool:
     That is so if any two iterations that touch an element which one of them writes run in the same
     order as before, one strictly after the other.
     """
-    loops, outer = leaf.loops[depth:], leaf.loops[:depth]
-    storages = {a.buffer.data for a in leaf.accesses if a.writes}
     try:
-        for data in storages:
-            accesses = [a for a in leaf.accesses if a.buffer.data is data]
-            cases = _used(outer, *accesses)
-            touched = [_instances(leaf, a, loops, cases, kept) for a in accesses]
-            elements, times, turns = (np.concatenate(part) for part in zip(*touched, strict=True))
-            writes = np.concatenate(
-                [np.full(t[0].shape, a.writes) for t, a in zip(touched, accesses, strict=True)]
-            )
-            order = np.lexsort((times, elements))
-            elements, times, turns, writes = (x[order] for x in (elements, times, turns, writes))
-            same = (elements[1:] == elements[:-1]) & (times[1:] != times[:-1])
-            either = writes[1:] | writes[:-1]
-            step = turns[1:] - turns[:-1]
-            if (same & ((step < 0) | (either & (step == 0)))).any():
-                return False
+        return all(
+            _keeps_order_of(leaf, data, depth, kept)
+            for data in {access.buffer.data for access in leaf.accesses if access.writes}
+        )
     except (NotConstant, TooLarge):
         return False
-    return True
+
+
+def _keeps_order_of(leaf: Leaf, data: E.Var, depth: int, kept: Sequence[Loop]) -> bool:
+    """`keeps_order` as far as the memory `data` is concerned."""
+    accesses = [access for access in leaf.accesses if access.buffer.data is data]
+    cases = _used(leaf.loops[:depth], *accesses)
+    touched = [_instances(leaf, access, leaf.loops[depth:], cases, kept) for access in accesses]
+    elements, times, turns, writes = (np.concatenate(part) for part in zip(*touched, strict=True))
+    if not elements.size:
+        return True
+    order = np.lexsort((times, elements))
+    elements, times, turns, writes = (x[order] for x in (elements, times, turns, writes))
+    # One entry for each iteration that touches an element.
+    new = np.flatnonzero((np.diff(elements) != 0) | (np.diff(times) != 0)) + 1
+    starts = np.concatenate([np.zeros(1, np.int64), new])
+    writes = np.logical_or.reduceat(writes, starts)
+    elements, turns = elements[starts], turns[starts]
+    same = elements[1:] == elements[:-1]
+    step = turns[1:] - turns[:-1]
+    return not (same & ((step < 0) | ((writes[1:] | writes[:-1]) & (step == 0)))).any()
 
 
 def _instances(
@@ -167,8 +173,9 @@ def _instances(
     loops: Sequence[Loop],
     cases: Sequence[Loop],
     kept: Sequence[Loop],
-) -> tuple[Array, Array, Array]:
-    """For every iteration: the element touched, its time, and its turn among the kept loops."""
+) -> tuple[Array, Array, Array, Array]:
+    """For every iteration: the element touched, its time, its turn among the kept loops, and
+    whether it writes."""
     if access.indices is None:
         raise NotConstant(access.buffer.name)
     points = enumerate_points([*cases, *loops], usable_guards(leaf.guards, [*cases, *loops]))
@@ -176,4 +183,6 @@ def _instances(
     case = iteration_number(cases, points.values) * _size(access.buffer)
     times = iteration_number([*cases, *loops], points.values)
     turns = iteration_number([*cases, *kept], points.values)
-    return points.keep(element + case), points.keep(times), points.keep(turns)
+    elements = points.keep(element + case)
+    writes = np.full(elements.shape, access.writes)
+    return elements, points.keep(times), points.keep(turns), writes

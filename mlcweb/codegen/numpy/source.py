@@ -16,6 +16,7 @@ from mlcweb.codegen.numpy.arrays import ArrayExpressions
 from mlcweb.codegen.numpy.dependence import can_run_after, keeps_order
 from mlcweb.codegen.numpy.evaluate import NotConstant
 from mlcweb.codegen.numpy.leaves import Leaf, Loop, leaves_of
+from mlcweb.codegen.numpy.merging import with_merged_indices
 from mlcweb.codegen.numpy.points import TooLarge
 from mlcweb.codegen.numpy.space import NeverRuns, Space, space_of
 from mlcweb.codegen.numpy.stores import StoreText, reads, reduction_of
@@ -56,17 +57,18 @@ class NumpySource(PythonSource):
         return self.indented(f"for {self.name(loop.var)} in range({bounds}):")
 
     def leaf(self, leaf: Leaf, depth: int) -> None:
-        if leaf.block:
-            self.line(f"# {leaf.block}")
         loops = leaf.loops[depth:]
         if any(loop.extent <= 0 for loop in loops):
             return
+        if leaf.block:
+            self.line(f"# {leaf.block}")
         if leaf.store is None or leaf.barrier:
             self.scalar_loops(leaf, loops)
             return
         for kept in self.candidates(leaf, leaf.store, depth):
-            if self.try_arrays(leaf, leaf.store, loops, kept):
-                return
+            for form in filter(None, (with_merged_indices(leaf), leaf)):
+                if self.try_arrays(form, loops, kept):
+                    return
         self.scalar_loops(leaf, loops)
 
     def candidates(self, leaf: Leaf, store: S.BufferStore, depth: int) -> Any:
@@ -84,9 +86,10 @@ class NumpySource(PythonSource):
             if keeps_order(leaf, depth, kept):
                 yield kept, False
 
-    def try_arrays(
-        self, leaf: Leaf, store: S.BufferStore, loops: Sequence[Loop], choice: Any
-    ) -> bool:
+    def try_arrays(self, leaf: Leaf, loops: Sequence[Loop], choice: Any) -> bool:
+        """Write a leaf with some loops kept; whether that was possible."""
+        store = leaf.store
+        assert store is not None
         kept, free = choice
         inner = [loop for loop in loops if loop not in kept]
         reduction = reduction_of(store) if free else None

@@ -65,12 +65,13 @@ class StoreText:
 
     def text(self, reduction: Reduction | None) -> str:
         """The statement. Raises `NotConstant` where it has no array form."""
-        if reduction is None or (not self.summed and self.distinct()):
-            if self.summed or not self.distinct():
-                raise NotConstant("elements are written more than once")
+        distinct = self.distinct()
+        if distinct and not self.summed:
             return self.assignment()
+        if reduction is None:
+            raise NotConstant("elements are written more than once")
         operation, operand = reduction
-        if not self.distinct():
+        if not distinct:
             return self.scattered(operation, operand)
         total = self.total(operation, operand)
         return self.updated(operation, self.expressions.aligned(total, self.target.axes))
@@ -100,15 +101,13 @@ class StoreText:
 
     def scattered(self, operation: type, operand: E.PrimExpr) -> str:
         """An update in which elements occur more than once."""
-        axes = tuple(range(len(self.sizes)))
-        value = self.expressions.text(operand)
+        axes = tuple(sorted(self.target.axes))
+        value = self.expressions.aligned(self.total(operation, operand), axes)
         shape = tuple(self.sizes[axis] for axis in axes)
         texts = [self.expressions.gathered(part, axes, i) for i, part in enumerate(self.parts)]
         name = self.expressions.scalars.names[self.store.buffer]
-        aligned = self.expressions.aligned(value, axes)
         function = _REDUCERS[operation][0]
-        self.expressions.union(ArrayText("", axes))
-        return f"{function}.at({name}, ({', '.join(texts)},), np.broadcast_to({aligned}, {shape}))"
+        return f"{function}.at({name}, ({', '.join(texts)},), np.broadcast_to({value}, {shape}))"
 
     def total(self, operation: type, operand: E.PrimExpr) -> ArrayText:
         """The operand reduced over the axes that the target does not have."""
@@ -181,8 +180,8 @@ def _element_numbers(parts: list[IndexPart], axes: tuple[int, ...], sizes: list[
     for part in parts:
         if part.axes:
             shape = [part.grid.shape[part.axes.index(a)] if a in part.axes else 1 for a in axes]
-            grid = part.grid.reshape(shape)
-            number = number * (int(grid.max(initial=0)) + 1) + grid
+            grid = part.grid.reshape(shape) - int(part.grid.min())
+            number = number * (int(grid.max()) + 1) + grid
     return np.broadcast_to(number, [sizes[axis] for axis in axes])
 
 

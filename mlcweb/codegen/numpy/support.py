@@ -32,7 +32,7 @@ def contract(spec: str, x: Array, y: Array) -> Array:
     product = np.matmul(
         x.reshape(*batch, math.prod(rows), inner), y.reshape(*batch, inner, math.prod(columns))
     )
-    return product.reshape(*batch, *rows, *columns).transpose(plan.order_out)
+    return product.reshape((*batch, *rows, *columns)).transpose(plan.order_out)
 
 
 class _Contraction:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -97,6 +97,11 @@ def _vector(items: Iterable[bytes]) -> bytes:
 
 def _sized(content: bytes) -> bytes:
     return unsigned(len(content)) + content
+
+
+def _section(number: int, content: bytes) -> bytes:
+    """A section, or nothing if it is an empty vector."""
+    return b"" if content == b"\0" else bytes((number,)) + _sized(content)
 
 
 def _text(text: str) -> bytes:
@@ -188,8 +193,7 @@ class _Encoder:
     def __init__(self, module: Module) -> None:
         self.module = module
         self.types: dict[FunctionType, int] = {}
-        self.function_types = module.function_types()
-        self.functions = {name: index for index, name in enumerate(self.function_types)}
+        self.functions = {name: index for index, name in enumerate(module.function_types())}
         self.globals = {name: index for index, name in enumerate(module.global_types())}
 
     def type_index(self, type: FunctionType) -> int:
@@ -198,28 +202,26 @@ class _Encoder:
     def encode(self) -> Encoded:
         # Bodies come first: they may use types that no function has.
         bodies = [self.body(function) for function in self.module.functions]
-        code = HEADER + b"".join(
-            bytes((number,)) + _sized(content)
-            for number, content in self.sections_before_code()
-            if content != b"\0"
-        )
+        before = HEADER + b"".join(_section(*item) for item in self.sections_before_code())
+        code, offsets = self.code_section(bodies, len(before))
+        data = _section(11, _vector(map(self.data, self.module.data)))
+        names = _section(0, _text("name") + self.names())
+        return Encoded(before + code + data + names, offsets)
+
+    def code_section(
+        self, bodies: Sequence[tuple[bytes, list[int]]], start: int
+    ) -> tuple[bytes, dict[str, list[int]]]:
+        """The section of all bodies, to stand at byte `start`, and where instructions are then."""
+        section = _section(10, _vector(_sized(body) for body, _ in bodies))
         offsets: dict[str, list[int]] = {}
-        if bodies:
-            contents = [_sized(body) for body, _ in bodies]
-            count = unsigned(len(contents))
-            size = len(count) + sum(map(len, contents))
-            code += b"\x0a" + unsigned(size) + count
-            position = len(code)
-            for function, (body, starts), content in zip(
-                self.module.functions, bodies, contents, strict=True
-            ):
-                position += len(content)
-                first = position - len(body)
-                offsets[function.name] = [first + start for start in starts]
-            code += b"".join(contents)
-        if self.module.data:
-            code += b"\x0b" + _sized(_vector(map(self.data, self.module.data)))
-        return Encoded(code + b"\0" + _sized(_text("name") + self.names()), offsets)
+        end = start + len(section)
+        for function, (body, starts) in zip(
+            reversed(self.module.functions), reversed(bodies), strict=True
+        ):
+            first = end - len(body)
+            offsets[function.name] = [first + position for position in starts]
+            end = first - len(unsigned(len(body)))
+        return section, offsets
 
     def sections_before_code(self) -> list[tuple[int, bytes]]:
         module = self.module

@@ -65,14 +65,19 @@ class FunctionBuilder:
         """The index of a parameter."""
         return self._parameters[name]
 
-    def local(self, type: ValueType, name: str = "") -> int:
-        """The index of a local that is not in use. It holds zero, or what it was released with."""
+    def local(self, type: ValueType, name: str = "", fresh: bool = False) -> int:
+        """The index of a local that is not in use. It holds zero, or what it was released with;
+        a `fresh` one was never in use and holds zero."""
         free = self._free.get(type)
-        if free:
+        if free and not fresh:
             return free.pop()
         self._local_types.append(type)
         self._local_names.append(name)
         return len(self._local_types) - 1
+
+    def local_type(self, local: int) -> ValueType:
+        """The type of a local or parameter."""
+        return self._local_types[local]
 
     def release(self, local: int) -> None:
         """Say that a local's value is no longer needed, so that `local` may give it out again."""

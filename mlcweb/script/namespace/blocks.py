@@ -11,12 +11,13 @@ from mlcweb.script.namespace.loops import loop_range, mapping
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
+from mlcweb.tir.analysis.access_regions import element_region
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range, full_region
 
 
-def block(name: str = "", no_realize: bool = False) -> constructs.BlockFrame:
+def block(name: str = "") -> constructs.BlockFrame:
     """A unit of computation with axes of its own."""
-    return constructs.BlockFrame(name, no_realize)
+    return constructs.BlockFrame(name)
 
 
 def init() -> constructs.InitFrame:
@@ -53,13 +54,7 @@ def as_region(value: Any) -> BufferRegion:
     if isinstance(value, Buffer):
         return full_region(value)
     if isinstance(value, E.BufferLoad):
-        ranges = []
-        for index in value.indices:
-            if isinstance(index, E.Ramp):
-                ranges.append(Range(index.base, arithmetic.multiply(index.stride, index.lanes)))
-            else:
-                ranges.append(Range(index, arithmetic.const(1, index.dtype)))
-        return BufferRegion(value.buffer, tuple(ranges))
+        return element_region(value.buffer, value.indices)
     raise DiagnosticError(f"Expected a buffer region such as A[0:16, j], not {value!r}")
 
 

@@ -46,10 +46,9 @@ def assertion(condition: Any, message: Any = "") -> constructs.AssertFrame:
     return constructs.AssertFrame(arithmetic.convert(condition), arithmetic.convert(message))
 
 
-def launch_thread(thread: Any, extent: Any) -> constructs.ThreadFrame:
+def launch_thread(thread: str | E.Var, extent: Any) -> constructs.ThreadFrame:
     """The threads of an axis, for the statements below."""
-    tag = thread.tag if isinstance(thread, constructs.ThreadVariable) else thread
-    return constructs.ThreadFrame(tag, arithmetic.convert(extent))
+    return constructs.ThreadFrame(thread, arithmetic.convert(extent))
 
 
 def env_thread(thread_tag: str) -> constructs.ThreadVariable:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.script import constructs as C
+from mlcweb.script.parser.with_frames import launch, thread_axis
 from mlcweb.tir import stmt as S
 
 if TYPE_CHECKING:
@@ -59,6 +60,11 @@ def _check_rest(self: StatementParser, value: C.AssertFrame, node: Any) -> None:
     self.wrap_rest(lambda body: S.AssertStmt(value.condition, value.message, body, span=span))
 
 
+def _thread_rest(self: StatementParser, value: C.ThreadFrame, node: Any) -> None:
+    axis = thread_axis(self, value, "", node)
+    self.wrap_rest(lambda body: launch(axis, value.extent, body))
+
+
 ACTIONS: dict[type, Callable[..., None]] = {
     C.Where: _where,
     C.Reads: _reads,
@@ -68,5 +74,6 @@ ACTIONS: dict[type, Callable[..., None]] = {
     C.AttributeFrame: _attribute_rest,
     C.LetFrame: _let_rest,
     C.AssertFrame: _check_rest,
+    C.ThreadFrame: _thread_rest,
 }
 """How to carry out a call, by the type of its value."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.script import constructs as C
-from mlcweb.script.parser.with_frames import launch
+from mlcweb.script.parser.with_frames import launch, thread_axis
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion
@@ -57,9 +57,17 @@ def _define_let(self: StatementParser, name: str, value: C.LetFrame, node: Any) 
 
 
 def _define_thread(self: StatementParser, name: str, value: C.ThreadFrame, node: Any) -> None:
-    var = E.Var(name, value.extent.dtype)
+    axis = thread_axis(self, value, name, node)
+    self.scopes.bind(name, axis.var, f'the thread axis "{axis.thread_tag}"')
+    self.wrap_rest(lambda body: launch(axis, value.extent, body))
+
+
+def _define_thread_variable(
+    self: StatementParser, name: str, value: C.ThreadVariable, node: Any
+) -> None:
+    var = E.Var(name, "int32", span=self.evaluator.span(node))
+    self.threads[var] = value.tag
     self.scopes.bind(name, var, f'the thread axis "{value.tag}"')
-    self.wrap_rest(lambda body: launch(value, var, body))
 
 
 DEFINITIONS: dict[type, Callable[..., None]] = {
@@ -69,6 +77,7 @@ DEFINITIONS: dict[type, Callable[..., None]] = {
     C.Axis: _define_axis,
     C.LetFrame: _define_let,
     C.ThreadFrame: _define_thread,
+    C.ThreadVariable: _define_thread_variable,
     Buffer: _define_buffer,
 }
 """How to carry out a definition, by the type of the value."""

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from types import FrameType, FunctionType
 from typing import Any
 
-_ABSENT = object()
-
 
 class Scopes:
     """Names bound by the script, innermost first, over the Python names around it."""
@@ -37,9 +35,6 @@ class Scopes:
             if name in scope:
                 return scope[name]
         return self._outside.get(name, default)
-
-    def knows(self, name: str) -> bool:
-        return self.find(name, _ABSENT) is not _ABSENT
 
     def is_script_name(self, name: str) -> bool:
         """Whether the script itself binds the name at this point."""

@@ -6,11 +6,13 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Sequence
+from numbers import Integral, Real
 from types import ModuleType
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import GlobalVar
+from mlcweb.ir.node import Node
 from mlcweb.ir.span import Span
 from mlcweb.script import ir as I
 from mlcweb.script import tir as T
@@ -162,13 +164,22 @@ def _constant(self: Evaluator, node: ast.Constant) -> Any:
 
 
 def _name(self: Evaluator, node: ast.Name) -> Any:
-    missing = self
-    value = self.scopes.find(node.id, missing)
-    if value is missing:
-        value = BUILTINS.get(node.id, missing)
-        if value is missing:
-            raise self.error(self.scopes.complaint(node.id, BUILTINS), node)
-    return value
+    value = self.scopes.find(node.id, _MISSING)
+    if value is _MISSING:
+        value = BUILTINS.get(node.id, _MISSING)
+    if value is _MISSING:
+        raise self.error(self.scopes.complaint(node.id, BUILTINS), node)
+    return _python_number(value)
+
+
+_MISSING = object()
+
+
+def _python_number(value: Any) -> Any:
+    """NumPy's numbers as Python's: a constant of a script has no type of its own."""
+    if isinstance(value, (int, float, Node)) or not isinstance(value, Real):
+        return value
+    return int(value) if isinstance(value, Integral) else float(value)
 
 
 def _tuple(self: Evaluator, node: ast.Tuple) -> Any:
@@ -283,7 +294,7 @@ def _attribute(self: Evaluator, node: ast.Attribute) -> Any:
         return getattr(base, name)
     if name.startswith("_") or not hasattr(base, name):
         raise self.error(f"{describe(base)} has no {name}", node)
-    return getattr(base, name)
+    return _python_number(getattr(base, name))
 
 
 def _known_names(base: Any) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mlcweb.ir.node import replace
 from mlcweb.ir.span import Span
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
@@ -61,17 +62,10 @@ class BlockContents:
         )
         if self.reads is None or self.writes is None:
             found_reads, found_writes = regions(block)
-            block = S.Block(
-                block.iter_vars,
-                found_reads if self.reads is None else self.reads,
-                found_writes if self.writes is None else self.writes,
-                block.name_hint,
-                body,
-                block.init,
-                block.alloc_buffers,
-                block.match_buffers,
-                block.annotations,
-                span=self.span,
+            block = replace(
+                block,
+                reads=found_reads if self.reads is None else self.reads,
+                writes=found_writes if self.writes is None else self.writes,
             )
         predicate = arithmetic.const(True) if self.predicate is None else self.predicate
         return S.BlockRealize(tuple(self.values), predicate, block, span=self.span)

@@ -18,36 +18,46 @@ from mlcweb.script.parser.naming import name_buffer
 from mlcweb.script.parser.source import Source
 from mlcweb.script.parser.statements import StatementParser
 from mlcweb.script.parser.well_formed import check_well_formed
-from mlcweb.script.printer.functions import needs_root
+from mlcweb.script.root_block import needs_root
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 
-FunctionReader = Callable[[ast.FunctionDef, Evaluator, bool], BaseFunc]
-"""Reads one function; the flag says that no other function or host calls it by name."""
+FunctionReader = Callable[[ast.FunctionDef, Evaluator, Mapping[str, Any]], BaseFunc]
+"""Reads one function, with the options that its decorator and its module's were given."""
 
 
 def parse_function(tree: ast.FunctionDef, source: Source, names: Mapping[str, Any]) -> BaseFunc:
     """The function that a definition describes."""
-    return _read(tree, Evaluator(Scopes(names), source))
+    return _read(tree, Evaluator(Scopes(names), source), {})
 
 
-def parse_module(tree: ast.ClassDef, source: Source, names: Mapping[str, Any]) -> IRModule:
-    """The module that a class describes."""
+def parse_module(
+    tree: ast.ClassDef,
+    source: Source,
+    names: Mapping[str, Any],
+    options: Mapping[str, Any] | None = None,
+) -> IRModule:
+    """The module that a class describes. `options` are those that its decorator was given, where
+    the source does not show it."""
     definitions = [item for item in tree.body if isinstance(item, ast.FunctionDef)]
     own_names = ModuleNames(tree.name, [item.name for item in definitions])
     names = {**names, tree.name: own_names, "cls": own_names}
     functions: dict[GlobalVar | str, BaseFunc] = {}
     attrs: dict[str, Any] = {}
+    evaluator = Evaluator(Scopes(names), source)
+    options = dict(options or {})
+    for decorator in tree.decorator_list:
+        options.update(_options(decorator, evaluator))
     for item in tree.body:
         evaluator = Evaluator(Scopes(names), source)
         if isinstance(item, ast.FunctionDef):
             var = own_names.functions[item.name]
             if var in functions:
                 raise evaluator.error(f'The module has two functions "{item.name}"', item)
-            functions[var] = _read(item, evaluator)
+            functions[var] = _read(item, evaluator, options)
         elif isinstance(item, ast.Expr):
             value = evaluator.value(item.value)
             if isinstance(value, C.ModuleAttributes):
@@ -57,25 +67,44 @@ def parse_module(tree: ast.ClassDef, source: Source, names: Mapping[str, Any]) -
     return IRModule(functions, attrs)
 
 
-def _read(tree: ast.FunctionDef, evaluator: Evaluator) -> BaseFunc:
+def _read(
+    tree: ast.FunctionDef, evaluator: Evaluator, module_options: Mapping[str, Any]
+) -> BaseFunc:
+    names = []
     for decorator in tree.decorator_list:
-        call = decorator if isinstance(decorator, ast.Call) else None
-        name = ast.unparse(call.func if call else decorator).rpartition(".")[2]
-        if name in FUNCTION_READERS:
-            options = {key.arg: evaluator.value(key.value) for key in call.keywords} if call else {}
-            return FUNCTION_READERS[name](tree, evaluator, bool(options.get("private")))
+        function = decorator.func if isinstance(decorator, ast.Call) else decorator
+        names.append(ast.unparse(function))
+        read = FUNCTION_READERS.get(names[-1].rpartition(".")[2])
+        if read is not None:
+            options = {**module_options, **_options(decorator, evaluator)}
+            return read(tree, evaluator, options)
+    found = f"@{', @'.join(names)} does not make" if names else "It has no decorator that makes"
+    known = " or ".join(f"`{name}`" for name in FUNCTION_READERS)
     raise evaluator.error(
-        f'Decorate the function "{tree.name}" with @T.prim_func: a module has no plain functions',
-        tree,
+        f'What is the function "{tree.name}"? {found} a function of a module; {known} does', tree
     )
 
 
-def read_prim_func(tree: ast.FunctionDef, evaluator: Evaluator, private: bool) -> PrimFunc:
-    """The PrimFunc that a definition describes."""
+def _options(decorator: ast.expr, evaluator: Evaluator) -> dict[str, Any]:
+    """The keyword arguments of a decorator."""
+    if not isinstance(decorator, ast.Call):
+        return {}
+    return {key.arg: evaluator.value(key.value) for key in decorator.keywords if key.arg}
+
+
+def read_prim_func(
+    tree: ast.FunctionDef, evaluator: Evaluator, options: Mapping[str, Any]
+) -> PrimFunc:
+    """The PrimFunc that a definition describes.
+
+    Options: `private` for a function that is not called by name from outside, and
+    `check_well_formed=False` to leave the checks out.
+    """
     function = FunctionFrame(tree.name)
     scopes = evaluator.scopes
     scopes.push()
     declared = _declared_types(tree)
+    _check_parameters(tree, evaluator)
     for argument in tree.args.args:
         _parameter(function, argument, declared, evaluator)
     parser = StatementParser(evaluator, function)
@@ -87,7 +116,7 @@ def read_prim_func(tree: ast.FunctionDef, evaluator: Evaluator, private: bool) -
     elif isinstance(body, S.BlockRealize) and id(body) in parser.inferred:
         # A root block that the source writes out: like the implied one, it declares no regions.
         body = parser.inferred[id(body)].realize(body.block.body, lambda block: ((), ()))
-    if not private:
+    if not options.get("private"):
         function.attrs.setdefault("global_symbol", tree.name)
     result = PrimFunc(
         tuple(function.params),
@@ -97,7 +126,8 @@ def read_prim_func(tree: ast.FunctionDef, evaluator: Evaluator, private: bool) -
         attrs=function.attrs,
         span=evaluator.span(tree),
     )
-    check_well_formed(result)
+    if options.get("check_well_formed", True):
+        check_well_formed(result)
     return result
 
 
@@ -123,6 +153,16 @@ def _declared_types(tree: ast.FunctionDef) -> dict[str, str]:
     return types
 
 
+def _check_parameters(tree: ast.FunctionDef, evaluator: Evaluator) -> None:
+    arguments = tree.args
+    others = (arguments.vararg, *arguments.kwonlyargs, arguments.kwarg, *arguments.defaults)
+    unusual = next((other for other in others if other is not None), None)
+    if unusual is not None:
+        raise evaluator.error(
+            "The parameters of a PrimFunc are positional and have no defaults", unusual
+        )
+
+
 def _parameter(
     function: FunctionFrame, argument: ast.arg, declared: Mapping[str, str], evaluator: Evaluator
 ) -> None:
@@ -133,10 +173,10 @@ def _parameter(
             "scalar such as T.int32",
             argument,
         )
+    if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+        annotation = _unquoted(annotation.value, annotation)
     value = evaluator.value(_named_shape(annotation, declared, evaluator))
     span = evaluator.span(argument)
-    if isinstance(value, str):  # a quoted annotation
-        value = evaluator.value(ast.parse(value, mode="eval").body)
     if isinstance(value, Buffer):
         handle = E.Var(f"{name}_handle", "handle", span=span)
         function.buffer_map[handle] = name_buffer(value, name)
@@ -171,13 +211,20 @@ def _named_shape(annotation: Any, declared: Mapping[str, str], evaluator: Evalua
 def _read_extent(extent: ast.expr, declared: Mapping[str, str], evaluator: Evaluator) -> ast.expr:
     if not (isinstance(extent, ast.Constant) and isinstance(extent.value, str)):
         return extent
-    read = ast.parse(extent.value, mode="eval").body
+    read = _unquoted(extent.value, extent)
     for part in ast.walk(read):
-        ast.copy_location(part, extent)
         if isinstance(part, ast.Name) and not evaluator.scopes.is_script_name(part.id):
             var = E.Var(part.id, declared.get(part.id, "int32"), span=evaluator.span(extent))
             evaluator.scopes.bind(part.id, var, "a shape variable")
     return read
+
+
+def _unquoted(text: str, at: ast.expr) -> ast.expr:
+    """An expression that stands in a string; its parts have the place of the string."""
+    expression = ast.parse(text, mode="eval").body
+    for part in ast.walk(expression):
+        ast.copy_location(part, at)
+    return expression
 
 
 FUNCTION_READERS: dict[str, FunctionReader] = {"prim_func": read_prim_func}

@@ -48,6 +48,7 @@ class StatementParser:
         self.blocks: list[BlockContents] = []
         self.loops: dict[E.Var, Range] = {}
         self.buffers: dict[E.Var, Buffer] = {b.data: b for b in function.buffer_map.values()}
+        self.threads: dict[E.Var, str] = {}
         self.inferred: dict[int, BlockContents] = {}
         self._statements: list[S.Stmt] = []
         self._wrappers: list[tuple[Wrapper, list[S.Stmt]]] = []
@@ -241,7 +242,7 @@ def _bind_target(self: StatementParser, target: ast.expr, value: Any, node: ast.
 def _annotated(self: StatementParser, node: ast.AnnAssign) -> None:
     if not isinstance(node.target, ast.Name):
         raise self.error("Only a name can have a type", node)
-    annotation = self.evaluator.value(node.annotation)
+    annotation = self.evaluator.value(_type_of_let(node.annotation))
     pointer = annotation.type_annotation if isinstance(annotation, E.Var) else None
     dtype = "handle" if pointer else scalar_type(annotation)
     if dtype is None:
@@ -254,10 +255,22 @@ def _annotated(self: StatementParser, node: ast.AnnAssign) -> None:
     self.let(name, E.Var(name, dtype, pointer, span=span), value, node.target)
 
 
+def _type_of_let(annotation: ast.expr) -> ast.expr:
+    """The type inside `T.let[…]`, by which newer scripts mark bindings."""
+    match annotation:
+        case ast.Subscript(value=ast.Attribute(attr="let"), slice=inside):
+            return inside
+    return annotation
+
+
 def _augmented(self: StatementParser, node: ast.AugAssign) -> None:
-    operator = ast.unparse(ast.BinOp(node.target, node.op, node.value))
-    target = ast.unparse(node.target)
-    raise self.error(f"Write the whole assignment: `{target} = {operator}`", node)
+    value = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
+    if not isinstance(node.target, ast.Subscript):
+        raise self.error(
+            f"A name keeps its value; give `{ast.unparse(value)}` a name of its own", node
+        )
+    with self.locating(node):
+        self.store(node.target, value, node)
 
 
 def _expression(self: StatementParser, node: ast.Expr) -> None:

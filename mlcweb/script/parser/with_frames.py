@@ -94,15 +94,27 @@ def _thread(
     self: StatementParser, frame: C.ThreadFrame, item: ast.withitem, node: ast.With
 ) -> None:
     name = item.optional_vars.id if isinstance(item.optional_vars, ast.Name) else ""
-    var = E.Var(name or frame.tag.replace(".", "_"), frame.extent.dtype)
-    body = _enter_binding(self, name, var, node, f'the thread axis "{frame.tag}"')
-    self.emit(launch(frame, var, body))
+    axis = thread_axis(self, frame, name, node)
+    what = f'the thread axis "{axis.thread_tag}"'
+    body = _enter_binding(self, name or axis.var.name, axis.var, node, what)
+    self.emit(launch(axis, frame.extent, body))
 
 
-def launch(frame: C.ThreadFrame, var: E.Var, body: S.Stmt) -> S.Stmt:
+def thread_axis(self: StatementParser, frame: C.ThreadFrame, name: str, node: ast.AST) -> S.IterVar:
+    """The axis that `T.launch_thread` launches; its variable is called `name` if it is new."""
     domain = Range(arithmetic.const(0, frame.extent.dtype), frame.extent)
-    axis = S.IterVar(domain, var, S.IterType.THREAD_INDEX, frame.tag)
-    return S.AttrStmt(axis, "thread_extent", frame.extent, body)
+    if isinstance(frame.axis, str):
+        var = E.Var(name or frame.axis.replace(".", "_"), frame.extent.dtype)
+        return S.IterVar(domain, var, S.IterType.THREAD_INDEX, frame.axis)
+    tag = self.threads.get(frame.axis)
+    if tag is None:
+        raise self.error(f'"{frame.axis.name}" is not a variable of T.env_thread', node)
+    return S.IterVar(domain, frame.axis, S.IterType.THREAD_INDEX, tag)
+
+
+def launch(axis: S.IterVar, extent: E.PrimExpr, body: S.Stmt) -> S.Stmt:
+    """`body` on the threads of an axis."""
+    return S.AttrStmt(axis, "thread_extent", extent, body)
 
 
 def _declaration(

@@ -12,9 +12,8 @@ from mlcweb.script.printer.expressions import dictionary
 from mlcweb.script.printer.names import identifier
 from mlcweb.script.printer.page import Page
 from mlcweb.script.printer.statements import allocation, statement, type_text
-from mlcweb.tir import arithmetic
+from mlcweb.script.root_block import implicit_root
 from mlcweb.tir import expr as E
-from mlcweb.tir import stmt as S
 from mlcweb.tir.function import PrimFunc
 
 IR_IMPORT = "# from tvm.script import ir as I"
@@ -117,26 +116,6 @@ def _function_body(page: Page, func: PrimFunc) -> None:
         for buffer in root.alloc_buffers:
             allocation(page, buffer)
         statement(page, root.body)
-
-
-def implicit_root(body: S.Stmt) -> S.Block | None:
-    """The root block, if the parser would add the same one by itself."""
-    if not isinstance(body, S.BlockRealize) or body.iter_values:
-        return None
-    block = body.block
-    special = block.annotations or block.match_buffers or block.reads or block.writes
-    if special or block.init is not None or not arithmetic.is_const_int(body.predicate, 1):
-        return None
-    return block if needs_root(block.body, bool(block.alloc_buffers)) else None
-
-
-def needs_root(body: S.Stmt, has_allocations: bool) -> bool:
-    """Whether a function with this body gets a root block that the source does not write."""
-    if has_allocations:
-        return True
-    if isinstance(body, S.BlockRealize):
-        return bool(body.block.iter_vars)
-    return any(isinstance(node, S.BlockRealize) for node in walk(body))
 
 
 function_printers[PrimFunc] = (prim_func, TIR_IMPORT, 1)

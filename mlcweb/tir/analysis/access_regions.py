@@ -145,12 +145,12 @@ class _Collector(Visitor):
 
     @on(S.BufferStore)
     def visit_store(self, store: S.BufferStore) -> None:
-        self.record(self.writes, _element(store.buffer, store.indices))
+        self.record(self.writes, element_region(store.buffer, store.indices))
         self.visit_children(store)
 
     @on(E.BufferLoad)
     def visit_load(self, load: E.BufferLoad) -> None:
-        self.record(self.reads, _element(load.buffer, load.indices))
+        self.record(self.reads, element_region(load.buffer, load.indices))
         self.visit_children(load)
 
     @on(E.Var)
@@ -177,7 +177,8 @@ class _Collector(Visitor):
             self.record(self.writes, full_region(buffer))
 
 
-def _element(buffer: Buffer, indices: Iterable[E.PrimExpr]) -> BufferRegion:
+def element_region(buffer: Buffer, indices: Iterable[E.PrimExpr]) -> BufferRegion:
+    """The region of one element; of a vector, the smallest region that holds it."""
     ranges = []
     for index in indices:
         if isinstance(index, E.Ramp):

@@ -7,11 +7,12 @@ not proved stays outside.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from mlcweb.arith import Analyzer, estimate_region
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, const, less_equal
@@ -19,6 +20,7 @@ from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.function import PrimFunc
 
 Box = Sequence[Range]
+Domains = Mapping[E.Var, Range]
 
 
 def place_allocations(func: PrimFunc) -> PrimFunc:
@@ -28,31 +30,41 @@ def place_allocations(func: PrimFunc) -> PrimFunc:
 
 
 class _Placement(Mutator):
+    def __init__(self) -> None:
+        self.domains: dict[E.Var, Range] = {}
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.Stmt:
+        self.domains[loop.loop_var] = Range(loop.min, loop.extent)
+        return self.rewrite_children(loop)
+
     @on(S.AllocBuffer)
     def allocation(self, statement: S.AllocBuffer) -> S.Stmt:
         body = self.rewrite(statement.body)
         if not _touches(body, statement.buffer):
             return body
-        placed = _sink(statement, body)
+        placed = _sink(statement, body, dict(self.domains))
         same = isinstance(placed, S.AllocBuffer) and placed.body is statement.body
         return statement if same else placed
 
 
-def _sink(allocation: S.AllocBuffer, body: S.Stmt) -> S.Stmt:
-    """`body` with the allocation around the least part of it that may hold it."""
+def _sink(allocation: S.AllocBuffer, body: S.Stmt, domains: Domains) -> S.Stmt:
+    """`body` with the allocation around the least part of it that may hold it; `domains` are those
+    of the loops around it."""
     buffer = allocation.buffer
     if isinstance(body, S.SeqStmt):
         touching = [i for i, part in enumerate(body.seq) if _touches(part, buffer)]
         first, last = touching[0], touching[-1] + 1
         inside = S.sequence(*body.seq[first:last])
         if last - first < len(body.seq):
-            inner = _sink(allocation, inside)
+            inner = _sink(allocation, inside, domains)
             return S.sequence(*body.seq[:first], inner, *body.seq[last:])
-    elif isinstance(body, S.AllocBuffer) and not _depends_on_scope(buffer, body):
-        return replace(body, body=_sink(allocation, body.body))
-    elif isinstance(body, S.For) and not _depends_on_scope(buffer, body):
-        if _is_fresh(body, buffer):
-            return replace(body, body=_sink(allocation, body.body))
+    elif isinstance(body, S.AllocBuffer):
+        return replace(body, body=_sink(allocation, body.body, domains))
+    elif isinstance(body, S.For):
+        inside_loop = {**domains, body.loop_var: Range(body.min, body.extent)}
+        if _is_fresh(body, buffer, inside_loop):
+            return replace(body, body=_sink(allocation, body.body, inside_loop))
     return replace(allocation, body=body)
 
 
@@ -64,21 +76,16 @@ def _touches(statement: S.Stmt, buffer: Buffer) -> bool:
     )
 
 
-def _depends_on_scope(buffer: Buffer, statement: S.Stmt) -> bool:
-    """Whether moving in would bring the buffer's own type out of the reach of its symbols."""
-    return not all(isinstance(extent, E.IntImm) for extent in buffer.shape)
-
-
-def _is_fresh(loop: S.For, buffer: Buffer) -> bool:
+def _is_fresh(loop: S.For, buffer: Buffer, domains: Domains) -> bool:
     """Whether each iteration reads of the buffer only what it has written itself."""
     for node in walk(loop.body):
         if node is buffer.data:
             return False
         if isinstance(node, (E.BufferLoad, S.BufferStore)):
-            vector = any("x" in index.dtype for index in node.indices)
+            vector = any(dtypes.lanes(index.dtype) > 1 for index in node.indices)
             if node.buffer.data is buffer.data and (vector or node.buffer is not buffer):
                 return False
-    return _Coverage(buffer).check(loop.body, [], {}) is not None
+    return _Coverage(buffer).check(loop.body, [], domains) is not None
 
 
 class _Coverage:
@@ -87,9 +94,7 @@ class _Coverage:
     def __init__(self, buffer: Buffer) -> None:
         self.buffer = buffer
 
-    def check(
-        self, statement: S.Stmt, written: list[Box], domains: dict[E.Var, Range]
-    ) -> list[Box] | None:
+    def check(self, statement: S.Stmt, written: list[Box], domains: Domains) -> list[Box] | None:
         """The boxes that the statement surely writes; None if it reads outside `written`."""
         if isinstance(statement, S.SeqStmt):
             done: list[Box] = []
@@ -116,9 +121,7 @@ class _Coverage:
             return [] if condition and None not in sure else None
         return [] if not _touches(statement, self.buffer) else None
 
-    def check_loop(
-        self, loop: S.For, written: list[Box], domains: dict[E.Var, Range]
-    ) -> list[Box] | None:
+    def check_loop(self, loop: S.For, written: list[Box], domains: Domains) -> list[Box] | None:
         domain = Range(loop.min, loop.extent)
         inside = self.check(loop.body, written, {**domains, loop.loop_var: domain})
         if inside is None:
@@ -128,7 +131,7 @@ class _Coverage:
         return [box for box in widened if box is not None]
 
     def reads_covered(
-        self, part: S.Stmt | E.PrimExpr, written: list[Box], domains: dict[E.Var, Range]
+        self, part: S.Stmt | E.PrimExpr, written: list[Box], domains: Domains
     ) -> bool:
         analyzer = Analyzer(domains)
         return all(

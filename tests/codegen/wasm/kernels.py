@@ -29,19 +29,20 @@ def add_constant(f: FunctionBuilder, local: int, amount: int) -> None:
 
 
 def matmul(
-    size: int, rows: int = 4, vectors: int = 2, unroll: int = 4, fused: bool = False
+    size: int, rows: int = 4, vectors: int = 2, unroll: int = 1, fused: bool = False
 ) -> Function:
     """C = A B for square float32 matrices, in tiles of `rows` by `vectors` vectors.
 
-    A tile of C stays in registers while k runs; k is unrolled `unroll` times. Parameters are the
-    byte addresses of A, B and C.
+    A tile of C stays in registers while k runs, `unroll` steps in one round of its loop. More than
+    one step is slower where an engine moves loads before arithmetic (wasmtime, old V8): then the
+    registers do not suffice. Parameters are the byte addresses of A, B and C.
     """
     columns = vectors * LANES
     row_bytes = size * FLOAT_BYTES
     assert size % rows == size % columns == size % unroll == 0
     f = FunctionBuilder("matmul", [("A", "i32"), ("B", "i32"), ("C", "i32")])
     a, b, c = (f.local("i32", name) for name in ("a", "b", "c"))
-    a_end, b_end, c_end = (f.local("i32", name) for name in ("a_end", "b_end", "c_end"))
+    a_end, c_end = f.local("i32", "a_end"), f.local("i32", "c_end")
     tile = [[f.local("v128", f"c_{i}_{j}") for j in range(vectors)] for i in range(rows)]
     b_row = [f.local("v128", f"b_{j}") for j in range(vectors)]
     splat = f.local("v128", "a_splat")
@@ -53,11 +54,6 @@ def matmul(
     with f.loop("i") as next_rows:
         f.emit("local.get", f.parameter("C"))
         f.emit("local.set", c)
-        f.emit("local.get", f.parameter("B"))
-        f.emit("local.tee", b_end)
-        f.emit("i32.const", row_bytes)
-        f.emit("i32.add")
-        f.emit("local.set", b_end)
         with f.loop("j") as next_columns:
             for accumulator in (local for row in tile for local in row):
                 f.emit("v128.const", bytes(16))
@@ -115,7 +111,7 @@ def matmul(
     return f.build()
 
 
-def multiply_add_peak(accumulators: int = 10, fused: bool = False, unroll: int = 4) -> Function:
+def multiply_add_peak(accumulators: int = 12, fused: bool = False, unroll: int = 4) -> Function:
     """Nothing but multiply-adds on registers, `n` times `accumulators` times `unroll` of them.
 
     Returns the sum of the accumulators, so that no compiler may leave them out.

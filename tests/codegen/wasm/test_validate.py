@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.codegen.wasm.every_instruction import UNARY, every_instruction
 
 from mlcweb.codegen.wasm.binary import encode
 from mlcweb.codegen.wasm.instructions import Instruction
@@ -22,6 +21,7 @@ from mlcweb.codegen.wasm.module import (
     WasmError,
 )
 from mlcweb.codegen.wasm.validate import validate
+from tests.codegen.wasm.every_instruction import UNARY, every_instruction
 
 
 def module_of(*body: Instruction, sources: tuple[object, ...] = ()) -> Module:

@@ -81,6 +81,14 @@ def test_reorder_of_one_loop_changes_nothing():
     assert_structural_equal(sch.mod, before)
 
 
+def test_reorder_refuses_to_start_a_reduction_late():
+    sch = Schedule(matmul_relu())
+    _, j, k = sch.get_loops("Y")
+    outer, inner = sch.split(sch.fuse(j, k), [None, 7])
+    with pytest.raises(LoopError, match="its init would run after some of its updates"):
+        sch.reorder(inner, outer)
+
+
 @pytest.mark.parametrize(
     ("factors", "message"),
     [

@@ -141,6 +141,7 @@ export function searchView(context: ViewContext): View {
       hint.textContent = `${reason}. ${now.trials.length ? outcome(now.trials) : ""}`;
     } finally {
       stop.disabled = true;
+      chart.show(now.trials, now.trials.length, now.baseline);
       const winner = bestOf(now.trials);
       if (winner && chosen === null) void choose(winner.index);
     }
@@ -254,8 +255,7 @@ export function searchView(context: ViewContext): View {
 
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    if (!start.disabled) void during(`Searching ${modules.value}`, halt, run).finally(update);
-    update();
+    if (!start.disabled) void during(`Searching ${modules.value}`, halt, run);
   });
   stop.addEventListener("click", halt);
   best.addEventListener("click", () => {
@@ -280,17 +280,14 @@ export function searchView(context: ViewContext): View {
       if (searchFunctions.length) refill(functions, searchFunctions.map(({ name }) => name), "stochastic");
       if (searchModules.length) refill(modules, searchModules.map(({ name }) => name));
       if (!search) hint.textContent = "";
-      update();
     },
     onRestart() {
       functions.replaceChildren();
       modules.replaceChildren();
       update();
     },
-    onShow() {
-      update();
-      report();
-    },
+    onActivity: update,
+    onShow: report,
   };
 }
 

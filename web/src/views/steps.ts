@@ -143,7 +143,7 @@ function diffListing(diff: DiffLine[]): HTMLElement {
   for (const { kind } of diff) {
     const oldLine = kind === "added" ? undefined : before.shift();
     const line = kind === "removed" ? oldLine : now.shift();
-    code.append(element(kind === "removed" ? "del" : "span", { class: `line ${kind}` }, line, "\n"));
+    code.append(element(kind === "removed" ? "del" : "span", { class: `line ${kind}` }, line), "\n");
   }
   return code;
 }

@@ -13,6 +13,8 @@ export interface View {
   onResult?(result: RunResult): void;
   /** Python was started again, so nothing it held can be asked for any more. */
   onRestart?(): void;
+  /** Something has begun to run, or has ended. */
+  onActivity?(): void;
   /** The panel has become visible. */
   onShow?(): void;
 }

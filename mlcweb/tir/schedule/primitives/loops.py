@@ -4,7 +4,7 @@ space, never which iterations run."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 from mlcweb.arith import Analyzer, iter_map_simplify
 from mlcweb.ir.node import replace
@@ -23,7 +23,7 @@ from mlcweb.tir.schedule.state import (
     with_substatements,
 )  # fmt: skip
 from mlcweb.tir.stmt import BlockRealize, For, ForKind, IterType, Stmt
-from mlcweb.tir.substitute import substitute, variables_in
+from mlcweb.tir.substitute import substitute, uses, variables_in
 
 
 def split(
@@ -114,7 +114,7 @@ def reorder(state: ScheduleState, loops: Sequence[Var]) -> ScheduleState:
 
     Checked: the loops are in one chain without other statements between; the blocks below have
     affine bindings of spatial and reduction iterators; no extent uses a loop that comes to stand
-    inside of it.
+    inside of it; the init of a reduction still runs before its first update.
 
     rewrite:
         for i, j, k in T.grid(…): ...      -->    for j, i, k in T.grid(…): ...
@@ -132,6 +132,7 @@ def reorder(state: ScheduleState, loops: Sequence[Var]) -> ScheduleState:
     for realize in block_realizes_below(chain[-1]):
         _check_iterators_reorderable(realize)
         check_affine(state, state.block(realize.block.identity))
+        _check_init_stays_first(realize, [loop.loop_var for loop in chain], new_order)
     inside: set[Var] = set()
     for loop in reversed(new_order):
         inside.add(loop.loop_var)
@@ -281,6 +282,38 @@ def _chain(places: list[LoopPlace]) -> list[For]:
                 [first.loop, innermost.loop],
             )
     return [statement for statement in chain if isinstance(statement, For)]
+
+
+def _check_init_stays_first(
+    realize: BlockRealize, old_order: Sequence[Var], new_order: Sequence[For]
+) -> None:
+    """A loop that drives both spatial and reduction iterators (a fused one) fixes when a
+    reduction starts: it must keep its place among the loops that drive the same iterators."""
+    if realize.block.init is None:
+        return
+    drives: dict[Var, set[Var]] = {}
+    mixed: set[Var] = set()
+    for loop in old_order:
+        driven = [
+            iter_var
+            for iter_var, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)
+            if uses(value, loop)
+        ]
+        drives[loop] = {iter_var.var for iter_var in driven}
+        if len({iter_var.iter_type for iter_var in driven}) > 1:
+            mixed.add(loop)
+    after = {loop.loop_var: place for place, loop in enumerate(new_order)}
+    for outer, inner in combinations(old_order, 2):
+        if after[outer] < after[inner] or not mixed & {outer, inner}:
+            continue
+        if drives[outer] & drives[inner]:
+            raise LoopError(
+                f'The loops "{outer.name}" and "{inner.name}" drive both spatial and reduction '
+                f'iterators of block "{realize.block.name_hint}"; in the new order its init would '
+                "run after some of its updates",
+                [loop for loop in new_order if loop.loop_var in (outer, inner)],
+                "decompose_reduction first, or fuse spatial and reduction loops separately",
+            )
 
 
 def _check_iterators_reorderable(realize: BlockRealize) -> None:

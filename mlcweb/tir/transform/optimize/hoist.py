@@ -9,7 +9,6 @@ not run at all are left alone.
 from __future__ import annotations
 
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Mutator, children, on, walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -23,7 +22,7 @@ from mlcweb.tir.transform.optimize.accesses import (
     written_buffers,
 )
 from mlcweb.tir.transform.optimize.indices import Indices
-from mlcweb.tir.transform.optimize.rewriter import definitions_in
+from mlcweb.tir.transform.optimize.rewriter import definitions_in, is_choice
 
 MOST_HOISTED = 24
 """So many values are held over a loop at most; more would not find a register."""
@@ -55,7 +54,7 @@ class _Hoisting(Mutator):
         if not search.found:
             return self.rewrite_children(loop)
         names = {
-            key: E.Var(_name(value), value.dtype)
+            key: E.Var(name_of(value), value.dtype)
             for key, value in list(search.found.items())[:MOST_HOISTED]
         }
         body = _Replacement(self.indices, names).rewrite(loop.body)
@@ -96,19 +95,11 @@ class _Search:
         if isinstance(expression, (E.Var, E.IntImm, E.FloatImm, E.StringImm)):
             return
         if self.is_invariant(expression):
-            if _is_worth_a_name(expression):
+            if is_worth_a_name(expression):
                 self.found.setdefault(self.indices.key(expression), expression)
                 return
-        if isinstance(expression, E.BufferLoad):
-            return
-        lazy = isinstance(expression, E.Select) or (
-            isinstance(expression, E.Call)
-            and isinstance(expression.op, Op)
-            and expression.op.name == "tir.if_then_else"
-        )
-        for child in list(children(expression))[: 1 if lazy else None]:
-            if isinstance(child, E.PrimExpr):
-                self.expression(child)
+        for operand in sure_operands(expression):
+            self.expression(operand)
 
     def is_invariant(self, expression: E.PrimExpr) -> bool:
         if not self.moving.isdisjoint(self.indices.variables(expression)):
@@ -136,7 +127,22 @@ class _Replacement(Mutator):
         return super().rewrite(node)
 
 
-def _is_worth_a_name(expression: E.PrimExpr) -> bool:
+def sure_operands(expression: E.PrimExpr) -> list[E.PrimExpr]:
+    """The operands that are computed whenever an expression is; not the indices of loads."""
+    if isinstance(expression, E.BufferLoad):
+        return []
+    if isinstance(expression, (E.And, E.Or)):
+        return [expression.a]
+    if isinstance(expression, E.Select):
+        return [expression.condition]
+    if isinstance(expression, E.Let):
+        return [expression.value]
+    if is_choice(expression):
+        return [expression.args[0]]  # type: ignore[attr-defined]
+    return [child for child in children(expression) if isinstance(child, E.PrimExpr)]
+
+
+def is_worth_a_name(expression: E.PrimExpr) -> bool:
     """Whether computing an expression costs more than reading a register. Constants do not, and
     plain index arithmetic is the business of address selection."""
     if isinstance(expression, E.Broadcast):
@@ -144,10 +150,12 @@ def _is_worth_a_name(expression: E.PrimExpr) -> bool:
     if isinstance(expression, (E.Add, E.Sub, E.Mul, E.Ramp, E.Cast)):
         simple = dtypes.is_integer(expression.dtype)
         return not simple or any(isinstance(node, E.BufferLoad) for node in walk(expression))
-    return True
+    if isinstance(expression, E.BufferLoad):
+        return expression.buffer.scope() != REGISTER_SCOPE
+    return not isinstance(expression, E.StringImm)
 
 
-def _name(expression: E.PrimExpr) -> str:
+def name_of(expression: E.PrimExpr) -> str:
     for node in walk(expression):
         if isinstance(node, E.BufferLoad):
             return f"{node.buffer.name}_value"

@@ -39,12 +39,7 @@ class Rewriter(Mutator):
         self.indices = Indices()
         self.values: dict[E.Var, E.PrimExpr] = {}
         self.function = func
-        for buffer in func.parameter_buffers:
-            for extent in buffer.shape:
-                if isinstance(extent, E.Var):
-                    self.indices.ranges[extent] = (0, int(dtypes.max_value(extent.dtype)))
-        for statement in definitions_in(func.body):
-            self.bind_range(statement)
+        bind_ranges(func, self.indices)
 
     def run(self) -> PrimFunc:
         """The function with its body rewritten."""
@@ -59,22 +54,6 @@ class Rewriter(Mutator):
             return self.rewrite(node)
         finally:
             self.values = before
-
-    def bind_range(self, statement: S.For | S.LetStmt) -> None:
-        """Note the bounds of the variable that a statement defines; other statements that define
-        it, as copies of a body do, may only widen them."""
-        if isinstance(statement, S.LetStmt):
-            var = statement.var
-            if not dtypes.is_integer(var.dtype) or dtypes.lanes(var.dtype) > 1:
-                return
-            low, high = self.indices.interval(statement.value)
-        else:
-            var = statement.loop_var
-            low, top = self.indices.interval(statement.min)
-            extent = self.indices.interval(statement.extent)[1]
-            high = min(top + max(extent, 1) - 1, int(dtypes.max_value(var.dtype)))
-        known = self.indices.ranges.get(var, (low, high))
-        self.indices.ranges[var] = (min(low, known[0]), max(high, known[1]))
 
     # Expressions
 
@@ -261,13 +240,10 @@ class Rewriter(Mutator):
         return self.rewrite(statement.body)
 
 
-class Simplify(Rewriter):
-    """The pass that does nothing but bring a function into simple form."""
 
-
-def simplify(func: PrimFunc) -> PrimFunc:
+def normalize(func: PrimFunc) -> PrimFunc:
     """Indices as sums, decided conditions and loops of one iteration gone."""
-    return Simplify(func).run()
+    return Rewriter(func).run()
 
 
 def is_nothing(statement: S.Stmt | None) -> bool:
@@ -296,6 +272,28 @@ def definitions_in(statement: S.Stmt) -> Iterator[S.For | S.LetStmt]:
     for child in children(statement):
         if isinstance(child, S.Stmt):
             yield from definitions_in(child)
+
+
+def bind_ranges(func: PrimFunc, indices: Indices) -> None:
+    """Tell `indices` the bounds of all variables of a function. Where several statements define
+    one variable, as copies of a body do, the bounds hold for all of them."""
+    for buffer in func.parameter_buffers:
+        for extent in buffer.shape:
+            if isinstance(extent, E.Var):
+                indices.ranges[extent] = (0, int(dtypes.max_value(extent.dtype)))
+    for statement in definitions_in(func.body):
+        if isinstance(statement, S.LetStmt):
+            var = statement.var
+            if not dtypes.is_integer(var.dtype) or dtypes.lanes(var.dtype) > 1:
+                continue
+            low, high = indices.interval(statement.value)
+        else:
+            var = statement.loop_var
+            low, top = indices.interval(statement.min)
+            extent = indices.interval(statement.extent)[1]
+            high = min(top + max(extent, 1) - 1, int(dtypes.max_value(var.dtype)))
+        known = indices.ranges.get(var, (low, high))
+        indices.ranges[var] = (min(low, known[0]), max(high, known[1]))
 
 
 def loops_in(statement: S.Stmt) -> list[S.For]:

@@ -1,41 +1,28 @@
 """The pass that computes common values of neighbouring statements once.
 
-Within a run of statements without loops or branches, a value that is loaded or computed twice with
-nothing in between that changes it gets a name. Unrolled loops are full of such values: each row of
-a tile loads the same vectors.
+Within a run of stores, a value that is loaded or computed again with nothing in between that changes
+it gets a name. Unrolled loops are full of such values: each row of a tile loads the same vectors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import Any
 
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.op import Op
-from mlcweb.ir.visitor import Mutator, children, on
+from mlcweb.ir.visitor import Mutator, on
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.transform.optimize.accesses import accesses_in, has_effects, may_alias
+from mlcweb.tir.transform.optimize.hoist import is_worth_a_name, name_of, sure_operands
 from mlcweb.tir.transform.optimize.indices import Indices
-from mlcweb.tir.transform.optimize.rewriter import is_choice
 
 
 def share(func: PrimFunc) -> PrimFunc:
     """Give names to values that neighbouring statements have in common."""
     body = _Sharing(func).rewrite(func.body)
     return func if body is func.body else replace(func, body=body)
-
-
-class _Value:
-    """An expression that occurs in a run of statements, and the statement that has it first."""
-
-    __slots__ = ("expression", "first", "uses")
-
-    def __init__(self, expression: E.PrimExpr, first: int) -> None:
-        self.expression = expression
-        self.first = first
-        self.uses = 1
 
 
 class _Sharing(Mutator):
@@ -45,38 +32,109 @@ class _Sharing(Mutator):
 
     @on(S.SeqStmt)
     def sequence(self, statement: S.SeqStmt) -> S.Stmt:
-        return self.statements(statement.seq)
+        done: list[S.Stmt] = []
+        run: list[S.BufferStore] = []
+        for part in statement.seq:
+            if isinstance(part, S.BufferStore) and not has_effects(part):
+                run.append(part)
+                continue
+            done += [_Run(self, run).result(), self.rewrite(part)] if run else [self.rewrite(part)]
+            run = []
+        if run:
+            done.append(_Run(self, run).result())
+        if len(done) == len(statement.seq) and all(
+            new is old for new, old in zip(done, statement.seq, strict=True)
+        ):
+            return statement
+        return S.sequence(*done)
 
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> S.Stmt:
-        return self.statements((store,))
+        return store if has_effects(store) else _Run(self, [store]).result()
 
-    def statements(self, statements: tuple[S.Stmt, ...]) -> S.Stmt:
-        """Statements one after another: runs of stores together, everything else by itself."""
-        done: list[S.Stmt] = []
-        run: list[S.BufferStore] = []
-        for statement in statements:
-            if isinstance(statement, S.BufferStore) and not has_effects(statement):
-                run.append(statement)
-                continue
-            if run:
-                done.append(self.shared(run))
-                run = []
-            done.append(self.rewrite(statement))
-        if run:
-            done.append(self.shared(run))
-        return S.sequence(*done)
 
-    def shared(self, stores: list[S.BufferStore]) -> S.Stmt:
-        """A run of stores with names for the values that they share."""
-        values = self.values(stores)
-        named: dict[int, list[tuple[E.Var, E.PrimExpr]]] = {}
-        names: dict[object, list[tuple[int, int, E.Var]]] = {}
-        del names
-        versions = [value for value in values if value.uses > 1]
-        if not versions:
-            return S.sequence(*stores)
-        return _Naming(self.indices, stores, versions, named).run()
+class _Run:
+    """Stores one after another. The version of a buffer counts the stores that may have changed it;
+    a value is known by its expression and the versions of the buffers that it reads."""
 
-    def values(self, stores: list[S.BufferStore]) -> list[_Value]:
-        raise NotImplementedError
+    def __init__(self, sharing: _Sharing, stores: list[S.BufferStore]) -> None:
+        self.sharing = sharing
+        self.stores = stores
+        self.versions: dict[Buffer, int] = {}
+        self.uses: dict[Any, int] = {}
+        self.names: dict[Any, E.Var] = {}
+
+    def result(self) -> S.Stmt:
+        """The stores, after the definitions of what they share."""
+        self.in_order(lambda store: self.count(store.value))
+        if all(count == 1 for count in self.uses.values()):
+            return S.sequence(*self.stores)
+        self.definitions: list[tuple[E.Var, E.PrimExpr]] = []
+        parts: list[tuple[list[tuple[E.Var, E.PrimExpr]], S.BufferStore]] = []
+
+        def rebuild(store: S.BufferStore) -> None:
+            self.definitions = []
+            value = self.rebuilt(store.value)
+            new = store if value is store.value else replace(store, value=value)
+            parts.append((self.definitions, new))
+
+        self.in_order(rebuild)
+        result: list[S.Stmt] = []
+        for definitions, store in reversed(parts):
+            result.insert(0, store)
+            for var, value in reversed(definitions):
+                result = [S.LetStmt(var, value, S.sequence(*result), span=store.span)]
+        return S.sequence(*result)
+
+    def in_order(self, visit: Any) -> None:
+        """Visit the stores, each with the versions of buffers that it sees."""
+        buffers = {access.buffer for store in self.stores for access in accesses_in(store)}
+        self.versions = dict.fromkeys(buffers, 0)
+        for store in self.stores:
+            visit(store)
+            for buffer in buffers:
+                if may_alias(buffer, store.buffer, self.sharing.function):
+                    self.versions[buffer] += 1
+
+    def key(self, expression: E.PrimExpr) -> Any:
+        """What a value is known by; None where it is not worth a name."""
+        if isinstance(expression, (E.Var, E.IntImm, E.FloatImm)) or not is_worth_a_name(expression):
+            return None
+        reads = accesses_in(expression)
+        versions = tuple(self.versions[read.buffer] for read in reads)
+        return self.sharing.indices.key(expression), versions
+
+    def count(self, expression: E.PrimExpr) -> None:
+        """Count the values that are surely computed; parts of a known value do not count again."""
+        key = self.key(expression)
+        if key is not None:
+            self.uses[key] = self.uses.get(key, 0) + 1
+            if self.uses[key] > 1:
+                return
+        for operand in sure_operands(expression):
+            self.count(operand)
+
+    def rebuilt(self, expression: E.PrimExpr) -> E.PrimExpr:
+        """The expression with names for shared values; new names are added to `definitions`."""
+        key = self.key(expression)
+        if key is not None and self.uses.get(key, 0) > 1:
+            var = self.names.get(key)
+            if var is None:
+                value = self.with_names(expression)
+                var = self.names[key] = E.Var(name_of(expression), expression.dtype)
+                self.definitions.append((var, value))
+            return var
+        return self.with_names(expression)
+
+    def with_names(self, expression: E.PrimExpr) -> E.PrimExpr:
+        """The expression with its operands rebuilt."""
+        new = {id(operand): self.rebuilt(operand) for operand in sure_operands(expression)}
+        return _Exchange(new).rewrite_children(expression) if new else expression
+
+
+class _Exchange(Mutator):
+    def __init__(self, new: dict[int, E.PrimExpr]) -> None:
+        self.new = new
+
+    def rewrite(self, node: Node) -> Node:
+        return self.new.get(id(node), node)  # type: ignore[arg-type]

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import prod
 
-from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import on, walk
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.visitor import children, on, walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -22,8 +22,8 @@ from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.transform.optimize.accesses import accesses_in
 from mlcweb.tir.transform.optimize.rewriter import Rewriter, in_sequence, loops_in
 
-SMALL_LOOP = 400
-"""Nodes of IR that all copies of a loop's body may have together."""
+SMALL_LOOP = 256
+"""Operations that all copies of a loop's body may have together."""
 
 SMALL_EXTENT = 16
 """Loops of more iterations are not written out whole unless they are marked."""
@@ -31,12 +31,12 @@ SMALL_EXTENT = 16
 REGISTER_BYTES = 1024
 """A local buffer up to this size is meant to live in registers."""
 
-LARGEST_COPY = 6_000
-"""Nodes of IR beyond which not even marked loops are written out."""
+LARGEST_COPY = 4_000
+"""Operations beyond which not even marked loops are written out."""
 
-PARTIAL_NODES = 80
+PARTIAL_OPERATIONS = 56
 PARTIAL_FACTOR = 8
-"""An innermost loop is written out so far that its body has about so many nodes, and at most so
+"""An innermost loop is written out so far that its body has about so many operations, and at most so
 many times."""
 
 
@@ -72,7 +72,7 @@ class _Unroll(Rewriter):
         gives leave for."""
         if loop.kind == S.ForKind.THREAD_BINDING:
             return False
-        size = extent * sum(1 for _ in walk(loop.body))
+        size = extent * operations_in(loop.body)
         if size > LARGEST_COPY:
             return False
         if loop.kind == S.ForKind.UNROLLED or self.indexes_registers(loop):
@@ -103,11 +103,10 @@ class _Unroll(Rewriter):
         """An innermost loop with several iterations in its body."""
         assert isinstance(loop.extent, E.IntImm)
         extent = loop.extent.value
-        factor = min(PARTIAL_FACTOR, PARTIAL_NODES // sum(1 for _ in walk(loop.body)))
+        factor = min(PARTIAL_FACTOR, PARTIAL_OPERATIONS // operations_in(loop.body))
         if factor < 2 or extent < 2 * factor:
             return loop
-        while extent % factor and factor > PARTIAL_FACTOR // 2:
-            factor -= 1
+        factor = next((f for f in range(factor, factor // 2, -1) if extent % f == 0), factor)
         count, rest = divmod(extent, factor)
         dtype = loop.loop_var.dtype
         var = E.Var(loop.loop_var.name, dtype)
@@ -122,6 +121,16 @@ def is_small(buffer: Buffer) -> bool:
     """Whether a local buffer is meant to live in registers."""
     shape = constant_shape(buffer)
     return shape is not None and prod(shape) * dtypes.size_in_bytes(buffer.dtype) <= REGISTER_BYTES
+
+
+def operations_in(node: Node) -> int:
+    """The number of loads, stores and operations in a statement; index arithmetic is free."""
+    if isinstance(node, (E.BufferLoad, E.Var, E.IntImm, E.FloatImm)):
+        return int(isinstance(node, E.BufferLoad))
+    if isinstance(node, S.BufferStore):
+        return 1 + operations_in(node.value)
+    own = isinstance(node, E.PrimExpr) and not isinstance(node, (E.Broadcast, E.Ramp))
+    return own + sum(operations_in(child) for child in children(node))
 
 
 def _auto_unroll_step(annotations: Mapping[str, object]) -> int:

@@ -1,0 +1,193 @@
+"""Dividing an iteration space: which part of each index the inner loops make.
+
+A binding is written `outer * extent(inner) + inner`, where `inner` uses the loops of the subspace
+alone and `outer` the others alone; blockize makes the inner parts a block of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from mlcweb.arith.analyzer import Analyzer
+from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, sum_to_expr
+from mlcweb.arith.iter_fuse import NotAffine
+from mlcweb.arith.iter_map import SURJECTIVE, analyzer_of, detect_iter_map
+from mlcweb.arith.rules_comparison import TRUE
+from mlcweb.ir.visitor import walk
+from mlcweb.tir import expr as E
+from mlcweb.tir.arithmetic import (
+    add,
+    const,
+    floordiv,
+    is_const_int,
+    less,
+    logical_and,
+    multiply,
+)  # fmt: skip
+from mlcweb.tir.buffer import Range
+
+
+@dataclass(eq=False, slots=True)
+class Subspace:
+    """For each binding its (outer, inner) iterators; what the predicate says of either part."""
+
+    divisions: list[tuple[IterMark, IterMark]]
+    outer_predicate: E.PrimExpr
+    inner_predicate: E.PrimExpr
+
+
+def subspace_divide(
+    bindings: Sequence[E.PrimExpr],
+    input_iters: Mapping[E.Var, Range],
+    sub_iters: Collection[E.Var],
+    predicate: E.PrimExpr | bool = True,
+    check_level: str = SURJECTIVE,
+    simplify_trivial_iterators: bool = True,
+    analyzer: Analyzer | None = None,
+) -> Subspace | None:
+    """Divide each binding by the loops `sub_iters`; None where one cannot be divided.
+
+    The expression of an iterator is `mark_to_expr`.
+    """
+    analyzer = analyzer or analyzer_of(input_iters)
+    found = detect_iter_map(
+        bindings, input_iters, predicate, check_level, simplify_trivial_iterators, analyzer
+    ).indices
+    if found is None:
+        return None
+    divider = _Divider(analyzer, frozenset(sub_iters))
+    try:
+        divisions = [divider.divide_index(index) for index in found]
+    except NotAffine:
+        return None
+    return Subspace(divisions, divider.outer_predicate, divider.inner_predicate)
+
+
+def mark_to_expr(mark: IterMark, analyzer: Analyzer) -> E.PrimExpr:
+    """The expression of an iterator in terms of the loops."""
+    source = mark.source
+    return sum_to_expr(source, analyzer) if isinstance(source, IterSum) else source
+
+
+class _Divider:
+    def __init__(self, analyzer: Analyzer, sub_iters: frozenset[E.Var]) -> None:
+        self.analyzer = analyzer
+        self.sub_iters = sub_iters
+        self.outer_predicate: E.PrimExpr = TRUE
+        self.inner_predicate: E.PrimExpr = TRUE
+
+    def divide_index(self, index: IterSum) -> tuple[IterMark, IterMark]:
+        if not index.args:
+            return IterMark(index, const(1, index.base.dtype)), _nothing(index.base.dtype)
+        (split,) = index.args
+        outer, inner = self.divide_split(split)
+        if is_const_int(index.base, 0):
+            return outer, inner
+        source = inner.source
+        assert isinstance(source, IterSum)
+        return outer, IterMark(IterSum(source.args, add(source.base, index.base)), inner.extent)
+
+    def divide_split(self, split: IterSplit) -> tuple[IterMark, IterMark]:
+        """(outer, inner) such that the split is outer * extent(inner) + inner."""
+        mark = split.source
+        nothing = _nothing(split.extent.dtype)
+        alone = IterMark(IterSum((split,), const(0, split.extent.dtype)), split.extent)
+        if not isinstance(mark.source, IterSum):
+            moves = any(part in self.sub_iters for part in walk(mark.source))
+            return (nothing, alone) if moves else (alone, nothing)
+        outer, inner = self.divide_sum(mark.source, mark.extent)
+        if _is_nothing(inner):
+            return alone, nothing
+        if _is_nothing(outer):
+            return nothing, alone
+        if not is_const_int(split.scale, 1):
+            raise NotAffine("a multiple of a divided iterator")
+        return self._divide_digit(split, outer, inner)
+
+    def _divide_digit(
+        self, split: IterSplit, outer: IterMark, inner: IterMark
+    ) -> tuple[IterMark, IterMark]:
+        """A digit of outer * extent(inner) + inner: it may lie in one of them or in both."""
+        lower, upper = split.lower_factor, multiply(split.lower_factor, split.extent)
+        step = inner.extent
+        nothing = _nothing(step.dtype)
+        if is_const_int(lower, 1) and self.analyzer.can_prove_equal(upper, split.source.extent):
+            return outer, inner
+        if self._divides(step, lower):
+            return self._digit(outer, self._quotient(lower, step), split.extent), nothing
+        if self._divides(upper, step):
+            return nothing, self._digit(inner, lower, split.extent)
+        if self._divides(lower, step) and self._divides(step, upper):
+            one = const(1, step.dtype)
+            return (
+                self._digit(outer, one, self._quotient(upper, step)),
+                self._digit(inner, lower, self._quotient(step, lower)),
+            )
+        raise NotAffine("a digit crosses the border of the subspace")
+
+    def _digit(self, mark: IterMark, lower: E.PrimExpr, extent: E.PrimExpr) -> IterMark:
+        if is_const_int(lower, 1) and self.analyzer.can_prove_equal(extent, mark.extent):
+            return mark
+        split = IterSplit(mark, lower, extent, const(1, extent.dtype))
+        return IterMark(IterSum((split,), const(0, extent.dtype)), extent)
+
+    def divide_sum(self, value: IterSum, extent: E.PrimExpr) -> tuple[IterMark, IterMark]:
+        """(outer, inner) of a fused sum over [0, extent): inner splits stand after outer ones."""
+        if len(value.args) == 1 and is_const_int(value.base, 0):
+            return self.divide_split(value.args[0])
+        outer: list[IterSplit] = []
+        inner: list[IterSplit] = []
+        for split in value.args:
+            around, within = self.divide_split(split)
+            if _is_nothing(within) and not inner:
+                outer.append(split)
+            elif _is_nothing(around):
+                inner.append(split)
+            else:
+                raise NotAffine("the loops of the subspace are not the inner part of an index")
+        self._keep_predicate(value, extent, outer, inner)
+        zero = const(0, extent.dtype)
+        if not inner:
+            return IterMark(value, extent), _nothing(extent.dtype)
+        if not outer:
+            return _nothing(extent.dtype), IterMark(value, extent)
+        step = self._simple(multiply(inner[0].extent, inner[0].scale))
+        scaled = tuple(split.with_scale(self._quotient(split.scale, step)) for split in outer)
+        return (
+            IterMark(IterSum(scaled, zero), self._quotient(extent, step)),
+            IterMark(IterSum(tuple(inner), zero), step),
+        )
+
+    def _keep_predicate(
+        self, value: IterSum, extent: E.PrimExpr, outer: list[IterSplit], inner: list[IterSplit]
+    ) -> None:
+        """A sum that does not fill its digits is bounded; only one part can say so."""
+        first = value.args[0]
+        covered = multiply(first.extent, first.scale)
+        if is_const_int(value.base, 0) and self.analyzer.can_prove_equal(covered, extent):
+            return
+        bounded = less(sum_to_expr(value, self.analyzer), extent)
+        if not inner:
+            self.outer_predicate = logical_and(self.outer_predicate, bounded)
+        elif not outer:
+            self.inner_predicate = logical_and(self.inner_predicate, bounded)
+        else:
+            raise NotAffine("a predicate bounds both parts of an index")
+
+    def _divides(self, divisor: E.PrimExpr, value: E.PrimExpr) -> bool:
+        return self.analyzer.can_prove_multiple(value, divisor)
+
+    def _simple(self, expression: E.PrimExpr) -> E.PrimExpr:
+        return self.analyzer.simplify(expression)
+
+    def _quotient(self, a: E.PrimExpr, b: E.PrimExpr) -> E.PrimExpr:
+        return self._simple(floordiv(a, b))
+
+
+def _nothing(dtype: str) -> IterMark:
+    return IterMark(IterSum((), const(0, dtype)), const(1, dtype))
+
+
+def _is_nothing(mark: IterMark) -> bool:
+    return isinstance(mark.source, IterSum) and not mark.source.args

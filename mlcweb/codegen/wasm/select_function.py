@@ -1,0 +1,330 @@
+"""Statements to instructions: turns a lowered, optimised function into a WebAssembly function.
+
+Pointers to the buffers and scalar arguments come as parameters, in the order of the function's own,
+followed by a pointer to scratch memory for local buffers. Expressions leave their value on the
+stack; variables, and buffers of scope "register", are locals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from mlcweb.codegen.wasm.builder import FunctionBuilder
+from mlcweb.codegen.wasm.constants import keep_constants
+from mlcweb.codegen.wasm.module import Function
+from mlcweb.codegen.wasm.select_address import Addresses
+from mlcweb.codegen.wasm.select_scalar import SCALAR_RULES
+from mlcweb.codegen.wasm.select_types import STORES, UnsupportedError, stack_type
+from mlcweb.codegen.wasm.select_vector import VECTOR_RULES, store_vector
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.buffer import Buffer, constant_shape
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.transform.optimize.accesses import REGISTER_SCOPE, accesses_in
+from mlcweb.tir.transform.optimize.indices import Indices
+from mlcweb.tir.transform.optimize.rewriter import bind_ranges
+
+SCRATCH_ALIGNMENT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What code may use. `relaxed_madd` fuses multiplications and additions of vectors, which rounds
+    once instead of twice; `bounds_check` traps accesses outside of their buffers."""
+
+    relaxed_madd: bool = False
+    bounds_check: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """A selected function: its code, the helpers that it calls, and the scratch bytes it needs."""
+
+    function: Function
+    helpers: frozenset[str]
+    scratch_bytes: int
+
+
+class FunctionSelector:
+    """Selects the instructions of one function."""
+
+    def __init__(self, func: PrimFunc, name: str, options: Options) -> None:
+        parameters = [
+            (param.name, "i32" if param in func.buffer_map else stack_type(param.dtype))
+            for param in func.params
+        ]
+        names = _unique([name for name, _ in parameters])
+        parameters = [(n, kind) for n, (_, kind) in zip(names, parameters, strict=True)]
+        self.function = func
+        self.options = options
+        self.builder = FunctionBuilder(name, [*parameters, ("scratch", "i32")])
+        self.emit = self.builder.emit
+        self.indices = Indices()
+        bind_ranges(func, self.indices)
+        self.addresses = Addresses(self, self.indices)
+        self.locals: dict[E.Var, int] = {}
+        self.registers: dict[tuple[Buffer, int], tuple[int, int]] = {}
+        self.helpers: set[str] = set()
+        self.scratch = self.scratch_bytes = 0
+        for position, param in enumerate(func.params):
+            buffer = func.buffer_map.get(param)
+            self.locals[param if buffer is None else buffer.data] = position
+
+    def select(self) -> Selected:
+        """The function as WebAssembly."""
+        self.addresses.plan(self.function.body)
+        self.statement(self.function.body)
+        function = keep_constants(self.builder.build())
+        return Selected(function, frozenset(self.helpers), self.scratch_bytes)
+
+    def statement(self, statement: S.Stmt) -> None:
+        """Emit a statement; its instructions are marked with its place in the source."""
+        outer = self.builder.source
+        self.builder.source = statement.span or outer
+        handler = _STATEMENTS.get(type(statement))
+        if handler is None:
+            raise UnsupportedError(
+                f"{type(statement).__name__} has no WebAssembly form", statement.span
+            )
+        handler(self, statement)
+        self.builder.source = outer
+
+    def push(self, expression: E.PrimExpr) -> None:
+        """Emit an expression, which leaves its value on the stack."""
+        table = VECTOR_RULES if dtypes.lanes(expression.dtype) > 1 else SCALAR_RULES
+        rule = table.get(type(expression))
+        if rule is None:
+            raise UnsupportedError(
+                f"{type(expression).__name__} of type {expression.dtype} has no WebAssembly form",
+                expression.span,
+            )
+        rule(self, expression)
+
+    def define(self, var: E.Var, value: E.PrimExpr) -> int:
+        """A local with the value of a variable."""
+        self.push(value)
+        local = self.builder.local(stack_type(var.dtype), var.name)
+        self.emit("local.set", local)
+        self.locals[var] = local
+        return local
+
+    def forget(self, var: E.Var) -> None:
+        """End the scope of a variable."""
+        self.builder.release(self.locals.pop(var))
+
+    def register(self, access: E.BufferLoad | S.BufferStore) -> tuple[int, int | None]:
+        """The local that holds elements of a register buffer; and, where a single element of a
+        vector is meant, its lane."""
+        index = access.indices[0]
+        base = index.base if isinstance(index, E.Ramp) else index
+        assert isinstance(base, E.IntImm)
+        for first in range(base.value, -1, -1):
+            known = self.registers.get((access.buffer, first))
+            if known is not None:
+                local, lanes = known
+                whole = dtypes.lanes(index.dtype) == lanes
+                return local, None if whole else base.value - first
+        raise UnsupportedError(f'"{access.buffer.name}" is read before its allocation', access.span)
+
+    def call_helper(self, name: str) -> None:
+        """Call a function of the helper library."""
+        self.helpers.add(name)
+        self.emit("call", name)
+
+
+def _unique(names: list[str]) -> list[str]:
+    """The names, with numbers where they repeat."""
+    seen: dict[str, int] = {"scratch": 1}
+    result = []
+    for name in names:
+        count = seen.get(name, 0)
+        seen[name] = count + 1
+        result.append(f"{name}_{count}" if count else name)
+    return result
+
+
+def _store(selector: FunctionSelector, store: S.BufferStore) -> None:
+    if store.buffer.scope() == REGISTER_SCOPE:
+        selector.push(store.value)
+        local, _ = selector.register(store)
+        selector.emit("local.set", local)
+        return
+    index = store.indices[0]
+    if dtypes.lanes(index.dtype) > 1:
+        store_vector(selector, store)
+        return
+    place = selector.addresses.place(store)
+    selector.addresses.push(place)
+    selector.push(store.value)
+    if store.buffer.dtype == "float16":
+        selector.call_helper("float16_bits")
+    selector.emit(STORES[store.buffer.dtype], place.offset)
+
+
+def _sequence(selector: FunctionSelector, statement: S.SeqStmt) -> None:
+    for part in statement.seq:
+        selector.statement(part)
+
+
+def _loop(selector: FunctionSelector, loop: S.For) -> None:
+    emit, builder = selector.emit, selector.builder
+    var = loop.loop_var
+    kind = stack_type(var.dtype)
+    constant = isinstance(loop.extent, E.IntImm)
+    if constant and loop.extent.value <= 0:  # type: ignore[attr-defined]
+        return
+    with selector.addresses.loop(loop) as steps:
+        counter = selector.define(var, loop.min)
+        end = None
+        if not (constant and isinstance(loop.min, E.IntImm)):
+            end = selector.define(E.Var(f"{var.name}_end", var.dtype), loop.min + loop.extent)
+
+        def repeat() -> None:
+            with builder.loop(var.name) as again:
+                selector.statement(loop.body)
+                for local, step in steps:
+                    emit("local.get", local)
+                    emit("i32.const", step)
+                    emit("i32.add")
+                    emit("local.set", local)
+                emit("local.get", counter)
+                emit(f"{kind}.const", 1)
+                emit(f"{kind}.add")
+                emit("local.tee", counter)
+                if end is None:
+                    emit(f"{kind}.const", loop.min.value + loop.extent.value)  # type: ignore[attr-defined]
+                else:
+                    emit("local.get", end)
+                emit(f"{kind}.lt_s")
+                builder.jump_if(again)
+
+        if constant:
+            repeat()
+        else:
+            emit("local.get", counter)
+            emit("local.get", end)
+            emit(f"{kind}.lt_s")
+            with builder.branch():
+                repeat()
+        if end is not None:
+            builder.release(end)
+        selector.forget(var)
+
+
+def _branch(selector: FunctionSelector, branch: S.IfThenElse) -> None:
+    selector.push(branch.condition)
+    with selector.builder.branch():
+        selector.statement(branch.then_case)
+        if branch.else_case is not None:
+            selector.builder.otherwise()
+            selector.statement(branch.else_case)
+
+
+def _while(selector: FunctionSelector, loop: S.While) -> None:
+    builder = selector.builder
+    with builder.block() as done, builder.loop() as again:
+        selector.push(loop.condition)
+        selector.emit("i32.eqz")
+        builder.jump_if(done)
+        selector.statement(loop.body)
+        builder.jump(again)
+
+
+def _let(selector: FunctionSelector, let: S.LetStmt) -> None:
+    selector.define(let.var, let.value)
+    selector.statement(let.body)
+    selector.forget(let.var)
+
+
+def _allocation(selector: FunctionSelector, allocation: S.AllocBuffer) -> None:
+    buffer = allocation.buffer
+    if buffer.scope() == REGISTER_SCOPE:
+        made = _registers(selector, allocation)
+        selector.statement(allocation.body)
+        for key in made:
+            selector.builder.release(selector.registers.pop(key)[0])
+        return
+    shape = constant_shape(buffer)
+    if shape is None:
+        raise UnsupportedError(
+            f'The local buffer "{buffer.name}" has a size that is not constant', allocation.span
+        )
+    start = selector.scratch
+    size = prod(shape) * dtypes.size_in_bytes(buffer.dtype)
+    selector.scratch += -(-size // SCRATCH_ALIGNMENT) * SCRATCH_ALIGNMENT
+    selector.scratch_bytes = max(selector.scratch_bytes, selector.scratch)
+    local = selector.builder.local("i32", buffer.name)
+    selector.emit("local.get", selector.builder.parameter("scratch"))
+    selector.emit("i32.const", start)
+    selector.emit("i32.add")
+    selector.emit("local.set", local)
+    selector.locals[buffer.data] = local
+    selector.statement(allocation.body)
+    selector.forget(buffer.data)
+    selector.scratch = start
+
+
+def _registers(selector: FunctionSelector, allocation: S.AllocBuffer) -> list[tuple[Buffer, int]]:
+    """Locals for the elements and vectors of a register buffer that are accessed."""
+    buffer = allocation.buffer
+    places: dict[int, int] = {}
+    for access in accesses_in(allocation.body):
+        if access.buffer is not buffer:
+            continue
+        index = access.indices[0]
+        base = index.base if isinstance(index, E.Ramp) else index
+        if not isinstance(base, E.IntImm):
+            raise UnsupportedError(
+                f'The register buffer "{buffer.name}" is accessed at a place that is not constant',
+                access.span,
+            )
+        lanes = dtypes.lanes(index.dtype)
+        places[base.value] = max(places.get(base.value, 1), lanes)
+    made: list[tuple[Buffer, int]] = []
+    covered = -1
+    for start, lanes in sorted(places.items()):
+        if start <= covered:
+            continue
+        covered = start + lanes - 1
+        kind = stack_type(dtypes.with_lanes(buffer.dtype, lanes))
+        selector.registers[buffer, start] = selector.builder.local(kind, buffer.name), lanes
+        made.append((buffer, start))
+    return made
+
+
+def _assertion(selector: FunctionSelector, statement: S.AssertStmt) -> None:
+    selector.push(statement.condition)
+    selector.emit("i32.eqz")
+    with selector.builder.branch():
+        selector.emit("unreachable")
+    selector.statement(statement.body)
+
+
+def _evaluate(selector: FunctionSelector, statement: S.Evaluate) -> None:
+    value = statement.value
+    if isinstance(value, E.IntImm):
+        return
+    selector.push(value)
+    selector.emit("drop")
+
+
+def _attribute(selector: FunctionSelector, statement: S.AttrStmt) -> None:
+    selector.statement(statement.body)
+
+
+_STATEMENTS: dict[type, Callable[[FunctionSelector, Any], None]] = {
+    S.BufferStore: _store,
+    S.SeqStmt: _sequence,
+    S.For: _loop,
+    S.IfThenElse: _branch,
+    S.While: _while,
+    S.LetStmt: _let,
+    S.AllocBuffer: _allocation,
+    S.AssertStmt: _assertion,
+    S.AttrStmt: _attribute,
+    S.Evaluate: _evaluate,
+}

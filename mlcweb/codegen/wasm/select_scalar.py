@@ -1,0 +1,479 @@
+"""Scalar expressions to instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from mlcweb.codegen.wasm.math import expand
+from mlcweb.codegen.wasm.select_types import LOADS, UnsupportedError, is_unsigned, stack_type
+from mlcweb.ir.op import Op
+from mlcweb.ir.visitor import walk
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir.dtype import wrap_integer
+from mlcweb.tir.transform.optimize.accesses import REGISTER_SCOPE
+
+if TYPE_CHECKING:
+    from mlcweb.codegen.wasm.select_function import FunctionSelector
+
+Rule = Callable[["FunctionSelector", Any], None]
+
+CHEAP = 12
+"""Values of up to so many nodes are computed and dropped rather than jumped over."""
+
+
+def _variable(selector: FunctionSelector, var: E.Var) -> None:
+    selector.emit("local.get", selector.locals[var])
+
+
+def _integer(selector: FunctionSelector, constant: E.IntImm) -> None:
+    kind = stack_type(constant.dtype)
+    signed = wrap_integer(constant.value, "int32" if kind == "i32" else "int64")
+    selector.emit(f"{kind}.const", signed)
+
+
+def _floating(selector: FunctionSelector, constant: E.FloatImm) -> None:
+    value = constant.value
+    if constant.dtype == "float16":
+        value = _rounded_to_half(value)
+    selector.emit(f"{stack_type(constant.dtype)}.const", value)
+
+
+def _rounded_to_half(value: float) -> float:
+    import struct
+
+    try:
+        return struct.unpack("<e", struct.pack("<e", value))[0]
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def _load(selector: FunctionSelector, load: E.BufferLoad) -> None:
+    if load.buffer.scope() == REGISTER_SCOPE:
+        local, lane = selector.register(load)
+        selector.emit("local.get", local)
+        if lane is not None:
+            extract_lane(selector, load.buffer.dtype, lane)
+        return
+    place = selector.addresses.place(load)
+    selector.addresses.push(place)
+    dtype = load.buffer.dtype
+    if dtype not in LOADS:
+        raise UnsupportedError(f"WebAssembly code cannot load {dtype}", load.span)
+    selector.emit(LOADS[dtype], place.offset)
+    if dtype == "float16":
+        selector.call_helper("float16_value")
+
+
+def extract_lane(selector: FunctionSelector, dtype: str, lane: int) -> None:
+    """Leave one lane of the vector on the stack there."""
+    kind, bits, _ = dtypes.parse(dtype)
+    shape = f"{'f' if kind == 'float' else 'i'}{bits}x{128 // bits}"
+    suffix = ("_u" if is_unsigned(dtype) else "_s") if bits < 32 else ""
+    selector.emit(f"{shape}.extract_lane{suffix}", lane)
+
+
+def wrap(selector: FunctionSelector, dtype: str) -> None:
+    """Bring the value on the stack, the result of arithmetic, into the range of its type."""
+    if dtype in ("int8", "int16"):
+        selector.emit(f"i32.extend{dtypes.bits(dtype)}_s")
+    elif dtype in ("uint8", "uint16", "bool"):
+        selector.emit("i32.const", (1 << dtypes.bits(dtype)) - 1)
+        selector.emit("i32.and")
+    elif dtype == "float16":
+        selector.call_helper("round_float16")
+
+
+def _arithmetic(operation: str) -> Rule:
+    def rule(selector: FunctionSelector, expression: E.BinaryExpr) -> None:
+        selector.push(expression.a)
+        selector.push(expression.b)
+        selector.emit(f"{stack_type(expression.dtype)}.{operation}")
+        wrap(selector, expression.dtype)
+
+    return rule
+
+
+def _division(selector: FunctionSelector, expression: E.Div) -> None:
+    dtype = expression.dtype
+    if dtypes.is_float(dtype):
+        _arithmetic("div")(selector, expression)
+        return
+    kind = stack_type(dtype)
+    selector.push(expression.a)
+    selector.push(expression.b)
+    if is_unsigned(dtype):
+        selector.emit(f"{kind}.div_u")
+    elif _is_positive(expression.b):
+        selector.emit(f"{kind}.div_s")
+    else:
+        selector.call_helper(f"{kind}_truncdiv")
+        wrap(selector, dtype)
+
+
+def _remainder(selector: FunctionSelector, expression: E.Mod) -> None:
+    if dtypes.is_float(expression.dtype):
+        raise UnsupportedError("The remainder of floats is T.fmod", expression.span)
+    selector.push(expression.a)
+    selector.push(expression.b)
+    suffix = "u" if is_unsigned(expression.dtype) else "s"
+    selector.emit(f"{stack_type(expression.dtype)}.rem_{suffix}")
+
+
+def _is_positive(divisor: E.PrimExpr) -> bool:
+    return isinstance(divisor, E.IntImm) and divisor.value > 0
+
+
+def _floordiv(selector: FunctionSelector, expression: E.FloorDiv) -> None:
+    a, b, dtype = expression.a, expression.b, expression.dtype
+    kind = stack_type(dtype)
+    selector.push(a)
+    unsigned = is_unsigned(dtype)
+    if isinstance(b, E.IntImm) and b.value > 0 and b.value & (b.value - 1) == 0:
+        if b.value > 1:
+            selector.emit(f"{kind}.const", b.value.bit_length() - 1)
+            selector.emit(f"{kind}.shr_{'u' if unsigned else 's'}")
+        return
+    selector.push(b)
+    if unsigned:
+        selector.emit(f"{kind}.div_u")
+    elif _is_positive(b) and selector.indices.interval(a)[0] >= 0:
+        selector.emit(f"{kind}.div_u")
+    else:
+        selector.call_helper(f"{kind}_floordiv")
+        wrap(selector, dtype)
+
+
+def _floormod(selector: FunctionSelector, expression: E.FloorMod) -> None:
+    a, b, dtype = expression.a, expression.b, expression.dtype
+    kind = stack_type(dtype)
+    selector.push(a)
+    if isinstance(b, E.IntImm) and b.value > 0 and b.value & (b.value - 1) == 0:
+        selector.emit(f"{kind}.const", b.value - 1)
+        selector.emit(f"{kind}.and")
+        return
+    selector.push(b)
+    if is_unsigned(dtype) or (_is_positive(b) and selector.indices.interval(a)[0] >= 0):
+        selector.emit(f"{kind}.rem_u")
+    else:
+        selector.call_helper(f"{kind}_floormod")
+
+
+def _extremum(selector: FunctionSelector, expression: E.BinaryExpr) -> None:
+    dtype = expression.dtype
+    kind = stack_type(dtype)
+    least = isinstance(expression, E.Min)
+    a, b = expression.a, expression.b
+    if dtypes.is_float(dtype) and not isinstance(b, E.FloatImm):
+        selector.push(a)
+        selector.push(b)
+        selector.emit(f"{kind}.{'min' if least else 'max'}")
+        return
+    # With a constant on the right, a comparison does: it fails for NaN, which then is the result.
+    first = selector.builder.local(kind)
+    second = selector.builder.local(kind)
+    selector.push(b)
+    selector.emit("local.tee", second)
+    selector.push(a)
+    selector.emit("local.tee", first)
+    selector.emit("local.get", second)
+    selector.emit("local.get", first)
+    suffix = "" if dtypes.is_float(dtype) else "_u" if is_unsigned(dtype) else "_s"
+    selector.emit(f"{kind}.{'lt' if least else 'gt'}{suffix}")
+    selector.emit("select")
+    selector.builder.release(first)
+    selector.builder.release(second)
+
+
+def _comparison(operation: str) -> Rule:
+    def rule(selector: FunctionSelector, expression: E.ComparisonExpr) -> None:
+        dtype = expression.a.dtype
+        selector.push(expression.a)
+        selector.push(expression.b)
+        ordered = operation not in ("eq", "ne") and not dtypes.is_float(dtype)
+        suffix = ("_u" if is_unsigned(dtype) else "_s") if ordered else ""
+        selector.emit(f"{stack_type(dtype)}.{operation}{suffix}")
+
+    return rule
+
+
+def _and(selector: FunctionSelector, expression: E.And) -> None:
+    selector.push(expression.a)
+    if is_cheap(expression.b):
+        selector.push(expression.b)
+        selector.emit("i32.and")
+        return
+    with selector.builder.branch(result="i32"):
+        selector.push(expression.b)
+        selector.builder.otherwise()
+        selector.emit("i32.const", 0)
+
+
+def _or(selector: FunctionSelector, expression: E.Or) -> None:
+    selector.push(expression.a)
+    if is_cheap(expression.b):
+        selector.push(expression.b)
+        selector.emit("i32.or")
+        return
+    with selector.builder.branch(result="i32"):
+        selector.emit("i32.const", 1)
+        selector.builder.otherwise()
+        selector.push(expression.b)
+
+
+def _not(selector: FunctionSelector, expression: E.Not) -> None:
+    selector.push(expression.a)
+    selector.emit("i32.eqz")
+
+
+def is_cheap(expression: E.PrimExpr) -> bool:
+    """Whether a value may be computed although it is not needed: it cannot fail, and is small."""
+    count = 0
+    for node in walk(expression):
+        count += 1
+        if isinstance(node, E.BufferLoad) and node.buffer.scope() != REGISTER_SCOPE:
+            return False
+        if isinstance(node, (E.Div, E.Mod, E.FloorDiv, E.FloorMod)):
+            if not dtypes.is_float(node.dtype) and not _is_positive(node.b):
+                return False
+        if isinstance(node, (E.Call, E.Let)):
+            return False
+    return count <= CHEAP
+
+
+def _select(selector: FunctionSelector, expression: E.Select) -> None:
+    choose(selector, expression.condition, expression.true_value, expression.false_value)
+
+
+def choose(
+    selector: FunctionSelector, condition: E.PrimExpr, yes: E.PrimExpr, no: E.PrimExpr
+) -> None:
+    """Leave one of two values on the stack; the other is computed only if that is harmless."""
+    if is_cheap(yes) and is_cheap(no):
+        selector.push(yes)
+        selector.push(no)
+        selector.push(condition)
+        selector.emit("select")
+        return
+    selector.push(condition)
+    with selector.builder.branch(result=stack_type(yes.dtype)):
+        selector.push(yes)
+        selector.builder.otherwise()
+        selector.push(no)
+
+
+def _let(selector: FunctionSelector, let: E.Let) -> None:
+    selector.define(let.var, let.value)
+    selector.push(let.body)
+    selector.forget(let.var)
+
+
+def _cast(selector: FunctionSelector, expression: E.Cast) -> None:
+    selector.push(expression.value)
+    cast_scalar(selector, expression.value.dtype, expression.dtype)
+
+
+def cast_scalar(selector: FunctionSelector, source: str, target: str) -> None:
+    """Convert the value on the stack."""
+    emit = selector.emit
+    start, end = stack_type(source), stack_type(target)
+    if source == target:
+        return
+    if target == "bool":
+        emit(f"{start}.const", 0)
+        emit(f"{start}.ne")
+    elif dtypes.is_float(source) and dtypes.is_float(target):
+        if start != end:
+            emit("f64.promote_f32" if end == "f64" else "f32.demote_f64")
+        if target == "float16":
+            selector.call_helper("round_float16")
+    elif dtypes.is_float(target):
+        emit(f"{end}.convert_{start}_{'u' if is_unsigned(source) else 's'}")
+        if target == "float16":
+            selector.call_helper("round_float16")
+    elif dtypes.is_float(source):
+        if dtypes.bits(target) < 32:
+            # Out of range gives the nearest end, in the types that the engine does not know, too.
+            emit(f"{start}.const", float(dtypes.min_value(target)))
+            emit(f"{start}.max")
+            emit(f"{start}.const", float(dtypes.max_value(target)))
+            emit(f"{start}.min")
+        emit(f"{end}.trunc_sat_{start}_{'u' if is_unsigned(target) else 's'}")
+    elif start != end:
+        if end == "i64":
+            emit(f"i64.extend_i32_{'u' if is_unsigned(source) else 's'}")
+        else:
+            emit("i32.wrap_i64")
+            wrap(selector, target)
+    elif not _contains(target, source):
+        wrap(selector, target)
+
+
+def _contains(target: str, source: str) -> bool:
+    """Whether every value of one integer type is in another, as it stands on the stack."""
+    return (
+        dtypes.min_value(target) <= dtypes.min_value(source)
+        and dtypes.max_value(source) <= dtypes.max_value(target)
+    )
+
+
+def _call(selector: FunctionSelector, call: E.Call) -> None:
+    if not isinstance(call.op, Op):
+        raise UnsupportedError(
+            f'Calling the function "{call.op.name_hint}" of the module is not supported here',
+            call.span,
+        )
+    name = call.op.name.removeprefix("tir.")
+    rule = _CALLS.get(name)
+    if rule is not None:
+        rule(selector, call)
+        return
+    instruction = UNARY_INSTRUCTIONS.get(name)
+    if instruction is not None and dtypes.is_float(call.dtype):
+        selector.push(call.args[0])
+        selector.emit(f"{stack_type(call.dtype)}.{instruction}")
+        wrap(selector, call.dtype if name == "sqrt" else "float32")
+        return
+    if call.dtype == "float16":
+        wide = E.Call("float32", call.op, tuple(E.Cast("float32", a) for a in call.args))
+        selector.push(E.Cast("float16", wide))
+        return
+    expansion = expand(name, call.args)
+    if expansion is None:
+        raise UnsupportedError(f"{call.op.name} has no WebAssembly form", call.span)
+    selector.push(expansion)
+
+
+UNARY_INSTRUCTIONS = {
+    "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "nearbyint": "nearest",
+    "fabs": "abs",
+}  # fmt: skip
+"""Intrinsics of floats that are single instructions."""
+
+
+def _if_then_else(selector: FunctionSelector, call: E.Call) -> None:
+    choose(selector, *call.args)
+
+
+def _likely(selector: FunctionSelector, call: E.Call) -> None:
+    selector.push(call.args[0])
+
+
+def _bitwise(operation: str) -> Rule:
+    def rule(selector: FunctionSelector, call: E.Call) -> None:
+        for argument in call.args:
+            selector.push(argument)
+        selector.emit(f"{stack_type(call.dtype)}.{operation}")
+
+    return rule
+
+
+def _bitwise_not(selector: FunctionSelector, call: E.Call) -> None:
+    kind = stack_type(call.dtype)
+    selector.push(call.args[0])
+    selector.emit(f"{kind}.const", -1)
+    selector.emit(f"{kind}.xor")
+    wrap(selector, call.dtype)
+
+
+def _shift(selector: FunctionSelector, call: E.Call) -> None:
+    left = call.op.name.endswith("left")  # type: ignore[union-attr]
+    for argument in call.args:
+        selector.push(argument)
+    unsigned = is_unsigned(call.dtype)
+    selector.emit(f"{stack_type(call.dtype)}.{'shl' if left else 'shr_u' if unsigned else 'shr_s'}")
+    if left:
+        wrap(selector, call.dtype)
+
+
+def _reinterpret(selector: FunctionSelector, call: E.Call) -> None:
+    value = call.args[0]
+    start, end = stack_type(value.dtype), stack_type(call.dtype)
+    if "float16" in (value.dtype, call.dtype) and value.dtype != call.dtype:
+        selector.push(value)
+        if value.dtype == "float16":
+            selector.call_helper("float16_bits")
+            wrap(selector, call.dtype)
+        else:
+            selector.emit("i32.const", 0xFFFF)
+            selector.emit("i32.and")
+            selector.call_helper("float16_value")
+        return
+    selector.push(value)
+    if start != end:
+        selector.emit(f"{end}.reinterpret_{start}")
+    else:
+        wrap(selector, call.dtype if dtypes.is_integer(call.dtype) else "float32")
+
+
+def _absolute(selector: FunctionSelector, call: E.Call) -> None:
+    value = call.args[0]
+    if dtypes.is_float(call.dtype):
+        selector.push(value)
+        selector.emit(f"{stack_type(call.dtype)}.abs")
+        return
+    kind = stack_type(call.dtype)
+    local = selector.builder.local(kind)
+    zero = 0
+    selector.emit(f"{kind}.const", zero)
+    selector.push(value)
+    selector.emit("local.tee", local)
+    selector.emit(f"{kind}.sub")
+    selector.emit("local.get", local)
+    selector.emit("local.get", local)
+    selector.emit(f"{kind}.const", zero)
+    selector.emit(f"{kind}.lt_s")
+    selector.emit("select")
+    wrap(selector, call.dtype)
+    selector.builder.release(local)
+
+
+def _copysign(selector: FunctionSelector, call: E.Call) -> None:
+    for argument in call.args:
+        selector.push(argument)
+    selector.emit(f"{stack_type(call.dtype)}.copysign")
+
+
+_CALLS: dict[str, Rule] = {
+    "if_then_else": _if_then_else,
+    "likely": _likely,
+    "bitwise_and": _bitwise("and"),
+    "bitwise_or": _bitwise("or"),
+    "bitwise_xor": _bitwise("xor"),
+    "bitwise_not": _bitwise_not,
+    "shift_left": _shift,
+    "shift_right": _shift,
+    "reinterpret": _reinterpret,
+    "abs": _absolute,
+    "copysign": _copysign,
+}
+
+SCALAR_RULES: dict[type, Rule] = {
+    E.Var: _variable,
+    E.IntImm: _integer,
+    E.FloatImm: _floating,
+    E.BufferLoad: _load,
+    E.Add: _arithmetic("add"),
+    E.Sub: _arithmetic("sub"),
+    E.Mul: _arithmetic("mul"),
+    E.Div: _division,
+    E.Mod: _remainder,
+    E.FloorDiv: _floordiv,
+    E.FloorMod: _floormod,
+    E.Min: _extremum,
+    E.Max: _extremum,
+    E.EQ: _comparison("eq"),
+    E.NE: _comparison("ne"),
+    E.LT: _comparison("lt"),
+    E.LE: _comparison("le"),
+    E.GT: _comparison("gt"),
+    E.GE: _comparison("ge"),
+    E.And: _and,
+    E.Or: _or,
+    E.Not: _not,
+    E.Select: _select,
+    E.Let: _let,
+    E.Cast: _cast,
+    E.Call: _call,
+}

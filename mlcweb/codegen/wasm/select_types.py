@@ -1,0 +1,82 @@
+"""How values of each element type stand on WebAssembly's stack, in its vectors and in memory."""
+
+from __future__ import annotations
+
+from mlcweb.codegen.wasm.instructions import ValueType
+from mlcweb.ir.errors import TVMError
+from mlcweb.tir import dtype as dtypes
+
+
+class UnsupportedError(TVMError):
+    """A program uses something that has no WebAssembly form (yet)."""
+
+
+VECTOR_BYTES = 16
+
+STACK_TYPES: dict[str, ValueType] = {
+    "bool": "i32", "int8": "i32", "int16": "i32", "int32": "i32", "int64": "i64",
+    "uint8": "i32", "uint16": "i32", "uint32": "i32", "uint64": "i64",
+    "float16": "f32", "float32": "f32", "float64": "f64", "handle": "i32",
+}  # fmt: skip
+"""The type of a scalar on the stack. Integers narrower than 32 bits are extended by their sign (or
+zeros), a bool is 0 or 1, a float16 is the float32 of the same value."""
+
+LOADS = {
+    "bool": "i32.load8_u", "int8": "i32.load8_s", "int16": "i32.load16_s", "int32": "i32.load",
+    "int64": "i64.load", "uint8": "i32.load8_u", "uint16": "i32.load16_u", "uint32": "i32.load",
+    "uint64": "i64.load", "float16": "i32.load16_u", "float32": "f32.load", "float64": "f64.load",
+}  # fmt: skip
+STORES = {
+    "bool": "i32.store8", "int8": "i32.store8", "int16": "i32.store16", "int32": "i32.store",
+    "int64": "i64.store", "uint8": "i32.store8", "uint16": "i32.store16", "uint32": "i32.store",
+    "uint64": "i64.store", "float16": "i32.store16", "float32": "f32.store", "float64": "f64.store",
+}  # fmt: skip
+
+SPLATS = {
+    "int8": "i8x16.splat", "int16": "i16x8.splat", "int32": "i32x4.splat", "int64": "i64x2.splat",
+    "float32": "f32x4.splat", "float64": "f64x2.splat",
+}  # fmt: skip
+
+
+def stack_type(dtype: str) -> ValueType:
+    """The type of a value of `dtype` on the stack."""
+    if dtypes.lanes(dtype) > 1:
+        return "v128"
+    known = STACK_TYPES.get(dtype)
+    if known is None:
+        raise UnsupportedError(f"WebAssembly code has no values of type {dtype}")
+    return known
+
+
+def vector_shape(dtype: str) -> str:
+    """The shape prefix of vector instructions for an element type: "i8x16", "f32x4", …"""
+    kind, bits, _ = dtypes.parse(dtype)
+    return f"{'f' if kind == 'float' else 'i'}{bits}x{128 // bits}"
+
+
+def mask_bits(lanes: int) -> int:
+    """The width of a lane of a vector of conditions: such vectors fill all 128 bits."""
+    return 128 // lanes
+
+
+def is_unsigned(dtype: str) -> bool:
+    return dtypes.kind(dtype) in ("uint", "bool", "handle")
+
+
+def sign_suffix(dtype: str) -> str:
+    """ "_u" or "_s" for instructions that come in both; "" for floats."""
+    if dtypes.is_float(dtype):
+        return ""
+    return "_u" if is_unsigned(dtype) else "_s"
+
+
+def check_vector(dtype: str) -> None:
+    """Raise an UnsupportedError where values of a type do not fit one vector register."""
+    _, bits, lanes = dtypes.parse(dtype)
+    if (
+        lanes & (lanes - 1)
+        or max(bits, 8) * lanes > 128
+        or lanes > 16
+        or (bits == 16 and dtypes.is_float(dtype))
+    ):
+        raise UnsupportedError(f"WebAssembly has no vectors of type {dtype}")

@@ -1,0 +1,42 @@
+"""Loop optimisation of lowered functions, shared by the compiled targets.
+
+Each pass is a function from `PrimFunc` to `PrimFunc` whose result is again a lowered program that
+prints and can be interpreted. Nothing here changes what is computed, to the last bit; the one
+exception has to be asked for (see `vectorize`).
+"""
+
+from __future__ import annotations
+
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.transform.lower import Pass
+from mlcweb.tir.transform.optimize.hoist import hoist
+from mlcweb.tir.transform.optimize.promote import place_in_registers, promote_accumulators
+from mlcweb.tir.transform.optimize.rewriter import normalize
+from mlcweb.tir.transform.optimize.separate_init import separate_init
+from mlcweb.tir.transform.optimize.share import share
+from mlcweb.tir.transform.optimize.split_loops import split_loops
+from mlcweb.tir.transform.optimize.unroll import unroll
+from mlcweb.tir.transform.optimize.vectorize import vectorize
+
+OPTIMIZATIONS: tuple[Pass, ...] = (
+    normalize,
+    separate_init,
+    split_loops,
+    vectorize,
+    unroll,
+    place_in_registers,
+    promote_accumulators,
+    hoist,
+    share,
+)
+"""The passes, in order."""
+
+
+def optimize(func: PrimFunc) -> PrimFunc:
+    """A lowered function after all loop optimisations."""
+    for run in OPTIMIZATIONS:
+        func = run(func)
+    return func
+
+
+__all__ = ["OPTIMIZATIONS", "optimize"]

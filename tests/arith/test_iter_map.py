@@ -1,0 +1,186 @@
+"""Iterator maps: what is affine, what is bijective, and the normal form of indices."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlcweb.arith import BIJECTIVE, NO_CHECK, SURJECTIVE, detect_iter_map, iter_map_simplify
+from tests.arith.expressions import Chance, Names, assignments, evaluate
+from tests.arith.infix import infix
+
+Loops = dict[str, object]
+
+
+def simplified(
+    texts: list[str], loops: Loops, predicate: str = "True", trivial: bool = True
+) -> list[str]:
+    names = Names()
+    domains = names.domains({name: (0, extent) for name, extent in loops.items()})
+    indices = [names.parse(text) for text in texts]
+    found = iter_map_simplify(indices, domains, names.parse(predicate), SURJECTIVE, trivial)
+    return [infix(index) for index in found]
+
+
+def reasons(
+    texts: list[str], loops: Loops, predicate: str = "True", level: str = SURJECTIVE
+) -> list[str] | None:
+    """The errors; None where the indices are an iterator map."""
+    names = Names()
+    domains = names.domains({name: (0, extent) for name, extent in loops.items()})
+    indices = [names.parse(text) for text in texts]
+    found = detect_iter_map(indices, domains, names.parse(predicate), level)
+    assert (found.indices is None) == bool(found.errors)
+    return found.errors or None
+
+
+@pytest.mark.parametrize(
+    ("texts", "loops", "expected"),
+    [
+        (["i // 8 * 64 + i // 4 % 2 * 32 + j"], {"i": 64, "j": 32}, ["i // 4 * 32 + j"]),
+        (["i // 4 % 2", "i % 2"], {"i": 16}, ["i % 8 // 4", "i % 2"]),
+        (["i // 64 * 64 + i % 32 // 8 * 16 + j * 8 + i % 8"], {"i": 128, "j": 2},
+         ["i // 64 * 64 + i % 32 // 8 * 16 + j * 8 + i % 8"]),
+        (["i * 4 + j * 2"], {"i": 3, "j": 2}, ["(i * 2 + j) * 2"]),
+        (["i + j"], {"i": 1, "j": 2}, ["j"]),
+        (["i // 3"], {"i": 10}, ["i // 3"]),
+        (["(i + 1) // 3"], {"i": 10}, ["(i + 1) // 3"]),
+        (["i // 2 % 3"], {"i": 8}, ["i % 6 // 2"]),
+        (["i // 32"], {"i": 4}, ["0"]),
+        (["i * 64 + j + n"], {"i": 4, "j": 64}, ["i * 64 + j + n"]),
+        (["i // n", "i % n"], {"i": "n * 16"}, ["i // n", "i % n"]),
+        (["i * n + j"], {"i": 16, "j": "n"}, ["i * n + j"]),
+        (["(i + n * 8) // 8", "(i + n * 8) % 8"], {"i": 8}, ["n", "i"]),
+        (["3 - i"], {"i": 4}, ["i * -1 + 3"]),
+    ],
+)  # fmt: skip
+def test_normal_form_as_tvm(texts: list[str], loops: Loops, expected: list[str]) -> None:
+    assert simplified(texts, loops) == expected
+
+
+def test_unit_iterators_can_be_kept() -> None:
+    loops = {"i": 8, "j": 1, "k": 4}
+    assert simplified(["i * 4 + j * 4 + k"], loops, trivial=False) == ["i * 4 + j * 4 + k"]
+    assert simplified(["i * 4 + j * 4 + k"], loops, trivial=True) == ["i * 4 + k"]
+    assert simplified(["i + j"], {"i": 1, "j": 2}, trivial=False) == ["j + i"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "loops", "predicate", "expected"),
+    [
+        (["i * 4 + j"], {"i": 3, "j": 4}, "i * 4 + j < 10", ["i * 4 + j"]),
+        (["(j * 5 + i) * 8 + k"], {"i": 5, "j": 2, "k": 8}, "j * 5 + i < 7",
+         ["(j * 5 + i) * 8 + k"]),
+        (["(j * 5 + i) * 8 + k"], {"i": 5, "j": 2, "k": 8}, "(j * 5 + i) * 8 + k < 50",
+         ["j * 40 + i * 8 + k"]),
+        (["i * 4 + j"], {"i": 3, "j": 4}, "i * 4 + j >= 2", ["i * 4 + j + -2 + 2"]),
+        (["i + 1"], {"i": 4}, "i >= 1", ["i - 1 + 2"]),
+    ],
+)  # fmt: skip
+def test_predicates_bound_fused_iterators(
+    texts: list[str], loops: Loops, predicate: str, expected: list[str]
+) -> None:
+    assert reasons(texts, loops, predicate) is None
+    assert simplified(texts, loops, predicate) == expected
+
+
+@pytest.mark.parametrize(
+    ("texts", "loops", "predicate", "reason"),
+    [
+        (["i", "i"], {"i": 3}, "True", "overlap"),
+        (["i * 4 + j"], {"i": 3, "j": 3}, "True", "no iterator steps by 3"),
+        (["i * j"], {"i": 3, "j": 3}, "True", "product of two iterators: i * j"),
+        (["i // 6", "i // 4"], {"i": 16}, "True", "overlap"),
+        (["i // 3", "i % 3"], {"i": 10}, "True", "padded extent"),
+        (["i % 16"], {"i": 4}, "True", "padded extent"),
+        (["min(i, 3)"], {"i": 8}, "True", "Min is not affine"),
+        (["i"], {"i": 5, "j": 2}, "j * 5 + i < 6", "occur apart"),
+        (["i"], {"i": 4, "j": 4}, "Or(i < 2, j < 2)", "not a bound"),
+        (["i"], {"i": 4}, "i >= 7", "never true"),
+        (["i * 3 + j * 2"], {"i": 2, "j": 4}, "True", "overlap"),
+        (["5 // i"], {"i": 4}, "True", "division by an iterator"),
+    ],
+)
+def test_what_is_no_iterator_map(
+    texts: list[str], loops: Loops, predicate: str, reason: str
+) -> None:
+    (error,) = reasons(texts, loops, predicate) or [""]
+    assert reason in error
+
+
+@pytest.mark.parametrize(
+    ("texts", "loops", "bijective"),
+    [
+        (["i // 4", "i % 4"], {"i": 16}, True),
+        (["i % 4", "i // 4"], {"i": 16}, True),
+        (["i * 8 + j"], {"i": 4, "j": 8}, True),
+        (["j", "i"], {"i": 4, "j": 8}, True),
+        (["3 - i"], {"i": 4}, True),
+        (["(i * 8 + j) // 4", "j % 4"], {"i": 4, "j": 8}, False),
+        (["(i * 8 + j) // 4", "(i * 8 + j) % 4"], {"i": 4, "j": 8}, True),
+        (["i"], {"i": 4, "j": 8}, False),
+        (["i"], {"i": 4, "j": 1}, True),
+        (["i % 4"], {"i": 16}, False),
+        (["i * 3 + j"], {"i": 2, "j": 4}, False),
+        (["i // 3"], {"i": 10}, False),
+    ],
+)
+def test_bijective(texts: list[str], loops: Loops, bijective: bool) -> None:
+    assert (reasons(texts, loops, level=BIJECTIVE) is None) == bijective
+
+
+def test_dependent_indices_pass_without_check() -> None:
+    assert reasons(["i", "i"], {"i": 4}, level=NO_CHECK) is None
+
+
+def test_structure_of_a_fused_index() -> None:
+    names = Names()
+    domains = names.domains({"i": (0, 4), "j": (0, 8)})
+    found = detect_iter_map([names.parse("(i * 8 + j) * 2 + 5")], domains).indices
+    assert found is not None
+    (index,) = found
+    (split,) = index.args
+    assert infix(index.base) == "5"
+    assert (infix(split.extent), infix(split.scale)) == ("32", "2")
+    outer, inner = split.source.source.args
+    assert (outer.source.source, inner.source.source) == (names["i"], names["j"])
+    assert (infix(outer.scale), infix(inner.scale)) == ("8", "1")
+
+
+@settings(max_examples=300)
+@given(st.integers(0, 10**9), st.booleans())
+def test_indices_keep_their_values(seed: int, trivial: bool) -> None:
+    chance, names = Chance(seed), Names()
+    indices = [names.parse(chance.index(2)) for _ in range(chance.rng.randint(1, 3))]
+    predicate = names.parse(chance.predicate())
+    domains = names.domains(chance.domains)
+    found = iter_map_simplify(indices, domains, predicate, SURJECTIVE, trivial)
+    for values in assignments(domains, 150):
+        if evaluate(predicate, values):
+            for old, new in zip(indices, found, strict=True):
+                assert evaluate(old, values) == evaluate(new, values)
+
+
+@settings(max_examples=300)
+@given(st.integers(0, 10**9))
+def test_accepted_maps_are_what_they_claim(seed: int) -> None:
+    """A bijective map takes different iterations to different indices; a surjective one reaches
+    every combination of the values it says."""
+    chance, names = Chance(seed), Names()
+    indices = [names.parse(chance.index(2)) for _ in range(chance.rng.randint(1, 2))]
+    domains = names.domains(chance.domains)
+    if len(list(assignments(domains, 5000))) >= 5000:
+        return
+    images = [
+        tuple(evaluate(index, values) for index in indices) for values in assignments(domains, 5000)
+    ]
+    if detect_iter_map(indices, domains, True, BIJECTIVE).indices is not None:
+        assert len(set(images)) == len(images)
+    found = detect_iter_map(indices, domains).indices
+    if found is not None:
+        extents = 1
+        for index in found:
+            for split in index.args:
+                extents *= int(split.extent)
+        assert len(set(images)) == extents

@@ -1,0 +1,144 @@
+"""Integer sets and regions: what is touched while loops run."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlcweb.arith import (
+    Analyzer,
+    IntSet,
+    estimate_region,
+    estimate_region_upper_bound,
+    eval_set,
+    intersect,
+    union,
+)
+from mlcweb.tir.buffer import Range
+from tests.arith.expressions import Chance, Names, assignments, evaluate
+from tests.arith.infix import infix
+
+
+def ends(found: IntSet) -> tuple[str, str]:
+    low, high = found
+    return (
+        "-inf" if low is None else infix(low),
+        "inf" if high is None else infix(high),
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high"),
+    [
+        ("x * 8 + i", "x * 8", "x * 8 + 15"),
+        ("x - i", "x - 15", "x"),
+        ("i * -2 + x", "x - 30", "x"),
+        ("(x * 16 + i) // 4", "x * 4", "x * 4 + 3"),
+        ("(x * 16 + i) % 16", "0", "15"),
+        ("(x + i) % 16", "0", "15"),
+        ("min(x + i, 31)", "min(x, 31)", "min(x + 15, 31)"),
+        ("max(i - 1, x)", "max(-1, x)", "max(14, x)"),
+        ("Select(x < 3, i, 20)", "0", "20"),
+        ("if_then_else(i < 3, i, -4)", "-4", "15"),
+        ("x * y", "x * y", "x * y"),
+        ("i * x", "-inf", "inf"),
+        ("i // x", "-inf", "inf"),
+    ],
+)
+def test_eval_set(text: str, low: str, high: str) -> None:
+    names = Names()
+    domains = names.domains({"i": (0, 16)})
+    assert ends(eval_set(names.parse(text), domains, Analyzer(domains))) == (low, high)
+
+
+def test_domains_may_mention_each_other() -> None:
+    names = Names()
+    domains = names.domains({"i": (0, 4), "j": ("i * 8", 8)})
+    assert ends(eval_set(names.parse("j + x"), domains, Analyzer())) == ("x", "x + 31")
+
+
+def test_union_and_intersection() -> None:
+    names, analyzer = Names(), Analyzer()
+    a = IntSet(names.parse("x * 4"), names.parse("x * 4 + 7"))
+    b = IntSet(names.parse("x * 4 - 2"), names.parse("x * 4 + 3"))
+    assert ends(union([a, b], analyzer)) == ("x * 4 - 2", "x * 4 + 7")
+    assert ends(intersect(a, b, analyzer)) == ("x * 4", "x * 4 + 3")
+    unlimited = IntSet(None, names.parse("x"))
+    assert ends(union([a, unlimited], analyzer)) == ("-inf", "max(x * 4 + 7, x)")
+    assert ends(intersect(unlimited, IntSet(None, None), analyzer)) == ("-inf", "x")
+
+
+def test_cover_range() -> None:
+    names, analyzer = Names(), Analyzer()
+    limit = Range(names.parse("0"), names.parse("128"))
+    covered = IntSet(names.parse("x * 4"), names.parse("x * 4 + 7")).cover_range(limit, analyzer)
+    assert (infix(covered.min), infix(covered.extent)) == ("x * 4", "8")
+    assert IntSet(None, names.parse("x")).cover_range(limit, analyzer) is limit
+    point = IntSet.point(names.parse("x")).cover_range(limit, analyzer)
+    assert (infix(point.min), infix(point.extent)) == ("x", "1")
+
+
+@pytest.mark.parametrize(
+    ("text", "extent", "low", "size"),
+    [
+        ("x * 4 + i", 1, "x * 4", "16"),
+        ("x * 8 + i + j", 1, "x * 8", "19"),
+        ("(x * 4 + i) * 2 + j", 1, "x * 8", "34"),
+        ("x * 4 + i", 3, "x * 4", "18"),
+        ("x + i * 2", 2, "x", "32"),
+        ("x + 3", 1, "x + 3", "1"),
+        ("i // 4 + x", 1, "x", "4"),
+    ],
+)
+def test_exact_region(text: str, extent: int, low: str, size: str) -> None:
+    names = Names()
+    domains = names.domains({"i": (0, 16), "j": (0, 4)})
+    found = estimate_region([Range(names.parse(text), names.parse(extent))], domains)
+    assert found is not None
+    assert (infix(found[0].min), infix(found[0].extent)) == (low, size)
+
+
+@pytest.mark.parametrize("texts", [["x + i * 2"], ["i", "i"], ["i * j"], ["min(i, 3)"]])
+def test_region_that_is_no_box(texts: list[str]) -> None:
+    names = Names()
+    domains = names.domains({"i": (0, 16), "j": (0, 4)})
+    region = [Range(names.parse(text), names.parse(1)) for text in texts]
+    assert estimate_region(region, domains) is None
+
+
+def test_predicate_shortens_a_region() -> None:
+    names = Names()
+    domains = names.domains({"i": (0, 3), "j": (0, 4)})
+    region = [Range(names.parse("i * 4 + j"), names.parse(1))]
+    found = estimate_region(region, domains, names.parse("i * 4 + j < 10"))
+    assert found is not None
+    assert (infix(found[0].min), infix(found[0].extent)) == ("0", "10")
+
+
+def test_upper_bound_takes_what_it_can_exactly() -> None:
+    names = Names()
+    domains = names.domains({"i": (0, 16), "j": (0, 4)})
+    region = [Range(names.parse(text), names.parse(1)) for text in ("i", "i + x", "i * i + y")]
+    found = estimate_region_upper_bound(region, domains)
+    assert [ends(item) for item in found] == [("0", "15"), ("x", "x + 15"), ("-inf", "inf")]
+
+
+@settings(max_examples=200)
+@given(st.integers(0, 10**9), st.integers(0, 6), st.integers(0, 6))
+def test_upper_bound_holds_everything(seed: int, x: int, y: int) -> None:
+    chance, names = Chance(seed), Names()
+    region = [Range(names.parse(low), names.parse(size)) for low, size in chance.region()]
+    predicate = names.parse(chance.predicate())
+    domains = names.domains(chance.domains)
+    outside = {names["x"]: x, names["y"]: y}
+    box = estimate_region_upper_bound(region, domains, predicate)
+    for inside in assignments(domains, 120):
+        values = {**inside, **outside}
+        if not evaluate(predicate, values):
+            continue
+        for dimension, (low, high) in zip(region, box, strict=True):
+            first = evaluate(dimension.min, values)
+            last = first + evaluate(dimension.extent, values) - 1
+            assert low is None or evaluate(low, outside) <= first
+            assert high is None or last <= evaluate(high, outside)

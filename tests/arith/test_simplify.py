@@ -1,0 +1,107 @@
+"""The simplifier: TVM's texts, and values that never change."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mlcweb.arith import Analyzer, same_expression
+from mlcweb.tir import arithmetic
+from mlcweb.tir import expr as E
+from tests.arith.expressions import Chance, Names, assignments, evaluate
+from tests.arith.infix import infix
+from tests.arith.tvm_texts import DOMAINS, SIMPLIFIED
+
+
+@pytest.mark.parametrize(("text", "expected"), SIMPLIFIED, ids=[text for text, _ in SIMPLIFIED])
+def test_text_as_tvm(text: str, expected: str) -> None:
+    names = Names()
+    analyzer = Analyzer(names.domains(DOMAINS))
+    assert infix(analyzer.simplify(names.parse(text))) == expected
+
+
+@settings(max_examples=400)
+@given(st.integers(0, 10**9))
+def test_value_is_kept(seed: int) -> None:
+    chance, names = Chance(seed), Names()
+    expression = names.parse(chance.expression())
+    domains = names.domains(chance.domains)
+    simple = Analyzer(domains).simplify(expression)
+    for values in assignments(domains, 150):
+        assert evaluate(simple, values) == evaluate(expression, values)
+
+
+@settings(max_examples=200)
+@given(st.integers(0, 10**9), st.integers(-40, 40), st.integers(-40, 40))
+def test_value_is_kept_without_domains(seed: int, first: int, second: int) -> None:
+    """Nothing is assumed of unbound variables: negative values divide and compare correctly."""
+    chance, names = Chance(seed), Names()
+    expression = names.parse(chance.expression())
+    simple = Analyzer().simplify(expression)
+    values = {names[name]: (first, second)[k % 2] for k, name in enumerate(chance.extents)}
+    assert evaluate(simple, values) == evaluate(expression, values)
+
+
+@settings(max_examples=200)
+@given(st.integers(0, 10**9))
+def test_simple_expression_is_returned_itself(seed: int) -> None:
+    chance, names = Chance(seed), Names()
+    analyzer = Analyzer(names.domains(chance.domains))
+    simple = analyzer.simplify(names.parse(chance.fused()))
+    assert analyzer.simplify(simple) is simple
+
+
+def test_unchanged_expression_is_the_same_object() -> None:
+    names = Names()
+    expression = names.parse("i * 8 + j")
+    assert Analyzer().simplify(expression) is expression
+
+
+def test_unit_domain_is_its_only_value() -> None:
+    names = Names()
+    analyzer = Analyzer(names.domains({"i": (0, 1)}))
+    assert infix(analyzer.simplify(names.parse("i * 8 + j"))) == "j"
+
+
+def test_branches_know_their_condition() -> None:
+    names = Names()
+    analyzer = Analyzer(names.domains({"i": (0, 32)}))
+    text = "if_then_else(i < 8, i // 8, i // 32 + (i - 8) // 24)"
+    assert infix(analyzer.simplify(names.parse(text))) == "if_then_else(i < 8, 0, 0)"
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "float16", "float32", "float64"])
+def test_other_types_fold_constants_only(dtype: str) -> None:
+    x, y = E.Var("x", dtype), E.Var("y", dtype)
+    analyzer = Analyzer()
+    # x + 200 may wrap around, so that it is not always above x.
+    comparison = arithmetic.less(x, x + arithmetic.const(100, dtype))
+    assert analyzer.simplify(comparison) is comparison
+    difference = (x + y) - y
+    assert analyzer.simplify(difference) is difference
+    constant = E.Add(arithmetic.const(3, dtype), arithmetic.const(4, dtype))
+    assert same_expression(analyzer.simplify(constant), arithmetic.const(7, dtype))
+
+
+def test_float_comparisons_keep_nan() -> None:
+    x, y = E.Var("x", "float32"), E.Var("y", "float32")
+    negated = arithmetic.logical_not(x < y)
+    assert Analyzer().simplify(negated) is negated
+
+
+def test_casts_of_constants_fold() -> None:
+    cast = E.Cast("int64", E.IntImm("int32", 5))
+    assert same_expression(Analyzer().simplify(cast), E.IntImm("int64", 5))
+
+
+def test_indices_of_loads_are_simplified() -> None:
+    from mlcweb.tir.buffer import decl_buffer
+
+    names = Names()
+    buffer = decl_buffer((128,), "float32", "A")
+    analyzer = Analyzer(names.domains({"i": (0, 16), "j": (0, 8)}))
+    load = buffer[names.parse("(i * 8 + j) // 8 * 8 + j")]
+    simple = analyzer.simplify(load)
+    assert isinstance(simple, E.BufferLoad)
+    assert infix(simple.indices[0]) == "i * 8 + j"

@@ -1,0 +1,36 @@
+"""Random programs: every target and the lowering agree with the interpreter."""
+
+import numpy as np
+from hypothesis import given, settings
+
+from mlcweb.runtime import build, nd
+from mlcweb.tir.transform import lower
+from tests.codegen.corpus import inputs
+from tests.codegen.loop_programs import loop_programs
+from tests.strategies import prim_funcs
+
+
+def run(func, target):
+    arguments = [nd.array(values) for values in inputs(func)]
+    build(func, target)(*arguments)
+    return [argument.numpy() for argument in arguments]
+
+
+def check_all_ways(func, rtol=0.0, atol=0.0):
+    expected = run(func, "interpreter")
+    lowered = lower(func)
+    for form, target in ((lowered, "interpreter"), (func, "numpy"), (lowered, "numpy")):
+        for one, other in zip(expected, run(form, target), strict=True):
+            np.testing.assert_allclose(other, one, rtol=rtol, atol=atol)
+
+
+@settings(max_examples=60)
+@given(prim_funcs())
+def test_block_programs(func):
+    check_all_ways(func, rtol=1e-5, atol=1e-3)
+
+
+@settings(max_examples=150)
+@given(loop_programs())
+def test_loops_keep_the_order_that_matters(func):
+    check_all_ways(func)

@@ -1,0 +1,77 @@
+"""Nodes: fields, identity, immutability, spans, printing hooks."""
+
+from __future__ import annotations
+
+import linecache
+
+import pytest
+
+from mlcweb.ir import InternalError, Node, Span, TVMError
+from mlcweb.ir.node import attribute, definition, hint, node, reference, replace
+from mlcweb.ir.visitor import children
+from mlcweb.tir import Add, IntImm, Var
+
+
+@node
+class Sample(Node):
+    left: Node | None
+    name: str = hint()
+    bound: Node = definition()
+    where: Node = reference()
+    data: dict = attribute(default_factory=dict)
+    items: tuple[Node, ...] = ()
+
+
+def test_roles_of_fields() -> None:
+    assert Sample.child_fields == ("left", "items")
+    assert Sample.role_of_field["bound"] == "definition"
+    assert "name" not in Sample.structural_fields
+
+
+def test_children_are_what_a_node_contains() -> None:
+    one, two, three = (IntImm("int32", n) for n in (1, 2, 3))
+    sample = Sample(one, "x", two, two, {"a": two}, (three, one))
+    assert list(children(sample)) == [one, three, one]
+    assert list(children(Sample(None, "x", two, two))) == []
+
+
+def test_nodes_are_equal_by_identity() -> None:
+    first, second = Var("i"), Var("i")
+    assert first == first
+    assert first != second
+    assert len({first, second}) == 2
+    assert first.same_as(first)
+
+
+def test_fields_are_set_once() -> None:
+    var = Var("i")
+    with pytest.raises(AttributeError, match=r"Var\.name is set once and never changed"):
+        var.name = "j"
+
+
+def test_replace_keeps_the_rest_and_the_span() -> None:
+    span = Span("a.py", 1, 2, 1, 5)
+    add = Add(Var("i"), Var("j"), span=span)
+    other = replace(add, b=IntImm("int32", 3))
+    assert (other.a, other.span, str(other)) == (add.a, span, "i + 3")
+
+
+def test_a_span_renders_its_line() -> None:
+    linecache.cache["demo.py"] = (0, None, ["x = 1\n", "    y = x + z\n"], "demo.py")
+    span = Span("demo.py", 2, 12, 2, 13)
+    assert str(span) == "demo.py:2:13"
+    assert span.render() == (
+        "  demo.py, line 2\n"
+        "    2 |     y = x + z\n"
+        "      |             ^"
+    )  # fmt: skip
+    assert Span("demo.py", 1, 4, 2, 3).render().endswith("|     ^")
+    assert Span("missing.py", 9, 0, 9, 1).render() == "  missing.py, line 9"
+
+
+def test_errors_carry_message_and_place() -> None:
+    span = Span("missing.py", 9, 0, 9, 1)
+    error = TVMError("wrong", span)
+    assert (error.message, error.span) == ("wrong", span)
+    assert str(error) == "wrong\n  missing.py, line 9"
+    assert isinstance(InternalError("x"), RuntimeError)

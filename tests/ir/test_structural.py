@@ -1,0 +1,107 @@
+"""Structural equality and hashing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mlcweb.ir import (
+    IRModule,
+    StructuralMismatch,
+    assert_structural_equal,
+    structural_equal,
+    structural_hash,
+)  # fmt: skip
+from mlcweb.script import parse
+from mlcweb.tir import Add, FloatImm, IntImm, Var, const
+
+COPY = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi] + 1.0
+"""
+
+
+def same(left: Any, right: Any, **options: Any) -> bool:
+    """Equality, checked both ways and against the hash."""
+    result = structural_equal(left, right, **options)
+    assert structural_equal(right, left, **options) is result
+    if result and not options:
+        assert structural_hash(left) == structural_hash(right)
+    return result
+
+
+def test_names_do_not_matter() -> None:
+    renamed = COPY.replace("vi", "x").replace("A", "P").replace("for i ", "for k ")
+    renamed = renamed.replace("(8, i)", "(8, k)").replace('"B"', '"other"')
+    assert same(parse(COPY), parse(renamed))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("A[vi] +", "A[7 - vi] +"), ("1.0", "2.0"), ("+ 1.0", "- 1.0"), ("spatial", "reduce"),
+        ("range(8)", "T.parallel(8)"), ("B[vi] = A", "A[vi] = A"), ("A[vi]", "B[vi]"),
+        ('"float32"', '"float64"'), ("            vi", "            T.block_attr({'a': 1})\n"
+         "            vi"), ("range(8)", "T.serial(8, annotations={'a': 1})"),
+        ("            B[vi]", "            T.writes(B[0:8])\n            B[vi]"),
+    ],
+)  # fmt: skip
+def test_everything_else_matters(old: str, new: str) -> None:
+    assert old in COPY
+    assert not same(parse(COPY), parse(COPY.replace(old, new)))
+
+
+def test_free_variables_are_themselves() -> None:
+    i, j = Var("i"), Var("j")
+    assert same(i + 1, i + 1)
+    assert not same(i + 1, j + 1)
+    assert same(i + 1, j + 1, map_free_vars=True)
+    assert structural_hash(i + 1, True) == structural_hash(j + 1, True)
+    assert not same(Add(i, j), Add(i, i), map_free_vars=True)
+    assert not same(Add(i, i), Add(i, j), map_free_vars=True)
+    assert not same(i, Var("i", "int64"), map_free_vars=True)
+
+
+def test_constants() -> None:
+    assert same(const(1), const(1))
+    assert not same(const(1), const(1, "int64"))
+    assert not same(IntImm("int32", 1), FloatImm("float32", 1.0))
+    assert same(const(float("nan")), const(float("nan")))
+    assert not same({"a": True}, {"a": 1})
+
+
+def test_attributes_compare_by_value() -> None:
+    assert same({"a": [1, 2], "b": "x"}, {"b": "x", "a": (1, 2)})
+    assert not same({"a": 1}, {"a": 1, "b": 2})
+    assert not same({"a": 1}, {"b": 1})
+    assert not same([1, 2], [1, 2, 3])
+    assert not same([1], 1)
+
+
+def test_modules() -> None:
+    function = parse(COPY)
+    assert same(IRModule({"f": function, "g": function}), IRModule({"g": function, "f": function}))
+    assert not same(IRModule({"f": function}), IRModule({"g": function}))
+    assert not same(IRModule({"f": function}), IRModule({"f": function}, {"x": 1}))
+
+
+def test_the_first_difference_is_told() -> None:
+    with pytest.raises(StructuralMismatch) as caught:
+        assert_structural_equal(parse(COPY), parse(COPY.replace("1.0", "2.0")))
+    message = str(caught.value)
+    assert caught.value.path == ".body.block.body.body.block.body.value.b.value"
+    assert "left:  1.0  (float)" in message
+    assert "right: 2.0  (float)" in message
+    assert isinstance(caught.value, ValueError)
+    assert_structural_equal(parse(COPY), parse(COPY))
+
+
+def test_hashes_are_numbers_of_64_bits_that_do_not_change() -> None:
+    assert 0 <= structural_hash(parse(COPY)) < 2**64
+    assert structural_hash(const(3)) == structural_hash(const(3))
+    assert structural_hash(const(3)) != structural_hash(const(4))

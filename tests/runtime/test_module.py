@@ -1,0 +1,170 @@
+"""Building and calling: names, argument checks, measuring."""
+
+import numpy as np
+import pytest
+
+from mlcweb.ir import IRModule, TVMError
+from mlcweb.runtime import Target, build, cpu, cuda, nd, register_func, remove_global_func
+from mlcweb.script import from_source
+from mlcweb.script import tir as T
+from tests.programs import matmul
+
+
+@T.prim_func
+def double(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    T.func_attr({"global_symbol": "double", "tir.noalias": True})
+    for i in range(4):
+        B[i] = A[i] * T.float32(2)
+
+
+def four(value=1.0, dtype="float32"):
+    return nd.array(np.full(4, value, dtype))
+
+
+def test_functions_are_found_by_name():
+    lib = build(double)
+    assert "double" in lib
+    assert lib["double"].name == lib.entry_func.name == "double"
+    with pytest.raises(AttributeError, match='no function "main"; there are: double') as caught:
+        lib["main"]
+    assert isinstance(caught.value, TVMError)
+
+
+def test_names_of_single_functions():
+    assert list(build(double, name="f").functions) == ["f"]
+    assert list(build(IRModule({"g": double})).functions) == ["g"]
+
+
+@pytest.mark.parametrize(
+    "target", [None, "llvm", "c", "cpu", "numpy", "interpreter", "llvm -num-cores=1"]
+)
+def test_targets(target):
+    b = nd.empty((4,))
+    build(double, target)(four(), b)
+    assert b.numpy().tolist() == [2, 2, 2, 2]
+
+
+def test_the_surrounding_target_is_the_default():
+    with Target("interpreter"):
+        assert build(double).target == "interpreter"
+    assert build(double).target != "interpreter"
+
+
+def test_what_cannot_be_built():
+    with pytest.raises(RuntimeError, match='Nothing here builds for "cuda"'):
+        build(double, "cuda")
+    with pytest.raises(ValueError, match="not defined"):
+        build(double, "abacus")
+    with pytest.raises(RuntimeError, match="IRModule or a PrimFunc, not int"):
+        build(3)
+    with pytest.raises(RuntimeError, match="no functions"):
+        build(IRModule())
+
+
+def test_the_source_can_be_read():
+    assert "def main(A, B, C):" in build(matmul(), "numpy").get_source()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((four(),), TypeError, r"Expected 2 argument\(s\) but got 1"),
+        ((four(), np.ones(4)), TypeError, r"got ndarray; pass tvm.nd.array\(x\): argument 1 \(B\)"),
+        ((four(), 3), TypeError, "Expected an NDArray but got int"),
+        ((four(), four(dtype="float64")), TypeError, "Expected dtype float32 but got float64"),
+        (
+            (four(), nd.empty((4, 1))),
+            ValueError,
+            r"Expected 1 dimension\(s\) but got shape \(4, 1\)",
+        ),
+        ((four(), nd.empty((5,))), ValueError, r"Expected B.shape\[0\] == 4 but got shape \(5,\)"),
+    ],
+)
+def test_wrong_arguments_are_refused_before_the_call(arguments, error, message):
+    with pytest.raises(error, match=message) as caught:
+        build(double)["double"](*arguments)
+    assert isinstance(caught.value, TVMError)
+    assert 'double(A: Tensor((4,), "float32"), B: Tensor((4,), "float32"))' in str(caught.value)
+
+
+def test_symbolic_sizes_have_to_agree():
+    func = from_source(
+        """
+@T.prim_func
+def main(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n, n), "float32")
+    B = T.match_buffer(b, (n * 2,), "float32")
+    for i in range(n):
+        B[i * 2] = A[i, i]
+"""
+    )
+    call = build(func, "interpreter")
+    call(nd.empty((3, 3)), nd.empty((6,)))
+    with pytest.raises(ValueError, match=r"Expected A.shape\[1\] == 3"):
+        call(nd.empty((3, 4)), nd.empty((6,)))
+    with pytest.raises(ValueError, match=r"Expected B.shape\[0\] == 6"):
+        call(nd.empty((3, 3)), nd.empty((5,)))
+
+
+def test_scalars_are_checked():
+    @T.prim_func
+    def main(n: T.int8, x: T.float32, A: T.Buffer((1,), "float32")):
+        A[0] = T.cast(n, "float32") * x
+
+    call, out = build(main, "interpreter"), nd.empty((1,))
+    call(np.int64(3), 2, out)
+    assert out.numpy()[0] == 6
+    with pytest.raises(ValueError, match="300 does not fit int8"):
+        call(300, 2.0, out)
+    with pytest.raises(TypeError, match="Expected int8 but got float"):
+        call(1.5, 2.0, out)
+
+
+def test_a_written_array_passed_twice_breaks_the_promise_of_noalias():
+    same = four()
+    with pytest.raises(ValueError, match='A and B are the same array, but "double"'):
+        build(double)(same, same)
+
+
+def test_reading_the_same_array_twice_is_fine():
+    a, c = nd.array(np.eye(128, dtype="float32")), nd.empty((128, 128))
+    build(matmul())["main"](a, a, c)
+    np.testing.assert_array_equal(c.numpy(), np.eye(128))
+
+
+def test_time_evaluator_counts_its_calls():
+    calls = []
+    register_func("test_count", lambda *_: calls.append(1))
+    func = from_source(
+        """
+@T.prim_func
+def main(A: T.Buffer((4,), "float32")):
+    T.evaluate(T.call_packed("test_count"))
+"""
+    )
+    try:
+        timer = build(func, "interpreter").time_evaluator("main", cpu(), number=1000, repeat=2)
+        result = timer(four())
+    finally:
+        remove_global_func("test_count")
+    assert len(result.results) == 2
+    assert len(calls) >= 1 + 2 * 1000
+
+
+def test_time_evaluator_knows_its_device():
+    with pytest.raises(RuntimeError, match="built for cpu:0, not for cuda:0"):
+        build(double).time_evaluator("double", cuda())
+
+
+def test_preprocessing_runs_before_each_repeat():
+    seen = []
+    register_func("test_before", lambda *arrays: seen.append(len(arrays)))
+    try:
+        lib = build(double)
+        lib.time_evaluator("double", cpu(), number=1, repeat=3, f_preproc="test_before")(
+            four(), nd.empty((4,))
+        )
+    finally:
+        remove_global_func("test_before")
+    assert seen == [2, 2, 2]

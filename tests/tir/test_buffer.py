@@ -1,0 +1,56 @@
+"""Buffers and regions."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlcweb.ir import DiagnosticError
+from mlcweb.tir import BufferLoad, BufferRegion, IntImm, Range, Var, decl_buffer
+from mlcweb.tir.buffer import constant_shape, full_region
+
+i, n = Var("i"), Var("n")
+A = decl_buffer((16, n), "float16", "A", scope="shared")
+
+
+def test_defaults() -> None:
+    assert (A.ndim, A.dtype, A.scope(), A.data_alignment, A.offset_factor) == (
+        2, "float16", "shared", 64, 1,
+    )  # fmt: skip
+    assert (A.data.name, A.data.dtype, A.strides) == ("A", "handle", ())
+    assert isinstance(A.elem_offset, IntImm)
+    assert decl_buffer(8).shape[0].value == 8
+
+
+def test_a_symbolic_offset_where_the_factor_asks_for_one() -> None:
+    buffer = decl_buffer((8,), name="B", offset_factor=4)
+    assert isinstance(buffer.elem_offset, Var)
+    assert buffer.offset_factor == 4
+
+
+def test_elements_vectors_and_regions() -> None:
+    load = A[i, 3]
+    assert isinstance(load, BufferLoad)
+    assert (str(load), load.dtype) == ("A[i, 3]", "float16")
+    region = A[2:6, i]
+    assert isinstance(region, BufferRegion)
+    assert str(region) == "A[2:6, i]"
+    assert str(A[:, 0]) == "A[0:16, 0]"
+    vector = A.vload([i, 0], "float16x8")
+    assert (str(vector), vector.dtype) == ("A[i, 0:8]", "float16x8")
+    with pytest.raises(DiagnosticError, match=r'Buffer "A" has 2 dimension\(s\); 1 index'):
+        A[i]
+
+
+def test_shapes_and_ranges() -> None:
+    assert constant_shape(A) is None
+    assert constant_shape(decl_buffer((2, 3))) == (2, 3)
+    assert str(full_region(A)) == "A[0:16, 0:n]"
+    domain = Range.from_min_extent(2, i)
+    assert (str(domain.min), str(domain.extent)) == ("2", "i")
+
+
+def test_pointers_say_how_many_elements_they_reach() -> None:
+    pointer = decl_buffer((4, 8), "float32", "B").access_ptr("r", offset=8)
+    assert str(pointer) == 'T.tvm_access_ptr(T.type_annotation("float32"), B, 8, 24, 1)'
+    strided = decl_buffer((4, 8), "float32", "B", strides=(n, 1)).access_ptr("rw")
+    assert str(strided) == 'T.tvm_access_ptr(T.type_annotation("float32"), B, 0, n * 4, 3)'

@@ -1,0 +1,51 @@
+"""Data types by name."""
+
+import pytest
+
+from mlcweb.ir import DiagnosticError
+from mlcweb.tir import dtype as dtypes
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("float32", ("float", 32, 1)), ("bfloat16", ("bfloat", 16, 1)), ("int8x4", ("int", 8, 4)),
+        ("uint64", ("uint", 64, 1)), ("bool", ("bool", 1, 1)), ("boolx8", ("bool", 1, 8)),
+        ("handle", ("handle", 64, 1)), ("", ("void", 64, 1)),
+    ],
+)  # fmt: skip
+def test_parts(name: str, parts: tuple[str, int, int]) -> None:
+    assert dtypes.parse(name) == parts
+
+
+def test_unknown_types_are_refused() -> None:
+    with pytest.raises(DiagnosticError, match='Unknown data type "float"'):
+        dtypes.parse("float")
+
+
+def test_sizes_and_lanes() -> None:
+    assert [dtypes.size_in_bytes(t) for t in ("bool", "int8", "float64", "float32x4")] == [
+        1,
+        1,
+        8,
+        16,
+    ]
+    assert dtypes.with_lanes("float32", 4) == "float32x4"
+    assert dtypes.with_lanes("float32x4", 1) == dtypes.element_of("float32x4") == "float32"
+    assert dtypes.with_lanes("bool", 4) == "boolx4"
+
+
+def test_ranges() -> None:
+    assert (dtypes.min_value("int8"), dtypes.max_value("int8")) == (-128, 127)
+    assert (dtypes.min_value("uint16"), dtypes.max_value("uint16")) == (0, 65535)
+    assert dtypes.max_value("float32") == 3.4028234663852886e38
+    assert dtypes.min_value("float16") == -65504.0
+    assert dtypes.max_value("bfloat16") == 3.3895313892515355e38
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "wrapped"),
+    [(128, "int8", -128), (-129, "int8", 127), (256, "uint8", 0), (2**31, "int32", -(2**31))],
+)
+def test_integers_wrap(value: int, dtype: str, wrapped: int) -> None:
+    assert dtypes.wrap_integer(value, dtype) == wrapped

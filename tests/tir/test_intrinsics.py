@@ -1,0 +1,51 @@
+"""Intrinsic calls."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlcweb.ir import DiagnosticError
+from mlcweb.ir.op import Op
+from mlcweb.tir import Var, const, intrinsics
+
+i, x, u = Var("i"), Var("x", "float32"), Var("u", "uint8")
+
+
+def test_functions_of_floats() -> None:
+    call = intrinsics.exp(x)
+    assert (str(call), call.dtype) == ("T.exp(x)", "float32")
+    assert str(intrinsics.sqrt(i)) == 'T.sqrt(T.Cast("float32", i))'
+    assert intrinsics.tanh(Var("d", "float64")).dtype == "float64"
+
+
+def test_absolute_values() -> None:
+    assert str(intrinsics.absolute(x)) == "T.fabs(x)"
+    assert str(intrinsics.absolute(i)) == "T.abs(i)"
+    assert intrinsics.absolute(u) is u
+    assert str(intrinsics.absolute(const(-3))) == "3"
+
+
+def test_functions_of_two_values_match_types() -> None:
+    assert str(intrinsics.power(x, 2)) == "T.pow(x, T.float32(2))"
+
+
+def test_choices() -> None:
+    choice = intrinsics.if_then_else(i < 3, x, 0)
+    assert (str(choice), choice.dtype) == ("T.if_then_else(i < 3, x, T.float32(0))", "float32")
+    assert intrinsics.if_then_else(True, x, 0.0) is x
+
+
+def test_bits_and_limits() -> None:
+    assert intrinsics.reinterpret("int32", x).dtype == "int32"
+    with pytest.raises(DiagnosticError, match="widths differ"):
+        intrinsics.reinterpret("int64", x)
+    assert str(intrinsics.min_value("int8")) == "T.int8(-128)"
+    assert intrinsics.isnan(x).dtype == "bool"
+
+
+def test_external_calls_have_effects() -> None:
+    call = intrinsics.call_extern("int32", "f", i)
+    assert isinstance(call.op, Op)
+    assert not call.op.pure
+    assert Op.get("tir.exp").pure
+    assert str(intrinsics.call_packed("f", 1)) == 'T.call_packed("f", 1)'
