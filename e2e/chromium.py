@@ -40,25 +40,18 @@ def find() -> str | None:
 
 
 def install() -> None:
-    """Tries the ways to get a browser until one has brought a working one."""
-    # A fresh container needs its package lists; elsewhere updating them does no harm.
+    """Tries one way after the other to get a browser, until there is one that works."""
     as_root = [] if os.geteuid() == 0 else ["sudo", "--non-interactive"]
-    ways = [
-        [[sys.executable, "-m", "playwright", "install", "chromium"]],
-        [
-            [*as_root, "apt-get", "update", "-q"],
-            [*as_root, "apt-get", "install", "-qy", "--no-install-recommends", "chromium"],
-        ],
-    ]
-    for commands in ways:
-        for command in commands:
-            print("getting a Chromium:", " ".join(command), flush=True)
-            try:
-                if subprocess.run(command).returncode != 0:
-                    break
-            except OSError as error:
-                print(error)
-                break
+    playwright = [sys.executable, "-m", "playwright", "install", "chromium"]
+    # A fresh container has no package lists; a mirror that fails to update may still do.
+    update = [*as_root, "apt-get", "update", "-q"]
+    debian = [*as_root, "apt-get", "install", "-qy", "--no-install-recommends", "chromium"]
+    for command in (playwright, update, debian):
+        print("getting a Chromium:", " ".join(command), flush=True)
+        try:
+            subprocess.run(command)
+        except OSError as error:
+            print(error)
         if find():
             return
 

@@ -9,6 +9,7 @@ from typing import Any
 from mlcweb.arith import bounds, canonical, modular, rewrite
 from mlcweb.arith.bounds import ConstIntBound
 from mlcweb.arith.equality import same_expression
+from mlcweb.arith.int_set import upper_limits
 from mlcweb.arith.modular import ModularSet
 from mlcweb.arith.rules_comparison import TRUE, negation
 from mlcweb.arith.rules_integer import quotient_of_product
@@ -163,8 +164,6 @@ class Analyzer:
 
     def is_less(self, a: E.PrimExpr, b: E.PrimExpr) -> bool:
         """Whether a < b always holds; the ends of symbolic domains are used."""
-        from mlcweb.arith.int_set import upper_limits
-
         difference = self.canonical(subtract(a, b))
         if self.const_int_bound(difference).max_value < 0:
             return True

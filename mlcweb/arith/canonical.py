@@ -176,14 +176,15 @@ def canonical_sum(expression: E.PrimExpr, analyzer: Analyzer) -> Sum:
 
 
 def affine_form(expression: E.PrimExpr, analyzer: Analyzer) -> tuple[E.PrimExpr, bool]:
-    """The canonical form, and whether it is a sum of digits of variables, none subtracted: to such
-    a sum no other rule applies."""
+    """The canonical form, and whether it is finished: a sum of digits of different variables, none
+    subtracted, to which no other rule applies."""
     value = _value(expression, analyzer)
     terms = value.terms if isinstance(value, Sum) else [value] if isinstance(value, Term) else None
     written = _expression(value)
     if terms is None:
         return written, isinstance(written, (E.Var, E.IntImm))
-    return written, all(type(t.index) is E.Var and t.scale > 0 for t in terms)
+    finished = all(type(term.index) is E.Var and term.scale > 0 for term in terms)
+    return written, finished and len({id(term.index) for term in terms}) == len(terms)
 
 
 def canonical(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:

@@ -11,13 +11,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mlcweb.arith.analyzer import Analyzer, conjuncts
+from mlcweb.arith.analyzer import Analyzer
 from mlcweb.arith.build import add, floordiv, floormod, integer, multiply, subtract
 from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, sum_to_expr
 from mlcweb.arith.iter_fuse import Fuser, NotAffine
-from mlcweb.arith.iter_padding import PaddedMark, Padding
+from mlcweb.arith.iter_independence import IndependenceCheck
+from mlcweb.arith.iter_padding import Padding
+from mlcweb.arith.iter_predicate import bounds_of_iterators, uses_any
 from mlcweb.arith.rules_integer import quotient_of_product
-from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import cast, convert, is_const_int, maximum, minimum, negate
 from mlcweb.tir.buffer import Range
@@ -128,17 +129,14 @@ class _Detector:
 
     def add_constraints(self, predicate: E.PrimExpr) -> None:
         """Understand the predicate as bounds of iterators and of sums of iterators."""
-        found = [bound for part in conjuncts(predicate) for bound in self._bounds_of(part)]
-        sums = []
-        for bounded, lower, upper in found:
-            if isinstance(bounded, E.Var):
-                self._shorten(bounded, lower, upper)
-            else:
-                sums.append((bounded, lower, upper))
-        for bounded, lower, upper in sorted(sums, key=lambda item: _size(item[0])):
-            value = self.value(bounded)
-            if isinstance(value, IterSum):
-                self.fuser.constrain(value, lower, upper)
+        bounds = bounds_of_iterators(predicate, self.input_iters)
+        for bound in bounds:
+            if isinstance(bound.value, E.Var):
+                self._shorten(bound.value, bound.lower, bound.upper)
+        for bound in bounds:
+            value = self.value(bound.value)
+            if isinstance(value, IterSum) and not isinstance(bound.value, E.Var):
+                self.fuser.constrain(value, bound.lower, bound.upper)
 
     def _shorten(self, variable: E.Var, lower: E.PrimExpr | None, upper: E.PrimExpr | None) -> None:
         """Keep only the iterations of one loop that the predicate admits."""
@@ -153,36 +151,6 @@ class _Detector:
             raise NotAffine("the predicate is never true")
         self._add_iterator(variable, Range(low, extent))
 
-    def _bounds_of(
-        self, condition: E.PrimExpr
-    ) -> list[tuple[E.PrimExpr, E.PrimExpr | None, E.PrimExpr | None]]:
-        """(sum of iterators, lower bound, exclusive upper bound) of a comparison."""
-        if isinstance(condition, E.Call) and getattr(condition.op, "name", "") == "tir.likely":
-            return self._bounds_of(condition.args[0])
-        if isinstance(condition, (E.GT, E.GE)):
-            cls = E.LT if isinstance(condition, E.GT) else E.LE
-            return self._bounds_of(cls(condition.b, condition.a))
-        if isinstance(condition, E.IntImm):
-            if condition.value:
-                return []
-            raise NotAffine("the predicate is never true")
-        if not isinstance(condition, (E.LT, E.LE)):
-            if self._uses_iterators(condition):
-                raise NotAffine(f"the predicate {condition!r} is not a bound")
-            return []
-        a, b = condition.a, condition.b
-        if self._uses_iterators(b) and self._uses_iterators(a):
-            a, b = subtract(a, b), integer(0, a.dtype)
-        one = integer(1, a.dtype)
-        if self._uses_iterators(a):
-            return [(a, None, add(b, one) if isinstance(condition, E.LE) else b)]
-        if self._uses_iterators(b):
-            return [(b, add(a, one) if isinstance(condition, E.LT) else a, None)]
-        return []
-
-    def _uses_iterators(self, expression: E.PrimExpr) -> bool:
-        return any(isinstance(n, E.Var) and n in self.input_iters for n in walk(expression))
-
     def detect(self, indices: Sequence[E.PrimExpr]) -> list[IterSum]:
         """The sums of all indices, checked."""
         found = [self._index(index) for index in indices]
@@ -190,7 +158,8 @@ class _Detector:
             # What divides an iterator is known only now; all uses share one padded iterator.
             found = [self._index(index) for index in indices]
         if self.check_level != NO_CHECK:
-            self.check_independence(found)
+            check = IndependenceCheck(self.analyzer, self.padding, self.check_level == BIJECTIVE)
+            check.check(found, self.input_marks.values())
         return found
 
     def _index(self, index: E.PrimExpr) -> IterSum:
@@ -204,7 +173,7 @@ class _Detector:
         rule = _RULES.get(type(expression))
         if rule is not None:
             return rule(self, expression)
-        if self._uses_iterators(expression):
+        if uses_any(expression, self.input_iters):
             raise NotAffine(f"{type(expression).__name__} is not affine in the loop iterators")
         return expression
 
@@ -299,71 +268,6 @@ class _Detector:
         one = integer(1, scale.dtype)
         inner = split.with_scale(one)
         return inner, self.quotient(base, scale), self.quotient(divisor, scale), scale
-
-    def check_independence(self, sums: Sequence[IterSum]) -> None:
-        """No digit of any iterator is used twice; for a bijection, none is left out."""
-        splits_of: dict[int, tuple[IterMark, list[IterSplit]]] = {}
-        pending = list(sums)
-        while pending:
-            for split in pending.pop().args:
-                known = splits_of.get(id(split.source))
-                if known is None:
-                    splits_of[id(split.source)] = (split.source, [split])
-                    if isinstance(split.source.source, IterSum):
-                        pending.append(split.source.source)
-                else:
-                    known[1].append(split)
-        for mark, splits in splits_of.values():
-            self._check_digits(mark, splits)
-        if self.check_level == BIJECTIVE:
-            for mark in self.input_marks.values():
-                if id(mark) not in splits_of and not is_const_int(mark.extent, 1):
-                    raise NotAffine(f"the iterator {mark.source!r} is not used")
-
-    def _check_digits(self, mark: IterMark, splits: list[IterSplit]) -> None:
-        remaining = list(splits)
-        covered: E.PrimExpr = integer(1, mark.extent.dtype)
-        while remaining:
-            split = remaining.pop(self._next_digit(remaining, covered))
-            covered = self.simple(multiply(split.lower_factor, split.extent))
-        padded = self.padding.padded_mark(mark)
-        if padded is not None:
-            self._check_padded(splits, padded)
-        if self.analyzer.can_prove_equal(covered, mark.extent):
-            return
-        if self.check_level == BIJECTIVE or not self.divides(covered, mark.extent):
-            raise NotAffine(f"only a part of the iterator {self._text(mark)} is used")
-
-    def _check_padded(self, splits: list[IterSplit], padded: PaddedMark) -> None:
-        """A digit of a padded iterator reaches all its values only where what was padded is long
-        enough, and another digit is then not independent of it."""
-        split, original = splits[0], padded.original
-        last = subtract(add(padded.left, original.extent), integer(1, original.extent.dtype))
-        lowest = floordiv(padded.left, split.lower_factor)
-        reached = subtract(floordiv(last, split.lower_factor), lowest)
-        if len(splits) > 1 or not self.analyzer.can_prove(split.extent <= reached + 1):
-            raise NotAffine(f"the iterator {self._text(original)} does not fill its padded extent")
-
-    def _next_digit(self, remaining: list[IterSplit], covered: E.PrimExpr) -> int:
-        """The digit that continues what is covered; one above it, where some may be left out."""
-        for position, split in enumerate(remaining):
-            if self.analyzer.can_prove_equal(split.lower_factor, covered):
-                return position
-        if self.check_level != BIJECTIVE:
-            for position, split in enumerate(remaining):
-                if self.divides(covered, split.lower_factor):
-                    return position
-        raise NotAffine(
-            f"digits of the iterator {self._text(remaining[0].source)} overlap or leave gaps"
-        )
-
-    def _text(self, mark: IterMark) -> str:
-        source = mark.source
-        return repr(sum_to_expr(source, self.analyzer) if isinstance(source, IterSum) else source)
-
-
-def _size(expression: E.PrimExpr) -> int:
-    return sum(1 for _ in walk(expression))
 
 
 def _variable(detector: _Detector, variable: E.Var) -> Value:

@@ -21,9 +21,9 @@ class ModularSet(NamedTuple):
     coeff: int
     base: int
 
-    def divisible_by(self, divisor: int) -> bool:
-        """Whether every member is a multiple of `divisor`."""
-        return self.coeff % divisor == 0 and self.base % divisor == 0
+    def contains(self, value: int) -> bool:
+        """Whether `value` is a member."""
+        return (value - self.base) % self.coeff == 0 if self.coeff else value == self.base
 
 
 ANY_INTEGER = ModularSet(1, 0)

@@ -55,17 +55,17 @@ def _less(expression: E.LT, analyzer: Analyzer) -> E.PrimExpr:
 def _without_common_factor(difference: Sum, analyzer: Analyzer) -> E.PrimExpr | None:
     """x * s + y < c * s, where 0 <= y < s, is x < c; x * s < c is x < c / s rounded up."""
     scales = [abs(term.scale) for term in difference.terms if abs(term.scale) > 1]
-    single = len(difference.terms) == 1
-    if not scales and not (single and difference.terms[0].scale < 0):
+    negative = len(difference.terms) == 1 and difference.terms[0].scale < 0
+    if not scales and not negative:
         return None
     step = gcd(*scales, difference.base) if scales else 1
     if step > 1:
         multiples, rest = difference.separate_multiples(step)
         if analyzer.is_within(rest.expression(), 0, step):
             return _below_zero(multiples.divided_exactly(step))
-    if single:
-        step, limit = abs(difference.terms[0].scale), -difference.base
-        difference.base = 0
+    step = abs(difference.terms[0].scale)
+    if all(abs(term.scale) == step for term in difference.terms) and (step > 1 or negative):
+        limit, difference.base = -difference.base, 0
         difference = difference.divided_exactly(step)
         difference.base = limit // -step
         return _below_zero(difference)
@@ -73,10 +73,10 @@ def _without_common_factor(difference: Sum, analyzer: Analyzer) -> E.PrimExpr | 
 
 
 def _below_zero(difference: Sum) -> E.PrimExpr:
-    """`difference < 0` with the constant on the right; -x < c is written -c < x."""
+    """`difference < 0` with the constant on the right; -x - y < c is written -c < x + y."""
     dtype, base = difference.dtype, difference.base
     difference.base = 0
-    if len(difference.terms) == 1 and difference.terms[0].scale < 0:
+    if all(term.scale < 0 for term in difference.terms):
         return less(integer(base, dtype), difference.times(-1).expression())
     return less(difference.expression(), integer(-base, dtype))
 
@@ -191,8 +191,11 @@ def _less_equal(expression: E.LE, analyzer: Analyzer) -> E.PrimExpr:
         return expression
     opposite = _less(E.LT(b, a), analyzer)
     if isinstance(opposite, E.LT):
-        if analyzer.const_int_bound(analyzer.canonical(subtract(a, b))).min_value >= 0:
+        difference = analyzer.canonical(subtract(a, b))
+        if analyzer.const_int_bound(difference).min_value >= 0:
             return _equal(E.EQ(a, b), analyzer)
+        if not analyzer.modular_set(difference).contains(0):
+            return _less(E.LT(a, b), analyzer)
         return _unless_same(expression, opposite.b, opposite.a)
     return negation(opposite)
 
@@ -213,8 +216,7 @@ def _equal(expression: E.EQ, analyzer: Analyzer) -> E.PrimExpr:
     low, high = analyzer.const_int_bound(difference)
     if low == high == 0:
         return TRUE
-    known = analyzer.modular_set(difference)
-    if low > 0 or high < 0 or (known.coeff > 1 and known.base != 0):
+    if low > 0 or high < 0 or not analyzer.modular_set(difference).contains(0):
         return FALSE
     if isinstance(a, E.IntImm):
         a, b = b, a

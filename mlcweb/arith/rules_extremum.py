@@ -160,7 +160,10 @@ def moved_inside(expression: E.Add | E.Sub, analyzer: Analyzer) -> E.PrimExpr | 
             same = same_expression(a.a, b.b) and same_expression(a.b, b.a)  # type: ignore
             return integer(0, a.dtype) if same else None
         if _is_extremum(a):
-            return _combined(a, lambda x: _cancelled(x, b), lambda x: subtract(x, b), type(a))
+            return _combined(a, lambda x: _cancelled(x, b), lambda x: _difference(x, b), type(a))
+        if isinstance(a, E.Add) and isinstance(a.b, E.IntImm) and _is_extremum(a.a):
+            inside = moved_inside(E.Sub(a.a, b), analyzer)
+            return None if inside is None else add(inside, a.b)
         if _is_extremum(b):
             negated = _opposite(type(b))
             return _combined(
@@ -210,7 +213,17 @@ def _cancelled(x: E.PrimExpr, z: E.PrimExpr) -> E.PrimExpr | None:
             return x.b
         if same_expression(x.b, z):
             return x.a
+    if isinstance(x, E.Sub) and isinstance(x.b, E.IntImm) and same_expression(x.a, z):
+        return _negated(x.b)
     return None
+
+
+def _difference(x: E.PrimExpr, z: E.PrimExpr) -> E.PrimExpr:
+    """x - z, with 0 - y * c written y * -c."""
+    if isinstance(x, E.IntImm) and x.value == 0 and isinstance(z, E.Mul):
+        if isinstance(z.b, E.IntImm):
+            return multiply(z.a, integer(-z.b.value, x.dtype))
+    return subtract(x, z)
 
 
 def _negated(x: E.PrimExpr | None) -> E.PrimExpr | None:

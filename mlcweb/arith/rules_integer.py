@@ -201,9 +201,8 @@ def _divide_by_constant(expression: E.FloorDiv, divisor: int, analyzer: Analyzer
         return floordiv(a, expression.b) if divisor else expression
     if divisor <= 0:
         return expression
-    low, high = analyzer.const_int_bound(a)
-    if low // divisor == high // divisor and abs(low) != float("inf"):
-        return integer(int(low // divisor), dtype)
+    if analyzer.is_within(a, 0, divisor):
+        return integer(0, dtype)
     if isinstance(a, E.FloorDiv) and isinstance(a.b, E.IntImm) and a.b.value > 0:
         return rule_floordiv(a.a, integer(a.b.value * divisor, dtype), analyzer)
     if isinstance(a, (E.Add, E.Sub)) and isinstance(a.b, E.IntImm):

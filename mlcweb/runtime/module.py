@@ -99,7 +99,7 @@ class Module:
 
         def evaluate(*arguments: Any) -> BenchmarkResult:
             run, values = function.prepare(arguments)
-            time_batch = function.kernel.time_batch
+            time_batch = function.kernel.time_batch if run == function.kernel.run else None
 
             def batch(calls: int) -> float:
                 if time_batch is not None:

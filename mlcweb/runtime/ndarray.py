@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.device import DEVICE_TYPES, Device, cpu, cuda, device, require
-from mlcweb.runtime.storage import HostStorage, Storage, allocate_on_host
+from mlcweb.runtime.storage import HostStorage, Storage, allocate
 from mlcweb.tir import dtype as dtypes
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def empty(
         raise ArrayError(f"A shape has no negative extents: {extents}")
     name = _type_name(dtype)
     nbytes = math.prod(extents) * dtypes.size_in_bytes(name)
-    return NDArray(extents, name, where, allocate_on_host(nbytes))
+    return NDArray(extents, name, where, allocate(nbytes, where.type))
 
 
 def array(arr: Any, device: Device | str | None = None, mem_scope: str | None = None) -> NDArray:

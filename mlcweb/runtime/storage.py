@@ -4,6 +4,7 @@ memory of a device that Python cannot see into.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -63,6 +64,10 @@ class HostStorage:
         self._bytes[...] = data.reshape(-1).view("uint8")
 
 
+Allocator = Callable[[int], Storage]
+"""Hands out memory of a number of bytes, its content undefined."""
+
+
 def allocate_on_host(nbytes: int) -> HostStorage:
     """Fresh memory of the Python process, aligned, its content undefined."""
     import numpy as np
@@ -70,3 +75,16 @@ def allocate_on_host(nbytes: int) -> HostStorage:
     room = np.empty(nbytes + ALIGNMENT, np.uint8)
     start = -room.ctypes.data % ALIGNMENT
     return HostStorage(room[start : start + nbytes])
+
+
+_allocators: dict[str, Allocator] = {"cpu": allocate_on_host}
+
+
+def register_allocator(device_type: str, allocator: Allocator) -> None:
+    """Take the memory of new arrays on a type of device from `allocator`."""
+    _allocators[device_type] = allocator
+
+
+def allocate(nbytes: int, device_type: str) -> Storage:
+    """Memory for an array on a device."""
+    return _allocators[device_type](nbytes)

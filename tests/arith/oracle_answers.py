@@ -16,8 +16,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from infix import infix
-from tvm import sym, tirx  # type: ignore[reportMissingImports]
-from tvm.ir import Range  # type: ignore[reportMissingImports]
+from tvm import sym, tirx
+from tvm.ir import Range
 
 
 class Scope:

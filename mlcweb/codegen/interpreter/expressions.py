@@ -182,8 +182,12 @@ class ExpressionText(Dispatcher):
         texts = ", ".join(self.text(index) for index in indices)
         if self.in_bounds(buffer, indices):
             return f"{name}[{texts or '()'}]"
+        return f"{name}[at({self.new_site(action, buffer, span)}, {name}, {texts})]"
+
+    def new_site(self, action: str, buffer: Buffer, span: Span | None) -> int:
+        """The number of an access that is checked while running."""
         self.sites.append((action, buffer.name, self.block, span))
-        return f"{name}[at({len(self.sites) - 1}, {name}, {texts})]"
+        return len(self.sites) - 1
 
     def in_bounds(self, buffer: Buffer, indices: tuple[E.PrimExpr, ...]) -> bool:
         for index, extent in zip(indices, buffer.shape, strict=True):

@@ -201,18 +201,25 @@ def index_checker(sites: Sequence[tuple[str, str, str, Span | None]]) -> Callabl
 
     def at(site: int, array: np.ndarray[Any, Any], *indices: Any) -> tuple[Any, ...]:
         for index, extent in zip(indices, array.shape, strict=True):
-            if np.any(index < 0) or np.any(index >= extent):
+            outside = (index < 0) | (index >= extent)
+            if np.any(outside):
                 action, buffer, block, span = sites[site]
                 where = f' in block "{block}"' if block else ""
-                shown = ", ".join(str(i) for i in indices)
                 raise IndexOutOfBounds(
-                    f'{action} {buffer}[{shown}]{where} is out of bounds: "{buffer}" has shape '
-                    f"{tuple(array.shape)}",
+                    f"{action} {buffer}[{_first_where(outside, indices)}]{where} is out of bounds: "
+                    f'"{buffer}" has shape {tuple(array.shape)}',
                     span,
                 )
         return indices
 
     return at
+
+
+def _first_where(condition: Any, indices: Sequence[Any]) -> str:
+    """The first indices for which a condition holds."""
+    grids = np.broadcast_arrays(condition, *indices)
+    first = np.flatnonzero(grids[0])[0]
+    return ", ".join(str(grid.flat[first]) for grid in grids[1:])
 
 
 def check_axis(

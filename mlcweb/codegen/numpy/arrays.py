@@ -229,7 +229,19 @@ class ArrayExpressions(Dispatcher):
 
     @on(E.BufferLoad)
     def load(self, load: E.BufferLoad) -> ArrayText:
-        return self.element(load.buffer, load.indices)
+        try:
+            return self.element(load.buffer, load.indices)
+        except NotConstant:
+            if self.conditions:
+                raise
+            return self.checked_element(load)
+
+    def checked_element(self, load: E.BufferLoad) -> ArrayText:
+        """Elements whose indices are only known, and checked, when the code runs."""
+        name, indices = self.scalars.names[load.buffer], [self.text(i) for i in load.indices]
+        site = self.scalars.new_site("Reading", load.buffer, load.span)
+        form = f"{name}[at({site}, {name}, {', '.join(['{}'] * len(indices))})]"
+        return self.combine(form, *indices)
 
     def element(self, buffer: Buffer, indices: tuple[E.PrimExpr, ...]) -> ArrayText:
         """The elements of a buffer that an access touches over the space."""

@@ -92,8 +92,16 @@ def _collect(place: Leaf, allocations: list[Buffer]) -> Iterator[Leaf]:
     elif isinstance(statement, S.AllocBuffer):
         allocations.append(statement.buffer)
         yield from _collect(replace(place, statement=statement.body), allocations)
+    elif isinstance(statement, S.LetStmt) and _can_be_inlined(statement):
+        body = substitute(statement.body, {statement.var: statement.value})
+        yield from _collect(replace(place, statement=body), allocations)
     elif not isinstance(statement, S.Evaluate) or isinstance(statement.value, E.Call):
         yield place
+
+
+def _can_be_inlined(let: S.LetStmt) -> bool:
+    """Whether computing the value where it is used gives the same."""
+    return isinstance(let.body, S.BufferStore) or not _reads_memory(let.value)
 
 
 def _guarded(place: Leaf, statement: S.Stmt, condition: E.PrimExpr) -> Leaf:

@@ -8,8 +8,8 @@ programs to vector form", 1987) with dependences found by enumeration.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from mlcweb.codegen.interpreter.source import PythonSource
 from mlcweb.codegen.numpy.arrays import ArrayExpressions
@@ -18,7 +18,7 @@ from mlcweb.codegen.numpy.evaluate import NotConstant
 from mlcweb.codegen.numpy.leaves import Leaf, Loop, leaves_of
 from mlcweb.codegen.numpy.merging import with_merged_indices
 from mlcweb.codegen.numpy.points import TooLarge
-from mlcweb.codegen.numpy.space import NeverRuns, Space, space_of
+from mlcweb.codegen.numpy.space import NeverRuns, space_of
 from mlcweb.codegen.numpy.stores import StoreText, reads, reduction_of
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
@@ -26,6 +26,14 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import variables_in
+
+
+class Plan(NamedTuple):
+    """Which loops of a store to keep as loops; `any_order` says that the order of the others does
+    not matter, so that they may sum up."""
+
+    kept: tuple[Loop, ...]
+    any_order: bool
 
 
 class NumpySource(PythonSource):
@@ -65,40 +73,26 @@ class NumpySource(PythonSource):
         if leaf.store is None or leaf.barrier:
             self.scalar_loops(leaf, loops)
             return
-        for kept in self.candidates(leaf, leaf.store, depth):
+        for plan in _plans(leaf, leaf.store, depth):
             for form in filter(None, (with_merged_indices(leaf), leaf)):
-                if self.try_arrays(form, loops, kept):
+                if self.try_arrays(form, loops, plan):
                     return
         self.scalar_loops(leaf, loops)
 
-    def candidates(self, leaf: Leaf, store: S.BufferStore, depth: int) -> Any:
-        """Sets of loops to keep as loops, the best first; the rest becomes arrays."""
-        loops = leaf.loops[depth:]
-        if not loops:
-            return
-        own = reads(store.value, store)
-        if reduction_of(store) is not None or not own:
-            for count in range(len(loops)):
-                yield loops[:count], True
-        choices = [(), *((loop,) for loop in loops)]
-        choices += [loops[:count] for count in range(2, len(loops))]
-        for kept in choices:
-            if keeps_order(leaf, depth, kept):
-                yield kept, False
-
-    def try_arrays(self, leaf: Leaf, loops: Sequence[Loop], choice: Any) -> bool:
+    def try_arrays(self, leaf: Leaf, loops: Sequence[Loop], plan: Plan) -> bool:
         """Write a leaf with some loops kept; whether that was possible."""
-        store = leaf.store
+        store, kept = leaf.store, plan.kept
         assert store is not None
-        kept, free = choice
         inner = [loop for loop in loops if loop not in kept]
-        reduction = reduction_of(store) if free else None
+        reduction = reduction_of(store) if plan.any_order else None
         used = {var for part in (store.value, *store.indices) for var in variables_in(part)}
         for loop in kept:
             self.expressions.ranges.bind(loop.var, loop.low, loop.low + loop.extent - 1)
+        self.expressions.block = leaf.block
         try:
             space = space_of(leaf, inner, used, reduction is not None)
-            text = self.store_text(store, space, reduction)
+            expressions = ArrayExpressions(self.expressions, space, self.constants)
+            text = StoreText(store, expressions).text(reduction)
         except NeverRuns:
             return True
         except (NotConstant, TooLarge):
@@ -113,10 +107,6 @@ class NumpySource(PythonSource):
         self.line(text)
         self.depth = depth
         return True
-
-    def store_text(self, store: S.BufferStore, space: Space, reduction: Any) -> str:
-        expressions = ArrayExpressions(self.expressions, space, self.constants)
-        return StoreText(store, expressions).text(reduction)
 
     def scalar_loops(self, leaf: Leaf, loops: Sequence[Loop]) -> None:
         """The interpreter's code for a leaf."""
@@ -137,6 +127,21 @@ class NumpySource(PythonSource):
         self.visit(leaf.statement)
         self.expressions.block = ""
         self.depth = depth
+
+
+def _plans(leaf: Leaf, store: S.BufferStore, depth: int) -> Iterator[Plan]:
+    """Ways to run a store, the best first."""
+    loops = leaf.loops[depth:]
+    if not loops:
+        return
+    if reduction_of(store) is not None or not reads(store.value, store):
+        for count in range(len(loops)):
+            yield Plan(loops[:count], True)
+    choices: list[tuple[Loop, ...]] = [(), *((loop,) for loop in loops)]
+    choices += [loops[:count] for count in range(2, len(loops))]
+    for kept in choices:
+        if keeps_order(leaf, depth, kept):
+            yield Plan(kept, False)
 
 
 def _groups(leaves: Sequence[Leaf], depth: int) -> list[list[Leaf]]:

@@ -21,7 +21,15 @@ from mlcweb.arith import (
     same_expression,
     union,
 )  # fmt: skip
-from mlcweb.tir.arithmetic import add, const, floordiv, is_const_int, multiply, subtract
+from mlcweb.tir.arithmetic import (
+    add,
+    const,
+    floordiv,
+    is_const_int,
+    logical_and,
+    multiply,
+    subtract,
+)
 from mlcweb.tir.buffer import BufferRegion, Range
 from mlcweb.tir.expr import FloorDiv, IntImm, Mul, PrimExpr, Var
 from mlcweb.tir.schedule.errors import BindingError
@@ -48,35 +56,55 @@ class IteratorDomain:
 def executed_domains(place: BlockPlace) -> dict[Var, Range]:
     """What a block's iterators run through: their domains, or less where a predicate cuts them.
 
-    Raises BindingError where the predicate ties iterators together, so that it could not be kept.
+    Raises BindingError where the predicate says more than bounds of the iterators, so that it could
+    not be kept.
     """
     domains = iterator_domains(place.block)
-    if is_trivially_true(place.realize.predicate):
+    predicate = place.realize.predicate
+    if is_trivially_true(predicate):
         return domains
-    result = detect_iter_map(
-        place.realize.iter_values,
-        loops_between(place, None),
-        place.realize.predicate,
-        SURJECTIVE,
-    )
-    if result.indices is None:
+    loops = loops_between(place, None)
+    result = detect_iter_map(place.realize.iter_values, loops, predicate, SURJECTIVE)
+    if result.indices is not None:
+        pairs = zip(domains.items(), result.indices, strict=True)
+        domains = {var: _executed(index, domain) for (var, domain), index in pairs}
+    values = zip(place.realize.iter_values, domains.values(), strict=True)
+    if not _follows(predicate, list(values), loops):
         raise BindingError(
             f'The predicate of block "{place.block.name_hint}" is not a bound of its iterators, so '
             "it could not be kept when the block is moved",
             [place.realize],
         )
-    return {
-        var: _executed(index, domains[var])
-        for var, index in zip(domains, result.indices, strict=True)
-    }
+    return domains
+
+
+def _follows(
+    predicate: PrimExpr, values: Sequence[tuple[PrimExpr, Range]], loops: Mapping[Var, Range]
+) -> bool:
+    """Whether a predicate holds wherever each value is in its range."""
+    analyzer = Analyzer(loops)
+    within: PrimExpr = const(True)
+    for value, domain in values:
+        for bound in (value >= domain.min, value < domain.min + domain.extent):
+            simple = analyzer.simplify(bound)
+            if not is_trivially_true(simple):
+                within = logical_and(within, simple)
+    with analyzer.constraint(within):
+        return analyzer.can_prove(predicate)
 
 
 def _executed(index: IterSum, domain: Range) -> Range:
+    """What an iterator runs through, of its domain."""
     extent: PrimExpr = const(1, domain.extent.dtype)
     for split in index.args:
         extent = subtract(split.extent, const(1, split.extent.dtype)) * split.scale + extent
-    unchanged = same_expression(index.base, domain.min) and same_expression(extent, domain.extent)
-    return domain if unchanged else Range(index.base, extent)
+    analyzer = Analyzer()
+    end = index.base + extent
+    is_part = analyzer.can_prove(index.base >= domain.min) and analyzer.can_prove(
+        end <= domain.min + domain.extent
+    )
+    is_whole = same_expression(index.base, domain.min) and same_expression(extent, domain.extent)
+    return Range(index.base, extent) if is_part and not is_whole else domain
 
 
 def needed_iterations(

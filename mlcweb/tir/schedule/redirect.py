@@ -16,13 +16,16 @@ from mlcweb.tir.stmt import BlockRealize, BufferStore
 
 
 class Redirection(Mutator):
-    """Rewrites accesses of `old` to `new`, whose element 0 is the element `origin` of `old`."""
+    """Rewrites accesses of `old` to `new`, whose element 0 is the element `origin` of `old`.
 
-    def __init__(self, old: Buffer, new: Buffer, origin: Sequence[PrimExpr]) -> None:
+    Without an origin, the indices stay as they are.
+    """
+
+    def __init__(self, old: Buffer, new: Buffer, origin: Sequence[PrimExpr] | None) -> None:
         self.old = old
         self.new = new
         self.origin = origin
-        self.is_shifted = not all(is_const_int(start, 0) for start in origin)
+        self.is_shifted = not all(is_const_int(start, 0) for start in origin or ())
         self.analyzer = Analyzer()
         self.realize: BlockRealize | None = None
 
@@ -31,25 +34,29 @@ class Redirection(Mutator):
         self.realize = realize
         return replace(realize, block=self.rewrite(realize.block))
 
-    def _moved(self, index: PrimExpr, start: PrimExpr) -> PrimExpr:
-        return index if is_const_int(start, 0) else self.analyzer.simplify(subtract(index, start))
+    def _moved(self, indices: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
+        if self.origin is None:
+            return tuple(indices)
+        pairs = zip(indices, self.origin, strict=True)
+        return tuple(self.analyzer.simplify(subtract(index, start)) for index, start in pairs)
 
     @on(BufferLoad, BufferStore)
     def access(self, node: BufferLoad | BufferStore) -> Any:
         new = self.rewrite_children(node)
         if node.buffer is not self.old:
             return new
-        pairs = zip(new.indices, self.origin, strict=True)
-        return replace(new, buffer=self.new, indices=tuple(self._moved(i, s) for i, s in pairs))
+        return replace(new, buffer=self.new, indices=self._moved(new.indices))
 
     @on(BufferRegion)
     def region(self, node: BufferRegion) -> BufferRegion:
         new = self.rewrite_children(node)
         if node.buffer is not self.old:
             return new
-        pairs = zip(new.region, self.origin, strict=True)
-        ranges = tuple(Range(self._moved(d.min, start), d.extent) for d, start in pairs)
-        return replace(new, buffer=self.new, region=ranges)
+        starts = self._moved([dimension.min for dimension in new.region])
+        pairs = zip(starts, new.region, strict=True)
+        return replace(
+            new, buffer=self.new, region=tuple(Range(start, d.extent) for start, d in pairs)
+        )
 
     @on(MatchBufferRegion)
     def match(self, node: MatchBufferRegion) -> MatchBufferRegion:

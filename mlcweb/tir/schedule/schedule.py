@@ -62,6 +62,7 @@ class Schedule:
         enable_check: bool = True,
     ) -> None:
         module = IRModule({"main": mod}) if isinstance(mod, PrimFunc) else mod.copy()
+        self._original = module
         self._state = ScheduleState(module)
         self._trace = Trace()
         self._random = RandomState(seed)
@@ -75,6 +76,11 @@ class Schedule:
     def mod(self) -> IRModule:
         """The module as transformed so far."""
         return self._state.module
+
+    @property
+    def original(self) -> IRModule:
+        """The module before the first step."""
+        return self._original
 
     @property
     def state(self) -> ScheduleState:
@@ -106,6 +112,7 @@ class Schedule:
             error_render_level=self.error_render_level,
             enable_check=self.enable_check,
         )
+        other._original = self._original
         other._state = self._state
         other._trace = self._trace.copy()
         other._table = dict(self._table)

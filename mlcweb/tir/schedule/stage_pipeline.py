@@ -11,11 +11,12 @@ from itertools import takewhile
 
 from mlcweb.arith import Analyzer, IntSet, estimate_region, intersect, union
 from mlcweb.tir.buffer import Buffer, Range
-from mlcweb.tir.expr import Var
+from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.schedule.errors import DataflowError
 from mlcweb.tir.schedule.regions import (
     bindings,
     domains_of,
+    iterator_domains,
     regions_of,
     relaxed,
     substituted,
@@ -110,14 +111,39 @@ def _is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: Block
     return False
 
 
+def reads_only_written(reader: BlockPlace, producer: BlockPlace, buffer: Buffer) -> bool:
+    """Whether all elements that a block reads of a buffer, in any of its iterations and whatever
+    its conditions, are known to be written by `producer`."""
+    written = [
+        estimate_region(region.region, iterator_domains(producer.block))
+        for region in regions_of(producer.block.writes, buffer)
+    ]
+    domains = iterator_domains(reader.block)
+    analyzer = Analyzer(domains)
+    for region in regions_of(reader.block.reads, buffer):
+        read = relaxed(region.region, domains, analyzer)
+        if not any(box is not None and contains(box, read, analyzer) for box in written):
+            return False
+    return True
+
+
+def contains(box: Sequence[Range], part: Sequence[IntSet], analyzer: Analyzer) -> bool:
+    """Whether a region is known to lie in a box."""
+    return all(
+        inner.min_value is not None
+        and inner.max_value is not None
+        and analyzer.can_prove(inner.min_value >= outer.min)
+        and analyzer.can_prove(inner.max_value < outer.min + outer.extent)
+        for inner, outer in zip(part, box, strict=True)
+    )
+
+
 def _sticks_out(inner: IntSet, outer: IntSet, analyzer: Analyzer) -> bool:
     if None in inner or None in outer:
         return False
-    assert inner.min_value is not None and inner.max_value is not None
-    assert outer.min_value is not None and outer.max_value is not None
-    return analyzer.can_disprove(inner.min_value >= outer.min_value) or analyzer.can_disprove(
-        inner.max_value <= outer.max_value
-    )
+    low: PrimExpr = inner.min_value >= outer.min_value  # type: ignore[operator]
+    high: PrimExpr = inner.max_value <= outer.max_value  # type: ignore[operator]
+    return analyzer.can_disprove(low) or analyzer.can_disprove(high)
 
 
 def _domains(loops: Sequence[For]) -> dict[Var, Range]:

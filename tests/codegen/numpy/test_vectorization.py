@@ -72,7 +72,7 @@ def test_fused_and_tiled_products_stay_one_operation():
     ("name", "loops"),
     [
         ("pad_conv", 0), ("softmax", 0), ("triangle", 0), ("int8dot", 0), ("tensorized", 0),
-        ("uneven_split", 0), ("floatmath", 0), ("transpose_sum", 0), ("rowscan", 1), ("scan", 1),
+        ("uneven_split", 0), ("floatmath", 0), ("transpose_sum", 0), ("gather_rows", 0), ("rowscan", 1), ("scan", 1),
         ("shared_scalar", 1), ("stencil_inplace", 2), ("moving_average", 1),
     ],
 )  # fmt: skip
@@ -170,3 +170,22 @@ def test_out_of_bounds_accesses_are_errors_here_too():
 
     with pytest.raises(IndexError, match=r"Reading A\[-1\]"):
         build(main, "numpy")(nd.empty((8,)), nd.empty((8,)))
+
+
+def test_gathered_rows_are_checked_while_running():
+    @T.prim_func
+    def main(
+        A: T.Buffer((4, 2), "float32"), I: T.Buffer((3,), "int32"), B: T.Buffer((3, 2), "float32")
+    ):
+        for i, j in T.grid(3, 2):
+            with T.block("take"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[I[vi], vj]
+
+    assert loops_in(main) == 0
+    kernel, table = build(main, "numpy"), nd.array(np.arange(8, dtype="float32").reshape(4, 2))
+    result = nd.empty((3, 2))
+    kernel(table, nd.array(np.array([3, 0, 3], "int32")), result)
+    assert result.numpy().tolist() == [[6, 7], [0, 1], [6, 7]]
+    with pytest.raises(IndexError, match=r'Reading A\[4, 0\] in block "take" is out of bounds'):
+        kernel(table, nd.array(np.array([0, 4, 1], "int32")), result)

@@ -294,7 +294,7 @@ def _with_stage(
     if isinstance(location.container, For):
         inside.update(_loops_down_to(state, location.container))
     stage = _copy_stage(buffer, cache, region, origin, Analyzer(inside), reads=writer is None)
-    redirection = Redirection(buffer, cache, origin)
+    redirection = Redirection(buffer, cache, None if keeps_shape else origin)
     users = readers if writer is None else [writer, *readers]
     changes: dict[Stmt, Stmt | None] = {}
     for user in users:

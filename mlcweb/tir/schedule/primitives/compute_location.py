@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mlcweb.arith import BIJECTIVE, Analyzer, IntSet, detect_iter_map, estimate_region, union
+from mlcweb.arith import (
+    BIJECTIVE,
+    Analyzer,
+    IntSet,
+    detect_iter_map,
+    estimate_region,
+    intersect,
+    union,
+)  # fmt: skip
 from mlcweb.ir.node import replace
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
-from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.dtype import bits
 from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.schedule.errors import BindingError, BlockKindError, DataflowError, LoopError
 from mlcweb.tir.schedule.iteration_domain import (
+    Box,
     IteratorDomain,
     executed_domains,
     limited,
@@ -21,7 +30,7 @@ from mlcweb.tir.schedule.iteration_domain import (
 from mlcweb.tir.schedule.regions import (
     analyzer_inside,
     bindings,
-    domains_of,
+    iterator_domains,
     loops_between,
     regions_of,
     relaxed,
@@ -34,7 +43,11 @@ from mlcweb.tir.schedule.scopes import (
     is_output_block,
     scope_at,
 )  # fmt: skip
-from mlcweb.tir.schedule.stage_pipeline import check_stage_pipeline
+from mlcweb.tir.schedule.stage_pipeline import (
+    check_stage_pipeline,
+    contains,
+    reads_only_written,
+)  # fmt: skip
 from mlcweb.tir.schedule.state import (
     BlockPlace,
     LoopPlace,
@@ -90,8 +103,8 @@ def reverse_compute_at(
 
     Checked: block and loop are in one scope, which is a stage pipeline; the loop is not around the
     block; the block is complete or a reduction; all producers are under the loop; in one iteration
-    they have written all that the block then reads; a reduction is neither repeated in parts nor
-    run in parallel.
+    they have written all that the block then reads; all iterations together run through the
+    block's whole domain; a reduction is neither repeated in parts nor run in parallel.
 
     rewrite:
         for i, j in T.grid(16, 16): (block "B")         for i in range(16):
@@ -262,7 +275,8 @@ def _moved(state: ScheduleState, move: _Move, preserve_unit_loops: bool) -> Sche
     iterators = limited(solution, executed, analyzer)
     nest, realize, loops = _nest(place, iterators, preserve_unit_loops, analyzer)
     if not move.is_producer:
-        _check_written_before(move, required, realize, loops, analyzer)
+        _check_written_before(move, realize, loops, analyzer)
+        _check_all_executed(move)
         _check_reduction_order(move, realize, loops)
     statements = list(_statements(target.loop))
     statements.insert(move.position, nest)
@@ -344,54 +358,70 @@ def _within(
 
 
 def _check_written_before(
-    move: _Move,
-    required: dict[Buffer, list[IntSet]],
-    realize: BlockRealize,
-    loops: dict[Var, Range],
-    analyzer: Analyzer,
+    move: _Move, realize: BlockRealize, loops: dict[Var, Range], analyzer: Analyzer
 ) -> None:
-    """All that the moved consumer reads in an iteration of the loop has been written in it."""
-    for buffer, written in required.items():
-        exact = all(_writes_exactly(producer, buffer, move) for producer in move.partners)
-        for region in regions_of(realize.block.reads, buffer):
-            read = relaxed(substituted(region, bindings(realize)), loops, analyzer)
-            inside = all(_is_inside(r, w, analyzer) for r, w in zip(read, written, strict=True))
-            if not (exact and inside):
+    """The iterations of producers that make what the moved consumer reads in an iteration of the
+    loop all run in that iteration."""
+    for producer in move.partners:
+        inner = loops_between(producer, move.target.loop)
+        for region in producer.block.writes:
+            reads = [
+                (region, relaxed(substituted(read, bindings(realize)), loops, analyzer))
+                for read in regions_of(realize.block.reads, region.buffer)
+            ]
+            if reads and not _has_run(producer, reads, inner, analyzer):
                 raise DataflowError(
                     f'In an iteration of the loop "{move.target.loop.loop_var.name}" the block '
-                    f'"{realize.block.name_hint}" would read elements of "{buffer.name}" that are '
-                    "written in another iteration",
+                    f'"{realize.block.name_hint}" would read elements of "{region.buffer.name}" '
+                    "that are written in another iteration",
                     [move.target.loop, move.place.realize],
                     "choose a loop further outside, whose iterations write all that is read",
                 )
 
 
-def _writes_exactly(producer: BlockPlace, buffer: Buffer, move: _Move) -> bool:
-    """Whether a producer writes, in an iteration of the loop, a box of the buffer without gaps.
+def _has_run(
+    producer: BlockPlace,
+    reads: Sequence[tuple[BufferRegion, Box]],
+    inner: dict[Var, Range],
+    analyzer: Analyzer,
+) -> bool:
+    """Whether the loops `inner` run all of a producer's iterations that touch what is read.
 
-    Its predicate is left out: it cuts off what lies outside of the producer's domain, which nobody
-    reads.
+    Its predicate only cuts off iterations outside of its domain, which nobody needs.
     """
-    inner = loops_between(producer, move.target.loop)
-    known = Analyzer({**domains_of(move.target.loop), **inner})
-    for loop in loops_above(move.target):
-        known.bind(loop.loop_var, Range(loop.min, loop.extent))
-    for region in regions_of(producer.block.writes, buffer):
-        ranges = substituted(region, bindings(producer.realize))
-        if estimate_region(ranges, inner) is None:
-            return False
-    return True
+    domains = iterator_domains(producer.block)
+    needed = needed_iterations(reads, domains, analyzer)
+    spatial = [i.var for i in producer.block.iter_vars if i.iter_type == IterType.DATA_PARALLEL]
+    values = bindings(producer.realize)
+    points = [Range(values[var], const(1, var.dtype)) for var in spatial]
+    run = estimate_region(points, inner, analyzer=analyzer)
+    if run is None:
+        return False
+    limits = [IntSet.from_range(domains[var]) for var in spatial]
+    wanted = [
+        intersect(needed.get(var, limit), limit, analyzer)
+        for var, limit in zip(spatial, limits, strict=True)
+    ]
+    return contains(run, wanted, analyzer)
 
 
-def _is_inside(inner: IntSet, outer: IntSet, analyzer: Analyzer) -> bool:
-    low = inner.min_value is not None and outer.min_value is not None
-    high = inner.max_value is not None and outer.max_value is not None
-    return (
-        low
-        and high
-        and analyzer.can_prove(inner.min_value >= outer.min_value)  # type: ignore[operator]
-        and analyzer.can_prove(inner.max_value <= outer.max_value)  # type: ignore[operator]
-    )
+def _check_all_executed(move: _Move) -> None:
+    """Each iteration of the moved consumer reads something that a producer writes, and so runs
+    under the loop."""
+    shared = [
+        (producer, region.buffer)
+        for producer in move.partners
+        for region in producer.block.writes
+        if regions_of(move.place.block.reads, region.buffer)
+    ]
+    if shared and not any(reads_only_written(move.place, p, buffer) for p, buffer in shared):
+        name = move.place.block.name_hint
+        raise DataflowError(
+            f'Some iterations of the block "{name}" read nothing that its producers write, and '
+            f'would not run under the loop "{move.target.loop.loop_var.name}"',
+            [move.place.realize, move.target.loop],
+            "move the producer with compute_at instead",
+        )
 
 
 def _check_reduction_order(move: _Move, realize: BlockRealize, loops: dict[Var, Range]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from mlcweb.arith import Analyzer, same_expression
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.ir.visitor import Mutator, on, post_order_visit, walk
 from mlcweb.tir.analysis import block_access_regions
 from mlcweb.tir.arithmetic import equal, logical_and
 from mlcweb.tir.buffer import Buffer, MatchBufferRegion
@@ -21,7 +21,7 @@ from mlcweb.tir.schedule.scopes import (
     is_trivially_true,
     scope_at,
 )  # fmt: skip
-from mlcweb.tir.schedule.stage_pipeline import check_stage_pipeline
+from mlcweb.tir.schedule.stage_pipeline import check_stage_pipeline, reads_only_written
 from mlcweb.tir.schedule.state import (
     BlockPlace,
     ScheduleState,
@@ -92,6 +92,13 @@ def reverse_compute_inline(state: ScheduleState, block: BlockIdentity) -> Schedu
     outer, inner = _storing_realize(producer, buffer)
     stored = inner.block.body
     assert isinstance(stored, BufferStore)
+    if not reads_only_written(place, producer, buffer):
+        raise DataflowError(
+            f'Some iterations of the block "{place.block.name_hint}" read nothing that the '
+            f'producer "{producer.block.name_hint}" writes, and would be lost in it',
+            [place.realize, producer.realize],
+            "inline the producer with compute_inline instead",
+        )
     store, indices, inverse = _consuming_store(place, buffer)
     values = {**unit_iterators(iterator_domains(place.block)), **inverse(stored.indices)}
     indices = [substitute(index, values) for index in indices]
@@ -173,9 +180,15 @@ class _Replacement(Mutator):
 
 
 def _with_regions(block: Block) -> Block:
-    """The block with its reads and writes found anew."""
+    """The block with its reads and writes found anew; what is read to find an index comes first."""
     regions = block_access_regions(block)
-    return replace(block, reads=regions.reads, writes=regions.writes)
+    found: list[Buffer] = []
+    post_order_visit(
+        block.body, lambda n: found.append(n.buffer) if isinstance(n, BufferLoad) else None
+    )
+    order = {buffer: n for n, buffer in enumerate(dict.fromkeys(found))}
+    reads = sorted(regions.reads, key=lambda region: order.get(region.buffer, len(order)))
+    return replace(block, reads=tuple(reads), writes=regions.writes)
 
 
 def _check_no_init(place: BlockPlace) -> None:
@@ -322,8 +335,8 @@ def _use_predicate(
                 f'producer "{producer.block.name_hint}" computes, which no predicate can tell',
                 [place.realize, producer.realize],
             )
-        predicate = logical_and(predicate, substitute(condition, bound))
-    return Analyzer(domains_around(inner_place)).simplify(predicate) if needed else predicate
+        predicate = logical_and(predicate, substitute(known.simplify(condition), bound))
+    return predicate
 
 
 def _with_outer_regions(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mlcweb.arith import conjuncts
+from mlcweb.arith import Analyzer, conjuncts
 from mlcweb.ir.node import replace
-from mlcweb.tir.arithmetic import const, logical_and
+from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import PrimExpr, Var
-from mlcweb.tir.schedule.errors import LoopError
+from mlcweb.tir.schedule.errors import BindingError, LoopError
 from mlcweb.tir.schedule.scopes import check_affine, check_reduction
 from mlcweb.tir.schedule.state import BlockPlace, ScheduleState, loops_above
 from mlcweb.tir.stmt import (
@@ -104,14 +104,31 @@ def _init_realize(place: BlockPlace, inner: tuple[For, ...]) -> BlockRealize:
         annotations=old.annotations,
         span=old.span,
     )
-    dropped = {
-        loop.loop_var for loop in inner if not any(uses(value, loop.loop_var) for value in values)
-    }
-    kept = [c for c in conjuncts(place.realize.predicate) if not variables_in(c) & dropped]
-    predicate: PrimExpr = const(True)
-    for condition in kept:
-        predicate = logical_and(predicate, condition)
+    predicate = _init_predicate(place, inner, values)
     return BlockRealize(tuple(values), predicate, block, span=place.realize.span)
+
+
+def _init_predicate(place: BlockPlace, inner: tuple[For, ...], values: list[PrimExpr]) -> PrimExpr:
+    """The block's predicate as far as it limits the init, which runs without the loops of `inner`
+    that drive no spatial iterator."""
+    dropped = [loop for loop in inner if not any(uses(value, loop.loop_var) for value in values)]
+    unit = {loop.loop_var: loop.min for loop in dropped if is_const_int(loop.extent, 1)}
+    gone = {loop.loop_var for loop in dropped} - set(unit)
+    kept = {loop.loop_var for loop in loops_above(place)} - gone
+    predicate: PrimExpr = const(True)
+    for condition in conjuncts(place.realize.predicate):
+        used = variables_in(condition) - set(unit)
+        if not used & gone:
+            if used != variables_in(condition):
+                condition = Analyzer().simplify(substitute(condition, unit))
+            predicate = logical_and(predicate, condition)
+        elif used & kept:
+            raise BindingError(
+                f'The predicate {condition!r} of block "{place.block.name_hint}" ties spatial and '
+                "reduction loops together, so the init alone could not keep it",
+                [place.realize],
+            )
+    return predicate
 
 
 def _merge_regions(

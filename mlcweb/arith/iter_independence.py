@@ -1,0 +1,86 @@
+"""Whether indices are independent: no digit of an iterator may occur in two of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from mlcweb.arith.analyzer import Analyzer
+from mlcweb.arith.build import add, floordiv, integer, multiply, subtract
+from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, sum_to_expr
+from mlcweb.arith.iter_fuse import NotAffine
+from mlcweb.arith.iter_padding import PaddedMark, Padding
+from mlcweb.tir import expr as E
+from mlcweb.tir.arithmetic import is_const_int
+
+
+class IndependenceCheck:
+    """Raises NotAffine where indices depend on each other; where they have to be `bijective`, also
+    where a digit or an iterator is left out."""
+
+    def __init__(self, analyzer: Analyzer, padding: Padding, bijective: bool) -> None:
+        self.analyzer = analyzer
+        self.padding = padding
+        self.bijective = bijective
+
+    def check(self, sums: Sequence[IterSum], iterators: Iterable[IterMark]) -> None:
+        """Check the digits that occur in `sums` of `iterators` and of what is fused from them."""
+        splits_of: dict[int, tuple[IterMark, list[IterSplit]]] = {}
+        pending = list(sums)
+        while pending:
+            for split in pending.pop().args:
+                known = splits_of.get(id(split.source))
+                if known is None:
+                    splits_of[id(split.source)] = (split.source, [split])
+                    if isinstance(split.source.source, IterSum):
+                        pending.append(split.source.source)
+                else:
+                    known[1].append(split)
+        for mark, splits in splits_of.values():
+            self._check_digits(mark, splits)
+        if self.bijective:
+            for mark in iterators:
+                if id(mark) not in splits_of and not is_const_int(mark.extent, 1):
+                    raise NotAffine(f"the iterator {self._text(mark)} is not used")
+
+    def _check_digits(self, mark: IterMark, splits: list[IterSplit]) -> None:
+        remaining = list(splits)
+        covered: E.PrimExpr = integer(1, mark.extent.dtype)
+        while remaining:
+            split = remaining.pop(self._next_digit(remaining, covered))
+            covered = multiply(split.lower_factor, split.extent)
+            if not isinstance(covered, E.IntImm):
+                covered = self.analyzer.simplify(covered)
+        padded = self.padding.padded_mark(mark)
+        if padded is not None:
+            self._check_padded(splits, padded)
+        if self.analyzer.can_prove_equal(covered, mark.extent):
+            return
+        if self.bijective or not self.analyzer.can_prove_multiple(mark.extent, covered):
+            raise NotAffine(f"only a part of the iterator {self._text(mark)} is used")
+
+    def _next_digit(self, remaining: list[IterSplit], covered: E.PrimExpr) -> int:
+        """The digit that continues what is covered; one above it, where some may be left out."""
+        for position, split in enumerate(remaining):
+            if self.analyzer.can_prove_equal(split.lower_factor, covered):
+                return position
+        if not self.bijective:
+            for position, split in enumerate(remaining):
+                if self.analyzer.can_prove_multiple(split.lower_factor, covered):
+                    return position
+        raise NotAffine(
+            f"digits of the iterator {self._text(remaining[0].source)} overlap or leave gaps"
+        )
+
+    def _check_padded(self, splits: list[IterSplit], padded: PaddedMark) -> None:
+        """A digit of a padded iterator reaches all its values only where what was padded is long
+        enough, and another digit is then not independent of it."""
+        split, original = splits[0], padded.original
+        last = subtract(add(padded.left, original.extent), integer(1, original.extent.dtype))
+        lowest = floordiv(padded.left, split.lower_factor)
+        reached = subtract(floordiv(last, split.lower_factor), lowest)
+        if len(splits) > 1 or not self.analyzer.can_prove(split.extent <= reached + 1):
+            raise NotAffine(f"the iterator {self._text(original)} does not fill its padded extent")
+
+    def _text(self, mark: IterMark) -> str:
+        source = mark.source
+        return repr(sum_to_expr(source, self.analyzer) if isinstance(source, IterSum) else source)

@@ -1,0 +1,61 @@
+"""Reading a predicate as bounds of iterators and of sums of iterators."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import NamedTuple
+
+from mlcweb.arith.analyzer import conjuncts
+from mlcweb.arith.build import add, integer, subtract
+from mlcweb.arith.iter_fuse import NotAffine
+from mlcweb.ir.op import Op
+from mlcweb.ir.visitor import walk
+from mlcweb.tir import expr as E
+
+
+class Bound(NamedTuple):
+    """lower <= value < upper, where `value` has iterators and the ends, if given, have none."""
+
+    value: E.PrimExpr
+    lower: E.PrimExpr | None
+    upper: E.PrimExpr | None
+
+
+def uses_any(expression: E.PrimExpr, variables: Container[E.Var]) -> bool:
+    """Whether one of the variables occurs in an expression."""
+    return any(isinstance(part, E.Var) and part in variables for part in walk(expression))
+
+
+def bounds_of_iterators(predicate: E.PrimExpr, iterators: Container[E.Var]) -> list[Bound]:
+    """The bounds that a predicate sets, those of small sums first.
+
+    NotAffine where a part of the predicate is about iterators but no bound of a sum.
+    """
+    found = [_bound_of(part, iterators) for part in conjuncts(predicate)]
+    return sorted((b for b in found if b is not None), key=lambda bound: _size(bound.value))
+
+
+def _size(expression: E.PrimExpr) -> int:
+    return sum(1 for _ in walk(expression))
+
+
+def _bound_of(condition: E.PrimExpr, iterators: Container[E.Var]) -> Bound | None:
+    if isinstance(condition, E.Call) and isinstance(condition.op, Op):
+        if condition.op.name == "tir.likely":
+            return _bound_of(condition.args[0], iterators)
+    if isinstance(condition, (E.GT, E.GE)):
+        mirrored = E.LT if isinstance(condition, E.GT) else E.LE
+        condition = mirrored(condition.b, condition.a)
+    if isinstance(condition, E.IntImm) and not condition.value:
+        raise NotAffine("the predicate is never true")
+    if not uses_any(condition, iterators):
+        return None
+    if not isinstance(condition, (E.LT, E.LE)):
+        raise NotAffine(f"the predicate {condition!r} is not a bound")
+    a, b = condition.a, condition.b
+    if uses_any(a, iterators) and uses_any(b, iterators):
+        a, b = subtract(a, b), integer(0, a.dtype)
+    one = integer(1, a.dtype)
+    if uses_any(a, iterators):
+        return Bound(a, None, add(b, one) if isinstance(condition, E.LE) else b)
+    return Bound(b, add(a, one) if isinstance(condition, E.LT) else a, None)

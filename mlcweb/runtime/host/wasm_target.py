@@ -1,0 +1,163 @@
+"""The target "wasm": kernels compiled to WebAssembly, run by the engine that is there.
+
+Symbolic sizes become constants: a function is compiled once for each combination of sizes that it
+meets. What has no WebAssembly form is left to NumPy.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mlcweb.codegen.registry import FunctionLookup, find_target
+from mlcweb.codegen.wasm.kernel import REPEAT_SUFFIX, WasmModule, compile_functions
+from mlcweb.codegen.wasm.select_function import Options
+from mlcweb.codegen.wasm.select_types import UnsupportedError, stack_type
+from mlcweb.runtime.host.clock import clock
+from mlcweb.runtime.host.wasmtime_host import WasmStorage, WasmtimeHost, wasmtime_host
+from mlcweb.tir import expr as E
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.transform.specialize import specialize
+
+MOST_VARIANTS = 64
+"""A function keeps the code for so many combinations of sizes."""
+
+_log = logging.getLogger("mlcweb")
+
+
+def build(
+    functions: Mapping[str, PrimFunc],
+    lookup: FunctionLookup,
+    options: Options = Options(),
+    host: WasmtimeHost | None = None,
+) -> dict[str, Any]:
+    """A kernel for each function."""
+    host = host or wasmtime_host()
+    kernels: dict[str, Any] = {}
+    for name, func in functions.items():
+        try:
+            kernel = WasmKernel(name, func, options, host)
+            if not kernel.symbols:
+                kernel.variant(())
+            kernels[name] = kernel
+        except UnsupportedError as error:
+            _log.info('"%s" runs in NumPy: %s', name, error.message)
+            kernels.update(find_target("numpy").build({name: func}, lookup))
+    return kernels
+
+
+class WasmKernel:
+    """A `Kernel` whose code is WebAssembly. Arrays outside of its memory are copied in and out."""
+
+    language = "wat"
+
+    def __init__(self, name: str, func: PrimFunc, options: Options, host: WasmtimeHost) -> None:
+        self.name = name
+        self.function = func
+        self.options = options
+        self.host = host
+        self.symbols = _symbols(func)
+        self._variants: dict[tuple[int, ...], _Variant] = {}
+        self._positions = [
+            index for index, param in enumerate(func.params) if param in func.buffer_map
+        ]
+
+    def variant(self, sizes: tuple[int, ...]) -> _Variant:
+        """The code for these values of the symbolic sizes."""
+        known = self._variants.get(sizes)
+        if known is None:
+            func = self.function
+            if sizes:
+                func = specialize(func, dict(zip(self.symbols, sizes, strict=True)))
+            compiled = compile_functions({self.name: func}, self.options, shared=True)
+            known = _Variant(self.host, self.name, compiled)
+            if len(self._variants) >= MOST_VARIANTS:
+                self._variants.pop(next(iter(self._variants)))
+            self._variants[sizes] = known
+        return known
+
+    def variant_for(self, arguments: tuple[Any, ...]) -> _Variant:
+        if not self.symbols:
+            return self.variant(())
+        places = self.symbols.values()
+        return self.variant(tuple(arguments[position].shape[axis] for position, axis in places))
+
+    def run(self, *arguments: Any) -> None:
+        """Call the kernel with NumPy arrays and numbers."""
+        self._call(self.variant_for(arguments).run, arguments)
+
+    def time_batch(self, number: int, *arguments: Any) -> float:
+        """Seconds that `number` calls take, in a loop of the module's own."""
+        variant = self.variant_for(arguments)
+        seconds = 0.0
+
+        def timed(*values: Any) -> None:
+            nonlocal seconds
+            start = clock()
+            variant.repeat(number, *values)
+            seconds = clock() - start
+
+        self._call(timed, arguments)
+        return seconds
+
+    def _call(self, function: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        values = list(arguments)
+        copies: list[tuple[np.ndarray[Any, Any], WasmStorage]] = []
+        for position in self._positions:
+            array = values[position]
+            address = self.host.address_of(array)
+            if address is None:
+                storage = self.host.allocate(array.nbytes)
+                storage.write(np.ascontiguousarray(array))
+                copies.append((array, storage))
+                address = storage.address
+            values[position] = address
+        function(*values)
+        for array, storage in copies:
+            array[...] = storage.view().view(array.dtype).reshape(array.shape)
+
+    @cached_property
+    def run_aliased(self) -> Callable[..., None]:
+        """The same for arrays that share memory."""
+        func = self.function.without_attr("tir.noalias")
+        return WasmKernel(self.name, func, self.options, self.host).run  # type: ignore[arg-type]
+
+    @property
+    def source(self) -> str:
+        """The code as text: of the latest sizes, where they are symbolic."""
+        if not self._variants:
+            return f";; {self.name} is compiled when its sizes are known\n"
+        return next(reversed(self._variants.values())).compiled.text.text
+
+
+class _Variant:
+    """Code on its way to be called, with the scratch memory that it needs."""
+
+    def __init__(self, host: WasmtimeHost, name: str, compiled: WasmModule) -> None:
+        self.compiled = compiled
+        instance = host.instantiate(compiled.encoded.code)
+        func = compiled.functions[name]
+        types = [
+            "i32" if param in func.buffer_map else stack_type(param.dtype) for param in func.params
+        ]
+        self.scratch = host.allocate(compiled.scratch_bytes)
+        address = self.scratch.address
+        run = instance.function(name, [*types, "i32"])
+        repeat = instance.function(name + REPEAT_SUFFIX, ["i32", *types, "i32"])
+        self.run = lambda *values: run(*values, address)
+        self.repeat = lambda number, *values: repeat(number, *values, address)
+
+
+def _symbols(func: PrimFunc) -> dict[E.Var, tuple[int, int]]:
+    """Variables that stand for sizes: the argument that tells the value, and its axis."""
+    symbols: dict[E.Var, tuple[int, int]] = {}
+    for position, param in enumerate(func.params):
+        buffer = func.buffer_map.get(param)
+        for axis, extent in enumerate(buffer.shape if buffer else ()):
+            if isinstance(extent, E.Var):
+                symbols.setdefault(extent, (position, axis))
+    return symbols
