@@ -52,10 +52,6 @@ class IntSet(NamedTuple):
     def is_point(self) -> bool:
         return self.min_value is not None and self.min_value is self.max_value
 
-    @property
-    def is_everything(self) -> bool:
-        return self.min_value is None and self.max_value is None
-
     def cover_range(self, limit: Range, analyzer: Analyzer) -> Range:
         """The set as a range; `limit` where an end is infinite."""
         low, high = self

@@ -5,11 +5,21 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from html.parser import HTMLParser
-from typing import Any
+from typing import Any, NamedTuple
 
 from mlcweb.ir import BaseFunc, IRModule, Node
 from mlcweb.playground import namespace, trace_view
 from mlcweb.tir.schedule import Schedule, Trace
+
+
+class _ShownTrace(NamedTuple):
+    """A trace as it was when it was shown; its start and its result where they are known."""
+
+    title: str
+    trace: Trace
+    original: IRModule | None
+    result: IRModule | None
+
 
 LIMIT = 200
 """Modules kept of one run."""
@@ -27,12 +37,12 @@ class Gallery:
         self._variables = variables
         self._filename = filename
         self._modules: list[dict[str, Any]] = []
-        self._traces: list[tuple[str, Trace, IRModule | None]] = []
+        self._traces: list[_ShownTrace] = []
 
     def show(self, shown: Any, title: str = "") -> None:
         """A display hook: modules, code and traces go to the views, all else is printed."""
         if isinstance(shown, Schedule):
-            self._add_trace(title or self._title(shown), shown.trace, shown.mod)
+            self._add_trace(title or self._title(shown), shown.trace, shown)
             self._add_module(shown.mod, title)
         elif isinstance(shown, Trace):
             self._add_trace(title or self._title(shown), shown)
@@ -41,7 +51,7 @@ class Gallery:
             self._add_module(shown, title)
             for name, schedule in namespace.schedules(self._variables).items():
                 if schedule.mod is shown:
-                    self._add_trace(self._placed(name), schedule.trace, schedule.mod)
+                    self._add_trace(self._placed(name), schedule.trace, schedule)
         elif (text := _code_of(shown)) is not None:
             self._add(title or self._title(shown), text)
         else:
@@ -62,19 +72,20 @@ class Gallery:
                 self._add(name, module.script())
         for name, schedule in schedules.items():
             # One that was shown in its final state is there already.
-            if not any(result is schedule.mod for _, _, result in self._traces):
-                self._add_trace(name, schedule.trace, schedule.mod)
-        originals = list(namespace.modules(self._variables).values())
+            if not any(shown.result is schedule.mod for shown in self._traces):
+                self._add_trace(name, schedule.trace, schedule)
+        modules = list(namespace.modules(self._variables).values())
         trace_view.forget("run")
         traces = [
-            trace_view.register("run", title, trace, originals, result)
-            for title, trace, result in self._traces
+            trace_view.register("run", title, trace, [original] if original else modules, result)
+            for title, trace, original, result in self._traces
         ]
         return {"modules": self._modules, "traces": traces}
 
-    def _add_trace(self, title: str, trace: Trace, result: IRModule | None = None) -> None:
+    def _add_trace(self, title: str, trace: Trace, schedule: Schedule | None = None) -> None:
         if trace.insts:
-            self._traces.append((title, trace.copy(), result))
+            original, result = (schedule.original, schedule.mod) if schedule else (None, None)
+            self._traces.append(_ShownTrace(title, trace.copy(), original, result))
 
     def _add_module(self, shown: IRModule | Node, title: str) -> None:
         title = title or self._title(shown)

@@ -13,6 +13,7 @@ from mlcweb.tir import PrimFunc
 
 SIZE = 24
 BUFFERS = ("A", "B", "C")
+Loops = list[tuple[str, int]]
 
 
 @st.composite
@@ -21,49 +22,70 @@ def loop_programs(draw: Any) -> PrimFunc:
     lines = ["@T.prim_func", "def main("]
     lines += [f'    {name}: T.Buffer(({SIZE},), "int32"),' for name in BUFFERS]
     lines += ["):"]
-    for _ in range(draw(st.integers(1, 2))):
-        _nest(draw, lines, 1, [])
-    return from_source("\n".join(lines) + "\n")
+    for number in range(draw(st.integers(1, 2))):
+        _Nest(draw, lines, number).write(1, [])
+    func = from_source("\n".join(lines) + "\n")
+    assert isinstance(func, PrimFunc)
+    return func
 
 
-def _nest(draw: Any, lines: list[str], depth: int, loops: list[tuple[str, int]]) -> None:
-    """A loop, or a few statements inside the loops so far."""
-    pad = "    " * depth
-    deeper = len(loops) < 3 and (not loops or draw(st.booleans()))
-    if deeper:
-        name, extent = f"i{depth}_{len(lines)}", draw(st.sampled_from((1, 2, 3, 4, 5)))
-        lines.append(f"{pad}for {name} in {draw(st.sampled_from(('range', 'T.unroll')))}({extent}):")
+class _Nest:
+    """A loop nest being drawn. It may have a buffer of its own, filled in each outer iteration."""
+
+    def __init__(self, draw: Any, lines: list[str], number: int) -> None:
+        self.draw = draw
+        self.lines = lines
+        self.own = f"Y{number}" if draw(st.booleans()) else ""
+        self.buffers = (*BUFFERS, self.own, self.own) if self.own else BUFFERS
+        if self.own:
+            lines.append(f'    {self.own} = T.alloc_buffer(({SIZE},), "int32")')
+
+    def write(self, depth: int, loops: Loops) -> None:
+        """A loop, or a statement inside the loops so far."""
+        pad = "    " * depth
+        if len(loops) < 3 and (not loops or self.draw(st.booleans())):
+            name, extent = f"i{len(self.lines)}", self.draw(st.sampled_from((1, 2, 3, 4, 5)))
+            kind = self.draw(st.sampled_from(("range", "T.unroll")))
+            self.lines.append(f"{pad}for {name} in {kind}({extent}):")
+            if self.own and not loops:
+                self.lines.append(f"{pad}    for z in range({SIZE}):")
+                self.lines.append(f"{pad}        {self.own}[z] = z * {name}")
+            for _ in range(self.draw(st.integers(1, 2))):
+                self.write(depth + 1, [*loops, (name, extent)])
+        else:
+            self.statement(pad, loops)
+
+    def statement(self, pad: str, loops: Loops) -> None:
+        draw = self.draw
+        if draw(st.integers(0, 3)) == 0:
+            factors = [f"{name} * {draw(st.integers(1, 3))}" for name, _ in loops]
+            self.lines.append(f"{pad}if {' + '.join(factors)} < {draw(st.integers(1, 9))}:")
+            pad += "    "
+        target, value = self.element(loops), self.value(loops)
+        if draw(st.booleans()):
+            update = draw(st.sampled_from(("{0} + {1}", "T.max({0}, {1})", "{0} * 3 - {1}")))
+            value = update.format(target, value)
+        self.lines.append(f"{pad}{target} = {value}")
+
+    def element(self, loops: Loops) -> str:
+        return f"{self.draw(st.sampled_from(self.buffers))}[{self.index(loops)}]"
+
+    def value(self, loops: Loops) -> str:
+        draw, terms = self.draw, []
         for _ in range(draw(st.integers(1, 2))):
-            _nest(draw, lines, depth + 1, [*loops, (name, extent)])
-        return
-    if draw(st.integers(0, 3)) == 0:
-        factors = [f"{name} * {draw(st.integers(1, 3))}" for name, _ in loops]
-        lines.append(f"{pad}if {' + '.join(factors)} < {draw(st.integers(1, 9))}:")
-        pad += "    "
-    target = f"{draw(st.sampled_from(BUFFERS))}[{_index(draw, loops)}]"
-    value = _value(draw, loops)
-    if draw(st.booleans()):
-        value = draw(st.sampled_from(("{0} + {1}", "T.max({0}, {1})", "{0} * 3 - {1}"))).format(
-            target, value
-        )
-    lines.append(f"{pad}{target} = {value}")
+            load = self.element(loops)
+            far = f"{draw(st.sampled_from(self.buffers))}[T.abs({load}) % {SIZE}]"
+            number = str(draw(st.integers(-5, 5)))
+            terms.append(draw(st.sampled_from((load, load, far, number, f"({self.index(loops)})"))))
+        return draw(st.sampled_from((" + ", " * ", " - "))).join(terms)
 
-
-def _value(draw: Any, loops: list[tuple[str, int]]) -> str:
-    terms = []
-    for _ in range(draw(st.integers(1, 2))):
-        load = f"{draw(st.sampled_from(BUFFERS))}[{_index(draw, loops)}]"
-        choices = (load, load, str(draw(st.integers(-5, 5))), f"({_index(draw, loops)})")
-        terms.append(draw(st.sampled_from(choices)))
-    return draw(st.sampled_from((" + ", " * ", " - "))).join(terms)
-
-
-def _index(draw: Any, loops: list[tuple[str, int]]) -> str:
-    """An index in bounds: a sum of loop variables with factors, a quotient or a remainder."""
-    text, top = str(draw(st.integers(0, 2))), 2
-    for name, extent in loops:
-        factor = draw(st.sampled_from((0, 0, 1, 1, 2, 5)))
-        if factor and top + factor * (extent - 1) < SIZE:
-            text, top = f"{text} + {name} * {factor}", top + factor * (extent - 1)
-    form = draw(st.sampled_from(("{0}", "{0}", "{0}", "({0}) // 2", "({0}) % 5", "{1} - ({0})")))
-    return form.format(text, top)
+    def index(self, loops: Loops) -> str:
+        """An index in bounds: a sum of loop variables with factors, a quotient or a remainder."""
+        draw = self.draw
+        text, top = str(draw(st.integers(0, 2))), 2
+        for name, extent in loops:
+            factor = draw(st.sampled_from((0, 0, 1, 1, 2, 5)))
+            if factor and top + factor * (extent - 1) < SIZE:
+                text, top = f"{text} + {name} * {factor}", top + factor * (extent - 1)
+        forms = ("{0}", "{0}", "{0}", "({0}) // 2", "({0}) % 5", "{1} - ({0})")
+        return draw(st.sampled_from(forms)).format(text, top)

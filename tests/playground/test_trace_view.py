@@ -73,8 +73,13 @@ sch.parallel(sch.get_loops(sch.get_block("C"))[0])
     assert "T.Buffer((8,)" in trace_view.trace_steps(trace["id"])[0]["module"]
 
 
+def test_a_schedule_knows_its_original(run: Run) -> None:
+    [trace] = run(SCHEDULE + "del MyModule\n")["traces"]
+    assert "@I.ir_module" in trace_view.trace_steps(trace["id"])[0]["module"]
+
+
 def test_a_trace_without_its_original_says_so(run: Run) -> None:
-    source = SCHEDULE + "del MyModule\n"
+    source = SCHEDULE + "sch.trace.show()\ndel MyModule, sch\n"
     [trace] = run(source)["traces"]
     with pytest.raises(TVMError, match="keeps in a variable"):
         trace_view.trace_steps(trace["id"])

@@ -15,6 +15,7 @@ from mlcweb.arith import (
     Analyzer,
     IntSet,
     IterSum,
+    conjuncts,
     detect_iter_map,
     eval_set,
     intersect,
@@ -27,12 +28,12 @@ from mlcweb.tir.arithmetic import (
     floordiv,
     is_const_int,
     logical_and,
+    logical_not,
     multiply,
     subtract,
 )
 from mlcweb.tir.buffer import BufferRegion, Range
 from mlcweb.tir.expr import FloorDiv, IntImm, Mul, PrimExpr, Var
-from mlcweb.tir.schedule.errors import BindingError
 from mlcweb.tir.schedule.inverse_map import inverse_map, placeholders
 from mlcweb.tir.schedule.regions import iterator_domains, loops_between
 from mlcweb.tir.schedule.scopes import is_trivially_true
@@ -53,11 +54,10 @@ class IteratorDomain:
     limits: IntSet | None
 
 
-def executed_domains(place: BlockPlace) -> dict[Var, Range]:
+def executed_domains(place: BlockPlace) -> dict[Var, Range] | None:
     """What a block's iterators run through: their domains, or less where a predicate cuts them.
 
-    Raises BindingError where the predicate says more than bounds of the iterators, so that it could
-    not be kept.
+    None where the predicate says more than bounds of the iterators.
     """
     domains = iterator_domains(place.block)
     predicate = place.realize.predicate
@@ -68,29 +68,28 @@ def executed_domains(place: BlockPlace) -> dict[Var, Range]:
     if result.indices is not None:
         pairs = zip(domains.items(), result.indices, strict=True)
         domains = {var: _executed(index, domain) for (var, domain), index in pairs}
-    values = zip(place.realize.iter_values, domains.values(), strict=True)
-    if not _follows(predicate, list(values), loops):
-        raise BindingError(
-            f'The predicate of block "{place.block.name_hint}" is not a bound of its iterators, so '
-            "it could not be kept when the block is moved",
-            [place.realize],
-        )
-    return domains
-
-
-def _follows(
-    predicate: PrimExpr, values: Sequence[tuple[PrimExpr, Range]], loops: Mapping[Var, Range]
-) -> bool:
-    """Whether a predicate holds wherever each value is in its range."""
     analyzer = Analyzer(loops)
-    within: PrimExpr = const(True)
-    for value, domain in values:
-        for bound in (value >= domain.min, value < domain.min + domain.extent):
-            simple = analyzer.simplify(bound)
-            if not is_trivially_true(simple):
-                within = logical_and(within, simple)
-    with analyzer.constraint(within):
-        return analyzer.can_prove(predicate)
+    within = [
+        bound
+        for value, domain in zip(place.realize.iter_values, domains.values(), strict=True)
+        for bound in (value >= domain.min, value < domain.min + domain.extent)
+        if not analyzer.can_prove(bound)
+    ]
+    follows = all(_follows(condition, within, analyzer) for condition in conjuncts(predicate))
+    return domains if follows else None
+
+
+def _follows(condition: PrimExpr, known: Sequence[PrimExpr], analyzer: Analyzer) -> bool:
+    """Whether a condition holds wherever all conditions `known` hold: by them, or because without
+    it one of them cannot hold."""
+    together: PrimExpr = const(True)
+    for part in known:
+        together = logical_and(together, analyzer.simplify(part))
+    with analyzer.constraint(together):
+        if analyzer.can_prove(condition):
+            return True
+    with analyzer.constraint(analyzer.rewrite(logical_not(condition))):
+        return any(analyzer.can_disprove(part) for part in known)
 
 
 def _executed(index: IterSum, domain: Range) -> Range:

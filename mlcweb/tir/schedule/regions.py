@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from mlcweb.arith import Analyzer, IntSet, eval_range
+from mlcweb.arith.int_set import EVERYTHING
+from mlcweb.ir.visitor import walk
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
-from mlcweb.tir.expr import PrimExpr, Var
+from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
+from mlcweb.tir.schedule.scopes import Scope, is_trivially_true
 from mlcweb.tir.schedule.state import BlockPlace, LoopPlace, Place
 from mlcweb.tir.stmt import Block, BlockRealize, For, Stmt
 from mlcweb.tir.substitute import substitute
@@ -89,6 +92,25 @@ def relaxed(
 ) -> list[IntSet]:
     """A box that holds the region for all values of the variables of `domains`."""
     return [eval_range(dimension, domains, analyzer) for dimension in region]
+
+
+def known_sides(box: Sequence[IntSet], realize: BlockRealize, blocks: Scope) -> list[IntSet]:
+    """The box that a block accesses, with those sides infinite that cannot be computed elsewhere:
+    an index that is loaded from memory, where a predicate guards the load or where the memory is
+    written in the same scope."""
+    return [EVERYTHING if _is_loaded(side, realize.predicate, blocks) else side for side in box]
+
+
+def _is_loaded(side: IntSet, predicate: PrimExpr, blocks: Scope) -> bool:
+    loads = [
+        node
+        for end in side
+        if end is not None
+        for node in walk(end)
+        if isinstance(node, BufferLoad)
+    ]
+    guarded = bool(loads) and not is_trivially_true(predicate)
+    return guarded or any(load.buffer in blocks.writers for load in loads)
 
 
 def regions_of(regions: Iterable[BufferRegion], buffer: Buffer) -> list[BufferRegion]:

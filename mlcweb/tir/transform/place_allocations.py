@@ -18,6 +18,7 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, const, less_equal
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.substitute import substitute, variables_in
 
 Box = Sequence[Range]
 Domains = Mapping[E.Var, Range]
@@ -36,7 +37,9 @@ class _Placement(Mutator):
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
         self.domains[loop.loop_var] = Range(loop.min, loop.extent)
-        return self.rewrite_children(loop)
+        new = self.rewrite_children(loop)
+        del self.domains[loop.loop_var]
+        return new
 
     @on(S.AllocBuffer)
     def allocation(self, statement: S.AllocBuffer) -> S.Stmt:
@@ -85,14 +88,18 @@ def _is_fresh(loop: S.For, buffer: Buffer, domains: Domains) -> bool:
             vector = any(dtypes.lanes(index.dtype) > 1 for index in node.indices)
             if node.buffer.data is buffer.data and (vector or node.buffer is not buffer):
                 return False
-    return _Coverage(buffer).check(loop.body, [], domains) is not None
+    return _Coverage(buffer, set(domains)).check(loop.body, [], domains) is not None
 
 
 class _Coverage:
-    """Goes through a statement in the order of execution and checks reads against sure writes."""
+    """Goes through a statement in the order of execution and checks reads against sure writes.
 
-    def __init__(self, buffer: Buffer) -> None:
+    `outside` are the variables of the loops around the statement.
+    """
+
+    def __init__(self, buffer: Buffer, outside: set[E.Var]) -> None:
         self.buffer = buffer
+        self.outside = outside
 
     def check(self, statement: S.Stmt, written: list[Box], domains: Domains) -> list[Box] | None:
         """The boxes that the statement surely writes; None if it reads outside `written`."""
@@ -117,9 +124,22 @@ class _Coverage:
         if isinstance(statement, S.IfThenElse):
             parts = [statement.then_case, statement.else_case]
             sure = [self.check(part, written, domains) for part in parts if part is not None]
-            condition = self.reads_covered(statement.condition, written, domains)
-            return [] if condition and None not in sure else None
+            if not self.reads_covered(statement.condition, written, domains) or None in sure:
+                return None
+            return self.done_at_start(statement.condition, sure[0] or [], domains)
         return [] if not _touches(statement, self.buffer) else None
+
+    def done_at_start(self, condition: E.PrimExpr, boxes: list[Box], domains: Domains) -> list[Box]:
+        """Of what is written where a condition holds, that which is written for sure: the condition
+        is about inner loops alone, holds in their first iteration, and the place written is the
+        same in all. The init of a reduction is like that."""
+        variables = variables_in(condition)
+        if not variables <= domains.keys() - self.outside:
+            return []
+        start = substitute(condition, {var: domains[var].min for var in variables})
+        if not Analyzer().can_prove(start):
+            return []
+        return [box for box in boxes if not any(variables & variables_in(side.min) for side in box)]
 
     def check_loop(self, loop: S.For, written: list[Box], domains: Domains) -> list[Box] | None:
         domain = Range(loop.min, loop.extent)

@@ -72,7 +72,8 @@ def test_fused_and_tiled_products_stay_one_operation():
     ("name", "loops"),
     [
         ("pad_conv", 0), ("softmax", 0), ("triangle", 0), ("int8dot", 0), ("tensorized", 0),
-        ("uneven_split", 0), ("floatmath", 0), ("transpose_sum", 0), ("gather_rows", 0), ("rowscan", 1), ("scan", 1),
+        ("uneven_split", 0), ("floatmath", 0), ("transpose_sum", 0), ("gather_rows", 0),
+        ("rowscan", 1), ("scan", 1),
         ("shared_scalar", 1), ("stencil_inplace", 2), ("moving_average", 1),
     ],
 )  # fmt: skip

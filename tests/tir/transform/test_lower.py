@@ -130,6 +130,16 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
         ("if i == 0:\n            Y[0] = A[0]\n        B[i] = Y[0]", False),
         ("for k in range(8):\n            Y[k] = A[k]\n        B[i] = Y[7 - i]", True),
         ("for k in range(7):\n            Y[k] = A[k]\n        B[i] = Y[7 - i]", False),
+        (
+            "for k in range(8):\n            if k == 0:\n                Y[i] = T.float32(0)\n"
+            "            Y[i] = Y[i] + A[k]\n        B[i] = Y[i]",
+            True,
+        ),
+        (
+            "for k in range(8):\n            if k == 1:\n                Y[i] = T.float32(0)\n"
+            "            Y[i] = Y[i] + A[k]\n        B[i] = Y[i]",
+            False,
+        ),
     ],
 )
 def test_an_allocation_enters_a_loop_only_if_nothing_is_carried_along(statements, sinks):

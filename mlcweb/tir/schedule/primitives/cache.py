@@ -17,11 +17,12 @@ from mlcweb.tir.schedule.regions import (
     domains_around,
     domains_of,
     iterator_domains,
+    known_sides,
     loops_between,
     regions_of,
     substituted,
 )  # fmt: skip
-from mlcweb.tir.schedule.scopes import is_affine, scope_at
+from mlcweb.tir.schedule.scopes import Scope, is_affine, scope_at
 from mlcweb.tir.schedule.stage_pipeline import check_stage_pipeline
 from mlcweb.tir.schedule.state import (
     BlockPlace,
@@ -82,7 +83,7 @@ def cache_read(
         region = _declared_region(scope, buffer)
     else:
         location = _location(state, scope, writer, readers)
-        region = _touched_region(writer, buffer, location)
+        region = _touched_region(writer, scope_at(state, scope), buffer, location)
     return _with_stage(state, scope, buffer, storage_scope, location, region, readers, None)
 
 
@@ -128,7 +129,7 @@ def cache_write(
         if reader.block.identity not in cached
     ]
     location = _location(state, scope, place, others)
-    region = _touched_region(place, buffer, location)
+    region = _touched_region(place, scope_at(state, scope), buffer, location)
     if buffer not in scope.block.alloc_buffers and not _is_exact(state, place, buffer, location):
         raise DataflowError(
             f'The elements of "{buffer.name}" that the block "{place.block.name_hint}" writes are '
@@ -238,23 +239,22 @@ def _declared_region(scope: BlockPlace, buffer: Buffer) -> Sequence[Range]:
     return (declared[0] if declared else full_region(buffer)).region
 
 
-def _touched_region(writer: BlockPlace, buffer: Buffer, location: _Location) -> Sequence[Range]:
+def _touched_region(
+    writer: BlockPlace, blocks: Scope, buffer: Buffer, location: _Location
+) -> Sequence[Range]:
     """What a block writes of a buffer in one run of the container's body."""
     region = regions_of(writer.block.writes, buffer)[0]
     outer = location.container if isinstance(location.container, For) else None
+    analyzer = Analyzer(domains_around(writer))
     box = estimate_region_upper_bound(
         substituted(region, bindings(writer.realize)),
         loops_between(writer, outer),
         writer.realize.predicate,
-        _analyzer_around(writer),
+        analyzer,
     )
+    box = known_sides(box, writer.realize, blocks)
     whole = full_region(buffer).region
-    analyzer = _analyzer_around(writer)
     return [side.cover_range(limit, analyzer) for side, limit in zip(box, whole, strict=True)]
-
-
-def _analyzer_around(place: BlockPlace) -> Analyzer:
-    return Analyzer(domains_around(place))
 
 
 def _is_exact(

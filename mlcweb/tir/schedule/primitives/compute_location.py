@@ -31,6 +31,7 @@ from mlcweb.tir.schedule.regions import (
     analyzer_inside,
     bindings,
     iterator_domains,
+    known_sides,
     loops_between,
     regions_of,
     relaxed,
@@ -117,10 +118,11 @@ def reverse_compute_at(
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """A block, the loop it goes to, the position there, and the blocks under the loop whose
-    accesses decide how much of it runs there."""
+    """A block, its siblings, the loop it goes to, the position there, and the blocks under the
+    loop whose accesses decide how much of it runs there."""
 
     place: BlockPlace
+    blocks: Scope
     target: LoopPlace
     position: int
     partners: tuple[BlockPlace, ...]
@@ -149,7 +151,7 @@ def _planned(
     _check_all_under(place, target, partners, under, is_producer)
     _check_order(place, target, producers, consumers, under, blocks)
     position = _position(place, target, producers, consumers, index)
-    return _Move(place, target, position, tuple(partners), is_producer)
+    return _Move(place, blocks, target, position, tuple(partners), is_producer)
 
 
 def _check_same_scope(state: ScheduleState, place: BlockPlace, target: LoopPlace) -> None:
@@ -270,7 +272,7 @@ def _moved(state: ScheduleState, move: _Move, preserve_unit_loops: bool) -> Sche
     required = _required_regions(move, analyzer)
     own = place.block.writes if move.is_producer else place.block.reads
     accesses = [(region, required[region.buffer]) for region in own if region.buffer in required]
-    executed = executed_domains(place)
+    executed = _executed(move)
     solution = needed_iterations(accesses, executed, analyzer)
     iterators = limited(solution, executed, analyzer)
     nest, realize, loops = _nest(place, iterators, preserve_unit_loops, analyzer)
@@ -282,6 +284,24 @@ def _moved(state: ScheduleState, move: _Move, preserve_unit_loops: bool) -> Sche
     statements.insert(move.position, nest)
     new_loop = replace(target.loop, body=sequence(*statements))
     return state.replaced(place.function, {place.realize: None, target.loop: new_loop})
+
+
+def _executed(move: _Move) -> dict[Var, Range]:
+    """The iterations that the block may run.
+
+    A producer may run any of its domain, as nobody reads what it did not make before; a consumer
+    must keep its predicate.
+    """
+    executed = executed_domains(move.place)
+    if executed is not None:
+        return executed
+    if move.is_producer:
+        return iterator_domains(move.place.block)
+    raise BindingError(
+        f'The predicate of block "{move.place.block.name_hint}" is not a bound of its iterators, '
+        "so it could not be kept when the block is moved",
+        [move.place.realize],
+    )
 
 
 def _required_regions(move: _Move, analyzer: Analyzer) -> dict[Buffer, list[IntSet]]:
@@ -297,7 +317,9 @@ def _required_regions(move: _Move, analyzer: Analyzer) -> dict[Buffer, list[IntS
             block = partner.block
             for region in regions_of(block.reads if move.is_producer else block.writes, buffer):
                 ranges = substituted(region, bindings(partner.realize))
-                found.setdefault(buffer, []).append(relaxed(ranges, inner, analyzer))
+                box = relaxed(ranges, inner, analyzer)
+                box = known_sides(box, partner.realize, move.blocks)
+                found.setdefault(buffer, []).append(box)
     return {
         buffer: [union(sides, analyzer) for sides in zip(*boxes, strict=True)]
         for buffer, boxes in found.items()

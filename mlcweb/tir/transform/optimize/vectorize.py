@@ -15,6 +15,7 @@ from __future__ import annotations
 from math import gcd, inf
 
 from mlcweb.ir.node import Node, replace
+from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import children, on
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -29,7 +30,7 @@ from mlcweb.tir.transform.optimize.accesses import (
     written_buffers,
 )
 from mlcweb.tir.transform.optimize.rewriter import Rewriter, in_sequence, loops_in
-from mlcweb.tir.transform.optimize.widen import NoVectorForm, Widening
+from mlcweb.tir.transform.optimize.widen import COMPUTED_IN_FLOAT64, NoVectorForm, Widening
 
 VECTOR_BYTES = 16
 UNROLL_CHUNKS = 16
@@ -118,6 +119,8 @@ class _Vectorize(Rewriter):
                         sizes.append(dtypes.size_in_bytes(dtypes.element_of(node.dtype)))
                 if isinstance(node, E.BufferLoad):
                     continue
+                if _name_of(node) in COMPUTED_IN_FLOAT64:
+                    sizes.append(8)
             if isinstance(node, S.BufferStore):
                 sizes.append(dtypes.size_in_bytes(node.buffer.dtype))
                 pending.append(node.value)
@@ -230,3 +233,9 @@ def _neutral(operation: type[E.BinaryExpr], dtype: str) -> int | float:
     if dtypes.is_float(dtype):
         return inf if operation is E.Min else -inf
     return dtypes.max_value(dtype) if operation is E.Min else dtypes.min_value(dtype)
+
+
+def _name_of(node: E.PrimExpr) -> str:
+    """The name of the operator that an expression calls, if it is a call."""
+    operator = node.op if isinstance(node, E.Call) else None
+    return operator.name.removeprefix("tir.") if isinstance(operator, Op) else ""

@@ -11,7 +11,6 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const
-from mlcweb.tir.intrinsics import UNARY_NAMES
 from mlcweb.tir.transform.optimize.accesses import accesses_in
 
 if TYPE_CHECKING:
@@ -215,10 +214,17 @@ _EXPRESSIONS: dict[type, Callable[[Widening, Any], E.PrimExpr]] = {
     **dict.fromkeys((E.LT, E.LE, E.GT, E.GE, E.EQ, E.NE), _binary),
 }
 
-ELEMENTWISE_CALLS = frozenset(
-    {*UNARY_NAMES, "fabs", "abs", "isnan", "isinf", "copysign", "pow", "bitwise_and", "bitwise_or",
-     "bitwise_xor", "bitwise_not", "reinterpret"}
+COMPUTED_IN_FLOAT64 = frozenset(
+    {"exp10", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh",
+     "cosh", "asinh", "acosh", "atanh", "erf", "pow", "hypot"}
 )  # fmt: skip
+"""Functions that code generators compute in float64 for float32, too: they take its room."""
+
+ELEMENTWISE_CALLS = COMPUTED_IN_FLOAT64 | {
+    "exp", "exp2", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "floor", "ceil", "round", "nearbyint",
+    "trunc", "fabs", "abs", "isnan", "isinf", "copysign", "bitwise_and", "bitwise_or",
+    "bitwise_xor", "bitwise_not", "reinterpret",
+}  # fmt: skip
 
 
 def has_vector_form(operation: type, dtype: str) -> bool:

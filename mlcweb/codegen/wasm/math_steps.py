@@ -1,0 +1,111 @@
+"""What mathematical functions are written in: expressions of any number of lanes, with names for
+intermediate results, and the few tricks on the bits of floats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir.arithmetic import const
+from mlcweb.tir.intrinsics import call, register_op
+
+_MAGIC = {"float32": 1.5 * 2.0**23, "float64": 1.5 * 2.0**52}
+"""Added to a small whole number, they leave it in the lowest bits of the sum."""
+
+_FRACTION_BITS = {"float32": 23, "float64": 52}
+_EXPONENT_BIAS = {"float32": 127, "float64": 1023}
+
+
+class Steps:
+    """A function in the making: values that got names, around the result in the end."""
+
+    def __init__(self, like: E.PrimExpr) -> None:
+        self.dtype = like.dtype
+        self.element = dtypes.element_of(like.dtype)
+        self.integer = dtypes.with_lanes(
+            f"int{dtypes.bits(self.element)}", dtypes.lanes(like.dtype)
+        )
+        self._bindings: list[tuple[E.Var, E.PrimExpr]] = []
+
+    def name(self, value: E.PrimExpr) -> E.PrimExpr:
+        """A variable for a value that is used more than once."""
+        if isinstance(value, (E.Var, E.IntImm, E.FloatImm)):
+            return value
+        var = E.Var("t", value.dtype)
+        self._bindings.append((var, value))
+        return var
+
+    def result(self, value: E.PrimExpr) -> E.PrimExpr:
+        """The value, inside the definitions of all names."""
+        for var, bound in reversed(self._bindings):
+            value = E.Let(var, bound, value)
+        return value
+
+    def number(self, value: float) -> E.PrimExpr:
+        return const(value, self.dtype)
+
+    def whole(self, value: int) -> E.PrimExpr:
+        """An integer constant as wide as the floats."""
+        return const(value, self.integer)
+
+    def polynomial(self, x: E.PrimExpr, coefficients: Sequence[float]) -> E.PrimExpr:
+        """The sum of `coefficients[n] * x**n`, by Horner's rule."""
+        result = self.number(coefficients[-1])
+        for coefficient in reversed(coefficients[:-1]):
+            result = E.Add(E.Mul(result, x), self.number(coefficient))
+        return result
+
+    def unary(self, name: str, x: E.PrimExpr) -> E.PrimExpr:
+        return E.Call(x.dtype, register_op(f"tir.{name}"), (x,))
+
+    def absolute(self, x: E.PrimExpr) -> E.PrimExpr:
+        return self.unary("fabs", x)
+
+    def nearest(self, x: E.PrimExpr) -> E.PrimExpr:
+        return self.unary("nearbyint", x)
+
+    def root(self, x: E.PrimExpr) -> E.PrimExpr:
+        return self.unary("sqrt", x)
+
+    def with_sign_of(self, magnitude: E.PrimExpr, sign: E.PrimExpr) -> E.PrimExpr:
+        return E.Call(magnitude.dtype, register_op("tir.copysign"), (magnitude, sign))
+
+    def bits(self, x: E.PrimExpr) -> E.PrimExpr:
+        return E.Call(self.integer, register_op("tir.reinterpret"), (x,))
+
+    def from_bits(self, bits: E.PrimExpr) -> E.PrimExpr:
+        return E.Call(self.dtype, register_op("tir.reinterpret"), (bits,))
+
+    def shifted(self, bits: E.PrimExpr, amount: int) -> E.PrimExpr:
+        """Shifted to the left by `amount`, to the right (keeping the sign) if that is negative."""
+        name = "shift_left" if amount > 0 else "shift_right"
+        return call(bits.dtype, name, bits, const(abs(amount), bits.dtype))
+
+    def masked(self, bits: E.PrimExpr, mask: int) -> E.PrimExpr:
+        return call(bits.dtype, "bitwise_and", bits, const(mask, bits.dtype))
+
+    def to_integer(self, whole: E.PrimExpr) -> E.PrimExpr:
+        """A whole float of moderate size as an integer; only its lower bits are right."""
+        return self.bits(E.Add(whole, self.number(_MAGIC[self.element])))
+
+    def to_float(self, integer: E.PrimExpr) -> E.PrimExpr:
+        """An integer of moderate size as a float."""
+        magic = _MAGIC[self.element]
+        zero = {"float32": 0x4B400000, "float64": 0x4338000000000000}[self.element]
+        return E.Sub(self.from_bits(E.Add(integer, self.whole(zero))), self.number(magic))
+
+    def power_of_two(self, exponent: E.PrimExpr) -> E.PrimExpr:
+        """2 to an integer (of which only the lower bits count) in the range of normal floats."""
+        bias = _EXPONENT_BIAS[self.element]
+        biased = E.Add(exponent, self.whole(bias))
+        return self.from_bits(self.shifted(biased, _FRACTION_BITS[self.element]))
+
+    def scaled(self, x: E.PrimExpr, exponent: E.PrimExpr) -> E.PrimExpr:
+        """`x * 2**exponent` for a whole float `exponent`, also where the result is subnormal."""
+        half = self.name(self.nearest(E.Mul(exponent, self.number(0.5))))
+        rest = E.Sub(exponent, half)
+        first = self.power_of_two(self.to_integer(half))
+        second = self.power_of_two(self.to_integer(rest))
+        return E.Mul(E.Mul(x, first), second)

@@ -1,0 +1,63 @@
+"""Random programs: WebAssembly computes what the interpreter computes, to the last bit."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("wasmtime")
+
+from mlcweb.codegen import interpreter
+from mlcweb.runtime.host import wasm_target
+from mlcweb.tir import Schedule
+from tests.codegen.corpus import PROGRAMS, inputs
+from tests.codegen.loop_programs import loop_programs
+from tests.random_schedules import random_step
+from tests.strategies import prim_funcs
+
+FLOAT_TOLERANCE = {"float16": 2e-3, "float32": 2e-6, "float64": 4e-15}
+TRANSCENDENTAL = ("softmax", "floatmath")
+
+
+def results(build, func):
+    arguments = inputs(func)
+    build({"main": func}, lambda name: None)["main"].run(*arguments)
+    return arguments
+
+
+def check(func, reference=None, exact=True):
+    """Both ways to run give the same; zeros of either sign count as equal."""
+    expected = results(interpreter.build, reference or func)
+    for one, other in zip(expected, results(wasm_target.build, func), strict=True):
+        if exact:
+            np.testing.assert_array_equal(other, one)
+        else:
+            tolerance = FLOAT_TOLERANCE.get(one.dtype.name, 0)
+            np.testing.assert_allclose(other, one, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_that_try_every_path(name):
+    check(PROGRAMS[name], exact=name not in TRANSCENDENTAL)
+
+
+@settings(max_examples=150)
+@given(loop_programs())
+def test_loops_keep_the_order_that_matters(func):
+    check(func)
+
+
+@settings(max_examples=150)
+@given(prim_funcs())
+def test_block_programs(func):
+    check(func, exact="tanh" not in func.script())
+
+
+@settings(max_examples=100)
+@given(prim_funcs(), st.data())
+def test_scheduled_programs(func, data):
+    schedule = Schedule(func)
+    for _ in range(data.draw(st.integers(1, 6))):
+        random_step(schedule, lambda items: data.draw(st.sampled_from(list(items))))
+    scheduled = schedule.mod["main"]
+    check(scheduled, exact="tanh" not in func.script())
