@@ -16,10 +16,10 @@ from importlib.util import find_spec
 from typing import Any
 
 from mlcweb.compat.finder import AliasFinder, MissingFinder
-from mlcweb.compat.names import ATTRIBUTES, MODULES
+from mlcweb.compat.names import ABSENT, ATTRIBUTES, MODULES
 
 _TVM = AliasFinder("tvm", "mlcweb", MODULES)
-_MISSING = MissingFinder(_TVM)
+_MISSING = MissingFinder(_TVM, ABSENT)
 _STAND_INS = (
     AliasFinder("IPython", "mlcweb.compat.ipython"),
     AliasFinder("pygments", "mlcweb.compat.pygments"),

@@ -91,19 +91,52 @@ class AliasFinder(MetaPathFinder):
         return names
 
 
+class AbsentLoader(Loader):
+    """Loads an empty module in place of one that is not there; using it says what is missing."""
+
+    def __init__(self, name: str, what: str):
+        self.name = name
+        self.what = what
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Leaves the module to the import system."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        def missing(attribute: str) -> None:
+            if attribute.startswith("__"):
+                raise AttributeError(attribute)
+            raise AttributeError(f"{self.name}.{attribute}: {self.what} is not part of mlcweb yet")
+
+        vars(module)["__getattr__"] = missing
+
+
 class MissingFinder(MetaPathFinder):
     """Last in line: explains why ``from {alias} import x`` found nothing.
 
     That statement asks for ``{package}.x``, because the parent already is the real package.
+
+    Args:
+        aliases: the finder of the package's other names.
+        absent: modules that can be imported all the same, and what each would hold.
     """
 
-    def __init__(self, aliases: AliasFinder):
+    def __init__(self, aliases: AliasFinder, absent: Mapping[str, str] | None = None):
         self.aliases = aliases
+        self.absent = dict(absent or {})
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> None:
-        """Raises ModuleNotFoundError for a module of the package that nobody else has found."""
+    ) -> ModuleSpec | None:
+        """A module of the package that nobody else has found: an empty one, or an error.
+
+        Raises:
+            ModuleNotFoundError: for a name that is not one of the `absent` modules either.
+        """
         prefix = f"{self.aliases.package}."
-        if fullname.startswith(prefix):
-            raise self.aliases.missing(fullname.removeprefix(prefix))
+        if not fullname.startswith(prefix):
+            return None
+        relative = fullname.removeprefix(prefix)
+        if relative not in self.absent:
+            raise self.aliases.missing(relative)
+        name = f"{self.aliases.alias}.{relative}"
+        return ModuleSpec(fullname, AbsentLoader(name, self.absent[relative]))

@@ -25,3 +25,10 @@ ATTRIBUTES: dict[str, str] = {
     "tir.Schedule.get_sblock": "tir.Schedule.get_block",
 }
 """The other name of a function, class or method -> its name."""
+
+ABSENT: dict[str, str] = {
+    "relax": "the graph level (Relax)",
+    "script.relax": "the graph level (Relax)",
+}
+"""Modules of TVM that are not here: they can be imported, since course cells import more than they
+use, and say what is missing when something of them is used."""

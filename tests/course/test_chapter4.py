@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import mlcweb
 from mlcweb.ir import assert_structural_equal, structural_equal
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
@@ -128,6 +130,30 @@ def test_the_step_by_step_listing_before_decomposition():
     sch.reorder(i, j_0, k, j_1)
     sch.decompose_reduction(block, k)
     assert_structural_equal(sch.mod, listing("stochastic_16_8"))
+
+
+MATMULS = [*REPLAYED.values(), "unchanged"]
+
+
+@pytest.mark.parametrize("name", dict.fromkeys(MATMULS))
+def test_the_listings_compute_the_product(name):
+    rng = np.random.default_rng(4)
+    a, b = (rng.random((128, 128), dtype="float32") for _ in range(2))
+    c = mlcweb.nd.empty((128, 128), dtype="float32")
+    mlcweb.build(listing(name), target="numpy")["main"](mlcweb.nd.array(a), mlcweb.nd.array(b), c)
+    np.testing.assert_allclose(c.numpy(), a @ b, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["linear0", "linear0_tuned"])
+def test_the_linear_listings_compute_the_layer(name):
+    rng = np.random.default_rng(5)
+    x, w, b = (rng.random(shape, dtype="float32") for shape in ((1, 784), (128, 784), (128,)))
+    z = mlcweb.nd.empty((1, 128), dtype="float32")
+    module = listing(name)
+    (function,) = (var.name_hint for var in module.functions)
+    arguments = [mlcweb.nd.array(array) for array in (x, w, b)]
+    mlcweb.build(module, target="numpy")[function](*arguments, z)
+    np.testing.assert_allclose(z.numpy(), x @ w.T + b, rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", [path.stem for path in (HERE / "listings").iterdir()])

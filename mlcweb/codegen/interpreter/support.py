@@ -120,17 +120,13 @@ def _erf(x: Any) -> Any:
     return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), dtype=x.dtype)[()]
 
 
-def _absolute(x: Any) -> Any:
-    return abs(x)
-
-
 intrinsics: dict[str, Callable[..., Any]] = {
     "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "log10": np.log10,
     "log1p": np.log1p, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos, "tan": np.tan,
     "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asin": np.arcsin, "acos": np.arccos,
     "atan": np.arctan, "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
     "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "nearbyint": np.rint,
-    "round": round_half_away, "erf": _erf, "fabs": np.abs, "abs": _absolute,
+    "round": round_half_away, "erf": _erf, "fabs": np.abs, "abs": abs,
     "exp10": lambda x: np.power(x.dtype.type(10), x),
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),

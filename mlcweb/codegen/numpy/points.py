@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mlcweb.codegen.numpy.evaluate import Grid, NotConstant, evaluate
+from mlcweb.codegen.numpy.evaluate import Grid, evaluate
 from mlcweb.codegen.numpy.leaves import Loop
 from mlcweb.tir import expr as E
 from mlcweb.tir.substitute import variables_in
@@ -82,14 +82,3 @@ def usable_guards(guards: Iterable[E.PrimExpr], loops: Sequence[Loop]) -> list[E
         if variables and variables <= known:
             kept.append(guard)
     return kept
-
-
-__all__ = [
-    "MAX_POINTS",
-    "NotConstant",
-    "Points",
-    "TooLarge",
-    "connected",
-    "enumerate_points",
-    "usable_guards",
-]

@@ -21,7 +21,7 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.dtype import wrap_integer
-from mlcweb.tir.transform.optimize.accesses import REGISTER_SCOPE, accesses_in
+from mlcweb.tir.transform.optimize.accesses import REGISTER_SCOPE
 from mlcweb.tir.transform.optimize.indices import Indices, Sum
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class Addresses:
         """Whether a term is known here, and cannot change in the loop that is about to start."""
         if isinstance(atom, E.Var):
             return atom in self.selector.locals
-        return not accesses_in(atom) and all(
+        return not self.selector.accesses.of(atom) and all(
             var in self.selector.locals for var in self.indices.variables(atom)
         )
 

@@ -24,7 +24,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, constant_shape
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.transform.optimize.accesses import REGISTER_SCOPE, accesses_in
+from mlcweb.tir.transform.optimize.accesses import REGISTER_SCOPE, Accesses
 from mlcweb.tir.transform.optimize.indices import Indices
 from mlcweb.tir.transform.optimize.rewriter import bind_ranges
 
@@ -64,6 +64,7 @@ class FunctionSelector:
         self.builder = FunctionBuilder(name, [*parameters, ("scratch", "i32")])
         self.emit = self.builder.emit
         self.indices = Indices()
+        self.accesses = Accesses()
         bind_ranges(func, self.indices)
         self.addresses = Addresses(self, self.indices)
         self.locals: dict[E.Var, int] = {}
@@ -272,7 +273,7 @@ def _registers(selector: FunctionSelector, allocation: S.AllocBuffer) -> list[tu
     """Locals for the elements and vectors of a register buffer that are accessed."""
     buffer = allocation.buffer
     places: dict[int, int] = {}
-    for access in accesses_in(allocation.body):
+    for access in selector.accesses.of(allocation.body):
         if access.buffer is not buffer:
             continue
         index = access.indices[0]

@@ -33,7 +33,7 @@ from mlcweb.tir.arithmetic import (
     subtract,
 )
 from mlcweb.tir.buffer import BufferRegion, Range
-from mlcweb.tir.expr import FloorDiv, IntImm, Mul, PrimExpr, Var
+from mlcweb.tir.expr import GE, LT, FloorDiv, IntImm, Mul, PrimExpr, Var
 from mlcweb.tir.schedule.inverse_map import inverse_map, placeholders
 from mlcweb.tir.schedule.regions import iterator_domains, loops_between
 from mlcweb.tir.schedule.scopes import is_trivially_true
@@ -89,7 +89,16 @@ def _follows(condition: PrimExpr, known: Sequence[PrimExpr], analyzer: Analyzer)
         if analyzer.can_prove(condition):
             return True
     with analyzer.constraint(analyzer.rewrite(logical_not(condition))):
-        return any(analyzer.can_disprove(part) for part in known)
+        return any(_cannot_hold(part, analyzer) for part in known)
+
+
+def _cannot_hold(comparison: PrimExpr, analyzer: Analyzer) -> bool:
+    """Whether a comparison is false, also by the bounds of its sides as they are written."""
+    if isinstance(comparison, (LT, GE)):
+        low, high = analyzer.const_int_bound(comparison.a - comparison.b)
+        if low >= 0 if isinstance(comparison, LT) else high < 0:
+            return True
+    return analyzer.can_disprove(comparison)
 
 
 def _executed(index: IterSum, domain: Range) -> Range:

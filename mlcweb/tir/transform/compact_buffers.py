@@ -113,10 +113,6 @@ class _Search(Visitor):
         self.opaque = self.opaque or dtypes.is_integer(let.var.dtype)
         self.visit_children(let)
 
-    @on(S.While)
-    def while_loop(self, loop: S.While) -> None:
-        self.visit_children(loop)
-
     @on(E.Var)
     def variable(self, var: E.Var) -> None:
         self.opaque = self.opaque or var is self.buffer.data

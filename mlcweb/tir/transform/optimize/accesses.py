@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from mlcweb.ir.node import Node
-from mlcweb.ir.visitor import walk
+from mlcweb.ir.visitor import children
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
@@ -15,10 +17,30 @@ REGISTER_SCOPE = "register"
 """The storage scope of buffers that code generators keep in registers: each access names constant
 elements, and accesses to overlapping elements have the same extent or are single elements of it."""
 
+_LEAVES = (E.Var, E.IntImm, E.FloatImm, E.StringImm)
 
-def accesses_in(node: Node) -> list[Access]:
-    """The loads and stores in a statement or expression."""
-    return [item for item in walk(node) if isinstance(item, (E.BufferLoad, S.BufferStore))]
+
+class Accesses:
+    """The loads and stores in the parts of one function, found once for each part."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Node, tuple[Access, ...]]] = {}
+
+    def of(self, node: Node) -> tuple[Access, ...]:
+        """The loads and stores in a statement or expression, itself included."""
+        if isinstance(node, _LEAVES):
+            return ()
+        known = self._known.get(id(node))
+        if known is None:
+            found: list[Access] = [node] if isinstance(node, (E.BufferLoad, S.BufferStore)) else []
+            for child in children(node):
+                found += self.of(child)
+            known = self._known[id(node)] = (node, tuple(found))
+        return known[1]
+
+    def written(self, node: Node) -> list[Buffer]:
+        """The buffers that a statement stores to, each once."""
+        return list({item.buffer: None for item in self.of(node) if isinstance(item, S.BufferStore)})
 
 
 def may_alias(a: Buffer, b: Buffer, func: PrimFunc) -> bool:
@@ -32,13 +54,14 @@ def may_alias(a: Buffer, b: Buffer, func: PrimFunc) -> bool:
     return a.data in parameters and b.data in parameters
 
 
-def written_buffers(node: Node) -> list[Buffer]:
-    """The buffers that a statement stores to, each once."""
-    return list({item.buffer: None for item in walk(node) if isinstance(item, S.BufferStore)})
+def statements_in(statement: S.Stmt) -> Iterator[S.Stmt]:
+    """A statement and those inside it, outer ones first."""
+    yield statement
+    for child in children(statement):
+        if isinstance(child, S.Stmt):
+            yield from statements_in(child)
 
 
-def has_effects(node: Node) -> bool:
-    """Whether a statement calls anything that may do more than compute its value."""
-    return any(
-        isinstance(item, E.Call) and not getattr(item.op, "pure", False) for item in walk(node)
-    )
+def has_effects(statement: S.Stmt) -> bool:
+    """Whether a statement does what cannot be told from its loads and stores."""
+    return any(isinstance(part, (S.Evaluate, S.While)) for part in statements_in(statement))

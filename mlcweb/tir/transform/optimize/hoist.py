@@ -17,9 +17,9 @@ from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.transform.optimize.accesses import (
     REGISTER_SCOPE,
+    Accesses,
     has_effects,
     may_alias,
-    written_buffers,
 )
 from mlcweb.tir.transform.optimize.indices import Indices
 from mlcweb.tir.transform.optimize.rewriter import definitions_in, is_choice
@@ -38,6 +38,7 @@ class _Hoisting(Mutator):
     def __init__(self, func: PrimFunc) -> None:
         self.function = func
         self.indices = Indices()
+        self.accesses = Accesses()
 
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
@@ -48,8 +49,7 @@ class _Hoisting(Mutator):
             found.var if isinstance(found, S.LetStmt) else found.loop_var
             for found in definitions_in(loop.body)
         }
-        moving.update(n.var for n in walk(loop.body) if isinstance(n, E.Let))
-        search = _Search(self, moving, written_buffers(loop.body))
+        search = _Search(self, moving, self.accesses.written(loop.body))
         search.statement(loop.body)
         if not search.found:
             return self.rewrite_children(loop)
@@ -69,6 +69,7 @@ class _Search:
 
     def __init__(self, hoisting: _Hoisting, moving: set[E.Var], written: list[Buffer]) -> None:
         self.indices = hoisting.indices
+        self.accesses = hoisting.accesses
         self.function = hoisting.function
         self.moving = moving
         self.written = written
@@ -105,12 +106,9 @@ class _Search:
         if not self.moving.isdisjoint(self.indices.variables(expression)):
             return False
         return not any(
-            isinstance(node, E.BufferLoad)
-            and (
-                node.buffer.scope() == REGISTER_SCOPE
-                or any(may_alias(node.buffer, buffer, self.function) for buffer in self.written)
-            )
-            for node in walk(expression)
+            load.buffer.scope() == REGISTER_SCOPE
+            or any(may_alias(load.buffer, buffer, self.function) for buffer in self.written)
+            for load in self.accesses.of(expression)
         )
 
 

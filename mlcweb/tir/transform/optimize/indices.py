@@ -15,12 +15,15 @@ from math import gcd, inf
 from typing import Any, NamedTuple
 
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import walk
+from mlcweb.ir.visitor import children
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 
 Interval = tuple[int | float, int | float]
 """The least and the greatest value of an expression."""
+
+
+_NO_VARIABLES: frozenset[E.Var] = frozenset()
 
 
 class Sum(NamedTuple):
@@ -83,9 +86,13 @@ class Indices:
 
     def variables(self, node: Node) -> frozenset[E.Var]:
         """The variables that occur in an expression or statement."""
+        if isinstance(node, (E.IntImm, E.FloatImm)):
+            return _NO_VARIABLES
         known = self._variables.get(id(node))
         if known is None:
-            found = frozenset(item for item in walk(node) if isinstance(item, E.Var))
+            found = frozenset((node,) if isinstance(node, E.Var) else ())
+            for child in children(node):
+                found |= self.variables(child)
             known = self._variables[id(node)] = (node, found)
         return known[1]
 
@@ -146,7 +153,9 @@ class Indices:
             if found is not None:
                 return found
         if isinstance(expression, (E.Add, E.Sub, E.Mul)):
-            return self.sum_interval(self.sum_of(expression))
+            total = self.sum_of(expression)
+            if expression not in total.terms:
+                return self.sum_interval(total)
         return type_interval(expression.dtype)
 
     def sum_interval(self, total: Sum) -> Interval:

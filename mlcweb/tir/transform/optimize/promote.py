@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import Mutator, children, on, walk
+from mlcweb.ir.visitor import Mutator, children, on
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -23,10 +23,10 @@ from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.transform.optimize.accesses import (
     REGISTER_SCOPE,
     Access,
-    accesses_in,
+    Accesses,
     has_effects,
     may_alias,
-    written_buffers,
+    statements_in,
 )
 from mlcweb.tir.transform.optimize.indices import Indices, Sum
 from mlcweb.tir.transform.optimize.rewriter import definitions_in
@@ -44,11 +44,13 @@ def place_in_registers(func: PrimFunc) -> PrimFunc:
 class _RegisterPlacement(Mutator):
     def __init__(self) -> None:
         self.buffers: dict[Buffer, Buffer] = {}
+        self.accesses = Accesses()
 
     @on(S.AllocBuffer)
     def allocation(self, allocation: S.AllocBuffer) -> S.Stmt:
         buffer = allocation.buffer
-        if buffer.scope() != REGISTER_SCOPE and _fits_registers(buffer, allocation.body):
+        accesses = self.accesses.of(allocation.body)
+        if buffer.scope() != REGISTER_SCOPE and _fits_registers(buffer, accesses):
             data = E.Var(buffer.data.name, "handle", PointerType(buffer.dtype, REGISTER_SCOPE))
             self.buffers[buffer] = replace(buffer, data=data)
         body = self.rewrite(allocation.body)
@@ -64,13 +66,13 @@ class _RegisterPlacement(Mutator):
         return new if buffer is None else replace(new, buffer=buffer)
 
 
-def _fits_registers(buffer: Buffer, body: S.Stmt) -> bool:
+def _fits_registers(buffer: Buffer, accesses: Iterable[Access]) -> bool:
     """Whether every access is to constant elements, and those of two accesses are the same or do
     not overlap."""
     if constant_shape(buffer) is None:
         return False
     extents: dict[int, int] = {}
-    for access in accesses_in(body):
+    for access in accesses:
         if access.buffer.data is not buffer.data:
             continue
         place = _constant_place(access.indices[0])
@@ -84,9 +86,7 @@ def _fits_registers(buffer: Buffer, body: S.Stmt) -> bool:
     # A vector that code generators cannot keep in one register stays in memory, too.
     size = dtypes.size_in_bytes(buffer.dtype)
     fitting = all(lanes == 1 or lanes * size <= 16 for lanes in extents.values())
-    passed_on = any(node is buffer.data for node in walk(body))
-    return bool(starts) and not overlap and fitting and not passed_on \
-        and len(starts) <= MOST_REGISTERS
+    return bool(starts) and not overlap and fitting and len(starts) <= MOST_REGISTERS
 
 
 def _constant_place(index: E.PrimExpr) -> tuple[int, int] | None:
@@ -117,6 +117,7 @@ class _Promotion(Mutator):
     def __init__(self, func: PrimFunc) -> None:
         self.function = func
         self.indices = Indices()
+        self.accesses = Accesses()
         self.places: dict[tuple[Buffer, E.PrimExpr, int], tuple[Buffer, int]] = {}
 
     @on(S.For)
@@ -169,12 +170,12 @@ class _Promotion(Mutator):
             statement.var if isinstance(statement, S.LetStmt) else statement.loop_var
             for statement in definitions_in(loop.body)
         }
-        accesses = accesses_in(loop.body)
+        accesses = self.accesses.of(loop.body)
         certain = {id(access) for access in _certain_accesses(loop.body)}
         known = {buffer for buffer, _, _ in self.places}
-        known.update(n.buffer for n in walk(loop.body) if isinstance(n, S.AllocBuffer))
+        known.update(n.buffer for n in statements_in(loop.body) if isinstance(n, S.AllocBuffer))
         found = []
-        for buffer in written_buffers(loop.body):
+        for buffer in self.accesses.written(loop.body):
             if buffer.scope() == REGISTER_SCOPE or buffer in known:
                 continue
             candidate = self.candidate(buffer, accesses, moving, certain)
@@ -185,7 +186,7 @@ class _Promotion(Mutator):
         return found
 
     def candidate(
-        self, buffer: Buffer, accesses: list[Access], moving: set[E.Var], certain: set[int]
+        self, buffer: Buffer, accesses: Iterable[Access], moving: set[E.Var], certain: set[int]
     ) -> _Candidate | None:
         result = _Candidate(buffer)
         for access in accesses:
@@ -199,7 +200,7 @@ class _Promotion(Mutator):
             base, constant, lanes = place
             if lanes * dtypes.size_in_bytes(buffer.dtype) > 16:
                 return None
-            if not moving.isdisjoint(self.indices.variables(base)) or accesses_in(base):
+            if not moving.isdisjoint(self.indices.variables(base)) or self.accesses.of(base):
                 return None
             if result.places.setdefault((base, constant), lanes) != lanes:
                 return None

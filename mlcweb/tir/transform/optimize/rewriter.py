@@ -11,12 +11,13 @@ from typing import Any
 
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.op import Op
-from mlcweb.ir.visitor import Mutator, children, on
+from mlcweb.ir.visitor import Mutator, on
 from mlcweb.tir import arithmetic
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.transform.optimize.accesses import Accesses, statements_in
 from mlcweb.tir.transform.optimize.indices import Indices
 
 NOTHING = S.Evaluate(E.IntImm("int32", 0))
@@ -37,6 +38,7 @@ class Rewriter(Mutator):
 
     def __init__(self, func: PrimFunc) -> None:
         self.indices = Indices()
+        self.accesses = Accesses()
         self.values: dict[E.Var, E.PrimExpr] = {}
         self.function = func
         bind_ranges(func, self.indices)
@@ -267,11 +269,9 @@ def is_choice(expression: Node) -> bool:
 
 def definitions_in(statement: S.Stmt) -> Iterator[S.For | S.LetStmt]:
     """The loops and lets in a statement, outer ones first."""
-    if isinstance(statement, (S.For, S.LetStmt)):
-        yield statement
-    for child in children(statement):
-        if isinstance(child, S.Stmt):
-            yield from definitions_in(child)
+    for part in statements_in(statement):
+        if isinstance(part, (S.For, S.LetStmt)):
+            yield part
 
 
 def bind_ranges(func: PrimFunc, indices: Indices) -> None:

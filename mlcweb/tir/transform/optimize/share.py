@@ -14,7 +14,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.transform.optimize.accesses import accesses_in, has_effects, may_alias
+from mlcweb.tir.transform.optimize.accesses import Accesses, may_alias
 from mlcweb.tir.transform.optimize.hoist import is_worth_a_name, name_of, sure_operands
 from mlcweb.tir.transform.optimize.indices import Indices
 
@@ -29,13 +29,14 @@ class _Sharing(Mutator):
     def __init__(self, func: PrimFunc) -> None:
         self.function = func
         self.indices = Indices()
+        self.accesses = Accesses()
 
     @on(S.SeqStmt)
     def sequence(self, statement: S.SeqStmt) -> S.Stmt:
         done: list[S.Stmt] = []
         run: list[S.BufferStore] = []
         for part in statement.seq:
-            if isinstance(part, S.BufferStore) and not has_effects(part):
+            if isinstance(part, S.BufferStore):
                 run.append(part)
                 continue
             done += [_Run(self, run).result(), self.rewrite(part)] if run else [self.rewrite(part)]
@@ -50,7 +51,7 @@ class _Sharing(Mutator):
 
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> S.Stmt:
-        return store if has_effects(store) else _Run(self, [store]).result()
+        return _Run(self, [store]).result()
 
 
 class _Run:
@@ -88,7 +89,8 @@ class _Run:
 
     def in_order(self, visit: Any) -> None:
         """Visit the stores, each with the versions of buffers that it sees."""
-        buffers = {access.buffer for store in self.stores for access in accesses_in(store)}
+        accesses = self.sharing.accesses
+        buffers = {access.buffer for store in self.stores for access in accesses.of(store)}
         self.versions = dict.fromkeys(buffers, 0)
         for store in self.stores:
             visit(store)
@@ -100,7 +102,7 @@ class _Run:
         """What a value is known by; None where it is not worth a name."""
         if isinstance(expression, (E.Var, E.IntImm, E.FloatImm)) or not is_worth_a_name(expression):
             return None
-        reads = accesses_in(expression)
+        reads = self.sharing.accesses.of(expression)
         versions = tuple(self.versions[read.buffer] for read in reads)
         return self.sharing.indices.key(expression), versions
 

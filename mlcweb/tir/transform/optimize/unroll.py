@@ -12,14 +12,14 @@ from collections.abc import Iterable, Mapping
 from math import prod
 
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import children, on, walk
+from mlcweb.ir.visitor import children, on
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import Buffer, constant_shape
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.transform.optimize.accesses import accesses_in
+from mlcweb.tir.transform.optimize.accesses import statements_in
 from mlcweb.tir.transform.optimize.rewriter import Rewriter, in_sequence, loops_in
 
 SMALL_LOOP = 256
@@ -49,10 +49,11 @@ class _Unroll(Rewriter):
     def __init__(self, func: PrimFunc) -> None:
         super().__init__(func)
         self.max_step = 0
+        self.sizes: dict[int, tuple[Node, int]] = {}
         self.small_buffers = {
-            node.buffer.data
-            for node in walk(func.body)
-            if isinstance(node, S.AllocBuffer) and is_small(node.buffer)
+            part.buffer.data
+            for part in statements_in(func.body)
+            if isinstance(part, S.AllocBuffer) and is_small(part.buffer)
         }
 
     @on(S.For)
@@ -72,14 +73,14 @@ class _Unroll(Rewriter):
         gives leave for."""
         if loop.kind == S.ForKind.THREAD_BINDING:
             return False
-        size = extent * operations_in(loop.body)
+        size = extent * self.size_of(loop.body)
         if size > LARGEST_COPY:
             return False
         if loop.kind == S.ForKind.UNROLLED or self.indexes_registers(loop):
             return True
         if loops_in(loop.body):
             return False
-        stores = extent * sum(isinstance(node, S.BufferStore) for node in walk(loop.body))
+        stores = extent * sum(isinstance(part, S.BufferStore) for part in statements_in(loop.body))
         return stores <= allowed or (extent <= SMALL_EXTENT and size <= SMALL_LOOP)
 
     def indexes_registers(self, loop: S.For) -> bool:
@@ -87,8 +88,20 @@ class _Unroll(Rewriter):
         return any(
             access.buffer.data in self.small_buffers
             and loop.loop_var in self.indices.variables(access.indices[0])
-            for access in accesses_in(loop.body)
+            for access in self.accesses.of(loop.body)
         )
+
+    def size_of(self, node: Node) -> int:
+        """The loads, stores and operations in a statement; index arithmetic is free."""
+        if isinstance(node, (E.BufferLoad, E.Var, E.IntImm, E.FloatImm)):
+            return int(isinstance(node, E.BufferLoad))
+        known = self.sizes.get(id(node))
+        if known is None:
+            parts = [node.value] if isinstance(node, S.BufferStore) else children(node)
+            own = not isinstance(node, (S.SeqStmt, E.Broadcast, E.Ramp))
+            size = own + sum(self.size_of(part) for part in parts)
+            known = self.sizes[id(node)] = (node, size)
+        return known[1]
 
     def copies(self, loop: S.For, steps: Iterable[int]) -> S.Stmt:
         """Some iterations of a loop, counted from its first, one after another."""
@@ -103,7 +116,7 @@ class _Unroll(Rewriter):
         """An innermost loop with several iterations in its body."""
         assert isinstance(loop.extent, E.IntImm)
         extent = loop.extent.value
-        factor = min(PARTIAL_FACTOR, PARTIAL_OPERATIONS // operations_in(loop.body))
+        factor = min(PARTIAL_FACTOR, PARTIAL_OPERATIONS // self.size_of(loop.body))
         if factor < 2 or extent < 2 * factor:
             return loop
         factor = next((f for f in range(factor, factor // 2, -1) if extent % f == 0), factor)
@@ -121,16 +134,6 @@ def is_small(buffer: Buffer) -> bool:
     """Whether a local buffer is meant to live in registers."""
     shape = constant_shape(buffer)
     return shape is not None and prod(shape) * dtypes.size_in_bytes(buffer.dtype) <= REGISTER_BYTES
-
-
-def operations_in(node: Node) -> int:
-    """The number of loads, stores and operations in a statement; index arithmetic is free."""
-    if isinstance(node, (E.BufferLoad, E.Var, E.IntImm, E.FloatImm)):
-        return int(isinstance(node, E.BufferLoad))
-    if isinstance(node, S.BufferStore):
-        return 1 + operations_in(node.value)
-    own = isinstance(node, E.PrimExpr) and not isinstance(node, (E.Broadcast, E.Ramp))
-    return own + sum(operations_in(child) for child in children(node))
 
 
 def _auto_unroll_step(annotations: Mapping[str, object]) -> int:

@@ -25,9 +25,7 @@ from mlcweb.tir.buffer import decl_buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.transform.optimize.accesses import (
     REGISTER_SCOPE,
-    accesses_in,
     may_alias,
-    written_buffers,
 )
 from mlcweb.tir.transform.optimize.rewriter import Rewriter, in_sequence, loops_in
 from mlcweb.tir.transform.optimize.widen import COMPUTED_IN_FLOAT64, NoVectorForm, Widening
@@ -130,10 +128,10 @@ class _Vectorize(Rewriter):
 
     def check_independence(self, loop: S.For) -> None:
         """Raise NoVectorForm where iterations may touch each other's elements."""
-        accesses = accesses_in(loop.body)
+        accesses = self.accesses.of(loop.body)
         extent = self.indices.interval(loop.extent)[1]
         local = {found.loop_var for found in loops_in(loop.body)}
-        for buffer in written_buffers(loop.body):
+        for buffer in self.accesses.written(loop.body):
             indices = []
             for access in accesses:
                 if access.buffer.data is buffer.data and access.buffer.dtype == buffer.dtype:
@@ -187,7 +185,7 @@ class _Vectorize(Rewriter):
             return None
         if self.indices.key(value.a.indices[0]) != self.indices.key(store.indices[0]):
             return None
-        if any(may_alias(read.buffer, store.buffer, self.function) for read in accesses_in(value.b)):
+        if any(may_alias(read.buffer, store.buffer, self.function) for read in self.accesses.of(value.b)):
             return None
         return store
 

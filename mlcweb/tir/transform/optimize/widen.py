@@ -11,7 +11,6 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const
-from mlcweb.tir.transform.optimize.accesses import accesses_in
 
 if TYPE_CHECKING:
     from mlcweb.tir.transform.optimize.rewriter import Rewriter
@@ -172,7 +171,7 @@ def _select(widening: Widening, expression: E.Select) -> E.PrimExpr:
 def _is_readable(widening: Widening, expression: E.PrimExpr) -> bool:
     """Whether everything that an expression reads is inside its buffer, condition or not."""
     interval = widening.rewriter.indices.interval
-    for load in accesses_in(expression):
+    for load in widening.rewriter.accesses.of(expression):
         size = load.buffer.shape[0]
         low, high = interval(load.indices[0])
         if not isinstance(size, E.IntImm) or low < 0 or high >= size.value:

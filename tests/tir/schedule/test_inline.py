@@ -1,0 +1,54 @@
+"""compute_inline and reverse_compute_inline: the values, the predicates, and what is refused."""
+
+import pytest
+
+from mlcweb.tir import Schedule
+from mlcweb.tir.schedule import ScheduleError
+from tests.tir.schedule.case_files import cases, check, module
+
+
+@pytest.mark.parametrize("case", cases("inline.txt"), ids=lambda case: case.name)
+def test_case(case):
+    check(case)
+
+
+CHAIN = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.alloc_buffer((16,))
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi] * T.float32(2)
+    for i in range(16):
+        with T.block("C"):
+            vi = T.axis.spatial(16, i)
+            C[vi] = B[vi] + T.float32(1)
+"""
+
+
+def test_the_block_that_is_left_keeps_its_handle():
+    sch = Schedule(module(CHAIN))
+    producer, consumer = sch.get_block("B"), sch.get_block("C")
+    sch.compute_inline(producer)
+    assert sch.get(consumer).name_hint == "C"
+    assert sch.get(sch.get_block("root")).alloc_buffers == ()
+    with pytest.raises(ScheduleError, match="no longer in the program"):
+        sch.get_loops(producer)
+
+
+def test_the_producer_keeps_its_handle():
+    sch = Schedule(module(CHAIN))
+    producer, consumer = sch.get_block("B"), sch.get_block("C")
+    sch.reverse_compute_inline(consumer)
+    assert sch.get(producer).writes[0].buffer.name == "C"
+    with pytest.raises(ScheduleError, match="no longer in the program"):
+        sch.get_loops(consumer)
+
+
+def test_an_output_is_marked_in_the_message():
+    sch = Schedule(module(CHAIN))
+    with pytest.raises(ScheduleError) as refusal:
+        sch.compute_inline(sch.get_block("C"))
+    assert 'The block "C" to be inlined is an output block' in refusal.value.reason
+    assert [statement.block.name_hint for statement in refusal.value.marked] == ["C"]
