@@ -23,6 +23,7 @@ from mlcweb.tir.schedule.state import (
     loops_above,
 )  # fmt: skip
 from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, For, IterType
+from mlcweb.tir.substitute import uses
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,15 @@ def _scope(state: ScheduleState, around: Place) -> Scope:
 def loop_ranges(loops: tuple[For, ...]) -> dict[Var, Range]:
     """The domains of loop variables."""
     return {loop.loop_var: Range(loop.min, loop.extent) for loop in loops}
+
+
+def driven_iterators(realize: BlockRealize, loop: Var) -> dict[Var, IterType]:
+    """The iterators of a block whose value depends on a loop, and what they mean."""
+    return {
+        iter_var.var: iter_var.iter_type
+        for iter_var, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)
+        if uses(value, loop)
+    }
 
 
 def is_trivially_true(predicate: PrimExpr) -> bool:

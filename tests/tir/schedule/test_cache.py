@@ -51,7 +51,8 @@ def test_an_unknown_storage_scope():
 
 
 def test_a_consumer_in_another_scope():
-    sch = Schedule(module("""
+    sch = Schedule(
+        module("""
 @T.prim_func
 def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32"), D: T.Buffer((16,), "float32")):
     for i0 in range(4):
@@ -65,19 +66,22 @@ def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32"), D: T.Buff
         with T.block("D"):
             vi = T.axis.spatial(16, i)
             D[vi] = A[vi]
-"""))
+""")
+    )
     with pytest.raises(ScheduleError, match='"D" is not in the scope of block "outer"'):
         sch.cache_read(sch.get_block("C"), 0, "local", consumer_blocks=["D"])
 
 
 def test_gaps_in_an_output_are_not_overwritten():
-    sch = Schedule(module("""
+    sch = Schedule(
+        module("""
 @T.prim_func
 def main(A: T.Buffer((8,), "float32"), C: T.Buffer((16,), "float32")):
     for i in range(8):
         with T.block("C"):
             vi = T.axis.spatial(8, i)
             C[vi * 2] = A[vi]
-"""))
+""")
+    )
     with pytest.raises(ScheduleError, match="are not a box"):
         sch.cache_write(sch.get_block("C"), 0, "local")

@@ -72,7 +72,8 @@ def test_an_index_out_of_reach_says_which_are_valid():
 
 
 def test_a_reduction_is_not_repeated_in_parts():
-    sch = Schedule(module("""
+    sch = Schedule(
+        module("""
 @T.prim_func
 def main(A: T.Buffer((8, 4), "float32"), C: T.Buffer((1,), "float32")):
     B = T.alloc_buffer((8,))
@@ -88,7 +89,8 @@ def main(A: T.Buffer((8, 4), "float32"), C: T.Buffer((1,), "float32")):
             with T.init():
                 C[0] = T.float32(0)
             C[0] = C[0] + B[vi]
-"""))
+""")
+    )
     b, c = sch.get_block("B"), sch.get_block("C")
     i, k = sch.get_loops(b)
     with pytest.raises(ScheduleError, match="add some elements to its reduction more than once"):
@@ -97,7 +99,8 @@ def main(A: T.Buffer((8, 4), "float32"), C: T.Buffer((1,), "float32")):
 
 
 def test_a_reduction_is_not_spread_over_a_parallel_loop():
-    sch = Schedule(module("""
+    sch = Schedule(
+        module("""
 @T.prim_func
 def main(A: T.Buffer((8,), "float32"), C: T.Buffer((1,), "float32")):
     B = T.alloc_buffer((8,))
@@ -111,7 +114,8 @@ def main(A: T.Buffer((8,), "float32"), C: T.Buffer((1,), "float32")):
             with T.init():
                 C[0] = T.float32(0)
             C[0] = C[0] + B[vi]
-"""))
+""")
+    )
     loop = sch.get_loops(sch.get_block("B"))[0]
     sch.parallel(loop)
     with pytest.raises(ScheduleError, match="whose iterations run at the same time"):
@@ -119,7 +123,8 @@ def main(A: T.Buffer((8,), "float32"), C: T.Buffer((1,), "float32")):
 
 
 def test_a_loaded_index_is_not_computed_where_a_predicate_guards_it():
-    sch = Schedule(module("""
+    sch = Schedule(
+        module("""
 @T.prim_func
 def main(A: T.Buffer((12,), "float32"), I: T.Buffer((7,), "int32"), C: T.Buffer((7,), "float32")):
     B = T.alloc_buffer((12,))
@@ -131,7 +136,8 @@ def main(A: T.Buffer((12,), "float32"), I: T.Buffer((7,), "int32"), C: T.Buffer(
         with T.block("C"):
             vi = T.axis.spatial(7, i)
             C[vi] = B[I[vi]]
-"""))
+""")
+    )
     b, c = sch.get_block("B"), sch.get_block("C")
     outer, inner = sch.split(sch.get_loops(c)[0], [None, 4])
     sch.compute_at(b, inner)

@@ -85,8 +85,28 @@ def test_reorder_refuses_to_start_a_reduction_late():
     sch = Schedule(matmul_relu())
     _, j, k = sch.get_loops("Y")
     outer, inner = sch.split(sch.fuse(j, k), [None, 7])
-    with pytest.raises(LoopError, match="its init would run after some of its updates"):
+    with pytest.raises(LoopError, match="runs after some of its updates"):
         sch.reorder(inner, outer)
+
+
+REPEATED = """
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+    for again, i, k in T.grid(3, 4, 8):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] = B[vi] + A[vi, vk]
+"""
+
+
+def test_reorder_refuses_to_repeat_a_reduction_in_the_middle():
+    sch = Schedule(from_source(REPEATED))
+    again, i, k = sch.get_loops("B")
+    sch.reorder(i, again)
+    with pytest.raises(LoopError, match="runs after some of its updates"):
+        sch.reorder(k, again)
 
 
 @pytest.mark.parametrize(

@@ -58,3 +58,22 @@ def test_the_loop_must_be_around_the_block():
     sch = Schedule(matmul_relu())
     with pytest.raises(LoopError, match="is not around the block"):
         sch.decompose_reduction("Y", sch.get_loops("C")[0])
+
+
+def test_a_repeated_reduction_keeps_its_init_inside():
+    sch = Schedule(matmul_relu())
+    sch.reverse_compute_at("Y", sch.get_loops("C")[1])
+    outer, repeating, inner = sch.get_loops("Y")[:3]
+    with pytest.raises(LoopError, match='"i" repeats the whole reduction of block "Y"'):
+        sch.decompose_reduction("Y", outer)
+    with pytest.raises(LoopError, match='"j" repeats'):
+        sch.decompose_reduction("Y", repeating)
+    sch.decompose_reduction("Y", inner)
+
+
+def test_a_predicate_on_a_dropped_unit_loop_stays():
+    sch = Schedule(matmul_relu())
+    i, j, k = sch.get_loops("Y")
+    outer, inner = sch.split(i, [None, 32], preserve_unit_iters=False)
+    sch.decompose_reduction("Y", outer)
+    assert "T.where(i_1_init < 30)" in body_of(sch)

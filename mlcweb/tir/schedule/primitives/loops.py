@@ -13,7 +13,12 @@ from mlcweb.tir.arithmetic import const, floordiv, floormod, is_const_int
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.schedule.errors import BindingError, FactorError, LoopError
-from mlcweb.tir.schedule.scopes import analyzer_at, check_affine, loop_ranges
+from mlcweb.tir.schedule.scopes import (
+    analyzer_at,
+    check_affine,
+    driven_iterators,
+    loop_ranges,
+)  # fmt: skip
 from mlcweb.tir.schedule.state import (
     LoopPlace,
     ScheduleState,
@@ -23,7 +28,7 @@ from mlcweb.tir.schedule.state import (
     with_substatements,
 )  # fmt: skip
 from mlcweb.tir.stmt import BlockRealize, For, ForKind, IterType, Stmt
-from mlcweb.tir.substitute import substitute, uses, variables_in
+from mlcweb.tir.substitute import substitute, variables_in
 
 
 def split(
@@ -287,31 +292,35 @@ def _chain(places: list[LoopPlace]) -> list[For]:
 def _check_init_stays_first(
     realize: BlockRealize, old_order: Sequence[Var], new_order: Sequence[For]
 ) -> None:
-    """A loop that drives both spatial and reduction iterators (a fused one) fixes when a
-    reduction starts: it must keep its place among the loops that drive the same iterators."""
+    """The init of a reduction runs where all its reduction iterators start, which must stay before
+    all updates of the same element.
+
+    A loop that drives both spatial and reduction iterators (a fused one) keeps its place among the
+    loops that drive the same iterators; a loop that drives none, and so repeats the reduction,
+    keeps its place among the reduction loops.
+    """
     if realize.block.init is None:
         return
-    drives: dict[Var, set[Var]] = {}
-    mixed: set[Var] = set()
-    for loop in old_order:
-        driven = [
-            iter_var
-            for iter_var, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)
-            if uses(value, loop)
-        ]
-        drives[loop] = {iter_var.var for iter_var in driven}
-        if len({iter_var.iter_type for iter_var in driven}) > 1:
-            mixed.add(loop)
+    drives = {loop: driven_iterators(realize, loop) for loop in old_order}
     after = {loop.loop_var: place for place, loop in enumerate(new_order)}
+    repeating = {
+        loop.loop_var
+        for loop in new_order
+        if not drives[loop.loop_var] and not is_const_int(loop.extent, 1)
+    }
     for outer, inner in combinations(old_order, 2):
-        if after[outer] < after[inner] or not mixed & {outer, inner}:
+        if after[outer] < after[inner]:
             continue
-        if drives[outer] & drives[inner]:
+        pair = (outer, inner)
+        mixed = any(len(set(drives[loop].values())) > 1 for loop in pair)
+        shared = drives[outer].keys() & drives[inner].keys()
+        repeats = bool(repeating & set(pair))
+        reduces = any(IterType.COMM_REDUCE in drives[loop].values() for loop in pair)
+        if (mixed and shared) or (repeats and reduces):
             raise LoopError(
-                f'The loops "{outer.name}" and "{inner.name}" drive both spatial and reduction '
-                f'iterators of block "{realize.block.name_hint}"; in the new order its init would '
-                "run after some of its updates",
-                [loop for loop in new_order if loop.loop_var in (outer, inner)],
+                f'If the loops "{outer.name}" and "{inner.name}" change places, the init of block '
+                f'"{realize.block.name_hint}" runs after some of its updates',
+                [loop for loop in new_order if loop.loop_var in pair],
                 "decompose_reduction first, or fuse spatial and reduction loops separately",
             )
 

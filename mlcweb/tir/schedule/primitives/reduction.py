@@ -8,7 +8,7 @@ from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.schedule.errors import BindingError, LoopError
-from mlcweb.tir.schedule.scopes import check_affine, check_reduction
+from mlcweb.tir.schedule.scopes import check_affine, check_reduction, driven_iterators
 from mlcweb.tir.schedule.state import BlockPlace, ScheduleState, loops_above
 from mlcweb.tir.stmt import (
     Block,
@@ -29,7 +29,8 @@ def decompose_reduction(
     """Move the init of a reduction block into a block of its own, right before `loop`.
 
     Checked: the block is a reduction block with an affine binding; `loop` is around it and not
-    inside of one of its reduction loops.
+    inside of one of its reduction loops; no loop from there on repeats the whole
+    reduction.
 
     rewrite:
         for i, j, k in T.grid(…):                 for i in range(…):
@@ -43,6 +44,8 @@ def decompose_reduction(
     loops = loops_above(place)
     _check_above_reduction(place, loop_place.loop, loops)
     inner = loops[next(n for n, found in enumerate(loops) if found is loop_place.loop) :]
+
+    _check_not_repeated(place, inner)
 
     init_realize = _init_realize(place, inner)
     body: Stmt = init_realize
@@ -61,6 +64,18 @@ def decompose_reduction(
     nest = state.replaced(place.function, {realize: replace(realize, block=updated)}).loop(loop)
     state = state.replaced(place.function, {loop_place.loop: sequence(body, nest.loop)})
     return state, init_realize.block.identity
+
+
+def _check_not_repeated(place: BlockPlace, inner: tuple[For, ...]) -> None:
+    for loop in inner:
+        repeats = not driven_iterators(place.realize, loop.loop_var)
+        if repeats and not is_const_int(loop.extent, 1):
+            raise LoopError(
+                f'The loop "{loop.loop_var.name}" repeats the whole reduction of block '
+                f'"{place.block.name_hint}", which a single init before it would not do',
+                [loop, place.realize],
+                "decompose at a loop inside of it",
+            )
 
 
 def _check_above_reduction(place: BlockPlace, loop: For, loops: tuple[For, ...]) -> None:

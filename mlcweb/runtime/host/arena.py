@@ -1,0 +1,75 @@
+"""Addresses in a memory that only grows: blocks are handed out, taken back, and used again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mlcweb.ir.errors import TVMError
+
+PAGE_BYTES = 65536
+MAXIMUM_PAGES = 65536
+ALIGNMENT = 64
+"""Bytes: a cache line, and the widest vector."""
+FIRST_ADDRESS = 4096
+"""Nothing lies below, so that a null pointer, and what is a little beside it, hits no array."""
+
+
+class OutOfMemory(TVMError, MemoryError):
+    """The memory of WebAssembly is full."""
+
+
+class Arena:
+    """The blocks of one WebAssembly memory. `grow(pages)` makes that memory so many pages longer
+    and raises a MemoryError where it cannot."""
+
+    def __init__(self, grow: Callable[[int], None]) -> None:
+        self._grow = grow
+        self._free: dict[int, list[int]] = {}
+        self.pages = 1
+        self.end = FIRST_ADDRESS
+
+    def allocate(self, nbytes: int) -> int:
+        """The address of a block of at least so many bytes, its content undefined.
+
+        Raises:
+            OutOfMemory: the memory cannot grow so far.
+        """
+        room = rounded(nbytes)
+        blocks = self._free.get(room)
+        return blocks.pop() if blocks else self._extend(room)
+
+    def release(self, address: int, nbytes: int) -> None:
+        """Take back the block that was handed out for so many bytes."""
+        self._free.setdefault(rounded(nbytes), []).append(address)
+
+    def _extend(self, room: int) -> int:
+        address = self.end
+        needed = -(-(address + room) // PAGE_BYTES)
+        if needed > self.pages:
+            # Some more than is needed, so that many small arrays do not grow it again and again.
+            for wanted in (min(max(needed, self.pages * 5 // 4), MAXIMUM_PAGES), needed):
+                try:
+                    self._grow(wanted - self.pages)
+                except MemoryError:
+                    continue
+                self.pages = wanted
+                break
+            else:
+                raise OutOfMemory(
+                    f"The memory of WebAssembly is full: {_megabytes(address)} are taken, and "
+                    f"{_megabytes(room)} more were asked for"
+                )
+        self.end = address + room
+        return address
+
+
+def rounded(nbytes: int) -> int:
+    """The size of the block for so many bytes: one of four sizes between powers of two, so that
+    freed blocks fit other arrays, too."""
+    units = max(1, -(-nbytes // ALIGNMENT))
+    step = 1 << max(0, units.bit_length() - 3)
+    return -(-units // step) * step * ALIGNMENT
+
+
+def _megabytes(nbytes: int) -> str:
+    return f"{nbytes / 2**20:.1f} MB"

@@ -1,0 +1,96 @@
+"""The WebAssembly engine that is there: the browser's own in a page, wasmtime natively."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mlcweb.ir.errors import TVMError
+from mlcweb.runtime.host.clock import in_browser
+from mlcweb.runtime.storage import Storage
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class KernelTrap(TVMError):
+    """A kernel was stopped by the machine. `reason` is wasmtime's word for it; `offset` the place
+    in the module's bytes, and `address` the place in memory, where they are known."""
+
+    def __init__(
+        self, name: str | None, reason: str, offset: int | None = None, address: int | None = None
+    ) -> None:
+        label = f'The kernel "{name}"' if name else "The kernel"
+        meaning = REASONS.get(reason, reason.lower().replace("_", " "))
+        super().__init__(f"{label} was stopped: {meaning}")
+        self.reason = reason
+        self.offset = offset
+        self.address = address
+
+
+REASONS = {
+    "MEMORY_OUT_OF_BOUNDS": "it touched memory that does not exist",
+    "INTEGER_DIVISION_BY_ZERO": "it divided an integer by zero",
+    "INTEGER_OVERFLOW": "an integer division overflowed",
+    "BAD_CONVERSION_TO_INTEGER": "a number fits no integer",
+    "UNREACHABLE": "a check failed",
+    "STACK_OVERFLOW": "its stack overflowed",
+    "INTERRUPT": "it ran longer than its time limit",
+}
+
+
+class Instance(Protocol):
+    """A module instantiated on the memory of its host."""
+
+    def function(self, name: str, types: Sequence[str]) -> Callable[..., None]:
+        """An exported function without results as a Python function of plain numbers.
+
+        `types` are the WebAssembly types of its parameters. It raises a KernelTrap where the kernel
+        is stopped.
+        """
+        ...
+
+    def timer(self, name: str, types: Sequence[str]) -> Callable[..., float]:
+        """For an exported function whose first parameter says how often to repeat: a Python
+        function of the same parameters that gives the seconds that it took."""
+        ...
+
+
+class Host(Protocol):
+    """An engine and the memory that its kernels import. `shared` is whether threads share it, and
+    `relaxed_simd` whether the engine has the relaxed vector instructions."""
+
+    shared: bool
+
+    @property
+    def relaxed_simd(self) -> bool: ...
+
+    def allocate(self, nbytes: int) -> Storage:
+        """A piece of the memory, its content undefined. It is reused when nobody holds it."""
+        ...
+
+    def address_of(self, array: Any) -> int | None:
+        """Where an NDArray or a NumPy array lies in the memory; None where it lies elsewhere."""
+        ...
+
+    def instantiate(self, code: bytes) -> Instance:
+        """A module, ready to be called. A TVMError where the bytes are no valid module."""
+        ...
+
+
+@lru_cache(maxsize=1)
+def engine() -> Host:
+    """The host of this process or page, made when first asked for."""
+    if in_browser():
+        from mlcweb.runtime.host.pyodide_host import PyodideHost
+
+        return PyodideHost()
+    from mlcweb.runtime.host.wasmtime_host import wasmtime_host
+
+    return wasmtime_host()
+
+
+def allocate(nbytes: int) -> Storage:
+    """Memory for an array where kernels reach it: an `Allocator`."""
+    return engine().allocate(nbytes)

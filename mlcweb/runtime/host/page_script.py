@@ -1,0 +1,93 @@
+"""The JavaScript half of the host in a page: what cannot be done, or not fast, from Python.
+
+`timer` implements the measuring protocol. A browser first runs a kernel as translated in haste and
+replaces the code, while it runs, by better one made in another thread; no running call is replaced.
+So the first time is preceded by at least two calls, and by batches until two that follow each other
+agree. A batch is long against the step of the clock, which is measured, and long enough for a
+compiler to finish beside it.
+"""
+
+SCRIPT = """
+(() => {
+  const AGREEMENT = 0.03;
+  const STEPS_PER_BATCH = 100;
+  const LEAST_BATCH = 5;
+  const LONGEST_WARM_UP = 400;
+
+  let knownStep;
+  function clockStep() {
+    if (knownStep === undefined) {
+      knownStep = Infinity;
+      let before = performance.now();
+      for (let changes = 0; changes < 20; ) {
+        const now = performance.now();
+        if (now === before) continue;
+        knownStep = Math.min(knownStep, now - before);
+        before = now;
+        changes += 1;
+      }
+    }
+    return knownStep;
+  }
+
+  function timeBatch(repeat, number, values) {
+    const start = performance.now();
+    repeat(number, ...values);
+    return performance.now() - start;
+  }
+
+  function warmUp(repeat, values) {
+    const shortest = Math.max(LEAST_BATCH, STEPS_PER_BATCH * clockStep());
+    const start = performance.now();
+    let number = 1;
+    let before = timeBatch(repeat, 1, values);
+    for (;;) {
+      const time = timeBatch(repeat, number, values);
+      const perCall = time / number;
+      if (time < shortest) {
+        number = Math.ceil(number * Math.min(16, Math.max(1.5, (1.2 * shortest) / time)));
+      } else if (Math.abs(perCall - before) <= AGREEMENT * before) {
+        return;
+      }
+      if (performance.now() - start > LONGEST_WARM_UP) return;
+      before = perCall;
+    }
+  }
+
+  return {
+    memory(shared, maximum) {
+      // Some systems do not set so many addresses aside; a module takes less than it asks for.
+      for (let pages = maximum; ; pages >>= 1) {
+        try {
+          return new WebAssembly.Memory({ initial: 1, maximum: pages, shared });
+        } catch (error) {
+          if (pages === 1) throw error;
+        }
+      }
+    },
+
+    bytes: (memory, address, length) => new Uint8Array(memory.buffer, address, length),
+
+    instantiate(memory, code) {
+      const module = new WebAssembly.Module(code);
+      return new WebAssembly.Instance(module, { env: { memory } }).exports;
+    },
+
+    // Parameters of 64 bits take a BigInt, which Python makes of large numbers only.
+    withWide: (run, wide) => (...values) => {
+      for (const index of wide) values[index] = BigInt(values[index]);
+      return run(...values);
+    },
+
+    timer(repeat) {
+      let warm = false;
+      return (number, ...values) => {
+        if (number < 1) return 0;
+        if (!warm) warmUp(repeat, values);
+        warm = true;
+        return timeBatch(repeat, number, values) * 1e-3;
+      };
+    },
+  };
+})()
+"""

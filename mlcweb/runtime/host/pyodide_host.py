@@ -1,0 +1,192 @@
+"""WebAssembly in a page: one memory for all arrays and kernels, and kernels that the browser runs.
+
+The memory is not that of Python, which no kernel can reach; NumPy therefore does not see it, and
+arrays are copied in and out (64 KB take some microseconds). Modules and their code are freed by the
+browser when the last proxy of them goes.
+
+JavaScript objects are held by the host alone, and never while modules are imported: a snapshot of
+Python's memory could not be taken else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import js  # pyright: ignore[reportMissingImports]
+from pyodide.code import run_js  # pyright: ignore[reportMissingImports]
+from pyodide.ffi import JsException, to_js  # pyright: ignore[reportMissingImports]
+
+from mlcweb.codegen.wasm.binary import encode
+from mlcweb.codegen.wasm.builder import FunctionBuilder
+from mlcweb.codegen.wasm.module import Module
+from mlcweb.ir.errors import TVMError
+from mlcweb.runtime.host.arena import MAXIMUM_PAGES, Arena
+from mlcweb.runtime.host.engine import KernelTrap
+from mlcweb.runtime.host.page_script import SCRIPT
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class PyodideHost:
+    """The browser's engine and a memory of our own, shared between threads where the page may."""
+
+    def __init__(self) -> None:
+        script: Any = run_js(SCRIPT)
+        self.shared = bool(getattr(js, "crossOriginIsolated", False))
+        self.memory = script.memory(self.shared, MAXIMUM_PAGES)
+        self._bytes = script.bytes
+        self._instantiate = script.instantiate
+        self._arena = Arena(self._grow)
+        self.with_wide = script.withWide
+        self.timer = script.timer
+
+    def _grow(self, pages: int) -> None:
+        try:
+            self.memory.grow(pages)
+        except JsException as error:
+            raise MemoryError(error.message) from None
+
+    @cached_property
+    def relaxed_simd(self) -> bool:
+        """Whether this browser has fused multiply-add and its like."""
+        return bool(js.WebAssembly.validate(to_js(_relaxed_module())))
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that the memory takes now."""
+        return int(self.memory.buffer.byteLength)
+
+    def allocate(self, nbytes: int) -> PageStorage:
+        """A piece of the memory, its content undefined. It is reused when nobody holds it."""
+        return PageStorage(self, self._arena.allocate(nbytes), nbytes)
+
+    def release(self, address: int, nbytes: int) -> None:
+        """Take back a piece that nobody holds any more."""
+        self._arena.release(address, nbytes)
+
+    def bytes(self, address: int, nbytes: int) -> Any:
+        """A piece as an Uint8Array, which is valid until the memory grows."""
+        return self._bytes(self.memory, address, nbytes)
+
+    def address_of(self, array: Any) -> int | None:
+        """Where an NDArray lies in the memory; None for arrays in the memory of Python."""
+        storage = getattr(array, "storage", None)
+        return storage.address if type(storage) is PageStorage else None
+
+    def instantiate(self, code: bytes) -> PageInstance:
+        """A module, ready to be called.
+
+        Raises:
+            TVMError: the browser finds the bytes to be no valid module, or has no room for it.
+        """
+        try:
+            return PageInstance(self, self._instantiate(self.memory, to_js(code)))
+        except JsException as error:
+            raise TVMError(f"The browser refuses the module: {error.message}") from None
+
+
+def _relaxed_module() -> bytes:
+    """A module that is valid where relaxed vector instructions are known."""
+    f = FunctionBuilder("probe")
+    for _ in range(3):
+        f.emit("v128.const", bytes(16))
+    f.emit("f32x4.relaxed_madd")
+    f.emit("drop")
+    return encode(Module((f.build(),))).code
+
+
+class PageStorage:
+    """Memory of an array outside of Python's: a `Storage`."""
+
+    __slots__ = ("address", "host", "nbytes")
+
+    visible = False
+    """Python cannot see the bytes in place."""
+
+    def __init__(self, host: PyodideHost, address: int, nbytes: int) -> None:
+        self.host = host
+        self.address = address
+        self.nbytes = nbytes
+
+    def __del__(self) -> None:
+        self.host.release(self.address, self.nbytes)
+
+    def view(self) -> np.ndarray[Any, Any]:
+        raise TVMError(
+            "In a browser arrays lie outside of Python's memory and cannot be viewed in place; "
+            "copy them out by .numpy() and in by .copyfrom(x)"
+        )
+
+    def read(self) -> np.ndarray[Any, Any]:
+        import numpy as np
+
+        data = np.empty(self.nbytes, np.uint8)
+        if self.nbytes:
+            self.host.bytes(self.address, self.nbytes).assign_to(data)
+        return data
+
+    def write(self, data: np.ndarray[Any, Any]) -> None:
+        if self.nbytes:
+            self.host.bytes(self.address, self.nbytes).assign(data.reshape(-1).view("uint8"))
+
+
+class PageInstance:
+    """A module instantiated on the host's memory."""
+
+    def __init__(self, host: PyodideHost, exports: Any) -> None:
+        self.host = host
+        self.exports = exports
+
+    def function(self, name: str, types: Sequence[str]) -> Callable[..., None]:
+        """An exported function without results as a Python function of plain numbers.
+
+        `types` are the WebAssembly types of its parameters. It raises a KernelTrap where the kernel
+        is stopped.
+        """
+        return _trapping(self._export(name, types))
+
+    def timer(self, name: str, types: Sequence[str]) -> Callable[..., float]:
+        """A function of (number, *arguments): the seconds that a function takes which repeats a
+        kernel `number` times. Before the first time it is warmed up (see `page_script`)."""
+        return _trapping(self.host.timer(self._export(name, types)))
+
+    def _export(self, name: str, types: Sequence[str]) -> Any:
+        function = getattr(self.exports, name)
+        wide = [index for index, kind in enumerate(types) if kind == "i64"]
+        return self.host.with_wide(function, to_js(wide)) if wide else function
+
+
+def _trapping(function: Any) -> Callable[..., Any]:
+    def run(*arguments: float) -> Any:
+        try:
+            return function(*arguments)
+        except JsException as error:
+            raise trap_of(error.name, error.message, error.stack) from None
+
+    return run
+
+
+_TRAPS = (
+    (r"stack size|too much recursion", "STACK_OVERFLOW"),
+    (r"out of bounds", "MEMORY_OUT_OF_BOUNDS"),
+    (r"(divi\w+|remainder) by zero", "INTEGER_DIVISION_BY_ZERO"),
+    (r"divide result unrepresentable|integer overflow", "INTEGER_OVERFLOW"),
+    (r"float unrepresentable|invalid conversion to integer", "BAD_CONVERSION_TO_INTEGER"),
+    (r"unreachable", "UNREACHABLE"),
+)
+"""What V8, SpiderMonkey and JavaScriptCore say when a kernel is stopped."""
+
+
+def trap_of(kind: str, message: str, stack: str) -> TVMError:
+    """The error for what a browser threw: its name, its message, and the calls that led there."""
+    for pattern, reason in _TRAPS:
+        if re.search(pattern, message, re.IGNORECASE):
+            place = re.search(r"wasm-function\[\d+\]:0x([0-9a-f]+)", stack)
+            name = re.search(r"^\s*(?:at )?([^\s@(:]+)(?:@| \()[^\n]*wasm-function", stack, re.M)
+            offset = int(place[1], 16) if place else None
+            return KernelTrap(name[1] if name else None, reason, offset)
+    return TVMError(f"The browser could not run the kernel: {kind}: {message}")
