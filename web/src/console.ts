@@ -49,6 +49,7 @@ export class ConsolePanel {
     this.dropped = 0;
     this.lines = 0;
     this.notice.hidden = true;
+    this.notice.textContent = "";
     this.panel.replaceChildren(this.notice);
   }
 
@@ -90,6 +91,8 @@ export class ConsolePanel {
 
   private showDropped(): void {
     this.notice.hidden = this.dropped === 0;
-    this.notice.textContent = `… ${this.dropped.toLocaleString("en")} earlier lines were dropped`;
+    this.notice.textContent = this.notice.hidden
+      ? ""
+      : `… ${this.dropped.toLocaleString("en")} earlier lines were dropped`;
   }
 }

@@ -21,7 +21,7 @@ from mlcweb.arith import (
     intersect,
     same_expression,
     union,
-)  # fmt: skip
+)
 from mlcweb.tir.arithmetic import (
     add,
     const,

@@ -20,7 +20,7 @@ from mlcweb.tir.schedule.regions import (
     regions_of,
     relaxed,
     substituted,
-)  # fmt: skip
+)
 from mlcweb.tir.schedule.scopes import Scope, scope_at
 from mlcweb.tir.schedule.state import BlockPlace, ScheduleState, loops_above
 from mlcweb.tir.stmt import For

@@ -55,7 +55,9 @@ def cases(file: str) -> list[Case]:
 
 def module(function: str) -> IRModule:
     """A module with one function."""
-    return from_source("@I.ir_module\nclass Module:\n" + textwrap.indent(function, "    "))
+    made = from_source("@I.ir_module\nclass Module:\n" + textwrap.indent(function, "    "))
+    assert isinstance(made, IRModule)
+    return made
 
 
 def reason(case: Case) -> str:

@@ -54,7 +54,8 @@ def test_a_consumer_in_another_scope():
     sch = Schedule(
         module("""
 @T.prim_func
-def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32"), D: T.Buffer((16,), "float32")):
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32"),
+         D: T.Buffer((16,), "float32")):
     for i0 in range(4):
         with T.block("outer"):
             vo = T.axis.spatial(4, i0)

@@ -21,15 +21,10 @@ from mlcweb.tir.schedule.regions import (
     loops_between,
     regions_of,
     substituted,
-)  # fmt: skip
+)
 from mlcweb.tir.schedule.scopes import Scope, is_affine, scope_at
 from mlcweb.tir.schedule.stage_pipeline import check_stage_pipeline
-from mlcweb.tir.schedule.state import (
-    BlockPlace,
-    ScheduleState,
-    block_realizes_below,
-    statement_of,
-)  # fmt: skip
+from mlcweb.tir.schedule.state import BlockPlace, ScheduleState, block_realizes_below, statement_of
 from mlcweb.tir.schedule.storage_scopes import check_storage_scope
 from mlcweb.tir.stmt import (
     Block,
@@ -42,7 +37,7 @@ from mlcweb.tir.stmt import (
     SeqStmt,
     Stmt,
     sequence,
-)  # fmt: skip
+)
 
 
 def cache_read(

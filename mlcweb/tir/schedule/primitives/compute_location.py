@@ -5,28 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mlcweb.arith import (
-    BIJECTIVE,
-    Analyzer,
-    IntSet,
-    detect_iter_map,
-    estimate_region,
-    intersect,
-    union,
-)  # fmt: skip
+from mlcweb.arith import Analyzer, IntSet, union
 from mlcweb.ir.node import replace
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
-from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.dtype import bits
 from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.schedule.errors import BindingError, BlockKindError, DataflowError, LoopError
 from mlcweb.tir.schedule.iteration_domain import (
-    Box,
     IteratorDomain,
     executed_domains,
     limited,
     needed_iterations,
-)  # fmt: skip
+)
+from mlcweb.tir.schedule.moved_consumer import (
+    check_all_executed,
+    check_reduction_order,
+    check_written_before,
+)
 from mlcweb.tir.schedule.regions import (
     analyzer_inside,
     bindings,
@@ -37,36 +33,11 @@ from mlcweb.tir.schedule.regions import (
     relaxed,
     substituted,
     threads_sharing,
-)  # fmt: skip
-from mlcweb.tir.schedule.scopes import (
-    Scope,
-    check_complete_or_reduction,
-    is_output_block,
-    scope_at,
-)  # fmt: skip
-from mlcweb.tir.schedule.stage_pipeline import (
-    check_stage_pipeline,
-    contains,
-    reads_only_written,
-)  # fmt: skip
-from mlcweb.tir.schedule.state import (
-    BlockPlace,
-    LoopPlace,
-    ScheduleState,
-    block_realizes_below,
-    loops_above,
-)  # fmt: skip
-from mlcweb.tir.stmt import (
-    BlockIdentity,
-    BlockRealize,
-    For,
-    ForKind,
-    IterType,
-    SeqStmt,
-    Stmt,
-    sequence,
-)  # fmt: skip
-from mlcweb.tir.substitute import variables_in
+)
+from mlcweb.tir.schedule.scopes import Scope, check_complete_or_reduction, is_output_block, scope_at
+from mlcweb.tir.schedule.stage_pipeline import check_stage_pipeline
+from mlcweb.tir.schedule.state import BlockPlace, LoopPlace, ScheduleState, block_realizes_below
+from mlcweb.tir.stmt import BlockIdentity, BlockRealize, For, ForKind, SeqStmt, Stmt, sequence
 
 LAST, FIRST = -1, -2
 """Values of `index`: as late, or as early, in the loop as dependences allow."""
@@ -277,9 +248,9 @@ def _moved(state: ScheduleState, move: _Move, preserve_unit_loops: bool) -> Sche
     iterators = limited(solution, executed, analyzer)
     nest, realize, loops = _nest(place, iterators, preserve_unit_loops, analyzer)
     if not move.is_producer:
-        _check_written_before(move, realize, loops, analyzer)
-        _check_all_executed(move)
-        _check_reduction_order(move, realize, loops)
+        check_written_before(target, move.partners, realize, loops, analyzer)
+        check_all_executed(target, move.partners, place)
+        check_reduction_order(target, realize, loops)
     statements = list(_statements(target.loop))
     statements.insert(move.position, nest)
     new_loop = replace(target.loop, body=sequence(*statements))
@@ -377,108 +348,3 @@ def _within(
         if not analyzer.can_prove(condition):
             predicate = logical_and(predicate, condition)
     return predicate
-
-
-def _check_written_before(
-    move: _Move, realize: BlockRealize, loops: dict[Var, Range], analyzer: Analyzer
-) -> None:
-    """The iterations of producers that make what the moved consumer reads in an iteration of the
-    loop all run in that iteration."""
-    for producer in move.partners:
-        inner = loops_between(producer, move.target.loop)
-        for region in producer.block.writes:
-            reads = [
-                (region, relaxed(substituted(read, bindings(realize)), loops, analyzer))
-                for read in regions_of(realize.block.reads, region.buffer)
-            ]
-            if reads and not _has_run(producer, reads, inner, analyzer):
-                raise DataflowError(
-                    f'In an iteration of the loop "{move.target.loop.loop_var.name}" the block '
-                    f'"{realize.block.name_hint}" would read elements of "{region.buffer.name}" '
-                    "that are written in another iteration",
-                    [move.target.loop, move.place.realize],
-                    "choose a loop further outside, whose iterations write all that is read",
-                )
-
-
-def _has_run(
-    producer: BlockPlace,
-    reads: Sequence[tuple[BufferRegion, Box]],
-    inner: dict[Var, Range],
-    analyzer: Analyzer,
-) -> bool:
-    """Whether the loops `inner` run all of a producer's iterations that touch what is read.
-
-    Its predicate only cuts off iterations outside of its domain, which nobody needs.
-    """
-    domains = iterator_domains(producer.block)
-    needed = needed_iterations(reads, domains, analyzer)
-    spatial = [i.var for i in producer.block.iter_vars if i.iter_type == IterType.DATA_PARALLEL]
-    values = bindings(producer.realize)
-    points = [Range(values[var], const(1, var.dtype)) for var in spatial]
-    run = estimate_region(points, inner, analyzer=analyzer)
-    if run is None:
-        return False
-    limits = [IntSet.from_range(domains[var]) for var in spatial]
-    wanted = [
-        intersect(needed.get(var, limit), limit, analyzer)
-        for var, limit in zip(spatial, limits, strict=True)
-    ]
-    return contains(run, wanted, analyzer)
-
-
-def _check_all_executed(move: _Move) -> None:
-    """Each iteration of the moved consumer reads something that a producer writes, and so runs
-    under the loop."""
-    shared = [
-        (producer, region.buffer)
-        for producer in move.partners
-        for region in producer.block.writes
-        if regions_of(move.place.block.reads, region.buffer)
-    ]
-    if shared and not any(reads_only_written(move.place, p, buffer) for p, buffer in shared):
-        name = move.place.block.name_hint
-        raise DataflowError(
-            f'Some iterations of the block "{name}" read nothing that its producers write, and '
-            f'would not run under the loop "{move.target.loop.loop_var.name}"',
-            [move.place.realize, move.target.loop],
-            "move the producer with compute_at instead",
-        )
-
-
-def _check_reduction_order(move: _Move, realize: BlockRealize, loops: dict[Var, Range]) -> None:
-    """A moved reduction adds each element once, and not in parallel.
-
-    Where all reduction iterators run in the new loops, each time starts with the init. Where they
-    are spread over the loops outside, the whole binding must be one to one.
-    """
-    outer = (*loops_above(move.target), move.target.loop)
-    variables = {loop.loop_var for loop in outer}
-    spread: set[Var] = set()
-    for iter_var, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
-        if iter_var.iter_type == IterType.COMM_REDUCE:
-            spread |= variables_in(value) & variables
-    if not spread:
-        return
-    parallel = [
-        loop for loop in outer
-        if loop.loop_var in spread and loop.kind in (ForKind.PARALLEL, ForKind.VECTORIZED)
-    ]  # fmt: skip
-    name = realize.block.name_hint
-    if parallel:
-        raise LoopError(
-            f'The reduction of block "{name}" would run over the loop '
-            f'"{parallel[0].loop_var.name}", whose iterations run at the same time',
-            [parallel[0], move.place.realize],
-        )
-    domains = {loop.loop_var: Range(loop.min, loop.extent) for loop in outer}
-    result = detect_iter_map(
-        realize.iter_values, {**domains, **loops}, realize.predicate, BIJECTIVE
-    )
-    if result.indices is None:
-        raise BindingError(
-            f'Under the loop "{move.target.loop.loop_var.name}" the block "{name}" would add some '
-            "elements to its reduction more than once",
-            [move.target.loop, move.place.realize],
-            "choose a loop around the whole reduction",
-        )

@@ -15,18 +15,9 @@ from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
 from mlcweb.tir.schedule.errors import BlockKindError, DataflowError
 from mlcweb.tir.schedule.inverse_map import InverseMap, inverse_map, unit_iterators
 from mlcweb.tir.schedule.regions import bindings, domains_around, iterator_domains
-from mlcweb.tir.schedule.scopes import (
-    check_complete,
-    is_output_block,
-    is_trivially_true,
-    scope_at,
-)  # fmt: skip
+from mlcweb.tir.schedule.scopes import check_complete, is_output_block, is_trivially_true, scope_at
 from mlcweb.tir.schedule.stage_pipeline import check_stage_pipeline, reads_only_written
-from mlcweb.tir.schedule.state import (
-    BlockPlace,
-    ScheduleState,
-    block_realizes_below,
-)  # fmt: skip
+from mlcweb.tir.schedule.state import BlockPlace, ScheduleState, block_realizes_below
 from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, BufferStore, Stmt
 from mlcweb.tir.substitute import substitute, variables_in
 
