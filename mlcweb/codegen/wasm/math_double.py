@@ -55,8 +55,8 @@ def exp10(x: E.PrimExpr) -> E.PrimExpr:
     s = Steps(x)
     x = s.name(E.Min(E.Max(s.name(x), s.number(-330.0)), s.number(330.0)))
     count = s.name(s.nearest(E.Mul(x, s.number(3.32192809488736234787))))
-    high = E.Sub(x, E.Mul(count, s.number(0.30102999566406652)))
-    rest = s.name(E.Sub(high, E.Mul(count, s.number(-8.532344317057595e-12))))
+    high = E.Sub(x, E.Mul(count, s.number(0.3010299960151315)))
+    rest = s.name(E.Sub(high, E.Mul(count, s.number(-3.5115027832752086e-10))))
     near = _exp_near_zero(s, s.name(E.Mul(rest, s.number(log(10.0)))), s.number(0.0))
     return s.result(s.scaled(near, count))
 
@@ -122,7 +122,11 @@ def log1p(x: E.PrimExpr) -> E.PrimExpr:
 
 
 def _reduced(s: Steps, x: E.PrimExpr) -> tuple[E.PrimExpr, E.PrimExpr]:
-    """`x` without the nearest multiple of a quarter turn, and the number of quarters."""
+    """`x` without the nearest multiple of a quarter turn, and the number of quarters.
+
+    So large a number that neighbouring floats are turns apart has no meaningful sine; it is NaN.
+    """
+    x = s.name(E.Select(E.LT(s.absolute(x), s.number(2.0**45)), x, s.number(nan)))
     quarters = s.name(s.nearest(E.Mul(x, s.number(2 / pi))))
     r = x
     for part in (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21):

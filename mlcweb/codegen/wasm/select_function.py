@@ -33,11 +33,16 @@ SCRATCH_ALIGNMENT = 64
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What code may use. `relaxed_madd` fuses multiplications and additions of vectors, which rounds
-    once instead of twice; `bounds_check` traps accesses outside of their buffers."""
+    """What code may use.
+
+    `relaxed_madd` fuses multiplications and additions of vectors, which rounds once instead of
+    twice. `bounds_check` traps accesses outside of their buffers. `load_splat` loads a number into
+    all lanes with one instruction; wasmtime makes better code of two.
+    """
 
     relaxed_madd: bool = False
     bounds_check: bool = False
+    load_splat: bool = True
 
 
 @dataclass(frozen=True, slots=True)

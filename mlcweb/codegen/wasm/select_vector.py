@@ -65,7 +65,8 @@ def _broadcast(selector: FunctionSelector, expression: E.Broadcast) -> None:
         push_constant(selector, constant_bytes(value.value, dtype, expression.lanes))
         return
     bits = dtypes.bits(dtype)
-    if isinstance(value, E.BufferLoad) and value.buffer.scope() != REGISTER_SCOPE and bits >= 8:
+    in_memory = isinstance(value, E.BufferLoad) and value.buffer.scope() != REGISTER_SCOPE
+    if in_memory and bits >= 8 and selector.options.load_splat:
         place = selector.addresses.place(value)
         selector.addresses.push(place)
         selector.emit(f"v128.load{bits}_splat", place.offset)

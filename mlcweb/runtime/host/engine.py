@@ -4,40 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
-from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.host.clock import in_browser
 from mlcweb.runtime.storage import Storage
-
-if TYPE_CHECKING:
-    import numpy as np
-
-
-class KernelTrap(TVMError):
-    """A kernel was stopped by the machine. `reason` is wasmtime's word for it; `offset` the place
-    in the module's bytes, and `address` the place in memory, where they are known."""
-
-    def __init__(
-        self, name: str | None, reason: str, offset: int | None = None, address: int | None = None
-    ) -> None:
-        label = f'The kernel "{name}"' if name else "The kernel"
-        meaning = REASONS.get(reason, reason.lower().replace("_", " "))
-        super().__init__(f"{label} was stopped: {meaning}")
-        self.reason = reason
-        self.offset = offset
-        self.address = address
-
-
-REASONS = {
-    "MEMORY_OUT_OF_BOUNDS": "it touched memory that does not exist",
-    "INTEGER_DIVISION_BY_ZERO": "it divided an integer by zero",
-    "INTEGER_OVERFLOW": "an integer division overflowed",
-    "BAD_CONVERSION_TO_INTEGER": "a number fits no integer",
-    "UNREACHABLE": "a check failed",
-    "STACK_OVERFLOW": "its stack overflowed",
-    "INTERRUPT": "it ran longer than its time limit",
-}
 
 
 class Instance(Protocol):

@@ -10,7 +10,6 @@ Python's memory could not be taken else.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -24,8 +23,8 @@ from mlcweb.codegen.wasm.builder import FunctionBuilder
 from mlcweb.codegen.wasm.module import Module
 from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.host.arena import MAXIMUM_PAGES, Arena
-from mlcweb.runtime.host.engine import KernelTrap
 from mlcweb.runtime.host.page_script import SCRIPT
+from mlcweb.runtime.host.traps import trap_in_browser
 
 if TYPE_CHECKING:
     import numpy as np
@@ -165,28 +164,6 @@ def _trapping(function: Any) -> Callable[..., Any]:
         try:
             return function(*arguments)
         except JsException as error:
-            raise trap_of(error.name, error.message, error.stack) from None
+            raise trap_in_browser(error.name, error.message, error.stack) from None
 
     return run
-
-
-_TRAPS = (
-    (r"stack size|too much recursion", "STACK_OVERFLOW"),
-    (r"out of bounds", "MEMORY_OUT_OF_BOUNDS"),
-    (r"(divi\w+|remainder) by zero", "INTEGER_DIVISION_BY_ZERO"),
-    (r"divide result unrepresentable|integer overflow", "INTEGER_OVERFLOW"),
-    (r"float unrepresentable|invalid conversion to integer", "BAD_CONVERSION_TO_INTEGER"),
-    (r"unreachable", "UNREACHABLE"),
-)
-"""What V8, SpiderMonkey and JavaScriptCore say when a kernel is stopped."""
-
-
-def trap_of(kind: str, message: str, stack: str) -> TVMError:
-    """The error for what a browser threw: its name, its message, and the calls that led there."""
-    for pattern, reason in _TRAPS:
-        if re.search(pattern, message, re.IGNORECASE):
-            place = re.search(r"wasm-function\[\d+\]:0x([0-9a-f]+)", stack)
-            name = re.search(r"^\s*(?:at )?([^\s@(:]+)(?:@| \()[^\n]*wasm-function", stack, re.M)
-            offset = int(place[1], 16) if place else None
-            return KernelTrap(name[1] if name else None, reason, offset)
-    return TVMError(f"The browser could not run the kernel: {kind}: {message}")

@@ -23,6 +23,8 @@ from mlcweb.tir import expr as E
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.transform.specialize import specialize
 
+NATIVE_OPTIONS = Options(load_splat=False)
+
 MOST_VARIANTS = 64
 """A function keeps the code for so many combinations of sizes."""
 
@@ -32,7 +34,7 @@ _log = logging.getLogger("mlcweb")
 def build(
     functions: Mapping[str, PrimFunc],
     lookup: FunctionLookup,
-    options: Options = Options(),
+    options: Options = NATIVE_OPTIONS,
     host: WasmtimeHost | None = None,
 ) -> dict[str, Any]:
     """A kernel for each function."""

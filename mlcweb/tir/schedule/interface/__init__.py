@@ -1,0 +1,1 @@
+"""The methods of Schedule, one file per family, each with the instruction kinds it records."""

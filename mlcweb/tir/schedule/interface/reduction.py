@@ -1,0 +1,26 @@
+"""Transformations of reductions."""
+
+from __future__ import annotations
+
+from mlcweb.tir.schedule.instruction import BlockRV, InstructionKind, LoopRV, register_kind
+from mlcweb.tir.schedule.interface.queries import QueryMethods
+from mlcweb.tir.schedule.primitives import (
+    reduction,
+)
+
+for _kind in (InstructionKind("DecomposeReduction", "decompose_reduction", ("block", "loop")),):
+    register_kind(_kind)
+
+
+class ReductionMethods(QueryMethods):
+    """Transformations of reductions."""
+
+    def decompose_reduction(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
+        """Split the init off a reduction block. See `primitives.reduction`."""
+        block = self._as_block(block)
+        made = self._apply("decompose-reduction", lambda state: reduction.decompose_reduction(
+            state, self._block(block), self._loop(loop)
+        ))  # fmt: skip
+        rv = self._new_block(made)
+        self._record("DecomposeReduction", (block, loop), (), (rv,))
+        return rv

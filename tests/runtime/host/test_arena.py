@@ -1,0 +1,73 @@
+"""Addresses in a growing memory."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlcweb.runtime.host.arena import (
+    ALIGNMENT,
+    FIRST_ADDRESS,
+    MAXIMUM_PAGES,
+    PAGE_BYTES,
+    Arena,
+    OutOfMemory,
+    rounded,
+)
+
+
+class Memory:
+    """Stands for a WebAssembly memory with room for so many pages."""
+
+    def __init__(self, most: int = MAXIMUM_PAGES) -> None:
+        self.most = most
+        self.pages = 1
+
+    def grow(self, pages: int) -> None:
+        if self.pages + pages > self.most:
+            raise MemoryError
+        self.pages += pages
+
+
+@given(st.lists(st.integers(0, 300_000), max_size=40), st.data())
+def test_blocks_in_use_are_apart_and_inside_the_memory(sizes, data):
+    memory = Memory()
+    arena = Arena(memory.grow)
+    used: dict[int, int] = {}
+    for nbytes in sizes:
+        if used and data.draw(st.booleans()):
+            address = data.draw(st.sampled_from(sorted(used)))
+            arena.release(address, used.pop(address))
+        used[arena.allocate(nbytes)] = nbytes
+    end = FIRST_ADDRESS
+    for address, nbytes in sorted(used.items()):
+        assert address % ALIGNMENT == 0
+        assert address >= end
+        end = address + max(nbytes, 1)
+    assert end <= memory.pages * PAGE_BYTES
+
+
+def test_freed_blocks_are_used_again():
+    arena = Arena(Memory().grow)
+    first = arena.allocate(1000)
+    arena.release(first, 1000)
+    assert arena.allocate(1010) == first
+    end = arena.end
+    for _ in range(50_000):
+        arena.release(arena.allocate(65536), 65536)
+    assert arena.end == end + rounded(65536)
+
+
+@given(st.integers(1, 2**32))
+def test_a_block_wastes_at_most_a_fifth(nbytes):
+    assert nbytes <= rounded(nbytes) <= max(1.25 * nbytes, nbytes + ALIGNMENT - 1)
+
+
+def test_it_grows_to_the_last_page_and_no_further():
+    arena = Arena(Memory(most=10).grow)
+    arena.allocate(5 * PAGE_BYTES)
+    arena.allocate(3 * PAGE_BYTES)
+    with pytest.raises(OutOfMemory, match=r"full: 0\.5 MB are taken, and 1\.0 MB more were asked"):
+        arena.allocate(16 * PAGE_BYTES)
+    assert isinstance(arena.allocate(PAGE_BYTES), int)
+    with pytest.raises(MemoryError):
+        arena.allocate(PAGE_BYTES)
