@@ -47,7 +47,7 @@ test: .venv/test.stamp web/dist/index.html
 
 .venv/play.stamp: pyproject.toml | .venv/bin/python
 	@echo "installing Python packages"
-	@$(PIP) install --editable ".[cli]" build hatchling
+	@$(PIP) install --editable ".[cli,native]" build hatchling
 	@touch $@
 
 .venv/test.stamp: pyproject.toml .venv/play.stamp

@@ -9,7 +9,7 @@ from mlcweb.arith.int_set import IntSet, eval_range
 from mlcweb.arith.iter_expr import IterSum
 from mlcweb.arith.iter_map import SURJECTIVE, detect_iter_map
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import add, const, multiply, subtract
+from mlcweb.tir.arithmetic import add, const, multiply, negate, subtract
 from mlcweb.tir.buffer import Range
 
 
@@ -78,6 +78,10 @@ def _set_of_sum(index: IterSum, extent: E.PrimExpr, analyzer: Analyzer) -> IntSe
         if not analyzer.can_prove(extent >= split.scale):
             return None
         reach = multiply(subtract(split.extent, const(1, split.extent.dtype)), split.scale)
+        if analyzer.const_int_bound(split.scale).max_value < 0:
+            if not analyzer.can_prove(add(extent, split.scale) >= 0):
+                return None
+            low, reach = analyzer.simplify(add(low, reach)), negate(reach)
         extent = add(extent, reach)
     extent = analyzer.simplify(extent)
     if isinstance(extent, E.IntImm) and extent.value == 1:

@@ -132,9 +132,10 @@ def _subtract(expression: E.Sub, analyzer: Analyzer) -> E.PrimExpr:
         shared = _common_factor(a, b, subtract)
         if shared is not None:
             return shared
-        unrounded = _without_rounding(a, b, analyzer)
-        if unrounded is not None:
-            return unrounded
+        for rule in (_without_rounding, _lowest_digit, _quotient_difference):
+            found = rule(a, b, analyzer)
+            if found is not None:
+                return found
     return _fold_subtract(expression, analyzer)
 
 
@@ -160,6 +161,35 @@ def _without_rounding(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.Pri
         if isinstance(shift, E.IntImm):
             return add(floormod(*rounded), shift)
     return None
+
+
+def _lowest_digit(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
+    """x * k - x // c * (c * k) is x % c * k."""
+    if not (isinstance(a, E.Mul) and isinstance(a.b, E.IntImm)):
+        return None
+    if not (isinstance(b, E.Mul) and isinstance(b.b, E.IntImm) and isinstance(b.a, E.FloorDiv)):
+        return None
+    x, divisor = b.a.a, b.a.b
+    if not isinstance(divisor, E.IntImm) or divisor.value * a.b.value != b.b.value:
+        return None
+    return multiply(floormod(x, divisor), a.b) if same_expression(a.a, x) else None
+
+
+def _quotient_difference(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:
+    """(x + k) // c + m - x // c is (x % c + k) // c + m."""
+    quotient, more = a, integer(0, a.dtype)
+    if isinstance(a, E.Add) and isinstance(a.b, E.IntImm):
+        quotient, more = a.a, a.b
+    if not (isinstance(quotient, E.FloorDiv) and isinstance(b, E.FloorDiv)):
+        return None
+    total, divisor = quotient.a, quotient.b
+    if not isinstance(divisor, E.IntImm) or not same_expression(divisor, b.b):
+        return None
+    if not (isinstance(total, E.Add) and isinstance(total.b, E.IntImm)):
+        return None
+    if not same_expression(total.a, b.a):
+        return None
+    return add(floordiv(add(floormod(b.a, divisor), total.b), divisor), more)
 
 
 def _floordiv(expression: E.FloorDiv, analyzer: Analyzer) -> E.PrimExpr:

@@ -142,3 +142,20 @@ def test_upper_bound_holds_everything(seed: int, x: int, y: int) -> None:
             last = first + evaluate(dimension.extent, values) - 1
             assert low is None or evaluate(low, outside) <= first
             assert high is None or last <= evaluate(high, outside)
+
+
+@pytest.mark.parametrize(
+    ("start", "extent", "low", "end"),
+    [("15 - i", 1, 0, 16), ("15 - i", 3, 0, 18), ("30 - i * 2", 2, 0, 32)],
+)
+def test_estimate_region_of_a_falling_index(start: str, extent: int, low: int, end: int) -> None:
+    names = Names()
+    region = [Range.from_min_extent(names.parse(start), extent)]
+    (found,) = estimate_region(region, names.domains({"i": (0, 16)})) or []
+    assert (infix(found.min), infix(found.extent)) == (str(low), str(end - low))
+
+
+def test_a_falling_index_with_gaps_is_no_box() -> None:
+    names = Names()
+    region = [Range.from_min_extent(names.parse("30 - i * 2"), 1)]
+    assert estimate_region(region, names.domains({"i": (0, 16)})) is None

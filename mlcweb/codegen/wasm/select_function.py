@@ -13,6 +13,7 @@ from math import prod
 from typing import Any
 
 from mlcweb.codegen.wasm.builder import FunctionBuilder
+from mlcweb.codegen.wasm.checks import FAULT_CHECK, Check
 from mlcweb.codegen.wasm.constants import keep_constants
 from mlcweb.codegen.wasm.module import Function
 from mlcweb.codegen.wasm.select_address import Addresses
@@ -55,9 +56,11 @@ class Selected:
 
 
 class FunctionSelector:
-    """Selects the instructions of one function."""
+    """Selects the instructions of one function. `checks` lists what its code checks, and grows."""
 
-    def __init__(self, func: PrimFunc, name: str, options: Options) -> None:
+    def __init__(
+        self, func: PrimFunc, name: str, options: Options, checks: list[Check]
+    ) -> None:
         parameters = [
             (param.name, "i32" if param in func.buffer_map else stack_type(param.dtype))
             for param in func.params
@@ -66,6 +69,7 @@ class FunctionSelector:
         parameters = [(n, kind) for n, (_, kind) in zip(names, parameters, strict=True)]
         self.function = func
         self.options = options
+        self.checks = checks
         self.builder = FunctionBuilder(name, [*parameters, ("scratch", "i32")])
         self.emit = self.builder.emit
         self.indices = Indices()
@@ -135,6 +139,12 @@ class FunctionSelector:
                 whole = dtypes.lanes(index.dtype) == lanes
                 return local, None if whole else base.value - first
         raise UnsupportedError(f'"{access.buffer.name}" is read before its allocation', access.span)
+
+    def fail(self, check: int) -> None:
+        """Stop the kernel because a check, given by its number, failed."""
+        self.emit("i32.const", check)
+        self.emit("global.set", FAULT_CHECK)
+        self.emit("unreachable")
 
     def call_helper(self, name: str) -> None:
         """Call a function of the helper library."""
@@ -303,10 +313,13 @@ def _registers(selector: FunctionSelector, allocation: S.AllocBuffer) -> list[tu
 
 
 def _assertion(selector: FunctionSelector, statement: S.AssertStmt) -> None:
+    message = statement.message
+    text = message.value if isinstance(message, E.StringImm) else str(message)
+    selector.checks.append(Check(message=text, span=statement.span))
     selector.push(statement.condition)
     selector.emit("i32.eqz")
     with selector.builder.branch():
-        selector.emit("unreachable")
+        selector.fail(len(selector.checks))
     selector.statement(statement.body)
 
 

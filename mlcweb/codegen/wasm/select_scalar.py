@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.codegen.wasm.checks import FAULT_INDEX
 from mlcweb.codegen.wasm.math import expand
 from mlcweb.codegen.wasm.select_types import LOADS, UnsupportedError, is_unsigned, stack_type
 from mlcweb.ir.op import Op
@@ -352,6 +353,25 @@ UNARY_INSTRUCTIONS = {
 """Intrinsics of floats that are single instructions."""
 
 
+def _checked_index(selector: FunctionSelector, call: E.Call) -> None:
+    index, extent, number = call.args
+    assert isinstance(number, E.IntImm)
+    kind = stack_type(index.dtype)
+    local = selector.builder.local(kind)
+    selector.push(index)
+    selector.emit("local.tee", local)
+    selector.push(extent)
+    selector.emit(f"{kind}.ge_u")
+    with selector.builder.branch():
+        selector.emit("local.get", local)
+        if kind == "i64":
+            selector.emit("i32.wrap_i64")
+        selector.emit("global.set", FAULT_INDEX)
+        selector.fail(number.value)
+    selector.emit("local.get", local)
+    selector.builder.release(local)
+
+
 def _if_then_else(selector: FunctionSelector, call: E.Call) -> None:
     choose(selector, *call.args)
 
@@ -436,6 +456,7 @@ def _copysign(selector: FunctionSelector, call: E.Call) -> None:
 
 
 _CALLS: dict[str, Rule] = {
+    "checked_index": _checked_index,
     "if_then_else": _if_then_else,
     "likely": _likely,
     "bitwise_and": _bitwise("and"),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from importlib.util import find_spec
 from typing import Any, Protocol
 
 from mlcweb.runtime.host.clock import in_browser
-from mlcweb.runtime.storage import Storage
+from mlcweb.runtime.storage import Storage, allocate_on_host
 
 
 class Instance(Protocol):
@@ -61,6 +62,12 @@ def engine() -> Host:
     return wasmtime_host()
 
 
+@lru_cache(maxsize=1)
+def available() -> bool:
+    """Whether there is an engine here."""
+    return in_browser() or find_spec("wasmtime") is not None
+
+
 def allocate(nbytes: int) -> Storage:
-    """Memory for an array where kernels reach it: an `Allocator`."""
-    return engine().allocate(nbytes)
+    """Memory for an array, where kernels reach it if there is an engine: an `Allocator`."""
+    return engine().allocate(nbytes) if available() else allocate_on_host(nbytes)

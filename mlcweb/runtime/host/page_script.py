@@ -3,15 +3,17 @@
 `timer` implements the measuring protocol. A browser first runs a kernel as translated in haste and
 replaces the code, while it runs, by better one made in another thread; no running call is replaced.
 So the first time is preceded by at least two calls, and by batches until two that follow each other
-agree. A batch is long against the step of the clock, which is measured, and long enough for a
-compiler to finish beside it.
+agree. A batch is long against the step of the clock, which is measured. All lasts long enough for
+the compiler to finish beside it: it was seen to take 1 to 5 ms, also for 14 KB of code.
 """
 
 SCRIPT = """
 (() => {
   const AGREEMENT = 0.03;
   const STEPS_PER_BATCH = 100;
+  // Milliseconds.
   const LEAST_BATCH = 5;
+  const LEAST_WARM_UP = 20;
   const LONGEST_WARM_UP = 400;
 
   let knownStep;
@@ -40,16 +42,19 @@ SCRIPT = """
     const shortest = Math.max(LEAST_BATCH, STEPS_PER_BATCH * clockStep());
     const start = performance.now();
     let number = 1;
-    let before = timeBatch(repeat, 1, values);
+    let before = NaN;
+    timeBatch(repeat, 1, values);
     for (;;) {
       const time = timeBatch(repeat, number, values);
-      const perCall = time / number;
+      const elapsed = performance.now() - start;
+      if (elapsed > LONGEST_WARM_UP) return;
       if (time < shortest) {
         number = Math.ceil(number * Math.min(16, Math.max(1.5, (1.2 * shortest) / time)));
-      } else if (Math.abs(perCall - before) <= AGREEMENT * before) {
-        return;
+        before = NaN;
+        continue;
       }
-      if (performance.now() - start > LONGEST_WARM_UP) return;
+      const perCall = time / number;
+      if (elapsed > LEAST_WARM_UP && Math.abs(perCall - before) <= AGREEMENT * before) return;
       before = perCall;
     }
   }

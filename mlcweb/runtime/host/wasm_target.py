@@ -13,12 +13,19 @@ from typing import Any
 
 import numpy as np
 
+from mlcweb.codegen.interpreter.support import AssertionFailed, IndexOutOfBounds
 from mlcweb.codegen.registry import FunctionLookup, find_target
+from mlcweb.codegen.wasm.checks import FAULT_CHECK, FAULT_INDEX
 from mlcweb.codegen.wasm.kernel import REPEAT_SUFFIX, WasmModule, compile_functions
 from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.codegen.wasm.select_types import UnsupportedError, stack_type
 from mlcweb.runtime.host.clock import clock
-from mlcweb.runtime.host.wasmtime_host import WasmStorage, WasmtimeHost, wasmtime_host
+from mlcweb.runtime.host.wasmtime_host import (
+    KernelTrap,
+    WasmStorage,
+    WasmtimeHost,
+    wasmtime_host,
+)
 from mlcweb.tir import expr as E
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.transform.specialize import specialize
@@ -150,8 +157,23 @@ class _Variant:
         address = self.scratch.address
         run = instance.function(name, [*types, "i32"])
         repeat = instance.function(name + REPEAT_SUFFIX, ["i32", *types, "i32"])
-        self.run = lambda *values: run(*values, address)
-        self.repeat = lambda number, *values: repeat(number, *values, address)
+        self.instance = instance
+        self.run = lambda *values: self.guarded(run, (*values, address))
+        self.repeat = lambda number, *values: self.guarded(repeat, (number, *values, address))
+
+    def guarded(self, function: Callable[..., None], values: tuple[Any, ...]) -> None:
+        """Call a function; a failed check is reported in the program's own terms."""
+        try:
+            function(*values)
+        except KernelTrap as trap:
+            checks = self.compiled.checks
+            number = self.instance.variable(FAULT_CHECK) if checks else 0
+            if trap.reason != "UNREACHABLE" or not number:
+                raise
+            check = checks[number - 1]
+            error = AssertionFailed if check.message else IndexOutOfBounds
+            message = check.report(self.instance.variable(FAULT_INDEX))
+            raise error(message, check.span) from trap
 
 
 def _symbols(func: PrimFunc) -> dict[E.Var, tuple[int, int]]:

@@ -191,6 +191,10 @@ class Instance:
 
         return run
 
+    def variable(self, name: str) -> int:
+        """The value of an exported global."""
+        return self.exports[name].value(self.store)
+
     def set_time_limit(self, seconds: float) -> threading.Timer:
         """Stop the kernel that runs `seconds` from now on. Cancel the timer when it is done."""
         self.store.set_epoch_deadline(1)

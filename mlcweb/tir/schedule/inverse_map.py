@@ -25,7 +25,11 @@ class InverseMap:
     def has_unit_scale(self) -> bool:
         """Whether neighbouring iterations have neighbouring indices, so that each index in reach
         belongs to an iteration."""
-        return all(is_const_int(split.scale, 1) for s in self.sums for split in s.args)
+        return all(
+            is_const_int(split.scale, 1) or (len(s.args) == 1 and is_const_int(split.scale, -1))
+            for s in self.sums
+            for split in s.args
+        )
 
     def __call__(self, indices: Sequence[PrimExpr]) -> dict[Var, PrimExpr]:
         """The iterators whose indices are `indices`, as expressions. An iterator of one iteration

@@ -8,7 +8,7 @@ V8 = """RuntimeError: memory access out of bounds
     at matmul (wasm://wasm/7a1c:wasm-function[0]:0x1e4)
     at matmul_repeat (wasm://wasm/7a1c:wasm-function[1]:0x2b0)
     at f (http://localhost/worker.js:1:20)"""
-SPIDERMONKEY = """matmul@http://localhost/worker.js line 3 > WebAssembly.Module:wasm-function[0]:0x1e4
+SPIDERMONKEY = """matmul@http://localhost/w.js line 3 > WebAssembly.Module:wasm-function[0]:0x1e4
 f@http://localhost/worker.js:1:20"""
 JAVASCRIPTCORE = "<?>.wasm-function[matmul]@[wasm code]"
 

@@ -1,0 +1,85 @@
+"""Checked code: accesses outside of their buffers, and assertions, stop the kernel with a report.
+
+Before buffers become flat, every index that is not known to be inside its dimension is wrapped in a
+call of `tir.checked_index`. Selected code leaves the number of the check and the index at fault in
+two globals before it traps, from which the host makes the message.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlcweb.ir.node import replace
+from mlcweb.ir.op import register_op
+from mlcweb.ir.span import Span
+from mlcweb.ir.visitor import Mutator, on
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.transform.convert_blocks_to_loops import convert_blocks_to_loops
+from mlcweb.tir.transform.flatten_buffers import flatten_buffers
+from mlcweb.tir.transform.lower_init_block import lower_init_block
+from mlcweb.tir.transform.optimize.indices import Indices
+from mlcweb.tir.transform.optimize.rewriter import bind_ranges
+
+CHECKED_INDEX = register_op("tir.checked_index")
+"""`checked_index(index, extent, check)` is the index, if 0 <= index < extent."""
+
+FAULT_CHECK, FAULT_INDEX = "fault_check", "fault_index"
+"""Globals: the number of the check that failed, from 1 on, and the index at fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What is checked somewhere: an axis of a buffer, or, if `message` is set, an assertion."""
+
+    action: str = ""
+    buffer: str = ""
+    axis: int = 0
+    extent: str = ""
+    message: str = ""
+    span: Span | None = None
+
+    def report(self, index: int) -> str:
+        """What went wrong, in words."""
+        if self.message:
+            return f"Assertion failed: {self.message}"
+        return (
+            f'{self.action} "{self.buffer}" out of bounds: index {index} of axis {self.axis}, '
+            f"which has extent {self.extent}"
+        )
+
+
+def lower_with_checks(func: PrimFunc, checks: list[Check]) -> PrimFunc:
+    """The function as flat loops with checked indices; `checks` receives what they check."""
+    func = convert_blocks_to_loops(lower_init_block(func))
+    body = _Checking(func, checks).rewrite(func.body)
+    return flatten_buffers(replace(func, body=body))
+
+
+class _Checking(Mutator):
+    def __init__(self, func: PrimFunc, checks: list[Check]) -> None:
+        self.checks = checks
+        self.indices = Indices()
+        bind_ranges(func, self.indices)
+
+    @on(E.BufferLoad, S.BufferStore)
+    def access(self, access: E.BufferLoad | S.BufferStore) -> E.BufferLoad | S.BufferStore:
+        new = self.rewrite_children(access)
+        checked = tuple(self.checked(new, axis) for axis in range(len(new.indices)))
+        return replace(new, indices=checked)
+
+    def checked(self, access: E.BufferLoad | S.BufferStore, axis: int) -> E.PrimExpr:
+        index, extent = access.indices[axis], access.buffer.shape[axis]
+        if dtypes.lanes(index.dtype) > 1:
+            return index
+        low, high = self.indices.interval(index)
+        if isinstance(extent, E.IntImm) and 0 <= low and high < extent.value:
+            return index
+        action = "Writing" if isinstance(access, S.BufferStore) else "Reading"
+        self.checks.append(
+            Check(action, access.buffer.name, axis, str(extent), span=access.span)
+        )
+        number = E.IntImm("int32", len(self.checks))
+        return E.Call(index.dtype, CHECKED_INDEX, (index, extent, number))
