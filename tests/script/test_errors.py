@@ -159,6 +159,25 @@ def main(A: T.Buffer[128, "float32"],
     assert str(caught.value.span) == "chapter2.py:7:18"
 
 
+def test_intermediate_results_may_be_partial() -> None:
+    """compute_at leaves such programs; a loop that is too long is still refused."""
+    text = """@T.prim_func
+def main(A: T.Buffer((128,), "float32"), C: T.Buffer((100,), "float32")):
+    B = T.alloc_buffer((128,))
+    for i in range(LENGTH):
+        with T.block("B"):
+            vi = T.axis.spatial(128, i)
+            B[vi] = A[vi] * T.float32(2)
+    for i in range(100):
+        with T.block("C"):
+            vi = T.axis.spatial(100, i)
+            C[vi] = B[vi]
+"""
+    parse(text.replace("LENGTH", "100"))
+    with pytest.raises(DiagnosticError, match="runs over 129 values"):
+        parse(text.replace("LENGTH", "129"))
+
+
 def test_the_error_shows_the_line_with_a_caret() -> None:
     with pytest.raises(DiagnosticError) as caught:
         parse(HEADER + "    B[0] = q\n")

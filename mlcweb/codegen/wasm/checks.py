@@ -78,8 +78,6 @@ class _Checking(Mutator):
         if isinstance(extent, E.IntImm) and 0 <= low and high < extent.value:
             return index
         action = "Writing" if isinstance(access, S.BufferStore) else "Reading"
-        self.checks.append(
-            Check(action, access.buffer.name, axis, str(extent), span=access.span)
-        )
+        self.checks.append(Check(action, access.buffer.name, axis, str(extent), span=access.span))
         number = E.IntImm("int32", len(self.checks))
         return E.Call(index.dtype, CHECKED_INDEX, (index, extent, number))

@@ -31,7 +31,7 @@ def _helper(name: str) -> Function:
 
 
 def _truncdiv(kind: str) -> Callable[[str], Function]:
-    """a / b towards zero; the least integer divided by -1 is itself, where the instruction traps."""
+    """a / b towards zero. The least integer over -1 is itself; the instruction traps there."""
 
     def make(name: str) -> Function:
         builder = FunctionBuilder(name, [("a", kind), ("b", kind)], [kind])

@@ -28,6 +28,7 @@ from mlcweb.tir.transform.optimize import optimize
 
 MAXIMUM_PAGES = 65536
 REPEAT_SUFFIX = "_repeat"
+DEFAULT_OPTIONS = Options()
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,8 @@ class WasmModule:
     It imports one memory, ("env", "memory"), shared between threads if `shared`. For each function
     it exports the function under its name, which takes i32 pointers to buffers and plain scalars in
     the order of its parameters and then a pointer to `scratch_bytes` of memory that it may use, and
-    a function `<name>_repeat`, which takes how often to call it first. Where there are `checks`, the
-    globals `fault_check` and `fault_index` say which one stopped a kernel.
+    a function `<name>_repeat`, which takes how often to call it first. Where there are `checks`,
+    the globals `fault_check` and `fault_index` say which one stopped a kernel.
     """
 
     module: Module
@@ -59,7 +60,7 @@ class WasmModule:
 
 
 def compile_functions(
-    functions: Mapping[str, PrimFunc], options: Options = Options(), shared: bool = False
+    functions: Mapping[str, PrimFunc], options: Options = DEFAULT_OPTIONS, shared: bool = False
 ) -> WasmModule:
     """Compile TensorIR functions of constant shapes.
 

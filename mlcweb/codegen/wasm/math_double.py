@@ -73,9 +73,7 @@ def logarithm(x: E.PrimExpr) -> E.PrimExpr:
     count = s.to_float(exponent)
     k = s.name(E.Sub(count, E.Select(small, s.number(54.0), s.number(0.0))))
     f = s.name(
-        E.Sub(
-            s.from_bits(E.Add(s.masked(bits, 0x000FFFFFFFFFFFFF), s.whole(start))), s.number(1.0)
-        )
+        E.Sub(s.from_bits(E.Add(s.masked(bits, 0x000FFFFFFFFFFFFF), s.whole(start))), s.number(1.0))
     )
     quotient = s.name(E.Div(f, E.Add(s.number(2.0), f)))
     z = s.name(E.Mul(quotient, quotient))
@@ -240,14 +238,14 @@ def atan2(y: E.PrimExpr, x: E.PrimExpr) -> E.PrimExpr:
     """Error 2 ULP."""
     s = Steps(y)
     y, x = s.name(y), s.name(x)
-    both = E.And(
-        E.EQ(s.absolute(x), s.number(inf)), E.EQ(s.absolute(y), s.number(inf))
-    )
+    both = E.And(E.EQ(s.absolute(x), s.number(inf)), E.EQ(s.absolute(y), s.number(inf)))
     none = E.And(E.EQ(x, s.number(0.0)), E.EQ(y, s.number(0.0)))
     ratio = E.Select(both, s.number(1.0), E.Div(s.absolute(y), s.absolute(x)))
     angle = s.name(atan(E.Select(none, s.number(0.0), ratio)))
     leftwards = E.LT(s.with_sign_of(s.number(1.0), x), s.number(0.0))
-    value = E.Select(leftwards, E.Sub(s.number(pi), E.Sub(angle, s.number(1.2246467991473532e-16))), angle)
+    value = E.Select(
+        leftwards, E.Sub(s.number(pi), E.Sub(angle, s.number(1.2246467991473532e-16))), angle
+    )
     return s.result(s.with_sign_of(value, y))
 
 
@@ -282,9 +280,7 @@ def cosh(x: E.PrimExpr) -> E.PrimExpr:
     root = s.name(exp(E.Mul(s.absolute(x), s.number(0.5))))
     inverse = s.name(E.Div(s.number(1.0), root))
     half = s.number(0.5)
-    return s.result(
-        E.Add(E.Mul(E.Mul(half, root), root), E.Mul(E.Mul(half, inverse), inverse))
-    )
+    return s.result(E.Add(E.Mul(E.Mul(half, root), root), E.Mul(E.Mul(half, inverse), inverse)))
 
 
 def tanh(x: E.PrimExpr) -> E.PrimExpr:
@@ -327,9 +323,7 @@ def acosh(x: E.PrimExpr) -> E.PrimExpr:
     t = s.name(E.Sub(x, s.number(1.0)))
     usual = E.LT(x, s.number(1e150))
     inner = E.Add(t, s.root(E.Add(E.Mul(s.number(2.0), t), E.Mul(t, t))))
-    return s.result(
-        E.Select(usual, log1p(inner), E.Add(logarithm(x), s.number(log(2.0))))
-    )
+    return s.result(E.Select(usual, log1p(inner), E.Add(logarithm(x), s.number(log(2.0)))))
 
 
 def atanh(x: E.PrimExpr) -> E.PrimExpr:
@@ -436,4 +430,3 @@ _ERF_SB = (
     3.19985821950859553908e03, 2.55305040643316442583e03, 4.74528541206955367215e02,
     -2.24409524465858183362e01,
 )  # fmt: skip
-

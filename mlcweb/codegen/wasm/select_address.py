@@ -1,10 +1,10 @@
 """Addresses of buffer elements: pointers that move with the loops, and constant offsets.
 
 The index of an access is a sum of scaled loop variables, other terms, and a constant. Each loop
-keeps one pointer for all accesses that share the terms known so far; it starts at the pointer of the
-loop around it and moves by a constant step, so that no index is ever multiplied out. The constant
-goes into the memory instruction, where it is free. WebAssembly adds it without wrapping round at 32
-bits, so it may only stand there if the rest cannot be negative.
+keeps one pointer for all accesses that share the terms known so far; it starts at the pointer of
+the loop around it and moves by a constant step, so that no index is ever multiplied out. The
+constant goes into the memory instruction, where it is free. WebAssembly adds it without wrapping
+round at 32 bits, so it may only stand there if the rest cannot be negative.
 """
 
 from __future__ import annotations

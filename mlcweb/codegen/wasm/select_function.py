@@ -16,6 +16,7 @@ from mlcweb.codegen.wasm.builder import FunctionBuilder
 from mlcweb.codegen.wasm.checks import FAULT_CHECK, Check
 from mlcweb.codegen.wasm.constants import keep_constants
 from mlcweb.codegen.wasm.module import Function
+from mlcweb.codegen.wasm.ordering import keep_order
 from mlcweb.codegen.wasm.select_address import Addresses
 from mlcweb.codegen.wasm.select_scalar import SCALAR_RULES
 from mlcweb.codegen.wasm.select_types import STORES, UnsupportedError, stack_type
@@ -38,12 +39,14 @@ class Options:
 
     `relaxed_madd` fuses multiplications and additions of vectors, which rounds once instead of
     twice. `bounds_check` traps accesses outside of their buffers. `load_splat` loads a number into
-    all lanes with one instruction; wasmtime makes better code of two.
+    all lanes with one instruction, and `keep_order` is for an engine that sorts instructions badly:
+    wasmtime wants it the other way round in both.
     """
 
     relaxed_madd: bool = False
     bounds_check: bool = False
     load_splat: bool = True
+    keep_order: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +61,7 @@ class Selected:
 class FunctionSelector:
     """Selects the instructions of one function. `checks` lists what its code checks, and grows."""
 
-    def __init__(
-        self, func: PrimFunc, name: str, options: Options, checks: list[Check]
-    ) -> None:
+    def __init__(self, func: PrimFunc, name: str, options: Options, checks: list[Check]) -> None:
         parameters = [
             (param.name, "i32" if param in func.buffer_map else stack_type(param.dtype))
             for param in func.params
@@ -89,6 +90,8 @@ class FunctionSelector:
         self.addresses.plan(self.function.body)
         self.statement(self.function.body)
         function = keep_constants(self.builder.build())
+        if self.options.keep_order:
+            function = keep_order(function)
         return Selected(function, frozenset(self.helpers), self.scratch_bytes)
 
     def statement(self, statement: S.Stmt) -> None:

@@ -137,9 +137,7 @@ def _floordiv(selector: FunctionSelector, expression: E.FloorDiv) -> None:
             selector.emit(f"{kind}.shr_{'u' if unsigned else 's'}")
         return
     selector.push(b)
-    if unsigned:
-        selector.emit(f"{kind}.div_u")
-    elif _is_positive(b) and selector.indices.interval(a)[0] >= 0:
+    if unsigned or (_is_positive(b) and selector.indices.interval(a)[0] >= 0):
         selector.emit(f"{kind}.div_u")
     else:
         selector.call_helper(f"{kind}_floordiv")
@@ -313,10 +311,8 @@ def cast_scalar(selector: FunctionSelector, source: str, target: str) -> None:
 
 def _contains(target: str, source: str) -> bool:
     """Whether every value of one integer type is in another, as it stands on the stack."""
-    return (
-        dtypes.min_value(target) <= dtypes.min_value(source)
-        and dtypes.max_value(source) <= dtypes.max_value(target)
-    )
+    least, greatest = dtypes.min_value(target), dtypes.max_value(target)
+    return least <= dtypes.min_value(source) and dtypes.max_value(source) <= greatest
 
 
 def _call(selector: FunctionSelector, call: E.Call) -> None:

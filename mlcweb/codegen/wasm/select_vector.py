@@ -1,7 +1,7 @@
 """Vector expressions and accesses to SIMD instructions.
 
-A vector of type `float32x4` is one v128. Shorter vectors fill its lower lanes. Conditions are masks,
-all ones or all zeros in each lane, whose lanes always share the whole 128 bits among them.
+A vector of type `float32x4` is one v128. Shorter vectors fill its lower lanes. Conditions are
+masks, all ones or all zeros in each lane, whose lanes share the whole 128 bits among them.
 """
 
 from __future__ import annotations
@@ -65,12 +65,12 @@ def _broadcast(selector: FunctionSelector, expression: E.Broadcast) -> None:
         push_constant(selector, constant_bytes(value.value, dtype, expression.lanes))
         return
     bits = dtypes.bits(dtype)
-    in_memory = isinstance(value, E.BufferLoad) and value.buffer.scope() != REGISTER_SCOPE
-    if in_memory and bits >= 8 and selector.options.load_splat:
-        place = selector.addresses.place(value)
-        selector.addresses.push(place)
-        selector.emit(f"v128.load{bits}_splat", place.offset)
-        return
+    if isinstance(value, E.BufferLoad) and selector.options.load_splat and bits >= 8:
+        if value.buffer.scope() != REGISTER_SCOPE:
+            place = selector.addresses.place(value)
+            selector.addresses.push(place)
+            selector.emit(f"v128.load{bits}_splat", place.offset)
+            return
     selector.push(value)
     if dtypes.is_bool(dtype):
         _splat_mask(selector, expression.lanes)
@@ -116,7 +116,7 @@ def _load(selector: FunctionSelector, load: E.BufferLoad) -> None:
     size = dtypes.size_in_bytes(dtype)
     place = selector.addresses.place(load)
     lanes = dtypes.lanes(load.dtype)
-    if isinstance(index, E.Ramp) and isinstance(index.stride, E.IntImm) and index.stride.value == 1:
+    if _is_contiguous(index):
         selector.addresses.push(place)
         if lanes * size == 16:
             selector.emit("v128.load", place.offset)
@@ -131,6 +131,12 @@ def _load(selector: FunctionSelector, load: E.BufferLoad) -> None:
         selector.emit("v128.const", ALL_ZEROS)
         selector.emit("i8x16.ne")
         resize_mask(selector, 8, mask_bits(lanes))
+
+
+def _is_contiguous(index: E.PrimExpr) -> bool:
+    """Whether an index names elements next to each other."""
+    step = index.stride if isinstance(index, E.Ramp) else None
+    return isinstance(step, E.IntImm) and step.value == 1
 
 
 def _gather(selector: FunctionSelector, load: E.BufferLoad, size: int, lanes: int) -> None:
@@ -177,9 +183,7 @@ def store_vector(selector: FunctionSelector, store: S.BufferStore) -> None:
     size = dtypes.size_in_bytes(dtype)
     lanes = dtypes.lanes(index.dtype)
     check_vector(store.value.dtype)
-    unit = isinstance(index, E.Ramp) and isinstance(index.stride, E.IntImm) \
-        and index.stride.value == 1
-    if unit:
+    if _is_contiguous(index):
         place = selector.addresses.place(store)
         selector.addresses.push(place)
         _push_elements(selector, store.value)

@@ -45,22 +45,26 @@ class Arena:
     def _extend(self, room: int) -> int:
         address = self.end
         needed = -(-(address + room) // PAGE_BYTES)
-        if needed > self.pages:
-            # Some more than is needed, so that many small arrays do not grow it again and again.
-            for wanted in (min(max(needed, self.pages * 5 // 4), MAXIMUM_PAGES), needed):
+        if needed > self.pages and not self._extended(needed):
+            raise OutOfMemory(
+                f"The memory of WebAssembly is full: {_megabytes(address)} are taken, and "
+                f"{_megabytes(room)} more were asked for"
+            )
+        self.end = address + room
+        return address
+
+    def _extended(self, needed: int) -> bool:
+        """Whether the memory could be made `needed` pages long."""
+        # Some more than is needed, so that many small arrays do not grow it again and again.
+        for wanted in (max(needed, self.pages * 5 // 4), needed):
+            if wanted <= MAXIMUM_PAGES:
                 try:
                     self._grow(wanted - self.pages)
                 except MemoryError:
                     continue
                 self.pages = wanted
-                break
-            else:
-                raise OutOfMemory(
-                    f"The memory of WebAssembly is full: {_megabytes(address)} are taken, and "
-                    f"{_megabytes(room)} more were asked for"
-                )
-        self.end = address + room
-        return address
+                return True
+        return False
 
 
 def rounded(nbytes: int) -> int:

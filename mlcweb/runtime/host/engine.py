@@ -7,6 +7,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any, Protocol
 
+from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.runtime.host.clock import in_browser
 from mlcweb.runtime.storage import Storage, allocate_on_host
 
@@ -27,11 +28,19 @@ class Instance(Protocol):
         function of the same parameters that gives the seconds that it took."""
         ...
 
+    def variable(self, name: str) -> int:
+        """The value of an exported global."""
+        ...
+
 
 class Host(Protocol):
-    """An engine and the memory that its kernels import. `shared` is whether threads share it, and
-    `relaxed_simd` whether the engine has the relaxed vector instructions."""
+    """An engine and the memory that its kernels import.
 
+    `shared` is whether threads share it, `relaxed_simd` whether the engine has the relaxed vector
+    instructions, and `options` how instructions are best selected for the engine.
+    """
+
+    options: Options
     shared: bool
 
     @property

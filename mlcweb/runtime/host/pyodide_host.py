@@ -11,7 +11,7 @@ Python's memory could not be taken else.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import js  # pyright: ignore[reportMissingImports]
@@ -21,6 +21,7 @@ from pyodide.ffi import JsException, to_js  # pyright: ignore[reportMissingImpor
 from mlcweb.codegen.wasm.binary import encode
 from mlcweb.codegen.wasm.builder import FunctionBuilder
 from mlcweb.codegen.wasm.module import Module
+from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.host.arena import MAXIMUM_PAGES, Arena
 from mlcweb.runtime.host.page_script import SCRIPT
@@ -33,13 +34,15 @@ if TYPE_CHECKING:
 class PyodideHost:
     """The browser's engine and a memory of our own, shared between threads where the page may."""
 
+    options = Options()
+
     def __init__(self) -> None:
         script: Any = run_js(SCRIPT)
         self.shared = bool(getattr(js, "crossOriginIsolated", False))
         self.memory = script.memory(self.shared, MAXIMUM_PAGES)
         self._bytes = script.bytes
         self._instantiate = script.instantiate
-        self._arena = Arena(self._grow)
+        self.arena = Arena(self._grow)
         self.with_wide = script.withWide
         self.timer = script.timer
 
@@ -49,10 +52,10 @@ class PyodideHost:
         except JsException as error:
             raise MemoryError(error.message) from None
 
-    @cached_property
+    @property
     def relaxed_simd(self) -> bool:
         """Whether this browser has fused multiply-add and its like."""
-        return bool(js.WebAssembly.validate(to_js(_relaxed_module())))
+        return _validates_relaxed_simd()
 
     @property
     def nbytes(self) -> int:
@@ -61,11 +64,11 @@ class PyodideHost:
 
     def allocate(self, nbytes: int) -> PageStorage:
         """A piece of the memory, its content undefined. It is reused when nobody holds it."""
-        return PageStorage(self, self._arena.allocate(nbytes), nbytes)
+        return PageStorage(self, self.arena.allocate(nbytes), nbytes)
 
     def release(self, address: int, nbytes: int) -> None:
         """Take back a piece that nobody holds any more."""
-        self._arena.release(address, nbytes)
+        self.arena.release(address, nbytes)
 
     def bytes(self, address: int, nbytes: int) -> Any:
         """A piece as an Uint8Array, which is valid until the memory grows."""
@@ -88,14 +91,14 @@ class PyodideHost:
             raise TVMError(f"The browser refuses the module: {error.message}") from None
 
 
-def _relaxed_module() -> bytes:
-    """A module that is valid where relaxed vector instructions are known."""
+@lru_cache(maxsize=1)
+def _validates_relaxed_simd() -> bool:
     f = FunctionBuilder("probe")
     for _ in range(3):
         f.emit("v128.const", bytes(16))
     f.emit("f32x4.relaxed_madd")
     f.emit("drop")
-    return encode(Module((f.build(),))).code
+    return bool(js.WebAssembly.validate(to_js(encode(Module((f.build(),))).code)))
 
 
 class PageStorage:
@@ -152,6 +155,10 @@ class PageInstance:
         """A function of (number, *arguments): the seconds that a function takes which repeats a
         kernel `number` times. Before the first time it is warmed up (see `page_script`)."""
         return _trapping(self.host.timer(self._export(name, types)))
+
+    def variable(self, name: str) -> int:
+        """The value of an exported global."""
+        return getattr(self.exports, name).value
 
     def _export(self, name: str, types: Sequence[str]) -> Any:
         function = getattr(self.exports, name)

@@ -19,18 +19,12 @@ from mlcweb.codegen.wasm.checks import FAULT_CHECK, FAULT_INDEX
 from mlcweb.codegen.wasm.kernel import REPEAT_SUFFIX, WasmModule, compile_functions
 from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.codegen.wasm.select_types import UnsupportedError, stack_type
-from mlcweb.runtime.host.clock import clock
-from mlcweb.runtime.host.wasmtime_host import (
-    KernelTrap,
-    WasmStorage,
-    WasmtimeHost,
-    wasmtime_host,
-)
+from mlcweb.runtime.host.engine import Host, engine
+from mlcweb.runtime.host.traps import KernelTrap
+from mlcweb.runtime.storage import Storage
 from mlcweb.tir import expr as E
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.transform.specialize import specialize
-
-NATIVE_OPTIONS = Options(load_splat=False)
 
 MOST_VARIANTS = 64
 """A function keeps the code for so many combinations of sizes."""
@@ -41,11 +35,12 @@ _log = logging.getLogger("mlcweb")
 def build(
     functions: Mapping[str, PrimFunc],
     lookup: FunctionLookup,
-    options: Options = NATIVE_OPTIONS,
-    host: WasmtimeHost | None = None,
+    options: Options | None = None,
+    host: Host | None = None,
 ) -> dict[str, Any]:
-    """A kernel for each function."""
-    host = host or wasmtime_host()
+    """A kernel for each function, by default with the options that suit the engine."""
+    host = host or engine()
+    options = options or host.options
     kernels: dict[str, Any] = {}
     for name, func in functions.items():
         try:
@@ -64,7 +59,7 @@ class WasmKernel:
 
     language = "wat"
 
-    def __init__(self, name: str, func: PrimFunc, options: Options, host: WasmtimeHost) -> None:
+    def __init__(self, name: str, func: PrimFunc, options: Options, host: Host) -> None:
         self.name = name
         self.function = func
         self.options = options
@@ -82,7 +77,7 @@ class WasmKernel:
             func = self.function
             if sizes:
                 func = specialize(func, dict(zip(self.symbols, sizes, strict=True)))
-            compiled = compile_functions({self.name: func}, self.options, shared=True)
+            compiled = compile_functions({self.name: func}, self.options, self.host.shared)
             known = _Variant(self.host, self.name, compiled)
             if len(self._variants) >= MOST_VARIANTS:
                 self._variants.pop(next(iter(self._variants)))
@@ -102,20 +97,11 @@ class WasmKernel:
     def time_batch(self, number: int, *arguments: Any) -> float:
         """Seconds that `number` calls take, in a loop of the module's own."""
         variant = self.variant_for(arguments)
-        seconds = 0.0
+        return self._call(lambda *values: variant.time(number, *values), arguments)
 
-        def timed(*values: Any) -> None:
-            nonlocal seconds
-            start = clock()
-            variant.repeat(number, *values)
-            seconds = clock() - start
-
-        self._call(timed, arguments)
-        return seconds
-
-    def _call(self, function: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    def _call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         values = list(arguments)
-        copies: list[tuple[np.ndarray[Any, Any], WasmStorage]] = []
+        copies: list[tuple[np.ndarray[Any, Any], Storage]] = []
         for position in self._positions:
             array = values[position]
             address = self.host.address_of(array)
@@ -125,9 +111,10 @@ class WasmKernel:
                 copies.append((array, storage))
                 address = storage.address
             values[position] = address
-        function(*values)
+        result = function(*values)
         for array, storage in copies:
-            array[...] = storage.view().view(array.dtype).reshape(array.shape)
+            array[...] = storage.read().view(array.dtype).reshape(array.shape)
+        return result
 
     @cached_property
     def run_aliased(self) -> Callable[..., None]:
@@ -146,7 +133,7 @@ class WasmKernel:
 class _Variant:
     """Code on its way to be called, with the scratch memory that it needs."""
 
-    def __init__(self, host: WasmtimeHost, name: str, compiled: WasmModule) -> None:
+    def __init__(self, host: Host, name: str, compiled: WasmModule) -> None:
         self.compiled = compiled
         instance = host.instantiate(compiled.encoded.code)
         func = compiled.functions[name]
@@ -156,15 +143,15 @@ class _Variant:
         self.scratch = host.allocate(compiled.scratch_bytes)
         address = self.scratch.address
         run = instance.function(name, [*types, "i32"])
-        repeat = instance.function(name + REPEAT_SUFFIX, ["i32", *types, "i32"])
+        timer = instance.timer(name + REPEAT_SUFFIX, ["i32", *types, "i32"])
         self.instance = instance
         self.run = lambda *values: self.guarded(run, (*values, address))
-        self.repeat = lambda number, *values: self.guarded(repeat, (number, *values, address))
+        self.time = lambda number, *values: self.guarded(timer, (number, *values, address))
 
-    def guarded(self, function: Callable[..., None], values: tuple[Any, ...]) -> None:
+    def guarded(self, function: Callable[..., Any], values: tuple[Any, ...]) -> Any:
         """Call a function; a failed check is reported in the program's own terms."""
         try:
-            function(*values)
+            return function(*values)
         except KernelTrap as trap:
             checks = self.compiled.checks
             number = self.instance.variable(FAULT_CHECK) if checks else 0

@@ -11,44 +11,29 @@ import ctypes
 import re
 import threading
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
+from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.ir.errors import TVMError
+from mlcweb.runtime.host.arena import FIRST_ADDRESS, MAXIMUM_PAGES, PAGE_BYTES, Arena
+from mlcweb.runtime.host.clock import clock
+from mlcweb.runtime.host.traps import KernelTrap
 
 try:
     import wasmtime
-    from wasmtime import _bindings, _ffi as ffi
+    from wasmtime import _bindings
+    from wasmtime import _ffi as ffi
 except ImportError as missing:
     raise TVMError(
-        'Running WebAssembly natively needs wasmtime: pip install "mlcweb[wasm]"'
+        'Running WebAssembly natively needs wasmtime: pip install "mlcweb[native]"'
     ) from missing
 
-PAGE_BYTES = 65536
-MAXIMUM_PAGES = 65536
-ALIGNMENT = 64
-FIRST_ADDRESS = 4096
-"""Nothing lies below, so that a null pointer, and what is a little beside it, hits no array."""
-
-_SLOTS = {"i32": "i32", "i64": "i64", "f32": "f32", "f64": "f64"}
-
-
-class KernelTrap(TVMError):
-    """A kernel was stopped by the machine. `reason` is the machine's word for it; `offset` the
-    place in the module's bytes, and `address` the place in memory, where they are known."""
-
-    def __init__(self, message: str, reason: str, offset: int | None, address: int | None) -> None:
-        super().__init__(message)
-        self.reason = reason
-        self.offset = offset
-        self.address = address
-
-
-class OutOfMemory(TVMError, MemoryError):
-    """The memory of WebAssembly, four gigabytes, is full."""
+NO_DEADLINE = 1 << 40
 
 
 class _Memory(wasmtime.SharedMemory):
@@ -65,6 +50,9 @@ class WasmtimeHost:
     An `interruptible` host can stop a kernel after a time limit; its loops count a little slower.
     """
 
+    shared = True
+    options = Options(load_splat=False, keep_order=True)
+
     def __init__(self, interruptible: bool = False) -> None:
         config = wasmtime.Config()
         config.cranelift_opt_level = "speed"
@@ -77,44 +65,48 @@ class WasmtimeHost:
         limits = wasmtime.Limits(1, MAXIMUM_PAGES)
         self.memory = _Memory(self.engine, wasmtime.MemoryType(limits, shared=True))
         self.base = ctypes.addressof(self.memory.data_ptr().contents)
-        self.pages = 1
-        self.end = FIRST_ADDRESS
-        self._free: dict[int, list[int]] = {}
+        self._arena = Arena(self._grow)
         self._lock = threading.Lock()
 
+    def _grow(self, pages: int) -> None:
+        try:
+            self.memory.grow(pages)
+        except wasmtime.WasmtimeError as error:
+            raise MemoryError(str(error)) from None
+
+    @property
+    def relaxed_simd(self) -> bool:
+        """The engine has fused multiply-add and its like."""
+        return True
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that the memory takes now."""
+        return self._arena.pages * PAGE_BYTES
+
     def allocate(self, nbytes: int) -> WasmStorage:
-        """A piece of the memory, its content undefined. It is reused when nobody holds it."""
-        room = _rounded(nbytes)
+        """A piece of the memory, its content undefined. It is reused when nobody holds it.
+
+        Raises:
+            OutOfMemory: the memory cannot grow so far.
+        """
         with self._lock:
-            blocks = self._free.get(room)
-            address = blocks.pop() if blocks else self._extend(room)
+            address = self._arena.allocate(nbytes)
         storage = WasmStorage(self, address, nbytes)
-        weakref.finalize(storage, self._release, address, room)
+        weakref.finalize(storage, self._release, address, nbytes)
         return storage
 
-    def _extend(self, room: int) -> int:
-        address = self.end
-        needed = -(-(address + room) // PAGE_BYTES)
-        if needed > MAXIMUM_PAGES:
-            raise OutOfMemory(
-                f"The memory of WebAssembly is full: {address >> 20} MB are in use and "
-                f"{room >> 20} MB were asked for"
-            )
-        if needed > self.pages:
-            wanted = min(max(needed, self.pages * 5 // 4), MAXIMUM_PAGES)
-            self.memory.grow(wanted - self.pages)
-            self.pages = wanted
-        self.end = address + room
-        return address
-
-    def _release(self, address: int, room: int) -> None:
+    def _release(self, address: int, nbytes: int) -> None:
         with self._lock:
-            self._free.setdefault(room, []).append(address)
+            self._arena.release(address, nbytes)
 
-    def address_of(self, array: np.ndarray[Any, Any]) -> int | None:
-        """Where an array lies in the memory; None where it lies elsewhere."""
+    def address_of(self, array: Any) -> int | None:
+        """Where an NDArray or a NumPy array lies in the memory; None where it lies elsewhere."""
+        storage = getattr(array, "storage", None)
+        if storage is not None:
+            return storage.address if type(storage) is WasmStorage else None
         address = array.__array_interface__["data"][0] - self.base
-        return address if FIRST_ADDRESS <= address < self.end else None
+        return address if FIRST_ADDRESS <= address < self._arena.end else None
 
     def instantiate(self, code: bytes) -> Instance:
         """A module, ready to be called.
@@ -132,6 +124,9 @@ class WasmStorage:
     """Memory of an array: a `Storage`. `address` counts from the start of the memory."""
 
     __slots__ = ("__weakref__", "address", "host", "nbytes")
+
+    visible = True
+    """Python sees the bytes in place."""
 
     def __init__(self, host: WasmtimeHost, address: int, nbytes: int) -> None:
         self.host = host
@@ -161,9 +156,9 @@ class Instance:
         self.host = host
         self.store = wasmtime.Store(host.engine)
         if host.interruptible:
-            self.store.set_epoch_deadline(1 << 40)
+            self.store.set_epoch_deadline(NO_DEADLINE)
         instance = wasmtime.Instance(self.store, module, [host.memory])
-        self.exports = instance.exports(self.store)
+        self.exports: Any = instance.exports(self.store)
 
     def function(self, name: str, types: Sequence[str]) -> Callable[..., None]:
         """An exported function without results as a Python function of plain numbers.
@@ -171,11 +166,11 @@ class Instance:
         `types` are the WebAssembly types of its parameters. It raises a KernelTrap where the kernel
         is stopped.
         """
-        function: Any = self.exports[name]
+        function = self.exports[name]
         store, handle = self.store, ctypes.byref(function._func)
         count = len(types)
         slots = (ffi.wasmtime_val_raw_t * max(count, 1))()
-        setters = [(slots[index], _SLOTS[kind]) for index, kind in enumerate(types)]
+        setters = [(slots[index], kind) for index, kind in enumerate(types)]
         call = _bindings._wasmtime_func_call_unchecked
         no_trap = ctypes.POINTER(ffi.wasm_trap_t)
 
@@ -191,48 +186,45 @@ class Instance:
 
         return run
 
+    def timer(self, name: str, types: Sequence[str]) -> Callable[..., float]:
+        """For an exported function whose first parameter says how often to repeat: a Python
+        function of the same parameters that gives the seconds that it took."""
+        function = self.function(name, types)
+
+        def run(*arguments: float) -> float:
+            start = clock()
+            function(*arguments)
+            return clock() - start
+
+        return run
+
     def variable(self, name: str) -> int:
         """The value of an exported global."""
         return self.exports[name].value(self.store)
 
-    def set_time_limit(self, seconds: float) -> threading.Timer:
-        """Stop the kernel that runs `seconds` from now on. Cancel the timer when it is done."""
-        self.store.set_epoch_deadline(1)
+    @contextmanager
+    def time_limit(self, seconds: float) -> Iterator[None]:
+        """While active, a kernel that runs longer is stopped; the host has to be interruptible."""
         timer = threading.Timer(seconds, self.host.engine.increment_epoch)
         timer.daemon = True
+        self.store.set_epoch_deadline(1)
         timer.start()
-        return timer
-
-
-_REASONS = {
-    "MEMORY_OUT_OF_BOUNDS": "it touched memory that does not exist",
-    "INTEGER_DIVISION_BY_ZERO": "it divided an integer by zero",
-    "INTEGER_OVERFLOW": "an integer division overflowed",
-    "UNREACHABLE": "a check failed",
-    "STACK_OVERFLOW": "its stack overflowed",
-    "INTERRUPT": "it ran longer than its time limit",
-}
+        try:
+            yield
+        finally:
+            timer.cancel()
+            self.store.set_epoch_deadline(NO_DEADLINE)
 
 
 def _as_error(trap: wasmtime.Trap) -> KernelTrap:
-    code = trap.trap_code
-    name = code.name if code is not None else "UNKNOWN"
-    reason = _REASONS.get(name, name.lower().replace("_", " "))
-    frames = trap.frames
-    offset = frames[0].module_offset if frames else None
-    where = frames[0].func_name if frames else None
+    code, frames = trap.trap_code, trap.frames
     found = re.search(r"wasm address (0x[0-9a-f]+)", str(trap))
-    address = int(found[1], 16) if found else None
-    label = f'The kernel "{where}"' if where else "The kernel"
-    return KernelTrap(f"{label} was stopped: {reason}", name, offset, address)
-
-
-def _rounded(nbytes: int) -> int:
-    """The size of the block for so many bytes: one of four sizes between powers of two, so that
-    freed blocks fit other arrays, too."""
-    units = max(1, -(-nbytes // ALIGNMENT))
-    step = 1 << max(0, units.bit_length() - 3)
-    return -(-units // step) * step * ALIGNMENT
+    return KernelTrap(
+        frames[0].func_name if frames else None,
+        code.name if code is not None else "UNKNOWN",
+        frames[0].module_offset if frames else None,
+        int(found[1], 16) if found else None,
+    )
 
 
 @lru_cache(maxsize=1)

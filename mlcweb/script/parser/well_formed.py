@@ -31,7 +31,8 @@ class _Check(Visitor):
         self.block: S.Block | None = None
         self.defined: set[E.Var] = set(function.params)
         self.place: Span | None = None
-        for buffer in function.buffer_map.values():
+        self.parameters = set(function.buffer_map.values())
+        for buffer in self.parameters:
             self.define(buffer)
 
     def define(self, buffer: Buffer) -> None:
@@ -101,7 +102,8 @@ class _Check(Visitor):
         for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
             loop = self.loops.get(value) if isinstance(value, E.Var) else None
             if loop is not None and uncut:
-                _compare_ranges(block, axis, loop)
+                partial = not any(region.buffer in self.parameters for region in block.writes)
+                _compare_ranges(block, axis, loop, partial)
             self.defined.add(axis.var)
         if block.iter_vars:
             self.block = block
@@ -117,14 +119,20 @@ class _Check(Visitor):
         self.block, self.place = before
 
 
-def _compare_ranges(block: S.Block, axis: S.IterVar, loop: S.For) -> None:
+def _compare_ranges(block: S.Block, axis: S.IterVar, loop: S.For, partial: bool) -> None:
     """Compare an axis with the loop variable that it is bound to, standing alone and without a
-    predicate; the ranges of other bindings are the business of the iterator analysis."""
+    predicate; the ranges of other bindings are the business of the iterator analysis.
+
+    A block that writes intermediate buffers alone may run through a part of its domain (`partial`),
+    where nobody needs the rest.
+    """
     if axis.dom is None:
         return
     loop_range = _constants(loop.min, loop.extent)
     axis_range = _constants(axis.dom.min, axis.dom.extent)
     if loop_range is None or axis_range is None or loop_range == axis_range:
+        return
+    if partial and axis_range[0] <= loop_range[0] and sum(loop_range) <= sum(axis_range):
         return
     name = loop.loop_var.name
     raise DiagnosticError(

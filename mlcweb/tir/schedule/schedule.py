@@ -8,6 +8,7 @@ from mlcweb.tir.schedule.interface.blocks import BlockMethods
 from mlcweb.tir.schedule.interface.loops import LoopMethods
 from mlcweb.tir.schedule.interface.reduction import ReductionMethods
 from mlcweb.tir.schedule.interface.sampling import SamplingMethods
+from mlcweb.tir.schedule.interface.storage import StorageMethods
 
 
 class Schedule(
@@ -15,6 +16,7 @@ class Schedule(
     LoopMethods,
     BlockMethods,
     ReductionMethods,
+    StorageMethods,
     AnnotationMethods,
 ):
     """A program being transformed, with TVM's interface.

@@ -205,22 +205,6 @@ def check_reduction(state: ScheduleState, place: BlockPlace) -> None:
         )
 
 
-def check_stage_pipeline(state: ScheduleState, scope: BlockPlace) -> None:
-    """Raise DataflowError unless every block of the scope is complete or a reduction block, so
-    that a block's value is final before another block reads it."""
-    inside = scope_at(state, scope)
-    for child in inside.children:
-        complete = why_not_complete(inside, child.block)
-        reduction = why_not_reduction(inside, child.block)
-        if complete and reduction:
-            raise DataflowError(
-                f'The block "{scope.block.name_hint}" is not a stage pipeline: its child '
-                f'"{child.block.name_hint}" is neither complete ({complete}) nor a reduction block '
-                f"({reduction})",
-                [child.realize],
-            )
-
-
 def check_compact_dataflow(state: ScheduleState, loop: LoopPlace) -> None:
     """Raise DataflowError unless the blocks below a loop form a compact dataflow: each has an
     affine binding and is complete or a reduction block among the blocks below the loop."""

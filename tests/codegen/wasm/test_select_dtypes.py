@@ -1,4 +1,4 @@
-"""Arithmetic, comparisons and conversions of every type, against the interpreter, to the last bit."""
+"""Arithmetic, comparisons and conversions of every type: exactly what the interpreter computes."""
 
 import itertools
 
@@ -9,7 +9,7 @@ pytest.importorskip("wasmtime")
 
 from mlcweb.codegen import interpreter
 from mlcweb.runtime.host import wasm_target
-from mlcweb.runtime.host.wasmtime_host import KernelTrap
+from mlcweb.runtime.host.traps import KernelTrap
 from mlcweb.script import from_source
 
 SIGNED = ("int8", "int16", "int32", "int64")

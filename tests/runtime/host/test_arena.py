@@ -71,3 +71,13 @@ def test_it_grows_to_the_last_page_and_no_further():
     assert isinstance(arena.allocate(PAGE_BYTES), int)
     with pytest.raises(MemoryError):
         arena.allocate(PAGE_BYTES)
+
+
+def test_a_request_for_more_than_there_are_addresses_changes_nothing():
+    memory = Memory()
+    arena = Arena(memory.grow)
+    with pytest.raises(OutOfMemory):
+        arena.allocate(2**35)
+    assert memory.pages == 1
+    address = arena.allocate(100)
+    assert address + 100 <= PAGE_BYTES

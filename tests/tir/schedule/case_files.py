@@ -53,6 +53,12 @@ def cases(file: str) -> list[Case]:
     return found
 
 
+def programs(file: str) -> dict[str, str]:
+    """The programs of a file that has nothing else, by name."""
+    chunks = re.split(r"^=== ", (FOLDER / file).read_text(), flags=re.M)[1:]
+    return dict(chunk.split("\n", 1) for chunk in chunks)
+
+
 def module(function: str) -> IRModule:
     """A module with one function."""
     made = from_source("@I.ir_module\nclass Module:\n" + textwrap.indent(function, "    "))

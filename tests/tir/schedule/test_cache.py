@@ -86,9 +86,3 @@ def main(A: T.Buffer((8,), "float32"), C: T.Buffer((16,), "float32")):
     )
     with pytest.raises(ScheduleError, match="are not a box"):
         sch.cache_write(sch.get_block("C"), 0, "local")
-
-
-def test_a_consumer_that_does_not_read_the_buffer():
-    sch = Schedule(module(COPY))
-    with pytest.raises(ScheduleError, match='consumer block "C" does not read "C"'):
-        sch.cache_write(sch.get_block("C"), 0, "local", consumer_blocks=["C"])

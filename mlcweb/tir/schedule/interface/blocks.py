@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mlcweb.tir.buffer import Buffer
-from mlcweb.tir.schedule.errors import NotFoundError
 from mlcweb.tir.schedule.instruction import BlockRV, InstructionKind, LoopRV, register_kind
 from mlcweb.tir.schedule.interface.queries import QueryMethods
 from mlcweb.tir.schedule.primitives import (
@@ -13,7 +12,7 @@ from mlcweb.tir.schedule.primitives import (
     compute_location,
     inline,
 )
-from mlcweb.tir.schedule.state import BlockPlace, ScheduleState
+from mlcweb.tir.schedule.state import ScheduleState
 from mlcweb.tir.stmt import BlockIdentity
 
 for _kind in (
@@ -131,27 +130,11 @@ class BlockMethods(QueryMethods):
         block = self._as_block(block)
         readers = [self._as_block(consumer) for consumer in consumers or ()]
         name = "cache-read" if kind == "CacheRead" else "cache-write"
-        index = self._guard(name, lambda: _buffer_index(self._block_place(block), buffer, kind))
+        access = "read" if kind == "CacheRead" else "write"
+        index = self._region_index(name, block, buffer, access)
         made = self._apply(name, lambda state: primitive(
             state, self._block(block), index, storage_scope, [self._block(r) for r in readers]
         ))  # fmt: skip
         rv = self._new_block(made)
         self._record(kind, (block, readers), (index, storage_scope), (rv,))
         return rv
-
-
-def _buffer_index(place: BlockPlace, buffer: int | str | Buffer, kind: str) -> int:
-    if isinstance(buffer, int):
-        return buffer
-    regions = place.block.reads if kind == "CacheRead" else place.block.writes
-    for index, region in enumerate(regions):
-        if region.buffer is buffer or region.buffer.name == buffer:
-            return index
-    verb = "reads" if kind == "CacheRead" else "writes"
-    wanted = buffer if isinstance(buffer, str) else buffer.name
-    names = ", ".join(f'"{region.buffer.name}"' for region in regions) or "nothing"
-    raise NotFoundError(
-        f'The block "{place.block.name_hint}" does not {verb[:-1]} a buffer "{wanted}"; '
-        f"it {verb} {names}",
-        [place.realize],
-    )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.schedule.errors import NotFoundError
 from mlcweb.tir.schedule.instruction import BlockRV, InstructionKind, LoopRV, register_kind
 from mlcweb.tir.schedule.interface.base import ScheduleBase
+from mlcweb.tir.schedule.primitives.cache import accessed_buffer
 from mlcweb.tir.schedule.scopes import is_output_block, scope_at
 from mlcweb.tir.schedule.state import BlockPlace, ScheduleState, loops_above
 
@@ -88,6 +90,17 @@ class QueryMethods(ScheduleBase):
 
     def _as_block_or_loop(self, target: BlockRV | LoopRV | str) -> BlockRV | LoopRV:
         return target if isinstance(target, LoopRV) else self._as_block(target)
+
+    def _region_index(
+        self, primitive: str, block: BlockRV, buffer: int | str | Buffer, access: str
+    ) -> int:
+        """Which read or write region of a block is the one of a buffer, given also by name."""
+        if isinstance(buffer, int):
+            return buffer
+        place = self._block_place(block)
+        found = self._guard(primitive, lambda: accessed_buffer(place, buffer, access))
+        regions = place.block.reads if access == "read" else place.block.writes
+        return next(n for n, region in enumerate(regions) if region.buffer is found)
 
     def _blocks(
         self, kind: str, target: BlockRV | LoopRV, places: Sequence[BlockPlace]

@@ -67,7 +67,7 @@ def cache_read(
     buffer = accessed_buffer(place, read_buffer_index, "read")
     check_stage_pipeline(state, scope)
     writer = _only_writer(state, scope, buffer)
-    chosen = _chosen_readers(state, scope, buffer, consumer_blocks)
+    chosen = _scope_children(state, scope, consumer_blocks)
     readers = [
         reader
         for reader in chosen or scope_at(state, scope).readers.get(buffer, ())
@@ -116,7 +116,7 @@ def cache_write(
             [place.realize],
             "cache before decompose_reduction, or write the update as a reduction with T.init",
         )
-    consumers = _chosen_readers(state, scope, buffer, consumer_blocks)
+    consumers = _scope_children(state, scope, consumer_blocks)
     cached = {consumer.block.identity for consumer in consumers}
     others = [
         reader
@@ -164,8 +164,8 @@ class _Location:
     position: int
 
 
-def _chosen_readers(
-    state: ScheduleState, scope: BlockPlace, buffer: Buffer, chosen: Sequence[BlockIdentity]
+def _scope_children(
+    state: ScheduleState, scope: BlockPlace, chosen: Sequence[BlockIdentity]
 ) -> list[BlockPlace]:
     """The children of the scope that are, or hold, the blocks `chosen`, in program order."""
     found: set[BlockIdentity] = set()
@@ -178,11 +178,6 @@ def _chosen_readers(
             raise DataflowError(
                 f'The consumer block "{place.block.name_hint}" is not in the scope of block '
                 f'"{scope.block.name_hint}", where the copy is made',
-                [place.realize],
-            )
-        if not regions_of(inside[0].block.reads, buffer):
-            raise DataflowError(
-                f'The consumer block "{place.block.name_hint}" does not read "{buffer.name}"',
                 [place.realize],
             )
         found.add(inside[0].block.identity)

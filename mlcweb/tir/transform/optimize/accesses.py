@@ -40,7 +40,9 @@ class Accesses:
 
     def written(self, node: Node) -> list[Buffer]:
         """The buffers that a statement stores to, each once."""
-        return list({item.buffer: None for item in self.of(node) if isinstance(item, S.BufferStore)})
+        return list(
+            {item.buffer: None for item in self.of(node) if isinstance(item, S.BufferStore)}
+        )
 
 
 def may_alias(a: Buffer, b: Buffer, func: PrimFunc) -> bool:

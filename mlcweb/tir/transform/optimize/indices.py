@@ -51,8 +51,11 @@ class Sum(NamedTuple):
 
 
 class Indices:
-    """Sums of the index expressions of one function. `ranges` are the bounds of its variables, which
-    must not change: a loop with other bounds needs another variable."""
+    """Sums of the index expressions of one function.
+
+    `ranges` are the bounds of its variables, which must not change: a loop with other bounds needs
+    another variable.
+    """
 
     def __init__(self) -> None:
         self.ranges: dict[E.Var, Interval] = {}

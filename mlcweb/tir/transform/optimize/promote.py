@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, children, on
@@ -82,7 +83,7 @@ def _fits_registers(buffer: Buffer, accesses: Iterable[Access]) -> bool:
         if extents.setdefault(start, lanes) != lanes:
             return False
     starts = sorted(extents)
-    overlap = any(a + extents[a] > b for a, b in zip(starts, starts[1:], strict=False))
+    overlap = any(a + extents[a] > b for a, b in pairwise(starts))
     # A vector that code generators cannot keep in one register stays in memory, too.
     size = dtypes.size_in_bytes(buffer.dtype)
     fitting = all(lanes == 1 or lanes * size <= 16 for lanes in extents.values())
@@ -92,8 +93,10 @@ def _fits_registers(buffer: Buffer, accesses: Iterable[Access]) -> bool:
 def _constant_place(index: E.PrimExpr) -> tuple[int, int] | None:
     """First element and number of elements that a constant index names."""
     if isinstance(index, E.Ramp):
-        unit = isinstance(index.stride, E.IntImm) and index.stride.value == 1
-        return (index.base.value, index.lanes) if unit and isinstance(index.base, E.IntImm) else None
+        base, step = index.base, index.stride
+        if isinstance(base, E.IntImm) and isinstance(step, E.IntImm) and step.value == 1:
+            return base.value, index.lanes
+        return None
     return (index.value, 1) if isinstance(index, E.IntImm) else None
 
 
@@ -142,9 +145,7 @@ class _Promotion(Mutator):
                 )
                 if (base, constant) in candidate.written:
                     value = E.BufferLoad(registers, (here,))
-                    after.append(
-                        S.BufferStore(candidate.buffer, value, (there,), span=loop.span)
-                    )
+                    after.append(S.BufferStore(candidate.buffer, value, (there,), span=loop.span))
         body = self.rewrite_children(loop)
         self.places = outer
         result: S.Stmt = S.sequence(*before, body, *after)
@@ -229,9 +230,7 @@ class _Promotion(Mutator):
             return False
         (base,) = bases
         starts = sorted(constant for _, constant in candidate.places)
-        return all(
-            a + candidate.places[base, a] <= b for a, b in zip(starts, starts[1:], strict=False)
-        )
+        return all(a + candidate.places[base, a] <= b for a, b in pairwise(starts))
 
     @on(E.BufferLoad, S.BufferStore)
     def access(self, access: Access) -> Access:
@@ -276,5 +275,3 @@ def _certain_reads(expression: E.PrimExpr) -> Iterable[E.BufferLoad]:
     for child in children(expression):
         if isinstance(child, E.PrimExpr):
             yield from _certain_reads(child)
-
-

@@ -135,7 +135,8 @@ class Rewriter(Mutator):
     def select(self, expression: E.Select) -> E.PrimExpr:
         condition = self.rewrite(expression.condition)
         if isinstance(condition, E.IntImm):
-            return self.rewrite(expression.true_value if condition.value else expression.false_value)
+            yes, no = expression.true_value, expression.false_value
+            return self.rewrite(yes if condition.value else no)
         yes, no = self.rewrite(expression.true_value), self.rewrite(expression.false_value)
         same = condition is expression.condition
         if same and yes is expression.true_value and no is expression.false_value:
@@ -226,9 +227,9 @@ class Rewriter(Mutator):
         body = self.rewrite(let.body)
         if is_nothing(body):
             return NOTHING
-        return let if value is let.value and body is let.body else replace(
-            let, value=value, body=body
-        )
+        if value is let.value and body is let.body:
+            return let
+        return replace(let, value=value, body=body)
 
     @on(S.AllocBuffer)
     def allocation(self, allocation: S.AllocBuffer) -> S.Stmt:
@@ -240,7 +241,6 @@ class Rewriter(Mutator):
     @on(S.AttrStmt)
     def attribute(self, statement: S.AttrStmt) -> S.Stmt:
         return self.rewrite(statement.body)
-
 
 
 def normalize(func: PrimFunc) -> PrimFunc:

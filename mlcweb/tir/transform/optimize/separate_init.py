@@ -52,7 +52,10 @@ def _without(condition: E.PrimExpr, var: E.Var, low: E.PrimExpr) -> E.PrimExpr |
             return logical_and(condition.a, b)
         return None
     if isinstance(condition, E.EQ) and condition.a is var:
-        same = isinstance(condition.b, E.IntImm) and isinstance(low, E.IntImm) \
+        same = (
+            isinstance(condition.b, E.IntImm)
+            and isinstance(low, E.IntImm)
             and condition.b.value == low.value
+        )
         return true if same else None
     return None

@@ -1,7 +1,8 @@
 """The pass that computes common values of neighbouring statements once.
 
-Within a run of stores, a value that is loaded or computed again with nothing in between that changes
-it gets a name. Unrolled loops are full of such values: each row of a tile loads the same vectors.
+Within a run of stores, a value that is loaded or computed again with nothing in between that
+changes it gets a name. Unrolled loops are full of such values: each row of a tile loads the same
+vectors.
 """
 
 from __future__ import annotations
@@ -139,4 +140,4 @@ class _Exchange(Mutator):
         self.new = new
 
     def rewrite(self, node: Node) -> Node:
-        return self.new.get(id(node), node)  # type: ignore[arg-type]
+        return self.new.get(id(node), node)

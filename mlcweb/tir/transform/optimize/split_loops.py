@@ -8,6 +8,7 @@ is decided; only the small parts at the ends still ask. Splits are made at const
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import children, on, walk
@@ -32,7 +33,7 @@ def split_loops(func: PrimFunc) -> PrimFunc:
 class _SplitLoops(Rewriter):
     def __init__(self, func: PrimFunc) -> None:
         super().__init__(func)
-        self.has_conditions = any(isinstance(n, S.IfThenElse) or is_choice(n) for n in walk(func.body))
+        self.has_conditions = any(True for _ in _comparisons(func.body))
         self.nodes_left = MOST_NODES
 
     def run(self) -> PrimFunc:
@@ -54,8 +55,7 @@ class _SplitLoops(Rewriter):
         self.nodes_left -= size * len(places)
         bounds = [first, *places, end]
         return in_sequence(
-            self.part(loop, low.dtype, start, stop)
-            for start, stop in zip(bounds, bounds[1:], strict=False)
+            self.part(loop, low.dtype, start, stop) for start, stop in pairwise(bounds)
         )
 
     def part(self, loop: S.For, dtype: str, start: int, stop: int) -> S.Stmt:

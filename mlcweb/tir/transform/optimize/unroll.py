@@ -1,9 +1,9 @@
 """The pass that writes loops out: marked ones, small ones, and some iterations of innermost ones.
 
 A loop is written out whole if it is marked `unrolled`, if a "pragma_auto_unroll_max_step" around it
-allows as many stores, if its copies together are small, or if it indexes a small local buffer, whose
-elements can live in registers only where indices are constants. An innermost loop that stays is
-written out a few iterations at a time, to spare the counting. The order of operations is kept.
+allows as many stores, if its copies together are small, or if it indexes a small local buffer,
+whose elements can live in registers only where indices are constants. An innermost loop that stays
+is written out a few iterations at a time, to spare the counting. The order of operations is kept.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ LARGEST_COPY = 4_000
 """Operations beyond which not even marked loops are written out."""
 
 PARTIAL_OPERATIONS = 56
-PARTIAL_FACTOR = 8
-"""An innermost loop is written out so far that its body has about so many operations, and at most so
-many times."""
+PARTIAL_FACTOR = 4
+"""An innermost loop is written out so far that its body has about so many operations, and at most
+so many times."""
 
 
 def unroll(func: PrimFunc) -> PrimFunc:
@@ -126,7 +126,9 @@ class _Unroll(Rewriter):
         self.indices.ranges[var] = (0, count - 1)
         start = self.indices.normal(var * factor + loop.min)
         body = self.copies(replace(loop, min=start), range(factor))
-        main = replace(loop, loop_var=var, min=const(0, dtype), extent=const(count, dtype), body=body)
+        main = replace(
+            loop, loop_var=var, min=const(0, dtype), extent=const(count, dtype), body=body
+        )
         return in_sequence([main, self.copies(loop, range(extent - rest, extent))])
 
 

@@ -1,4 +1,4 @@
-"""The pass that turns loops into vector operations: those marked so, and innermost unit-stride ones.
+"""The pass that turns loops into vector operations: marked ones, innermost ones of unit stride.
 
 A loop of n iterations becomes one over chunks of as many lanes as the widest element type leaves in
 a 128-bit vector, and what is left over stays scalar. Iterations may run side by side if no two
@@ -159,7 +159,8 @@ class _Vectorize(Rewriter):
                 if atom is var:
                     continue
                 moves = atom in local or (
-                    not isinstance(atom, E.Var) and not local.isdisjoint(self.indices.variables(atom))
+                    not isinstance(atom, E.Var)
+                    and not local.isdisjoint(self.indices.variables(atom))
                 )
                 if moves or atom in difference.terms:
                     if not moves or not isinstance(atom, E.Var):
@@ -185,7 +186,10 @@ class _Vectorize(Rewriter):
             return None
         if self.indices.key(value.a.indices[0]) != self.indices.key(store.indices[0]):
             return None
-        if any(may_alias(read.buffer, store.buffer, self.function) for read in self.accesses.of(value.b)):
+        if any(
+            may_alias(read.buffer, store.buffer, self.function)
+            for read in self.accesses.of(value.b)
+        ):
             return None
         return store
 
@@ -201,7 +205,8 @@ class _Vectorize(Rewriter):
         chunk = E.Var(f"{loop.loop_var.name}_v", loop.loop_var.dtype)
         count, rest = self.divided(loop.extent, lanes)
         self.indices.ranges[chunk] = (
-            0, max(int(self.indices.interval(loop.extent)[1]) // lanes - 1, 0),
+            0,
+            max(int(self.indices.interval(loop.extent)[1]) // lanes - 1, 0),
         )
         widening = Widening(self, loop.loop_var, loop.min + chunk * lanes, lanes, gathers=False)
         wide = S.BufferStore(
@@ -211,8 +216,14 @@ class _Vectorize(Rewriter):
             span=store.span,
         )
         main = self.rewrite(
-            replace(loop, loop_var=chunk, min=const(0, chunk.dtype), extent=count, body=wide,
-                    kind=S.ForKind.SERIAL)
+            replace(
+                loop,
+                loop_var=chunk,
+                min=const(0, chunk.dtype),
+                extent=count,
+                body=wide,
+                kind=S.ForKind.SERIAL,
+            )
         )
         total: E.PrimExpr = value.a
         for lane in range(lanes):

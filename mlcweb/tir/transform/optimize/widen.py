@@ -207,15 +207,13 @@ _EXPRESSIONS: dict[type, Callable[[Widening, Any], E.PrimExpr]] = {
     E.Cast: _cast,
     E.Select: _select,
     E.Call: _call,
-    **dict.fromkeys(
-        (E.Add, E.Sub, E.Mul, E.Div, E.Min, E.Max, E.And, E.Or), _binary
-    ),
+    **dict.fromkeys((E.Add, E.Sub, E.Mul, E.Div, E.Min, E.Max, E.And, E.Or), _binary),
     **dict.fromkeys((E.LT, E.LE, E.GT, E.GE, E.EQ, E.NE), _binary),
 }
 
 COMPUTED_IN_FLOAT64 = frozenset(
-    {"exp10", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh",
-     "cosh", "asinh", "acosh", "atanh", "erf", "pow", "hypot"}
+    {"exp10", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "atan2",
+     "sinh", "cosh", "asinh", "acosh", "atanh", "erf", "pow", "hypot"}
 )  # fmt: skip
 """Functions that code generators compute in float64 for float32, too: they take its room."""
 
@@ -243,10 +241,7 @@ def has_vector_form(operation: type, dtype: str) -> bool:
 def has_vector_cast(source: str, target: str) -> bool:
     """Whether vectors can be converted between two types."""
     if dtypes.is_float(source) or dtypes.is_float(target):
-        if 16 in (dtypes.bits(source), dtypes.bits(target)) and (
-            dtypes.is_float(source) and dtypes.bits(source) == 16
-            or dtypes.is_float(target) and dtypes.bits(target) == 16
-        ):
+        if "float16" in (source, target):
             return False
         integer = source if dtypes.is_float(target) else target
         return dtypes.is_float(integer) or dtypes.bits(integer) <= 32

@@ -1,0 +1,51 @@
+"""Where and how buffers lie in memory."""
+
+from __future__ import annotations
+
+from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.schedule.instruction import BlockRV, InstructionKind, register_kind
+from mlcweb.tir.schedule.interface.queries import QueryMethods
+from mlcweb.tir.schedule.primitives import storage
+
+for _kind in (
+    InstructionKind("SetScope", "set_scope", ("block",), ("buffer_index", "storage_scope")),
+    InstructionKind(
+        "StorageAlign", "storage_align", ("block",), ("buffer_index", "axis", "factor", "offset")
+    ),
+):
+    register_kind(_kind)
+
+
+class StorageMethods(QueryMethods):
+    """Where and how buffers lie in memory."""
+
+    def set_scope(
+        self, block: BlockRV | str, buffer_index: int | str | Buffer, storage_scope: str
+    ) -> None:
+        """Move a buffer that a block writes to another storage scope. See `primitives.storage`."""
+        block = self._as_block(block)
+        index = self._region_index("set-scope", block, buffer_index, "write")
+        self._change(
+            "set-scope",
+            lambda state: storage.set_scope(state, self._block(block), index, storage_scope),
+        )
+        self._record("SetScope", (block,), (index, storage_scope))
+
+    def storage_align(
+        self,
+        block: BlockRV | str,
+        buffer_index: int | str | Buffer,
+        axis: int,
+        factor: int,
+        offset: int,
+    ) -> None:
+        """Ask for aligned rows of a buffer that a block writes. See `primitives.storage`."""
+        block = self._as_block(block)
+        index = self._region_index("storage-align", block, buffer_index, "write")
+        self._change(
+            "storage-align",
+            lambda state: storage.storage_align(
+                state, self._block(block), index, axis, factor, offset
+            ),
+        )
+        self._record("StorageAlign", (block,), (index, axis, factor, offset))
