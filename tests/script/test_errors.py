@@ -160,7 +160,7 @@ def main(A: T.Buffer[128, "float32"],
 
 
 def test_intermediate_results_may_be_partial() -> None:
-    """compute_at leaves such programs; a loop that is too long is still refused."""
+    """compute_at leaves such programs; what is read must still be written, and no more."""
     text = """@T.prim_func
 def main(A: T.Buffer((128,), "float32"), C: T.Buffer((100,), "float32")):
     B = T.alloc_buffer((128,))
@@ -176,6 +176,8 @@ def main(A: T.Buffer((128,), "float32"), C: T.Buffer((100,), "float32")):
     parse(text.replace("LENGTH", "100"))
     with pytest.raises(DiagnosticError, match="runs over 129 values"):
         parse(text.replace("LENGTH", "129"))
+    with pytest.raises(DiagnosticError, match="runs over 99 values"):
+        parse(text.replace("LENGTH", "99"))
 
 
 def test_the_error_shows_the_line_with_a_caret() -> None:

@@ -42,7 +42,7 @@ class PyodideHost:
         self.memory = script.memory(self.shared, MAXIMUM_PAGES)
         self._bytes = script.bytes
         self._instantiate = script.instantiate
-        self.arena = Arena(self._grow)
+        self._arena = Arena(self._grow)
         self.with_wide = script.withWide
         self.timer = script.timer
 
@@ -64,11 +64,11 @@ class PyodideHost:
 
     def allocate(self, nbytes: int) -> PageStorage:
         """A piece of the memory, its content undefined. It is reused when nobody holds it."""
-        return PageStorage(self, self.arena.allocate(nbytes), nbytes)
+        return PageStorage(self, self._arena.allocate(nbytes), nbytes)
 
     def release(self, address: int, nbytes: int) -> None:
         """Take back a piece that nobody holds any more."""
-        self.arena.release(address, nbytes)
+        self._arena.release(address, nbytes)
 
     def bytes(self, address: int, nbytes: int) -> Any:
         """A piece as an Uint8Array, which is valid until the memory grows."""

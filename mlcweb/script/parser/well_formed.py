@@ -17,11 +17,15 @@ from mlcweb.tir.function import PrimFunc
 def check_well_formed(function: PrimFunc) -> None:
     """Raise a DiagnosticError at the first of these faults:
 
-    - an axis whose range is not that of the loop that it is bound to;
+    - an axis whose range is not that of the loop that it is bound to (an intermediate result may
+      be computed in part where nothing reads the rest);
     - a block with axes that uses the variable of a loop around it;
     - a variable that nothing gives a value.
     """
-    _Check(function).visit(function.body)
+    check = _Check(function)
+    check.visit(function.body)
+    if check.partial is not None and not _reads_only_what_is_written(function):
+        raise check.partial
 
 
 class _Check(Visitor):
@@ -31,6 +35,7 @@ class _Check(Visitor):
         self.block: S.Block | None = None
         self.defined: set[E.Var] = set(function.params)
         self.place: Span | None = None
+        self.partial: DiagnosticError | None = None
         self.parameters = set(function.buffer_map.values())
         for buffer in self.parameters:
             self.define(buffer)
@@ -102,8 +107,7 @@ class _Check(Visitor):
         for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
             loop = self.loops.get(value) if isinstance(value, E.Var) else None
             if loop is not None and uncut:
-                partial = not any(region.buffer in self.parameters for region in block.writes)
-                _compare_ranges(block, axis, loop, partial)
+                self.compare_ranges(block, axis, loop)
             self.defined.add(axis.var)
         if block.iter_vars:
             self.block = block
@@ -118,29 +122,46 @@ class _Check(Visitor):
             self.visit(region)
         self.block, self.place = before
 
+    def compare_ranges(self, block: S.Block, axis: S.IterVar, loop: S.For) -> None:
+        """Compare an axis with the loop variable that it is bound to, standing alone and without a
+        predicate; the ranges of other bindings are the business of the iterator analysis."""
+        if axis.dom is None:
+            return
+        loop_range = _constants(loop.min, loop.extent)
+        axis_range = _constants(axis.dom.min, axis.dom.extent)
+        if loop_range is None or axis_range is None or loop_range == axis_range:
+            return
+        name = loop.loop_var.name
+        fault = DiagnosticError(
+            f'The axis "{axis.var.name}" of the block "{block.name_hint}" has '
+            f'{_range(*axis_range)}, but the loop "{name}" that it is bound to runs over '
+            f"{_range(*loop_range)}; write `for {name} in {_source(*axis_range)}`, or give the "
+            "axis the range of the loop",
+            axis.span,
+        )
+        is_inside = axis_range[0] <= loop_range[0] and sum(loop_range) <= sum(axis_range)
+        if not is_inside or any(region.buffer in self.parameters for region in block.writes):
+            raise fault
+        self.partial = self.partial or fault
 
-def _compare_ranges(block: S.Block, axis: S.IterVar, loop: S.For, partial: bool) -> None:
-    """Compare an axis with the loop variable that it is bound to, standing alone and without a
-    predicate; the ranges of other bindings are the business of the iterator analysis.
 
-    A block that writes intermediate buffers alone may run through a part of its domain (`partial`),
-    where nobody needs the rest.
-    """
-    if axis.dom is None:
-        return
-    loop_range = _constants(loop.min, loop.extent)
-    axis_range = _constants(axis.dom.min, axis.dom.extent)
-    if loop_range is None or axis_range is None or loop_range == axis_range:
-        return
-    if partial and axis_range[0] <= loop_range[0] and sum(loop_range) <= sum(axis_range):
-        return
-    name = loop.loop_var.name
-    raise DiagnosticError(
-        f'The axis "{axis.var.name}" of the block "{block.name_hint}" has {_range(*axis_range)}, '
-        f'but the loop "{name}" that it is bound to runs over {_range(*loop_range)}; write '
-        f"`for {name} in {_source(*axis_range)}`, or give the axis the range of the loop",
-        axis.span,
-    )
+def _reads_only_what_is_written(function: PrimFunc) -> bool:
+    # Loaded here, since few programs compute anything in part.
+    from mlcweb.ir.module import IRModule
+    from mlcweb.tir.schedule.errors import DataflowError
+    from mlcweb.tir.schedule.scopes import scope_at
+    from mlcweb.tir.schedule.stage_pipeline import check_cover
+    from mlcweb.tir.schedule.state import ScheduleState
+
+    state = ScheduleState(IRModule({"main": function}))
+    try:
+        for scope in list(state.index.blocks.values()):
+            blocks = scope_at(state, scope)
+            for child in blocks.children:
+                check_cover(scope, blocks, child)
+    except DataflowError:
+        return False
+    return True
 
 
 def _range(start: int, extent: int) -> str:

@@ -28,8 +28,11 @@ SMALL_LOOP = 256
 SMALL_EXTENT = 16
 """Loops of more iterations are not written out whole unless they are marked."""
 
-REGISTER_BYTES = 1024
+REGISTER_BYTES = 512
 """A local buffer up to this size is meant to live in registers."""
+
+REGISTER_EXTENT = 32
+"""Loops of up to so many iterations are written out to index registers."""
 
 LARGEST_COPY = 4_000
 """Operations beyond which not even marked loops are written out."""
@@ -76,7 +79,9 @@ class _Unroll(Rewriter):
         size = extent * self.size_of(loop.body)
         if size > LARGEST_COPY:
             return False
-        if loop.kind == S.ForKind.UNROLLED or self.indexes_registers(loop):
+        if loop.kind == S.ForKind.UNROLLED:
+            return True
+        if extent <= REGISTER_EXTENT and size <= 4 * SMALL_LOOP and self.indexes_registers(loop):
             return True
         if loops_in(loop.body):
             return False
