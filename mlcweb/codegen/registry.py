@@ -26,9 +26,10 @@ class Kernel:
     """A function ready to run.
 
     `run` takes one positional argument per parameter: a NumPy array that it may write in place for
-    a buffer, a number for a scalar. Arguments are checked before, by the runtime. `run_aliased`
-    takes arrays that share memory, where `run` must not. `time_batch(number, *arguments)` runs the
-    kernel `number` times with a loop of its own and returns the seconds that took.
+    a buffer (an NDArray if `takes_arrays`), a number for a scalar. Arguments are checked before, by
+    the runtime. `run_aliased` takes arrays that share memory, where `run` must not.
+    `time_batch(number, *arguments)` runs the kernel `number` times with a loop of its own and
+    returns the seconds that took.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Kernel:
     language: str = "python"
     run_aliased: Callable[..., Any] | None = None
     time_batch: Callable[..., float] | None = None
+    takes_arrays: bool = False
 
 
 Builder = Callable[[Mapping[str, PrimFunc], FunctionLookup], Mapping[str, Kernel]]

@@ -3,17 +3,24 @@
 from mlcweb.runtime import host, ndarray
 from mlcweb.runtime import nd
 from mlcweb.runtime.benchmark import BenchmarkResult
+from mlcweb.codegen.registry import register_target
 from mlcweb.runtime.build import build
 from mlcweb.runtime.device import Device, cpu, cuda, device, metal, vulkan, webgpu
 from mlcweb.runtime.module import Module, PackedFunc
 from mlcweb.runtime.ndarray import NDArray, array, empty, from_dlpack
+from mlcweb.runtime.host.engine import allocate, available
 from mlcweb.runtime.registry import (
     get_global_func,
     list_global_func_names,
     register_func,
     remove_global_func,
 )
+from mlcweb.runtime.storage import register_allocator
 from mlcweb.runtime.target import Target
+
+# Compiled code where there is an engine to run it; else NumPy stays the default.
+register_target("wasm", "mlcweb.runtime.host.wasm_target", rank=20 if available() else 5)
+register_allocator("cpu", allocate)
 
 tensor = array
 Tensor = NDArray

@@ -34,6 +34,7 @@ class Signature:
         self.parameters = [(param, func.buffer_map.get(param)) for param in func.params]
         self.noalias = bool(func.attrs.get("tir.noalias", False))
         self.written = _written_parameters(func)
+        self._exact = [_exact_type(buffer) for _, buffer in self.parameters]
 
     def __str__(self) -> str:
         shown = ", ".join(
@@ -44,8 +45,22 @@ class Signature:
         )
         return f"{self.name}({shown})"
 
+    def fits(self, arguments: tuple[Any, ...]) -> bool:
+        """A quick yes for different arrays of just the constant shapes that are declared. After a
+        no, `check` and `shares_memory` know more."""
+        if len(arguments) != len(self._exact):
+            return False
+        addresses: set[int] = set()
+        for array, exact in zip(arguments, self._exact, strict=True):
+            if type(array) is not NDArray or (array.shape, array.dtype) != exact:
+                return False
+            if array.device is not self.device:
+                return False
+            addresses.add(array.storage.address)
+        return len(addresses) == len(arguments)
+
     def check(self, arguments: tuple[Any, ...]) -> list[Any]:
-        """NumPy views for arrays and numbers for scalars; an error that shows the signature."""
+        """The arrays, and plain numbers for scalars; an error that shows the signature."""
         if len(arguments) != len(self.parameters):
             raise ArgumentTypeError(
                 f"Expected {len(self.parameters)} argument(s) but got {len(arguments)}"
@@ -115,7 +130,7 @@ class Signature:
                     f"Expected {buffer.name}.shape[{axis}] == {expected} but got shape "
                     f"{array.shape}: {self._place(position)}"
                 )
-        return array.view()
+        return array
 
     def _scalar(self, position: int, param: E.Var, value: Any, sizes: dict[int, int]) -> Any:
         if param.dtype == "handle":
@@ -142,6 +157,14 @@ class Signature:
 def _shape_text(buffer: Buffer) -> str:
     texts = [str(extent) for extent in buffer.shape]
     return ", ".join(texts) + ("," if len(texts) == 1 else "")
+
+
+def _exact_type(buffer: Buffer | None) -> tuple[tuple[int, ...], str] | None:
+    """Shape and element type of a parameter of constant shape."""
+    if buffer is None:
+        return None
+    extents = [extent.value for extent in buffer.shape if isinstance(extent, E.IntImm)]
+    return (tuple(extents), buffer.dtype) if len(extents) == len(buffer.shape) else None
 
 
 def _expected(extent: E.PrimExpr, size: int, sizes: dict[int, int]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 from mlcweb.ir.errors import TVMError
 
@@ -54,6 +55,7 @@ def device(dev: str | Device, index: int = 0) -> Device:
     return Device(name, int(number or index))
 
 
+@cache
 def cpu(index: int = 0) -> Device:
     """The processor."""
     return Device("cpu", index)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from mlcweb.codegen.registry import Kernel
@@ -10,6 +11,7 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.arguments import Signature
 from mlcweb.runtime.benchmark import BenchmarkResult, measure, time_in_python
 from mlcweb.runtime.device import Device, cpu
+from mlcweb.runtime.ndarray import NDArray
 from mlcweb.runtime.registry import get_global_func
 
 
@@ -30,6 +32,8 @@ class PackedFunc:
 
     def prepare(self, arguments: tuple[Any, ...]) -> tuple[Callable[..., Any], list[Any]]:
         """The code to run for these arguments, and what to pass to it."""
+        if self.signature.fits(arguments):
+            return self.kernel.run, list(arguments)
         values = self.signature.check(arguments)
         aliased = self.signature.shares_memory(arguments)
         run = self.kernel.run_aliased if aliased and self.kernel.run_aliased else self.kernel.run
@@ -37,10 +41,31 @@ class PackedFunc:
 
     def __call__(self, *arguments: Any) -> Any:
         run, values = self.prepare(arguments)
-        return run(*values)
+        if self.kernel.takes_arrays:
+            return run(*values)
+        with in_place(values) as views:
+            return run(*views)
 
     def __repr__(self) -> str:
         return f"<{type(self).__module__}.{type(self).__name__} {self.signature}>"
+
+
+@contextmanager
+def in_place(values: Sequence[Any]) -> Iterator[list[Any]]:
+    """The same with NumPy arrays for NDArrays: views, or copies that are copied back at the end
+    where Python cannot reach an array in place."""
+    copies: dict[int, tuple[NDArray, Any]] = {}
+
+    def opened(value: Any) -> Any:
+        if not isinstance(value, NDArray):
+            return value
+        if value.storage.visible:
+            return value.view()
+        return copies.setdefault(id(value.storage), (value, value.numpy()))[1]
+
+    yield [opened(value) for value in values]
+    for array, copy in copies.values():
+        array.copyfrom(copy)
 
 
 class Module:
@@ -99,6 +124,14 @@ class Module:
 
         def evaluate(*arguments: Any) -> BenchmarkResult:
             run, values = function.prepare(arguments)
+            if function.kernel.takes_arrays:
+                return evaluate_on(run, values, arguments)
+            with in_place(values) as views:
+                return evaluate_on(run, views, arguments)
+
+        def evaluate_on(
+            run: Callable[..., Any], values: list[Any], arguments: tuple[Any, ...]
+        ) -> BenchmarkResult:
             time_batch = function.kernel.time_batch if run == function.kernel.run else None
 
             def batch(calls: int) -> float:

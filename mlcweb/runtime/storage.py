@@ -25,6 +25,11 @@ class Storage(Protocol):
         """Where the bytes start, in the address space that kernels use."""
         ...
 
+    @property
+    def visible(self) -> bool:
+        """Whether Python can reach the bytes in place."""
+        ...
+
     def view(self) -> np.ndarray[Any, Any]:
         """The bytes themselves, as a uint8 array; a TVMError where Python cannot reach them."""
         ...
@@ -42,6 +47,8 @@ class HostStorage:
     """Memory of the Python process."""
 
     __slots__ = ("_bytes",)
+
+    visible = True
 
     def __init__(self, data: np.ndarray[Any, Any]) -> None:
         self._bytes = data

@@ -6,6 +6,7 @@ taken out again, the style tag back in `code2html`'s format string, and the last
 """
 
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +21,10 @@ HERE = Path(__file__).parent
 
 
 @pytest.fixture
-def run_cells(capsys):
+def run_cells(capsys, monkeypatch):
     """Runs a file of cells as the page does; returns the result and what was printed."""
+    # A cell takes the place of the main program; the test's own comes back afterwards.
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
     def run(name):
         result = cell.execute((HERE / "cells" / f"{name}.txt").read_text(), f"{name}.py")

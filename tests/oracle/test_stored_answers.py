@@ -85,7 +85,7 @@ def test_verdict_module_and_trace(name):
     assert str(sch.trace).splitlines() == in_our_words(answer["trace_old"])
 
 
-@pytest.mark.parametrize("target", ["interpreter", "numpy"])
+@pytest.mark.parametrize("target", ["interpreter", "numpy", "wasm"])
 @pytest.mark.parametrize("name", [n for n in NAMES if not n.endswith("_error")])
 def test_numbers(name, target):
     case, answer = load(name)

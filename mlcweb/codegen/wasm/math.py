@@ -39,10 +39,10 @@ def _exp(x: E.PrimExpr) -> E.PrimExpr:
     """Error 1 ULP."""
     s = Steps(x)
     x = s.name(E.Min(E.Max(x, s.number(-104.0)), s.number(89.0)))
-    count = s.name(s.nearest(E.Mul(x, s.number(1.44269504088896341))))
+    count, bits = s.nearest_count(E.Mul(x, s.number(1.44269504088896341)))
     high = E.Sub(x, E.Mul(count, s.number(0.693359375)))
     r = s.name(E.Sub(high, E.Mul(count, s.number(-2.12194440e-4))))
-    return s.result(s.scaled(_exp_near_zero(s, r), count))
+    return s.result(s.scaled(_exp_near_zero(s, r), bits))
 
 
 def _exp_near_zero(s: Steps, r: E.PrimExpr) -> E.PrimExpr:
@@ -59,9 +59,9 @@ def _exp2(x: E.PrimExpr) -> E.PrimExpr:
     """Error 1 ULP."""
     s = Steps(x)
     x = s.name(E.Min(E.Max(x, s.number(-151.0)), s.number(129.0)))
-    count = s.name(s.nearest(x))
+    count, bits = s.nearest_count(x)
     r = s.name(E.Mul(E.Sub(x, count), s.number(0.69314718055994531)))
-    return s.result(s.scaled(_exp_near_zero(s, r), count))
+    return s.result(s.scaled(_exp_near_zero(s, r), bits))
 
 
 def _log(x: E.PrimExpr) -> E.PrimExpr:
@@ -110,6 +110,28 @@ def _tanh(x: E.PrimExpr) -> E.PrimExpr:
     return s.result(E.Select(E.LT(a, s.number(0.625)), near, s.with_sign_of(far, x)))
 
 
+def _erf(x: E.PrimExpr) -> E.PrimExpr:
+    """Error 2 ULP: polynomials fitted to erf(x) / x - 1 in the square of x near zero, elsewhere to
+    log(1 - erf(x)) / x."""
+    s = Steps(x)
+    x = s.name(x)
+    a = s.name(s.absolute(x))
+    square = s.name(E.Mul(x, x))
+    tail = s.polynomial(
+        square,
+        (0.128379155, -0.376125324, 0.1128223, -0.0267819569, 0.00501622833, -0.000611129185),
+    )
+    near = E.Add(x, E.Mul(x, tail))
+    bounded = s.name(E.Min(a, s.number(4.0)))
+    exponent = s.polynomial(
+        bounded,
+        (-1.12862984, -0.635227357, -0.10611071, 0.0236531045, -0.0035908345, 0.000310085852,
+         -9.95893387e-06),
+    )  # fmt: skip
+    far = E.Sub(s.number(1.0), _exp(E.Mul(bounded, exponent)))
+    return s.result(E.Select(E.LT(a, s.number(0.89)), near, s.with_sign_of(far, x)))
+
+
 def _round(x: E.PrimExpr) -> E.PrimExpr:
     """The nearest integer, halves away from zero."""
     s = Steps(x)
@@ -144,6 +166,7 @@ _ANY_FLOAT: dict[str, Expansion] = {
 
 _FLOAT32: dict[str, Expansion] = {
     "exp": _exp, "exp2": _exp2, "log": _log, "sigmoid": _sigmoid, "tanh": _tanh,
+    "erf": _erf,
 }  # fmt: skip
 
 _FLOAT64: dict[str, Expansion] = {

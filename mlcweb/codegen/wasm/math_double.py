@@ -20,10 +20,10 @@ def exp(x: E.PrimExpr) -> E.PrimExpr:
     """Error 1 ULP."""
     s = Steps(x)
     x = s.name(E.Min(E.Max(s.name(x), s.number(-750.0)), s.number(750.0)))
-    count = s.name(s.nearest(E.Mul(x, s.number(LOG2_E))))
+    count, bits = s.nearest_count(E.Mul(x, s.number(LOG2_E)))
     high = s.name(E.Sub(x, E.Mul(count, s.number(LN2_HIGH))))
     low = s.name(E.Mul(count, s.number(LN2_LOW)))
-    return s.result(s.scaled(_exp_near_zero(s, high, low), count))
+    return s.result(s.scaled(_exp_near_zero(s, high, low), bits))
 
 
 def _exp_near_zero(s: Steps, high: E.PrimExpr, low: E.PrimExpr) -> E.PrimExpr:
@@ -44,21 +44,21 @@ def exp2(x: E.PrimExpr) -> E.PrimExpr:
     """Error 1 ULP."""
     s = Steps(x)
     x = s.name(E.Min(E.Max(s.name(x), s.number(-1080.0)), s.number(1080.0)))
-    count = s.name(s.nearest(x))
+    count, bits = s.nearest_count(x)
     rest = s.name(E.Sub(x, count))
     near = _exp_near_zero(s, s.name(E.Mul(rest, s.number(log(2.0)))), s.number(0.0))
-    return s.result(s.scaled(near, count))
+    return s.result(s.scaled(near, bits))
 
 
 def exp10(x: E.PrimExpr) -> E.PrimExpr:
     """Error 2 ULP."""
     s = Steps(x)
     x = s.name(E.Min(E.Max(s.name(x), s.number(-330.0)), s.number(330.0)))
-    count = s.name(s.nearest(E.Mul(x, s.number(3.32192809488736234787))))
+    count, bits = s.nearest_count(E.Mul(x, s.number(3.32192809488736234787)))
     high = E.Sub(x, E.Mul(count, s.number(0.3010299960151315)))
     rest = s.name(E.Sub(high, E.Mul(count, s.number(-3.5115027832752086e-10))))
     near = _exp_near_zero(s, s.name(E.Mul(rest, s.number(log(10.0)))), s.number(0.0))
-    return s.result(s.scaled(near, count))
+    return s.result(s.scaled(near, bits))
 
 
 def logarithm(x: E.PrimExpr) -> E.PrimExpr:

@@ -51,11 +51,18 @@ class Steps:
         return const(value, self.integer)
 
     def polynomial(self, x: E.PrimExpr, coefficients: Sequence[float]) -> E.PrimExpr:
-        """The sum of `coefficients[n] * x**n`, by Horner's rule."""
-        result = self.number(coefficients[-1])
-        for coefficient in reversed(coefficients[:-1]):
-            result = E.Add(E.Mul(result, x), self.number(coefficient))
-        return result
+        """The sum of `coefficients[n] * x**n`.
+
+        Neighbouring terms are paired, then pairs, and so on (Estrin's scheme): the operations
+        depend less on each other than in Horner's, and processors do more of them at once.
+        """
+        terms = [self.number(coefficient) for coefficient in coefficients]
+        while len(terms) > 1:
+            pairs = zip(terms[::2], terms[1::2], strict=False)
+            paired = [E.Add(low, E.Mul(high, x)) for low, high in pairs]
+            terms = paired + terms[len(paired) * 2 :]
+            x = self.name(E.Mul(x, x)) if len(terms) > 1 else x
+        return terms[0]
 
     def unary(self, name: str, x: E.PrimExpr) -> E.PrimExpr:
         return E.Call(x.dtype, register_op(f"tir.{name}"), (x,))
@@ -96,16 +103,20 @@ class Steps:
         zero = {"float32": 0x4B400000, "float64": 0x4338000000000000}[self.element]
         return E.Sub(self.from_bits(E.Add(integer, self.whole(zero))), self.number(magic))
 
-    def power_of_two(self, exponent: E.PrimExpr) -> E.PrimExpr:
-        """2 to an integer (of which only the lower bits count) in the range of normal floats."""
-        bias = _EXPONENT_BIAS[self.element]
-        biased = E.Add(exponent, self.whole(bias))
-        return self.from_bits(self.shifted(biased, _FRACTION_BITS[self.element]))
+    def nearest_count(self, x: E.PrimExpr) -> tuple[E.PrimExpr, E.PrimExpr]:
+        """The whole number nearest to a float of moderate size; and as bits, for `scaled`."""
+        magic = self.number(_MAGIC[self.element] + 2 * _EXPONENT_BIAS[self.element])
+        total = self.name(E.Add(x, magic))
+        return self.name(E.Sub(total, magic)), self.name(self.bits(total))
 
-    def scaled(self, x: E.PrimExpr, exponent: E.PrimExpr) -> E.PrimExpr:
-        """`x * 2**exponent` for a whole float `exponent`, also where the result is subnormal."""
-        half = self.name(self.nearest(E.Mul(exponent, self.number(0.5))))
-        rest = E.Sub(exponent, half)
-        first = self.power_of_two(self.to_integer(half))
-        second = self.power_of_two(self.to_integer(rest))
+    def scaled(self, x: E.PrimExpr, count: E.PrimExpr) -> E.PrimExpr:
+        """`x * 2**count`, also where the result is subnormal, with a count from `nearest_count`.
+
+        The factor is a product of two: the bits hold the count plus twice the bias of exponents, so
+        that half of them, and the other half, are exponents as they stand.
+        """
+        width = _FRACTION_BITS[self.element]
+        half = self.name(self.shifted(count, -1))
+        first = self.from_bits(self.shifted(half, width))
+        second = self.from_bits(self.shifted(E.Sub(count, half), width))
         return E.Mul(E.Mul(x, first), second)

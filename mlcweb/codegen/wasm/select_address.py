@@ -118,8 +118,8 @@ class Addresses:
             known = outer.get(key)
             missing = dict(known.missing if known else place.total.terms)
             step = missing.pop(loop.loop_var, 0)
-            if step == 0:
-                continue
+            if step == 0 or (known is None and place.data not in self.selector.locals):
+                continue  # a buffer allocated inside of the loop has no address before it
             ready = {atom: scale for atom, scale in missing.items() if self.is_settled(atom)}
             source = known.local if known else (place.data, place.bias)
             identity = (source, frozenset(ready.items()), step, place.element_bytes)

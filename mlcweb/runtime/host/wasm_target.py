@@ -58,6 +58,7 @@ class WasmKernel:
     """A `Kernel` whose code is WebAssembly. Arrays outside of its memory are copied in and out."""
 
     language = "wat"
+    takes_arrays = True
 
     def __init__(self, name: str, func: PrimFunc, options: Options, host: Host) -> None:
         self.name = name

@@ -39,7 +39,7 @@ FUNCTIONS = {
     "acosh": (np.arccosh, (1, 1e6), 0.6, 4),
     "atanh": (np.arctanh, (-0.999, 0.999), 0.6, 4),
     "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), (-60, 60), 3, 3),
-    "erf": (lambda x: np.vectorize(math.erf)(x.astype(float)).astype(Long), (-5, 5), 0.6, 1.5),
+    "erf": (lambda x: np.vectorize(math.erf)(x.astype(float)).astype(Long), (-5, 5), 2, 1.5),
 }
 SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 1e-310, 700.0, -700.0)
 

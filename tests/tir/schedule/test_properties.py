@@ -138,7 +138,7 @@ def test_accepted_schedules_keep_the_numbers(name, data):
         random_step(sch, lambda options: data.draw(st.sampled_from(options)))
     arrays = inputs(before["main"], 0)
     wanted = run(before, arrays, "interpreter")
-    for target in ("interpreter", "numpy"):
+    for target in ("interpreter", "numpy", "wasm"):
         for got, want in zip(run(sch.mod, arrays, target), wanted, strict=True):
             np.testing.assert_array_equal(got, want, err_msg=f"{target}\n{sch.mod}\n{sch.trace}")
     assert_structural_equal(from_source(sch.mod.script()), sch.mod)

@@ -117,7 +117,8 @@ class Indices:
         """The sum as an expression, the constant last; equal sums give the same object."""
         dtype = total.dtype
         if not total.terms:
-            return E.IntImm(dtype, dtypes.wrap_integer(total.constant, dtype))
+            value = dtypes.wrap_integer(total.constant, dtype)
+            return self._interned((value, dtype), total, lambda: E.IntImm(dtype, value))
         terms = tuple(sorted(total.terms.items(), key=_writing_order))
         base = self._interned(
             (terms, dtype), Sum(total.terms, 0, dtype), lambda: _write(terms, dtype)
@@ -137,8 +138,10 @@ class Indices:
         return written
 
     def normal(self, expression: E.PrimExpr) -> E.PrimExpr:
-        """An integer scalar in its normal form."""
-        return self.expression(self.sum_of(expression))
+        """An integer scalar in its normal form; itself, if it has that form."""
+        result = self.expression(self.sum_of(expression))
+        same = result is expression or self.key(result) == self.key(expression)
+        return expression if same else result
 
     def scale_of(self, expression: E.PrimExpr, var: E.Var) -> int | None:
         """How far an index moves with a step of `var`; None where that is not constant."""

@@ -69,10 +69,11 @@ class _RegisterPlacement(Mutator):
 
 def _fits_registers(buffer: Buffer, accesses: Iterable[Access]) -> bool:
     """Whether every access is to constant elements, and those of two accesses are the same or do
-    not overlap."""
+    not overlap; but single elements of vectors may be read."""
     if constant_shape(buffer) is None:
         return False
     extents: dict[int, int] = {}
+    read_alone: list[int] = []
     for access in accesses:
         if access.buffer.data is not buffer.data:
             continue
@@ -80,8 +81,12 @@ def _fits_registers(buffer: Buffer, accesses: Iterable[Access]) -> bool:
         if access.buffer is not buffer or place is None:
             return False
         start, lanes = place
-        if extents.setdefault(start, lanes) != lanes:
+        if lanes == 1 and isinstance(access, E.BufferLoad):
+            read_alone.append(start)
+        elif extents.setdefault(start, lanes) != lanes:
             return False
+    inside = {start + lane for start, lanes in extents.items() for lane in range(lanes)}
+    extents.update((start, 1) for start in read_alone if start not in inside)
     starts = sorted(extents)
     overlap = any(a + extents[a] > b for a, b in pairwise(starts))
     # A vector that code generators cannot keep in one register stays in memory, too.

@@ -199,6 +199,9 @@ class Rewriter(Mutator):
             else_case = None
         if is_nothing(then_case) and else_case is None:
             return NOTHING
+        same = condition is branch.condition and then_case is branch.then_case
+        if same and else_case is branch.else_case:
+            return branch
         return S.IfThenElse(condition, then_case, else_case, span=branch.span)
 
     @on(S.For)
@@ -258,13 +261,15 @@ def in_sequence(statements: Iterable[S.Stmt]) -> S.Stmt:
     return S.sequence(*kept) if kept else NOTHING
 
 
+def operator_name(node: Node) -> str:
+    """The name of the operator that an expression calls, if it is a call."""
+    operator = node.op if isinstance(node, E.Call) else None
+    return operator.name.removeprefix("tir.") if isinstance(operator, Op) else ""
+
+
 def is_choice(expression: Node) -> bool:
     """Whether an expression is a call of `if_then_else`."""
-    return (
-        isinstance(expression, E.Call)
-        and isinstance(expression.op, Op)
-        and expression.op.name == "tir.if_then_else"
-    )
+    return operator_name(expression) == "if_then_else"
 
 
 def definitions_in(statement: S.Stmt) -> Iterator[S.For | S.LetStmt]:

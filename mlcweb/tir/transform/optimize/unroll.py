@@ -20,7 +20,8 @@ from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import Buffer, constant_shape
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.transform.optimize.accesses import statements_in
-from mlcweb.tir.transform.optimize.rewriter import Rewriter, in_sequence, loops_in
+from mlcweb.tir.transform.optimize.rewriter import Rewriter, in_sequence, loops_in, operator_name
+from mlcweb.tir.transform.optimize.widen import ELEMENTARY_FUNCTIONS
 
 SMALL_LOOP = 256
 """Operations that all copies of a loop's body may have together."""
@@ -33,6 +34,9 @@ REGISTER_BYTES = 512
 
 REGISTER_EXTENT = 32
 """Loops of up to so many iterations are written out to index registers."""
+
+FUNCTION_OPERATIONS = 24
+"""A call of a mathematical function counts as so many operations."""
 
 LARGEST_COPY = 4_000
 """Operations beyond which not even marked loops are written out."""
@@ -56,8 +60,24 @@ class _Unroll(Rewriter):
         self.small_buffers = {
             part.buffer.data
             for part in statements_in(func.body)
-            if isinstance(part, S.AllocBuffer) and is_small(part.buffer)
+            if isinstance(part, S.AllocBuffer) and self.may_be_registers(part)
         }
+
+    def may_be_registers(self, allocation: S.AllocBuffer) -> bool:
+        """Whether a buffer is small, and indexed by loops that can be written out."""
+        buffer = allocation.buffer
+        if not is_small(buffer):
+            return False
+        indices = [a.indices[0] for a in self.accesses.of(allocation.body) if a.buffer is buffer]
+        return all(
+            self.iterations(var) <= REGISTER_EXTENT
+            for index in indices
+            for var in self.indices.variables(index)
+        )
+
+    def iterations(self, var: E.Var) -> float:
+        low, high = self.indices.interval(var)
+        return high - low + 1
 
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
@@ -103,7 +123,7 @@ class _Unroll(Rewriter):
         known = self.sizes.get(id(node))
         if known is None:
             parts = [node.value] if isinstance(node, S.BufferStore) else children(node)
-            own = not isinstance(node, (S.SeqStmt, E.Broadcast, E.Ramp))
+            own = _operations_of(node)
             size = own + sum(self.size_of(part) for part in parts)
             known = self.sizes[id(node)] = (node, size)
         return known[1]
@@ -141,6 +161,13 @@ def is_small(buffer: Buffer) -> bool:
     """Whether a local buffer is meant to live in registers."""
     shape = constant_shape(buffer)
     return shape is not None and prod(shape) * dtypes.size_in_bytes(buffer.dtype) <= REGISTER_BYTES
+
+
+def _operations_of(node: Node) -> int:
+    """The operations that a node stands for, without those of its operands."""
+    if isinstance(node, (S.SeqStmt, E.Broadcast, E.Ramp)):
+        return 0
+    return FUNCTION_OPERATIONS if operator_name(node) in ELEMENTARY_FUNCTIONS else 1
 
 
 def _auto_unroll_step(annotations: Mapping[str, object]) -> int:

@@ -15,7 +15,6 @@ from __future__ import annotations
 from math import gcd, inf
 
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import children, on
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -27,7 +26,7 @@ from mlcweb.tir.transform.optimize.accesses import (
     REGISTER_SCOPE,
     may_alias,
 )
-from mlcweb.tir.transform.optimize.rewriter import Rewriter, in_sequence, loops_in
+from mlcweb.tir.transform.optimize.rewriter import Rewriter, in_sequence, loops_in, operator_name
 from mlcweb.tir.transform.optimize.widen import COMPUTED_IN_FLOAT64, NoVectorForm, Widening
 
 VECTOR_BYTES = 16
@@ -85,6 +84,11 @@ class _Vectorize(Rewriter):
         main = self.rewrite(
             replace(loop, loop_var=chunk, min=const(0, dtype), extent=count, kind=kind, body=wide)
         )
+        half = lanes // 2
+        if half > 1 and isinstance(rest, E.IntImm) and rest.value >= half:
+            start = self.rewrite(loop.min + count * lanes)
+            shorter = replace(loop, min=start, extent=rest)
+            return in_sequence([main, self.in_chunks(shorter, body, half, marked)])
         return in_sequence([main, self.leftover(loop, body, count, rest, lanes)])
 
     def divided(self, extent: E.PrimExpr, lanes: int) -> tuple[E.PrimExpr, E.PrimExpr]:
@@ -117,7 +121,7 @@ class _Vectorize(Rewriter):
                         sizes.append(dtypes.size_in_bytes(dtypes.element_of(node.dtype)))
                 if isinstance(node, E.BufferLoad):
                     continue
-                if _name_of(node) in COMPUTED_IN_FLOAT64:
+                if operator_name(node) in COMPUTED_IN_FLOAT64:
                     sizes.append(8)
             if isinstance(node, S.BufferStore):
                 sizes.append(dtypes.size_in_bytes(node.buffer.dtype))
@@ -242,9 +246,3 @@ def _neutral(operation: type[E.BinaryExpr], dtype: str) -> int | float:
     if dtypes.is_float(dtype):
         return inf if operation is E.Min else -inf
     return dtypes.max_value(dtype) if operation is E.Min else dtypes.min_value(dtype)
-
-
-def _name_of(node: E.PrimExpr) -> str:
-    """The name of the operator that an expression calls, if it is a call."""
-    operator = node.op if isinstance(node, E.Call) else None
-    return operator.name.removeprefix("tir.") if isinstance(operator, Op) else ""

@@ -213,14 +213,16 @@ _EXPRESSIONS: dict[type, Callable[[Widening, Any], E.PrimExpr]] = {
 
 COMPUTED_IN_FLOAT64 = frozenset(
     {"exp10", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "atan2",
-     "sinh", "cosh", "asinh", "acosh", "atanh", "erf", "pow", "hypot"}
+     "sinh", "cosh", "asinh", "acosh", "atanh", "pow", "hypot"}
 )  # fmt: skip
 """Functions that code generators compute in float64 for float32, too: they take its room."""
 
-ELEMENTWISE_CALLS = COMPUTED_IN_FLOAT64 | {
-    "exp", "exp2", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "floor", "ceil", "round", "nearbyint",
-    "trunc", "fabs", "abs", "isnan", "isinf", "copysign", "bitwise_and", "bitwise_or",
-    "bitwise_xor", "bitwise_not", "reinterpret",
+ELEMENTARY_FUNCTIONS = COMPUTED_IN_FLOAT64 | {"exp", "exp2", "log", "erf", "tanh", "sigmoid"}
+"""Functions that take many operations."""
+
+ELEMENTWISE_CALLS = ELEMENTARY_FUNCTIONS | {
+    "sqrt", "rsqrt", "floor", "ceil", "round", "nearbyint", "trunc", "fabs", "abs", "isnan",
+    "isinf", "copysign", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "reinterpret",
 }  # fmt: skip
 
 
