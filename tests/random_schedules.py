@@ -106,9 +106,36 @@ def inline(sch: Schedule, choose: Choose) -> None:
     choose([sch.compute_inline, sch.reverse_compute_inline])(_some_block(sch, choose))
 
 
+def rfactor(sch: Schedule, choose: Choose) -> None:
+    sch.rfactor(_some_loop(sch, choose), choose([0, 1, -1]))
+
+
+def add_unit_loop(sch: Schedule, choose: Choose) -> None:
+    sch.add_unit_loop(choose([_some_loop, _some_block])(sch, choose))
+
+
+def merge(sch: Schedule, choose: Choose) -> None:
+    blocks = _all_blocks(sch, choose)
+    depth = choose([0, 0, 1, 2])
+    sch.merge(*(sch.get_loops(choose(blocks))[depth] for _ in range(choose([2, 2, 3]))))
+
+
+def sample_location(sch: Schedule, choose: Choose) -> None:
+    block = _some_block(sch, choose)
+    location = sch.sample_compute_location(block)
+    choose([sch.compute_at, sch.reverse_compute_at])(block, location)
+
+
+def reorder_iterators(sch: Schedule, choose: Choose) -> None:
+    block = _some_block(sch, choose)
+    order = list(range(len(sch.get(block).iter_vars)))
+    sch.reorder_block_iter_var(block, choose([order[::-1], order[1:] + order[:1]]))
+
+
 STEPS = [
     split, split, split_perfectly, fuse, reorder, annotate_loop, decompose, compute_at,
     reverse_compute_at, cache, inline,
+    rfactor, add_unit_loop, merge, sample_location, reorder_iterators,
 ]  # fmt: skip
 
 

@@ -20,11 +20,13 @@ from mlcweb.tir.expr import (
     StringImm, Sub, Var,
 )  # fmt: skip
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.index_map import IndexMap
 from mlcweb.tir.intrinsics import if_then_else, max_value, min_value, power
 from mlcweb.tir.stmt import (
     AllocBuffer, AssertStmt, AttrStmt, Block, BlockRealize, BufferStore, Evaluate, For, ForKind,
     IfThenElse, IterType, IterVar, LetStmt, SeqStmt, Stmt, While,
 )  # fmt: skip
+from mlcweb.tir.tensor_intrin import TensorIntrin
 
 if TYPE_CHECKING:
     from mlcweb.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError, Trace

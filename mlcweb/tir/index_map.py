@@ -93,7 +93,7 @@ class IndexMap:
         self._check_count(indices)
         analyzer = analyzer or Analyzer()
         pairs = zip(self.initial_indices, indices, strict=True)
-        values = {var: _index(index, var.dtype) for var, index in pairs}
+        values = {var: _argument(index, var.dtype) for var, index in pairs}
         return [analyzer.simplify(substitute(index, values)) for index in self.final_indices]
 
     def map_shape(self, shape: Sequence[PrimExpr | int]) -> list[PrimExpr]:
@@ -159,7 +159,7 @@ class IndexMap:
         domains = {}
         for var, extent in zip(self.initial_indices, shape, strict=True):
             if not isinstance(extent, Range):
-                extent = Range(const(0, var.dtype), _index(extent, var.dtype))
+                extent = Range(const(0, var.dtype), _argument(extent, var.dtype))
             domains[var] = extent
         return domains
 
@@ -195,5 +195,9 @@ def _index(value: Any, dtype: str) -> PrimExpr:
             "An index map returns an expression or a list of expressions, not "
             f"{value!r} ({type(value).__name__})"
         )
+    return const(value, dtype) if isinstance(value, int) else value
+
+
+def _argument(value: PrimExpr | int, dtype: str) -> PrimExpr:
     index = convert(value)
     return const(index.value, dtype) if isinstance(index, IntImm) else index

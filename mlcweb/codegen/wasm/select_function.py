@@ -18,9 +18,10 @@ from mlcweb.codegen.wasm.constants import keep_constants
 from mlcweb.codegen.wasm.module import Function
 from mlcweb.codegen.wasm.ordering import keep_order
 from mlcweb.codegen.wasm.select_address import Addresses
+from mlcweb.codegen.wasm.select_memory import store_vector
 from mlcweb.codegen.wasm.select_scalar import SCALAR_RULES
 from mlcweb.codegen.wasm.select_types import STORES, UnsupportedError, stack_type
-from mlcweb.codegen.wasm.select_vector import VECTOR_RULES, store_vector
+from mlcweb.codegen.wasm.select_vector import VECTOR_RULES
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlcweb.codegen.wasm.checks import FAULT_INDEX
 from mlcweb.codegen.wasm.math import expand
+from mlcweb.codegen.wasm.select_cast import cast_scalar, wrap
 from mlcweb.codegen.wasm.select_types import LOADS, UnsupportedError, is_unsigned, stack_type
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import walk
@@ -73,17 +74,6 @@ def extract_lane(selector: FunctionSelector, dtype: str, lane: int) -> None:
     shape = f"{'f' if kind == 'float' else 'i'}{bits}x{128 // bits}"
     suffix = ("_u" if is_unsigned(dtype) else "_s") if bits < 32 else ""
     selector.emit(f"{shape}.extract_lane{suffix}", lane)
-
-
-def wrap(selector: FunctionSelector, dtype: str) -> None:
-    """Bring the value on the stack, the result of arithmetic, into the range of its type."""
-    if dtype in ("int8", "int16"):
-        selector.emit(f"i32.extend{dtypes.bits(dtype)}_s")
-    elif dtype in ("uint8", "uint16", "bool"):
-        selector.emit("i32.const", (1 << dtypes.bits(dtype)) - 1)
-        selector.emit("i32.and")
-    elif dtype == "float16":
-        selector.call_helper("round_float16")
 
 
 def _arithmetic(operation: str) -> Rule:
@@ -271,48 +261,6 @@ def _let(selector: FunctionSelector, let: E.Let) -> None:
 def _cast(selector: FunctionSelector, expression: E.Cast) -> None:
     selector.push(expression.value)
     cast_scalar(selector, expression.value.dtype, expression.dtype)
-
-
-def cast_scalar(selector: FunctionSelector, source: str, target: str) -> None:
-    """Convert the value on the stack."""
-    emit = selector.emit
-    start, end = stack_type(source), stack_type(target)
-    if source == target:
-        return
-    if target == "bool":
-        emit(f"{start}.const", 0)
-        emit(f"{start}.ne")
-    elif dtypes.is_float(source) and dtypes.is_float(target):
-        if start != end:
-            emit("f64.promote_f32" if end == "f64" else "f32.demote_f64")
-        if target == "float16":
-            selector.call_helper("round_float16")
-    elif dtypes.is_float(target):
-        emit(f"{end}.convert_{start}_{'u' if is_unsigned(source) else 's'}")
-        if target == "float16":
-            selector.call_helper("round_float16")
-    elif dtypes.is_float(source):
-        if dtypes.bits(target) < 32:
-            # Out of range gives the nearest end, in the types that the engine does not know, too.
-            emit(f"{start}.const", float(dtypes.min_value(target)))
-            emit(f"{start}.max")
-            emit(f"{start}.const", float(dtypes.max_value(target)))
-            emit(f"{start}.min")
-        emit(f"{end}.trunc_sat_{start}_{'u' if is_unsigned(target) else 's'}")
-    elif start != end:
-        if end == "i64":
-            emit(f"i64.extend_i32_{'u' if is_unsigned(source) else 's'}")
-        else:
-            emit("i32.wrap_i64")
-            wrap(selector, target)
-    elif not _contains(target, source):
-        wrap(selector, target)
-
-
-def _contains(target: str, source: str) -> bool:
-    """Whether every value of one integer type is in another, as it stands on the stack."""
-    least, greatest = dtypes.min_value(target), dtypes.max_value(target)
-    return least <= dtypes.min_value(source) and dtypes.max_value(source) <= greatest
 
 
 def _call(selector: FunctionSelector, call: E.Call) -> None:

@@ -1,4 +1,4 @@
-"""Vector expressions and accesses to SIMD instructions.
+"""Vector expressions to SIMD instructions.
 
 A vector of type `float32x4` is one v128. Shorter vectors fill its lower lanes. Conditions are
 masks, all ones or all zeros in each lane, whose lanes share the whole 128 bits among them.
@@ -6,11 +6,17 @@ masks, all ones or all zeros in each lane, whose lanes share the whole 128 bits 
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.codegen.wasm.math import expand
+from mlcweb.codegen.wasm.select_cast import (
+    cast_vector,
+    constant_bytes,
+    push_constant,
+    resize_mask,
+)
+from mlcweb.codegen.wasm.select_memory import load_vector
 from mlcweb.codegen.wasm.select_scalar import UNARY_INSTRUCTIONS
 from mlcweb.codegen.wasm.select_types import (
     UnsupportedError,
@@ -23,7 +29,6 @@ from mlcweb.codegen.wasm.select_types import (
 from mlcweb.ir.op import Op
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
-from mlcweb.tir import stmt as S
 from mlcweb.tir.dtype import wrap_integer
 from mlcweb.tir.transform.optimize.accesses import REGISTER_SCOPE
 
@@ -31,27 +36,6 @@ if TYPE_CHECKING:
     from mlcweb.codegen.wasm.select_function import FunctionSelector
 
 Rule = Callable[["FunctionSelector", Any], None]
-
-ALL_ONES = b"\xff" * 16
-ALL_ZEROS = bytes(16)
-_FORMATS = {"float32": "f", "float64": "d"}
-
-
-def constant_bytes(value: float, dtype: str, lanes: int) -> bytes:
-    """The 16 bytes of a vector with `value` in all lanes."""
-    if dtypes.is_bool(dtype):
-        return ALL_ONES if value else ALL_ZEROS
-    if dtypes.is_float(dtype):
-        one = struct.pack("<" + _FORMATS[dtype], value)
-    else:
-        size = dtypes.size_in_bytes(dtype)
-        one = (int(value) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
-    return (one * 16)[:16]
-
-
-def push_constant(selector: FunctionSelector, value: bytes) -> None:
-    """A vector constant."""
-    selector.emit("v128.const", value)
 
 
 def _variable(selector: FunctionSelector, var: E.Var) -> None:
@@ -104,131 +88,6 @@ def _ramp(selector: FunctionSelector, expression: E.Ramp) -> None:
     selector.push(expression.base)
     selector.emit(f"{shape}.splat")
     selector.emit(f"{shape}.add")
-
-
-def _load(selector: FunctionSelector, load: E.BufferLoad) -> None:
-    check_vector(load.dtype)
-    if load.buffer.scope() == REGISTER_SCOPE:
-        local, _ = selector.register(load)
-        selector.emit("local.get", local)
-        return
-    index, dtype = load.indices[0], load.buffer.dtype
-    size = dtypes.size_in_bytes(dtype)
-    place = selector.addresses.place(load)
-    lanes = dtypes.lanes(load.dtype)
-    if _is_contiguous(index):
-        selector.addresses.push(place)
-        if lanes * size == 16:
-            selector.emit("v128.load", place.offset)
-        elif lanes * size >= 4:
-            selector.emit(f"v128.load{lanes * size * 8}_zero", place.offset)
-        else:
-            selector.emit("v128.const", ALL_ZEROS)
-            selector.emit("v128.load16_lane", place.offset, 0)
-    else:
-        _gather(selector, load, size, lanes)
-    if dtypes.is_bool(dtype):
-        selector.emit("v128.const", ALL_ZEROS)
-        selector.emit("i8x16.ne")
-        resize_mask(selector, 8, mask_bits(lanes))
-
-
-def _is_contiguous(index: E.PrimExpr) -> bool:
-    """Whether an index names elements next to each other."""
-    step = index.stride if isinstance(index, E.Ramp) else None
-    return isinstance(step, E.IntImm) and step.value == 1
-
-
-def _gather(selector: FunctionSelector, load: E.BufferLoad, size: int, lanes: int) -> None:
-    """Lanes from places that are not next to each other."""
-    result = selector.builder.local("v128")
-    selector.emit("v128.const", ALL_ZEROS)
-    selector.emit("local.set", result)
-    for lane, push_address in enumerate(_lane_addresses(selector, load)):
-        offset = push_address()
-        selector.emit("local.get", result)
-        selector.emit(f"v128.load{size * 8}_lane", offset, lane)
-        selector.emit("local.set", result)
-    selector.emit("local.get", result)
-    selector.builder.release(result)
-
-
-def _lane_addresses(
-    selector: FunctionSelector, access: E.BufferLoad | S.BufferStore
-) -> list[Callable[[], int]]:
-    """For each lane, what pushes its address and gives the offset that goes with it."""
-    index = access.indices[0]
-    if not isinstance(index, E.Ramp):
-        raise UnsupportedError("WebAssembly has no gathering access", access.span)
-    size = dtypes.size_in_bytes(access.buffer.dtype)
-    place = selector.addresses.place(access)
-
-    def pusher(lane: int) -> Callable[[], int]:
-        def push() -> int:
-            selector.addresses.push(place)
-            step = index.stride
-            if isinstance(step, E.IntImm) and step.value >= 0:
-                return place.offset + lane * step.value * size
-            selector.addresses.add_scaled(step, lane * size)
-            return place.offset
-
-        return push
-
-    return [pusher(lane) for lane in range(index.lanes)]
-
-
-def store_vector(selector: FunctionSelector, store: S.BufferStore) -> None:
-    """A store of several elements."""
-    index, dtype = store.indices[0], store.buffer.dtype
-    size = dtypes.size_in_bytes(dtype)
-    lanes = dtypes.lanes(index.dtype)
-    check_vector(store.value.dtype)
-    if _is_contiguous(index):
-        place = selector.addresses.place(store)
-        selector.addresses.push(place)
-        _push_elements(selector, store.value)
-        if lanes * size == 16:
-            selector.emit("v128.store", place.offset)
-        else:
-            selector.emit(f"v128.store{lanes * size * 8}_lane", place.offset, 0)
-        return
-    value = selector.builder.local("v128")
-    _push_elements(selector, store.value)
-    selector.emit("local.set", value)
-    for lane, push_address in enumerate(_lane_addresses(selector, store)):
-        offset = push_address()
-        selector.emit("local.get", value)
-        selector.emit(f"v128.store{size * 8}_lane", offset, lane)
-    selector.builder.release(value)
-
-
-def _push_elements(selector: FunctionSelector, value: E.PrimExpr) -> None:
-    """A value as it stands in memory: conditions are bytes of 0 or 1 there."""
-    selector.push(value)
-    if dtypes.is_bool(value.dtype):
-        resize_mask(selector, mask_bits(dtypes.lanes(value.dtype)), 8)
-        push_constant(selector, constant_bytes(1, "uint8", 16))
-        selector.emit("v128.and")
-
-
-def resize_mask(selector: FunctionSelector, source: int, target: int) -> None:
-    """Change the width of the lanes of the mask on the stack; it fills the lower lanes."""
-    while source < target:
-        selector.emit(f"{_shape(source * 2)}.extend_low_{_shape(source)}_s")
-        source *= 2
-    if source > target:
-        narrow(selector, source // 8, target // 8)
-
-
-def _shape(bits: int) -> str:
-    return f"i{bits}x{128 // bits}"
-
-
-def narrow(selector: FunctionSelector, source: int, target: int) -> None:
-    """Keep the lower `target` bytes of each lane of `source` bytes."""
-    kept = [lane * source + byte for lane in range(16 // source) for byte in range(target)]
-    selector.emit("v128.const", ALL_ZEROS)
-    selector.emit("i8x16.shuffle", tuple(kept + [16] * (16 - len(kept))))
 
 
 def _arithmetic(operation: str) -> Rule:
@@ -356,56 +215,6 @@ def _cast(selector: FunctionSelector, expression: E.Cast) -> None:
     cast_vector(selector, source, target, dtypes.lanes(expression.dtype))
 
 
-def cast_vector(selector: FunctionSelector, source: str, target: str, lanes: int) -> None:
-    """Convert the vector on the stack."""
-    emit = selector.emit
-    before, after = dtypes.bits(source), dtypes.bits(target)
-    if source == target:
-        return
-    if dtypes.is_bool(source):
-        resize_mask(selector, mask_bits(lanes), after)
-        push_constant(selector, constant_bytes(1, target, lanes))
-        emit("v128.and")
-    elif dtypes.is_bool(target):
-        emit("v128.const", ALL_ZEROS)
-        emit(f"{vector_shape(source)}.ne")
-        resize_mask(selector, before, mask_bits(lanes))
-    elif dtypes.is_float(source) and dtypes.is_float(target):
-        emit("f64x2.promote_low_f32x4" if after == 64 else "f32x4.demote_f64x2_zero")
-    elif dtypes.is_float(target):
-        if before > 32:
-            raise UnsupportedError(f"WebAssembly cannot convert vectors of {source} to {target}")
-        _resize_integers(selector, source, before, 32)
-        suffix = sign_suffix(source)
-        emit(f"f32x4.convert_i32x4{suffix}" if after == 32 else f"f64x2.convert_low_i32x4{suffix}")
-    elif dtypes.is_float(source):
-        if after > 32:
-            raise UnsupportedError(f"WebAssembly cannot convert vectors of {source} to {target}")
-        suffix = sign_suffix(target) if after == 32 else "_s"
-        emit(
-            f"i32x4.trunc_sat_f32x4{suffix}"
-            if before == 32
-            else f"i32x4.trunc_sat_f64x2{suffix}_zero"
-        )
-        if after < 32:
-            push_constant(selector, constant_bytes(dtypes.min_value(target), "int32", 4))
-            emit("i32x4.max_s")
-            push_constant(selector, constant_bytes(dtypes.max_value(target), "int32", 4))
-            emit("i32x4.min_s")
-            narrow(selector, 4, after // 8)
-    else:
-        _resize_integers(selector, source, before, after)
-
-
-def _resize_integers(selector: FunctionSelector, source: str, before: int, after: int) -> None:
-    while before < after:
-        suffix = sign_suffix(source)
-        selector.emit(f"{_shape(before * 2)}.extend_low_{_shape(before)}{suffix}")
-        before *= 2
-    if before > after:
-        narrow(selector, before // 8, after // 8)
-
-
 def _call(selector: FunctionSelector, call: E.Call) -> None:
     if not isinstance(call.op, Op):
         raise UnsupportedError("Functions of the module cannot be called on vectors", call.span)
@@ -488,7 +297,7 @@ VECTOR_RULES: dict[type, Rule] = {
     E.Var: _variable,
     E.Broadcast: _broadcast,
     E.Ramp: _ramp,
-    E.BufferLoad: _load,
+    E.BufferLoad: load_vector,
     E.Add: _add,
     E.Sub: _arithmetic("sub"),
     E.Mul: _arithmetic("mul"),

@@ -13,6 +13,8 @@ from typing import Any
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.expr import FloatImm, IntImm, PrimExpr, Var
+from mlcweb.tir.index_map import IndexMap
+from mlcweb.tir.index_map_record import to_record
 
 
 class BlockRV:
@@ -46,7 +48,8 @@ class InstructionKind:
     `inputs` names the parameters that take random variables; a leading `*` marks the last one as
     taking a list. `positional` inputs print without their names. `attributes` names the plain
     parameters, in the order of TVM's records; `printed_order` is that of the method's parameters,
-    where it is another. A `sampling` kind carries a decision.
+    where it is another. A `sampling` kind carries a decision. `as_arguments` makes the method's
+    arguments of the recorded ones, where these are others.
     """
 
     name: str
@@ -60,6 +63,7 @@ class InstructionKind:
     optional: Mapping[str, Any] = field(default_factory=dict)
     booleans_as_integers: bool = True
     aliases: tuple[str, ...] = ()
+    as_arguments: Callable[[dict[str, Any]], dict[str, Any]] = dict
 
     @property
     def is_postproc(self) -> bool:
@@ -101,7 +105,7 @@ class Instruction:
             else:
                 given[name] = self.inputs[position]
         given.update(zip(self.kind.attributes, self.attrs, strict=True))
-        return given
+        return self.kind.as_arguments(given)
 
     def as_python(self, names: Mapping[Any, str], decision: Any = None) -> str:
         """The step as a line of Python. `names` gives the random variables their names."""
@@ -137,7 +141,7 @@ class Instruction:
 
 LIST_RESULTS = {
     "get_loops", "get_child_blocks", "get_producers", "get_consumers", "get_output_blocks", "split",
-    "sample_perfect_tile",
+    "sample_perfect_tile", "sample_partitioned_tile",
 }  # fmt: skip
 """The methods that return lists: one result prints as `l1, = …`."""
 
@@ -150,7 +154,7 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in value]
     if isinstance(value, Mapping):
         return {key: plain(item) for key, item in value.items()}
-    return value
+    return to_record(value) if isinstance(value, IndexMap) else value
 
 
 def python_text(value: Any, names: Mapping[Any, str]) -> str:
@@ -187,7 +191,7 @@ def json_value(value: Any, names: Mapping[Any, str]) -> Any:
         return constant_value(value)
     if isinstance(value, PrimExpr):
         return python_text(value, names)
-    return value
+    return to_record(value) if isinstance(value, IndexMap) else value
 
 
 class _Renamed(Mutator):

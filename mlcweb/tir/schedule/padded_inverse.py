@@ -61,9 +61,7 @@ def _range_of_sum(total: IterSum, domains: Mapping[Var, Range]) -> Range:
     return Range(analyzer.simplify(low), analyzer.simplify(extent))
 
 
-def padded_inverse(
-    index_map: IndexMap, domains: Mapping[Var, Range]
-) -> tuple[IndexMap, PrimExpr]:
+def padded_inverse(index_map: IndexMap, domains: Mapping[Var, Range]) -> tuple[IndexMap, PrimExpr]:
     """The inverse of a map, and the condition on its indices under which they are padding.
 
     Each index that is a plain iterator keeps its name; the others are called `axis0`, `axis1`, ….
@@ -135,8 +133,14 @@ def _padded_marks(indices: Sequence[IterSum]) -> list[tuple[IterMark, int]]:
 def _is_padded(mark: IterMark, source: IterSum) -> bool:
     if len(source.args) != 1 or not is_const_int(source.args[0].lower_factor, 1):
         return False
-    known = constant_value(source.args[0].source.extent), constant_value(mark.extent)
-    return None not in known and known[0] != known[1]
+    length, total = source.args[0].source.extent, mark.extent
+    if Analyzer().can_prove_equal(length, total):
+        return False
+    if constant_value(length) is None or constant_value(total) is None:
+        raise IndexMapError(
+            f"it is not known that {length!r} is divisible, and padding needs a constant extent"
+        )
+    return True
 
 
 def _outside(
@@ -158,9 +162,7 @@ def _outside(
         block = total
     outside: PrimExpr = const(False)
     if left:
-        outside = logical_and(
-            equal(floordiv(value, block), 0), less(floormod(value, block), left)
-        )
+        outside = logical_and(equal(floordiv(value, block), 0), less(floormod(value, block), left))
     if edge < total:
         after = logical_and(
             equal(floordiv(value, block), edge // block),

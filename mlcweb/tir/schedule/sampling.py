@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import prod
 
 from mlcweb.tir.expr import IntImm
 from mlcweb.tir.schedule.errors import FactorError
@@ -69,6 +70,9 @@ def draw_perfect_tile(
             if n == 2:
                 first = random.integer(0, exponent + 1)
                 shares = [first, exponent - first]
+            elif exponent == 1:
+                lucky = random.integer(0, n)
+                shares = [int(position == lucky) for position in range(n)]
             else:
                 shares = _stars_and_bars(random, exponent, n)
             factors = [f * prime**share for f, share in zip(factors, shares, strict=True)]
@@ -76,16 +80,60 @@ def draw_perfect_tile(
             return factors
 
 
+def partitioned_tile(
+    random: RandomState,
+    place: LoopPlace,
+    n: int,
+    partition_pos: int,
+    innerpart_factor: int,
+    decision: Sequence[int] | None,
+) -> list[int]:
+    """`n` factors whose product is the extent of a loop; the product of those from `partition_pos`
+    on is a multiple of `innerpart_factor`.
+
+    Where the extent is no such multiple, or no constant, the tiling is -1 (whatever is needed), 1,
+    …, 1. A decision that no longer fits is mended as in `perfect_tile`; one whose inner part is no
+    multiple is dropped for a tiling whose inner part is `innerpart_factor` alone.
+    """
+    loop = place.loop
+    if n < 1 or innerpart_factor < 1 or (innerpart_factor > 1 and not 0 <= partition_pos < n):
+        raise FactorError(
+            f"There is no tiling into {n} factors of which those from {partition_pos} on have a "
+            f"product that is a multiple of {innerpart_factor}",
+            [loop],
+            "0 <= partition_pos < n, innerpart_factor >= 1",
+        )
+    if n == 1 and partition_pos > 0:
+        raise FactorError("A partitioned tiling needs at least two factors", [loop], "n >= 2")
+    if not isinstance(loop.extent, IntImm) or loop.extent.value % innerpart_factor:
+        return [-1] + [1] * (n - 1)
+    if decision is not None:
+        if prod(int(factor) for factor in decision[partition_pos:]) % innerpart_factor:
+            decision = [loop.extent.value // innerpart_factor] + [1] * (n - 1)
+            decision[partition_pos] *= innerpart_factor
+        return perfect_tile(random, place, n, -1, decision)
+    while True:
+        factors = draw_perfect_tile(random, loop.extent.value, n)
+        if prod(factors[partition_pos:]) % innerpart_factor == 0:
+            return factors
+
+
 def _stars_and_bars(random: RandomState, stars: int, n: int) -> list[int]:
-    places = list(range(stars + n - 1))
-    bars: list[int] = []
-    for step in range(n - 1):
-        chosen = random.integer(step, len(places))
-        places[step], places[chosen] = places[chosen], places[step]
-        bars.append(places[step])
-    bars.sort()
+    bars = sorted(_without_replacement(random, stars + n - 1, n - 1))
     edges = [-1, *bars, stars + n - 1]
     return [right - left - 1 for left, right in pairwise(edges)]
+
+
+def _without_replacement(random: RandomState, count: int, k: int) -> list[int]:
+    """`k` different numbers in [0, count)."""
+    if k == 2:
+        first, second = random.integer(0, count), random.integer(0, count - 1)
+        return [first, second + (second >= first)]
+    numbers = list(range(count))
+    for step in range(k):
+        chosen = random.integer(step, count)
+        numbers[step], numbers[chosen] = numbers[chosen], numbers[step]
+    return numbers[:k]
 
 
 def prime_powers(number: int) -> list[tuple[int, int]]:

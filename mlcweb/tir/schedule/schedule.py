@@ -5,19 +5,25 @@ from __future__ import annotations
 from mlcweb.tir.schedule.errors import ScheduleError
 from mlcweb.tir.schedule.interface.annotations import AnnotationMethods
 from mlcweb.tir.schedule.interface.blocks import BlockMethods
+from mlcweb.tir.schedule.interface.layout import LayoutMethods
 from mlcweb.tir.schedule.interface.loops import LoopMethods
 from mlcweb.tir.schedule.interface.reduction import ReductionMethods
 from mlcweb.tir.schedule.interface.sampling import SamplingMethods
 from mlcweb.tir.schedule.interface.storage import StorageMethods
+from mlcweb.tir.schedule.interface.structure import StructureMethods
+from mlcweb.tir.schedule.interface.tensorization import TensorizationMethods
 
 
 class Schedule(
     SamplingMethods,
     LoopMethods,
+    StructureMethods,
     BlockMethods,
     ReductionMethods,
+    LayoutMethods,
     StorageMethods,
     AnnotationMethods,
+    TensorizationMethods,
 ):
     """A program being transformed, with TVM's interface.
 

@@ -56,6 +56,15 @@ def substatements(statement: Stmt) -> Iterator[Stmt]:
             yield below
 
 
+def executed_substatements(statement: Stmt) -> Iterator[Stmt]:
+    """The substatements but for the init of a block, which belongs to the block as its iterators
+    do: its loops and blocks are nobody's to schedule until decompose_reduction brings them out."""
+    if isinstance(statement, Block):
+        yield statement.body
+    else:
+        yield from substatements(statement)
+
+
 def with_substatements(statement: Stmt, changes: Mapping[Stmt, Stmt]) -> Stmt:
     """The statement with some of its `substatements` replaced; itself where none changes."""
     if all(old is new for old, new in changes.items()):
@@ -133,7 +142,7 @@ def _index(module: IRModule) -> _Index:
         elif isinstance(statement, BlockRealize):
             index.blocks[statement.block.identity] = BlockPlace(function, statement, parents)
         inner = (*parents, statement)
-        for below in substatements(statement):
+        for below in executed_substatements(statement):
             visit(below, function, inner)
 
     for var, func in module.functions.items():
@@ -200,7 +209,7 @@ class ScheduleState:
     def child_blocks(self, place: Place) -> list[BlockPlace]:
         """The outermost blocks below a block or loop, in program order."""
         top: Stmt = place.realize.block if isinstance(place, BlockPlace) else place.loop
-        found = [r for below in substatements(top) for r in block_realizes_below(below)]
+        found = [r for below in executed_substatements(top) for r in block_realizes_below(below)]
         return [self.index.blocks[realize.block.identity] for realize in found]
 
     def function(self, name: str) -> PrimFunc:

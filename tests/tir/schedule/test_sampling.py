@@ -6,6 +6,7 @@ from mlcweb.tir.schedule import Schedule, ScheduleError
 from mlcweb.tir.schedule.random_state import RandomState
 from mlcweb.tir.schedule.sampling import draw_perfect_tile, prime_powers
 from tests.programs import matmul
+from tests.tir.schedule.case_files import module
 
 
 def test_draws_are_those_of_tvm():
@@ -76,3 +77,102 @@ def test_categorical_refuses_a_decision_out_of_range():
     sch = Schedule(matmul())
     with pytest.raises(ScheduleError, match="not an index into the 2 candidates"):
         sch.sample_categorical([3, 5], [0.5, 0.5], decision=2)
+
+
+def test_three_factors_are_drawn_as_in_tvm():
+    seeds = (12345, 99999, 777777, 31337, 424242, 8888888)
+    assert [draw_perfect_tile(RandomState(seed), 32, 3, 64) for seed in seeds] == [
+        [2, 8, 2], [1, 1, 32], [2, 2, 8], [8, 1, 4], [4, 1, 8], [32, 1, 1],
+    ]  # fmt: skip
+    assert [draw_perfect_tile(RandomState(seed), 24, 4, 64) for seed in seeds] == [
+        [1, 1, 4, 6], [3, 1, 4, 2], [1, 1, 3, 8], [1, 3, 4, 2], [2, 1, 1, 12], [2, 4, 1, 3],
+    ]  # fmt: skip
+
+
+PAIR = """
+@T.prim_func
+def main(A: T.Buffer((48, 48), "float32"), C: T.Buffer((48, 48), "float32")):
+    B = T.alloc_buffer((48, 48))
+    for i, j in T.grid(48, 48):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] + T.float32(1)
+    for i, j in T.grid(48, 48):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] * T.float32(2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("decision", "position", "factor", "factors"),
+    [
+        ([3, 3, 4], 2, 4, [4, 3, 4]),
+        ([5, 4, 4], 2, 4, [3, 4, 4]),
+        ([4, 3, 5], 1, 3, [1, 1, 48]),
+        ([7, 2, 6], 1, 4, [4, 2, 6]),
+        ([3, 3, 3], 1, 4, [12, 4, 1]),
+        ([4, 4, 3], 2, 5, [-1, 1, 1]),
+    ],
+)
+def test_partitioned_decisions_are_mended_as_in_tvm(decision, position, factor, factors):
+    sch = Schedule(module(PAIR))
+    loop = sch.get_loops("C")[0]
+    tile = sch.sample_partitioned_tile(loop, 3, position, factor, decision=decision)
+    assert [sch.get(f) for f in tile] == factors
+
+
+def test_the_inner_part_is_a_multiple():
+    sch = Schedule(module(PAIR), seed=9)
+    loop = sch.get_loops("C")[0]
+    for _ in range(50):
+        a, b, c = (sch.get(f) for f in sch.sample_partitioned_tile(loop, 3, 1, 6))
+        assert a * b * c == 48
+        assert b * c % 6 == 0
+    with pytest.raises(ScheduleError, match="There is no tiling into 3 factors"):
+        sch.sample_partitioned_tile(loop, 3, 3, 4)
+    with pytest.raises(ScheduleError, match="at least two factors"):
+        sch.sample_partitioned_tile(loop, 1, 1)
+
+
+def test_compute_locations():
+    sch = Schedule(module(PAIR), seed=2)
+    drawn = {sch.trace.get_decision(_sampled(sch, "B")) for _ in range(40)}
+    assert drawn == {-2, -1, 0, 1}
+    assert {sch.trace.get_decision(_sampled(sch, "C")) for _ in range(5)} == {-1}
+
+
+def _sampled(sch, block):
+    sch.sample_compute_location(block)
+    return sch.trace.insts[-1]
+
+
+@pytest.mark.parametrize(("decision", "kept"), [(7, 1), (0, 0), (-1, -1), (-2, -2), (-9, -1)])
+def test_an_impossible_location_becomes_the_next_one_outside(decision, kept):
+    sch = Schedule(module(PAIR))
+    sch.sample_compute_location("B", decision=decision)
+    assert sch.trace.get_decision(sch.trace.insts[-1]) == kept
+
+
+def test_special_locations():
+    sch = Schedule(module(PAIR))
+    block = sch.get_block("B")
+    before = str(sch.mod)
+    root = sch.sample_compute_location(block, decision=-1)
+    sch.compute_at(block, root)
+    sch.reverse_compute_at("C", root)
+    assert str(sch.mod) == before
+    with pytest.raises(ValueError, match="not a loop of this schedule"):
+        sch.split(root, [None, 2])
+    sch.compute_at(block, sch.sample_compute_location(block, decision=-2))
+    assert "A[vi, vj] + T.float32(1)) * T.float32(2)" in str(sch.mod)
+    again = Schedule(module(PAIR))
+    sch.trace.apply_to_schedule(again)
+    assert str(again.mod) == str(sch.mod)
+
+
+def test_reverse_compute_at_inline():
+    sch = Schedule(module(PAIR))
+    inline = sch.sample_compute_location("B", decision=-2)
+    sch.reverse_compute_at("C", inline)
+    assert [sch.get(b).name_hint for b in sch.get_child_blocks("root")] == ["B"]

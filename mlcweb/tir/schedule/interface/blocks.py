@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.expr import Var
+from mlcweb.tir.schedule.compute_locations import SpecialLocation
 from mlcweb.tir.schedule.instruction import BlockRV, InstructionKind, LoopRV, register_kind
 from mlcweb.tir.schedule.interface.queries import QueryMethods
 from mlcweb.tir.schedule.primitives import (
@@ -81,11 +83,10 @@ class BlockMethods(QueryMethods):
         index: int = -1,
     ) -> None:
         """Move a producer under a loop of its consumers. See `primitives.compute_location`."""
-        block = self._as_block(block)
-        self._change("compute-at", lambda state: compute_location.compute_at(
-            state, self._block(block), self._loop(loop), bool(preserve_unit_loops), index
+        self._record("ComputeAt", *self._moved(
+            "compute-at", compute_location.compute_at, inline.compute_inline,
+            block, loop, preserve_unit_loops, index,
         ))  # fmt: skip
-        self._record("ComputeAt", (block, loop), (bool(preserve_unit_loops), index))
 
     def reverse_compute_at(
         self,
@@ -95,11 +96,10 @@ class BlockMethods(QueryMethods):
         index: int = -1,
     ) -> None:
         """Move a consumer under a loop of its producers. See `primitives.compute_location`."""
-        block = self._as_block(block)
-        self._change("reverse-compute-at", lambda state: compute_location.reverse_compute_at(
-            state, self._block(block), self._loop(loop), bool(preserve_unit_loops), index
+        self._record("ReverseComputeAt", *self._moved(
+            "reverse-compute-at", compute_location.reverse_compute_at,
+            inline.reverse_compute_inline, block, loop, preserve_unit_loops, index,
         ))  # fmt: skip
-        self._record("ReverseComputeAt", (block, loop), (bool(preserve_unit_loops), index))
 
     def compute_inline(self, block: BlockRV | str) -> None:
         """Compute a block's values where they are read. See `primitives.inline`."""
@@ -117,6 +117,32 @@ class BlockMethods(QueryMethods):
             lambda state: inline.reverse_compute_inline(state, self._block(block)),
         )
         self._record("ReverseComputeInline", (block,))
+
+    def _moved(
+        self,
+        name: str,
+        to_loop: Callable[[ScheduleState, BlockIdentity, Var, bool, int], ScheduleState],
+        inlined: Callable[[ScheduleState, BlockIdentity], ScheduleState],
+        block: BlockRV | str,
+        loop: LoopRV,
+        preserve_unit_loops: bool,
+        index: int,
+    ) -> tuple[tuple[BlockRV, LoopRV], tuple[bool, int]]:
+        """Move a block to a loop, or to one of the special locations that
+        `sample_compute_location` may choose; the inputs and attributes to record."""
+        block = self._as_block(block)
+        location = self._table.get(loop)
+
+        def move(state: ScheduleState) -> ScheduleState:
+            if location is SpecialLocation.ROOT:
+                return state
+            if location is SpecialLocation.INLINE:
+                return inlined(state, self._block(block))
+            target = self._loop(loop)
+            return to_loop(state, self._block(block), target, bool(preserve_unit_loops), index)
+
+        self._change(name, move)
+        return (block, loop), (bool(preserve_unit_loops), index)
 
     def _cache(
         self,

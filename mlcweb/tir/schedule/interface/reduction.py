@@ -6,9 +6,13 @@ from mlcweb.tir.schedule.instruction import BlockRV, InstructionKind, LoopRV, re
 from mlcweb.tir.schedule.interface.queries import QueryMethods
 from mlcweb.tir.schedule.primitives import (
     reduction,
+    rfactor,
 )
 
-for _kind in (InstructionKind("DecomposeReduction", "decompose_reduction", ("block", "loop")),):
+for _kind in (
+    InstructionKind("DecomposeReduction", "decompose_reduction", ("block", "loop")),
+    InstructionKind("RFactor", "rfactor", ("loop",), ("factor_axis",)),
+):
     register_kind(_kind)
 
 
@@ -23,4 +27,14 @@ class ReductionMethods(QueryMethods):
         ))  # fmt: skip
         rv = self._new_block(made)
         self._record("DecomposeReduction", (block, loop), (), (rv,))
+        return rv
+
+    def rfactor(self, loop: LoopRV, factor_axis: int) -> BlockRV:
+        """Compute the parts of a reduction that the iterations of a loop make, in a block of their
+        own before it. See `primitives.rfactor`."""
+        made = self._apply("rfactor", lambda state: rfactor.rfactor(
+            state, self._loop(loop), factor_axis
+        ))  # fmt: skip
+        rv = self._new_block(made)
+        self._record("RFactor", (loop,), (factor_axis,), (rv,))
         return rv

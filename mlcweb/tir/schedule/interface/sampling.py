@@ -6,8 +6,15 @@ from collections.abc import Sequence
 
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.schedule import sampling
-from mlcweb.tir.schedule.instruction import ExprRV, InstructionKind, LoopRV, register_kind
-from mlcweb.tir.schedule.interface.base import ScheduleBase
+from mlcweb.tir.schedule.compute_locations import sample_location
+from mlcweb.tir.schedule.instruction import (
+    BlockRV,
+    ExprRV,
+    InstructionKind,
+    LoopRV,
+    register_kind,
+)  # fmt: skip
+from mlcweb.tir.schedule.interface.queries import QueryMethods
 
 for _kind in (
     InstructionKind(
@@ -20,11 +27,19 @@ for _kind in (
         ("n", "max_innermost_factor"),
         sampling=True,
     ),
+    InstructionKind(
+        "SamplePartitionedTile",
+        "sample_partitioned_tile",
+        ("loop",),
+        ("n", "partition_pos", "innerpart_factor"),
+        sampling=True,
+    ),
+    InstructionKind("SampleComputeLocation", "sample_compute_location", ("block",), sampling=True),
 ):
     register_kind(_kind)
 
 
-class SamplingMethods(ScheduleBase):
+class SamplingMethods(QueryMethods):
     """Random choices, kept in the trace as decisions."""
 
     def sample_categorical(
@@ -54,3 +69,34 @@ class SamplingMethods(ScheduleBase):
         rvs = [self._new_integer(factor) for factor in factors]
         self._record("SamplePerfectTile", (loop,), (n, max_innermost_factor), rvs, factors)
         return list(rvs)
+
+    def sample_partitioned_tile(
+        self,
+        loop: LoopRV,
+        n: int,
+        partition_pos: int = 0,
+        innerpart_factor: int = 1,
+        decision: Sequence[int] | None = None,
+    ) -> list[ExprRV]:
+        """`n` random factors whose product is the extent of the loop; those from `partition_pos`
+        on multiply to a multiple of `innerpart_factor`."""
+        factors = self._guard("sample-partitioned-tile", lambda: sampling.partitioned_tile(
+            self._random, self._loop_place(loop), n, partition_pos, innerpart_factor, decision
+        ))  # fmt: skip
+        rvs = [self._new_integer(factor) for factor in factors]
+        attrs = (n, partition_pos, innerpart_factor)
+        self._record("SamplePartitionedTile", (loop,), attrs, rvs, factors)
+        return list(rvs)
+
+    def sample_compute_location(self, block: BlockRV | str, decision: int | None = None) -> LoopRV:
+        """A random loop to compute a block at, for `compute_at`; its decision counts the loops of
+        the consumers from the outermost. Decision -1 leaves the block where it is, -2 inlines it.
+        """
+        block = self._as_block(block)
+        location, chosen = self._guard("sample-compute-location", lambda: sample_location(
+            self._random, self._state, self._block(block), decision
+        ))  # fmt: skip
+        rv = LoopRV()
+        self._table[rv] = location
+        self._record("SampleComputeLocation", (block,), (), (rv,), chosen)
+        return rv

@@ -49,7 +49,7 @@ def split(
     """
     place = state.loop(loop)
     old = place.loop
-    _check_plain(place)
+    check_plain(place)
     analyzer = analyzer_at((*loops_above(place), old))
     extents = _infer_factors(old, factors, analyzer)
     new_vars = [Var(f"{loop.name}_{n}", loop.dtype) for n in range(len(extents))]
@@ -82,7 +82,7 @@ def fuse(
         raise LoopError("There are no loops to fuse", advice="pass at least one loop")
     places = [state.loop(loop) for loop in loops]
     for place in places:
-        _check_plain(place)
+        check_plain(place)
     for outer, inner in pairwise(places):
         _check_only_child(outer, inner)
     for place in places:
@@ -153,7 +153,8 @@ def reorder(state: ScheduleState, loops: Sequence[Var]) -> ScheduleState:
     return state.replaced(place.function, {chain[0]: body})
 
 
-def _check_plain(place: LoopPlace) -> None:
+def check_plain(place: LoopPlace) -> None:
+    """Raise LoopError where a loop has notes that a new loop would lose, or does not start at 0."""
     loop = place.loop
     if loop.annotations or loop.thread_binding is not None:
         what = "an annotation" if loop.annotations else "a thread binding"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mlcweb.arith import Analyzer, conjuncts
 from mlcweb.ir.node import replace
+from mlcweb.tir.analysis.access_regions import block_access_regions
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import PrimExpr, Var
@@ -119,31 +122,43 @@ def _init_realize(place: BlockPlace, inner: tuple[For, ...]) -> BlockRealize:
         annotations=old.annotations,
         span=old.span,
     )
-    predicate = _init_predicate(place, inner, values)
+    block = replace(block, reads=block_access_regions(block).reads)
+    predicate = init_predicate(
+        place.realize, place.realize.predicate, loops_above(place), inner, values
+    )
     return BlockRealize(tuple(values), predicate, block, span=place.realize.span)
 
 
-def _init_predicate(place: BlockPlace, inner: tuple[For, ...], values: list[PrimExpr]) -> PrimExpr:
-    """The block's predicate as far as it limits the init, which runs without the loops of `inner`
-    that drive no spatial iterator."""
+def init_predicate(
+    realize: BlockRealize,
+    predicate: PrimExpr,
+    around: Sequence[For],
+    inner: Sequence[For],
+    values: Sequence[PrimExpr],
+) -> PrimExpr:
+    """The predicate of a block as far as it limits its init, whose iterators have `values`.
+
+    Of the loops `around` the block, the init runs without those of `inner` that `values` do not
+    use.
+    """
     dropped = [loop for loop in inner if not any(uses(value, loop.loop_var) for value in values)]
     unit = {loop.loop_var: loop.min for loop in dropped if is_const_int(loop.extent, 1)}
     gone = {loop.loop_var for loop in dropped} - set(unit)
-    kept = {loop.loop_var for loop in loops_above(place)} - gone
-    predicate: PrimExpr = const(True)
-    for condition in conjuncts(place.realize.predicate):
+    kept = {loop.loop_var for loop in around} - gone
+    limits: PrimExpr = const(True)
+    for condition in conjuncts(predicate):
         used = variables_in(condition) - set(unit)
         if not used & gone:
             if used != variables_in(condition):
                 condition = Analyzer().simplify(substitute(condition, unit))
-            predicate = logical_and(predicate, condition)
+            limits = logical_and(limits, condition)
         elif used & kept:
             raise BindingError(
-                f'The predicate {condition!r} of block "{place.block.name_hint}" ties spatial and '
-                "reduction loops together, so the init alone could not keep it",
-                [place.realize],
+                f'The predicate {condition!r} of block "{realize.block.name_hint}" ties spatial '
+                "and reduction loops together, so the init alone could not keep it",
+                [realize],
             )
-    return predicate
+    return limits
 
 
 def _merge_regions(

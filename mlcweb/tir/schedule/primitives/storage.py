@@ -38,7 +38,7 @@ def set_scope(
     check_storage_scope(storage_scope)
     place = state.block(block)
     buffer = accessed_buffer(place, buffer_index, "write")
-    owner = _allocating_block(place, buffer)
+    owner = allocating_block(place, buffer)
     if buffer.scope() == storage_scope:
         return state
     moved = _in_scope(buffer, storage_scope)
@@ -70,7 +70,7 @@ def storage_align(
     """
     place = state.block(block)
     buffer = accessed_buffer(place, buffer_index, "write")
-    _allocating_block(place, buffer)
+    allocating_block(place, buffer)
     if not -buffer.ndim <= axis < buffer.ndim:
         raise AlignmentError(
             f'The buffer to set storage alignment of, "{buffer.name}", has {buffer.ndim} '
@@ -93,7 +93,8 @@ def storage_align(
     return state.replaced(place.function, {place.block: new})
 
 
-def _allocating_block(place: BlockPlace, buffer: Buffer) -> Block:
+def allocating_block(place: BlockPlace, buffer: Buffer) -> Block:
+    """The block around a place that allocates a buffer; NotFoundError where there is none."""
     for parent in reversed(place.parents):
         if isinstance(parent, Block) and buffer in parent.alloc_buffers:
             return parent

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlcweb.ir.node import Node
-from mlcweb.ir.visitor import children
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.visitor import Mutator, children, on
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
@@ -45,6 +45,30 @@ class Accesses:
         )
 
 
+class AccessMutator(Mutator):
+    """Rewrites loads and stores, and leaves indices alone, which are most of a program, where no
+    index reads memory. `changed` says what becomes of an access whose parts are done."""
+
+    def __init__(self) -> None:
+        self.accesses = Accesses()
+
+    def changed(self, access: Access) -> Access:
+        raise NotImplementedError
+
+    @on(E.BufferLoad)
+    def load(self, load: E.BufferLoad) -> Access:
+        if any(self.accesses.of(index) for index in load.indices):
+            load = self.rewrite_children(load)
+        return self.changed(load)
+
+    @on(S.BufferStore)
+    def store(self, store: S.BufferStore) -> Access:
+        if any(self.accesses.of(index) for index in store.indices):
+            return self.changed(self.rewrite_children(store))
+        value = self.rewrite(store.value)
+        return self.changed(store if value is store.value else replace(store, value=value))
+
+
 def may_alias(a: Buffer, b: Buffer, func: PrimFunc) -> bool:
     """Whether two buffers may share memory: the same data, or two parameters of a function that is
     not declared free of aliases."""
@@ -58,10 +82,15 @@ def may_alias(a: Buffer, b: Buffer, func: PrimFunc) -> bool:
 
 def statements_in(statement: S.Stmt) -> Iterator[S.Stmt]:
     """A statement and those inside it, outer ones first."""
-    yield statement
-    for child in children(statement):
-        if isinstance(child, S.Stmt):
-            yield from statements_in(child)
+    pending = [statement]
+    while pending:
+        part = pending.pop()
+        yield part
+        if isinstance(part, S.SeqStmt):
+            pending.extend(reversed(part.seq))
+        elif not isinstance(part, (S.BufferStore, S.Evaluate)):
+            inner = [child for child in children(part) if isinstance(child, S.Stmt)]
+            pending.extend(reversed(inner))
 
 
 def has_effects(statement: S.Stmt) -> bool:

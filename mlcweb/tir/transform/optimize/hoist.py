@@ -40,6 +40,10 @@ class _Hoisting(Mutator):
         self.indices = Indices()
         self.accesses = Accesses()
 
+    @on(S.BufferStore)
+    def store(self, store: S.BufferStore) -> S.Stmt:
+        return store
+
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
         runs = isinstance(loop.extent, E.IntImm) and loop.extent.value > 0

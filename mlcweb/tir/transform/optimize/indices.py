@@ -62,6 +62,7 @@ class Indices:
         self._sums: dict[int, tuple[E.PrimExpr, Sum]] = {}
         self._atoms: dict[Any, E.PrimExpr] = {}
         self._written: dict[Any, E.PrimExpr] = {}
+        self._normal: dict[int, tuple[E.PrimExpr, E.PrimExpr]] = {}
         self._keys: dict[int, tuple[Node, Any]] = {}
         self._variables: dict[int, tuple[Node, frozenset[E.Var]]] = {}
 
@@ -139,9 +140,12 @@ class Indices:
 
     def normal(self, expression: E.PrimExpr) -> E.PrimExpr:
         """An integer scalar in its normal form; itself, if it has that form."""
-        result = self.expression(self.sum_of(expression))
-        same = result is expression or self.key(result) == self.key(expression)
-        return expression if same else result
+        known = self._normal.get(id(expression))
+        if known is None:
+            result = self.expression(self.sum_of(expression))
+            same = result is expression or self.key(result) == self.key(expression)
+            known = self._normal[id(expression)] = (expression, expression if same else result)
+        return known[1]
 
     def scale_of(self, expression: E.PrimExpr, var: E.Var) -> int | None:
         """How far an index moves with a step of `var`; None where that is not constant."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import Mutator, children, on
+from mlcweb.ir.visitor import on
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -24,7 +24,7 @@ from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.transform.optimize.accesses import (
     REGISTER_SCOPE,
     Access,
-    Accesses,
+    AccessMutator,
     has_effects,
     may_alias,
     statements_in,
@@ -32,7 +32,7 @@ from mlcweb.tir.transform.optimize.accesses import (
 from mlcweb.tir.transform.optimize.indices import Indices, Sum
 from mlcweb.tir.transform.optimize.rewriter import definitions_in
 
-MOST_REGISTERS = 64
+MOST_REGISTERS = 24
 """A loop keeps at most so many vectors or scalars in registers."""
 
 
@@ -42,10 +42,10 @@ def place_in_registers(func: PrimFunc) -> PrimFunc:
     return func if body is func.body else replace(func, body=body)
 
 
-class _RegisterPlacement(Mutator):
+class _RegisterPlacement(AccessMutator):
     def __init__(self) -> None:
+        super().__init__()
         self.buffers: dict[Buffer, Buffer] = {}
-        self.accesses = Accesses()
 
     @on(S.AllocBuffer)
     def allocation(self, allocation: S.AllocBuffer) -> S.Stmt:
@@ -60,11 +60,13 @@ class _RegisterPlacement(Mutator):
             return allocation
         return replace(allocation, buffer=placed, body=body)
 
-    @on(E.BufferLoad, S.BufferStore)
-    def access(self, access: Access) -> Access:
-        new = self.rewrite_children(access)
+    @on(S.BufferStore)
+    def store(self, store: S.BufferStore) -> Access:
+        return super().store(store) if self.buffers else store
+
+    def changed(self, access: Access) -> Access:
         buffer = self.buffers.get(access.buffer)
-        return new if buffer is None else replace(new, buffer=buffer)
+        return access if buffer is None else replace(access, buffer=buffer)
 
 
 def _fits_registers(buffer: Buffer, accesses: Iterable[Access]) -> bool:
@@ -121,12 +123,13 @@ class _Candidate:
     certain: set[tuple[E.PrimExpr, int]] = field(default_factory=set)
 
 
-class _Promotion(Mutator):
+class _Promotion(AccessMutator):
     def __init__(self, func: PrimFunc) -> None:
+        super().__init__()
         self.function = func
         self.indices = Indices()
-        self.accesses = Accesses()
         self.places: dict[tuple[Buffer, E.PrimExpr, int], tuple[Buffer, int]] = {}
+        self.promoted: set[Buffer] = set()
 
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
@@ -135,8 +138,9 @@ class _Promotion(Mutator):
         if not chosen:
             return self.rewrite_children(loop)
         before, after, buffers = [], [], []
-        outer = self.places
+        outer, promoted = self.places, self.promoted
         self.places = dict(outer)
+        self.promoted = promoted | {candidate.buffer for candidate in chosen}
         for candidate in chosen:
             registers = self.registers(candidate)
             buffers.append(registers)
@@ -152,7 +156,7 @@ class _Promotion(Mutator):
                     value = E.BufferLoad(registers, (here,))
                     after.append(S.BufferStore(candidate.buffer, value, (there,), span=loop.span))
         body = self.rewrite_children(loop)
-        self.places = outer
+        self.places, self.promoted = outer, promoted
         result: S.Stmt = S.sequence(*before, body, *after)
         for buffer in buffers:
             result = S.AllocBuffer(buffer, result)
@@ -177,8 +181,8 @@ class _Promotion(Mutator):
             for statement in definitions_in(loop.body)
         }
         accesses = self.accesses.of(loop.body)
-        certain = {id(access) for access in _certain_accesses(loop.body)}
-        known = {buffer for buffer, _, _ in self.places}
+        certain = {id(access) for access in _certain_stores(loop.body)}
+        known = set(self.promoted)
         known.update(n.buffer for n in statements_in(loop.body) if isinstance(n, S.AllocBuffer))
         found = []
         for buffer in self.accesses.written(loop.body):
@@ -237,46 +241,32 @@ class _Promotion(Mutator):
         starts = sorted(constant for _, constant in candidate.places)
         return all(a + candidate.places[base, a] <= b for a, b in pairwise(starts))
 
-    @on(E.BufferLoad, S.BufferStore)
-    def access(self, access: Access) -> Access:
-        new = self.rewrite_children(access)
-        place = self.place(access.indices[0]) if self.places else None
+    @on(S.BufferStore)
+    def store(self, store: S.BufferStore) -> Access:
+        return super().store(store) if self.places else store
+
+    def changed(self, access: Access) -> Access:
+        place = self.place(access.indices[0]) if access.buffer in self.promoted else None
         if place is None:
-            return new
+            return access
         base, constant, lanes = place
-        known = self.places.get((access.buffer, base, constant))
-        if known is None:
-            return new
-        registers, start = known
-        return replace(new, buffer=registers, indices=(_index(const(start), lanes),))
+        registers, start = self.places[access.buffer, base, constant]
+        return replace(access, buffer=registers, indices=(_index(const(start), lanes),))
 
 
 def _index(start: E.PrimExpr, lanes: int) -> E.PrimExpr:
     return start if lanes == 1 else E.Ramp(start, const(1, start.dtype), lanes)
 
 
-def _certain_accesses(statement: S.Stmt) -> Iterable[Access]:
-    """The accesses that happen whenever a statement runs."""
-    if isinstance(statement, S.For):
-        if isinstance(statement.extent, E.IntImm) and statement.extent.value > 0:
-            yield from _certain_accesses(statement.body)
-    elif isinstance(statement, S.BufferStore):
+def _certain_stores(statement: S.Stmt) -> Iterable[S.BufferStore]:
+    """The stores that happen whenever a statement runs."""
+    if isinstance(statement, S.BufferStore):
         yield statement
-        yield from _certain_reads(statement.value)
     elif isinstance(statement, (S.LetStmt, S.AllocBuffer)):
-        if isinstance(statement, S.LetStmt):
-            yield from _certain_reads(statement.value)
-        yield from _certain_accesses(statement.body)
+        yield from _certain_stores(statement.body)
     elif isinstance(statement, S.SeqStmt):
         for part in statement.seq:
-            yield from _certain_accesses(part)
-
-
-def _certain_reads(expression: E.PrimExpr) -> Iterable[E.BufferLoad]:
-    if isinstance(expression, E.BufferLoad):
-        yield expression
-    if isinstance(expression, (E.Select, E.Call)):
-        return
-    for child in children(expression):
-        if isinstance(child, E.PrimExpr):
-            yield from _certain_reads(child)
+            yield from _certain_stores(part)
+    elif isinstance(statement, S.For):
+        if isinstance(statement.extent, E.IntImm) and statement.extent.value > 0:
+            yield from _certain_stores(statement.body)

@@ -18,7 +18,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.transform.optimize.accesses import Accesses, statements_in
-from mlcweb.tir.transform.optimize.indices import Indices
+from mlcweb.tir.transform.optimize.indices import Indices, Sum
 
 NOTHING = S.Evaluate(E.IntImm("int32", 0))
 """The statement that does nothing."""
@@ -75,9 +75,32 @@ class Rewriter(Mutator):
     def arithmetic(self, expression: E.BinaryExpr) -> E.PrimExpr:
         if not dtypes.is_integer(expression.dtype) or dtypes.lanes(expression.dtype) > 1:
             return self.rewrite_children(expression)
-        if self.values and not self.indices.variables(expression).isdisjoint(self.values):
-            expression = self.rewrite_children(expression)
-        return self.indices.normal(expression)
+        if self.indices.variables(expression).isdisjoint(self.values):
+            return self.indices.normal(expression)
+        return self.indices.expression(self.substituted(self.indices.sum_of(expression)))
+
+    def substituted(self, total: Sum) -> Sum:
+        """A sum with the variables in it replaced."""
+        terms: dict[E.PrimExpr, int] = {}
+        constant = total.constant
+        for atom, scale in total.terms.items():
+            if isinstance(atom, E.Var):
+                value = self.values.get(atom)
+                part = None if value is None else self.indices.sum_of(value)
+            elif self.indices.variables(atom).isdisjoint(self.values):
+                part = None
+            else:
+                whole = isinstance(atom, (E.Mul, E.FloorDiv, E.FloorMod))
+                new = self.rewrite_children(atom) if whole else self.rewrite(atom)
+                part = self.indices.sum_of(new)
+            if part is None:
+                terms[atom] = terms.get(atom, 0) + scale
+                continue
+            constant += part.constant * scale
+            for inner, inner_scale in part.terms.items():
+                terms[inner] = terms.get(inner, 0) + inner_scale * scale
+        terms = {atom: scale for atom, scale in terms.items() if scale}
+        return Sum(terms, constant, total.dtype)
 
     @on(E.Cast)
     def cast(self, expression: E.Cast) -> E.PrimExpr:

@@ -7,6 +7,7 @@ vectors.
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 from mlcweb.ir.node import Node, replace
@@ -18,6 +19,11 @@ from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.transform.optimize.accesses import Accesses, may_alias
 from mlcweb.tir.transform.optimize.hoist import is_worth_a_name, name_of, sure_operands
 from mlcweb.tir.transform.optimize.indices import Indices
+
+LONGEST_RUN = 32
+MOST_NAMES = 48
+"""So many stores are looked at together, and get so many names at most: more values would not stay
+in registers, and each name is a statement around the rest."""
 
 
 def share(func: PrimFunc) -> PrimFunc:
@@ -35,15 +41,13 @@ class _Sharing(Mutator):
     @on(S.SeqStmt)
     def sequence(self, statement: S.SeqStmt) -> S.Stmt:
         done: list[S.Stmt] = []
-        run: list[S.BufferStore] = []
-        for part in statement.seq:
-            if isinstance(part, S.BufferStore):
-                run.append(part)
+        for is_run, parts in groupby(statement.seq, lambda part: isinstance(part, S.BufferStore)):
+            if not is_run:
+                done += map(self.rewrite, parts)
                 continue
-            done += [_Run(self, run).result(), self.rewrite(part)] if run else [self.rewrite(part)]
-            run = []
-        if run:
-            done.append(_Run(self, run).result())
+            stores = [part for part in parts if isinstance(part, S.BufferStore)]
+            for start in range(0, len(stores), LONGEST_RUN):
+                done.append(_Run(self, stores[start : start + LONGEST_RUN]).result())
         if len(done) == len(statement.seq) and all(
             new is old for new, old in zip(done, statement.seq, strict=True)
         ):
@@ -122,6 +126,8 @@ class _Run:
         key = self.key(expression)
         if key is not None and self.uses.get(key, 0) > 1:
             var = self.names.get(key)
+            if var is None and len(self.names) == MOST_NAMES:
+                return self.with_names(expression)
             if var is None:
                 value = self.with_names(expression)
                 var = self.names[key] = E.Var(name_of(expression), expression.dtype)

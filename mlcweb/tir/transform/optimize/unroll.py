@@ -29,7 +29,7 @@ SMALL_LOOP = 256
 SMALL_EXTENT = 16
 """Loops of more iterations are not written out whole unless they are marked."""
 
-REGISTER_BYTES = 512
+REGISTER_BYTES = 320
 """A local buffer up to this size is meant to live in registers."""
 
 REGISTER_EXTENT = 32

@@ -1,0 +1,126 @@
+"""Vector loads and stores to SIMD instructions, of elements next to each other and of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from mlcweb.codegen.wasm.select_cast import (
+    ALL_ZEROS,
+    constant_bytes,
+    push_constant,
+    resize_mask,
+)
+from mlcweb.codegen.wasm.select_types import UnsupportedError, check_vector, mask_bits
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.transform.optimize.accesses import REGISTER_SCOPE
+
+if TYPE_CHECKING:
+    from mlcweb.codegen.wasm.select_function import FunctionSelector
+
+
+def load_vector(selector: FunctionSelector, load: E.BufferLoad) -> None:
+    check_vector(load.dtype)
+    if load.buffer.scope() == REGISTER_SCOPE:
+        local, _ = selector.register(load)
+        selector.emit("local.get", local)
+        return
+    index, dtype = load.indices[0], load.buffer.dtype
+    size = dtypes.size_in_bytes(dtype)
+    place = selector.addresses.place(load)
+    lanes = dtypes.lanes(load.dtype)
+    if _is_contiguous(index):
+        selector.addresses.push(place)
+        if lanes * size == 16:
+            selector.emit("v128.load", place.offset)
+        elif lanes * size >= 4:
+            selector.emit(f"v128.load{lanes * size * 8}_zero", place.offset)
+        else:
+            selector.emit("v128.const", ALL_ZEROS)
+            selector.emit("v128.load16_lane", place.offset, 0)
+    else:
+        _gather(selector, load, size, lanes)
+    if dtypes.is_bool(dtype):
+        selector.emit("v128.const", ALL_ZEROS)
+        selector.emit("i8x16.ne")
+        resize_mask(selector, 8, mask_bits(lanes))
+
+
+def _is_contiguous(index: E.PrimExpr) -> bool:
+    """Whether an index names elements next to each other."""
+    step = index.stride if isinstance(index, E.Ramp) else None
+    return isinstance(step, E.IntImm) and step.value == 1
+
+
+def _gather(selector: FunctionSelector, load: E.BufferLoad, size: int, lanes: int) -> None:
+    """Lanes from places that are not next to each other."""
+    result = selector.builder.local("v128")
+    selector.emit("v128.const", ALL_ZEROS)
+    selector.emit("local.set", result)
+    for lane, push_address in enumerate(_lane_addresses(selector, load)):
+        offset = push_address()
+        selector.emit("local.get", result)
+        selector.emit(f"v128.load{size * 8}_lane", offset, lane)
+        selector.emit("local.set", result)
+    selector.emit("local.get", result)
+    selector.builder.release(result)
+
+
+def _lane_addresses(
+    selector: FunctionSelector, access: E.BufferLoad | S.BufferStore
+) -> list[Callable[[], int]]:
+    """For each lane, what pushes its address and gives the offset that goes with it."""
+    index = access.indices[0]
+    if not isinstance(index, E.Ramp):
+        raise UnsupportedError("WebAssembly has no gathering access", access.span)
+    size = dtypes.size_in_bytes(access.buffer.dtype)
+    place = selector.addresses.place(access)
+
+    def pusher(lane: int) -> Callable[[], int]:
+        def push() -> int:
+            selector.addresses.push(place)
+            step = index.stride
+            if isinstance(step, E.IntImm) and step.value >= 0:
+                return place.offset + lane * step.value * size
+            selector.addresses.add_scaled(step, lane * size)
+            return place.offset
+
+        return push
+
+    return [pusher(lane) for lane in range(index.lanes)]
+
+
+def store_vector(selector: FunctionSelector, store: S.BufferStore) -> None:
+    """A store of several elements."""
+    index, dtype = store.indices[0], store.buffer.dtype
+    size = dtypes.size_in_bytes(dtype)
+    lanes = dtypes.lanes(index.dtype)
+    check_vector(store.value.dtype)
+    if _is_contiguous(index):
+        place = selector.addresses.place(store)
+        selector.addresses.push(place)
+        _push_elements(selector, store.value)
+        if lanes * size == 16:
+            selector.emit("v128.store", place.offset)
+        else:
+            selector.emit(f"v128.store{lanes * size * 8}_lane", place.offset, 0)
+        return
+    value = selector.builder.local("v128")
+    _push_elements(selector, store.value)
+    selector.emit("local.set", value)
+    for lane, push_address in enumerate(_lane_addresses(selector, store)):
+        offset = push_address()
+        selector.emit("local.get", value)
+        selector.emit(f"v128.store{size * 8}_lane", offset, lane)
+    selector.builder.release(value)
+
+
+def _push_elements(selector: FunctionSelector, value: E.PrimExpr) -> None:
+    """A value as it stands in memory: conditions are bytes of 0 or 1 there."""
+    selector.push(value)
+    if dtypes.is_bool(value.dtype):
+        resize_mask(selector, mask_bits(dtypes.lanes(value.dtype)), 8)
+        push_constant(selector, constant_bytes(1, "uint8", 16))
+        selector.emit("v128.and")

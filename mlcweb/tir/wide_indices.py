@@ -1,0 +1,107 @@
+"""Copies of programs whose index arithmetic has 64 bits, as that of programs from graphs has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.visitor import on, walk
+from mlcweb.tir import arithmetic
+from mlcweb.tir import expr as E
+from mlcweb.tir.arithmetic import cast
+from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
+from mlcweb.tir.renewal import Renewal
+from mlcweb.tir.stmt import Block, BlockRealize, BufferStore, For, IterVar
+
+WIDE = "int64"
+
+_BUILDERS = {
+    E.Add: arithmetic.add, E.Sub: arithmetic.subtract, E.Mul: arithmetic.multiply,
+    E.FloorDiv: arithmetic.floordiv, E.FloorMod: arithmetic.floormod,
+    E.Div: arithmetic.truncdiv, E.Mod: arithmetic.truncmod,
+    E.Min: arithmetic.minimum, E.Max: arithmetic.maximum,
+    E.EQ: arithmetic.equal, E.NE: arithmetic.not_equal,
+    E.LT: arithmetic.less, E.LE: arithmetic.less_equal,
+    E.GT: arithmetic.greater, E.GE: arithmetic.greater_equal,
+}  # fmt: skip
+"""Operations whose operands must be of one type."""
+
+
+class WideCopy(Renewal):
+    """A copy in which loops, iterators, indices, shapes, strides and offsets are of int64."""
+
+    def __init__(self, block: Block, buffers: tuple[Buffer, ...]) -> None:
+        super().__init__()
+        for buffer in (*buffers, *_buffers_in(block)):
+            for part in (*buffer.shape, *buffer.strides, buffer.elem_offset):
+                self._widen(*(node for node in walk(part) if isinstance(node, Var)))
+        for node in walk(block):
+            if isinstance(node, For):
+                self._widen(node.loop_var)
+            elif isinstance(node, IterVar):
+                self._widen(node.var)
+
+    def _widen(self, *variables: Var) -> None:
+        for var in variables:
+            if var.dtype == "int32":
+                self._variables[var] = Var(var.name, WIDE, span=var.span)
+
+    def rewrite(self, node: Any) -> Any:
+        new = super().rewrite(node)
+        builder = _BUILDERS.get(type(new))
+        if builder is not None and new.a.dtype != new.b.dtype:
+            return builder(new.a, new.b)
+        return new
+
+    @on(Buffer)
+    def buffer(self, buffer: Buffer) -> Buffer:
+        """The new buffer for a buffer."""
+        if buffer not in self._buffers:
+            new = self.rewrite_children(buffer)
+            self._buffers[buffer] = replace(
+                new,
+                shape=_wide(*new.shape),
+                strides=_wide(*new.strides),
+                elem_offset=cast(WIDE, new.elem_offset),
+            )
+        return self._buffers[buffer]
+
+    @on(Range)
+    def range(self, node: Range) -> Range:
+        return Range(*_wide(self.rewrite(node.min), self.rewrite(node.extent)))
+
+    @on(BufferLoad)
+    def load(self, node: BufferLoad) -> BufferLoad:
+        new = self.access(node)
+        return replace(new, indices=_wide(*new.indices))
+
+    @on(BufferStore)
+    def store(self, node: BufferStore) -> BufferStore:
+        new = self.access(node)
+        value = cast(node.value.dtype, new.value)
+        return replace(new, indices=_wide(*new.indices), value=value)
+
+    @on(For)
+    def loop(self, node: For) -> For:
+        new = super().loop(node)
+        low, extent = _wide(new.min, new.extent)
+        return replace(new, min=low, extent=extent)
+
+    @on(BlockRealize)
+    def realize(self, node: BlockRealize) -> BlockRealize:
+        new = self.rewrite_children(node)
+        return replace(new, iter_values=_wide(*new.iter_values))
+
+
+def _wide(*values: PrimExpr) -> tuple[PrimExpr, ...]:
+    return tuple(cast(WIDE, value) if value.dtype == "int32" else value for value in values)
+
+
+def _buffers_in(node: Node) -> list[Buffer]:
+    blocks = [found for found in walk(node) if isinstance(found, Block)]
+    return [
+        buffer
+        for block in blocks
+        for buffer in (*block.alloc_buffers, *(match.buffer for match in block.match_buffers))
+    ]
