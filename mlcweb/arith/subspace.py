@@ -138,8 +138,9 @@ class _Divider:
             return self.divide_split(value.args[0])
         outer: list[IterSplit] = []
         inner: list[IterSplit] = []
-        for split in value.args:
-            around, within = self.divide_split(split)
+        # From the innermost on, which is the order of the predicates.
+        parts = [self.divide_split(split) for split in reversed(value.args)]
+        for split, (around, within) in zip(value.args, reversed(parts), strict=True):
             if _is_nothing(within) and not inner:
                 outer.append(split)
             elif _is_nothing(around):

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from mlcweb.arith import Analyzer, conjuncts, detect_iter_map, mark_to_expr, subspace_divide
+from mlcweb.arith import (
+    Analyzer,
+    conjuncts,
+    detect_iter_map,
+    mark_to_expr,
+    same_expression,
+    subspace_divide,
+)
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and, subtract
 from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.schedule.scopes import is_trivially_true, loop_ranges
 from mlcweb.tir.stmt import BlockRealize, For
-from mlcweb.tir.substitute import variables_in
+from mlcweb.tir.substitute import substitute, variables_in
 
 
 class Part(NamedTuple):
@@ -78,18 +85,35 @@ def _with_whole_predicate(
     """The division with those conditions of the predicate that its own predicates do not say (the
     ends of iterators are upper limits); None where one is about both parts."""
     analyzer = Analyzer(loop_ranges((*outer, *inner)))
-    predicates = [division.outer_predicate, division.inner_predicate]
+    units = {loop.loop_var: loop.min for loop in (*outer, *inner) if is_const_int(loop.extent, 1)}
+    predicates: list[PrimExpr] = [const(True), const(True)]
+    for side, predicate in enumerate((division.outer_predicate, division.inner_predicate)):
+        for condition in conjuncts(predicate):
+            if not _is_known(condition, predicates, analyzer):
+                predicates[side] = logical_and(predicates[side], condition)
     sides = [{loop.loop_var for loop in loops} for loops in (outer, inner)]
     for condition in conjuncts(realize.predicate):
-        with analyzer.constraint(logical_and(*predicates)):
-            if analyzer.can_prove(condition):
-                continue
+        if _is_known(condition, predicates, analyzer):
+            continue
         used = variables_in(condition)
+        if used & sides[0] and used & sides[1]:
+            condition = analyzer.simplify(substitute(condition, units))
+            used = variables_in(condition)
         if used & sides[0] and used & sides[1]:
             return None
         side = 1 if used & sides[1] else 0
         predicates[side] = logical_and(predicates[side], condition)
     return Division(division.iterators, *predicates)
+
+
+def _is_known(condition: PrimExpr, predicates: Sequence[PrimExpr], analyzer: Analyzer) -> bool:
+    """Whether a condition follows from predicates that hold."""
+    wanted = analyzer.simplify(condition)
+    said = (part for predicate in predicates for part in conjuncts(predicate))
+    if any(same_expression(analyzer.simplify(part), wanted) for part in said):
+        return True
+    with analyzer.constraint(logical_and(*predicates)):
+        return analyzer.can_prove(wanted)
 
 
 def _divided_by_use(

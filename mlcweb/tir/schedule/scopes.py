@@ -8,9 +8,10 @@ only writer of its buffers, reads none of what it writes and has spatial iterato
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mlcweb.arith import Analyzer, detect_iter_map
+from mlcweb.arith import BIJECTIVE, Analyzer, detect_iter_map
 from mlcweb.ir.visitor import walk
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.expr import IntImm, PrimExpr, Var
@@ -88,6 +89,18 @@ def driven_iterators(realize: BlockRealize, loop: Var) -> dict[Var, IterType]:
         for iter_var, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)
         if uses(value, loop)
     }
+
+
+def runs_one_to_one(realize: BlockRealize, loops: Iterable[For]) -> bool:
+    """Whether those of `loops` that drive iterators of a block run through iterations of their own:
+    with the other loops fixed, no two of them repeat the same values."""
+    driving = tuple(loop for loop in loops if driven_iterators(realize, loop.loop_var))
+    return any(
+        detect_iter_map(
+            realize.iter_values, loop_ranges(driving), predicate, BIJECTIVE
+        ).indices is not None
+        for predicate in (realize.predicate, True)
+    )  # fmt: skip
 
 
 def is_trivially_true(predicate: PrimExpr) -> bool:

@@ -260,13 +260,13 @@ def _moved(state: ScheduleState, move: _Move, preserve_unit_loops: bool) -> Sche
 def _executed(move: _Move) -> dict[Var, Range]:
     """The iterations that the block may run.
 
-    A producer may run any of its domain, as nobody reads what it did not make before; a consumer
-    must keep its predicate.
+    A producer may run any of its domain, as nobody reads what it did not make before; a consumer,
+    and a reduction, must keep its predicate.
     """
     executed = executed_domains(move.place)
     if executed is not None:
         return executed
-    if move.is_producer:
+    if move.is_producer and move.place.block.init is None:
         return iterator_domains(move.place.block)
     raise BindingError(
         f'The predicate of block "{move.place.block.name_hint}" is not a bound of its iterators, '

@@ -18,6 +18,7 @@ from mlcweb.tir.schedule.scopes import (
     check_affine,
     driven_iterators,
     loop_ranges,
+    runs_one_to_one,
 )  # fmt: skip
 from mlcweb.tir.schedule.state import (
     LoopPlace,
@@ -304,10 +305,11 @@ def _check_init_stays_first(
         return
     drives = {loop: driven_iterators(realize, loop) for loop in old_order}
     after = {loop.loop_var: place for place, loop in enumerate(new_order)}
+    repeats_parts = not runs_one_to_one(realize, new_order)
     repeating = {
         loop.loop_var
         for loop in new_order
-        if not drives[loop.loop_var] and not is_const_int(loop.extent, 1)
+        if (repeats_parts or not drives[loop.loop_var]) and not is_const_int(loop.extent, 1)
     }
     for outer, inner in combinations(old_order, 2):
         if after[outer] < after[inner]:

@@ -11,7 +11,12 @@ from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.schedule.errors import BindingError, LoopError
-from mlcweb.tir.schedule.scopes import check_affine, check_reduction, driven_iterators
+from mlcweb.tir.schedule.scopes import (
+    check_affine,
+    check_reduction,
+    driven_iterators,
+    runs_one_to_one,
+)  # fmt: skip
 from mlcweb.tir.schedule.state import BlockPlace, ScheduleState, loops_above
 from mlcweb.tir.stmt import (
     Block,
@@ -79,6 +84,13 @@ def _check_not_repeated(place: BlockPlace, inner: tuple[For, ...]) -> None:
                 [loop, place.realize],
                 "decompose at a loop inside of it",
             )
+    if not runs_one_to_one(place.realize, inner):
+        raise BindingError(
+            f'The loops from "{inner[0].loop_var.name}" on repeat parts of the reduction of block '
+            f'"{place.block.name_hint}", which a single init before them would not do',
+            [inner[0], place.realize],
+            "decompose at a loop inside of them",
+        )
 
 
 def _check_above_reduction(place: BlockPlace, loop: For, loops: tuple[For, ...]) -> None:

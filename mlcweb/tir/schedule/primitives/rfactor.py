@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mlcweb.arith import SURJECTIVE, Analyzer, detect_iter_map
+from mlcweb.arith import Analyzer
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
 from mlcweb.tir.arithmetic import const, is_const_int
@@ -13,7 +13,12 @@ from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
 from mlcweb.tir.schedule.errors import BindingError, BlockKindError, FactorError, LoopError
 from mlcweb.tir.schedule.reducers import Reduction, Values, reduction_of
 from mlcweb.tir.schedule.regions import domains_around
-from mlcweb.tir.schedule.scopes import driven_iterators, loop_ranges, scope_at, why_not_reduction
+from mlcweb.tir.schedule.scopes import (
+    driven_iterators,
+    runs_one_to_one,
+    scope_at,
+    why_not_reduction,
+)
 from mlcweb.tir.schedule.stage_pipeline import check_stage_pipeline
 from mlcweb.tir.schedule.state import BlockPlace, LoopPlace, ScheduleState, loops_above
 from mlcweb.tir.stmt import (
@@ -196,11 +201,7 @@ def _check_init_runs_first(place: BlockPlace, target: LoopPlace, loops: Sequence
     analyzer = Analyzer(domains_around(place))
     reducing = [loop for loop in loops if _is_reduction_loop(place, loop)]
     start: dict[Var, PrimExpr] = {loop.loop_var: loop.min for loop in reducing}
-    ranges = loop_ranges(tuple(loops))
-    affine = any(
-        detect_iter_map(realize.iter_values, ranges, predicate, SURJECTIVE).indices is not None
-        for predicate in (realize.predicate, True)
-    )
+    affine = runs_one_to_one(realize, loops)
     for iter_var, value in zip(place.block.iter_vars, realize.iter_values, strict=True):
         if iter_var.iter_type == IterType.COMM_REDUCE:
             assert iter_var.dom is not None
