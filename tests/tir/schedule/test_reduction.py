@@ -3,8 +3,9 @@
 import pytest
 
 from mlcweb.tir import Schedule
-from mlcweb.tir.schedule.errors import BlockKindError, LoopError
+from mlcweb.tir.schedule.errors import BindingError, BlockKindError, LoopError
 from tests.programs import matmul, matmul_relu
+from tests.tir.schedule.case_files import module
 from tests.tir.schedule.test_loops import body_of
 
 
@@ -77,3 +78,30 @@ def test_a_predicate_on_a_dropped_unit_loop_stays():
     outer, inner = sch.split(i, [None, 32], preserve_unit_iters=False)
     sch.decompose_reduction("Y", outer)
     assert "T.where(i_1_init < 30)" in body_of(sch)
+
+
+ROWS = """
+@T.prim_func
+def main(A: T.Buffer((6, 8), "float32"), B: T.Buffer((6,), "float32")):
+    for f, k in T.grid(24, 8):
+        with T.block("B"):
+            vi = T.axis.spatial(6, f // 4)
+            vk = T.axis.reduce(8, k)
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] = B[vi] + A[vi, vk]
+"""
+
+
+def test_a_loop_that_repeats_rows_keeps_the_init_inside():
+    sch = Schedule(matmul_relu())
+    fused = sch.fuse(*sch.get_loops("C"))
+    sch.compute_at("Y", fused)
+    sch.decompose_reduction("Y", sch.get_loops("Y")[1])
+    sch = Schedule(module(ROWS))
+    i, k = sch.get_loops("B")
+    with pytest.raises(BindingError, match='The loops from "f" on repeat parts of the reduction'):
+        sch.decompose_reduction("B", i)
+    with pytest.raises(LoopError, match="runs after some of its updates"):
+        sch.reorder(k, i)
+    sch.decompose_reduction("B", k)

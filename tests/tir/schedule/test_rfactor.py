@@ -50,3 +50,11 @@ def test_advice_names_the_identity():
     i, j = sch.get_loops("C")
     with pytest.raises(ScheduleError, match="before decompose_reduction"):
         sch.rfactor(j, 0)
+
+
+def test_the_parts_of_an_uneven_split_keep_their_predicate():
+    sch = Schedule(matmul_relu())
+    k = sch.get_loops("Y")[2]
+    parts = sch.rfactor(sch.split(k, [None, 7])[1], 0)
+    with pytest.raises(ScheduleError, match="could not be kept when the block is moved"):
+        sch.compute_at(parts, sch.get_loops("Y")[0])

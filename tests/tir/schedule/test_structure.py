@@ -100,3 +100,25 @@ def test_nothing_moves_past_what_depends_on_it():
     merged = sch.merge(c, d)
     assert sch.get(merged).loop_var.name == "i_m"
     assert sch.trace.as_python()[-1].endswith("= sch.merge(l3, l5)")
+
+
+REPEATED = """
+@T.prim_func
+def main(A: T.Buffer((8, 4), "float32"), C: T.Buffer((8, 4), "float32")):
+    B = T.alloc_buffer((8,))
+    for f in range(32):
+        with T.block("B"):
+            vi = T.axis.spatial(8, f // 4)
+            B[vi] = A[vi, 0]
+    for f in range(32):
+        with T.block("C"):
+            vi = T.axis.spatial(8, f // 4)
+            vj = T.axis.spatial(4, f % 4)
+            C[vi, vj] = B[vi] + A[vi, vj]
+"""
+
+
+def test_a_repeated_result_is_not_used_between():
+    sch = Schedule(module(REPEATED))
+    with pytest.raises(ScheduleError, match="between repetitions by the merged loop"):
+        sch.merge(sch.get_loops("B")[0], sch.get_loops("C")[0])

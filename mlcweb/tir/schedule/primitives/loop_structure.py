@@ -7,19 +7,20 @@ from itertools import combinations, pairwise, takewhile
 
 from mlcweb.arith import Analyzer
 from mlcweb.ir.node import replace
-from mlcweb.tir.arithmetic import const
+from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.schedule.errors import DataflowError, LoopError
 from mlcweb.tir.schedule.moved_consumer import check_written_before
 from mlcweb.tir.schedule.primitives.loops import check_plain
 from mlcweb.tir.schedule.regions import analyzer_inside, domains_around, loops_between
-from mlcweb.tir.schedule.scopes import driven_iterators
+from mlcweb.tir.schedule.scopes import driven_iterators, runs_one_to_one
 from mlcweb.tir.schedule.state import (
     BlockPlace,
     LoopPlace,
     Place,
     ScheduleState,
     block_realizes_below,
+    loops_above,
     statement_of,
 )  # fmt: skip
 from mlcweb.tir.stmt import (
@@ -214,20 +215,27 @@ def _check_final(
     target: LoopPlace, maker: BlockPlace, user: BlockPlace, merged: Sequence[Var]
 ) -> None:
     overwritten = {r.buffer for r in maker.block.reads} & {r.buffer for r in user.block.writes}
-    driven = [driven_iterators(maker.realize, var).values() for var in merged]
-    is_partial = any(IterType.COMM_REDUCE in kinds for kinds in driven)
-    if overwritten or is_partial:
-        what = (
-            "overwrites what it reads"
-            if overwritten
-            else "uses its result before the reduction over the merged loop has ended"
-        )
-        raise DataflowError(
-            f'In the merged loop the block "{user.block.name_hint}" depends on the block '
-            f'"{maker.block.name_hint}" and {what}',
-            [maker.realize, user.realize],
-            "merge loops around the whole reduction" if is_partial else "",
-        )
+    loops = [loop for loop in loops_above(maker) if loop.loop_var in merged]
+    driven = [driven_iterators(maker.realize, loop.loop_var).values() for loop in loops]
+    advice = ""
+    if overwritten:
+        what = "overwrites what it reads"
+    elif any(IterType.COMM_REDUCE in kinds for kinds in driven):
+        what = "uses its result before the reduction over the merged loop has ended"
+        advice = "merge loops around the whole reduction"
+    elif not runs_one_to_one(maker.realize, loops) or any(
+        not kinds and not is_const_int(loop.extent, 1)
+        for loop, kinds in zip(loops, driven, strict=True)
+    ):
+        what = "would use its result between repetitions by the merged loop"
+    else:
+        return
+    raise DataflowError(
+        f'In the merged loop the block "{user.block.name_hint}" depends on the block '
+        f'"{maker.block.name_hint}" and {what}',
+        [target.loop, maker.realize, user.realize],
+        advice,
+    )
 
 
 def _blocks(state: ScheduleState, nest: For) -> list[BlockPlace]:
