@@ -4,6 +4,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Trial } from "../protocol";
 import { onThemeChange } from "../theme";
+import { logRange } from "./scale";
 
 const HEIGHT = 220;
 
@@ -116,9 +117,3 @@ export class SearchChart {
 }
 
 const stepped = uPlot.paths.stepped!({ align: 1 });
-
-/** A range for a logarithmic axis with some air, even around a single value. */
-function logRange(low: number | null, high: number | null): [number, number] {
-  if (low === null || high === null || !(low > 0)) return [0.1, 10];
-  return [low / 1.6, high * 1.6];
-}
