@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mlcweb.ir.visitor import Mutator, on
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.expr import FloatImm, IntImm, PrimExpr, Var
 from mlcweb.tir.index_map import IndexMap
 from mlcweb.tir.index_map_record import to_record
+from mlcweb.tir.substitute import substitute, variables_in
 
 
 class BlockRV:
@@ -171,7 +171,8 @@ def python_text(value: Any, names: Mapping[Any, str]) -> str:
     if isinstance(value, (IntImm, FloatImm)):
         return str(constant_value(value))
     if isinstance(value, PrimExpr):
-        return repr(_Renamed(names).rewrite(value))
+        renamed = {var: Var(names.get(var, var.name), var.dtype) for var in variables_in(value)}
+        return repr(substitute(value, renamed))
     return str(value)
 
 
@@ -194,29 +195,6 @@ def json_value(value: Any, names: Mapping[Any, str]) -> Any:
     return to_record(value) if isinstance(value, IndexMap) else value
 
 
-class _Renamed(Mutator):
-    def __init__(self, names: Mapping[Any, str]) -> None:
-        self.names = names
-
-    @on(Var)
-    def variable(self, var: Var) -> Var:
-        return Var(self.names.get(var, var.name), var.dtype)
-
-
-class _Resolved(Mutator):
-    def __init__(self, lookup: Callable[[Var], PrimExpr]) -> None:
-        self.lookup = lookup
-
-    @on(Var)
-    def variable(self, var: Var) -> PrimExpr:
-        return self.lookup(var)
-
-
-def substitute_variables(value: PrimExpr, lookup: Callable[[Var], PrimExpr]) -> PrimExpr:
-    """An expression over random variables with each replaced by `lookup` of it."""
-    return _Resolved(lookup).rewrite(value)
-
-
 def map_inputs(values: Sequence[Any], table: Mapping[Any, Any]) -> list[Any]:
     """Inputs with their random variables replaced; values stay as they are."""
 
@@ -226,7 +204,7 @@ def map_inputs(values: Sequence[Any], table: Mapping[Any, Any]) -> list[Any]:
         if isinstance(value, (list, tuple)):
             return [translate(item) for item in value]
         if isinstance(value, PrimExpr):
-            return substitute_variables(value, lambda var: table.get(var, var))
+            return substitute(value, table)
         return value
 
     return [translate(value) for value in values]

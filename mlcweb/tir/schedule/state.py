@@ -250,10 +250,7 @@ def _replace(statement: Stmt, changes: dict[int, Stmt | None]) -> Stmt | None:
             updates[name] = new_body
     if not updates:
         return statement
-    if "body" in updates and updates["body"] is None:
-        return None
-    if "block" in updates and updates["block"] is None:
-        return None
-    if "then_case" in updates and updates["then_case"] is None:
+    # A block without init and an if without else remain; nothing remains without its body.
+    if any(new is None for name, new in updates.items() if name not in ("init", "else_case")):
         return None
     return replace(statement, **updates)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.display import publish
-from mlcweb.tir.expr import Var
+from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.schedule.instruction import (
     BlockRV,
     Instruction,
@@ -17,6 +17,7 @@ from mlcweb.tir.schedule.instruction import (
     map_inputs,
     plain,
 )  # fmt: skip
+from mlcweb.tir.substitute import variables_in
 
 if TYPE_CHECKING:
     from mlcweb.tir.schedule.schedule import Schedule
@@ -161,15 +162,12 @@ class Trace:
 
 
 def _variables(values: Any) -> set[Any]:
-    from mlcweb.ir.node import Node
-    from mlcweb.ir.visitor import walk
-
     found: set[Any] = set()
     for value in values:
         if isinstance(value, (BlockRV, LoopRV)):
             found.add(value)
-        elif isinstance(value, Node):
-            found.update(node for node in walk(value) if isinstance(node, Var))
+        elif isinstance(value, PrimExpr):
+            found |= variables_in(value)
         elif isinstance(value, (list, tuple)):
             found |= _variables(value)
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Self, TypeVar
 
+from mlcweb.arith import Analyzer
 from mlcweb.ir.display import publish
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.tir.arithmetic import const, constant_value
@@ -18,7 +19,6 @@ from mlcweb.tir.schedule.instruction import (
     InstructionKind,
     LoopRV,
     kind_of,
-    substitute_variables,
 )  # fmt: skip
 from mlcweb.tir.schedule.random_state import RandomState
 from mlcweb.tir.schedule.state import (
@@ -29,6 +29,7 @@ from mlcweb.tir.schedule.state import (
 )  # fmt: skip
 from mlcweb.tir.schedule.trace import Trace
 from mlcweb.tir.stmt import Block, BlockIdentity, For
+from mlcweb.tir.substitute import substitute, variables_in
 
 Result = TypeVar("Result")
 
@@ -227,21 +228,16 @@ class ScheduleBase:
         if not isinstance(value, PrimExpr):
             return int(value)
 
-        def resolve(var: Var) -> PrimExpr:
-            known = self._table.get(var)
-            return const(known, var.dtype) if isinstance(known, int) else var
-
-        resolved = substitute_variables(value, resolve)
-        from mlcweb.arith import Analyzer
-
-        return Analyzer({}).simplify(resolved)
+        known: dict[Var, PrimExpr] = {}
+        for var in variables_in(value):
+            number = self._table.get(var)
+            if isinstance(number, int):
+                known[var] = const(number, var.dtype)
+        return Analyzer({}).simplify(substitute(value, known))
 
     def _function_name(self, func_name: str | None) -> str:
         if func_name is not None:
-            if func_name not in self.mod:
-                names = ", ".join(f'"{var.name_hint}"' for var in self.mod.functions)
-                raise ValueError(f'The module has no function "{func_name}"; it has {names}')
-            return func_name
+            return self.mod.get_global_var(func_name).name_hint
         if self._function is None:
             names = ", ".join(f'"{var.name_hint}"' for var in self.mod.functions)
             raise ValueError(
