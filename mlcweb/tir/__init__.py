@@ -21,7 +21,13 @@ from mlcweb.tir.expr import (
 )  # fmt: skip
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.index_map import IndexMap
-from mlcweb.tir.intrinsics import if_then_else, max_value, min_value, power
+from mlcweb.tir.intrinsics import (
+    absolute as abs, call_extern, call_packed, if_then_else, isinf, isnan, likely, max_value,
+    min_value, power, reinterpret,
+)  # fmt: skip
+from mlcweb.tir.logic import all, any
+from mlcweb.tir.reducers import max, min, sum
+from mlcweb.tir.reduction import CommReducer, Reduce, comm_reducer
 from mlcweb.tir.stmt import (
     AllocBuffer, AssertStmt, AttrStmt, Block, BlockRealize, BufferStore, Evaluate, For, ForKind,
     IfThenElse, IterType, IterVar, LetStmt, SeqStmt, Stmt, While,

@@ -14,13 +14,10 @@ if TYPE_CHECKING:
     from mlcweb.tir.buffer import Buffer
 
 
-@node
-class PrimExpr(Node):
-    """Base of expressions. Arithmetic operators match types and fold constants, as TVM's do."""
+class Arithmetic:
+    """Operators that build expressions; for whatever `arithmetic.convert` understands."""
 
-    @property
-    def dtype(self) -> str:
-        raise NotImplementedError(type(self).__name__)
+    __slots__ = ()
 
     def astype(self, dtype: str) -> PrimExpr:
         return arithmetic.cast(dtype, self)
@@ -97,6 +94,15 @@ class PrimExpr(Node):
     def equal(self, other: Any) -> PrimExpr:
         """The comparison `self == other`; Python's `==` on nodes is identity."""
         return arithmetic.equal(self, other)
+
+
+@node
+class PrimExpr(Arithmetic, Node):
+    """Base of expressions. Arithmetic operators match types and fold constants, as TVM's do."""
+
+    @property
+    def dtype(self) -> str:
+        raise NotImplementedError(type(self).__name__)
 
     def __bool__(self) -> bool:
         raise ValueError(

@@ -121,9 +121,25 @@ def call_extern(dtype: str, name: str, *args: Any) -> Call:
 
 
 def call_packed(name: str, *args: Any) -> Call:
-    """A call of a registered Python function by name."""
+    """A call of a registered Python function by name. Buffers are passed as arrays."""
     op = register_op("tir.tvm_call_packed", pure=False)
-    return Call("int32", op, (StringImm(name), *(convert(arg) for arg in args)))
+    return Call("int32", op, (StringImm(name), *(_packed_argument(arg) for arg in args)))
+
+
+def _packed_argument(value: Any) -> PrimExpr:
+    if not hasattr(value, "elem_offset"):
+        return convert(value)
+    strides = call("handle", "tvm_stack_make_shape", *value.strides) if value.strides else 0
+    return call(
+        "handle",
+        "tvm_stack_make_array",
+        value.data,
+        call("handle", "tvm_stack_make_shape", *value.shape),
+        strides,
+        len(value.shape),
+        const(0, value.dtype),
+        value.elem_offset,
+    )
 
 
 def type_annotation(dtype: str) -> Call:

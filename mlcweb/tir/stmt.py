@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from mlcweb.ir import printing
 from mlcweb.ir.node import Node, attribute, definition, hint, node, reference
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
-from mlcweb.tir.expr import PrimExpr, Var
+from mlcweb.tir.expr import Arithmetic, PrimExpr, Var
 
 
 @node
@@ -41,14 +41,17 @@ class IterType(IntEnum):
 
 
 @node
-class IterVar(Node):
+class IterVar(Arithmetic, Node):
     """An iterator: its domain, its variable and what it means. `thread_tag` binds it to a thread
-    axis such as "threadIdx.x"."""
+    axis such as "threadIdx.x". In expressions it stands for its variable."""
 
     dom: Range | None
     var: Var = definition()
     iter_type: IterType = attribute(default=IterType.DATA_PARALLEL)
     thread_tag: str = attribute(default="")
+
+    def asobject(self) -> Var:
+        return self.var
 
 
 @node

@@ -11,6 +11,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import cast
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
+from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.renewal import Renewal
 from mlcweb.tir.stmt import Block, BlockRealize, BufferStore, For, IterVar
 
@@ -105,3 +106,16 @@ def _buffers_in(node: Node) -> list[Buffer]:
         for block in blocks
         for buffer in (*block.alloc_buffers, *(match.buffer for match in block.match_buffers))
     ]
+
+
+def with_wide_indices(function: PrimFunc) -> PrimFunc:
+    """A copy of a function with a root block, indexed by int64 throughout.
+
+    Scalar parameters of int32 that are used as extents become int64, too.
+    """
+    assert isinstance(function.body, BlockRealize)
+    copy = WideCopy(function.body.block, function.parameter_buffers)
+    body = copy.rewrite(function.body)
+    buffer_map = {copy.variable(p): copy.buffer(b) for p, b in function.buffer_map.items()}
+    params = tuple(copy.variable(param) for param in function.params)
+    return replace(function, params=params, body=body, buffer_map=buffer_map)

@@ -1,0 +1,23 @@
+"""Tensor expressions: tensors described by the expression of their elements.
+
+`placeholder`, `compute`, `extern` and `reduce_axis` (operation.py, reduction.py) describe; `sum`,
+`prod`, `max`, `min` (reducers.py) reduce; `create_prim_func` (prim_func.py) makes a TensorIR
+function of it. Everything elementwise comes from tir.
+"""
+
+from mlcweb.te import operation, tensor
+from mlcweb.te.operation import (
+    ComputeOp, ExternOp, Operation, PlaceholderOp, compute, extern, placeholder, var,
+)  # fmt: skip
+from mlcweb.te.prim_func import create_prim_func
+from mlcweb.tir.reducers import max, min, prod, sum
+from mlcweb.tir.reduction import CommReducer, Reduce, comm_reducer, reduce_axis
+from mlcweb.te.tensor import ProducerLoad, Tensor, TensorSlice
+from mlcweb.tir.arithmetic import const, divide as div, floordiv, floormod, truncdiv, truncmod
+from mlcweb.tir.arithmetic import floordiv as indexdiv, floormod as indexmod
+from mlcweb.tir.intrinsics import (
+    absolute as abs, if_then_else, isinf, isnan, max_value, min_value, power, unary_functions,
+)  # fmt: skip
+from mlcweb.tir.logic import all, any
+
+globals().update(unary_functions)

@@ -1,0 +1,332 @@
+"""From tensors to a PrimFunc: one block per operation, in the order of their dependences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlcweb.arith.analyzer import Analyzer
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.visitor import Mutator, on
+from mlcweb.te.operation import ComputeOp, ExternOp, Operation, PlaceholderOp
+from mlcweb.te.tensor import ProducerLoad, Tensor
+from mlcweb.tir import arithmetic
+from mlcweb.tir.analysis import block_access_regions
+from mlcweb.tir.buffer import Buffer, Range, decl_buffer, full_region
+from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.intrinsics import if_then_else
+from mlcweb.tir.reduction import Reduce
+from mlcweb.tir.stmt import (
+    Block,
+    BlockRealize,
+    BufferStore,
+    For,
+    ForKind,
+    IterVar,
+    LetStmt,
+    Stmt,
+    sequence,
+)
+from mlcweb.tir.substitute import substitute
+from mlcweb.tir.wide_indices import WIDE, with_wide_indices
+
+
+def create_prim_func(
+    ops: Sequence[Tensor | Var], index_dtype_override: str | None = None
+) -> PrimFunc:
+    """A function that computes tensors.
+
+    Args:
+        ops: its parameters in order: placeholders and symbolic scalars, which are read, and
+            computed tensors, which are written. What is computed on the way gets memory inside.
+        index_dtype_override: "int64" gives all loop variables and extents that dtype.
+
+    Returns: a PrimFunc with the attributes `global_symbol` "main" and `tir.noalias`.
+
+    Raises: DiagnosticError where a placeholder is needed that is no parameter.
+    """
+    if index_dtype_override not in (None, "int32", WIDE):
+        raise DiagnosticError(
+            f'index_dtype_override is "int64" or None, not {index_dtype_override!r}'
+        )
+    function = _Builder(ops).function()
+    return with_wide_indices(function) if index_dtype_override == WIDE else function
+
+
+class _Builder:
+    """The buffers of tensors and the names of blocks, while a function is put together."""
+
+    def __init__(self, parameters: Sequence[Tensor | Var]) -> None:
+        for parameter in parameters:
+            if not isinstance(parameter, (Tensor, Var)):
+                raise DiagnosticError(
+                    "create_prim_func takes tensors and symbolic scalars, not "
+                    f"{type(parameter).__name__}"
+                )
+        self.parameters = parameters
+        self.buffers: dict[tuple[Operation, int], Buffer] = {}
+        self.allocations: list[Buffer] = []
+        self.names: set[str] = set()
+        self.analyzer = Analyzer()
+
+    def function(self) -> PrimFunc:
+        operations = _in_order([p.op for p in self.parameters if isinstance(p, Tensor)])
+        params: list[Var] = []
+        buffer_map: dict[Var, Buffer] = {}
+        for parameter in self.parameters:
+            if isinstance(parameter, Var):
+                params.append(parameter)
+                continue
+            buffer = self._parameter_buffer(parameter, operations)
+            handle = Var(f"{buffer.name}_handle", "handle")
+            params.append(handle)
+            buffer_map[handle] = buffer
+        statements = [self._statement(op) for op in operations if not isinstance(op, PlaceholderOp)]
+        if not statements:
+            raise DiagnosticError("Only placeholders are given; there is nothing to compute")
+        attrs: dict[str, Any] = {"global_symbol": "main", "tir.noalias": True}
+        layout_free = self._layout_free(operations, list(buffer_map.values()))
+        if layout_free:
+            attrs["layout_free_buffers"] = layout_free
+        body = self._root(sequence(*statements))
+        return PrimFunc(tuple(params), body, None, buffer_map, attrs=attrs)
+
+    def _root(self, body: Stmt) -> Stmt:
+        if not self.allocations and isinstance(body, BlockRealize) and not body.iter_values:
+            return body
+        root = Block((), (), (), "root", body, alloc_buffers=tuple(self.allocations))
+        return BlockRealize((), arithmetic.const(True), root)
+
+    def _parameter_buffer(self, tensor: Tensor, operations: list[Operation]) -> Buffer:
+        key = (tensor.op, tensor.value_index)
+        if key in self.buffers:
+            raise DiagnosticError(f'The tensor "{tensor.name}" is given twice as a parameter')
+        if isinstance(tensor.op, ExternOp):
+            buffer = tensor.op.output_buffers[tensor.value_index]
+        else:
+            offset_factor = 1 if _goes_to_extern(tensor, operations) else 0
+            buffer = decl_buffer(
+                tensor.shape, tensor.dtype, _buffer_name(tensor), offset_factor=offset_factor
+            )
+        self.buffers[key] = buffer
+        return buffer
+
+    def _buffer(self, tensor: Tensor) -> Buffer:
+        key = (tensor.op, tensor.value_index)
+        if key in self.buffers:
+            return self.buffers[key]
+        if isinstance(tensor.op, PlaceholderOp):
+            raise DiagnosticError(
+                f'The placeholder "{tensor.name}" is read, but is no parameter; pass it to '
+                "create_prim_func, before the tensors that depend on it"
+            )
+        buffer = decl_buffer(tensor.shape, tensor.dtype, _buffer_name(tensor))
+        self.buffers[key] = buffer
+        self.allocations.append(buffer)
+        return buffer
+
+    def _block_name(self, name: str) -> str:
+        name = name.replace(".", "_")
+        unique, count = name, 0
+        while unique in self.names:
+            count += 1
+            unique = f"{name}_{count}"
+        self.names.add(unique)
+        return unique
+
+    def _statement(self, operation: Operation) -> Stmt:
+        if isinstance(operation, ExternOp):
+            return self._extern(operation)
+        assert isinstance(operation, ComputeOp)
+        outputs = [self._buffer(operation.output(i)) for i in range(operation.num_outputs)]
+        axes = (*operation.axis, *operation.reduce_axis)
+        loops = [Var(axis.var.name, axis.var.dtype) for axis in axes]
+        if isinstance(operation.body[0], Reduce):
+            blocks = [self._reduction(operation, outputs, loops)]
+        else:
+            blocks = [
+                self._block(operation, axes, loops, (buffer,), (value,))
+                for buffer, value in zip(outputs, operation.body, strict=True)
+            ]
+        body = sequence(*blocks)
+        for axis, loop in zip(reversed(axes), reversed(loops), strict=True):
+            assert axis.dom is not None
+            body = For(loop, axis.dom.min, axis.dom.extent, ForKind.SERIAL, body)
+        return body
+
+    def _block(
+        self,
+        operation: ComputeOp,
+        axes: Sequence[IterVar],
+        loops: Sequence[Var],
+        outputs: tuple[Buffer, ...],
+        values: tuple[PrimExpr, ...],
+        reduction: Reduce | None = None,
+    ) -> Stmt:
+        """A block that stores `values`, or combines them into the outputs by `reduction`."""
+        iterators = tuple(
+            IterVar(axis.dom, Var(f"v_{axis.var.name}", axis.var.dtype), axis.iter_type)
+            for axis in axes
+        )
+        renamed = {axis.var: iterator.var for axis, iterator in zip(axes, iterators, strict=True)}
+        place = tuple(renamed[axis.var] for axis in operation.axis)
+        values = tuple(self._value(value, renamed) for value in values)
+        init = None
+        if reduction is None:
+            body: Stmt = BufferStore(outputs[0], values[0], place)
+            name = outputs[0].name
+        else:
+            condition = self._value(reduction.condition, renamed)
+            body = _update(reduction, outputs, place, values, condition)
+            first = reduction.init or reduction.combiner.identity_element
+            first = tuple(self._value(value, renamed) for value in first)
+            stores = (BufferStore(b, v, place) for b, v in zip(outputs, first, strict=True))
+            init = sequence(*stores)
+            name = operation.name
+        block = Block(
+            iterators,
+            (),
+            (),
+            self._block_name(name),
+            body,
+            init,
+            annotations=dict(operation.attrs),
+        )
+        regions = block_access_regions(block)
+        block = replace(block, reads=regions.reads, writes=regions.writes)
+        if not axes:
+            # A block without iterators would be taken for the root block.
+            unit = IterVar(Range.from_min_extent(0, 1), Var("vi"))
+            block = replace(block, iter_vars=(unit,))
+            return BlockRealize((arithmetic.const(0),), arithmetic.const(True), block)
+        return BlockRealize(tuple(loops), arithmetic.const(True), block)
+
+    def _reduction(self, operation: ComputeOp, outputs: list[Buffer], loops: Sequence[Var]) -> Stmt:
+        reduction = operation.body[0]
+        assert isinstance(reduction, Reduce)
+        axes = (*operation.axis, *reduction.axis)
+        return self._block(operation, axes, loops, tuple(outputs), reduction.source, reduction)
+
+    def _extern(self, operation: ExternOp) -> Stmt:
+        declared = {}
+        for tensor, buffer in zip(operation.inputs, operation.input_buffers, strict=True):
+            declared[buffer] = self._buffer(tensor)
+        for index, buffer in enumerate(operation.output_buffers):
+            key = (operation, index)
+            if key not in self.buffers:
+                self.buffers[key] = buffer
+                self.allocations.append(buffer)
+            declared[buffer] = self.buffers[key]
+        variables: dict[Var, PrimExpr] = {}
+        for old, new in declared.items():
+            variables[old.data] = new.data
+            if isinstance(old.elem_offset, Var):
+                variables[old.elem_offset] = new.elem_offset
+        body = substitute(operation.body, variables, declared)
+        reads = tuple(full_region(self._buffer(tensor)) for tensor in operation.input_tensors)
+        writes = tuple(
+            full_region(self.buffers[(operation, index)]) for index in range(operation.num_outputs)
+        )
+        block = Block(
+            (),
+            reads,
+            writes,
+            self._block_name(operation.name),
+            body,
+            annotations=dict(operation.attrs),
+        )
+        return BlockRealize((), arithmetic.const(True), block)
+
+    def _value(self, value: PrimExpr, renamed: dict[Var, Var]) -> PrimExpr:
+        loads = _ToBuffers(self).rewrite(value)
+        return self.analyzer.simplify(substitute(loads, renamed))
+
+    def _layout_free(self, operations: list[Operation], parameters: list[Buffer]) -> list[int]:
+        """Positions of the buffers whose layout an operation declares to be free to change."""
+        found: list[int] = []
+        for operation in operations:
+            for tensor in operation.attrs.get("layout_free_placeholders", ()):
+                buffer = self.buffers.get((tensor.op, tensor.value_index))
+                if buffer in parameters:
+                    found.append(parameters.index(buffer))
+        return sorted(set(found))
+
+
+class _ToBuffers(Mutator):
+    """Loads of tensors become loads of their buffers."""
+
+    def __init__(self, builder: _Builder) -> None:
+        self.builder = builder
+
+    @on(ProducerLoad)
+    def load(self, load: ProducerLoad) -> Node:
+        indices = tuple(self.rewrite(index) for index in load.indices)
+        return BufferLoad(self.builder._buffer(load.producer), indices)
+
+
+def _update(
+    reduction: Reduce,
+    outputs: tuple[Buffer, ...],
+    place: tuple[PrimExpr, ...],
+    values: tuple[PrimExpr, ...],
+    condition: PrimExpr,
+) -> Stmt:
+    """Combines `values` with what is there: where the condition does not hold, the identity.
+
+    Of several outputs, all are computed before one is written.
+    """
+    combiner = reduction.combiner
+    if not arithmetic.is_const_int(condition, 1):
+        identity = combiner.identity_element
+        values = tuple(
+            if_then_else(condition, value, nothing)
+            for value, nothing in zip(values, identity, strict=True)
+        )
+    now: dict[Var, PrimExpr] = {
+        var: BufferLoad(buffer, place) for var, buffer in zip(combiner.lhs, outputs, strict=True)
+    }
+    results = [
+        substitute(result, {**now, **dict(zip(combiner.rhs, values, strict=True))})
+        for result in combiner.result
+    ]
+    if len(results) == 1:
+        return BufferStore(outputs[0], results[0], place)
+    temporaries = [
+        Var(f"v_{buffer.name}", value.dtype) for buffer, value in zip(outputs, results, strict=True)
+    ]
+    body = sequence(
+        *(BufferStore(b, var, place) for b, var in zip(outputs, temporaries, strict=True))
+    )
+    for var, value in zip(reversed(temporaries), reversed(results), strict=True):
+        body = LetStmt(var, value, body)
+    return body
+
+
+def _in_order(outputs: Sequence[Operation]) -> list[Operation]:
+    """The operations that `outputs` need and they themselves, each after those it reads."""
+    ordered: dict[Operation, None] = {}
+    stack: list[tuple[Operation, bool]] = [(op, False) for op in reversed(outputs)]
+    while stack:
+        operation, inputs_done = stack.pop()
+        if operation in ordered:
+            continue
+        if inputs_done:
+            ordered[operation] = None
+            continue
+        stack.append((operation, True))
+        stack.extend((tensor.op, False) for tensor in reversed(operation.input_tensors))
+    return list(ordered)
+
+
+def _goes_to_extern(tensor: Tensor, operations: list[Operation]) -> bool:
+    return any(
+        isinstance(op, ExternOp)
+        and any(t.op is tensor.op and t.value_index == tensor.value_index for t in op.inputs)
+        for op in operations
+    )
+
+
+def _buffer_name(tensor: Tensor) -> str:
+    return tensor.name.replace(".", "_")

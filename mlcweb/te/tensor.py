@@ -1,0 +1,146 @@
+"""Tensors that are described by expressions, and reading their elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.node import Node, attribute, node, reference
+from mlcweb.tir import arithmetic
+from mlcweb.tir.expr import Arithmetic, PrimExpr
+
+if TYPE_CHECKING:
+    from mlcweb.te.operation import Operation
+
+OPERATORS: dict[str, Callable[..., Tensor]] = {}
+"""What `a + b`, `-a` … mean for whole tensors, by name; `mlcweb.topi` enters its broadcasts."""
+
+
+def _operator(name: str, *operands: Any) -> Tensor:
+    if name not in OPERATORS:
+        raise DiagnosticError(
+            f'"{name}" of whole tensors comes with topi: import mlcweb.topi, or write '
+            "te.compute(shape, lambda *i: …) on their elements"
+        )
+    return OPERATORS[name](*operands)
+
+
+@node
+class Tensor(Node):
+    """One output of an operation: `op.outputs[value_index]`.
+
+    `tensor[i, j]` (or `tensor(i, j)`) is an element, as an expression of `dtype`.
+    """
+
+    shape: tuple[PrimExpr, ...]
+    dtype: str = attribute()
+    op: Operation = reference()
+    value_index: int = attribute(default=0)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def name(self) -> str:
+        if self.op.num_outputs == 1:
+            return self.op.name
+        return f"{self.op.name}.v{self.value_index}"
+
+    def __call__(self, *indices: Any) -> ProducerLoad:
+        if len(indices) != self.ndim:
+            raise DiagnosticError(
+                f'Tensor "{self.name}" has {self.ndim} dimension(s); {len(indices)} index(es) given'
+            )
+        return ProducerLoad(self, tuple(arithmetic.convert(index) for index in indices))
+
+    def __getitem__(self, indices: Any) -> ProducerLoad | TensorSlice:
+        return TensorSlice(self, ())[indices]
+
+    def __len__(self) -> int:
+        raise TypeError(f'Tensor "{self.name}" is not a sequence; its extents are in .shape')
+
+    def __add__(self, other: Any) -> Tensor:
+        return _operator("add", self, other)
+
+    def __radd__(self, other: Any) -> Tensor:
+        return _operator("add", other, self)
+
+    def __sub__(self, other: Any) -> Tensor:
+        return _operator("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return _operator("subtract", other, self)
+
+    def __mul__(self, other: Any) -> Tensor:
+        return _operator("multiply", self, other)
+
+    def __rmul__(self, other: Any) -> Tensor:
+        return _operator("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> Tensor:
+        return _operator("divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        return _operator("divide", other, self)
+
+    def __neg__(self) -> Tensor:
+        return _operator("negative", self)
+
+    def astype(self, dtype: str) -> Tensor:
+        return _operator("cast", self, dtype)
+
+    def __repr__(self) -> str:
+        return f"Tensor(shape={list(self.shape)}, op.name={self.op.name})"
+
+
+class TensorSlice(Arithmetic):
+    """A tensor with some of its leading indices given: `A[i]` of a matrix, before `[j]`."""
+
+    __slots__ = ("indices", "tensor")
+
+    def __init__(self, tensor: Tensor, indices: tuple[Any, ...]) -> None:
+        self.tensor = tensor
+        self.indices = indices
+
+    def __getitem__(self, indices: Any) -> ProducerLoad | TensorSlice:
+        more = indices if isinstance(indices, (tuple, list)) else (indices,)
+        if any(isinstance(index, slice) for index in more):
+            raise DiagnosticError(
+                f'Tensor "{self.tensor.name}" is indexed by expressions; for a range of elements '
+                "use topi.strided_slice"
+            )
+        all_indices = (*self.indices, *more)
+        if len(all_indices) < self.tensor.ndim:
+            return TensorSlice(self.tensor, all_indices)
+        return self.tensor(*all_indices)
+
+    @property
+    def dtype(self) -> str:
+        return self.tensor.dtype
+
+    def asobject(self) -> ProducerLoad:
+        """The element, where all indices are given; an error that counts them elsewhere."""
+        return self.tensor(*self.indices)
+
+    def __repr__(self) -> str:
+        return f"TensorSlice({self.tensor!r}, indices={list(self.indices)})"
+
+
+@node
+class ProducerLoad(PrimExpr):
+    """Reads an element of a tensor. Becomes a `BufferLoad` when the tensor becomes a buffer."""
+
+    producer: Tensor = reference()
+    indices: tuple[PrimExpr, ...]
+
+    @property
+    def dtype(self) -> str:
+        return self.producer.dtype
+
+    def __repr__(self) -> str:
+        return f"{self.producer.name}[{', '.join(map(repr, self.indices))}]"
+
+
+__all__ = ["OPERATORS", "ProducerLoad", "Tensor", "TensorSlice"]

@@ -1,0 +1,166 @@
+"""Reductions: axes to reduce over, commutative reducers, and the expressions that they build."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.node import Node, attribute, definition, node
+from mlcweb.tir import arithmetic
+from mlcweb.tir.buffer import Range
+from mlcweb.tir.expr import PrimExpr, Var
+from mlcweb.tir.stmt import IterType, IterVar
+
+
+@node
+class CommReducer(Node):
+    """A commutative and associative combination of `lhs` and `rhs` into `result`.
+
+    Combining with `identity_element` changes nothing. Several values may be reduced together
+    (argmax: a position and a value); all tuples have one item per value.
+    """
+
+    lhs: tuple[Var, ...] = definition()
+    rhs: tuple[Var, ...] = definition()
+    result: tuple[PrimExpr, ...]
+    identity_element: tuple[PrimExpr, ...]
+
+
+@node
+class Reduce(PrimExpr):
+    """`source` combined over `axis` where `condition` holds, from `init` on (the identity element
+    where it is empty). `value_index` says which of the values this expression is."""
+
+    combiner: CommReducer
+    source: tuple[PrimExpr, ...]
+    init: tuple[PrimExpr, ...]
+    axis: tuple[IterVar, ...]
+    condition: PrimExpr
+    value_index: int = attribute(default=0)
+
+    @property
+    def dtype(self) -> str:
+        return self.source[self.value_index].dtype
+
+    def __repr__(self) -> str:
+        axes = ", ".join(axis.var.name for axis in self.axis)
+        source = ", ".join(map(repr, self.source))
+        return f"reduce({source}, axis=[{axes}])"
+
+
+def reduce_axis(
+    dom: Range | Sequence[Any], name: str = "rv", thread_tag: str = "", span: Any = None
+) -> IterVar:
+    """An axis to reduce over.
+
+    Args:
+        dom: the range, or (begin, end).
+    """
+    if not isinstance(dom, Range):
+        if len(dom) != 2:
+            raise DiagnosticError(f"A reduction axis goes from begin to end: (0, n), not {dom!r}")
+        begin, end = arithmetic.match_types(*dom)
+        dom = Range(begin, arithmetic.subtract(end, begin))
+    var = Var(name, dom.extent.dtype)
+    return IterVar(dom, var, IterType.COMM_REDUCE, thread_tag)
+
+
+Reducer = Callable[..., Any]
+
+
+def comm_reducer(
+    fcombine: Callable[..., Any], fidentity: Callable[..., Any], name: str = "reduce"
+) -> Reducer:
+    """A reducer of one value or of a tuple of values.
+
+    Args:
+        fcombine: (x, y) -> their combination; for several values x, y and the result are tuples.
+        fidentity: dtype(s) -> identity element(s).
+
+    Returns: a function `reducer(expr, axis, where=None, init=None)`; for a tuple of expressions it
+        returns one `Reduce` per value. `reducer(a, b, …)` on values combines them directly.
+    """
+
+    def reduce(expr: Any, axis: Any = None, where: Any = None, init: Any = None, *more: Any) -> Any:
+        if not _is_axis(axis):
+            operands = [x for x in (expr, axis, where, init, *more) if x is not None]
+            combined = operands[0]
+            for operand in operands[1:]:
+                combined = fcombine(combined, operand)
+            return combined
+        axes = (axis,) if isinstance(axis, IterVar) else tuple(axis)
+        several = isinstance(expr, (tuple, list))
+        sources = tuple(arithmetic.convert(x) for x in (expr if several else (expr,)))
+        reduction = Reduce(
+            _combiner(fcombine, fidentity, sources, several),
+            sources,
+            _initial_values(init, sources, several),
+            axes,
+            arithmetic.cast("bool", True if where is None else where),
+        )
+        if not several:
+            return reduction
+        return tuple(
+            Reduce(
+                reduction.combiner,
+                sources,
+                reduction.init,
+                axes,
+                reduction.condition,
+                index,
+            )
+            for index in range(len(sources))
+        )
+
+    reduce.__name__ = name
+    reduce.__doc__ = f"`{name}` over reduction axes: {name}(expr, axis, where=None, init=None)."
+    return reduce
+
+
+def _is_axis(axis: Any) -> bool:
+    if isinstance(axis, (list, tuple)):
+        return bool(axis) and all(isinstance(item, IterVar) for item in axis)
+    return isinstance(axis, IterVar)
+
+
+def _combiner(
+    fcombine: Callable[..., Any],
+    fidentity: Callable[..., Any],
+    sources: tuple[PrimExpr, ...],
+    several: bool,
+) -> CommReducer:
+    if not several:
+        dtype = sources[0].dtype
+        lhs, rhs = Var("x", dtype), Var("y", dtype)
+        result, identity = (fcombine(lhs, rhs),), (fidentity(dtype),)
+        return CommReducer((lhs,), (rhs,), _typed(result, sources), _typed(identity, sources))
+    left = tuple(Var(f"x{i}", value.dtype) for i, value in enumerate(sources))
+    right = tuple(Var(f"y{i}", value.dtype) for i, value in enumerate(sources))
+    result = tuple(fcombine(left, right))
+    identity = tuple(fidentity(*(value.dtype for value in sources)))
+    if len(result) != len(sources) or len(identity) != len(sources):
+        raise DiagnosticError(
+            f"The reducer combines {len(sources)} values; fcombine gave {len(result)} and "
+            f"fidentity {len(identity)}"
+        )
+    return CommReducer(left, right, _typed(result, sources), _typed(identity, sources))
+
+
+def _initial_values(
+    init: Any, sources: tuple[PrimExpr, ...], several: bool
+) -> tuple[PrimExpr, ...]:
+    if init is None:
+        return ()
+    values = tuple(init) if several else (init,)
+    if len(values) != len(sources):
+        raise DiagnosticError(
+            f"{len(sources)} value(s) are reduced, but init has {len(values)} item(s)"
+        )
+    return _typed(values, sources)
+
+
+def _typed(values: Sequence[Any], sources: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
+    return tuple(
+        arithmetic.cast(source.dtype, value) for value, source in zip(values, sources, strict=True)
+    )

@@ -1,0 +1,126 @@
+"""Operators on the elements of one tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mlcweb.te.operation import compute
+from mlcweb.te.tensor import OPERATORS, Tensor
+from mlcweb.tir import arithmetic, intrinsics
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir.expr import PrimExpr
+from mlcweb.topi import shapes, tags
+
+
+def elementwise(data: Tensor, element: Callable[[PrimExpr], Any], name: str = "compute") -> Tensor:
+    """The tensor of `element(x)` for all elements x."""
+    return compute(data.shape, lambda *index: element(data(*index)), name, tag=tags.ELEMWISE)
+
+
+def _named(data: Tensor, element: Callable[[PrimExpr], Any], name: str, tag: str) -> Tensor:
+    axes = [f"ax{i}" for i in range(data.ndim)]
+    return compute(
+        data.shape, lambda *index: element(data(*index)), name, tag=tag, varargs_names=axes
+    )
+
+
+def _operator(name: str, element: Callable[[PrimExpr], PrimExpr]) -> Callable[[Tensor], Tensor]:
+    def operator(x: Tensor) -> Tensor:
+        return elementwise(x, element)
+
+    operator.__name__ = name
+    operator.__doc__ = f"`{name}` of every element."
+    return operator
+
+
+def _kept_integer(name: str) -> Callable[[PrimExpr], PrimExpr]:
+    """A rounding: integers are what they round to."""
+    rounded = intrinsics.unary_functions[name]
+    return lambda x: rounded(x) if dtypes.is_float(x.dtype) else x
+
+
+_functions = intrinsics.unary_functions
+exp, log, log2, log10, sqrt, rsqrt = (
+    _operator(name, _functions[name]) for name in ("exp", "log", "log2", "log10", "sqrt", "rsqrt")
+)
+sin, cos, tan, sinh, cosh, tanh = (
+    _operator(name, _functions[name]) for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")
+)
+asin, acos, atan, asinh, acosh, atanh = (
+    _operator(name, _functions[name])
+    for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh")
+)
+sigmoid, erf = (_operator(name, _functions[name]) for name in ("sigmoid", "erf"))
+floor, ceil, trunc = (_operator(name, _kept_integer(name)) for name in ("floor", "ceil", "trunc"))
+round = _operator("round", _kept_integer("nearbyint"))
+abs = _operator("abs", intrinsics.absolute)
+isnan = _operator("isnan", intrinsics.isnan)
+isinf = _operator("isinf", intrinsics.isinf)
+isfinite = _operator(
+    "isfinite",
+    lambda x: arithmetic.logical_and(
+        arithmetic.logical_not(intrinsics.isnan(x)), arithmetic.logical_not(intrinsics.isinf(x))
+    ),
+)
+negative = _operator("negative", lambda x: x * arithmetic.const(-1, x.dtype))
+identity = _operator("identity", lambda x: x)
+logical_not = _operator("logical_not", arithmetic.logical_not)
+bitwise_not = _operator("bitwise_not", arithmetic.bitwise_not)
+square = _operator("square", lambda x: x * x)
+
+
+def sign(x: Tensor) -> Tensor:
+    """-1, 0 or 1 by the sign of every element."""
+
+    def element(value: PrimExpr) -> PrimExpr:
+        zero, one, minus = (arithmetic.const(number, value.dtype) for number in (0, 1, -1))
+        negative_or_zero = arithmetic.select(arithmetic.less(value, zero), minus, zero)
+        return arithmetic.select(arithmetic.greater(value, zero), one, negative_or_zero)
+
+    return _named(x, element, "T_sign", tags.ELEMWISE)
+
+
+def clip(x: Tensor, a_min: Any, a_max: Any) -> Tensor:
+    """Every element kept between `a_min` and `a_max`; NaN stays where the target keeps it."""
+
+    def element(value: PrimExpr) -> PrimExpr:
+        low = arithmetic.cast(value.dtype, a_min)
+        high = arithmetic.cast(value.dtype, a_max)
+        return arithmetic.maximum(arithmetic.minimum(value, high), low)
+
+    return elementwise(x, element)
+
+
+def cast(x: Any, dtype: str) -> Any:
+    """Every element as another type; of an expression, the cast."""
+    if isinstance(x, PrimExpr):
+        return arithmetic.cast(dtype, x)
+    return elementwise(x, lambda value: arithmetic.cast(dtype, value))
+
+
+def reinterpret(x: Tensor, dtype: str) -> Tensor:
+    """The bits of every element as another type of the same width."""
+    return elementwise(x, lambda value: intrinsics.reinterpret(dtype, value))
+
+
+def full(shape: Any, dtype: str, fill_value: Any) -> Tensor:
+    """A tensor of one value."""
+    extents = shapes.as_shape(shape)
+    return compute(
+        extents,
+        lambda *_: arithmetic.cast(dtype, fill_value),
+        "T_full",
+        tag=tags.ELEMWISE,
+        varargs_names=[f"ax{i}" for i in range(len(extents))],
+    )
+
+
+def full_like(x: Tensor, fill_value: Any) -> Tensor:
+    """One value in the shape and type of `x`."""
+    value = arithmetic.cast(x.dtype, fill_value)
+    axes = [f"ax{i}" for i in range(x.ndim)]
+    return compute(x.shape, lambda *_: value, "T_full_like", tag=tags.ELEMWISE, varargs_names=axes)
+
+
+OPERATORS.update(negative=negative, cast=cast)

@@ -1,0 +1,95 @@
+"""Activation functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from mlcweb.te.operation import compute
+from mlcweb.te.tensor import Tensor
+from mlcweb.tir import arithmetic, intrinsics
+from mlcweb.tir.expr import PrimExpr
+from mlcweb.topi import broadcast, elementwise, shapes, tags
+
+
+def relu(x: Tensor) -> Tensor:
+    """max(x, 0)."""
+    return elementwise.elementwise(
+        x, lambda value: arithmetic.maximum(value, arithmetic.const(0, value.dtype))
+    )
+
+
+def leaky_relu(x: Tensor, alpha: float) -> Tensor:
+    """x where it is positive, alpha x elsewhere."""
+
+    def element(value: PrimExpr) -> PrimExpr:
+        zero = arithmetic.const(0, value.dtype)
+        low = arithmetic.multiply(value, arithmetic.const(alpha, value.dtype))
+        return arithmetic.select(arithmetic.greater(value, zero), value, low)
+
+    return elementwise.elementwise(x, element)
+
+
+def prelu(x: Tensor, slope: Tensor, axis: int = 1) -> Tensor:
+    """x where it is positive, slope x elsewhere; one slope per position along `axis`."""
+    place = shapes.axis_of("prelu", axis, x.ndim)
+
+    def element(*index: PrimExpr) -> Any:
+        value = x(*index)
+        zero = arithmetic.const(0, value.dtype)
+        return arithmetic.select(
+            arithmetic.greater(value, zero), value, arithmetic.multiply(value, slope(index[place]))
+        )
+
+    return compute(x.shape, element, tag=tags.BROADCAST)
+
+
+def gelu(x: Tensor) -> Tensor:
+    """x Φ(x) with the normal distribution's Φ, by the error function (Hendrycks and Gimpel,
+    "Gaussian Error Linear Units", 2016)."""
+    scaled = broadcast.multiply(x, math.sqrt(0.5))
+    phi = broadcast.add(broadcast.multiply(elementwise.erf(scaled), 0.5), 0.5)
+    return broadcast.multiply(x, phi)
+
+
+def gelu_tanh(x: Tensor) -> Tensor:
+    """The tanh approximation of `gelu`, from the same paper."""
+
+    def element(value: PrimExpr) -> PrimExpr:
+        def number(constant: float) -> PrimExpr:
+            return arithmetic.const(constant, value.dtype)
+
+        cube = value * value * value
+        inner = number(math.sqrt(2 / math.pi)) * (value + number(0.044715) * cube)
+        return number(0.5) * value * (number(1) + intrinsics.tanh(inner))
+
+    return elementwise.elementwise(x, element, "T_gelu_tanh")
+
+
+def silu(x: Tensor) -> Tensor:
+    """x sigmoid(x)."""
+    return broadcast.multiply(x, elementwise.sigmoid(x))
+
+
+def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """log(1 + exp(beta x)) / beta; x itself where beta x is above the threshold."""
+
+    def element(value: PrimExpr) -> PrimExpr:
+        b = arithmetic.const(beta, value.dtype)
+        scaled = value * b
+        one = arithmetic.const(1, value.dtype)
+        low = intrinsics.log(one + intrinsics.exp(scaled)) / b
+        limit = arithmetic.const(threshold, value.dtype)
+        return arithmetic.select(arithmetic.greater(scaled, limit), value, low)
+
+    return elementwise.elementwise(x, element)
+
+
+def hard_sigmoid(x: Tensor, alpha: float = 1 / 6, beta: float = 0.5) -> Tensor:
+    """max(0, min(1, alpha x + beta))."""
+    return elementwise.clip(broadcast.add(broadcast.multiply(x, alpha), beta), 0.0, 1.0)
+
+
+def hard_swish(x: Tensor) -> Tensor:
+    """x max(0, min(1, x / 6 + 1 / 2)) (Howard et al., "Searching for MobileNetV3", 2019)."""
+    return broadcast.multiply(x, hard_sigmoid(x))

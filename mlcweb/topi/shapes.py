@@ -1,0 +1,132 @@
+"""Arithmetic on shapes: broadcasting, axes counted from the end, positions in flat arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+from typing import Any
+
+from mlcweb.arith.analyzer import Analyzer
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.te.tensor import Tensor
+from mlcweb.tir import arithmetic
+from mlcweb.tir.expr import IntImm, PrimExpr
+
+Shape = tuple[PrimExpr, ...]
+
+
+def as_shape(shape: Any) -> Shape:
+    """Extents as expressions; a single extent is a shape of one dimension."""
+    dims = shape if isinstance(shape, (tuple, list)) else (shape,)
+    return tuple(arithmetic.convert(extent) for extent in dims)
+
+
+def constant(value: Any) -> int | None:
+    """The integer that an extent is, None where it is symbolic."""
+    if isinstance(value, IntImm):
+        return value.value
+    return value if isinstance(value, int) else None
+
+
+def size(shape: Sequence[PrimExpr]) -> PrimExpr:
+    """The number of elements."""
+    one = arithmetic.const(1, shape[0].dtype if shape else "int32")
+    return reduce(arithmetic.multiply, shape, one)
+
+
+def same_extent(a: PrimExpr, b: PrimExpr) -> bool:
+    """Whether two extents are known to be equal."""
+    return a is b or Analyzer().can_prove_equal(a, b)
+
+
+def show(shape: Sequence[PrimExpr]) -> str:
+    """A shape as a reader writes it: (4, n)."""
+    inside = ", ".join(map(_extent_text, shape))
+    return f"({inside},)" if len(shape) == 1 else f"({inside})"
+
+
+def _extent_text(extent: PrimExpr) -> str:
+    number = constant(extent)
+    return str(number) if number is not None else repr(extent)
+
+
+def broadcast(operator: str, *shapes: Sequence[PrimExpr]) -> Shape:
+    """The common shape of operands, by NumPy's rules.
+
+    Raises: DiagnosticError that names the operator, the shapes and the dimension.
+    """
+    rank = max(map(len, shapes))
+    result: list[PrimExpr] = []
+    for place in range(-rank, 0):
+        extents = [shape[place] for shape in shapes if len(shape) >= -place]
+        wide = [extent for extent in extents if constant(extent) != 1]
+        chosen = wide[0] if wide else extents[0]
+        if not all(same_extent(chosen, other) for other in wide[1:]):
+            raise DiagnosticError(
+                f"{operator}: the shapes {' and '.join(map(show, shapes))} do not broadcast: "
+                f"dimension {place} (from the end) is "
+                f"{' and '.join(_extent_text(extent) for extent in extents)}"
+            )
+        result.append(chosen)
+    return tuple(result)
+
+
+def broadcast_index(
+    shape: Sequence[PrimExpr], index: Sequence[PrimExpr], result: Sequence[PrimExpr]
+) -> list[PrimExpr]:
+    """Where the element for `index` of a broadcast result is in an operand of `shape`."""
+    skipped = len(index) - len(shape)
+    return [
+        arithmetic.const(0, i.dtype) if constant(extent) == 1 and constant(wide) != 1 else i
+        for extent, i, wide in zip(shape, index[skipped:], result[skipped:], strict=True)
+    ]
+
+
+def axis_of(operator: str, axis: Any, ndim: int) -> int:
+    """An axis counted from the front.
+
+    Raises: DiagnosticError where there is no such axis.
+    """
+    number = constant(axis)
+    if number is None or not -ndim <= number < ndim:
+        raise DiagnosticError(f"{operator}: axis {axis} of a tensor with {ndim} dimension(s)")
+    return number % ndim
+
+
+def axes_of(operator: str, axis: Any, ndim: int) -> list[int]:
+    """Axes counted from the front, ascending; all of them for None.
+
+    Raises: DiagnosticError where there is no such axis, or one is named twice.
+    """
+    if axis is None:
+        return list(range(ndim))
+    given = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = sorted(axis_of(operator, one, ndim) for one in given)
+    if len(set(axes)) != len(axes):
+        raise DiagnosticError(f"{operator}: an axis is named twice in {list(given)}")
+    return axes
+
+
+def ravel_index(index: Sequence[PrimExpr], shape: Sequence[PrimExpr]) -> PrimExpr:
+    """The position in the flat, row-major array."""
+    flat: PrimExpr | None = None
+    for i, extent in zip(index, shape, strict=True):
+        flat = i if flat is None else arithmetic.add(arithmetic.multiply(flat, extent), i)
+    return arithmetic.const(0) if flat is None else flat
+
+
+def unravel_index(flat: PrimExpr, shape: Sequence[PrimExpr]) -> list[PrimExpr]:
+    """The indices of a position in the flat, row-major array."""
+    indices: list[PrimExpr] = []
+    for extent in reversed(shape):
+        indices.append(arithmetic.floormod(flat, extent))
+        flat = arithmetic.floordiv(flat, extent)
+    return indices[::-1]
+
+
+def need_rank(operator: str, tensor: Tensor, ndim: int, layout: str) -> None:
+    """Refuses a tensor with another number of dimensions than `ndim`; `layout` names them."""
+    if tensor.ndim != ndim:
+        raise DiagnosticError(
+            f'{operator}: "{tensor.name}" has the shape {show(tensor.shape)}; {layout} is expected'
+        )

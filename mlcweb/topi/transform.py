@@ -1,0 +1,479 @@
+"""Operators that move elements: shapes, order, joining and taking apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.te.operation import compute
+from mlcweb.te.tensor import Tensor
+from mlcweb.tir import arithmetic, intrinsics
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir.expr import PrimExpr
+from mlcweb.topi import shapes, tags
+
+
+def moved(shape: Any, element: Callable[..., Any], name: str) -> Tensor:
+    """A tensor whose elements come one by one from others."""
+    extents = shapes.as_shape(shape)
+    axes = [f"ax{i}" for i in range(len(extents))]
+    return compute(extents, element, name, tag=tags.INJECTIVE, varargs_names=axes)
+
+
+def transpose(a: Tensor, axes: Sequence[int] | None = None) -> Tensor:
+    """The dimensions in another order; reversed without `axes`."""
+    given = list(range(a.ndim))[::-1] if axes is None else list(axes)
+    order = [shapes.axis_of("transpose", axis, a.ndim) for axis in given]
+    if sorted(order) != list(range(a.ndim)):
+        raise DiagnosticError(
+            f"transpose: {given} does not name each of the {a.ndim} dimension(s) once"
+        )
+
+    def element(*index: PrimExpr) -> Any:
+        return a(*(index[order.index(place)] for place in range(a.ndim)))
+
+    return moved([a.shape[place] for place in order], element, "T_transpose")
+
+
+def reshape(a: Tensor, newshape: Any) -> Tensor:
+    """The same elements in row-major order in another shape; one extent may be -1."""
+    shape = _whole_shape(a, list(shapes.as_shape(newshape)))
+    return moved(shape, lambda *index: a(*_source(a, index, shape)), "T_reshape")
+
+
+def _whole_shape(a: Tensor, shape: list[PrimExpr]) -> list[PrimExpr]:
+    unknown = [i for i, extent in enumerate(shape) if shapes.constant(extent) == -1]
+    known = shapes.size([extent for i, extent in enumerate(shape) if i not in unknown])
+    count = shapes.size(a.shape)
+    if len(unknown) > 1:
+        raise DiagnosticError(f"reshape: only one extent of {shapes.show(shape)} can be -1")
+    if unknown:
+        shape[unknown[0]] = arithmetic.floordiv(count, known)
+        known = arithmetic.multiply(known, shape[unknown[0]])
+    ours, theirs = shapes.constant(known), shapes.constant(count)
+    if ours is not None and theirs is not None and ours != theirs:
+        raise DiagnosticError(
+            f"reshape: {shapes.show(a.shape)} has {theirs} elements, {shapes.show(shape)} has "
+            f"{ours}"
+        )
+    return shape
+
+
+def _source(a: Tensor, index: Sequence[PrimExpr], shape: Sequence[PrimExpr]) -> list[PrimExpr]:
+    """Where the element for `index` of a reshaped tensor is."""
+    if not a.ndim:
+        return []
+    if not index or any(shapes.constant(extent) == 0 for extent in a.shape):
+        return [arithmetic.const(0, extent.dtype) for extent in a.shape]
+    return shapes.unravel_index(shapes.ravel_index(index, shape), a.shape)
+
+
+def flatten(a: Tensor) -> Tensor:
+    """(n, …) as (n, product of the rest)."""
+    rest = shapes.size(a.shape[1:])
+    return compute(
+        (a.shape[0], rest),
+        lambda i, j: a(i, *shapes.unravel_index(j, a.shape[1:])),
+        tag=tags.INJECTIVE,
+    )
+
+
+def expand_dims(a: Tensor, axis: int, num_newaxis: int = 1) -> Tensor:
+    """`num_newaxis` dimensions of extent 1 put in at `axis`."""
+    place = shapes.axis_of("expand_dims", axis, a.ndim + 1)
+    ones = [arithmetic.const(1, _index_type(a))] * num_newaxis
+    shape = [*a.shape[:place], *ones, *a.shape[place:]]
+    return moved(
+        shape,
+        lambda *index: a(*index[:place], *index[place + num_newaxis :]),
+        "T_expand_dims",
+    )
+
+
+def squeeze(a: Tensor, axis: Any = None) -> Tensor:
+    """Dimensions of extent 1 taken out: those of `axis`, or all."""
+    if axis is None:
+        gone = [i for i, extent in enumerate(a.shape) if shapes.constant(extent) == 1]
+    else:
+        gone = shapes.axes_of("squeeze", axis, a.ndim)
+    for place in gone:
+        if shapes.constant(a.shape[place]) != 1:
+            raise DiagnosticError(f"squeeze: dimension {place} of {shapes.show(a.shape)} is not 1")
+
+    def element(*index: PrimExpr) -> Any:
+        rest = iter(index)
+        zero = arithmetic.const(0, _index_type(a))
+        return a(*(zero if place in gone else next(rest) for place in range(a.ndim)))
+
+    return moved(
+        [extent for i, extent in enumerate(a.shape) if i not in gone], element, "T_squeeze"
+    )
+
+
+def concatenate(a_tuple: Sequence[Tensor] | Tensor, axis: int = 0) -> Tensor:
+    """Tensors one behind the other along an axis."""
+    parts = _joined(a_tuple, "concatenate")
+    place = shapes.axis_of("concatenate", axis, parts[0].ndim)
+    for part in parts[1:]:
+        _check_joinable(parts[0], part, place)
+    starts = [arithmetic.const(0, _index_type(parts[0]))]
+    for part in parts:
+        starts.append(arithmetic.add(starts[-1], part.shape[place]))
+
+    def element(*index: PrimExpr) -> Any:
+        value = parts[0](*index)
+        for part, start in zip(parts[1:], starts[1:-1], strict=True):
+            inside = [*index]
+            inside[place] = arithmetic.subtract(index[place], start)
+            value = intrinsics.if_then_else(
+                arithmetic.greater_equal(index[place], start), part(*inside), value
+            )
+        return value
+
+    shape = [*parts[0].shape]
+    shape[place] = starts[-1]
+    return moved(shape, element, "T_concat")
+
+
+def stack(tensors: Sequence[Tensor] | Tensor, axis: int = 0) -> Tensor:
+    """Tensors of one shape, side by side along a new axis."""
+    parts = _joined(tensors, "stack")
+    place = shapes.axis_of("stack", axis, parts[0].ndim + 1)
+    for part in parts[1:]:
+        _check_joinable(parts[0], part, None)
+
+    def element(*index: PrimExpr) -> Any:
+        inside = index[:place] + index[place + 1 :]
+        value = parts[0](*inside)
+        for number, part in enumerate(parts[1:], 1):
+            chosen = arithmetic.equal(index[place], arithmetic.const(number, index[place].dtype))
+            value = intrinsics.if_then_else(chosen, part(*inside), value)
+        return value
+
+    shape = [*parts[0].shape]
+    shape.insert(place, arithmetic.const(len(parts), _index_type(parts[0])))
+    return moved(shape, element, "T_stack")
+
+
+def _joined(tensors: Sequence[Tensor] | Tensor, operator: str) -> list[Tensor]:
+    parts = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    if not parts:
+        raise DiagnosticError(f"{operator}: there is no tensor to join")
+    return parts
+
+
+def _check_joinable(first: Tensor, other: Tensor, place: int | None) -> None:
+    same = first.ndim == other.ndim and all(
+        i == place or shapes.same_extent(a, b)
+        for i, (a, b) in enumerate(zip(first.shape, other.shape, strict=True))
+    )
+    if not same or first.dtype != other.dtype:
+        where = "" if place is None else f" outside axis {place}"
+        raise DiagnosticError(
+            f"Cannot join {shapes.show(first.shape)} {first.dtype} and {shapes.show(other.shape)} "
+            f"{other.dtype}: shape and dtype must agree{where}"
+        )
+
+
+def split(ary: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
+    """Parts along an axis: so many equal ones, or cut before each of the given positions."""
+    place = shapes.axis_of("split", axis, ary.ndim)
+    extent = ary.shape[place]
+    zero = arithmetic.const(0, extent.dtype)
+    if not isinstance(indices_or_sections, int):
+        cuts = [arithmetic.const(int(cut), extent.dtype) for cut in indices_or_sections]
+        name = "T_split"
+    else:
+        parts = indices_or_sections
+        length = shapes.constant(extent)
+        if parts < 1 or (length is not None and length % parts):
+            raise DiagnosticError(
+                f"split: dimension {place} of {shapes.show(ary.shape)} has no {parts} equal parts"
+            )
+        each = arithmetic.floordiv(extent, arithmetic.const(parts, extent.dtype))
+        cuts = [arithmetic.multiply(each, number) for number in range(1, parts)]
+        name = "T_split_sections"
+    starts, ends = [zero, *cuts], [*cuts, extent]
+
+    def part(start: PrimExpr, end: PrimExpr) -> Tensor:
+        shape = [*ary.shape]
+        shape[place] = arithmetic.subtract(end, start)
+
+        def element(*index: PrimExpr) -> Any:
+            inside = [*index]
+            inside[place] = arithmetic.add(index[place], start)
+            return ary(*inside)
+
+        return moved(shape, element, name)
+
+    return [part(start, end) for start, end in zip(starts, ends, strict=True)]
+
+
+def tile(a: Tensor, reps: Sequence[int]) -> Tensor:
+    """`a` repeated as a whole, so many times in each dimension."""
+    counts = list(reps) if isinstance(reps, (tuple, list)) else [reps]
+    rank = max(a.ndim, len(counts))
+    counts = [1] * (rank - len(counts)) + counts
+    one = arithmetic.const(1, _index_type(a))
+    extents = [one] * (rank - a.ndim) + [*a.shape]
+    shape = [arithmetic.multiply(e, count) for e, count in zip(extents, counts, strict=True)]
+
+    def element(*index: PrimExpr) -> Any:
+        own = index[rank - a.ndim :]
+        if any(shapes.constant(extent) == 0 for extent in a.shape):
+            return a(*own)
+        return a(*(arithmetic.floormod(i, e) for i, e in zip(own, a.shape, strict=True)))
+
+    return moved(shape, element, "T_tile")
+
+
+def repeat(a: Tensor, repeats: int, axis: int) -> Tensor:
+    """Every element along an axis so many times."""
+    place = shapes.axis_of("repeat", axis, a.ndim)
+    shape = [*a.shape]
+    shape[place] = arithmetic.multiply(shape[place], repeats)
+
+    def element(*index: PrimExpr) -> Any:
+        inside = [*index]
+        inside[place] = arithmetic.floordiv(index[place], repeats)
+        return a(*inside)
+
+    return moved(shape, element, "T_repeat")
+
+
+def flip(a: Tensor, axis: int = 0) -> Tensor:
+    """The order along an axis reversed."""
+    place = shapes.axis_of("flip", axis, a.ndim)
+
+    def element(*index: PrimExpr) -> Any:
+        inside = [*index]
+        inside[place] = arithmetic.subtract(arithmetic.subtract(a.shape[place], 1), index[place])
+        return a(*inside)
+
+    return moved(a.shape, element, "T_reverse_sequence")
+
+
+def where(condition: Tensor, x: Any, y: Any) -> Tensor:
+    """Elements of `x` where the condition holds (is not zero), of `y` elsewhere; broadcasts."""
+    operands = [operand for operand in (condition, x, y) if isinstance(operand, Tensor)]
+    shape = shapes.broadcast("where", *(operand.shape for operand in operands))
+
+    def at(operand: Any, index: Sequence[PrimExpr]) -> Any:
+        if not isinstance(operand, Tensor):
+            return operand
+        return operand(*shapes.broadcast_index(operand.shape, index, shape))
+
+    def element(*index: PrimExpr) -> Any:
+        chosen = at(condition, index)
+        if not dtypes.is_bool(chosen.dtype):
+            chosen = arithmetic.not_equal(chosen, arithmetic.const(0, chosen.dtype))
+        return arithmetic.select(chosen, *arithmetic.match_types(at(x, index), at(y, index)))
+
+    axes = [f"ax{i}" for i in range(len(shape))]
+    return compute(shape, element, "T_where", tag=tags.BROADCAST, varargs_names=axes)
+
+
+def strided_slice(
+    a: Tensor,
+    begin: Sequence[int],
+    end: Sequence[int],
+    strides: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+) -> Tensor:
+    """Elements begin, begin + stride, … before end, along `axes` (the first ones by default).
+
+    Negative positions count from the end, positions outside are kept to the tensor, negative
+    strides go backwards, as slices in Python do.
+    """
+    places = (
+        list(range(len(begin)))
+        if axes is None
+        else [shapes.axis_of("strided_slice", axis, a.ndim) for axis in axes]
+    )
+    steps = list(strides) if strides else [1] * len(places)
+    if len(steps) == 1:
+        steps = steps * len(places)
+    shape, starts, factors = [*a.shape], [0] * a.ndim, [1] * a.ndim
+    for place, low, high, step in zip(places, begin, end, steps, strict=True):
+        length = shapes.constant(a.shape[place])
+        if length is None:
+            raise DiagnosticError(
+                f"strided_slice: dimension {place} of {shapes.show(a.shape)} is symbolic"
+            )
+        if step == 0:
+            raise DiagnosticError("strided_slice: a stride is 0")
+        taken = range(*slice(int(low), int(high), int(step)).indices(length))
+        starts[place], factors[place] = taken.start, taken.step
+        shape[place] = arithmetic.const(len(taken), a.shape[place].dtype)
+
+    def element(*index: PrimExpr) -> Any:
+        return a(
+            *(
+                arithmetic.add(arithmetic.multiply(i, factor), start)
+                for i, factor, start in zip(index, factors, starts, strict=True)
+            )
+        )
+
+    return moved(shape, element, "T_strided_slice")
+
+
+def take(
+    a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0, mode: str = "fast"
+) -> Tensor:
+    """The slices of `a` that `indices` name, along an axis (in the flat array without one).
+
+    Args:
+        indices: a tensor of integers, or one integer.
+        mode: "clip" keeps indices in range, "wrap" takes them modulo the extent, "fast" trusts
+            them.
+    """
+    if batch_dims:
+        raise DiagnosticError("take: batch_dims is not supported; use gather")
+    index_shape = indices.shape if isinstance(indices, Tensor) else ()
+    rank = len(index_shape)
+
+    def position(index: Sequence[PrimExpr], extent: PrimExpr) -> PrimExpr:
+        chosen = indices(*index) if isinstance(indices, Tensor) else arithmetic.convert(indices)
+        return _in_mode(chosen, extent, mode)
+
+    if axis is None:
+        return moved(
+            index_shape,
+            lambda *index: a(*shapes.unravel_index(position(index, shapes.size(a.shape)), a.shape)),
+            "T_take",
+        )
+    place = shapes.axis_of("take", axis, a.ndim)
+
+    def element(*index: PrimExpr) -> Any:
+        chosen = position(index[place : place + rank], a.shape[place])
+        return a(*index[:place], chosen, *index[place + rank :])
+
+    return moved([*a.shape[:place], *index_shape, *a.shape[place + 1 :]], element, "T_take")
+
+
+def _in_mode(index: PrimExpr, extent: PrimExpr, mode: str) -> PrimExpr:
+    if mode == "fast":
+        return index
+    limit = arithmetic.cast(index.dtype, extent)
+    if mode == "clip":
+        return arithmetic.minimum(arithmetic.maximum(0, index), arithmetic.subtract(limit, 1))
+    if mode == "wrap":
+        return arithmetic.truncmod(arithmetic.add(arithmetic.truncmod(index, limit), limit), limit)
+    raise DiagnosticError(f'take: the mode is "fast", "clip" or "wrap", not {mode!r}')
+
+
+def gather(data: Tensor, axis: int, indices: Tensor) -> Tensor:
+    """out[i][j] = data[indices[i][j]][j] for axis 0, and so on; as `numpy.take_along_axis`."""
+    place = shapes.axis_of("gather", axis, data.ndim)
+    if indices.ndim != data.ndim:
+        raise DiagnosticError(
+            f"gather: the indices have {indices.ndim} dimension(s), the data {data.ndim}"
+        )
+
+    def element(*index: PrimExpr) -> Any:
+        return data(*index[:place], indices(*index), *index[place + 1 :])
+
+    return moved(indices.shape, element, "T_gather")
+
+
+def one_hot(
+    indices: Tensor, on_value: Any, off_value: Any, depth: int, axis: int, dtype: str
+) -> Tensor:
+    """`on_value` where the position along a new axis of extent `depth` is the index."""
+    place = shapes.axis_of("one_hot", axis, indices.ndim + 1)
+    shape = [*indices.shape]
+    shape.insert(place, arithmetic.const(depth, _index_type(indices)))
+    on, off = arithmetic.cast(dtype, on_value), arithmetic.cast(dtype, off_value)
+
+    def element(*index: PrimExpr) -> Any:
+        wanted = indices(*index[:place], *index[place + 1 :])
+        here = arithmetic.cast(indices.dtype, index[place])
+        return arithmetic.select(arithmetic.equal(wanted, here), on, off)
+
+    return moved(shape, element, "T_one_hot")
+
+
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") -> Tensor:
+    """start, start + step, … before stop."""
+    if stop is None:
+        start, stop = 0, start
+    bounds = [arithmetic.constant_value(value) for value in (start, stop, step)]
+    if any(bound is None for bound in bounds) or not bounds[2]:
+        raise DiagnosticError("arange: start, stop and step are numbers, and step is not 0")
+    low, high, stride = (float(bound) for bound in bounds)  # type: ignore[arg-type]
+    count = max(0, int(-((low - high) // stride)))
+
+    def element(i: PrimExpr) -> Any:
+        return arithmetic.add(
+            arithmetic.cast(dtype, start),
+            arithmetic.multiply(arithmetic.cast(dtype, i), arithmetic.cast(dtype, step)),
+        )
+
+    return moved((count,), lambda *index: element(index[0]), "T_arange")
+
+
+def meshgrid(a_tuple: Sequence[Tensor], indexing: str = "ij") -> list[Tensor]:
+    """Coordinates of a grid from the coordinates of its axes (1-D tensors)."""
+    order = list(range(len(a_tuple)))
+    if indexing == "xy" and len(order) > 1:
+        order[:2] = [1, 0]
+    shape = [a_tuple[i].shape[0] for i in order]
+    return [
+        moved(shape, lambda *index, a=a, i=i: a(index[order.index(i)]), "T_meshgrid")
+        for i, a in enumerate(a_tuple)
+    ]
+
+
+def layout_transform(array: Tensor, src_layout: str, dst_layout: str) -> Tensor:
+    """A permutation of named dimensions, such as NCHW to NHWC."""
+    if sorted(src_layout) != sorted(dst_layout) or not src_layout.isupper():
+        raise DiagnosticError(
+            f"layout_transform: {src_layout} to {dst_layout} is no permutation of dimensions; "
+            "packed layouts are made by Schedule.transform_layout"
+        )
+    return transpose(array, [src_layout.index(axis) for axis in dst_layout])
+
+
+def tril_or_triu(data: Tensor, k: int, upper: bool, name: str) -> Tensor:
+    """`data` with zeros below (`upper`) or above the k-th diagonal of its last two dimensions."""
+
+    def element(*index: PrimExpr) -> Any:
+        row, column = index[-2], index[-1]
+        offset = arithmetic.add(row, k)
+        kept = (
+            arithmetic.greater_equal(column, offset)
+            if upper
+            else arithmetic.less_equal(column, offset)
+        )
+        return arithmetic.select(kept, data(*index), arithmetic.const(0, data.dtype))
+
+    return moved(data.shape, element, name)
+
+
+def triu(data: Tensor, k: int = 0) -> Tensor:
+    """The upper triangle of the last two dimensions."""
+    return tril_or_triu(data, k, True, "trilu")
+
+
+def tril(data: Tensor, k: int = 0) -> Tensor:
+    """The lower triangle of the last two dimensions."""
+    return tril_or_triu(data, k, False, "trilu")
+
+
+def shape_of(tensor: Tensor, dtype: str = "int64") -> Tensor:
+    """The extents as a tensor of one dimension."""
+
+    def element(i: PrimExpr) -> Any:
+        value = arithmetic.const(0, dtype)
+        for place, extent in enumerate(tensor.shape):
+            value = arithmetic.select(
+                arithmetic.equal(i, place), arithmetic.cast(dtype, extent), value
+            )
+        return value
+
+    return moved((tensor.ndim,), lambda *index: element(index[0]), "T_shape")
+
+
+def _index_type(a: Tensor) -> str:
+    return a.shape[0].dtype if a.shape else "int32"
