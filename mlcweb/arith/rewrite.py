@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlcweb.arith import rules_comparison, rules_extremum, rules_integer, rules_logic
 from mlcweb.arith.rules_comparison import negation
+from mlcweb.arith.rules_integer import is_index_type
 from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
 from mlcweb.tir import expr as E
@@ -43,7 +44,7 @@ def rewrite(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
 
 def apply_rule(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
     """The rule of this node, where it has one."""
-    if isinstance(expression, (E.Add, E.Sub)):
+    if isinstance(expression, (E.Add, E.Sub)) and is_index_type(expression.dtype):
         moved = rules_extremum.moved_inside(expression, analyzer)
         if moved is not None:
             return rewrite(moved, analyzer)

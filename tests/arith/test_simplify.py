@@ -84,6 +84,14 @@ def test_other_types_fold_constants_only(dtype: str) -> None:
     assert same_expression(analyzer.simplify(constant), arithmetic.const(7, dtype))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_differences_of_floats_and_their_extrema_stay(dtype: str) -> None:
+    x, y = E.Var("x", dtype), E.Var("y", dtype)
+    top = arithmetic.maximum(x, y)
+    for value in (x - top, top - x, top + arithmetic.minimum(x, y), top - arithmetic.maximum(y, x)):
+        assert Analyzer().simplify(value) is value
+
+
 def test_float_comparisons_keep_nan() -> None:
     x, y = E.Var("x", "float32"), E.Var("y", "float32")
     negated = arithmetic.logical_not(x < y)
