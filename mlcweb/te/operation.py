@@ -204,7 +204,11 @@ def _axis_names(
     fcompute: Callable[..., Any], count: int, varargs_names: Sequence[str] | None, name: str
 ) -> tuple[list[str], int]:
     """The names of the axes, and how many of them `fcompute` takes."""
-    parameters = list(inspect.signature(fcompute).parameters.values())
+    parameters = [
+        p
+        for p in inspect.signature(fcompute).parameters.values()
+        if p.kind is not p.KEYWORD_ONLY or p.default is p.empty
+    ]
     if any(p.kind in (p.KEYWORD_ONLY, p.VAR_KEYWORD) for p in parameters):
         raise DiagnosticError(f'The function of te.compute "{name}" takes indices by position only')
     names = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]

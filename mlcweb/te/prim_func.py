@@ -141,6 +141,9 @@ class _Builder:
             return self._extern(operation)
         assert isinstance(operation, ComputeOp)
         outputs = [self._buffer(operation.output(i)) for i in range(operation.num_outputs)]
+        if any(_is_empty(axis) for axis in operation.reduce_axis):
+            # A block that never runs would not even initialise its output.
+            operation = _initial_values(operation)
         axes = (*operation.axis, *operation.reduce_axis)
         loops = [Var(axis.var.name, axis.var.dtype) for axis in axes]
         if isinstance(operation.body[0], Reduce):
@@ -302,6 +305,17 @@ def _update(
     for var, value in zip(reversed(temporaries), reversed(results), strict=True):
         body = LetStmt(var, value, body)
     return body
+
+
+def _is_empty(axis: IterVar) -> bool:
+    return axis.dom is not None and arithmetic.is_const_int(axis.dom.extent, 0)
+
+
+def _initial_values(operation: ComputeOp) -> ComputeOp:
+    """The reduction of nothing."""
+    reduction = operation.body[0]
+    assert isinstance(reduction, Reduce)
+    return replace(operation, body=reduction.init or reduction.combiner.identity_element)
 
 
 def _in_order(outputs: Sequence[Operation]) -> list[Operation]:
