@@ -1,0 +1,1 @@
+"""Engines in a page of headless Chromium."""

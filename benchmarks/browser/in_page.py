@@ -1,0 +1,68 @@
+"""The Python half of the page: our programs, NumPy's, and the data of the other engines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from pyodide.ffi import to_js  # pyright: ignore[reportMissingImports]
+
+from benchmarks.bench import Bench
+from benchmarks.kernels import WORKLOADS
+from mlcweb.runtime.host import clock
+
+SHORTEST_BATCH = 8e-3
+
+
+class Page:
+    """Methods are named by engine and method, for JavaScript. Names are ``workload/program``.
+    `config` are options for `build`, as JSON."""
+
+    def __init__(self, config: str) -> None:
+        bench = Bench(json.loads(config))
+        self._numpy: dict[str, Callable[[], float]] = {}
+        self.page_prepare = bench.prepare
+        self.page_sample = bench.sample
+        self.page_forget = bench.forget
+        self.page_peak = lambda _: bench.peak()
+
+    def numpy_prepare(self, name: str) -> None:
+        a, b = WORKLOADS[name.partition("/")[0]].arguments()[0]
+        result = np.empty_like(a)
+        number = 1
+
+        def sample() -> float:
+            nonlocal number
+            calls = range(number)
+            start = clock()
+            for _ in calls:
+                np.matmul(a, b, out=result)
+            seconds = (clock() - start) / number
+            number = max(1, round(SHORTEST_BATCH / max(seconds, 1e-6)))
+            return seconds
+
+        self._numpy[name] = sample
+
+    def numpy_sample(self, name: str) -> float:
+        return self._numpy[name]()
+
+    def numpy_forget(self, name: str) -> None:
+        del self._numpy[name]
+
+    def peer_data(self, name: str) -> Any:
+        """The operator, and the inputs as [[Float32Array, shape], …]."""
+        workload = WORKLOADS[name.partition("/")[0]]
+        inputs, _ = workload.arguments()
+        return to_js([workload.operator, [[array.reshape(-1), array.shape] for array in inputs]])
+
+    def peer_check(self, name: str, result: Any) -> None:
+        """An AssertionError where another engine computes something else than NumPy."""
+        workload = WORKLOADS[name.partition("/")[0]]
+        _, expected = workload.arguments()
+        computed = np.asarray(result.to_py())
+        if workload.operator == "conv2d" and not np.allclose(computed, expected.reshape(-1), 1e-3):
+            batch, filters, rows, columns = expected.shape
+            computed = computed.reshape(batch, rows, columns, filters).transpose(0, 3, 1, 2)
+        workload.check(np.ascontiguousarray(computed), expected)

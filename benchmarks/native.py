@@ -1,0 +1,99 @@
+"""Engines outside of a browser: mlcweb with wasmtime in this process, and a real TVM in another."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.bench import Bench
+from benchmarks.engine import NotForThis
+from benchmarks.kernels import WORKLOADS
+from mlcweb.runtime.host.engine import available
+
+ROOT = Path(__file__).parents[1]
+SERVER = Path(__file__).with_name("tvm_server.py")
+
+
+class NativeEngine:
+    """mlcweb with wasmtime."""
+
+    name = "native"
+    title = "wasmtime"
+    only_best = False
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        if not available():
+            raise NotForThis('wasmtime is not installed: pip install ".[native]"')
+        self._bench = Bench(config)
+        self.sample = self._bench.sample
+        self.peak = self._bench.peak
+        self.forget = self._bench.forget
+
+    def prepare(self, name: str) -> None:
+        self._bench.prepare(name)
+
+
+def tvm_python() -> str:
+    """The Python that has a real TVM: that of MLCWEB_ORACLE_PYTHON, or of `.venv-oracle`."""
+    return os.environ.get("MLCWEB_ORACLE_PYTHON", str(ROOT / ".venv-oracle/bin/python"))
+
+
+class TVMEngine:
+    """The same scheduled programs, compiled by a real TVM for its generic target `llvm`."""
+
+    name = "tvm"
+    title = "TVM llvm"
+    only_best = False
+
+    def __init__(self, stack: ExitStack) -> None:
+        python = tvm_python()
+        if not Path(python).exists():
+            raise NotForThis(f"no TVM: {python} does not exist; MLCWEB_ORACLE_PYTHON may name it")
+        self._folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        self._process = subprocess.Popen(
+            [python, SERVER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "TVM_NUM_THREADS": "1", "PYTHONPATH": ""},
+        )
+        stack.callback(self._process.wait)
+        stack.callback(self._process.kill)
+
+    def prepare(self, name: str) -> None:
+        workload_name, _, program = name.partition("/")
+        if workload_name not in WORKLOADS:
+            raise NotForThis(f"{name}: TVM is not asked")
+        workload = WORKLOADS[workload_name]
+        inputs, expected = workload.arguments()
+        path = self._folder / "arrays.npz"
+        np.savez(path, *inputs, expected)
+        script = workload.programs[program]().script()
+        self._ask(prepare=name, script=script, arrays=str(path))
+        workload.check(np.load(path)["arr_0"], expected)
+
+    def sample(self, name: str) -> float:
+        return self._ask(sample=name)
+
+    def peak(self) -> None:
+        return None
+
+    def forget(self, name: str) -> None:
+        self._ask(forget=name)
+
+    def _ask(self, **question: str) -> Any:
+        assert self._process.stdin and self._process.stdout
+        print(json.dumps(question), file=self._process.stdin, flush=True)
+        line = self._process.stdout.readline()
+        answer = json.loads(line) if line else {"error": "the process has ended"}
+        if "error" in answer:
+            raise RuntimeError(f"TVM: {answer['error']}")
+        return answer["value"]

@@ -1,0 +1,163 @@
+"""What is to be reached. Each target tells how far it is reached by the results of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from benchmarks.results import Results
+
+NATIVE_PART = 0.8
+"""Natively, so much of what is asked in the page, as a share of wasmtime's own peak."""
+
+SHARES = {
+    "matmul128/best": 0.85,
+    "matmul512/best": 0.70,
+    "matmul1024/best": 0.60,
+    "matmul128/jfactor16": 0.54,
+    "matmul128/jfactor32": 0.65,
+    "matmul128/untransformed": 0.08,
+}
+PEERS = ("tfjs", "ort")
+ADVANTAGES = {"matmul128": 1.25, "matmul256": 1.25, "matmul512": 1.25, "matmul1024": 1.5}
+OVER_NUMPY = 12
+LEVEL_WITHIN = 0.03
+"""Two engines are level if their medians differ by no more, which is the noise of a good run."""
+LEVEL = ("mlp", "conv", "bmm_relu", "softmax", "layer_norm", "relu")
+MILLISECONDS = {
+    ("build/schedule_mm", "native"): 15,
+    ("build/schedule_mm", "page"): 60,
+    ("build/auto_scheduled", "page"): 150,
+    ("call/add", "page"): 0.0007,
+}
+
+TRIALS_A_SECOND = 15
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was reached, in words, and how it compares with what is wanted: below 1, less `noise`,
+    it is not enough."""
+
+    reached: str
+    ratio: float
+    noise: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        return self.ratio >= 1 - self.noise
+
+
+class Target(Protocol):
+    @property
+    def program(self) -> str: ...
+
+    @property
+    def engine(self) -> str: ...
+
+    @property
+    def wanted(self) -> str: ...
+
+    def verdict(self, results: Results) -> Verdict | None: ...
+
+
+@dataclass(frozen=True)
+class Share:
+    """A program reaches a part of the engine's peak."""
+
+    program: str
+    engine: str
+    least: float
+
+    @property
+    def wanted(self) -> str:
+        return f">= {self.least:.1%} of P"
+
+    def verdict(self, results: Results) -> Verdict | None:
+        share = results.share(self.program, self.engine)
+        return None if share is None else Verdict(f"{share:.1%}", share / self.least)
+
+
+@dataclass(frozen=True)
+class Faster:
+    """A program is so many times as fast as the best of other engines is at the same, or at the
+    workload named."""
+
+    program: str
+    engine: str
+    others: tuple[str, ...]
+    least: float
+    workload: str
+
+    @property
+    def wanted(self) -> str:
+        return f">= {self.least:g} x {' or '.join(self.others)}"
+
+    def verdict(self, results: Results) -> Verdict | None:
+        seconds = results.seconds(self.program, self.engine)
+        best = results.best(self.workload, self.others)
+        if seconds is None or best is None:
+            return None
+        factor = best[0] / seconds
+        # Programs that wait for memory alone are equally fast everywhere.
+        noise = LEVEL_WITHIN if self.least == 1 else 0.0
+        return Verdict(f"{factor:.2f} x {best[1]}", factor / self.least, noise)
+
+
+@dataclass(frozen=True)
+class Within:
+    """A program takes no longer than so many milliseconds."""
+
+    program: str
+    engine: str
+    most: float
+
+    @property
+    def wanted(self) -> str:
+        return f"<= {self.most:.3g} ms"
+
+    def verdict(self, results: Results) -> Verdict | None:
+        seconds = results.seconds(self.program, self.engine)
+        return None if seconds is None else Verdict(
+            f"{seconds * 1e3:.3g} ms", self.most * 1e-3 / seconds
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Rate:
+    """So many repetitions of a program a second."""
+
+    program: str
+    engine: str
+    least: float
+
+    @property
+    def wanted(self) -> str:
+        return f">= {self.least:g} a second"
+
+    def verdict(self, results: Results) -> Verdict | None:
+        seconds = results.seconds(self.program, self.engine)
+        if seconds is None:
+            return None
+        return Verdict(f"{1 / seconds:.1f} a second", 1 / seconds / self.least)
+
+
+def _targets() -> Iterator[Target]:
+    for program, share in SHARES.items():
+        yield Share(program, "page", share)
+    for workload, factor in ADVANTAGES.items():
+        program = f"{workload}/best"
+        yield Faster(program, "page", PEERS, factor, workload)
+        yield Faster(program, "page", ("numpy",), OVER_NUMPY, workload)
+    for workload in LEVEL:
+        yield Faster(f"{workload}/best", "page", (*PEERS, "tvm"), 1, workload)
+    yield Faster("call/add", "page", ("tfjs",), 1, "add")
+    for (program, engine), most in MILLISECONDS.items():
+        yield Within(program, engine, most)
+    yield Rate("search/matmul128", "search", TRIALS_A_SECOND)
+    for program, share in SHARES.items():
+        yield Share(program, "native", NATIVE_PART * share)
+
+
+TARGETS: tuple[Target, ...] = tuple(_targets())
