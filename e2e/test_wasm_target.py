@@ -1,5 +1,7 @@
 """Programs compiled to WebAssembly in the page."""
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import expect
 
@@ -72,6 +74,42 @@ def divide(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
 module = tvm.build(divide, target="wasm")
 A, B = (tvm.nd.array(np.zeros(4, "int32")) for _ in "AB")
 """
+
+EXTERNAL = """\
+import numpy as np
+import tvm
+from tvm.script import tir as T
+
+
+@T.prim_func
+def main(A: T.Buffer((8, 8), "float32"), B: T.Buffer((8,), "float32")):
+    for i in range(8):
+        T.evaluate(
+            T.call_extern(
+                "row_sum",
+                B.access_ptr("rw", offset=i, extent=1),
+                A.access_ptr("r", offset=i * 8, extent=8),
+                8,
+                dtype="int32",
+            )
+        )
+
+
+@T.prim_func
+def micro(out: T.handle, row: T.handle, n: T.int32):
+    Out = T.match_buffer(out, (1,), "float32")
+    Row = T.match_buffer(row, (n,), "float32")
+    Out[0] = T.float32(0)
+    for k in range(n):
+        Out[0] = Out[0] + Row[k]
+
+
+def in_python(out, row, n):
+    assert len(row) == n
+    out[0] = row.sum()
+"""
+
+CORPUS = (Path(__file__).parents[1] / "tests" / "codegen" / "corpus.py").read_text("utf8")
 
 
 @pytest.fixture
@@ -242,3 +280,169 @@ print("the end")
 """
     )
     expect(playground["console"]).to_contain_text("the end")
+
+
+def test_the_page_computes_what_the_interpreter_computes(run):
+    """All programs that try the paths of the code generators, in the browser's engine."""
+    run(
+        CORPUS
+        + """
+import tvm
+from tvm import nd
+
+TOLERANCE = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-12}
+fallen_back = []
+
+def results(func, target):
+    arrays = [nd.array(values) for values in inputs(func)]
+    lib = tvm.build(func, target=target)
+    lib.entry_func(*arrays)
+    if target.startswith("wasm") and "(module" not in lib.get_source():
+        fallen_back.append(name)
+    return [array.numpy() for array in arrays]
+
+for name, func in PROGRAMS.items():
+    expected = results(func, "interpreter")
+    for target in ("wasm", "wasm -bounds_check=1"):
+        for one, other in zip(expected, results(func, target), strict=True):
+            tolerance = TOLERANCE.get(one.dtype.name, 0)
+            np.testing.assert_allclose(other, one, tolerance, tolerance, err_msg=name)
+assert len(PROGRAMS) >= 15 and not fallen_back, fallen_back
+"""
+    )
+
+
+def test_kernels_call_python_and_micro_kernels(run):
+    run(
+        EXTERNAL
+        + """
+import gc
+
+values = np.arange(64, dtype="float32").reshape(8, 8)
+for function in (in_python, micro):
+    tvm.register_func("row_sum", function, override=True)
+    A, B = tvm.nd.array(values), tvm.nd.array(np.zeros(8, "float32"))
+    lib = tvm.build(main, target="wasm")
+    lib["main"](A, B)
+    assert B.numpy().tolist() == values.sum(axis=1).tolist()
+    assert ("(import \\"python\\"" in lib.get_source()) == (function is in_python)
+
+def fail(*arguments):
+    raise KeyError("the reason")
+
+tvm.register_func("row_sum", fail, override=True)
+lib = tvm.build(main, target="wasm")
+for _ in range(2):
+    try:
+        lib["main"](A, B)
+    except KeyError as error:
+        assert error.args == ("the reason",)
+    else:
+        raise AssertionError
+tvm.register_func("row_sum", in_python, override=True)
+lib["main"](A, B)
+assert B.numpy().tolist() == values.sum(axis=1).tolist()
+del lib
+gc.collect()
+"""
+    )
+
+
+def test_a_checked_kernel_names_buffer_and_index(playground):
+    playground.run_to_end(
+        """\
+import numpy as np
+import tvm
+from tvm.script import tir as T
+
+
+@T.prim_func
+def shift(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
+    for i in range(8):
+        B[i] = A[i + 1]
+
+
+A, B = (tvm.nd.array(np.zeros(8, "int32")) for _ in "AB")
+with tvm.transform.PassContext(opt_level=3, config={"mlcweb.bounds_check": True}):
+    module = tvm.build(shift, target="llvm")
+module["shift"](A, B)
+"""
+    )
+    playground.expect_state("error")
+    console = playground["console"]
+    expect(console).to_contain_text('target="llvm" means "wasm" here')
+    expect(console).to_contain_text("IndexOutOfBounds")
+    expect(console).to_contain_text('Reading "A" out of bounds: index 8 of axis 0')
+
+
+def test_wrong_arguments_are_refused_before_the_call(run):
+    run(
+        MATMUL
+        + """
+module = tvm.build(schedule_mm(16).mod, target="wasm")
+module["main"](A, B, C)
+c_np = np.zeros((128, 128), "float32")
+for arguments, error, message in [
+    ((A, B), TypeError, "Expected 3 argument(s) but got 2"),
+    ((A, B, c_np), TypeError, "pass tvm.nd.array(x)"),
+    ((A, B, tvm.nd.empty((128, 128), "float64")), TypeError, "Expected dtype float32 but got"),
+    ((A, B, tvm.nd.empty((128, 127))), ValueError, "Expected C.shape[1] == 128 but got"),
+    ((A, A, A), ValueError, "are the same array"),
+]:
+    try:
+        module["main"](*arguments)
+    except error as caught:
+        assert isinstance(caught, tvm.TVMError) and message in str(caught), caught
+    else:
+        raise AssertionError(message)
+"""
+    )
+
+
+def test_borrowed_arrays_that_overlap_stay_one_memory(run):
+    run(
+        """\
+import numpy as np
+import tvm
+from tvm.script import tir as T
+
+
+@T.prim_func
+def shift(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
+    for i in range(7):
+        B[i + 1] = A[i] + 1
+
+
+memory = np.zeros(12, "int32")
+a, b = (tvm.runtime.from_dlpack(memory[start : start + 8]) for start in (0, 1))
+tvm.build(shift, target="wasm")["shift"](a, b)
+assert memory.tolist() == [0, 0, 1, 1, 2, 2, 3, 3, 4, 0, 0, 0]
+tvm.build(shift, target="wasm")["shift"](a, a)
+assert memory.tolist()[:8] == [0, 1, 2, 3, 4, 5, 6, 7]
+"""
+    )
+
+
+def test_stop_ends_an_endless_kernel_and_the_page_goes_on(playground):
+    playground.run(
+        """\
+import numpy as np
+import tvm
+from tvm.script import tir as T
+
+
+@T.prim_func
+def endless(A: T.Buffer((1,), "int32")):
+    while A[0] == 0:
+        A[0] = 0
+
+
+print("begun")
+tvm.build(endless, target="wasm")["endless"](tvm.nd.array(np.zeros(1, "int32")))
+"""
+    )
+    expect(playground["console"]).to_contain_text("begun")
+    playground["stop"].click()
+    playground.expect_state("ready", timeout_ms=90_000)
+    playground.run_to_end("print(6 * 7)")
+    expect(playground["console"]).to_contain_text("42")

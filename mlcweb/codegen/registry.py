@@ -9,13 +9,22 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Protocol
 
 from mlcweb.ir.errors import TVMError
+from mlcweb.ir.transform import register_option
 from mlcweb.tir.function import PrimFunc
 
-FunctionLookup = Callable[[str], Callable[..., Any]]
-"""Finds a registered Python function by name, for calls out of a kernel."""
+FunctionLookup = Callable[[str], Any]
+"""Finds what a name means that a kernel calls: a Python function, or a PrimFunc to be compiled with
+the kernel. An error where there is nothing of the name."""
+
+BOUNDS_CHECK = register_option("mlcweb.bounds_check", bool)
+"""Whether compiled code stops at an access outside of its buffer, and says which."""
+
+RELAXED_MADD = register_option("mlcweb.relaxed_madd", bool)
+"""Whether compiled code may round a product and a sum of vectors once instead of twice."""
 
 GENERAL_NAMES = ("cpu", "llvm", "c")
 """Names that course code uses for "this machine's processor"."""
@@ -29,7 +38,8 @@ class Kernel:
     a buffer (an NDArray if `takes_arrays`), a number for a scalar. Arguments are checked before, by
     the runtime. `run_aliased` takes arrays that share memory, where `run` must not.
     `time_batch(number, *arguments)` runs the kernel `number` times with a loop of its own and
-    returns the seconds that took.
+    returns the seconds that took. `pointer_call` is how to call it with addresses, where it may be;
+    `pointers(arguments)` tells that for arrays of given shapes, which may be symbolic.
     """
 
     name: str
@@ -40,9 +50,23 @@ class Kernel:
     run_aliased: Callable[..., Any] | None = None
     time_batch: Callable[..., float] | None = None
     takes_arrays: bool = False
+    pointer_call: Any = None
+    pointers: Callable[[tuple[Any, ...]], Any] | None = None
 
 
-Builder = Callable[[Mapping[str, PrimFunc], FunctionLookup], Mapping[str, Kernel]]
+class Builder(Protocol):
+    """The function `build` of a back end."""
+
+    def __call__(
+        self,
+        functions: Mapping[str, PrimFunc],
+        lookup: FunctionLookup,
+        *,
+        config: Mapping[str, Any],
+    ) -> Mapping[str, Kernel]:
+        """A kernel for each function. `config` has the options that were set, which a back end
+        that cannot do otherwise leaves alone."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +79,15 @@ class TargetEntry:
     aliases: tuple[str, ...]
     rank: int
 
-    def build(self, functions: Mapping[str, PrimFunc], lookup: FunctionLookup) -> Any:
-        return importlib.import_module(self.module).build(functions, lookup)
+    def build(
+        self,
+        functions: Mapping[str, PrimFunc],
+        lookup: FunctionLookup,
+        config: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Mapping[str, Kernel]:
+        """The kernels of some functions, with the options of `config`."""
+        builder: Builder = importlib.import_module(self.module).build
+        return builder(functions, lookup, config=config)
 
 
 _targets: dict[str, TargetEntry] = {}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numbers
+from itertools import combinations
 from typing import Any
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.visitor import walk
 from mlcweb.runtime.device import Device
-from mlcweb.runtime.ndarray import NDArray
+from mlcweb.runtime.ndarray import Layout, NDArray, layout_of
+from mlcweb.runtime.storage import BORROWED
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -33,7 +35,7 @@ class Signature:
         self.device = dev
         self.parameters = [(param, func.buffer_map.get(param)) for param in func.params]
         self.noalias = bool(func.attrs.get("tir.noalias", False))
-        self.written = _written_parameters(func)
+        self.written = written_parameters(func)
         self._exact = [_exact_type(buffer) for _, buffer in self.parameters]
 
     def __str__(self) -> str:
@@ -50,14 +52,21 @@ class Signature:
         no, `check` and `shares_memory` know more."""
         if len(arguments) != len(self._exact):
             return False
-        addresses: set[int] = set()
+        storages: set[int] = set()
         for array, exact in zip(arguments, self._exact, strict=True):
             if type(array) is not NDArray or (array.shape, array.dtype) != exact:
                 return False
-            if array.device is not self.device:
+            if array.device is not self.device or array.layout.memory is BORROWED:
                 return False
-            addresses.add(array.storage.address)
-        return len(addresses) == len(arguments)
+            storages.add(id(array.storage))
+        return len(storages) == len(arguments)
+
+    def layouts(self, memory: object) -> list[Layout] | None:
+        """The layouts of the arrays that fit, if they lie in `memory`; None where a parameter is
+        no array, or has a symbolic shape."""
+        if any(exact is None for exact in self._exact):
+            return None
+        return [layout_of(*exact, self.device, memory) for exact in self._exact if exact]
 
     def check(self, arguments: tuple[Any, ...]) -> list[Any]:
         """The arrays, and plain numbers for scalars; an error that shows the signature."""
@@ -77,20 +86,22 @@ class Signature:
         ]
 
     def shares_memory(self, arguments: tuple[Any, ...]) -> bool:
-        """Whether a written array is also another argument; an error if the function is declared
+        """Whether a written array overlaps another argument; an error if the function is declared
         to have no aliases."""
-        seen: dict[int, int] = {}
-        for position, argument in enumerate(arguments):
-            if not isinstance(argument, NDArray) or not argument.nbytes:
-                continue
-            first = seen.setdefault(argument.storage.address, position)
-            if first == position or not {first, position} & self.written:
+        arrays = [
+            (position, array)
+            for position, array in enumerate(arguments)
+            if isinstance(array, NDArray) and array.nbytes
+        ]
+        for (first, one), (second, other) in combinations(arrays, 2):
+            if not {first, second} & self.written or not one.overlaps(other):
                 continue
             if self.noalias:
-                names = [self._name(first), self._name(position)]
+                same = "are the same array" if one.storage is other.storage else "share memory"
                 raise ArgumentValueError(
-                    f'{names[0]} and {names[1]} are the same array, but "{self.name}" is declared '
-                    f'"tir.noalias" and writes it; pass a copy or remove the attribute\n  {self}'
+                    f'{self._name(first)} and {self._name(second)} {same}, but "{self.name}" is '
+                    f'declared "tir.noalias" and writes it; pass a copy or remove the attribute\n'
+                    f"  {self}"
                 )
             return True
         return False
@@ -189,7 +200,7 @@ _OPERATIONS = {
 }
 
 
-def _written_parameters(func: PrimFunc) -> set[int]:
+def written_parameters(func: PrimFunc) -> set[int]:
     """The positions of the parameters that the function may write."""
     source_of = {
         id(match.buffer.data): match.source.buffer.data

@@ -6,20 +6,28 @@ import math
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from mlcweb.runtime import host
 
-STEPS_PER_BATCH = 50
-"""A batch lasts at least so many steps of the clock, so that rounding stays below two percent."""
+STEPS_PER_BATCH = 200
+"""A batch lasts at least so many steps of the clock, which makes one half a percent of it."""
+
+AGREEMENT = 0.03
+"""Compiled code is warm when two batches that follow each other differ by no more."""
+LEAST_WARM_UP_BATCH = 1e-3
+LONGEST_WARM_UP = 0.2
+"""Seconds."""
 
 
 @dataclass(frozen=True)
 class BenchmarkResult:
-    """Seconds per call: one number for each repeat, and what they amount to."""
+    """Seconds per call: one number for each repeat, and what they amount to. `conditions` tell
+    under which they were measured."""
 
     results: tuple[float, ...]
+    conditions: host.Conditions | None = field(default=None, compare=False)
 
     @property
     def mean(self) -> float:
@@ -64,15 +72,19 @@ def measure(
     cooldown_interval_ms: float = 0,
     repeats_to_cooldown: int = 1,
     before_repeat: Callable[[], Any] | None = None,
+    settle: bool = False,
 ) -> BenchmarkResult:
-    """Time `repeat` batches of `number` calls, after a call that does not count.
+    """Time `repeat` batches of `number` calls, after a call that does not count; to `settle`, after
+    so many that two batches agree.
 
     `time_batch(n)` makes n calls and returns the seconds that they took. A batch that is shorter
     than `min_repeat_ms`, or than the clock can tell, is run again with a greater number; while it
     takes no measurable time at all, at most `limit_zero_time_iterations` times.
     """
     shortest = max(min_repeat_ms * 1e-3, STEPS_PER_BATCH * host.clock_step())
-    time_batch(1)
+    first = time_batch(1)
+    if settle and first < LONGEST_WARM_UP:
+        _warm_up(time_batch, shortest)
     results: list[float] = []
     for index in range(repeat):
         if before_repeat is not None:
@@ -81,7 +93,18 @@ def measure(
         results.append(seconds / number)
         if cooldown_interval_ms > 0 and (index + 1) % repeats_to_cooldown == 0:
             time.sleep(cooldown_interval_ms * 1e-3)
-    return BenchmarkResult(tuple(results))
+    return BenchmarkResult(tuple(results), host.conditions())
+
+
+def _warm_up(time_batch: Callable[[int], float], shortest: float) -> None:
+    """Run batches until two that follow each other agree, or it has taken long enough."""
+    number, before, spent = 1, math.inf, 0.0
+    while spent < LONGEST_WARM_UP:
+        number, seconds = _long_enough(time_batch, number, max(shortest, LEAST_WARM_UP_BATCH), 0)
+        if abs(seconds / number - before) <= AGREEMENT * before < math.inf:
+            return
+        before = seconds / number
+        spent += max(seconds, LEAST_WARM_UP_BATCH)
 
 
 def _long_enough(

@@ -2,26 +2,46 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping
-from functools import cache
+import sys
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from mlcweb.codegen.registry import GENERAL_NAMES, default_target, find_target, target_names
+from mlcweb.codegen.registry import (
+    BOUNDS_CHECK,
+    RELAXED_MADD,
+    default_target,
+    find_target,
+    target_names,
+)
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.module import IRModule
+from mlcweb.ir.transform import PassContext, checked_config
 from mlcweb.runtime.module import Module
 from mlcweb.runtime.registry import get_global_func
 from mlcweb.runtime.target import Target
 from mlcweb.tir.function import PrimFunc
 
-_log = logging.getLogger("mlcweb")
+FOREIGN_NAMES = ("llvm", "c")
+"""Kinds of targets that course code asks for by the name of another compiler."""
+
+TARGET_OPTIONS = {
+    "bounds_check": BOUNDS_CHECK,
+    "bounds-check": BOUNDS_CHECK,
+    "relaxed_madd": RELAXED_MADD,
+    "relaxed-madd": RELAXED_MADD,
+}
+"""The attributes of targets that set options."""
+
+
+class UnknownFunction(TVMError, ValueError):
+    """A kernel calls a function of a name that nothing has."""
 
 
 def build(
     mod: IRModule | PrimFunc | Mapping[Any, PrimFunc],
     target: str | Mapping[str, Any] | Target | None = None,
     name: str | None = None,
+    config: Mapping[str, Any] | None = None,
 ) -> Module:
     """A runnable module from a module of TensorIR functions, or from a single function.
 
@@ -29,12 +49,46 @@ def build(
         target: what to build for; by default the target of the surrounding ``with target:``, else
             the best for this machine. "llvm", "c" and "cpu" mean that best one, too.
         name: the name of a single function; by default its "global_symbol", else "main".
+        config: options by name, over those of the target's attributes (``"wasm -bounds_check=1"``)
+            and of the surrounding `PassContext`. "mlcweb.bounds_check": compiled code stops at an
+            access outside of its buffer and names buffer and index (default False; the targets
+            that are not compiled always check). "mlcweb.relaxed_madd": a product and a sum of
+            vectors may be rounded once (default: where the engine has the instruction).
     """
     functions = _functions(mod, name)
-    entry = find_target(_kind(target))
-    kernels = entry.build(functions, get_global_func)
+    chosen = _target(target)
+    entry = find_target(chosen.kind.name) if chosen else default_target()
+    if chosen:
+        _say_what_is_meant(chosen.kind.name, entry.name)
+    kernels = entry.build(functions, _lookup_in(functions), _options(chosen, config))
     main = next(iter(functions)) if len(functions) == 1 else "main"
     return Module(kernels, main, entry.name)
+
+
+def _options(target: Target | None, config: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The options that are set: by the context, the target, or the call."""
+    attrs = target.attrs if target else {}
+    of_target = {TARGET_OPTIONS[key]: attrs[key] for key in attrs if key in TARGET_OPTIONS}
+    return {**PassContext.current().config, **checked_config(of_target), **checked_config(config)}
+
+
+def _lookup_in(functions: Mapping[str, PrimFunc]) -> Callable[[str], Any]:
+    """What calls out of kernels mean: functions of the module, else registered ones."""
+    symbols = {str(func.attrs.get("global_symbol")): func for func in functions.values()}
+
+    def lookup(name: str) -> Any:
+        found = functions.get(name) or symbols.get(name) or get_global_func(name, True)
+        if found is None:
+            raise UnknownFunction(
+                f'The program calls "{name}", which is not known here. Register it: '
+                f'tvm.register_func("{name}", f), where f is a Python function (it gets NumPy '
+                "arrays for pointers) or a PrimFunc, the micro-kernel, which is compiled with the "
+                "program; or add that PrimFunc to the module. Code of other compilers (C, LLVM) "
+                "cannot be linked"
+            )
+        return found
+
+    return lookup
 
 
 def _functions(mod: Any, name: str | None) -> dict[str, PrimFunc]:
@@ -58,22 +112,32 @@ def _functions(mod: Any, name: str | None) -> dict[str, PrimFunc]:
     return functions
 
 
-def _kind(target: Any) -> str:
+def _target(target: Any) -> Target | None:
+    """What to build for; None for the best."""
     chosen = target if target is not None else Target.current()
     if chosen is None:
-        return default_target().name
+        return None
     chosen = Target(chosen)
     if chosen.is_source_only:
         raise TVMError(
             f'Nothing here builds for "{chosen.kind}"; targets are {", ".join(target_names())}'
         )
-    if chosen.kind.name in GENERAL_NAMES:
-        _say_once(chosen.kind.name, find_target(chosen.kind.name).name)
-    return chosen.kind.name
+    return chosen
 
 
-@cache
-def _say_once(asked: str, meant: str) -> None:
-    _log.info(
-        'target "%s" means "%s" here, the fastest code generator of this machine', asked, meant
-    )
+_said: set[str] = set()
+
+
+def say_again() -> None:
+    """Forget what has been said once: a new program begins."""
+    _said.clear()
+
+
+def _say_what_is_meant(asked: str, meant: str) -> None:
+    """One line, once, where a target is not the compiler of its name."""
+    if asked in FOREIGN_NAMES and asked != meant and asked not in _said:
+        _said.add(asked)
+        print(
+            f'target="{asked}" means "{meant}" here, the fastest code generator of this machine',
+            file=sys.stderr,
+        )

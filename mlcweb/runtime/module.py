@@ -11,6 +11,7 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.arguments import Signature
 from mlcweb.runtime.benchmark import BenchmarkResult, measure, time_in_python
 from mlcweb.runtime.device import Device, cpu
+from mlcweb.runtime.direct_call import direct_call
 from mlcweb.runtime.ndarray import NDArray
 from mlcweb.runtime.registry import get_global_func
 
@@ -22,9 +23,15 @@ class FunctionNotFound(TVMError, AttributeError):
 class PackedFunc:
     """A function of a runnable module. Arguments are checked before each call."""
 
+    # What is called is a slot of its own, so that no method stands between the caller and it.
+    __slots__ = ("__call__", "__weakref__", "kernel", "signature")
+
+    __call__: Callable[..., Any]
+
     def __init__(self, kernel: Kernel, dev: Device) -> None:
         self.kernel = kernel
         self.signature = Signature(kernel.name, kernel.function, dev)
+        self.__call__ = _caller(kernel, self.signature)
 
     @property
     def name(self) -> str:
@@ -32,22 +39,36 @@ class PackedFunc:
 
     def prepare(self, arguments: tuple[Any, ...]) -> tuple[Callable[..., Any], list[Any]]:
         """The code to run for these arguments, and what to pass to it."""
-        if self.signature.fits(arguments):
-            return self.kernel.run, list(arguments)
-        values = self.signature.check(arguments)
-        aliased = self.signature.shares_memory(arguments)
-        run = self.kernel.run_aliased if aliased and self.kernel.run_aliased else self.kernel.run
-        return run, values
+        return _prepare(self.kernel, self.signature, arguments)
 
-    def __call__(self, *arguments: Any) -> Any:
-        run, values = self.prepare(arguments)
-        if self.kernel.takes_arrays:
+    def __repr__(self) -> str:
+        return f"<{type(self).__module__}.{type(self).__name__} {self.signature}>"
+
+
+def _prepare(
+    kernel: Kernel, signature: Signature, arguments: tuple[Any, ...]
+) -> tuple[Callable[..., Any], list[Any]]:
+    if signature.fits(arguments):
+        return kernel.run, list(arguments)
+    values = signature.check(arguments)
+    aliased = signature.shares_memory(arguments)
+    return kernel.run_aliased if aliased and kernel.run_aliased else kernel.run, values
+
+
+def _caller(kernel: Kernel, signature: Signature) -> Callable[..., Any]:
+    """The function that a call of the kernel runs. It does not hold the `PackedFunc`, so that a
+    module and its code go as soon as nobody holds it."""
+
+    def checked(*arguments: Any) -> Any:
+        run, values = _prepare(kernel, signature, arguments)
+        if kernel.takes_arrays:
             return run(*values)
         with in_place(values) as views:
             return run(*views)
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__module__}.{type(self).__name__} {self.signature}>"
+    pointers = kernel.pointer_call
+    layouts = signature.layouts(pointers.memory) if pointers else None
+    return direct_call(pointers, layouts, checked) if pointers and layouts else checked
 
 
 @contextmanager
@@ -113,7 +134,8 @@ class Module:
         cache_flush_bytes: int = 0,
         f_preproc: str = "",
     ) -> Callable[..., BenchmarkResult]:
-        """A function that measures `func_name` on its arguments; see `benchmark.measure`.
+        """A function that measures `func_name` on its arguments; see `benchmark.measure`. Its
+        result has the seconds of each repeat. Compiled code is warmed up first.
 
         `cache_flush_bytes` of memory are touched, and the registered function `f_preproc` is called
         with the arguments, before each repeat.
@@ -154,6 +176,7 @@ class Module:
                 cooldown_interval_ms,
                 repeats_to_cooldown,
                 before_repeat,
+                settle=time_batch is not None,
             )
 
         return evaluate

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.device import DEVICE_TYPES, Device, cpu, cuda, device, require
-from mlcweb.runtime.storage import HostStorage, Storage, allocate
+from mlcweb.runtime.storage import BORROWED, HostStorage, Storage, allocate
 from mlcweb.tir import dtype as dtypes
 
 if TYPE_CHECKING:
@@ -21,19 +22,50 @@ class ArrayError(TVMError, ValueError):
     """An array does not fit what is asked of it."""
 
 
+class ArrayMemoryError(TVMError, MemoryError):
+    """An array is larger than the memory that is left."""
+
+
+class Layout:
+    """What a prepared call has to know of an array: shape, element type, device, and the memory
+    that it lies in. There is one object for all arrays that agree in all of these."""
+
+    __slots__ = ("__weakref__", "device", "dtype", "memory", "shape")
+
+    def __init__(self, shape: tuple[int, ...], dtype: str, dev: Device, memory: object) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.device = dev
+        self.memory = memory
+
+
+_layouts: WeakValueDictionary[tuple[Any, ...], Layout] = WeakValueDictionary()
+
+
+def layout_of(shape: tuple[int, ...], dtype: str, dev: Device, memory: object) -> Layout:
+    """The layout of arrays like that, which is the same object as long as anybody holds it."""
+    key = (shape, dtype, dev, id(memory))
+    known = _layouts.get(key)
+    if known is None:
+        known = _layouts[key] = Layout(shape, dtype, dev, memory)
+    return known
+
+
 class NDArray:
     """A compact array of a fixed shape and element type on a device.
 
     Made by `array`, `empty` or `from_dlpack`.
     """
 
-    __slots__ = ("device", "dtype", "shape", "storage")
+    __slots__ = ("address", "device", "dtype", "layout", "shape", "storage")
 
     def __init__(self, shape: tuple[int, ...], dtype: str, dev: Device, storage: Storage) -> None:
         self.shape = shape
         self.dtype = dtype
         self.device = dev
         self.storage = storage
+        self.address = storage.address
+        self.layout = layout_of(shape, dtype, dev, storage.memory)
 
     @property
     def ndim(self) -> int:
@@ -50,6 +82,18 @@ class NDArray:
     def view(self) -> np.ndarray[Any, Any]:
         """The elements in place: what is written to the result is written to the array."""
         return self.storage.view().view(_numpy_dtype(self.dtype)).reshape(self.shape)
+
+    def overlaps(self, other: NDArray) -> bool:
+        """Whether some byte belongs to both arrays."""
+        memories = self.layout.memory, other.layout.memory
+        if BORROWED not in memories:
+            # What was allocated apart stays apart.
+            return self.storage is other.storage
+        if not (self.storage.visible and other.storage.visible):
+            return False
+        one, two = self.view(), other.view()
+        first, second = (array.__array_interface__["data"][0] for array in (one, two))
+        return first < second + two.nbytes and second < first + one.nbytes
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """A copy of the elements as a NumPy array."""
@@ -121,7 +165,14 @@ def empty(
         raise ArrayError(f"A shape has no negative extents: {extents}")
     name = _type_name(dtype)
     nbytes = math.prod(extents) * dtypes.size_in_bytes(name)
-    return NDArray(extents, name, where, allocate(nbytes, where.type))
+    try:
+        return NDArray(extents, name, where, allocate(nbytes, where.type))
+    except MemoryError as error:
+        shown = ", ".join(map(str, extents))
+        raise ArrayMemoryError(
+            f"No memory for an array of shape ({shown}) and type {name}, which takes {nbytes} "
+            f"bytes. {error}"
+        ) from None
 
 
 def array(arr: Any, device: Device | str | None = None, mem_scope: str | None = None) -> NDArray:
@@ -143,7 +194,7 @@ def from_dlpack(source: Any) -> NDArray:
     values = np.from_dlpack(source)
     if not (values.flags.c_contiguous and values.flags.writeable):
         return array(values)
-    storage = HostStorage(values.reshape(-1).view(np.uint8))
+    storage = HostStorage(values.reshape(-1).view(np.uint8), BORROWED)
     return NDArray(values.shape, _type_name(values.dtype), cpu(), storage)
 
 

@@ -1,28 +1,32 @@
-"""Python functions known by name, which programs and models call."""
+"""Functions known by name, which programs and models call: Python functions, or PrimFuncs as
+micro-kernels of `T.call_extern`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-_functions: dict[str, Callable[..., Any]] = {}
+from mlcweb.tir.function import PrimFunc
+
+_functions: dict[str, Callable[..., Any] | PrimFunc] = {}
 
 
 def register_func(
     func_name: str | Callable[..., Any],
-    f: Callable[..., Any] | None = None,
+    f: Callable[..., Any] | PrimFunc | None = None,
     override: bool = False,
 ) -> Any:
     """Register a function under a name; also a decorator.
 
     ``register_func("env.relu")`` and ``register_func("env.relu", override=True)`` decorate,
     ``register_func("env.relu", relu)`` registers at once. A name that is taken is a ValueError
-    unless `override` is set.
+    unless `override` is set. A Python function that a kernel calls gets NumPy arrays for pointers,
+    which it may write, and numbers for scalars; a PrimFunc is compiled into the kernel.
     """
     if callable(func_name):
         return register_func(func_name.__name__, func_name, override)
 
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+    def register(function: Any) -> Any:
         if func_name in _functions and not override:
             raise ValueError(
                 f'Global function "{func_name}" is already registered; pass override=True to '

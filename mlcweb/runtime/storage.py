@@ -14,6 +14,10 @@ ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector."""
 
 
+HOST_MEMORY, BORROWED = object(), object()
+"""Memory of the Python process: taken for an array, or belonging to some other object."""
+
+
 class Storage(Protocol):
     """A piece of memory."""
 
@@ -23,6 +27,12 @@ class Storage(Protocol):
     @property
     def address(self) -> int:
         """Where the bytes start, in the address space that kernels use."""
+        ...
+
+    @property
+    def memory(self) -> object:
+        """What the bytes are a piece of. Pieces of one memory are apart from each other; only those
+        of `BORROWED` may overlap anything."""
         ...
 
     @property
@@ -42,16 +52,22 @@ class Storage(Protocol):
         """Overwrite all bytes with those of a contiguous array of the same size."""
         ...
 
+    def part(self, nbytes: int) -> Storage:
+        """The first `nbytes` bytes, which keep the whole. Whoever takes several parts sees to it
+        that they are not needed at the same time."""
+        ...
+
 
 class HostStorage:
     """Memory of the Python process."""
 
-    __slots__ = ("_bytes",)
+    __slots__ = ("_bytes", "memory")
 
     visible = True
 
-    def __init__(self, data: np.ndarray[Any, Any]) -> None:
+    def __init__(self, data: np.ndarray[Any, Any], memory: object = HOST_MEMORY) -> None:
         self._bytes = data
+        self.memory = memory
 
     @property
     def nbytes(self) -> int:
@@ -69,6 +85,9 @@ class HostStorage:
 
     def write(self, data: np.ndarray[Any, Any]) -> None:
         self._bytes[...] = data.reshape(-1).view("uint8")
+
+    def part(self, nbytes: int) -> HostStorage:
+        return HostStorage(self._bytes[:nbytes], self.memory)
 
 
 Allocator = Callable[[int], Storage]

@@ -377,8 +377,45 @@ def floatmath(
         E[i] = T.Select(D[i], T.cast(A[i], "float16"), T.float16(2)) * T.float16(1.5)
 
 
+@T.prim_func
+def total_of_scalars(
+    A: T.Buffer((8,), "float32"),
+    S: T.Buffer((), "float32"),
+    B: T.Buffer((), "float32"),
+) -> None:
+    T.func_attr({"tir.noalias": True})
+    for i in range(8):
+        with T.block("S"):
+            vi = T.axis.reduce(8, i)
+            with T.init():
+                S[()] = T.float32(0)
+            S[()] = S[()] + A[vi]
+    with T.block("B"):
+        vi = T.axis.spatial(1, 0)
+        B[()] = S[()] * T.float32(2)
+
+
+@T.prim_func
+def stored_conditions(
+    A: T.Buffer((9,), "float32"),
+    B: T.Buffer((9,), "float32"),
+) -> None:
+    T.func_attr({"tir.noalias": True})
+    C = T.alloc_buffer((9,), "bool")
+    for i in range(9):
+        with T.block("C"):
+            vi = T.axis.spatial(9, i)
+            C[vi] = T.float32(0) < A[vi]
+    for i in range(9):
+        with T.block("B"):
+            vi = T.axis.spatial(9, i)
+            B[vi] = T.if_then_else(C[vi], A[vi], T.float32(0))
+
+
 PROGRAMS: dict[str, PrimFunc] = {
     "scan": scan,
+    "total_of_scalars": total_of_scalars,
+    "stored_conditions": stored_conditions,
     "rowscan": rowscan,
     "stencil_inplace": stencil_inplace,
     "triangle": triangle,

@@ -1,12 +1,15 @@
-"""All ways to run a program give the same numbers: as blocks or lowered, interpreted or NumPy."""
+"""All ways to run a program give the same numbers: as blocks or lowered, interpreted, by NumPy, or
+compiled to WebAssembly, with checked accesses and without."""
 
 import numpy as np
 import pytest
 
 from mlcweb.runtime import build, nd
+from mlcweb.runtime.host.engine import available
 from mlcweb.tir.transform import lower
 from tests.codegen.corpus import PROGRAMS, inputs
 
+TARGETS = ["interpreter", "numpy", *(["wasm", "wasm -bounds_check=1"] if available() else [])]
 TOLERANCE = {"float16": 2e-3, "float32": 1e-5, "float64": 1e-12}
 
 
@@ -17,7 +20,7 @@ def run(func, target):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.parametrize("target", ["interpreter", "numpy"])
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("form", ["blocks", "loops"])
 def test_targets_agree_with_the_interpreter(name, target, form):
     func = PROGRAMS[name]

@@ -74,3 +74,64 @@ def test_statistics_and_text():
 def test_the_clock_runs():
     before = host.clock()
     assert host.clock() >= before
+
+
+class WarmingKernel(Kernel):
+    """Is slow for its first calls."""
+
+    def __init__(self, seconds, slow_calls):
+        super().__init__(seconds)
+        self.slow_calls = slow_calls
+
+    def __call__(self, number):
+        slow = min(number, self.slow_calls)
+        self.slow_calls -= slow
+        return super().__call__(number) + 4 * slow * self.seconds
+
+
+def test_compiled_code_is_warmed_up_until_two_batches_agree():
+    kernel = WarmingKernel(1e-3, slow_calls=2)
+    result = measure(kernel, number=4, repeat=2, settle=True)
+    assert result.results == pytest.approx([1e-3] * 2)
+    assert kernel.batches[-2:] == [4, 4]
+    assert sum(kernel.batches[:-2]) >= 2 + 2
+
+
+def test_a_warm_up_batch_is_long_against_the_clock(monkeypatch):
+    monkeypatch.setattr(host, "clock_step", lambda: 1e-4)
+    kernel = Kernel(1e-5)
+    measure(kernel, number=1, settle=True)
+    agreeing = [number for number in kernel.batches if number * kernel.seconds >= 0.5 * 20e-3]
+    assert len(agreeing) >= 3
+
+
+def test_what_never_settles_is_measured_all_the_same():
+    class Restless(Kernel):
+        def __call__(self, number):
+            return super().__call__(number) * (1 + len(self.batches) % 2)
+
+    kernel = Restless(2e-3)
+    result = measure(kernel, number=1, repeat=3, settle=True)
+    assert len(result.results) == 3
+    assert sum(kernel.batches) * kernel.seconds < 1
+
+
+def test_a_call_that_takes_long_is_not_repeated_to_warm_up():
+    kernel = Kernel(5.0)
+    measure(kernel, number=1, repeat=1, settle=True)
+    assert kernel.batches == [1, 1]
+
+
+def test_the_conditions_are_kept_with_the_result():
+    conditions = measure(Kernel(1e-3), repeat=1).conditions
+    assert conditions is not None
+    assert conditions.cores >= 1
+    assert 0 < conditions.clock_step < 0.1
+    assert conditions.isolated is None
+
+
+def test_every_repeat_is_reported():
+    times = iter([9.0, 0.5, 0.25, 0.75])
+    result = measure(lambda number: next(times) * number, number=2, repeat=3)
+    assert result.results == (0.5, 0.25, 0.75)
+    assert result == BenchmarkResult((0.5, 0.25, 0.75))

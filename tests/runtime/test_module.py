@@ -4,10 +4,22 @@ import numpy as np
 import pytest
 
 from mlcweb.ir import IRModule, TVMError
-from mlcweb.runtime import Target, build, cpu, cuda, nd, register_func, remove_global_func
+from mlcweb.runtime import (
+    NDArray,
+    Target,
+    build,
+    cpu,
+    cuda,
+    nd,
+    register_func,
+    remove_global_func,
+)
+from mlcweb.runtime.host.engine import available
 from mlcweb.script import from_source
 from mlcweb.script import tir as T
 from tests.programs import matmul
+
+TARGETS = ["interpreter", "numpy", *(["wasm"] if available() else [])]
 
 
 @T.prim_func
@@ -19,6 +31,11 @@ def double(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
 
 def four(value=1.0, dtype="float32"):
     return nd.array(np.full(4, value, dtype))
+
+
+def elsewhere():
+    """An array of another device."""
+    return NDArray((4,), "float32", cuda(), four().storage)
 
 
 def test_functions_are_found_by_name():
@@ -78,11 +95,19 @@ def test_the_source_can_be_read():
             r"Expected 1 dimension\(s\) but got shape \(4, 1\)",
         ),
         ((four(), nd.empty((5,))), ValueError, r"Expected B.shape\[0\] == 4 but got shape \(5,\)"),
+        ((four(), four(), four()), TypeError, r"Expected 2 argument\(s\) but got 3"),
+        ((four(), None), TypeError, "Expected an NDArray but got NoneType"),
+        (
+            (four(), elsewhere()),
+            ValueError,
+            "Expected an array on cpu:0 but got one on cuda:0: argument 1",
+        ),
     ],
 )
-def test_wrong_arguments_are_refused_before_the_call(arguments, error, message):
+@pytest.mark.parametrize("target", TARGETS)
+def test_wrong_arguments_are_refused_before_the_call(arguments, error, message, target):
     with pytest.raises(error, match=message) as caught:
-        build(double)["double"](*arguments)
+        build(double, target)["double"](*arguments)
     assert isinstance(caught.value, TVMError)
     assert 'double(A: Tensor((4,), "float32"), B: Tensor((4,), "float32"))' in str(caught.value)
 

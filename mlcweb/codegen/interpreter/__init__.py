@@ -7,16 +7,23 @@ as lowered programs.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
+from mlcweb.codegen.external import callables
 from mlcweb.codegen.interpreter.source import PythonSource
 from mlcweb.codegen.names import NameTable
 from mlcweb.codegen.registry import FunctionLookup, Kernel
 from mlcweb.tir.function import PrimFunc
 
 
-def build(functions: Mapping[str, PrimFunc], lookup: FunctionLookup) -> dict[str, Kernel]:
-    """A kernel for each function."""
+def build(
+    functions: Mapping[str, PrimFunc],
+    lookup: FunctionLookup,
+    *,
+    config: Mapping[str, Any] = MappingProxyType({}),
+) -> dict[str, Kernel]:
+    """A kernel for each function. Accesses are checked whatever `config` says."""
     return {name: build_function(name, func, lookup) for name, func in functions.items()}
 
 
@@ -30,7 +37,7 @@ def build_function(name: str, func: PrimFunc, lookup: FunctionLookup) -> Kernel:
     names = {
         **support.namespace,
         "at": support.index_checker(writer.expressions.sites),
-        "lookup": lookup,
+        "lookup": callables(lookup, build_function),
     }
     exec(compile(source, f"<interpreter: {name}>", "exec"), names)
     return Kernel(name, func, _quietly(names[identifier]), source)

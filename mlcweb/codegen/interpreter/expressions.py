@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from mlcweb.codegen.external import call_arguments, called_name
 from mlcweb.codegen.interpreter.ranges import Ranges
 from mlcweb.codegen.names import NameTable
 from mlcweb.ir.errors import TVMError
@@ -200,11 +201,9 @@ class ExpressionText(Dispatcher):
 
     @on(E.Call)
     def call(self, call: E.Call) -> str:
-        if not isinstance(call.op, Op):
-            raise TVMError(
-                f'Calling the function "{call.op.name_hint}" of the module is not supported here',
-                call.span,
-            )
+        if called_name(call) is not None:
+            return f"{dtypes.element_of(call.dtype)}({self.effect(call)})"
+        assert isinstance(call.op, Op)
         name = call.op.name.removeprefix("tir.")
         if name in ELEMENTWISE:
             arguments = ", ".join(self.text(argument) for argument in call.args)
@@ -213,6 +212,14 @@ class ExpressionText(Dispatcher):
         if handler is None:
             raise TVMError(f"Operator {call.op.name} has no Python form", call.span)
         return handler(self, call)
+
+    def effect(self, call: E.Call) -> str:
+        """A call whose value is not used."""
+        called = called_name(call)
+        if called is None:
+            return self.text(call)
+        texts = (self.text(argument) for argument in call_arguments(call))
+        return f"external_call({', '.join((repr(called), 'lookup', *texts))})"
 
     def wrapped_result(self, call: E.Call, text: str) -> str:
         if dtypes.is_integer(call.dtype) and dtypes.lanes(call.dtype) == 1:
@@ -243,15 +250,6 @@ def _reinterpret(writer: ExpressionText, call: E.Call) -> str:
     return f'reinterpret({writer.text(value)}, "{value.dtype}", "{call.dtype}")'
 
 
-def _external(writer: ExpressionText, call: E.Call) -> str:
-    return f"external_call({_first_then(writer, call, 'lookup')})"
-
-
-def _first_then(writer: ExpressionText, call: E.Call, inserted: str) -> str:
-    texts = [writer.text(argument) for argument in call.args]
-    return ", ".join([texts[0], inserted, *texts[1:]])
-
-
 def _access_ptr(writer: ExpressionText, call: E.Call) -> str:
     _, data, offset, extent, _ = call.args
     owner = writer.owners[id(data)]
@@ -268,8 +266,7 @@ _CALLS: dict[str, Callable[[ExpressionText, Any], str]] = {
     **dict.fromkeys(_BITWISE, _bitwise),
     "bitwise_not": _bitwise_not,
     "reinterpret": _reinterpret,
-    "call_extern": _external,
-    "tvm_call_packed": _external,
     "tvm_access_ptr": _access_ptr,
     "tvm_storage_sync": _nothing,
+    "assume": _nothing,
 }

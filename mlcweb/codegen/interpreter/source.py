@@ -169,7 +169,7 @@ class PythonSource(Visitor):
     @on(S.Evaluate)
     def evaluate(self, statement: S.Evaluate) -> None:
         if isinstance(statement.value, E.Call):
-            self.line(self.text(statement.value))
+            self.line(self.expressions.effect(statement.value))
 
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,6 +79,11 @@ class IndexPart:
         prefix = f"{self.fixed} + " if self.fixed else ""
         ends = f"{prefix}{start}:{prefix}{stop}"
         return ends if step == 1 else f"{ends}:{step}"
+
+
+def index_text(texts: Iterable[str]) -> str:
+    """What stands in the brackets of an access; an array without dimensions has the index ()."""
+    return ", ".join(texts) or "()"
 
 
 class ArrayExpressions(Dispatcher):
@@ -249,12 +254,12 @@ class ArrayExpressions(Dispatcher):
         parts = self.index_parts(buffer, indices)
         axes = [axis for part in parts for axis in part.axes]
         if len(axes) == len(set(axes)) and all(part.step or not part.axes for part in parts):
-            return ArrayText(f"{name}[{', '.join(part.text for part in parts)}]", tuple(axes))
+            return ArrayText(f"{name}[{index_text(part.text for part in parts)}]", tuple(axes))
         order = tuple(sorted(set(axes)))
         texts = [self.gathered(part, order, axis) for axis, part in enumerate(parts)]
         if math.prod(self.space.sizes[axis] for axis in order) > MAX_ELEMENTS:
             raise TooLarge(order)
-        return ArrayText(f"{name}[{', '.join(texts)}]", order)
+        return ArrayText(f"{name}[{index_text(texts)}]", order)
 
     def gathered(self, part: IndexPart, order: tuple[int, ...], dimension: int) -> str:
         """An index as an array that broadcasts over `order`."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mlcweb.codegen import interpreter
+from mlcweb.codegen.external import callables
 from mlcweb.codegen.interpreter.support import index_checker
 from mlcweb.codegen.names import NameTable
 from mlcweb.codegen.numpy import support
@@ -43,7 +44,7 @@ def _compile(name: str, func: PrimFunc, lookup: FunctionLookup) -> tuple[Callabl
         **support.namespace,
         **writer.constants,
         "at": index_checker(writer.expressions.sites),
-        "lookup": lookup,
+        "lookup": callables(lookup, build_function),
     }
     exec(compile(source, f"<numpy: {name}>", "exec"), names)
     function = names[identifier]

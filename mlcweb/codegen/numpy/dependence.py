@@ -159,7 +159,7 @@ def _keeps_order_of(leaf: Leaf, data: E.Var, depth: int, kept: Sequence[Loop]) -
     elements, times, turns, writes = (x[order] for x in (elements, times, turns, writes))
     # One entry for each iteration that touches an element.
     new = np.flatnonzero((np.diff(elements) != 0) | (np.diff(times) != 0)) + 1
-    starts = np.concatenate([np.zeros(1, np.int64), new])
+    starts = np.concatenate([np.zeros(1, np.intp), new])
     writes = np.logical_or.reduceat(writes, starts)
     elements, turns = elements[starts], turns[starts]
     same = elements[1:] == elements[:-1]

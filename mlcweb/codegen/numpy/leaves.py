@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from mlcweb.arith import conjuncts
+from mlcweb.codegen.external import called_name
 from mlcweb.ir.node import Node
+from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -95,8 +97,15 @@ def _collect(place: Leaf, allocations: list[Buffer]) -> Iterator[Leaf]:
     elif isinstance(statement, S.LetStmt) and _can_be_inlined(statement):
         body = substitute(statement.body, {statement.var: statement.value})
         yield from _collect(replace(place, statement=body), allocations)
-    elif not isinstance(statement, S.Evaluate) or isinstance(statement.value, E.Call):
+    elif not isinstance(statement, S.Evaluate) or _acts(statement.value):
         yield place
+
+
+def _acts(value: E.PrimExpr) -> bool:
+    """Whether computing a value may do something; what is assumed is not looked at."""
+    if not isinstance(value, E.Call):
+        return False
+    return not (isinstance(value.op, Op) and value.op.name == "tir.assume")
 
 
 def _can_be_inlined(let: S.LetStmt) -> bool:
@@ -148,6 +157,7 @@ def _is_barrier(leaf: Leaf) -> bool:
     """Whether memory is reached by other ways than loads and stores of the buffers themselves."""
     return any(
         (isinstance(node, E.Var) and node.dtype == "handle")
+        or (isinstance(node, E.Call) and called_name(node) is not None)
         or (isinstance(node, S.Block) and node.match_buffers)
         for node in walk(leaf.statement)
     )

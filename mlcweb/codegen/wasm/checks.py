@@ -16,6 +16,7 @@ from mlcweb.ir.visitor import Mutator, on
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
+from mlcweb.tir.arithmetic import const
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.transform.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.tir.transform.flatten_buffers import flatten_buffers
@@ -72,12 +73,39 @@ class _Checking(Mutator):
 
     def checked(self, access: E.BufferLoad | S.BufferStore, axis: int) -> E.PrimExpr:
         index, extent = access.indices[axis], access.buffer.shape[axis]
+        if isinstance(index, E.Ramp):
+            return self.checked_ramp(access, axis, index)
         if dtypes.lanes(index.dtype) > 1:
             return index
         low, high = self.indices.interval(index)
         if isinstance(extent, E.IntImm) and 0 <= low and high < extent.value:
             return index
+        return self.check(access, axis, index, extent)
+
+    def checked_ramp(
+        self, access: E.BufferLoad | S.BufferStore, axis: int, ramp: E.Ramp
+    ) -> E.PrimExpr:
+        """A ramp whose first element is checked to be so far inside that its last one is, too."""
+        if not (isinstance(ramp.stride, E.IntImm) and ramp.stride.value >= 0):
+            return ramp
+        reach = ramp.stride.value * (ramp.lanes - 1)
+        extent = access.buffer.shape[axis]
+        low, high = self.indices.interval(ramp.base)
+        if isinstance(extent, E.IntImm) and 0 <= low and high + reach < extent.value:
+            return ramp
+        room = E.Max(extent - reach, const(0, extent.dtype))
+        return replace(ramp, base=self.check(access, axis, ramp.base, room))
+
+    def check(
+        self,
+        access: E.BufferLoad | S.BufferStore,
+        axis: int,
+        index: E.PrimExpr,
+        extent: E.PrimExpr,
+    ) -> E.PrimExpr:
+        """An index, checked to be less than `extent` while running."""
         action = "Writing" if isinstance(access, S.BufferStore) else "Reading"
-        self.checks.append(Check(action, access.buffer.name, axis, str(extent), span=access.span))
+        shown = str(access.buffer.shape[axis])
+        self.checks.append(Check(action, access.buffer.name, axis, shown, span=access.span))
         number = E.IntImm("int32", len(self.checks))
         return E.Call(index.dtype, CHECKED_INDEX, (index, extent, number))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from mlcweb.codegen.wasm.binary import Encoded, encode
 from mlcweb.codegen.wasm.builder import FunctionBuilder
+from mlcweb.codegen.wasm.calls import Calls, PythonCall, calls_in_expressions
 from mlcweb.codegen.wasm.checks import FAULT_CHECK, FAULT_INDEX, Check, lower_with_checks
 from mlcweb.codegen.wasm.helpers import helper_functions
 from mlcweb.codegen.wasm.instructions import ValueType
@@ -20,11 +22,12 @@ from mlcweb.codegen.wasm.module import (
     Memory,
     Module,
 )
-from mlcweb.codegen.wasm.select_function import FunctionSelector, Options
+from mlcweb.codegen.wasm.select_function import FunctionSelector, Options, Selected
 from mlcweb.codegen.wasm.text import Text, print_text
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.transform import lower
 from mlcweb.tir.transform.optimize import optimize
+from mlcweb.tir.transform.optimize.rewriter import normalize
 
 MAXIMUM_PAGES = 65536
 REPEAT_SUFFIX = "_repeat"
@@ -39,7 +42,8 @@ class WasmModule:
     it exports the function under its name, which takes i32 pointers to buffers and plain scalars in
     the order of its parameters and then a pointer to `scratch_bytes` of memory that it may use, and
     a function `<name>_repeat`, which takes how often to call it first. Where there are `checks`,
-    the globals `fault_check` and `fault_index` say which one stopped a kernel.
+    the globals `fault_check` and `fault_index` say which one stopped a kernel. The Python functions
+    that it calls are imported after the memory, as ("python", "0"), ("python", "1"), …
     """
 
     module: Module
@@ -47,6 +51,7 @@ class WasmModule:
     lowered: Mapping[str, PrimFunc]
     scratch_bytes: int
     checks: tuple[Check, ...] = ()
+    python_calls: tuple[PythonCall, ...] = ()
 
     @cached_property
     def encoded(self) -> Encoded:
@@ -60,39 +65,70 @@ class WasmModule:
 
 
 def compile_functions(
-    functions: Mapping[str, PrimFunc], options: Options = DEFAULT_OPTIONS, shared: bool = False
+    functions: Mapping[str, PrimFunc],
+    options: Options = DEFAULT_OPTIONS,
+    shared: bool = False,
+    lookup: Callable[[str], Any] = lambda name: None,
 ) -> WasmModule:
-    """Compile TensorIR functions of constant shapes.
+    """Compile TensorIR functions of constant shapes. `lookup` finds the micro-kernels that they
+    call by name; what it finds no PrimFunc for is called in Python.
 
     Raises:
         UnsupportedError: something in them has no WebAssembly form.
     """
     checks: list[Check] = []
+    lowered = {name: _lowered(func, options, checks) for name, func in functions.items()}
+    return compile_lowered(functions, lowered, options, shared, checks, lookup)
+
+
+def _lowered(func: PrimFunc, options: Options, checks: list[Check]) -> PrimFunc:
     if options.bounds_check:
-        lowered = {name: lower_with_checks(func, checks) for name, func in functions.items()}
-    else:
-        lowered = {name: optimize(lower(func)) for name, func in functions.items()}
+        return lower_with_checks(func, checks)
+    flat = lower(func)
+    # Optimisation takes expressions as free of effects.
+    return normalize(flat) if calls_in_expressions(flat) else optimize(flat)
+
+
+def compile_lowered(
+    functions: Mapping[str, PrimFunc],
+    lowered: Mapping[str, PrimFunc],
+    options: Options = DEFAULT_OPTIONS,
+    shared: bool = False,
+    checks: Sequence[Check] = (),
+    lookup: Callable[[str], Any] = lambda name: None,
+) -> WasmModule:
+    """Compile functions that are lowered and optimised already; `checks` are those in them."""
+    checks = list(checks)
+
+    def select_callee(name: str, func: PrimFunc, calls: Calls) -> Selected:
+        func = _lowered(func, options, checks)
+        return FunctionSelector(func, name, options, checks, calls).select()
+
+    calls = Calls(lookup, select_callee)
     selected = {
-        name: FunctionSelector(func, name, options, checks).select()
+        name: FunctionSelector(func, name, options, checks, calls).select()
         for name, func in lowered.items()
     }
+    callees = [entry for _, entry in calls.callees.values()]
     made = [entry.function for entry in selected.values()]
     loops = [_repeat(function) for function in made]
-    helpers = helper_functions(name for entry in selected.values() for name in entry.helpers)
+    needed = [*selected.values(), *callees]
+    helpers = helper_functions(name for entry in needed for name in entry.helpers)
     exports = [Export(function.name, "function", function.name) for function in (*made, *loops)]
     memory = Memory(1, MAXIMUM_PAGES, True) if shared else Memory(1)
     variables = (FAULT_CHECK, FAULT_INDEX) if checks else ()
     exports += [Export(name, "global", name) for name in variables]
     module = Module(
-        functions=(*made, *loops, *helpers),
-        imports=(Import("env", "memory", memory),),
+        functions=(*made, *loops, *(entry.function for entry in callees), *helpers),
+        imports=(Import("env", "memory", memory), *calls.imports()),
         globals=tuple(
             Global(name, GlobalType("i32", True), ("i32.const", 0)) for name in variables
         ),
         exports=tuple(exports),
     )
     scratch = max((entry.scratch_bytes for entry in selected.values()), default=0)
-    return WasmModule(module, dict(functions), lowered, scratch, tuple(checks))
+    python = tuple(calls.python)
+    return WasmModule(module, dict(functions), dict(lowered), scratch, tuple(checks), python)
 
 
 def _repeat(function: Function) -> Function:

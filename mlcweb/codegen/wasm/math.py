@@ -42,17 +42,16 @@ def _exp(x: E.PrimExpr) -> E.PrimExpr:
     count, bits = s.nearest_count(E.Mul(x, s.number(1.44269504088896341)))
     high = E.Sub(x, E.Mul(count, s.number(0.693359375)))
     r = s.name(E.Sub(high, E.Mul(count, s.number(-2.12194440e-4))))
-    return s.result(s.scaled(_exp_near_zero(s, r), bits))
+    return s.result(s.scaled_after_one(_exp_near_zero(s, r), bits))
 
 
 def _exp_near_zero(s: Steps, r: E.PrimExpr) -> E.PrimExpr:
-    """exp(r) for up to half of log(2): the approximation of Cephes."""
+    """exp(r) - 1 for up to half of log(2): with a polynomial fitted to (exp(r) - 1 - r) / r**2 that
+    has the least relative error of exp(r), 1/20 ULP."""
     tail = s.polynomial(
-        r,
-        (5.0000001201e-1, 1.6666665459e-1, 4.1665795894e-2, 8.3334519073e-3, 1.3981999507e-3,
-         1.9875691500e-4),
-    )  # fmt: skip
-    return E.Add(E.Add(E.Mul(tail, E.Mul(r, r)), r), s.number(1.0))
+        r, (4.999999344e-1, 1.666652053e-1, 4.166838923e-2, 8.368729052e-3, 1.381457354e-3)
+    )
+    return s.name(E.Add(E.Mul(tail, s.square(r)), r))
 
 
 def _exp2(x: E.PrimExpr) -> E.PrimExpr:
@@ -61,7 +60,7 @@ def _exp2(x: E.PrimExpr) -> E.PrimExpr:
     x = s.name(E.Min(E.Max(x, s.number(-151.0)), s.number(129.0)))
     count, bits = s.nearest_count(x)
     r = s.name(E.Mul(E.Sub(x, count), s.number(0.69314718055994531)))
-    return s.result(s.scaled(_exp_near_zero(s, r), bits))
+    return s.result(s.scaled_after_one(_exp_near_zero(s, r), bits))
 
 
 def _log(x: E.PrimExpr) -> E.PrimExpr:

@@ -28,6 +28,7 @@ class Steps:
             f"int{dtypes.bits(self.element)}", dtypes.lanes(like.dtype)
         )
         self._bindings: list[tuple[E.Var, E.PrimExpr]] = []
+        self._squares: dict[int, tuple[E.PrimExpr, E.PrimExpr]] = {}
 
     def name(self, value: E.PrimExpr) -> E.PrimExpr:
         """A variable for a value that is used more than once."""
@@ -50,19 +51,39 @@ class Steps:
         """An integer constant as wide as the floats."""
         return const(value, self.integer)
 
+    def square(self, x: E.PrimExpr) -> E.PrimExpr:
+        """A variable for x * x, the same one each time."""
+        _, known = self._squares.get(id(x), (x, None))
+        if known is None:
+            known = self.name(E.Mul(x, x))
+            self._squares[id(x)] = (x, known)
+        return known
+
     def polynomial(self, x: E.PrimExpr, coefficients: Sequence[float]) -> E.PrimExpr:
         """The sum of `coefficients[n] * x**n`.
 
-        Neighbouring terms are paired, then pairs, and so on (Estrin's scheme): the operations
-        depend less on each other than in Horner's, and processors do more of them at once.
+        Neighbouring terms are paired, which makes a polynomial in the square of x. Its terms are
+        again paired for scalars, and so on (Estrin's scheme): the operations depend less on each
+        other than in Horner's, and processors do more of them at once. Vectors, of which several
+        are computed side by side, go on with Horner's scheme, which has fewer operations.
         """
         terms = [self.number(coefficient) for coefficient in coefficients]
+        terms = self.paired(terms, x)
+        if dtypes.lanes(self.dtype) > 1:
+            total = terms.pop()
+            while terms:
+                total = E.Add(terms.pop(), E.Mul(total, self.square(x)))
+            return total
         while len(terms) > 1:
-            pairs = zip(terms[::2], terms[1::2], strict=False)
-            paired = [E.Add(low, E.Mul(high, x)) for low, high in pairs]
-            terms = paired + terms[len(paired) * 2 :]
-            x = self.name(E.Mul(x, x)) if len(terms) > 1 else x
+            x = self.square(x)
+            terms = self.paired(terms, x)
         return terms[0]
+
+    def paired(self, terms: list[E.PrimExpr], x: E.PrimExpr) -> list[E.PrimExpr]:
+        """The terms of a polynomial in x as those of a polynomial in the square of x."""
+        pairs = zip(terms[::2], terms[1::2], strict=False)
+        paired: list[E.PrimExpr] = [E.Add(low, E.Mul(high, x)) for low, high in pairs]
+        return paired + terms[len(paired) * 2 :]
 
     def unary(self, name: str, x: E.PrimExpr) -> E.PrimExpr:
         return E.Call(x.dtype, register_op(f"tir.{name}"), (x,))
@@ -110,13 +131,23 @@ class Steps:
         return self.name(E.Sub(total, magic)), self.name(self.bits(total))
 
     def scaled(self, x: E.PrimExpr, count: E.PrimExpr) -> E.PrimExpr:
-        """`x * 2**count`, also where the result is subnormal, with a count from `nearest_count`.
+        """`x * 2**count`, also where the result is subnormal, with a count from `nearest_count`."""
+        first, second = self.powers_of_two(count)
+        return E.Mul(E.Mul(x, first), second)
 
-        The factor is a product of two: the bits hold the count plus twice the bias of exponents, so
-        that half of them, and the other half, are exponents as they stand.
+    def scaled_after_one(self, x: E.PrimExpr, count: E.PrimExpr) -> E.PrimExpr:
+        """`(1 + x) * 2**count`, the same way; one operation less where they can be fused."""
+        first, second = self.powers_of_two(count)
+        first = self.name(first)
+        return E.Mul(E.Add(E.Mul(x, first), first), second)
+
+    def powers_of_two(self, count: E.PrimExpr) -> tuple[E.PrimExpr, E.PrimExpr]:
+        """Two factors that together are `2**count`.
+
+        The bits hold the count plus twice the bias of exponents, so that half of them, and the
+        other half, are exponents as they stand.
         """
         width = _FRACTION_BITS[self.element]
         half = self.name(self.shifted(count, -1))
         first = self.from_bits(self.shifted(half, width))
-        second = self.from_bits(self.shifted(E.Sub(count, half), width))
-        return E.Mul(E.Mul(x, first), second)
+        return first, self.from_bits(self.shifted(E.Sub(count, half), width))

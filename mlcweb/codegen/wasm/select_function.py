@@ -13,6 +13,7 @@ from math import prod
 from typing import Any
 
 from mlcweb.codegen.wasm.builder import FunctionBuilder
+from mlcweb.codegen.wasm.calls import Calls
 from mlcweb.codegen.wasm.checks import FAULT_CHECK, Check
 from mlcweb.codegen.wasm.constants import keep_constants
 from mlcweb.codegen.wasm.module import Function
@@ -32,6 +33,11 @@ from mlcweb.tir.transform.optimize.indices import Indices
 from mlcweb.tir.transform.optimize.rewriter import bind_ranges
 
 SCRATCH_ALIGNMENT = 64
+
+FEWEST_FUSED_SUMS = 6
+"""A loop needs so many sums that run side by side to hide that a fused multiplication and addition
+takes longer than an addition alone: where each step of a sum waits for the one before it, only the
+addition counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +68,14 @@ class Selected:
 class FunctionSelector:
     """Selects the instructions of one function. `checks` lists what its code checks, and grows."""
 
-    def __init__(self, func: PrimFunc, name: str, options: Options, checks: list[Check]) -> None:
+    def __init__(
+        self,
+        func: PrimFunc,
+        name: str,
+        options: Options,
+        checks: list[Check],
+        calls: Calls,
+    ) -> None:
         parameters = [
             (param.name, "i32" if param in func.buffer_map else stack_type(param.dtype))
             for param in func.params
@@ -72,6 +85,7 @@ class FunctionSelector:
         self.function = func
         self.options = options
         self.checks = checks
+        self.calls = calls
         self.builder = FunctionBuilder(name, [*parameters, ("scratch", "i32")])
         self.emit = self.builder.emit
         self.indices = Indices()
@@ -80,6 +94,7 @@ class FunctionSelector:
         self.addresses = Addresses(self, self.indices)
         self.locals: dict[E.Var, int] = {}
         self.registers: dict[tuple[Buffer, int], tuple[int, int]] = {}
+        self.sums = 0
         self.helpers: set[str] = set()
         self.scratch = self.scratch_bytes = 0
         for position, param in enumerate(func.params):
@@ -144,6 +159,13 @@ class FunctionSelector:
                 return local, None if whole else base.value - first
         raise UnsupportedError(f'"{access.buffer.name}" is read before its allocation', access.span)
 
+    def fuses(self, product: E.Mul, other: E.PrimExpr) -> bool:
+        """Whether a product and what is added to it become one instruction."""
+        if not (self.options.relaxed_madd and dtypes.is_float(product.dtype)):
+            return False
+        accumulates = isinstance(other, E.BufferLoad) and other.buffer.scope() == REGISTER_SCOPE
+        return not accumulates or self.sums >= FEWEST_FUSED_SUMS
+
     def fail(self, check: int) -> None:
         """Stop the kernel because a check, given by its number, failed."""
         self.emit("i32.const", check)
@@ -197,6 +219,7 @@ def _loop(selector: FunctionSelector, loop: S.For) -> None:
     constant = isinstance(loop.extent, E.IntImm)
     if constant and loop.extent.value <= 0:  # type: ignore[attr-defined]
         return
+    outer_sums, selector.sums = selector.sums, _sums_in(selector, loop)
     with selector.addresses.loop(loop) as steps:
         counter = selector.define(var, loop.min)
         end = None
@@ -233,6 +256,18 @@ def _loop(selector: FunctionSelector, loop: S.For) -> None:
         if end is not None:
             builder.release(end)
         selector.forget(var)
+    selector.sums = outer_sums
+
+
+def _sums_in(selector: FunctionSelector, loop: S.For) -> int:
+    """How many registers a loop updates."""
+    return len(
+        {
+            (access.buffer, selector.indices.key(access.indices[0]))
+            for access in selector.accesses.of(loop.body)
+            if isinstance(access, S.BufferStore) and access.buffer.scope() == REGISTER_SCOPE
+        }
+    )
 
 
 def _branch(selector: FunctionSelector, branch: S.IfThenElse) -> None:

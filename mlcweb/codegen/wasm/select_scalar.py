@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.codegen.external import called_name
+from mlcweb.codegen.wasm.calls import external_call
 from mlcweb.codegen.wasm.checks import FAULT_INDEX
 from mlcweb.codegen.wasm.math import expand
 from mlcweb.codegen.wasm.select_cast import cast_scalar, wrap
@@ -264,11 +266,10 @@ def _cast(selector: FunctionSelector, expression: E.Cast) -> None:
 
 
 def _call(selector: FunctionSelector, call: E.Call) -> None:
-    if not isinstance(call.op, Op):
-        raise UnsupportedError(
-            f'Calling the function "{call.op.name_hint}" of the module is not supported here',
-            call.span,
-        )
+    if called_name(call) is not None:
+        external_call(selector, call)
+        return
+    assert isinstance(call.op, Op)
     name = call.op.name.removeprefix("tir.")
     rule = _CALLS.get(name)
     if rule is not None:
@@ -314,6 +315,11 @@ def _checked_index(selector: FunctionSelector, call: E.Call) -> None:
         selector.fail(number.value)
     selector.emit("local.get", local)
     selector.builder.release(local)
+
+
+def _nothing(selector: FunctionSelector, call: E.Call) -> None:
+    """A call that tells something, and does nothing."""
+    selector.emit("i32.const", 0)
 
 
 def _if_then_else(selector: FunctionSelector, call: E.Call) -> None:
@@ -412,6 +418,8 @@ _CALLS: dict[str, Rule] = {
     "reinterpret": _reinterpret,
     "abs": _absolute,
     "copysign": _copysign,
+    "assume": _nothing,
+    "tvm_storage_sync": _nothing,
 }
 
 SCALAR_RULES: dict[type, Rule] = {

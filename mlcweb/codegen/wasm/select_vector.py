@@ -105,15 +105,30 @@ def _arithmetic(operation: str) -> Rule:
 
 def _add(selector: FunctionSelector, expression: E.Add) -> None:
     a, b = expression.a, expression.b
-    if selector.options.relaxed_madd and dtypes.is_float(expression.dtype):
-        product, other = (b, a) if isinstance(b, E.Mul) else (a, b)
-        if isinstance(product, E.Mul):
-            check_vector(expression.dtype)
-            for operand in (product.a, product.b, other):
-                selector.push(operand)
-            selector.emit(f"{vector_shape(dtypes.element_of(expression.dtype))}.relaxed_madd")
-            return
-    _arithmetic("add")(selector, expression)
+    product, other = (b, a) if isinstance(b, E.Mul) else (a, b)
+    _with_product(selector, expression, product, other, "add", "relaxed_madd")
+
+
+def _subtract(selector: FunctionSelector, expression: E.Sub) -> None:
+    _with_product(selector, expression, expression.b, expression.a, "sub", "relaxed_nmadd")
+
+
+def _with_product(
+    selector: FunctionSelector,
+    expression: E.BinaryExpr,
+    product: E.PrimExpr,
+    other: E.PrimExpr,
+    plain: str,
+    fused: str,
+) -> None:
+    """A sum or difference, in one instruction with the product in it if that may be."""
+    if not isinstance(product, E.Mul) or not selector.fuses(product, other):
+        _arithmetic(plain)(selector, expression)
+        return
+    check_vector(expression.dtype)
+    for operand in (product.a, product.b, other):
+        selector.push(operand)
+    selector.emit(f"{vector_shape(dtypes.element_of(expression.dtype))}.{fused}")
 
 
 def _division(selector: FunctionSelector, expression: E.Div) -> None:
@@ -129,11 +144,21 @@ def _extremum(selector: FunctionSelector, expression: E.BinaryExpr) -> None:
     name = "min" if isinstance(expression, E.Min) else "max"
     a, b = expression.a, expression.b
     if dtypes.is_float(element):
-        # `pmin(a, b)` is `b < a ? b : a`, which is NaN where `a` is; it is much faster.
-        constant = isinstance(b, E.Broadcast) and isinstance(b.value, E.FloatImm)
+        # `pmin(a, b)` is `b < a ? b : a`, which is NaN where `a` is; where `b` is, NaN is put in.
+        # That is much faster than `min`, which also looks at the signs of zeros.
         selector.push(a)
         selector.push(b)
-        selector.emit(f"{shape}.{'p' if constant else ''}{name}")
+        if isinstance(b, E.Broadcast) and isinstance(b.value, E.FloatImm):
+            selector.emit(f"{shape}.p{name}")
+            return
+        local = selector.builder.local("v128")
+        selector.emit("local.tee", local)
+        selector.emit(f"{shape}.p{name}")
+        selector.emit("local.get", local)
+        selector.emit("local.get", local)
+        selector.emit(f"{shape}.ne")
+        selector.emit("v128.or")
+        selector.builder.release(local)
     elif shape == "i64x2":
         operation = E.LT if name == "min" else E.GT
         _choose(selector, operation(a, b), a, b)
@@ -299,7 +324,7 @@ VECTOR_RULES: dict[type, Rule] = {
     E.Ramp: _ramp,
     E.BufferLoad: load_vector,
     E.Add: _add,
-    E.Sub: _arithmetic("sub"),
+    E.Sub: _subtract,
     E.Mul: _arithmetic("mul"),
     E.Div: _division,
     E.Min: _extremum,

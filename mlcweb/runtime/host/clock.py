@@ -6,9 +6,11 @@ page, to 100 µs elsewhere. Batches have to be long against that step.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 
 
@@ -31,10 +33,37 @@ def clock() -> float:
     return _source()()
 
 
+def clock_source() -> Callable[[], float]:
+    """The clock itself, for whoever reads it often."""
+    return _source()
+
+
 @lru_cache(maxsize=1)
 def clock_step() -> float:
     """The smallest step of the clock that was seen, in seconds."""
     return smallest_step(_source())
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What a measurement depends on besides the program: the step of the clock in seconds, how many
+    processor cores there are, and whether the page is isolated from others (None natively)."""
+
+    clock_step: float
+    cores: int
+    isolated: bool | None
+
+
+@lru_cache(maxsize=1)
+def conditions() -> Conditions:
+    """The conditions here."""
+    if in_browser():
+        import js  # pyright: ignore[reportMissingImports]
+
+        navigator = getattr(js, "navigator", None)
+        cores = int(getattr(navigator, "hardwareConcurrency", 1))
+        return Conditions(clock_step(), cores, bool(getattr(js, "crossOriginIsolated", False)))
+    return Conditions(clock_step(), os.cpu_count() or 1, None)
 
 
 def smallest_step(now: Callable[[], float], samples: int = 20, readings: int = 100_000) -> float:

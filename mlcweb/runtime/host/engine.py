@@ -5,15 +5,36 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.runtime.host.clock import in_browser
 from mlcweb.runtime.storage import Storage, allocate_on_host
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    from mlcweb.runtime.host.python_calls import HostFunction
+
 
 class Instance(Protocol):
-    """A module instantiated on the memory of its host."""
+    """A module instantiated on the memory of its host. `failure` is what the engine raises."""
+
+    failure: type[BaseException]
+
+    def direct(self, name: str, types: Sequence[str], last: Storage) -> Callable[..., None]:
+        """Like `function` with the address of `last`, which it keeps, as the last argument of all
+        calls; but the engine's own errors go through, of which `explain` makes ours."""
+        ...
+
+    def bound(self, name: str, types: Sequence[str], values: Sequence[int]) -> Callable[[], None]:
+        """An exported function with all its arguments, which are i32. The engine's own errors go
+        through."""
+        ...
+
+    def explain(self, failure: BaseException) -> BaseException:
+        """A KernelTrap, or another TVMError, for what the engine raised."""
+        ...
 
     def function(self, name: str, types: Sequence[str]) -> Callable[..., None]:
         """An exported function without results as a Python function of plain numbers.
@@ -36,12 +57,16 @@ class Instance(Protocol):
 class Host(Protocol):
     """An engine and the memory that its kernels import.
 
-    `shared` is whether threads share it, `relaxed_simd` whether the engine has the relaxed vector
-    instructions, and `options` how instructions are best selected for the engine.
+    `shared` is whether threads share it, `visible` whether Python sees it, `relaxed_simd` whether
+    the engine has the relaxed vector instructions, and `options` how instructions are best selected
+    for the engine. `carries_exceptions` is whether an exception of a Python function that a kernel
+    calls arrives at the caller of the kernel.
     """
 
     options: Options
     shared: bool
+    visible: bool
+    carries_exceptions: bool
 
     @property
     def relaxed_simd(self) -> bool: ...
@@ -50,12 +75,30 @@ class Host(Protocol):
         """A piece of the memory, its content undefined. It is reused when nobody holds it."""
         ...
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes that the memory takes now."""
+        ...
+
+    def view(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
+        """Bytes of the memory in place; a TVMError where Python does not see it."""
+        ...
+
+    def read(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
+        """A copy of bytes of the memory."""
+        ...
+
+    def write(self, address: int, data: np.ndarray[Any, Any]) -> None:
+        """Overwrite bytes of the memory."""
+        ...
+
     def address_of(self, array: Any) -> int | None:
         """Where an NDArray or a NumPy array lies in the memory; None where it lies elsewhere."""
         ...
 
-    def instantiate(self, code: bytes) -> Instance:
-        """A module, ready to be called. A TVMError where the bytes are no valid module."""
+    def instantiate(self, code: bytes, imports: Sequence[HostFunction] = ()) -> Instance:
+        """A module, ready to be called. `imports` are the functions that it imports after the
+        memory. A TVMError where the bytes are no valid module."""
         ...
 
 

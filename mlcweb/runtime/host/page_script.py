@@ -10,11 +10,9 @@ the compiler to finish beside it: it was seen to take 1 to 5 ms, also for 14 KB 
 SCRIPT = """
 (() => {
   const AGREEMENT = 0.03;
-  const STEPS_PER_BATCH = 100;
+  const STEPS_PER_BATCH = 200;
   // Milliseconds.
-  const LEAST_BATCH = 5;
-  const LEAST_WARM_UP = 20;
-  const LONGEST_WARM_UP = 400;
+  const WARM_UP = { batch: 5, least: 20, longest: 400 };
 
   let knownStep;
   function clockStep() {
@@ -38,8 +36,8 @@ SCRIPT = """
     return performance.now() - start;
   }
 
-  function warmUp(repeat, values) {
-    const shortest = Math.max(LEAST_BATCH, STEPS_PER_BATCH * clockStep());
+  function warmUp(repeat, values, { batch, least, longest }) {
+    const shortest = Math.max(batch, STEPS_PER_BATCH * clockStep());
     const start = performance.now();
     let number = 1;
     let before = NaN;
@@ -47,14 +45,14 @@ SCRIPT = """
     for (;;) {
       const time = timeBatch(repeat, number, values);
       const elapsed = performance.now() - start;
-      if (elapsed > LONGEST_WARM_UP) return;
+      if (elapsed > longest) return;
       if (time < shortest) {
         number = Math.ceil(number * Math.min(16, Math.max(1.5, (1.2 * shortest) / time)));
         before = NaN;
         continue;
       }
       const perCall = time / number;
-      if (elapsed > LEAST_WARM_UP && Math.abs(perCall - before) <= AGREEMENT * before) return;
+      if (elapsed > least && Math.abs(perCall - before) <= AGREEMENT * before) return;
       before = perCall;
     }
   }
@@ -73,9 +71,13 @@ SCRIPT = """
 
     bytes: (memory, address, length) => new Uint8Array(memory.buffer, address, length),
 
-    instantiate(memory, code) {
+    // Functions that give 64 bits give a BigInt, which Python makes of large numbers only.
+    instantiate(memory, code, functions, wide) {
       const module = new WebAssembly.Module(code);
-      return new WebAssembly.Instance(module, { env: { memory } }).exports;
+      const python = functions.map((run, index) =>
+        wide[index] ? (...values) => BigInt(run(...values)) : (...values) => run(...values),
+      );
+      return new WebAssembly.Instance(module, { env: { memory }, python }).exports;
     },
 
     // Parameters of 64 bits take a BigInt, which Python makes of large numbers only.
@@ -84,11 +86,22 @@ SCRIPT = """
       return run(...values);
     },
 
-    timer(repeat) {
+    withLast: (run, last) => (...values) => run(...values, last),
+
+    // Numbers that are written out are passed faster than those of an array.
+    bind(run, values) {
+      const [a, b, c, d] = values;
+      if (values.length === 2) return () => run(a, b);
+      if (values.length === 3) return () => run(a, b, c);
+      if (values.length === 4) return () => run(a, b, c, d);
+      return () => run(...values);
+    },
+
+    timer(repeat, limits = WARM_UP) {
       let warm = false;
       return (number, ...values) => {
         if (number < 1) return 0;
-        if (!warm) warmUp(repeat, values);
+        if (!warm) warmUp(repeat, values, limits);
         warm = true;
         return timeBatch(repeat, number, values) * 1e-3;
       };

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import js  # pyright: ignore[reportMissingImports]
 from pyodide.code import run_js  # pyright: ignore[reportMissingImports]
-from pyodide.ffi import JsException, to_js  # pyright: ignore[reportMissingImports]
+from pyodide.ffi import JsException, create_proxy, to_js  # pyright: ignore[reportMissingImports]
 
 from mlcweb.codegen.wasm.binary import encode
 from mlcweb.codegen.wasm.builder import FunctionBuilder
@@ -30,11 +30,17 @@ from mlcweb.runtime.host.traps import trap_in_browser
 if TYPE_CHECKING:
     import numpy as np
 
+    from mlcweb.runtime.host.python_calls import HostFunction
+    from mlcweb.runtime.storage import Storage
+
 
 class PyodideHost:
     """The browser's engine and a memory of our own, shared between threads where the page may."""
 
     options = Options()
+    visible = False
+    """Python does not see the memory in place."""
+    carries_exceptions = True
 
     def __init__(self) -> None:
         script: Any = run_js(SCRIPT)
@@ -44,6 +50,8 @@ class PyodideHost:
         self._instantiate = script.instantiate
         self._arena = Arena(self._grow)
         self.with_wide = script.withWide
+        self.bind = script.bind
+        self.with_last = script.withLast
         self.timer = script.timer
 
     def _grow(self, pages: int) -> None:
@@ -79,15 +87,41 @@ class PyodideHost:
         storage = getattr(array, "storage", None)
         return storage.address if type(storage) is PageStorage else None
 
-    def instantiate(self, code: bytes) -> PageInstance:
-        """A module, ready to be called.
+    def view(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
+        """Not in a page: raises a TVMError."""
+        raise TVMError(
+            "In a browser arrays lie outside of Python's memory and cannot be viewed in place; "
+            "copy them out by .numpy() and in by .copyfrom(x)"
+        )
+
+    def read(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
+        """A copy of bytes of the memory."""
+        import numpy as np
+
+        data = np.empty(nbytes, np.uint8)
+        if nbytes:
+            self.bytes(address, nbytes).assign_to(data)
+        return data
+
+    def write(self, address: int, data: np.ndarray[Any, Any]) -> None:
+        """Overwrite bytes of the memory."""
+        if data.nbytes:
+            self.bytes(address, data.nbytes).assign(data.reshape(-1).view("uint8"))
+
+    def instantiate(self, code: bytes, imports: Sequence[HostFunction] = ()) -> PageInstance:
+        """A module, ready to be called. `imports` are the functions that it imports, in order.
 
         Raises:
             TVMError: the browser finds the bytes to be no valid module, or has no room for it.
         """
+        functions = [create_proxy(item.run) for item in imports]
+        wide = [item.type.results == ("i64",) for item in imports]
         try:
-            return PageInstance(self, self._instantiate(self.memory, to_js(code)))
+            exports = self._instantiate(self.memory, to_js(code), to_js(functions), to_js(wide))
+            return PageInstance(self, exports, functions)
         except JsException as error:
+            for function in functions:
+                function.destroy()
             raise TVMError(f"The browser refuses the module: {error.message}") from None
 
 
@@ -104,44 +138,54 @@ def _validates_relaxed_simd() -> bool:
 class PageStorage:
     """Memory of an array outside of Python's: a `Storage`."""
 
-    __slots__ = ("address", "host", "nbytes")
+    __slots__ = ("address", "host", "nbytes", "whole")
 
     visible = False
     """Python cannot see the bytes in place."""
 
-    def __init__(self, host: PyodideHost, address: int, nbytes: int) -> None:
+    def __init__(
+        self, host: PyodideHost, address: int, nbytes: int, whole: PageStorage | None = None
+    ) -> None:
         self.host = host
         self.address = address
         self.nbytes = nbytes
+        self.whole = whole
+
+    def part(self, nbytes: int) -> PageStorage:
+        return PageStorage(self.host, self.address, nbytes, self)
+
+    @property
+    def memory(self) -> object:
+        return self.host
 
     def __del__(self) -> None:
-        self.host.release(self.address, self.nbytes)
+        if self.whole is None:
+            self.host.release(self.address, self.nbytes)
 
     def view(self) -> np.ndarray[Any, Any]:
-        raise TVMError(
-            "In a browser arrays lie outside of Python's memory and cannot be viewed in place; "
-            "copy them out by .numpy() and in by .copyfrom(x)"
-        )
+        return self.host.view(self.address, self.nbytes)
 
     def read(self) -> np.ndarray[Any, Any]:
-        import numpy as np
-
-        data = np.empty(self.nbytes, np.uint8)
-        if self.nbytes:
-            self.host.bytes(self.address, self.nbytes).assign_to(data)
-        return data
+        return self.host.read(self.address, self.nbytes)
 
     def write(self, data: np.ndarray[Any, Any]) -> None:
-        if self.nbytes:
-            self.host.bytes(self.address, self.nbytes).assign(data.reshape(-1).view("uint8"))
+        self.host.write(self.address, data)
 
 
 class PageInstance:
-    """A module instantiated on the host's memory."""
+    """A module instantiated on the host's memory. `functions` are proxies of the Python functions
+    that it imports, which go with it."""
 
-    def __init__(self, host: PyodideHost, exports: Any) -> None:
+    failure: type[BaseException] = JsException
+
+    def __init__(self, host: PyodideHost, exports: Any, functions: Sequence[Any] = ()) -> None:
         self.host = host
         self.exports = exports
+        self._functions = functions
+
+    def __del__(self) -> None:
+        for function in self._functions:
+            function.destroy()
 
     def function(self, name: str, types: Sequence[str]) -> Callable[..., None]:
         """An exported function without results as a Python function of plain numbers.
@@ -150,6 +194,21 @@ class PageInstance:
         is stopped.
         """
         return _trapping(self._export(name, types))
+
+    def direct(self, name: str, types: Sequence[str], last: Storage) -> Callable[..., None]:
+        """The browser's own function, with the address of `last` as the last argument."""
+        return self.host.with_last(self._export(name, types), last.address)
+
+    def bound(self, name: str, types: Sequence[str], values: Sequence[int]) -> Callable[[], None]:
+        """The browser's own function with all its arguments, which are i32."""
+        return self.host.bind(self._export(name, types), to_js(values))
+
+    def explain(self, failure: BaseException) -> BaseException:
+        """A KernelTrap, or another TVMError, for what the browser threw."""
+        if not isinstance(failure, JsException):
+            return failure
+        error: Any = failure
+        return trap_in_browser(error.name, error.message, error.stack)
 
     def timer(self, name: str, types: Sequence[str]) -> Callable[..., float]:
         """A function of (number, *arguments): the seconds that a function takes which repeats a

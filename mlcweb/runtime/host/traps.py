@@ -17,9 +17,14 @@ class KernelTrap(TVMError):
         label = f'The kernel "{name}"' if name else "The kernel"
         meaning = REASONS.get(reason, reason.lower().replace("_", " "))
         super().__init__(f"{label} was stopped: {meaning}")
+        self.name = name
         self.reason = reason
         self.offset = offset
         self.address = address
+
+    def __reduce__(self) -> tuple[type[KernelTrap], tuple[str | int | None, ...]]:
+        """Traps travel from the processes in which kernels are tried out."""
+        return KernelTrap, (self.name, self.reason, self.offset, self.address)
 
 
 REASONS = {

@@ -7,19 +7,29 @@ meets. What has no WebAssembly form is left to NumPy.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property, partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from mlcweb.codegen.external import without_offsets
 from mlcweb.codegen.interpreter.support import AssertionFailed, IndexOutOfBounds
-from mlcweb.codegen.registry import FunctionLookup, find_target
+from mlcweb.codegen.registry import BOUNDS_CHECK, RELAXED_MADD, FunctionLookup, find_target
 from mlcweb.codegen.wasm.checks import FAULT_CHECK, FAULT_INDEX
 from mlcweb.codegen.wasm.kernel import REPEAT_SUFFIX, WasmModule, compile_functions
 from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.codegen.wasm.select_types import UnsupportedError, stack_type
-from mlcweb.runtime.host.engine import Host, engine
+from mlcweb.ir.errors import TVMError
+from mlcweb.runtime.arguments import written_parameters
+from mlcweb.runtime.build import UnknownFunction
+from mlcweb.runtime.direct_call import PointerCall
+from mlcweb.runtime.host.engine import Host, Instance, engine
+from mlcweb.runtime.host.python_calls import host_function
+from mlcweb.runtime.host.ranges import merged, piece_of
 from mlcweb.runtime.host.traps import KernelTrap
 from mlcweb.runtime.storage import Storage
 from mlcweb.tir import expr as E
@@ -37,14 +47,18 @@ def build(
     lookup: FunctionLookup,
     options: Options | None = None,
     host: Host | None = None,
+    *,
+    config: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """A kernel for each function, by default with the options that suit the engine."""
+    """A kernel for each function, by default with the options that suit the engine: products and
+    sums are fused where it can do that."""
     host = host or engine()
-    options = options or host.options
+    options = options or replace(host.options, relaxed_madd=host.relaxed_simd)
+    options = _configured(options, config)
     kernels: dict[str, Any] = {}
     for name, func in functions.items():
         try:
-            kernel = WasmKernel(name, func, options, host)
+            kernel = WasmKernel(name, func, options, host, lookup)
             if not kernel.symbols:
                 kernel.variant(())
             kernels[name] = kernel
@@ -54,17 +68,30 @@ def build(
     return kernels
 
 
+def _configured(options: Options, config: Mapping[str, Any]) -> Options:
+    """The options as they were asked for; fused operations only where the engine has them."""
+    if BOUNDS_CHECK in config:
+        options = replace(options, bounds_check=config[BOUNDS_CHECK])
+    if RELAXED_MADD in config:
+        fused = config[RELAXED_MADD] and engine().relaxed_simd
+        options = replace(options, relaxed_madd=fused)
+    return options
+
+
 class WasmKernel:
     """A `Kernel` whose code is WebAssembly. Arrays outside of its memory are copied in and out."""
 
     language = "wat"
     takes_arrays = True
 
-    def __init__(self, name: str, func: PrimFunc, options: Options, host: Host) -> None:
+    def __init__(
+        self, name: str, func: PrimFunc, options: Options, host: Host, lookup: FunctionLookup
+    ) -> None:
         self.name = name
         self.function = func
         self.options = options
         self.host = host
+        self.lookup = lookup
         self.symbols = _symbols(func)
         self._variants: dict[tuple[int, ...], _Variant] = {}
         self._positions = [
@@ -75,11 +102,13 @@ class WasmKernel:
         """The code for these values of the symbolic sizes."""
         known = self._variants.get(sizes)
         if known is None:
-            func = self.function
+            func = without_offsets(self.function)
             if sizes:
                 func = specialize(func, dict(zip(self.symbols, sizes, strict=True)))
-            compiled = compile_functions({self.name: func}, self.options, self.host.shared)
-            known = _Variant(self.host, self.name, compiled)
+            compiled = compile_functions(
+                {self.name: func}, self.options, self.host.shared, partial(_known, self.lookup)
+            )
+            known = _Variant(self.host, self.name, compiled, self.lookup)
             if len(self._variants) >= MOST_VARIANTS:
                 self._variants.pop(next(iter(self._variants)))
             self._variants[sizes] = known
@@ -91,37 +120,79 @@ class WasmKernel:
         places = self.symbols.values()
         return self.variant(tuple(arguments[position].shape[axis] for position, axis in places))
 
+    @property
+    def pointer_call(self) -> PointerCall | None:
+        """How to call the kernel with addresses alone, if its shapes are constant."""
+        return None if self.symbols else self.pointers(())
+
+    def pointers(self, arguments: tuple[Any, ...]) -> PointerCall | None:
+        """How to call the kernel with addresses alone, for arrays of the shapes of these."""
+        if len(self._positions) < len(self.function.params):
+            return None
+        variant = self.variant_for(arguments)
+        if variant.compiled.python_calls:
+            return None
+        return PointerCall(self.host, variant.bind, variant.failure, variant.explain)
+
     def run(self, *arguments: Any) -> None:
-        """Call the kernel with NumPy arrays and numbers."""
-        self._call(self.variant_for(arguments).run, arguments)
+        """Call the kernel with arrays and numbers."""
+        variant = self.variant_for(arguments)
+        with self._in_memory(arguments) as values:
+            variant.run(*values)
 
     def time_batch(self, number: int, *arguments: Any) -> float:
         """Seconds that `number` calls take, in a loop of the module's own."""
         variant = self.variant_for(arguments)
-        return self._call(lambda *values: variant.time(number, *values), arguments)
+        with self._in_memory(arguments) as values:
+            return variant.time(number, *values)
 
-    def _call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    @contextmanager
+    def _in_memory(self, arguments: tuple[Any, ...]) -> Iterator[list[Any]]:
+        """The arguments with addresses for arrays. What lies outside of the memory is copied in,
+        pieces that overlap as one; what may have been written is copied back at the end."""
         values = list(arguments)
-        copies: list[tuple[np.ndarray[Any, Any], Storage]] = []
+        outside: dict[int, np.ndarray[Any, Any]] = {}
         for position in self._positions:
-            array = values[position]
+            array = arguments[position]
             address = self.host.address_of(array)
             if address is None:
-                storage = self.host.allocate(array.nbytes)
-                storage.write(np.ascontiguousarray(array))
-                copies.append((array, storage))
-                address = storage.address
+                outside[position] = array if isinstance(array, np.ndarray) else array.view()
             values[position] = address
-        result = function(*values)
-        for array, storage in copies:
-            array[...] = storage.read().view(array.dtype).reshape(array.shape)
-        return result
+        if not outside:
+            yield values
+            return
+        compact = {position: np.ascontiguousarray(array) for position, array in outside.items()}
+        starts = {p: a.__array_interface__["data"][0] for p, a in compact.items()}
+        pieces = merged((starts[p], array.nbytes) for p, array in compact.items())
+        copies: dict[tuple[int, int], Storage] = {}
+        for piece in pieces:
+            copies[piece] = self.host.allocate(piece[1])
+            copies[piece].write(np.asarray(_Bytes(*piece)))
+        nothing = self.host.allocate(0)
+        changed: set[tuple[int, int]] = set()
+        for position, array in compact.items():
+            values[position] = nothing.address
+            if array.nbytes:
+                piece = piece_of(starts[position], pieces)
+                values[position] = copies[piece].address + starts[position] - piece[0]
+                if position in self._written:
+                    changed.add(piece)
+        yield values
+        for piece in changed:
+            np.asarray(_Bytes(*piece))[...] = copies[piece].read()
+        for position in self._written & outside.keys():
+            if compact[position] is not outside[position]:
+                outside[position][...] = compact[position]
+
+    @cached_property
+    def _written(self) -> set[int]:
+        return written_parameters(self.function)
 
     @cached_property
     def run_aliased(self) -> Callable[..., None]:
         """The same for arrays that share memory."""
-        func = self.function.without_attr("tir.noalias")
-        return WasmKernel(self.name, func, self.options, self.host).run  # type: ignore[arg-type]
+        func: Any = self.function.without_attr("tir.noalias")
+        return WasmKernel(self.name, func, self.options, self.host, self.lookup).run
 
     @property
     def source(self) -> str:
@@ -131,37 +202,101 @@ class WasmKernel:
         return next(reversed(self._variants.values())).compiled.text.text
 
 
-class _Variant:
-    """Code on its way to be called, with the scratch memory that it needs."""
+def _known(lookup: FunctionLookup, name: str) -> Any:
+    """What a called name means; None while nothing is known by it."""
+    try:
+        return lookup(name)
+    except UnknownFunction:
+        return None
 
-    def __init__(self, host: Host, name: str, compiled: WasmModule) -> None:
+
+class _Bytes:
+    """Bytes of Python's memory, as NumPy may see them."""
+
+    def __init__(self, start: int, nbytes: int) -> None:
+        self.__array_interface__ = {
+            "shape": (nbytes,), "typestr": "|u1", "data": (start, False), "version": 3,
+        }  # fmt: skip
+
+
+class _Variant:
+    """Code on its way to be called, with the scratch memory that it needs.
+
+    `direct` is the function of the engine, which raises `failure`; `explain` makes of that an error
+    in the program's own terms.
+    """
+
+    def __init__(self, host: Host, name: str, compiled: WasmModule, lookup: FunctionLookup) -> None:
         self.compiled = compiled
-        instance = host.instantiate(compiled.encoded.code)
+        failures: list[BaseException] = []
+        imports = [host_function(call, host, lookup, failures) for call in compiled.python_calls]
+        instance = host.instantiate(compiled.encoded.code, imports)
         func = compiled.functions[name]
         types = [
             "i32" if param in func.buffer_map else stack_type(param.dtype) for param in func.params
         ]
-        self.scratch = host.allocate(compiled.scratch_bytes)
-        address = self.scratch.address
-        run = instance.function(name, [*types, "i32"])
-        timer = instance.timer(name + REPEAT_SUFFIX, ["i32", *types, "i32"])
+        scratch = host.allocate(compiled.scratch_bytes)
         self.instance = instance
-        self.run = lambda *values: self.guarded(run, (*values, address))
-        self.time = lambda number, *values: self.guarded(timer, (number, *values, address))
+        self.bind = partial(_bound, instance, name, [*types, "i32"], scratch)
+        self.direct = instance.direct(name, [*types, "i32"], scratch)
+        self.timer = instance.timer(name + REPEAT_SUFFIX, ["i32", *types, "i32"])
+        self.scratch = scratch
+        self.host = host
+        self.called_with = instance.function(name, [*types, "i32"])
+        self.failure = instance.failure
+        self.explain = _explaining(instance, compiled, failures)
 
-    def guarded(self, function: Callable[..., Any], values: tuple[Any, ...]) -> Any:
-        """Call a function; a failed check is reported in the program's own terms."""
+    def run(self, *values: Any) -> None:
+        """Call the kernel with addresses and numbers."""
         try:
-            return function(*values)
-        except KernelTrap as trap:
-            checks = self.compiled.checks
-            number = self.instance.variable(FAULT_CHECK) if checks else 0
-            if trap.reason != "UNREACHABLE" or not number:
-                raise
-            check = checks[number - 1]
-            error = AssertionFailed if check.message else IndexOutOfBounds
-            message = check.report(self.instance.variable(FAULT_INDEX))
-            raise error(message, check.span) from trap
+            if self.compiled.python_calls:
+                # Python may call this kernel again before it is done with its scratch memory.
+                scratch = self.host.allocate(self.compiled.scratch_bytes)
+                self.called_with(*values, scratch.address)
+            else:
+                self.direct(*values)
+        except self.failure as failure:
+            raise self.explain(failure) from None
+
+    def time(self, number: int, *values: Any) -> float:
+        """The seconds that so many calls take."""
+        scratch = self.scratch
+        if self.compiled.python_calls:
+            scratch = self.host.allocate(self.compiled.scratch_bytes)
+        try:
+            return self.timer(number, *values, scratch.address)
+        except TVMError as failure:
+            raise self.explain(failure) from None
+
+
+def _bound(
+    instance: Instance, name: str, types: list[str], scratch: Storage, *addresses: int
+) -> Callable[[], None]:
+    return instance.bound(name, types, (*addresses, scratch.address))
+
+
+def _explaining(
+    instance: Instance, compiled: WasmModule, failures: list[BaseException]
+) -> Callable[[BaseException], BaseException]:
+    """Makes the error to be raised of one of the engine: the exception of a Python function that
+    the kernel called, or the check that failed."""
+
+    def explain(failure: BaseException) -> BaseException:
+        if failures:
+            original = failures[0]
+            failures.clear()
+            return original
+        error = instance.explain(failure)
+        if not (isinstance(error, KernelTrap) and error.reason == "UNREACHABLE"):
+            return error
+        number = instance.variable(FAULT_CHECK) if compiled.checks else 0
+        if not number:
+            return error
+        check = compiled.checks[number - 1]
+        kind = AssertionFailed if check.message else IndexOutOfBounds
+        return kind(check.report(instance.variable(FAULT_INDEX)), check.span)
+
+    return explain
 
 
 def _symbols(func: PrimFunc) -> dict[E.Var, tuple[int, int]]:

@@ -13,8 +13,10 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from struct import Struct
+from struct import error as StructError
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,16 +26,36 @@ from mlcweb.runtime.host.arena import FIRST_ADDRESS, MAXIMUM_PAGES, PAGE_BYTES, 
 from mlcweb.runtime.host.clock import clock
 from mlcweb.runtime.host.traps import KernelTrap
 
+if TYPE_CHECKING:
+    from mlcweb.codegen.wasm.module import FunctionType
+    from mlcweb.runtime.host.python_calls import HostFunction
+    from mlcweb.runtime.storage import Storage
+
 try:
     import wasmtime
-    from wasmtime import _bindings
     from wasmtime import _ffi as ffi
+    from wasmtime import _func
 except ImportError as missing:
     raise TVMError(
         'Running WebAssembly natively needs wasmtime: pip install "mlcweb[native]"'
     ) from missing
 
 NO_DEADLINE = 1 << 40
+
+_RAW_VALUES = {"i32": "q8x", "i64": "q8x", "f32": "f12x", "f64": "d8x"}
+"""How `struct` writes a value of 16 bytes. The upper half of a wide integer is not looked at where
+a narrow one is meant, so that signed and unsigned ones go the same way."""
+
+_library: Any = vars(ffi)["dll"]
+_call_unchecked = ctypes.CFUNCTYPE(
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_void_p,
+    ctypes.c_size_t,
+    ctypes.c_void_p,
+)(("wasmtime_func_call_unchecked", _library))
+"""The binding's own, without its checks of types."""
 
 
 class _Memory(wasmtime.SharedMemory):
@@ -51,6 +73,9 @@ class WasmtimeHost:
     """
 
     shared = True
+    visible = True
+    """Python sees the memory in place."""
+    carries_exceptions = False
     options = Options(load_splat=False, keep_order=True)
 
     def __init__(self, interruptible: bool = False) -> None:
@@ -103,13 +128,27 @@ class WasmtimeHost:
     def address_of(self, array: Any) -> int | None:
         """Where an NDArray or a NumPy array lies in the memory; None where it lies elsewhere."""
         storage = getattr(array, "storage", None)
+        if type(storage) is WasmStorage:
+            return storage.address if storage.host is self else None
         if storage is not None:
-            return storage.address if type(storage) is WasmStorage else None
+            array = storage.view()
         address = array.__array_interface__["data"][0] - self.base
         return address if FIRST_ADDRESS <= address < self._arena.end else None
 
-    def instantiate(self, code: bytes) -> Instance:
-        """A module, ready to be called.
+    def view(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
+        """Bytes of the memory in place, which may be reused when their arrays go."""
+        return WasmStorage(self, address, nbytes).view()
+
+    def read(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
+        """A copy of bytes of the memory."""
+        return self.view(address, nbytes).copy()
+
+    def write(self, address: int, data: np.ndarray[Any, Any]) -> None:
+        """Overwrite bytes of the memory."""
+        self.view(address, data.nbytes)[...] = data.reshape(-1).view(np.uint8)
+
+    def instantiate(self, code: bytes, imports: Sequence[HostFunction] = ()) -> Instance:
+        """A module, ready to be called. `imports` are the functions that it imports, in order.
 
         Raises a TVMError where the bytes are no valid module.
         """
@@ -117,21 +156,31 @@ class WasmtimeHost:
             module = wasmtime.Module(self.engine, code)
         except wasmtime.WasmtimeError as error:
             raise TVMError(f"The engine refuses the module: {error}") from None
-        return Instance(self, module)
+        return Instance(self, module, imports)
 
 
 class WasmStorage:
     """Memory of an array: a `Storage`. `address` counts from the start of the memory."""
 
-    __slots__ = ("__weakref__", "address", "host", "nbytes")
+    __slots__ = ("__weakref__", "address", "host", "nbytes", "whole")
 
     visible = True
     """Python sees the bytes in place."""
 
-    def __init__(self, host: WasmtimeHost, address: int, nbytes: int) -> None:
+    def __init__(
+        self, host: WasmtimeHost, address: int, nbytes: int, whole: WasmStorage | None = None
+    ) -> None:
         self.host = host
         self.address = address
         self.nbytes = nbytes
+        self.whole = whole
+
+    def part(self, nbytes: int) -> WasmStorage:
+        return WasmStorage(self.host, self.address, nbytes, self)
+
+    @property
+    def memory(self) -> object:
+        return self.host
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -152,13 +201,20 @@ class WasmStorage:
 class Instance:
     """A module instantiated on the host's memory."""
 
-    def __init__(self, host: WasmtimeHost, module: wasmtime.Module) -> None:
+    failure: type[BaseException] = TVMError
+
+    def __init__(
+        self, host: WasmtimeHost, module: wasmtime.Module, imports: Sequence[HostFunction] = ()
+    ) -> None:
         self.host = host
         self.store = wasmtime.Store(host.engine)
         if host.interruptible:
             self.store.set_epoch_deadline(NO_DEADLINE)
-        instance = wasmtime.Instance(self.store, module, [host.memory])
+        functions = [wasmtime.Func(self.store, _type(item.type), item.run) for item in imports]
+        instance = wasmtime.Instance(self.store, module, [host.memory, *functions])
         self.exports: Any = instance.exports(self.store)
+        # A store serves one thread at a time; a function of Python that it calls may call again.
+        self._lock = threading.RLock()
 
     def function(self, name: str, types: Sequence[str]) -> Callable[..., None]:
         """An exported function without results as a Python function of plain numbers.
@@ -166,25 +222,74 @@ class Instance:
         `types` are the WebAssembly types of its parameters. It raises a KernelTrap where the kernel
         is stopped.
         """
-        function = self.exports[name]
-        store, handle = self.store, ctypes.byref(function._func)
-        count = len(types)
-        slots = (ffi.wasmtime_val_raw_t * max(count, 1))()
-        setters = [(slots[index], kind) for index, kind in enumerate(types)]
-        call = _bindings._wasmtime_func_call_unchecked
-        no_trap = ctypes.POINTER(ffi.wasm_trap_t)
+        return self._function(name, types, ())
+
+    def direct(self, name: str, types: Sequence[str], last: Storage) -> Callable[..., None]:
+        """The same with the address of `last`, which it keeps, as the last argument of all
+        calls."""
+        return self._function(name, types, (last,))
+
+    def explain(self, failure: BaseException) -> BaseException:
+        """The error itself: they all are ours."""
+        return failure
+
+    def bound(self, name: str, types: Sequence[str], values: Sequence[int]) -> Callable[[], None]:
+        """An exported function with all its arguments, which are i32."""
+        slots, invoke, trap = self._invocation(name, len(types))
+        for slot, value in zip(slots, values, strict=True):
+            slot.i32 = value
+        lock = self._lock
+
+        def run() -> None:
+            with lock:
+                error = invoke()
+                if error or trap:
+                    raise _failure(error, trap)
+
+        run.keeps = self.store  # type: ignore[attr-defined]
+        return run
+
+    def _function(
+        self, name: str, types: Sequence[str], last: tuple[Storage, ...]
+    ) -> Callable[..., None]:
+        slots, invoke, trap = self._invocation(name, len(types))
+        for storage in last:
+            slots[len(types) - 1].i32 = storage.address
+        given = types[: len(types) - len(last)]
+        pack = Struct("<" + "".join(_RAW_VALUES[kind] for kind in given)).pack_into
+        lock = self._lock
 
         def run(*arguments: float) -> None:
-            trap = no_trap()
-            for (slot, kind), value in zip(setters, arguments, strict=True):
-                setattr(slot, kind, value)
-            error = call(store._context(), handle, slots, count, ctypes.byref(trap))
-            if error:
-                raise TVMError(str(wasmtime.WasmtimeError._from_ptr(error)))
-            if trap:
-                raise _as_error(wasmtime.Trap._from_ptr(trap))
+            with lock:
+                try:
+                    pack(slots, 0, *arguments)
+                except (OverflowError, StructError):
+                    for slot, kind, value in zip(slots, given, arguments, strict=True):
+                        setattr(slot, kind, value)
+                error = invoke()
+                if error or trap:
+                    raise _failure(error, trap)
 
+        run.keeps = (self.store, last)  # type: ignore[attr-defined]
         return run
+
+    def _invocation(self, name: str, count: int) -> tuple[Any, Callable[[], int], ctypes.c_void_p]:
+        """Slots for arguments, what calls an exported function with them, and a place for a trap.
+
+        They are pointers into the store, and do not keep it alive.
+        """
+        function = self.exports[name]
+        slots = (ffi.wasmtime_val_raw_t * max(count, 1))()
+        trap = ctypes.c_void_p()
+        invoke = partial(
+            _call_unchecked,
+            ctypes.cast(self.store._context(), ctypes.c_void_p),
+            ctypes.byref(function._func),
+            slots,
+            count,
+            ctypes.byref(trap),
+        )
+        return slots, invoke, trap
 
     def timer(self, name: str, types: Sequence[str]) -> Callable[..., float]:
         """For an exported function whose first parameter says how often to repeat: a Python
@@ -214,6 +319,25 @@ class Instance:
         finally:
             timer.cancel()
             self.store.set_epoch_deadline(NO_DEADLINE)
+
+
+def _failure(error: int | None, trap: ctypes.c_void_p) -> TVMError:
+    """Our error for one of the engine's, and for a trap, which is taken."""
+    if error:
+        pointer = ctypes.cast(error, ctypes.POINTER(ffi.wasmtime_error_t))
+        return TVMError(str(wasmtime.WasmtimeError._from_ptr(pointer)))
+    pointer = ctypes.cast(trap, ctypes.POINTER(ffi.wasm_trap_t))
+    trap.value = None
+    # What a Python function raised is kept elsewhere.
+    _func.LAST_EXCEPTION = None
+    return _as_error(wasmtime.Trap._from_ptr(pointer))
+
+
+def _type(type: FunctionType) -> wasmtime.FuncType:
+    parameters = [getattr(wasmtime.ValType, kind)() for kind in type.parameters]
+    return wasmtime.FuncType(
+        parameters, [getattr(wasmtime.ValType, kind)() for kind in type.results]
+    )
 
 
 def _as_error(trap: wasmtime.Trap) -> KernelTrap:

@@ -85,3 +85,21 @@ def test_a_memory_is_made_even_where_addresses_are_few():
         " return host.memory(true, 65536).buffer.byteLength; })()"
     )
     assert made == 65536
+
+
+@pytest.mark.parametrize("count", range(1, 8))
+def test_calls_are_bound_to_their_arguments(count):
+    values = list(range(count))
+    assert evaluate(f"host.bind((...v) => v, {values})()") == values
+    assert evaluate(f"host.withLast((...v) => v, -1)(...{values})") == [*values, -1]
+
+
+def test_imported_functions_give_numbers_of_64_bits():
+    # (import "python" "0" (func (result i64))), called by the exported "f".
+    code = [
+        *(0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 126),
+        *(2, 12, 1, 6, 112, 121, 116, 104, 111, 110, 1, 48, 0, 0),
+        *(3, 2, 1, 0, 7, 5, 1, 1, 102, 0, 1, 10, 6, 1, 4, 0, 16, 0, 11),
+    ]
+    call = f"host.instantiate(host.memory(false, 1), new Uint8Array({code}), [() => 7], [true])"
+    assert evaluate(f"String({call}.f())") == "7"

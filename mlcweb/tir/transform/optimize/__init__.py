@@ -10,6 +10,7 @@ from __future__ import annotations
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.transform.lower import Pass
 from mlcweb.tir.transform.optimize.hoist import hoist
+from mlcweb.tir.transform.optimize.interleave import interleave
 from mlcweb.tir.transform.optimize.promote import place_in_registers, promote_accumulators
 from mlcweb.tir.transform.optimize.rewriter import normalize
 from mlcweb.tir.transform.optimize.separate_init import separate_init
@@ -23,6 +24,7 @@ OPTIMIZATIONS: tuple[Pass, ...] = (
     separate_init,
     split_loops,
     vectorize,
+    interleave,
     unroll,
     place_in_registers,
     promote_accumulators,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, children, on
+from mlcweb.ir.visitor import Mutator, children, on, walk
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
@@ -17,7 +17,7 @@ REGISTER_SCOPE = "register"
 """The storage scope of buffers that code generators keep in registers: each access names constant
 elements, and accesses to overlapping elements have the same extent or are single elements of it."""
 
-_LEAVES = (E.Var, E.IntImm, E.FloatImm, E.StringImm)
+_LEAVES = frozenset((E.Var, E.IntImm, E.FloatImm, E.StringImm))
 
 
 class Accesses:
@@ -28,13 +28,14 @@ class Accesses:
 
     def of(self, node: Node) -> tuple[Access, ...]:
         """The loads and stores in a statement or expression, itself included."""
-        if isinstance(node, _LEAVES):
+        if type(node) in _LEAVES:
             return ()
         known = self._known.get(id(node))
         if known is None:
             found: list[Access] = [node] if isinstance(node, (E.BufferLoad, S.BufferStore)) else []
             for child in children(node):
-                found += self.of(child)
+                if type(child) not in _LEAVES:
+                    found += self.of(child)
             known = self._known[id(node)] = (node, tuple(found))
         return known[1]
 
@@ -96,3 +97,14 @@ def statements_in(statement: S.Stmt) -> Iterator[S.Stmt]:
 def has_effects(statement: S.Stmt) -> bool:
     """Whether a statement does what cannot be told from its loads and stores."""
     return any(isinstance(part, (S.Evaluate, S.While)) for part in statements_in(statement))
+
+
+def pointers_passed_on(statement: S.Stmt) -> set[E.Var]:
+    """The pointers that calls in a statement get, which may touch what they point to."""
+    return {
+        node
+        for part in statements_in(statement)
+        if isinstance(part, S.Evaluate)
+        for node in walk(part.value)
+        if isinstance(node, E.Var) and node.dtype == "handle"
+    }

@@ -110,9 +110,9 @@ class _Search:
         if not self.moving.isdisjoint(self.indices.variables(expression)):
             return False
         return not any(
-            load.buffer.scope() == REGISTER_SCOPE
-            or any(may_alias(load.buffer, buffer, self.function) for buffer in self.written)
+            may_alias(load.buffer, buffer, self.function)
             for load in self.accesses.of(expression)
+            for buffer in self.written
         )
 
 

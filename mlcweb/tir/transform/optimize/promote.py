@@ -3,14 +3,16 @@
 `place_in_registers` gives local buffers whose accesses all name constant elements the storage scope
 "register". `promote_accumulators` finds the elements that every iteration of a loop reads or writes
 at the same place, such as `C[i, j]` in the loop over k of a matrix product: they are loaded into
-such a buffer before the loop, used there, and stored after it.
+such a buffer before the loop, used there, and stored after it. What was stored there just before
+the loop, as the start of a sum is, goes into the buffer at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
+from operator import is_
 
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import on
@@ -27,6 +29,7 @@ from mlcweb.tir.transform.optimize.accesses import (
     AccessMutator,
     has_effects,
     may_alias,
+    pointers_passed_on,
     statements_in,
 )
 from mlcweb.tir.transform.optimize.indices import Indices, Sum
@@ -37,74 +40,88 @@ MOST_REGISTERS = 24
 
 
 def place_in_registers(func: PrimFunc) -> PrimFunc:
-    """Give local buffers that are only accessed at constant places the scope "register"."""
-    body = _RegisterPlacement().rewrite(func.body)
+    """Give local buffers that are only accessed at constant places the scope "register".
+
+    Their elements are numbered anew, so that those of a vector are next to each other."""
+    body = _RegisterPlacement(func).rewrite(func.body)
     return func if body is func.body else replace(func, body=body)
 
 
+Placement = Mapping[int, int]
+"""The new number of each element of a buffer that is used."""
+
+
 class _RegisterPlacement(AccessMutator):
-    def __init__(self) -> None:
+    def __init__(self, func: PrimFunc) -> None:
         super().__init__()
-        self.buffers: dict[Buffer, Buffer] = {}
+        self.buffers: dict[Buffer, tuple[Buffer, Placement]] = {}
+        self.passed_on = pointers_passed_on(func.body)
 
     @on(S.AllocBuffer)
     def allocation(self, allocation: S.AllocBuffer) -> S.Stmt:
         buffer = allocation.buffer
-        accesses = self.accesses.of(allocation.body)
-        if buffer.scope() != REGISTER_SCOPE and _fits_registers(buffer, accesses):
-            data = E.Var(buffer.data.name, "handle", PointerType(buffer.dtype, REGISTER_SCOPE))
-            self.buffers[buffer] = replace(buffer, data=data)
-        body = self.rewrite(allocation.body)
-        placed = self.buffers.get(buffer, buffer)
-        if placed is buffer and body is allocation.body:
-            return allocation
-        return replace(allocation, buffer=placed, body=body)
+        placement = None
+        if buffer.scope() != REGISTER_SCOPE and buffer.data not in self.passed_on:
+            placement = _placement(buffer, self.accesses.of(allocation.body))
+        if placement is None:
+            body = self.rewrite(allocation.body)
+            return allocation if body is allocation.body else replace(allocation, body=body)
+        data = E.Var(buffer.data.name, "handle", PointerType(buffer.dtype, REGISTER_SCOPE))
+        placed = replace(buffer, data=data, shape=(const(len(placement)),))
+        self.buffers[buffer] = placed, placement
+        return replace(allocation, buffer=placed, body=self.rewrite(allocation.body))
 
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> Access:
         return super().store(store) if self.buffers else store
 
     def changed(self, access: Access) -> Access:
-        buffer = self.buffers.get(access.buffer)
-        return access if buffer is None else replace(access, buffer=buffer)
+        if access.buffer not in self.buffers:
+            return access
+        buffer, placement = self.buffers[access.buffer]
+        elements = _constant_elements(access.indices[0])
+        assert elements is not None
+        index = _index(const(placement[elements[0]]), len(elements))
+        return replace(access, buffer=buffer, indices=(index,))
 
 
-def _fits_registers(buffer: Buffer, accesses: Iterable[Access]) -> bool:
-    """Whether every access is to constant elements, and those of two accesses are the same or do
-    not overlap; but single elements of vectors may be read."""
+def _placement(buffer: Buffer, accesses: Iterable[Access]) -> Placement | None:
+    """Where elements go in registers, vector by vector; None where some access names elements that
+    are not constant, or two accesses overlap in part. Single elements of vectors may be read."""
     if constant_shape(buffer) is None:
-        return False
-    extents: dict[int, int] = {}
-    read_alone: list[int] = []
+        return None
+    vectors: dict[range, None] = {}
+    read_alone: set[int] = set()
+    size = dtypes.size_in_bytes(buffer.dtype)
     for access in accesses:
         if access.buffer.data is not buffer.data:
             continue
-        place = _constant_place(access.indices[0])
-        if access.buffer is not buffer or place is None:
-            return False
-        start, lanes = place
-        if lanes == 1 and isinstance(access, E.BufferLoad):
-            read_alone.append(start)
-        elif extents.setdefault(start, lanes) != lanes:
-            return False
-    inside = {start + lane for start, lanes in extents.items() for lane in range(lanes)}
-    extents.update((start, 1) for start in read_alone if start not in inside)
-    starts = sorted(extents)
-    overlap = any(a + extents[a] > b for a, b in pairwise(starts))
-    # A vector that code generators cannot keep in one register stays in memory, too.
-    size = dtypes.size_in_bytes(buffer.dtype)
-    fitting = all(lanes == 1 or lanes * size <= 16 for lanes in extents.values())
-    return bool(starts) and not overlap and fitting and len(starts) <= MOST_REGISTERS
+        elements = _constant_elements(access.indices[0])
+        if access.buffer is not buffer or elements is None:
+            return None
+        if len(elements) == 1 and isinstance(access, E.BufferLoad):
+            read_alone.add(elements[0])
+        elif len(elements) > 1 and len(elements) * size > 16:
+            return None  # code generators cannot keep such a vector in one register
+        else:
+            vectors[elements] = None
+    inside = [element for elements in vectors for element in elements]
+    alone = read_alone.difference(inside)
+    registers = len(vectors) + len(alone)
+    if len(inside) > len(set(inside)) or not 0 < registers <= MOST_REGISTERS:
+        return None
+    parts = sorted([*vectors, *(range(element, element + 1) for element in alone)], key=min)
+    return {element: position for position, element in enumerate(chain.from_iterable(parts))}
 
 
-def _constant_place(index: E.PrimExpr) -> tuple[int, int] | None:
-    """First element and number of elements that a constant index names."""
+def _constant_elements(index: E.PrimExpr) -> range | None:
+    """The elements that a constant index names, in order."""
     if isinstance(index, E.Ramp):
         base, step = index.base, index.stride
-        if isinstance(base, E.IntImm) and isinstance(step, E.IntImm) and step.value == 1:
-            return base.value, index.lanes
+        if isinstance(base, E.IntImm) and isinstance(step, E.IntImm) and step.value > 0:
+            return range(base.value, base.value + step.value * index.lanes, step.value)
         return None
-    return (index.value, 1) if isinstance(index, E.IntImm) else None
+    return range(index.value, index.value + 1) if isinstance(index, E.IntImm) else None
 
 
 def promote_accumulators(func: PrimFunc) -> PrimFunc:
@@ -131,36 +148,68 @@ class _Promotion(AccessMutator):
         self.places: dict[tuple[Buffer, E.PrimExpr, int], tuple[Buffer, int]] = {}
         self.promoted: set[Buffer] = set()
 
+    @on(S.SeqStmt)
+    def sequence(self, statement: S.SeqStmt) -> S.Stmt:
+        done: list[S.Stmt] = []
+        for part in statement.seq:
+            if isinstance(part, S.For):
+                part = self.loop(part, before=done)
+            else:
+                part = self.rewrite(part)
+            done.append(part)
+        if len(done) == len(statement.seq) and all(map(is_, done, statement.seq)):
+            return statement
+        return S.sequence(*done)
+
     @on(S.For)
-    def loop(self, loop: S.For) -> S.Stmt:
+    def loop(self, loop: S.For, before: list[S.Stmt] | None = None) -> S.Stmt:
+        """The loop with what it updates in registers. Of the statements `before` it, those go that
+        store to the same places, as the loop's result overwrites them."""
         runs = isinstance(loop.extent, E.IntImm) and loop.extent.value > 0
         chosen = self.candidates(loop) if runs and not has_effects(loop.body) else []
         if not chosen:
             return self.rewrite_children(loop)
-        before, after, buffers = [], [], []
+        start, end, buffers = [], [], []
         outer, promoted = self.places, self.promoted
         self.places = dict(outer)
         self.promoted = promoted | {candidate.buffer for candidate in chosen}
         for candidate in chosen:
             registers = self.registers(candidate)
             buffers.append(registers)
+            stored = self.stored_before(candidate, before or [])
             for (base, constant), lanes in candidate.places.items():
-                start = self.places[candidate.buffer, base, constant][1]
-                here, there = _index(const(start), lanes), _index(base + constant, lanes)
-                before.append(
-                    S.BufferStore(
-                        registers, E.BufferLoad(candidate.buffer, (there,)), (here,), span=loop.span
-                    )
-                )
+                position = self.places[candidate.buffer, base, constant][1]
+                here, there = _index(const(position), lanes), _index(base + constant, lanes)
+                value = stored.get((base, constant), E.BufferLoad(candidate.buffer, (there,)))
+                start.append(S.BufferStore(registers, value, (here,), span=loop.span))
                 if (base, constant) in candidate.written:
-                    value = E.BufferLoad(registers, (here,))
-                    after.append(S.BufferStore(candidate.buffer, value, (there,), span=loop.span))
+                    kept = E.BufferLoad(registers, (here,))
+                    end.append(S.BufferStore(candidate.buffer, kept, (there,), span=loop.span))
         body = self.rewrite_children(loop)
         self.places, self.promoted = outer, promoted
-        result: S.Stmt = S.sequence(*before, body, *after)
+        result: S.Stmt = S.sequence(*start, body, *end)
         for buffer in buffers:
             result = S.AllocBuffer(buffer, result)
         return result
+
+    def stored_before(
+        self, candidate: _Candidate, before: list[S.Stmt]
+    ) -> dict[tuple[E.PrimExpr, int], E.PrimExpr]:
+        """Take the constants off the end of `before` that are stored to the candidate's places."""
+        values: dict[tuple[E.PrimExpr, int], E.PrimExpr] = {}
+        while before and isinstance(before[-1], S.BufferStore):
+            store = before[-1]
+            place = self.place(store.indices[0]) if store.buffer is candidate.buffer else None
+            if place is None or not _is_constant(store.value):
+                break
+            base, constant, lanes = place
+            if candidate.places.get((base, constant)) != lanes:
+                break
+            if (base, constant) not in candidate.written:
+                break
+            values.setdefault((base, constant), store.value)
+            before.pop()
+        return values
 
     def registers(self, candidate: _Candidate) -> Buffer:
         """A register buffer with room for the candidate's places, which are entered."""
@@ -256,6 +305,11 @@ class _Promotion(AccessMutator):
 
 def _index(start: E.PrimExpr, lanes: int) -> E.PrimExpr:
     return start if lanes == 1 else E.Ramp(start, const(1, start.dtype), lanes)
+
+
+def _is_constant(value: E.PrimExpr) -> bool:
+    value = value.value if isinstance(value, E.Broadcast) else value
+    return isinstance(value, (E.IntImm, E.FloatImm))
 
 
 def _certain_stores(statement: S.Stmt) -> Iterable[S.BufferStore]:

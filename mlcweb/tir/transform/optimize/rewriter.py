@@ -245,6 +245,12 @@ class Rewriter(Mutator):
             return NOTHING
         return loop if body is loop.body else replace(loop, body=body)
 
+    @on(S.Evaluate)
+    def evaluation(self, statement: S.Evaluate) -> S.Stmt:
+        if operator_name(statement.value) == "assume":
+            return NOTHING
+        return self.rewrite_children(statement)
+
     @on(S.LetStmt)
     def let(self, let: S.LetStmt) -> S.Stmt:
         value = self.rewrite(let.value)

@@ -41,7 +41,7 @@ FUNCTION_OPERATIONS = 24
 LARGEST_COPY = 4_000
 """Operations beyond which not even marked loops are written out."""
 
-PARTIAL_OPERATIONS = 56
+PARTIAL_OPERATIONS = 112
 PARTIAL_FACTOR = 4
 """An innermost loop is written out so far that its body has about so many operations, and at most
 so many times."""

@@ -12,7 +12,8 @@ floats are not reassociated, unless the function's attribute "mlcweb.reassociate
 
 from __future__ import annotations
 
-from math import gcd, inf
+from collections.abc import Sequence
+from math import inf
 
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import children, on
@@ -26,6 +27,7 @@ from mlcweb.tir.transform.optimize.accesses import (
     REGISTER_SCOPE,
     may_alias,
 )
+from mlcweb.tir.transform.optimize.independence import SEQUENTIAL, are_independent
 from mlcweb.tir.transform.optimize.rewriter import Rewriter, in_sequence, loops_in, operator_name
 from mlcweb.tir.transform.optimize.widen import COMPUTED_IN_FLOAT64, NoVectorForm, Widening
 
@@ -33,7 +35,9 @@ VECTOR_BYTES = 16
 UNROLL_CHUNKS = 16
 """Marked loops of up to so many chunks are unrolled, as a vector of that length would be."""
 
-SEQUENTIAL = (S.ForKind.SERIAL, S.ForKind.PARALLEL)
+SUMS_SIDE_BY_SIDE = 4
+"""Long accumulations go on in so many vectors, since each step of one waits for the one before."""
+
 ACCUMULATIONS = (E.Add, E.Mul, E.Min, E.Max)
 
 
@@ -61,7 +65,8 @@ class _Vectorize(Rewriter):
         body = loop.body
         reduction = None if marked else self.reduction_of(loop)
         if reduction is None:
-            self.check_independence(loop)
+            if not are_independent(self, loop):
+                raise NoVectorForm
         lanes = VECTOR_BYTES // self.widest(loop)
         extent = loop.extent
         if lanes < 2 or (isinstance(extent, E.IntImm) and extent.value < lanes):
@@ -130,50 +135,6 @@ class _Vectorize(Rewriter):
             pending.extend(children(node))
         return max(sizes)
 
-    def check_independence(self, loop: S.For) -> None:
-        """Raise NoVectorForm where iterations may touch each other's elements."""
-        accesses = self.accesses.of(loop.body)
-        extent = self.indices.interval(loop.extent)[1]
-        local = {found.loop_var for found in loops_in(loop.body)}
-        for buffer in self.accesses.written(loop.body):
-            indices = []
-            for access in accesses:
-                if access.buffer.data is buffer.data and access.buffer.dtype == buffer.dtype:
-                    indices.append(access.indices[0])
-                elif may_alias(access.buffer, buffer, self.function):
-                    raise NoVectorForm
-            self.check_lanes(indices, loop.loop_var, int(extent), local)
-
-    def check_lanes(
-        self, indices: list[E.PrimExpr], var: E.Var, extent: int, local: set[E.Var]
-    ) -> None:
-        """Whether places that different iterations touch differ: all indices move with `var` by the
-        same step, and else differ only by multiples of what `var` can reach."""
-        first = self.indices.sum_of(indices[0])
-        step = self.indices.scale_of(indices[0], var)
-        if not step:
-            raise NoVectorForm
-        stride = 0
-        for index in indices:
-            total = self.indices.sum_of(index)
-            if self.indices.scale_of(index, var) != step:
-                raise NoVectorForm
-            difference = total.plus(first, -1)
-            for atom, scale in [*difference.terms.items(), *total.terms.items()]:
-                if atom is var:
-                    continue
-                moves = atom in local or (
-                    not isinstance(atom, E.Var)
-                    and not local.isdisjoint(self.indices.variables(atom))
-                )
-                if moves or atom in difference.terms:
-                    if not moves or not isinstance(atom, E.Var):
-                        raise NoVectorForm
-                    stride = gcd(stride, scale)
-            stride = gcd(stride, difference.constant)
-        if stride and stride < extent * abs(step):
-            raise NoVectorForm
-
     def reduction_of(self, loop: S.For) -> S.BufferStore | None:
         """The store of a loop that only accumulates into one place, where its order is free."""
         store = loop.body
@@ -198,45 +159,58 @@ class _Vectorize(Rewriter):
         return store
 
     def reduced(self, loop: S.For, store: S.BufferStore, lanes: int) -> S.Stmt:
-        """A vector of partial results, combined at the end."""
+        """Vectors of partial results, combined at the end."""
         value = store.value
         assert isinstance(value, E.BinaryExpr)
-        dtype = store.buffer.dtype
-        partial = decl_buffer((lanes,), dtype, f"{store.buffer.name}_partial", scope=REGISTER_SCOPE)
-        place = (E.Ramp(const(0), const(1), lanes),)
-        neutral = const(_neutral(type(value), dtype), dtypes.with_lanes(dtype, lanes))
-        start = S.BufferStore(partial, neutral, place)
-        chunk = E.Var(f"{loop.loop_var.name}_v", loop.loop_var.dtype)
-        count, rest = self.divided(loop.extent, lanes)
-        self.indices.ranges[chunk] = (
-            0,
-            max(int(self.indices.interval(loop.extent)[1]) // lanes - 1, 0),
-        )
-        widening = Widening(self, loop.loop_var, loop.min + chunk * lanes, lanes, gathers=False)
-        wide = S.BufferStore(
-            partial,
-            type(value)(E.BufferLoad(partial, place), widening.vector(value.b)),
-            place,
-            span=store.span,
-        )
-        main = self.rewrite(
-            replace(
-                loop,
-                loop_var=chunk,
-                min=const(0, chunk.dtype),
-                extent=count,
-                body=wide,
-                kind=S.ForKind.SERIAL,
-            )
-        )
+        operation, dtype = type(value), store.buffer.dtype
+        length = loop.extent.value if isinstance(loop.extent, E.IntImm) else 0
+        vectors = SUMS_SIDE_BY_SIDE if length >= 2 * SUMS_SIDE_BY_SIDE * lanes else 1
+        name = f"{store.buffer.name}_partial"
+        partial = decl_buffer((vectors * lanes,), dtype, name, scope=REGISTER_SCOPE)
+        places = [E.Ramp(const(n * lanes), const(1), lanes) for n in range(vectors)]
+        sums = [E.BufferLoad(partial, (place,)) for place in places]
+        neutral = const(_neutral(operation, dtype), dtypes.with_lanes(dtype, lanes))
+        statements: list[S.Stmt] = [S.BufferStore(partial, neutral, (p,)) for p in places]
+        statements.append(self.accumulation(loop, store, sums))
+        done = length - length % (vectors * lanes)
+        if vectors > 1 and length - done >= lanes:
+            end = self.rewrite(loop.min + done)
+            remaining = replace(loop, min=end, extent=const(length - done, end.dtype))
+            statements.append(self.accumulation(remaining, store, sums[:1]))
+        for other in sums[1:]:
+            statements.append(S.BufferStore(partial, operation(sums[0], other), (places[0],)))
         total: E.PrimExpr = value.a
         for lane in range(lanes):
-            total = type(value)(total, E.BufferLoad(partial, (const(lane),)))
-        finish = replace(store, value=total)
-        body = in_sequence(
-            [start, main, finish, self.leftover(loop, loop.body, count, rest, lanes)]
+            total = operation(total, E.BufferLoad(partial, (const(lane),)))
+        statements.append(replace(store, value=total))
+        count, rest = self.divided(loop.extent, lanes)
+        statements.append(self.leftover(loop, loop.body, count, rest, lanes))
+        return S.AllocBuffer(partial, in_sequence(statements))
+
+    def accumulation(
+        self, loop: S.For, store: S.BufferStore, sums: Sequence[E.BufferLoad]
+    ) -> S.Stmt:
+        """A loop over chunks of as many vectors as there are sums, each of which takes its own."""
+        value = store.value
+        assert isinstance(value, E.BinaryExpr)
+        lanes = dtypes.lanes(sums[0].dtype)
+        length = len(sums) * lanes
+        chunk = E.Var(f"{loop.loop_var.name}_v", loop.loop_var.dtype)
+        count, _ = self.divided(loop.extent, length)
+        most = int(self.indices.interval(loop.extent)[1]) // length
+        self.indices.ranges[chunk] = (0, max(most - 1, 0))
+        body: list[S.Stmt] = []
+        for number, total in enumerate(sums):
+            base = loop.min + chunk * length + number * lanes
+            wide = Widening(self, loop.loop_var, base, lanes, gathers=False).vector(value.b)
+            new = type(value)(total, wide)
+            body.append(S.BufferStore(total.buffer, new, total.indices, span=store.span))
+        start, kind = const(0, chunk.dtype), S.ForKind.SERIAL
+        return self.rewrite(
+            replace(
+                loop, loop_var=chunk, min=start, extent=count, body=in_sequence(body), kind=kind
+            )
         )
-        return S.AllocBuffer(partial, body)
 
 
 def _neutral(operation: type[E.BinaryExpr], dtype: str) -> int | float:

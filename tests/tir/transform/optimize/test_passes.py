@@ -8,6 +8,7 @@ from mlcweb.script import from_source
 from mlcweb.tir import For, ForKind
 from mlcweb.tir.transform.optimize.accesses import REGISTER_SCOPE
 from mlcweb.tir.transform.optimize.hoist import hoist
+from mlcweb.tir.transform.optimize.interleave import interleave
 from mlcweb.tir.transform.optimize.promote import place_in_registers, promote_accumulators
 from mlcweb.tir.transform.optimize.rewriter import normalize
 from mlcweb.tir.transform.optimize.separate_init import separate_init
@@ -196,6 +197,76 @@ def test_sums_of_floats_keep_their_order_unless_told():
     assert is_vectorized(func.with_attr("mlcweb.reassociate", True))
 
 
+def test_long_accumulations_go_on_in_several_vectors():
+    func = vectorize(normalize(program("for i in range(53):\n    C[0] = T.max(C[0], A[i])")))
+    becomes(
+        lambda _: func,
+        "C[0] = A[0]",
+        """
+with T.decl_buffer((16,), "float32", scope="register") as P:
+    P[0:4] = T.Broadcast(T.float32("-inf"), 4)
+    P[4:8] = T.Broadcast(T.float32("-inf"), 4)
+    P[8:12] = T.Broadcast(T.float32("-inf"), 4)
+    P[12:16] = T.Broadcast(T.float32("-inf"), 4)
+    for i in range(3):
+        P[0:4] = T.max(P[0:4], A[i * 16 : i * 16 + 4])
+        P[4:8] = T.max(P[4:8], A[i * 16 + 4 : i * 16 + 8])
+        P[8:12] = T.max(P[8:12], A[i * 16 + 8 : i * 16 + 12])
+        P[12:16] = T.max(P[12:16], A[i * 16 + 12 : i * 16 + 16])
+    P[0:4] = T.max(P[0:4], A[48:52])
+    P[0:4] = T.max(P[0:4], P[4:8])
+    P[0:4] = T.max(P[0:4], P[8:12])
+    P[0:4] = T.max(P[0:4], P[12:16])
+    C[0] = T.max(T.max(T.max(T.max(C[0], P[0]), P[1]), P[2]), P[3])
+    C[0] = T.max(C[0], A[52])
+""",
+    )
+
+
+def test_neighbouring_sums_go_on_side_by_side():
+    becomes(
+        interleave,
+        """
+for j in range(5):
+    C[j] = T.float32(0)
+    for p, q in T.grid(3, 4):
+        C[j] = C[j] + A[p * 4 + q] * B[q * 5 + j]
+    C[j] = C[j] * T.float32(2)
+""",
+        """
+for j in range(2):
+    C[j * 2] = T.float32(0)
+    C[j * 2 + 1] = T.float32(0)
+    for p, q in T.grid(3, 4):
+        C[j * 2] = C[j * 2] + A[p * 4 + q] * B[q * 5 + j * 2]
+        C[j * 2 + 1] = C[j * 2 + 1] + A[p * 4 + q] * B[q * 5 + j * 2 + 1]
+    C[j * 2] = C[j * 2] * T.float32(2)
+    C[j * 2 + 1] = C[j * 2 + 1] * T.float32(2)
+C[4] = T.float32(0)
+for p, q in T.grid(3, 4):
+    C[4] = C[4] + A[p * 4 + q] * B[q * 5 + 4]
+C[4] = C[4] * T.float32(2)
+""",
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "for k in range(9):\n        C[j + 1] = C[j + 1] + C[j] * A[k]",
+        "for k in range(9):\n        C[0] = C[0] + A[j * 9 + k]",
+        "for k in range(j + 1):\n        C[j] = C[j] + A[k]",
+        "for k in range(9):\n        N[j] = N[j] + N[k + 64]",
+        "for k in range(9):\n        C[j * 9 + k] = A[k]",
+        "for k in range(9):\n        C[j * 4:j * 4 + 4] = C[j * 4:j * 4 + 4] + A[k * 4:k * 4 + 4]",
+    ],
+    ids=["dependent", "one sum", "ragged", "integers", "no sum", "vectors"],
+)
+def test_what_does_not_run_side_by_side(body):
+    func = normalize(program(f"for j in range(6):\n    {body}"))
+    assert interleave(func) is func
+
+
 def test_marked_loops_around_others_are_vectorized():
     becomes(
         vectorize,
@@ -271,6 +342,35 @@ for i in range(4):
     )
 
 
+def test_a_sum_starts_in_its_register():
+    func = promote_accumulators(
+        normalize(
+            program(
+                """
+for i in range(4):
+    B[i] = T.float32(1)
+    C[i] = T.float32(0)
+    for k in range(16):
+        C[i] = C[i] + A[k]
+"""
+            )
+        )
+    )
+    becomes(
+        lambda _: func,
+        "C[0] = A[0]",
+        """
+for i in range(4):
+    B[i] = T.float32(1)
+    with T.decl_buffer((1,), "float32", scope="register") as R:
+        R[0] = T.float32(0)
+        for k in range(16):
+            R[0] = R[0] + A[k]
+        C[i] = R[0]
+""",
+    )
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -299,6 +399,35 @@ with T.decl_buffer((8,), "float32") as L:
     assert REGISTER_SCOPE in scopes
     moving = program(body.replace("L[4:8]\n    C", "T.Broadcast(L[i % 2], 4)\n    C"))
     assert place_in_registers(moving) is moving
+
+
+def test_vectors_of_elements_apart_are_registers_too():
+    becomes(
+        place_in_registers,
+        """
+with T.decl_buffer((8,), "float32") as L:
+    L[T.Ramp(0, 2, 4)] = A[0:4]
+    L[T.Ramp(1, 2, 4)] = A[4:8]
+    C[0] = L[3] + L[4]
+""",
+        """
+with T.decl_buffer((8,), "float32", scope="register") as L:
+    L[0:4] = A[0:4]
+    L[4:8] = A[4:8]
+    C[0] = L[5] + L[2]
+""",
+    )
+
+
+def test_vectors_that_overlap_in_part_stay_in_memory():
+    body = """
+with T.decl_buffer((8,), "float32") as L:
+    L[T.Ramp(0, 2, 4)] = A[0:4]
+    L[0:4] = A[4:8]
+    C[0] = L[3]
+"""
+    func = program(body)
+    assert place_in_registers(func) is func
 
 
 def test_invariant_loads_leave_the_loop():

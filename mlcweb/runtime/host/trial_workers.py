@@ -1,0 +1,116 @@
+"""Light workers of the page that run untrusted kernels: the Python end of the line to them.
+
+The page's own thread keeps the workers, since it never blocks: it hands kernels out, minds their
+time limit, and replaces a worker that hangs or dies. Python, in its worker, reaches it by a port
+that the page laid (`mlcwebTrials`), and awaits the answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import js  # pyright: ignore[reportMissingImports]
+from pyodide.ffi import JsProxy, to_js  # pyright: ignore[reportMissingImports]
+
+from mlcweb.ir.errors import TVMError
+from mlcweb.runtime.host.arena import OutOfMemory
+from mlcweb.runtime.host.page_script import SCRIPT
+from mlcweb.runtime.host.traps import trap_in_browser
+
+MOST_WORKERS = 4
+"""So many by default, also where there are more cores: they share caches and the clock rate."""
+
+
+class WorkerDied(TVMError, RuntimeError):
+    """A worker ended before its kernel did."""
+
+
+class Stopped(TVMError):
+    """The workers were ended before the kernel was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialArray:
+    """A buffer: its bytes before a call and, if known, after a correct call, from which floating
+    numbers may differ by `tolerance`."""
+
+    dtype: str
+    input: bytes
+    expected: bytes | None
+    tolerance: float
+
+
+@dataclass(frozen=True, slots=True)
+class TrialKernel:
+    """A WebAssembly module that imports a memory of its own, and what to call in it: a function of
+    the buffers' addresses and the address of `scratchBytes`, and one that repeats it."""
+
+    code: bytes
+    entry: str
+    repeated: str
+    scratchBytes: int
+
+
+class TrialWorkers:
+    """The page's pool of light workers.
+
+    Args:
+        workers: how many; by default as many as the machine has cores, but at most `MOST_WORKERS`.
+        timeout_s: limit for one kernel, in seconds; starting a worker does not count.
+    """
+
+    def __init__(self, workers: int | None, timeout_s: float) -> None:
+        cores = int(js.navigator.hardwareConcurrency or 1)
+        self.workers = workers or min(cores, MOST_WORKERS)
+        self.timeout_s = timeout_s
+        self._line: Any = js.mlcwebTrials
+
+    def open(self, arrays: Sequence[TrialArray]) -> None:
+        """Have the buffers of all kernels to come ready in all workers."""
+        workload = {"script": SCRIPT, "arrays": [asdict(array) for array in arrays]}
+        self._line.open(_plain(workload), self.workers, self.timeout_s * 1e3)
+
+    async def run(
+        self, kernel: TrialKernel, batches: int, least_ms: float
+    ) -> tuple[tuple[float, ...], tuple[bytes, ...] | None]:
+        """Run a kernel once, look at its buffers, and time it.
+
+        Returns:
+            The seconds per call of each batch, and the content of the buffers after the first call,
+            or None where all are as expected.
+
+        Raises:
+            TimeoutError: it took longer than its limit.
+            Stopped: the workers were ended meanwhile.
+            WorkerDied, OutOfMemory, KernelTrap: what else can become of it.
+        """
+        job = {**asdict(kernel), "batches": batches, "leastMs": least_ms}
+        outcome = await self._line.run(_plain(job))
+        if not outcome.ok:
+            raise self._failure(outcome)
+        content = outcome.arrays
+        return tuple(outcome.seconds.to_py()), (
+            tuple(array.to_bytes() for array in content) if content is not None else None
+        )
+
+    def close(self) -> None:
+        """End the workers; what they were at raises `Stopped`."""
+        self._line.close()
+
+    def _failure(self, outcome: JsProxy) -> Exception:
+        match outcome.kind:
+            case "Stopped":
+                return Stopped(outcome.message)
+            case "TimeoutError":
+                return TimeoutError(f"no result within {self.timeout_s:g} s")
+            case "WorkerDied":
+                return WorkerDied(outcome.message)
+            case "OutOfMemory":
+                return OutOfMemory(outcome.message)
+        return trap_in_browser(outcome.kind, outcome.message, outcome.stack)
+
+
+def _plain(value: Any) -> Any:
+    return to_js(value, dict_converter=js.Object.fromEntries)

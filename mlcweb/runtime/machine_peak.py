@@ -1,0 +1,192 @@
+"""What this machine's WebAssembly can do at best: arithmetic on registers, and moving memory.
+
+The two roofs of a roofline chart (S. Williams, A. Waterman, D. Patterson: "Roofline: an insightful
+visual performance model for multicore architectures", CACM 52(4), 2009), measured by kernels of our
+own in the loop that times every other kernel. All is for one thread.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from mlcweb.codegen.wasm.binary import encode
+from mlcweb.codegen.wasm.builder import FunctionBuilder
+from mlcweb.codegen.wasm.module import Export, Function, Import, Memory, Module
+from mlcweb.runtime.benchmark import measure
+from mlcweb.runtime.host.arena import MAXIMUM_PAGES
+from mlcweb.runtime.host.engine import Instance, engine
+
+CHAINS = 12
+"""Sums side by side, enough to hide how long one multiplication and addition takes, and few enough
+for the registers of every machine."""
+UNROLLED = 2
+"""Rounds over all sums in one turn of the loop."""
+
+LANES = {"float32": 4, "float64": 2}
+"""Numbers in one vector."""
+
+VECTOR_BYTES = 16
+VECTORS_AT_ONCE = 8
+"""Vectors that one turn of the copying loop moves."""
+
+MEMORY_BYTES = 32 << 20
+"""Length of an array that is longer than caches are."""
+CACHE_BYTES = 8 << 10
+"""Length of an array of which two lie in the innermost cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachinePeak:
+    """What one thread reaches, for numbers of one type.
+
+    `flops` are operations a second of vector multiplications and additions on registers;
+    `fused_flops` the same for relaxed (fused) multiply-adds, None where the engine has none.
+    `memory_bandwidth` are bytes a second, read and written together, of copying arrays longer than
+    the caches; `cache_bandwidth` of arrays in the innermost cache.
+    """
+
+    dtype: str
+    flops: float
+    fused_flops: float | None
+    memory_bandwidth: float
+    cache_bandwidth: float
+
+    def __str__(self) -> str:
+        fused = f", fused {self.fused_flops / 1e9:.1f}" if self.fused_flops else ""
+        return (
+            f"{self.dtype}, one thread: {self.flops / 1e9:.1f} GFLOPS{fused}; "
+            f"memory {self.memory_bandwidth / 1e9:.1f} GB/s, cache "
+            f"{self.cache_bandwidth / 1e9:.1f} GB/s"
+        )
+
+
+@lru_cache
+def machine_peak(dtype: str = "float32") -> MachinePeak:
+    """The peak of this process or page, measured when first asked for (about a second).
+
+    `dtype` is "float32" or "float64". A TVMError tells where no WebAssembly engine is.
+    """
+    memory, cache = _bandwidths()
+    host = engine()
+    fused = _flops(dtype, True) if host.relaxed_simd else None
+    return MachinePeak(dtype, _flops(dtype, False), fused, memory, cache)
+
+
+def measured_again(peak: MachinePeak) -> MachinePeak:
+    """A peak whose arithmetic is measured anew, as the better of both: something else may have
+    kept the machine busy before."""
+    fused = peak.fused_flops and max(peak.fused_flops, _flops(peak.dtype, True))
+    return replace(peak, flops=max(peak.flops, _flops(peak.dtype, False)), fused_flops=fused)
+
+
+def _flops(dtype: str, fused: bool) -> float:
+    instance = _instance(_multiply_adds(dtype, fused))
+    run = instance.timer("peak", ["i32", "i32"])
+    room = engine().allocate(VECTOR_BYTES * CHAINS)
+    seconds = measure(lambda n: run(n, room.address), number=1000, repeat=5, min_repeat_ms=5).min
+    return 2 * LANES[dtype] * CHAINS * UNROLLED / seconds
+
+
+@lru_cache(maxsize=1)
+def _bandwidths() -> tuple[float, float]:
+    instance = _instance(_copies())
+    return _bandwidth(instance, MEMORY_BYTES), _bandwidth(instance, CACHE_BYTES)
+
+
+def _bandwidth(instance: Instance, nbytes: int) -> float:
+    source, target = (engine().allocate(nbytes) for _ in range(2))
+    run = instance.timer("copy", ["i32"] * 4)
+    # Pages that were never written are all one page, which is always in the cache.
+    instance.function("copy", ["i32"] * 4)(1, target.address, source.address, nbytes)
+    seconds = measure(
+        lambda n: run(n, source.address, target.address, nbytes),
+        number=1,
+        repeat=5,
+        min_repeat_ms=5,
+    ).min
+    return 2 * nbytes / seconds
+
+
+def _instance(function: Function) -> Instance:
+    host = engine()
+    memory = Memory(1, MAXIMUM_PAGES, True) if host.shared else Memory(1)
+    module = Module(
+        functions=(function,),
+        imports=(Import("env", "memory", memory),),
+        exports=(Export(function.name, "function", function.name),),
+    )
+    return host.instantiate(encode(module).code)
+
+
+def _multiply_adds(dtype: str, fused: bool) -> Function:
+    """peak(number, result): `number` turns of sums on registers, which are stored at the end."""
+    prefix = f"{dtype[0]}{dtype[-2:]}x{LANES[dtype]}"
+    builder = FunctionBuilder("peak", [("number", "i32"), ("result", "i32")])
+    emit = builder.emit
+    sums = [builder.local("v128") for _ in range(CHAINS)]
+    factor = builder.local("v128", "factor")
+    emit(f"{prefix[:3]}.const", 0.5)
+    emit(f"{prefix}.splat")
+    emit("local.set", factor)
+    with builder.loop() as again:
+        for total in sums * UNROLLED:
+            # Each step needs the one before: no compiler can leave one out.
+            emit("local.get", total)
+            emit("local.get", factor)
+            if not fused:
+                emit(f"{prefix}.mul")
+            emit("local.get", factor)
+            emit(f"{prefix}.relaxed_madd" if fused else f"{prefix}.add")
+            emit("local.set", total)
+        _count_down(builder)
+        builder.jump_if(again)
+    for position, total in enumerate(sums):
+        emit("local.get", builder.parameter("result"))
+        emit("local.get", total)
+        emit("v128.store", VECTOR_BYTES * position)
+    return builder.build()
+
+
+def _copies() -> Function:
+    """copy(number, source, target, nbytes): copies an array `number` times."""
+    builder = FunctionBuilder(
+        "copy", [("number", "i32"), ("source", "i32"), ("target", "i32"), ("nbytes", "i32")]
+    )
+    emit = builder.emit
+    read, write, end = (builder.local("i32", name) for name in ("read", "write", "end"))
+    with builder.loop() as once_more:
+        emit("local.get", builder.parameter("source"))
+        emit("local.tee", read)
+        emit("local.get", builder.parameter("nbytes"))
+        emit("i32.add")
+        emit("local.set", end)
+        emit("local.get", builder.parameter("target"))
+        emit("local.set", write)
+        with builder.loop() as further:
+            for offset in range(0, VECTOR_BYTES * VECTORS_AT_ONCE, VECTOR_BYTES):
+                emit("local.get", write)
+                emit("local.get", read)
+                emit("v128.load", offset)
+                emit("v128.store", offset)
+            for pointer in (write, read):
+                emit("local.get", pointer)
+                emit("i32.const", VECTOR_BYTES * VECTORS_AT_ONCE)
+                emit("i32.add")
+                emit("local.set", pointer)
+            emit("local.get", read)
+            emit("local.get", end)
+            emit("i32.ne")
+            builder.jump_if(further)
+        _count_down(builder)
+        builder.jump_if(once_more)
+    return builder.build()
+
+
+def _count_down(builder: FunctionBuilder) -> None:
+    """Take one from the parameter `number`, and leave what remains on the stack."""
+    number = builder.parameter("number")
+    builder.emit("local.get", number)
+    builder.emit("i32.const", 1)
+    builder.emit("i32.sub")
+    builder.emit("local.tee", number)
