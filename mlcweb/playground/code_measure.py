@@ -1,0 +1,95 @@
+"""How fast a function's machine code is, against what this machine can do at best."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from mlcweb.codegen.registry import RELAXED_MADD
+from mlcweb.ir import TVMError
+from mlcweb.playground.code_view import find_program
+from mlcweb.runtime import nd
+from mlcweb.runtime.build import build
+from mlcweb.runtime.device import cpu
+from mlcweb.runtime.host import clock_step, in_browser
+from mlcweb.runtime.host.engine import engine
+from mlcweb.runtime.machine_peak import MachinePeak, machine_peak, measured_again
+from mlcweb.tir import PrimFunc
+from mlcweb.tir.analysis.flop_count import estimate_flops
+from mlcweb.tir.buffer import constant_shape
+from mlcweb.tir.dtype import size_in_bytes
+
+REPEATS = 7
+LEAST_BATCH_MS = 10.0
+
+
+def measure(identifier: str, name: str, fused: bool | None = None) -> dict[str, Any]:
+    """Time a function of a registered program on random content.
+
+    Args:
+        fused: whether multiply-adds may be fused; by default as the engine's builds do.
+
+    Returns:
+        Plain JSON: ``seconds`` of a call (the median of the ``repeats``); ``operations`` and
+        ``bytes`` (of all arguments, each once) of a call; ``rate``, operations a second; ``peak``:
+        ``dtype``, ``flops``, ``fusedFlops`` (or None), ``memoryBandwidth`` and ``cacheBandwidth``
+        (both in bytes a second); ``fused``, whether the code uses fused multiply-adds; and how it
+        was measured: ``clockStep`` in seconds, and ``isolated`` (None outside of browsers).
+
+    Raises:
+        TVMError: the function has no machine code, or takes something else than buffers.
+    """
+    from mlcweb.meta_schedule.workload import random_workload
+
+    module = find_program(identifier)
+    func = module[name]
+    library = build(module, "wasm", config={} if fused is None else {RELAXED_MADD: fused})
+    kernel = library[name].kernel
+    if kernel.language != "wat":
+        raise TVMError(f'"{name}" has no WebAssembly form, so it runs in NumPy')
+    arguments = [nd.array(content) for content in random_workload(module, name).inputs]
+    evaluator = library.time_evaluator(
+        name, cpu(), number=1, repeat=REPEATS, min_repeat_ms=LEAST_BATCH_MS
+    )
+    times = evaluator(*arguments)
+    operations = estimate_flops(func)
+    uses_fused = ".relaxed_madd" in kernel.source
+    peak = _peak(func)
+    return {
+        "seconds": times.median,
+        "repeats": list(times.results),
+        "operations": operations,
+        "bytes": argument_bytes(func),
+        "rate": operations / times.median,
+        "fused": uses_fused,
+        "peak": {
+            "dtype": peak.dtype,
+            "flops": peak.flops,
+            "fusedFlops": peak.fused_flops,
+            "memoryBandwidth": peak.memory_bandwidth,
+            "cacheBandwidth": peak.cache_bandwidth,
+        },
+        "clockStep": clock_step(),
+        "isolated": engine().shared if in_browser() else None,
+    }
+
+
+def argument_bytes(func: PrimFunc) -> int:
+    """The size of all buffers that a function takes: what it moves at least, unless some of it
+    lies in a cache."""
+    return sum(
+        prod(constant_shape(buffer) or ()) * size_in_bytes(buffer.dtype)
+        for buffer in func.parameter_buffers
+    )
+
+
+_peaks: dict[str, MachinePeak] = {}
+
+
+def _peak(func: PrimFunc) -> MachinePeak:
+    """The peak for the type of numbers that a function computes with. Its arithmetic is measured
+    with every kernel, and the best of all times counts: a busy machine only makes it less."""
+    doubles = any(buffer.dtype == "float64" for buffer in func.parameter_buffers)
+    dtype = "float64" if doubles else "float32"
+    _peaks[dtype] = measured_again(_peaks.get(dtype) or machine_peak(dtype))
+    return _peaks[dtype]
