@@ -126,6 +126,9 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--trials", type=positive, default=20, help="default: %(default)s")
     command.add_argument("--seed", type=int, help="draw the same samples again")
     command.add_argument("--target", default="llvm", help="what to build for; default: %(default)s")
+    command.add_argument(
+        "--workers", type=positive, default=1, help="trials at one time; default: %(default)s"
+    )
     command.add_argument("--timeout", type=float, default=10.0, metavar="SECONDS", help="per trial")
     command.add_argument("--json", type=Path, metavar="OUT", help="write all trials to a file")
 

@@ -1,13 +1,15 @@
 """``mlcweb search``: a progress bar while trials are measured, then a table of them.
 
-Trials are measured in a worker process with a time limit, so none can end the search.
+Trials are measured in worker processes with a time limit, so none can end the search.
 """
 
 import argparse
+import asyncio
 import json
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+import statistics
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +18,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from mlcweb.ir import IRModule
-from mlcweb.meta_schedule.checked_timer import CheckedTimer
-from mlcweb.meta_schedule.process_pool import ProcessPool
-from mlcweb.meta_schedule.random_search import (
-    ScheduleFunction,
-    Trial,
-    best_trial,
-    random_search,
-)
+from mlcweb.meta_schedule.random_search import ScheduleFunction
+from mlcweb.meta_schedule.session import Search
+from mlcweb.meta_schedule.trial import Trial, best_trial
 from mlcweb.playground import namespace
 
 
@@ -48,53 +45,52 @@ def search(variables: Mapping[str, Any], options: argparse.Namespace) -> bool:
     module = _module(variables, options.module)
     seed = random.randrange(2**31) if options.seed is None else options.seed
 
-    trials: list[Trial] = []
-    pool = ProcessPool(timeout_s=options.timeout)
-    try:
-        with _progress(console) as progress:
-            task = progress.add_task("timing the program as it stands", total=options.trials)
-            timer = _timer(pool, module, options.target)
-            found = random_search(
-                module,
-                function,
-                measure=lambda candidate: pool.submit(timer, candidate).result(),
-                seed=seed,
-            )
-            for trial in islice(_until_interrupted(found), options.trials):
-                trials.append(trial)
-                progress.update(task, advance=1, description=_best_so_far(trials))
-    finally:
-        pool.shutdown(wait=False)
+    session = Search(
+        module,
+        function,
+        trials=options.trials,
+        target=options.target,
+        seed=seed,
+        workers=options.workers,
+        timeout_s=options.timeout,
+    )
+    trials: dict[int, Trial] = {}
+    with _progress(console) as progress:
+        baseline = asyncio.run(_follow(session, trials, progress))
+    done = [trials[index] for index in sorted(trials)]
 
-    best = best_trial(trials)
-    console.print(_table(trials, best, timer.baseline_seconds, seed))
+    best = best_trial(done)
+    console.print(_table(done, best, baseline, seed))
     if best is not None:
         console.print(f"\nThe trace of trial {best.index}:", style="bold")
         console.print(str(best.trace), highlight=False, soft_wrap=True, markup=False)
     if options.json is not None:
-        _write(options, seed, timer.baseline_seconds, trials, best)
+        _write(options, seed, baseline, done, best)
     return best is not None
 
 
-def _timer(pool: ProcessPool, module: IRModule, target: str) -> CheckedTimer:
-    """A timer that knows what the unscheduled program computes and how long that takes."""
+async def _follow(session: Search, trials: dict[int, Trial], progress: Progress) -> float:
+    """Collects trials until the last, or until Ctrl-C: what was found by then counts.
+
+    Returns:
+        The unscheduled program's time in seconds.
+    """
+    task = progress.add_task("timing the program as it stands", total=session.limit)
     try:
-        return pool.submit(_prepared, CheckedTimer(module, target=target)).result()
-    except Exception as error:
-        raise SearchError(f"The unscheduled program cannot be timed: {error}") from error
-
-
-def _prepared(timer: CheckedTimer) -> CheckedTimer:
-    _ = timer.expected, timer.baseline_seconds
-    return timer
-
-
-def _until_interrupted(trials: Iterator[Trial]) -> Iterator[Trial]:
-    """Ctrl-C ends the search, and what was found by then is shown."""
-    try:
-        yield from trials
-    except KeyboardInterrupt:
-        return
+        try:
+            baseline = await session.begin()
+        except Exception as error:
+            raise SearchError(f"The unscheduled program cannot be timed: {error}") from error
+        # asyncio turns Ctrl-C into a cancellation.
+        with suppress(asyncio.CancelledError):
+            async for trial in session.trials():
+                trials[trial.index] = trial
+                progress.update(
+                    task, completed=len(trials), description=_best_so_far([*trials.values()])
+                )
+    finally:
+        session.close()
+    return statistics.median(baseline)
 
 
 def _module(variables: Mapping[str, Any], name: str | None) -> IRModule:
@@ -181,6 +177,8 @@ def _write(
                 "seed": trial.seed,
                 "state": trial.state,
                 "seconds": trial.seconds,
+                "repeats": trial.run_secs,
+                "confirmed": trial.confirmed,
                 "reason": trial.reason,
                 "same_as": trial.same_as,
                 "trace": trial.trace.as_json(),

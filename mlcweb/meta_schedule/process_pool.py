@@ -5,8 +5,11 @@ standard pool does not make: a call has a time limit, and a worker that hangs or
 its own call alone; a fresh worker takes the next one.
 """
 
+from __future__ import annotations
+
 import multiprocessing
 import os
+import pickle
 import signal
 import threading
 from collections.abc import Callable
@@ -14,9 +17,15 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from typing import Any
 
+_Call = tuple[Callable[..., Any], tuple, dict[str, Any]]
+
 
 class WorkerDied(RuntimeError):
     """A worker process ended before its call returned."""
+
+
+class PoolClosed(RuntimeError):
+    """The pool was shut down before the call returned."""
 
 
 class ProcessPool(Executor):
@@ -41,13 +50,22 @@ class ProcessPool(Executor):
         self._minders = ThreadPoolExecutor(max_workers, thread_name_prefix="mlcweb-measure")
         self._mine = threading.local()
         self._workers: set[_Worker] = set()
+        self._preparation: _Call | None = None
+        self._closed = False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
         """Schedules ``fn(*args, **kwargs)`` in a worker; see `concurrent.futures.Executor`."""
-        return self._minders.submit(self._call, fn, args, kwargs)
+        if self._closed:
+            raise PoolClosed("the pool was shut down")
+        return self._minders.submit(self._call, (fn, args, kwargs))
+
+    def prepare_workers(self, fn: Callable[..., Any], /, *args: Any) -> None:
+        """Have every worker, also one to come, call ``fn(*args)`` before its next call."""
+        self._preparation = (fn, args, {})
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """Ends the workers. Without `wait`, calls in progress are cut off."""
+        """Ends the workers. Without `wait`, calls in progress are cut off and give `PoolClosed`."""
+        self._closed = self._closed or not wait
         if not wait:
             self._end_workers()
         self._minders.shutdown(wait=True, cancel_futures=cancel_futures)
@@ -55,27 +73,35 @@ class ProcessPool(Executor):
 
     def _end_workers(self) -> None:
         for worker in tuple(self._workers):
-            worker.process.kill()
+            worker.end()
 
-    def _call(self, fn: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
-        worker: _Worker | None = getattr(self._mine, "worker", None)
+    def _call(self, call: _Call) -> Any:
+        if self._closed:
+            raise PoolClosed("the pool was shut down")
         try:
-            if worker is None:
-                worker = self._mine.worker = _Worker()
-                self._workers.add(worker)
-                worker.receive(self.start_timeout_s)
-            worker.send((fn, args, kwargs))
-            succeeded, value = worker.receive(self.timeout_s)
-        except (TimeoutError, WorkerDied):
-            if worker is not None:
-                worker.process.kill()
-                worker.connection.close()
-                self._workers.discard(worker)
-            self._mine.worker = None
+            worker = self._worker()
+            preparation = self._preparation
+            if preparation is not None and worker.preparation is not preparation:
+                worker.call(preparation, self.start_timeout_s)
+                worker.preparation = preparation
+            return worker.call(call, self.timeout_s)
+        except (TimeoutError, WorkerDied) as failure:
+            if self._closed:
+                raise PoolClosed("the pool was shut down") from failure
             raise
-        if succeeded:
-            return value
-        raise value
+
+    def _worker(self) -> _Worker:
+        """The worker that this thread minds: a fresh one if there is none, or none any more."""
+        worker: _Worker | None = getattr(self._mine, "worker", None)
+        if worker is None or worker.ended:
+            if worker is not None:
+                self._workers.discard(worker)
+            worker = self._mine.worker = _Worker()
+            self._workers.add(worker)
+            if self._closed:
+                worker.end()
+            worker.receive(self.start_timeout_s)
+        return worker
 
 
 class _Worker:
@@ -85,27 +111,44 @@ class _Worker:
         # Forking a process that holds threads (ours, BLAS's) can deadlock the child.
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
+        self.preparation: _Call | None = None
+        self.ended = False
         self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
         self.process.start()
         theirs.close()
 
-    def send(self, call: tuple[Callable[..., Any], tuple, dict[str, Any]]) -> None:
+    def call(self, call: _Call, timeout_s: float) -> Any:
+        """The result of a call, or what it raises. After a TimeoutError of ours, and after
+        `WorkerDied`, the worker is ended."""
         try:
             self.connection.send(call)
         except ConnectionError:
             raise self._died() from None
+        succeeded, value = self.receive(timeout_s)
+        if succeeded:
+            return value
+        raise value
 
     def receive(self, timeout_s: float) -> tuple[bool, Any]:
         """The next message of the worker: whether the call succeeded, and value or exception."""
         try:
             if self.connection.poll(timeout_s):
                 return self.connection.recv()
-        except (EOFError, ConnectionError):
+        except (EOFError, OSError):
             raise self._died() from None
+        self.end()
+        self.connection.close()
         raise TimeoutError(f"no result within {timeout_s:g} s")
+
+    def end(self) -> None:
+        """Kill the process."""
+        self.ended = True
+        self.process.kill()
 
     def _died(self) -> WorkerDied:
         self.process.join(1.0)
+        self.end()
+        self.connection.close()
         return WorkerDied(f"the worker process {_ending(self.process.exitcode)}")
 
 
@@ -115,6 +158,15 @@ def _ending(exitcode: int | None) -> str:
     if exitcode < 0:
         return f"was killed by {signal.Signals(-exitcode).name}"
     return f"ended with exit code {exitcode}"
+
+
+def _portable(error: Exception) -> Exception:
+    """The error, or its text where the other side could not make it again."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(f"{type(error).__name__}: {error}")
+    return error
 
 
 def _serve(connection: Connection) -> None:
@@ -134,7 +186,7 @@ def _serve(connection: Connection) -> None:
         try:
             answer = (True, fn(*args, **kwargs))
         except Exception as error:
-            answer = (False, error)
+            answer = (False, _portable(error))
         try:
             connection.send(answer)
         except Exception as error:

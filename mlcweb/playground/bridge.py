@@ -7,11 +7,14 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from mlcweb.playground import cell, search, trace_view
+from mlcweb.playground import cell, code_measure, code_view, search, trace_view
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cell.execute": cell.execute_async,
     "trace_view.trace_steps": trace_view.trace_steps,
+    "code_view.code": code_view.code,
+    "code_view.after_pass": code_view.after_pass,
+    "code_measure.measure": code_measure.measure,
     "search.begin": search.begin,
     "search.step": search.step,
     "search.details": search.details,

@@ -20,6 +20,7 @@ from typing import Any
 from mlcweb.ir.display import display_hook, publish
 from mlcweb.playground import diagnostics, namespace
 from mlcweb.playground.shown import Gallery
+from mlcweb.runtime.build import say_again
 
 _MAGIC = re.compile(r"^(\s*)([%!]\S.*)$")
 
@@ -41,6 +42,7 @@ async def execute_async(source: str, filename: str = "lesson.py") -> dict[str, A
         search can start from, ``searchFunctions`` and ``searchModules``. What an unfinished program
         has left behind is in it too.
     """
+    say_again()
     module = ModuleType("__main__")
     module.__file__ = filename
     sys.modules["__main__"] = module

@@ -1,16 +1,17 @@
-"""The page's random searches: begun by names of the program, driven one trial at a time."""
+"""The page's random searches: begun by names of the program, followed one trial at a time."""
 
 from __future__ import annotations
 
+import statistics
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
 from mlcweb.ir import IRModule, TVMError
-from mlcweb.meta_schedule.checked_timer import CheckedTimer
-from mlcweb.meta_schedule.random_search import Trial, random_search
+from mlcweb.meta_schedule.session import Search
+from mlcweb.meta_schedule.trial import Trial
 from mlcweb.playground import namespace, trace_view
 
 
@@ -18,8 +19,9 @@ from mlcweb.playground import namespace, trace_view
 class _Search:
     module: IRModule
     module_name: str
-    trials: Iterator[Trial]
-    done: list[Trial] = field(default_factory=list)
+    session: Search
+    trials: AsyncIterator[Trial]
+    done: dict[int, Trial] = field(default_factory=dict)
     trace_ids: dict[int, str] = field(default_factory=dict)
 
 
@@ -27,16 +29,25 @@ _searches: dict[str, _Search] = {}
 _numbers = count(1)
 
 
-def begin(function_name: str, module_name: str, seed: int = 0) -> dict[str, Any]:
+async def begin(
+    function_name: str,
+    module_name: str,
+    seed: int = 0,
+    trials: int | None = None,
+    workers: int | None = None,
+) -> dict[str, Any]:
     """Start a search over the program that ran last; the one before is forgotten.
 
     Args:
         function_name: a function of the program that takes a schedule.
         module_name: a module (or a single function) of the program.
         seed: the same seed samples the same schedules.
+        trials: how many schedules to sample; without end if None.
+        workers: programs measured at one time; by default what suits the machine.
 
     Returns:
-        Plain JSON: the search's ``id``, and ``baselineSeconds``, the unscheduled program's time.
+        Plain JSON: the search's ``id``; ``baselineSeconds``, the unscheduled program's time; and
+        ``workers``, how many there are.
     """
     variables = vars(sys.modules["__main__"])
     module = namespace.modules(variables).get(module_name)
@@ -44,28 +55,44 @@ def begin(function_name: str, module_name: str, seed: int = 0) -> dict[str, Any]
     if module is None or not callable(function):
         missing = module_name if module is None else function_name
         raise TVMError(f"the program has no {missing}; run it first")
-    timer = CheckedTimer(module)
-    identifier = f"s{next(_numbers)}"
-    for old in _searches:
+    for old in tuple(_searches):
+        _searches.pop(old).session.close()
         trace_view.forget(old)
-    _searches.clear()
-    trials = random_search(module, function, measure=timer, seed=seed)
-    _searches[identifier] = _Search(module, module_name, trials)
-    return {"id": identifier, "baselineSeconds": timer.baseline_seconds}
+    session = Search(module, function, trials=trials, seed=seed, workers=workers)
+    identifier = f"s{next(_numbers)}"
+    _searches[identifier] = _Search(module, module_name, session, session.trials())
+    try:
+        baseline = await session.begin()
+    except Exception as error:
+        finish(identifier)
+        raise TVMError(f"the unscheduled program cannot be timed: {error}") from error
+    return {
+        "id": identifier,
+        "baselineSeconds": statistics.median(baseline),
+        "workers": session.runner.workers,
+    }
 
 
-def step(identifier: str) -> dict[str, Any]:
-    """Make one trial and return it as plain JSON."""
+async def step(identifier: str) -> dict[str, Any] | None:
+    """Wait for the next trial that is done, and return it as plain JSON; None after the last.
+
+    Trials come in the order in which they are done. After all were sampled, the best come a second
+    time, ``confirmed``, with the times that decide.
+    """
     search = _find(identifier)
-    trial = next(search.trials)
-    search.done.append(trial)
+    trial = await anext(search.trials, None)
+    if trial is None:
+        return None
+    search.done[trial.index] = trial
     return {
         "index": trial.index,
         "seed": trial.seed,
         "state": trial.state,
         "seconds": trial.seconds,
+        "repeats": list(trial.run_secs),
         "reason": trial.reason,
         "sameAs": trial.same_as,
+        "confirmed": trial.confirmed,
         "decisions": [str(decision) for _, decision in trial.decisions],
     }
 
@@ -91,8 +118,8 @@ def details(identifier: str, index: int) -> dict[str, Any]:
 
 
 def finish(identifier: str) -> None:
-    """End the sampling; the trials that were made can still be looked at."""
-    _find(identifier).trials = iter(())
+    """End the search and its workers; the trials that were made can still be looked at."""
+    _find(identifier).session.close()
 
 
 def _code(search: _Search, trial: Trial) -> str:

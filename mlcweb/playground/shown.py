@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from html.parser import HTMLParser
 from typing import Any, NamedTuple
 
 from mlcweb.ir import BaseFunc, IRModule, Node
-from mlcweb.playground import namespace, trace_view
+from mlcweb.playground import code_view, namespace, trace_view
+from mlcweb.tir import PrimFunc
 from mlcweb.tir.schedule import Schedule, Trace
 
 
@@ -38,6 +39,7 @@ class Gallery:
         self._filename = filename
         self._modules: list[dict[str, Any]] = []
         self._traces: list[_ShownTrace] = []
+        self._programs: list[tuple[str, IRModule]] = []
 
     def show(self, shown: Any, title: str = "") -> None:
         """A display hook: modules, code and traces go to the views, all else is printed."""
@@ -58,10 +60,11 @@ class Gallery:
             print(str(shown) if hasattr(shown, "_repr_mimebundle_") else repr(shown))
 
     def content(self) -> dict[str, Any]:
-        """``modules`` and ``traces`` for the page.
+        """``modules``, ``traces`` and ``programs`` for the page.
 
         Where the program shows no module, they are those that its schedules arrived at, or else
-        those that it defines. Traces are those of its schedules.
+        those that it defines. Traces are those of its schedules. Programs, whose machine code can
+        be looked at, are all modules, the latest last.
         """
         schedules = namespace.schedules(self._variables)
         if not self._modules:
@@ -80,7 +83,21 @@ class Gallery:
             trace_view.register("run", title, trace, [original] if original else modules, result)
             for title, trace, original, result in self._traces
         ]
-        return {"modules": self._modules, "traces": traces}
+        programs = code_view.register(self._all_programs(schedules))
+        return {"modules": self._modules, "traces": traces, "programs": programs}
+
+    def _all_programs(self, schedules: Mapping[str, Schedule]) -> Iterator[tuple[str, IRModule]]:
+        """Modules that are defined, then those shown, then those of schedules; each once."""
+        known: list[IRModule] = []
+        candidates = [
+            *namespace.modules(self._variables).items(),
+            *self._programs,
+            *((f"{name}.mod", schedule.mod) for name, schedule in schedules.items()),
+        ]
+        for title, module in candidates:
+            if not any(module is other for other in known):
+                known.append(module)
+                yield title, module
 
     def _add_trace(self, title: str, trace: Trace, schedule: Schedule | None = None) -> None:
         if trace.insts:
@@ -89,6 +106,10 @@ class Gallery:
 
     def _add_module(self, shown: IRModule | Node, title: str) -> None:
         title = title or self._title(shown)
+        if isinstance(shown, PrimFunc):
+            self._programs.append((title, IRModule({"main": shown})))
+        elif isinstance(shown, IRModule) and len(self._programs) < LIMIT:
+            self._programs.append((title, shown))
         self._add(title, shown.script() if isinstance(shown, IRModule | BaseFunc) else str(shown))
         print(f"→ TensorIR: {title}")
 

@@ -1,87 +1,176 @@
-"""Random search over schedules, with stand-ins for building and timing."""
+"""Random search and its last rounds, with stand-ins for building and timing."""
 
-from itertools import islice
+import asyncio
+import math
 from typing import Any
 
 import pytest
 
 from mlcweb.ir import IRModule, structural_equal
-from mlcweb.meta_schedule.checked_timer import CheckedTimer, WrongResult
-from mlcweb.meta_schedule.random_search import best_trial, random_search
-from mlcweb.script import ir as I
-from mlcweb.script import tir as T
+from mlcweb.meta_schedule.artifact import Artifact, ModuleArtifact
+from mlcweb.meta_schedule.confirm import confirm
+from mlcweb.meta_schedule.random_search import random_search
+from mlcweb.meta_schedule.runner import RunnerClosed, Seconds
+from mlcweb.meta_schedule.session import Search
+from mlcweb.meta_schedule.trial import Trial, best_trial
 from mlcweb.tir import Schedule
+from tests.meta_schedule.programs import Double, tile
 
 
-@I.ir_module
-class Double:
-    @T.prim_func
-    def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
-        for i in range(64):
-            with T.block("B"):
-                vi = T.axis.spatial(64, i)
-                B[vi] = A[vi] * T.float32(2)
+class FakeRunner:
+    """A clock of our own: a program takes as many seconds as its inner loop has iterations, in the
+    order of `delays` turns of the event loop."""
+
+    def __init__(self, workers: int = 1, delays: tuple[int, ...] = (1,)) -> None:
+        self.workers = workers
+        self.delays = delays
+        self.measured: list[IRModule] = []
+        self.under_way = 0
+        self.most_under_way = 0
+        self.closed = False
+
+    async def begin(self, reference: Artifact) -> Seconds:
+        return (64.0,)
+
+    async def run(self, artifact: Artifact) -> Seconds:
+        assert isinstance(artifact, ModuleArtifact)
+        number = len(self.measured)
+        self.measured.append(artifact.module)
+        self.under_way += 1
+        self.most_under_way = max(self.most_under_way, self.under_way)
+        for _ in range(self.delays[number % len(self.delays)]):
+            await asyncio.sleep(0)
+        self.under_way -= 1
+        if self.closed:
+            raise RunnerClosed("closed")
+        return self.seconds(artifact.module)
+
+    def seconds(self, module: IRModule) -> Seconds:
+        return (float(inner_extent(module)),) * 3
+
+    def close(self) -> None:
+        self.closed = True
 
 
-@I.ir_module
-class Triple:
-    @T.prim_func
-    def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
-        for i in range(64):
-            with T.block("B"):
-                vi = T.axis.spatial(64, i)
-                B[vi] = A[vi] * T.float32(3)
+class FailingRunner(FakeRunner):
+    def __init__(self, error: BaseException) -> None:
+        super().__init__()
+        self.error = error
+
+    def seconds(self, module: IRModule) -> Seconds:
+        raise self.error
 
 
-def tile(sch: Schedule) -> None:
-    (i,) = sch.get_loops(sch.get_block("B"))
-    sch.split(i, sch.sample_perfect_tile(i, n=2))
+def inner_extent(module: IRModule) -> int:
+    schedule = Schedule(module)
+    return int(schedule.get(schedule.get_loops(schedule.get_block("B"))[-1]).extent)
+
+
+def build(module: IRModule) -> Artifact:
+    return ModuleArtifact(module, "main", "numpy")
+
+
+def searched(runner: FakeRunner, limit: int = 20, seed: int = 5, function: Any = tile) -> list:
+    async def main() -> list[Trial]:
+        trials = random_search(Double, function, build=build, runner=runner, seed=seed, limit=limit)
+        return [trial async for trial in trials]
+
+    return asyncio.run(main())
 
 
 def test_equal_programs_are_measured_once() -> None:
-    measured: list[IRModule] = []
-
-    def measure(module: IRModule) -> float:
-        assert not any(structural_equal(module, known) for known in measured)
-        measured.append(module)
-        return float(len(measured))
-
-    trials = list(islice(random_search(Double, tile, measure=measure, seed=5), 20))
-    states = [trial.state for trial in trials]
-    assert states.count("measured") == len(measured) <= 5
+    runner = FakeRunner()
+    trials = sorted(searched(runner), key=lambda trial: trial.index)
+    assert [trial.index for trial in trials] == list(range(20))
+    assert len(runner.measured) <= 5
+    for index, module in enumerate(runner.measured):
+        assert not any(structural_equal(module, known) for known in runner.measured[:index])
+    assert [t.state for t in trials].count("measured") == len(runner.measured)
     for trial in trials:
         if trial.state == "repeated":
+            assert trial.same_as is not None
             earlier = trials[trial.same_as]
             assert earlier.state == "measured"
-            assert (earlier.seconds, earlier.decisions) == (trial.seconds, trial.decisions)
-    assert best_trial(trials) is next(t for t in trials if t.seconds == 1.0)
+            assert (earlier.run_secs, earlier.decisions) == (trial.run_secs, trial.decisions)
+    assert best_trial(trials) is min(trials, key=lambda trial: trial.seconds or math.inf)
+
+
+def test_equal_code_is_measured_once() -> None:
+    runner = FakeRunner()
+    one_code = ModuleArtifact(Double, "main", "numpy")
+
+    async def main() -> list[Trial]:
+        trials = random_search(Double, tile, build=lambda module: one_code, runner=runner, limit=10)
+        return [trial async for trial in trials]
+
+    trials = asyncio.run(main())
+    assert len(runner.measured) == 1
+    assert [trial.same_as for trial in trials if trial.index] == [0] * 9
 
 
 def test_the_same_seed_makes_the_same_trials() -> None:
-    def sampled(seed: int) -> list[Any]:
-        trials = random_search(Double, tile, measure=lambda module: 1.0, seed=seed)
-        return [(trial.seed, trial.decisions) for trial in islice(trials, 5)]
+    def made(seed: int, delays: tuple[int, ...] = (1,)) -> list[Any]:
+        trials = searched(FakeRunner(2, delays), 8, seed)
+        return sorted((trial.index, trial.seed, trial.decisions, trial.seconds) for trial in trials)
 
-    assert sampled(1) == sampled(1)
-    assert sampled(1) != sampled(2)
+    assert made(1) == made(1)
+    assert made(1) != made(2)
+    # However long each takes.
+    assert made(1) == made(1, (7, 1, 3))
+
+
+def test_workers_are_kept_busy_and_no_more_is_sampled_than_that_takes() -> None:
+    runner = FakeRunner(2, (9,))
+    sampled = []
+
+    def counted(sch: Schedule) -> None:
+        sampled.append(len(sampled))
+        (i,) = sch.get_loops(sch.get_block("B"))
+        sch.annotate(i, "number", len(sampled))
+
+    async def main() -> None:
+        trials = random_search(Double, counted, build=build, runner=runner)
+        async for trial in trials:
+            assert len(sampled) <= trial.index + 1 + 2 * runner.workers
+            if trial.index == 10:
+                break
+
+    asyncio.run(main())
+    assert runner.most_under_way == 4
+
+
+def test_trials_come_as_they_are_done() -> None:
+    def distinct(sch: Schedule) -> None:
+        (i,) = sch.get_loops(sch.get_block("B"))
+        sch.annotate(i, "number", sch.sample_categorical(list(range(1000)), [1e-3] * 1000))
+
+    trials = searched(FakeRunner(2, (30, 1)), 6, function=distinct)
+    assert sorted(trial.index for trial in trials) == list(range(6))
+    assert trials[0].index == 1
 
 
 def test_every_exception_fails_its_trial_only() -> None:
-    def measure(module: IRModule) -> float:
-        raise TimeoutError("no result within 10 s")
-
-    trials = list(islice(random_search(Double, tile, measure=measure, seed=5), 20))
+    trials = searched(FailingRunner(TimeoutError("no result within 10 s")))
+    assert len(trials) == 20
     assert {trial.state for trial in trials} == {"failed"}
     assert {trial.reason for trial in trials} == {"TimeoutError: no result within 10 s"}
     assert best_trial(trials) is None
 
 
-def test_an_interrupt_is_not_swallowed() -> None:
-    def measure(module: IRModule) -> float:
-        raise KeyboardInterrupt
+def test_a_program_that_cannot_be_built_fails_its_trial() -> None:
+    def refused(module: IRModule) -> Artifact:
+        raise ValueError("no form")
 
+    async def main() -> list[Trial]:
+        trials = random_search(Double, tile, build=refused, runner=FakeRunner(), limit=3)
+        return [trial async for trial in trials]
+
+    assert {trial.reason for trial in asyncio.run(main())} == {"ValueError: no form"}
+
+
+def test_an_interrupt_is_not_swallowed() -> None:
     with pytest.raises(KeyboardInterrupt):
-        next(random_search(Double, tile, measure=measure))
+        searched(FailingRunner(KeyboardInterrupt()))
 
 
 def test_a_failed_schedule_keeps_the_steps_before() -> None:
@@ -89,21 +178,66 @@ def test_a_failed_schedule_keeps_the_steps_before() -> None:
         tile(sch)
         sch.get_block("nothing")
 
-    trial = next(random_search(Double, wrong, measure=lambda module: 1.0))
+    (trial,) = searched(FakeRunner(), 1, function=wrong)
     assert trial.state == "failed"
     assert "nothing" in (trial.reason or "")
     assert [inst.kind.method for inst in trial.trace.insts][-1] == "split"
 
 
-def test_checked_timer_times_correct_programs() -> None:
-    timer = CheckedTimer(Double, repeat=1, min_repeat_ms=0.0)
-    schedule = Schedule(Double, seed=1)
-    tile(schedule)
-    assert timer(schedule.mod) > 0
-    assert timer.baseline_seconds > 0
+def test_closing_the_runner_keeps_what_was_done() -> None:
+    async def main() -> list[Trial]:
+        runner = FakeRunner(2, (1, 1, 1, 50))
+        session = Search(Double, tile, trials=None, seed=5, runner=runner)
+        session.build = build
+        found = []
+        async for trial in session.trials():
+            found.append(trial)
+            if len(found) == 3:
+                session.close()
+        return found
+
+    found = asyncio.run(main())
+    assert len(found) >= 3
+    assert all(trial.seconds is not None for trial in found)
 
 
-def test_checked_timer_refuses_wrong_programs() -> None:
-    timer = CheckedTimer(Double, repeat=1, min_repeat_ms=0.0)
-    with pytest.raises(WrongResult, match=r"64 of 64 elements of B differ.*the first is B\[0\]"):
-        timer(Triple)
+class NoisyRunner(FakeRunner):
+    """Beside other programs a program takes ten times as long, but for one lucky batch."""
+
+    def seconds(self, module: IRModule) -> Seconds:
+        true = float(inner_extent(module))
+        return (true,) * 3 if self.under_way == 0 and self.quiet else (true, 10 * true, 11 * true)
+
+    quiet = False
+
+
+def test_the_best_are_measured_again_in_turn_and_decide() -> None:
+    async def main() -> tuple[list[Trial], list[int]]:
+        runner = NoisyRunner(2)
+        sampled = random_search(Double, tile, build=build, runner=runner, seed=5, limit=20)
+        trials = {trial.index: trial async for trial in sampled}
+        runner.quiet = True
+        runner.measured.clear()
+        async for trial in confirm([*trials.values()], build=build, runner=runner, finalists=2):
+            assert trial.confirmed
+            trials[trial.index] = trial
+        return [*trials.values()], [inner_extent(module) for module in runner.measured]
+
+    trials, order = asyncio.run(main())
+    fastest, second = sorted({inner_extent(trial.module) for trial in trials})[:2]
+    assert order == [fastest, second] * 3
+    best = best_trial(trials)
+    assert best is not None
+    assert best.confirmed
+    assert best.run_secs == (float(fastest),) * 9
+    for trial in trials:
+        if inner_extent(trial.module) == fastest:
+            assert (trial.confirmed, trial.seconds) == (True, float(fastest))
+
+
+def test_a_confirmed_time_goes_before_a_shorter_one_that_is_not() -> None:
+    (trial,) = searched(FakeRunner(), 1)
+    lucky = Trial(1, 1, trial.trace, trial.module, run_secs=(0.5,))
+    sure = Trial(2, 1, trial.trace, trial.module, run_secs=(1.0,), confirmed=True)
+    assert best_trial([lucky, sure]) is sure
+    assert best_trial([lucky]) is lucky

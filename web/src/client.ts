@@ -1,5 +1,6 @@
 /** The page's side of the Python worker: calls with answers, Stop, and starting again. */
 
+import { TrialPool } from "./trials/pool";
 import type { CallName, Calls, FromWorker, OutputChunk, RuntimeFacts, ToWorker } from "./protocol";
 
 /** Milliseconds that an interrupted program has to come to an end before Python is ended. */
@@ -29,6 +30,10 @@ export class PythonSession {
   progress: [stage: string, fraction: number] = ["Loading Python", 0];
   failure = "";
   runtime: RuntimeFacts | null = null;
+  /** Where the kernels of searches run. */
+  readonly trials = new TrialPool(
+    () => new Worker(new URL("./trials/worker.ts", import.meta.url), { type: "module", name: "trials" }),
+  );
 
   private worker: Worker | null = null;
   private interrupt: Uint8Array | null = null;
@@ -67,7 +72,9 @@ export class PythonSession {
       if (this.worker === worker) this.fail(event.message || "the worker's script did not load");
     };
     this.setState("loading");
-    this.send({ type: "start", base: this.base, interrupt: this.interrupt });
+    const trials = this.trials.connect();
+    const message: ToWorker = { type: "start", base: this.base, interrupt: this.interrupt, trials };
+    worker.postMessage(message, [trials]);
   }
 
   /**

@@ -10,7 +10,7 @@ export interface OutputChunk {
 }
 
 export type ToWorker =
-  | { type: "start"; base: string; interrupt: Uint8Array | null }
+  | { type: "start"; base: string; interrupt: Uint8Array | null; trials: MessagePort }
   | { type: "call"; id: number; name: CallName; args: unknown[] };
 
 export type FromWorker =
@@ -34,8 +34,17 @@ export interface RuntimeFacts {
 export interface Calls {
   "cell.execute": (source: string, filename: string) => RunResult;
   "trace_view.trace_steps": (traceId: string) => TraceStep[];
-  "search.begin": (functionName: string, moduleName: string, seed: number) => SearchStart;
-  "search.step": (searchId: string) => Trial;
+  "code_view.code": (programId: string, functionName: string | null, fused: boolean | null) => MachineCode;
+  "code_view.after_pass": (programId: string, functionName: string, index: number) => { lines: PassLine[] };
+  "code_measure.measure": (programId: string, functionName: string, fused: boolean | null) => CodeMeasurement;
+  "search.begin": (
+    functionName: string,
+    moduleName: string,
+    seed: number,
+    trials: number,
+    workers: number,
+  ) => SearchStart;
+  "search.step": (searchId: string) => Trial | null;
   "search.details": (searchId: string, index: number) => TrialDetails;
   "search.finish": (searchId: string) => null;
 }
@@ -89,6 +98,8 @@ export interface RunResult {
   elapsedMs: number;
   modules: ShownModule[];
   traces: ShownTrace[];
+  /** Programs whose machine code can be looked at, the latest last. */
+  programs: { id: string; title: string }[];
   searchFunctions: { name: string; line: number }[];
   searchModules: { name: string }[];
 }
@@ -104,21 +115,91 @@ export interface TraceStep {
   diff: DiffLine[];
 }
 
+/** Text whose lines know which lines, counted from 1, of an earlier text they were made from. */
+export interface TracedText {
+  lines: string[];
+  origins: number[][];
+}
+
+/** What a function becomes. Where there is no machine code, `error` says why. */
+export interface MachineCode {
+  functions: string[];
+  function: string;
+  /** `standsFor`: the lines whose code is meant by each line. */
+  tensorir: { lines: string[]; standsFor: number[][] };
+  passes: { name: string; changed: boolean }[] | null;
+  /** The loops; they come from lines of `tensorir`. */
+  lowered: TracedText | null;
+  /** The instructions; they come from lines of `lowered`. */
+  wat: TracedText | null;
+  size: CodeSize | null;
+  /** Fused multiply-adds: whether there are any, may be used, and how many instructions are some. */
+  fused: { available: boolean; on: boolean; used: number };
+  error: { message: string; line: number | null } | null;
+  notes: string[];
+}
+
+export interface CodeSize {
+  /** Of the module. */
+  bytes: number;
+  /** Of the function, and how many of them are vector instructions. */
+  instructions: number;
+  simd: number;
+  /** The innermost loop that most instructions run in; `line` is one of the loops' text. */
+  loop: { name: string; line: number | null; instructions: number; simd: number } | null;
+}
+
+export interface PassLine extends DiffLine {
+  origins: number[];
+}
+
+export interface CodeMeasurement {
+  /** The median of `repeats`, in seconds a call. */
+  seconds: number;
+  repeats: number[];
+  operations: number;
+  /** Of all arguments, each once. */
+  bytes: number;
+  /** Operations a second. */
+  rate: number;
+  fused: boolean;
+  peak: MachinePeak;
+  /** Seconds. */
+  clockStep: number;
+  isolated: boolean | null;
+}
+
+/** What one thread of this tab reaches: operations a second, bytes a second. */
+export interface MachinePeak {
+  dtype: string;
+  flops: number;
+  fusedFlops: number | null;
+  memoryBandwidth: number;
+  cacheBandwidth: number;
+}
+
 export interface SearchStart {
   id: string;
   /** Time of the program as it stands, unscheduled. */
   baselineSeconds: number;
+  /** How many trials are measured at one time. */
+  workers: number;
 }
 
 export interface Trial {
   index: number;
   seed: number;
   state: "measured" | "repeated" | "failed";
+  /** The median of `repeats`. */
   seconds: number | null;
+  /** Seconds per call of each batch. */
+  repeats: number[];
   /** Why a failed trial failed. */
   reason: string | null;
   /** The earlier trial with the same program, whose time a repeated trial takes over. */
   sameAs: number | null;
+  /** Measured once more at the end, with nothing beside it. */
+  confirmed: boolean;
   decisions: string[];
 }
 

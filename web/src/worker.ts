@@ -2,6 +2,7 @@
 
 import type { PyodideAPI } from "pyodide";
 import { OutputBatcher } from "./output";
+import { TrialLine } from "./trials/line";
 import type { FromWorker, RuntimeFacts, Stream, ToWorker } from "./protocol";
 
 type Loader = typeof import("pyodide");
@@ -18,6 +19,8 @@ let queue: Promise<void> = Promise.resolve();
 
 port.onmessage = ({ data }) => {
   if (data.type === "start") {
+    // Python's host finds it under this name.
+    Object.assign(self, { mlcwebTrials: new TrialLine(data.trials) });
     runtime = load(data.base, data.interrupt);
     runtime.catch((error: unknown) => post({ type: "failed", message: describe(error) }));
   } else {

@@ -45,7 +45,7 @@ test("comparison says in which direction", () => {
 });
 
 function trial(index: number, seconds: number | null, state: Trial["state"] = "measured"): Trial {
-  return { index, seed: 1, state, seconds, reason: null, sameAs: null, decisions: [] };
+  return { index, seed: 1, state, seconds, reason: null, sameAs: null, decisions: [], repeats: [], confirmed: false };
 }
 
 test("the best trial is the fastest, and failed trials are none", () => {

@@ -22,3 +22,16 @@ export function duration(ms: number): string {
   if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`;
   return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
 }
+
+/** A number with three significant digits and nothing superfluous. */
+export function short(value: number): string {
+  if (value >= 100) return value.toFixed(0);
+  return String(Number(value.toPrecision(3)));
+}
+
+/** Seconds with the unit that suits them: "840 ns", "84.2 µs", "1.2 ms", "3 s". */
+export function timing(seconds: number): string {
+  const units: [number, string][] = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]];
+  const [size, unit] = units.find(([least]) => seconds >= least) ?? [1e-9, "ns"];
+  return `${short(seconds / size)} ${unit}`;
+}

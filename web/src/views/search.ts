@@ -7,16 +7,26 @@ import { SearchChart } from "./chart";
 import { comparison, milliseconds } from "./format";
 import { viewPanel } from "./parts";
 import { StepList } from "./steps";
-import { bestOf, outcome } from "./trials";
+import { bestOf, failures, outcome, place, runs } from "./trials";
 import type { View, ViewContext } from "./view";
 
 /** Milliseconds that a stopped search waits for its last trial before Python is stopped. */
 const PATIENCE = 4000;
 
+/** Milliseconds between two drawings while trials come in. */
+const DRAWING_INTERVAL = 200;
+
+/** So many workers by default at most; more share caches, and disturb each other's times. */
+const MOST_WORKERS = 4;
+
 interface Search {
   id: string;
   title: string;
   planned: number;
+  workers: number;
+  /** When the first trial was asked for and when the last one was done, in milliseconds. */
+  begun: number;
+  ended: number;
   baseline: number | null;
   trials: Trial[];
   details: Map<number, Promise<[TrialDetails, TraceStep[]]>>;
@@ -38,6 +48,15 @@ export function searchView(context: ViewContext): View {
     inputmode: "numeric",
   });
   const seed = element("input", { id: "search-seed", type: "number", min: 0, value: 0, inputmode: "numeric" });
+  const workers = element("input", {
+    id: "search-workers",
+    "data-testid": "search-workers",
+    type: "number",
+    min: 1,
+    max: 16,
+    value: Math.min(navigator.hardwareConcurrency || 1, MOST_WORKERS),
+    inputmode: "numeric",
+  });
   const start = element("button", { class: "button primary", "data-testid": "search-start", type: "submit" }, "Start");
   const stop = element(
     "button",
@@ -51,11 +70,14 @@ export function searchView(context: ViewContext): View {
     field("Module", modules),
     field("Trials", count),
     field("Seed", seed),
+    field("Workers", workers),
     element("div", { class: "actions" }, start, stop),
   );
   const hint = element("p", { class: "search-hint", "aria-live": "polite" });
   const bar = element("progress", { class: "search-progress", max: 1, value: 0, "aria-label": "Trials done" });
   const best = element("button", { class: "search-best", "data-testid": "search-best", type: "button", disabled: true });
+  const rate = element("p", { class: "search-rate", "data-testid": "search-rate" });
+  const failed = element("ul", { class: "search-failures", "data-testid": "search-failures", hidden: true });
   const chartBox = element("div", {
     class: "chart",
     "data-testid": "search-chart",
@@ -83,6 +105,8 @@ export function searchView(context: ViewContext): View {
     "div",
     { class: "search-results", hidden: true },
     element("div", { class: "search-summary" }, best, bar),
+    rate,
+    failed,
     element("div", { class: "legend", "aria-hidden": "true" },
       element("span", { class: "key trial" }, "trial"),
       element("span", { class: "key best" }, "best so far"),
@@ -99,6 +123,8 @@ export function searchView(context: ViewContext): View {
   let search: Search | null = null;
   let chosen: number | null = null;
   let stopping = false;
+  let drawing = 0;
+  const unshown: Trial[] = [];
 
   const update = (): void => {
     const known = functions.options.length > 0 && modules.options.length > 0;
@@ -110,37 +136,60 @@ export function searchView(context: ViewContext): View {
   };
 
   async function run(): Promise<void> {
-    const planned = Math.min(1000, Math.max(1, Math.round(count.valueAsNumber) || 10));
-    count.value = String(planned);
+    const planned = whole(count, 1, 1000);
     const title = `${functions.value} on ${modules.value}`;
-    const now: Search = { id: "", title, planned, baseline: null, trials: [], details: new Map() };
+    const now: Search = {
+      id: "",
+      title,
+      planned,
+      workers: whole(workers, 1, 16),
+      begun: 0,
+      ended: 0,
+      baseline: null,
+      trials: [],
+      details: new Map(),
+    };
     search = now;
     stopping = false;
     chosen = null;
     detail.hidden = true;
     rows.replaceChildren();
+    unshown.length = 0;
     results.hidden = false;
     hint.textContent = `Timing ${modules.value} as it stands …`;
     stop.disabled = false;
     report();
     try {
-      const begun = await session.call("search.begin", functions.value, modules.value, seed.valueAsNumber || 0);
+      const begun = await session.call(
+        "search.begin",
+        functions.value,
+        modules.value,
+        whole(seed, 0, 2 ** 31),
+        planned,
+        now.workers,
+      );
       now.id = begun.id;
       now.baseline = begun.baselineSeconds;
-      while (!stopping && now.trials.length < planned) {
-        hint.textContent = `${title}: trial ${now.trials.length + 1} of ${planned}`;
+      now.workers = begun.workers;
+      now.begun = now.ended = performance.now();
+      hint.textContent = `${title}: sampling`;
+      while (!stopping) {
         const trial = await session.call("search.step", now.id);
-        now.trials.push(trial);
-        addRow(trial);
-        report();
+        if (!trial) break;
+        place(now.trials, trial);
+        if (!trial.confirmed) now.ended = performance.now();
+        if (now.trials.length === planned) hint.textContent = `${title}: measuring the best again, in turn`;
+        unshown.push(trial);
+        reportSoon();
       }
       hint.textContent = `${stopping ? "Stopped" : "Done"}: ${outcome(now.trials)}`;
-      void session.call("search.finish", now.id);
     } catch (error) {
       const reason = error instanceof Stopped || stopping ? "Stopped" : `Failed: ${message(error)}`;
       hint.textContent = `${reason}. ${now.trials.length ? outcome(now.trials) : ""}`;
     } finally {
+      if (now.id && session.state === "ready") session.call("search.finish", now.id).catch(() => undefined);
       stop.disabled = true;
+      report();
       chart.show(now.trials, now.trials.length, now.baseline);
       const winner = bestOf(now.trials);
       if (winner && chosen === null) void choose(winner.index);
@@ -154,15 +203,26 @@ export function searchView(context: ViewContext): View {
     }
     stopping = true;
     const halted = search;
-    hint.textContent = "Stopping after this trial …";
+    hint.textContent = "Stopping …";
+    session.trials.stop();
     setTimeout(() => {
       if (search === halted && isBusy()) void session.stop();
     }, PATIENCE);
   }
 
+  /** Drawing takes time from what is measured, so that one drawing shows several trials. */
+  function reportSoon(): void {
+    if (!drawing) drawing = window.setTimeout(report, DRAWING_INTERVAL);
+  }
+
   function report(): void {
+    clearTimeout(drawing);
+    drawing = 0;
     if (!search) return;
+    for (const trial of unshown.splice(0)) showRow(trial);
     const { trials, planned, baseline } = search;
+    reportRate(search);
+    reportFailures(trials);
     bar.max = planned;
     bar.value = trials.length;
     chart.show(trials, planned, baseline);
@@ -178,14 +238,45 @@ export function searchView(context: ViewContext): View {
     for (const row of rows.rows) row.classList.toggle("is-best", row.dataset.trial === String(winner?.index));
   }
 
-  function addRow(trial: Trial): void {
-    const { index, state, seconds, reason, sameAs, decisions } = trial;
+  function reportRate({ trials, workers, begun, ended }: Search): void {
+    const perSecond = ended > begun ? (runs(trials) * 1000) / (ended - begun) : null;
+    const parts = [`${workers} ${workers === 1 ? "worker" : "workers"}`];
+    if (perSecond !== null) parts.unshift(`${perSecond.toFixed(1)} trials/s`);
+    rate.textContent = parts.join(" · ");
+    rate.dataset.perSecond = String(perSecond ?? "");
+  }
+
+  function reportFailures(trials: Trial[]): void {
+    const found = failures(trials);
+    failed.hidden = found.length === 0;
+    failed.replaceChildren(
+      ...found.map(({ reason, count, first }) => {
+        const open = element("button", { class: "failure", type: "button" }, `${count} failed: ${reason}`);
+        open.addEventListener("click", () => void choose(first));
+        return element("li", {}, open);
+      }),
+    );
+  }
+
+  /** Put a trial's row in its place; trials are done in another order than they were sampled. */
+  function showRow(trial: Trial): void {
+    const row = makeRow(trial);
+    const all = rows.rows;
+    let at = all.length;
+    while (at > 0 && Number(all[at - 1]!.dataset.trial) >= trial.index) at -= 1;
+    const there = all[at];
+    if (there?.dataset.trial === String(trial.index)) there.replaceWith(row);
+    else rows.insertBefore(row, there ?? null);
+  }
+
+  function makeRow(trial: Trial): HTMLTableRowElement {
+    const { index, state, seconds, reason, sameAs, confirmed, decisions } = trial;
     const open = element("button", { class: "row-button", type: "button" }, String(index));
     open.setAttribute("aria-label", `Trial ${index}: show its trace`);
     const against = seconds !== null && search?.baseline ? comparison(seconds, search.baseline) : "";
     const row = element(
       "tr",
-      { class: `trial-${state}`, "data-testid": "search-row", "data-trial": index, "data-state": state },
+      { class: confirmed ? `trial-${state} trial-confirmed` : `trial-${state}`, "data-testid": "search-row", "data-trial": index, "data-state": state },
       element("td", {}, open),
       element("td", { class: "number" }, seconds === null ? "failed" : milliseconds(seconds)),
       element("td", { class: "number soft" }, state === "repeated" ? `as trial ${sameAs}` : against),
@@ -197,7 +288,9 @@ export function searchView(context: ViewContext): View {
       ),
     );
     row.addEventListener("click", () => void choose(index));
-    rows.append(row);
+    row.setAttribute("aria-selected", String(index === chosen));
+    if (confirmed) row.title = "Measured again at the end, in turn with the other best trials";
+    return row;
   }
 
   /** Show a trial's trace and module; they are asked for once and kept. */
@@ -235,7 +328,7 @@ export function searchView(context: ViewContext): View {
   }
 
   function showDetails(now: Search, index: number, details: TrialDetails, modules: TraceStep[]): void {
-    const trial = now.trials[index];
+    const trial = now.trials.find((each) => each.index === index);
     const use = element("button", { class: "button", "data-testid": "search-use" }, "Use in editor");
     use.hidden = details.code === null;
     use.addEventListener("click", () => {
@@ -293,6 +386,13 @@ export function searchView(context: ViewContext): View {
 
 function field(label: string, control: HTMLElement): HTMLElement {
   return element("label", { class: "field", for: control.id }, label, control);
+}
+
+/** The whole number that a field holds, brought into its bounds; the field shows what is meant. */
+function whole(input: HTMLInputElement, least: number, most: number): number {
+  const value = Math.min(most, Math.max(least, Math.round(input.valueAsNumber) || least));
+  input.value = String(value);
+  return value;
 }
 
 /** New options, keeping the choice where it is still there; else the first that has `preferred`. */

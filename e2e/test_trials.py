@@ -1,0 +1,230 @@
+"""Kernels that a search tries run apart from everything else: what goes wrong costs one trial."""
+
+import pytest
+from playwright.sync_api import expect
+
+from e2e.conftest import LOADING_MS, Playground
+
+SEARCH_MS = 120_000
+
+PROGRAM = """\
+import itertools
+import tvm
+from tvm.script import tir as T
+
+
+@T.prim_func
+def copy(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi]
+
+
+@T.prim_func
+def divides(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = T.truncdiv(A[vi], A[vi] - A[vi])
+
+
+@T.prim_func
+def adds(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi] + 1
+
+
+@T.prim_func
+def hangs(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+    for i, j, k in T.grid(1000000000, 1000000000, 16):
+        with T.block("B"):
+            vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+            B[vk] = B[vk] * 3 + A[vk]
+
+
+@T.prim_func
+def huge(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+    C = T.alloc_buffer((16, 80000000), "int32")
+    for i, j in T.grid(16, 80000000):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[vi]
+    for i, j in T.grid(16, 80000000):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi] = C[vi, vj]
+
+
+Copy = tvm.IRModule({"main": copy})
+COUNT = itertools.count()
+
+
+def tiled(sch, number):
+    (i,) = sch.get_loops(sch.get_block("B"))
+    sch.split(i, factors=[None, 2 ** (number % 5)])
+    return sch
+
+
+def fine(sch):
+    return tiled(sch, next(COUNT))
+
+
+def faulty(sch):
+    number = next(COUNT)
+    bad = {1: divides, 2: adds, 3: hangs, 4: huge}.get(number)
+    return tvm.tir.Schedule(bad) if bad is not None else tiled(sch, number)
+
+
+def slow_at_first(sch):
+    number = next(COUNT)
+    return tvm.tir.Schedule(hangs) if number == 0 else tiled(sch, number)
+
+
+def slow_at_last(sch):
+    number = next(COUNT)
+    return tvm.tir.Schedule(hangs) if number >= 4 else tiled(sch, number)
+"""
+
+CATCH_WORKERS = """() => {
+    const Plain = window.Worker;
+    window.trialWorkers = [];
+    window.Worker = class extends Plain {
+        constructor(url, options) {
+            super(url, options);
+            if (options?.name === "trials") window.trialWorkers.push(this);
+        }
+    };
+}"""
+LET_WORKERS_BE = "() => { window.Worker = Object.getPrototypeOf(window.Worker); }"
+
+
+@pytest.fixture
+def programs(playground: Playground) -> Playground:
+    """The page after the programs above have run, with the Search view open."""
+    playground.run_to_end(PROGRAM)
+    playground.open_view("search")
+    return playground
+
+
+def start(playground: Playground, function: str, trials: int, workers: int = 2) -> None:
+    playground.page.locator("#search-function").select_option(function)
+    playground.page.locator("#search-module").select_option("Copy")
+    playground["search-trials"].fill(str(trials))
+    playground["search-workers"].fill(str(workers))
+    playground["search-start"].click()
+
+
+def outcomes(playground: Playground) -> dict[int, str]:
+    """The text of each trial's row, by the trial's number."""
+    rows = playground["search-row"].all()
+    return {int(row.get_attribute("data-trial") or -1): row.inner_text() for row in rows}
+
+
+def fates(playground: Playground) -> list[str]:
+    """What became of each trial: "failed" or "checked", be it as an earlier trial of its code."""
+    states = [row.get_attribute("data-state") for row in playground["search-row"].all()]
+    return ["failed" if state == "failed" else "checked" for state in states]
+
+
+def test_each_fault_costs_one_trial_and_has_its_reason(programs):
+    start(programs, "faulty", 8)
+    programs.expect_state("ready", timeout_ms=SEARCH_MS)
+    told = outcomes(programs)
+    assert sorted(told) == list(range(8))
+    assert fates(programs) == ["checked", *["failed"] * 4, *["checked"] * 3]
+    assert "divided an integer by zero" in told[1]
+    assert "differ from the unscheduled program's" in told[2]
+    assert "TimeoutError: no result within 10 s" in told[3]
+    assert "OutOfMemory" in told[4]
+    failures = programs["search-failures"]
+    expect(failures.locator("li")).to_have_count(4)
+    expect(failures).to_contain_text("1 failed: TimeoutError")
+    expect(programs["search-rate"]).to_contain_text("trials/s · 2 workers")
+    failures.locator("button", has_text="TimeoutError").click()
+    chosen = programs.page.locator("tr[aria-selected=true]")
+    expect(chosen).to_have_attribute("data-trial", "3")
+
+
+def test_a_worker_killed_mid_trial_costs_one_trial(programs):
+    programs.page.evaluate(CATCH_WORKERS)
+    try:
+        start(programs, "slow_at_first", 4, workers=1)
+        # The first trial never ends by itself.
+        expect(programs["view-search"]).to_contain_text("sampling", timeout=SEARCH_MS)
+        programs.page.wait_for_timeout(500)
+        assert programs.page.evaluate("trialWorkers.length") == 1
+        programs.page.evaluate("trialWorkers[0].terminate()")
+        programs.expect_state("ready", timeout_ms=SEARCH_MS)
+        assert programs.page.evaluate("trialWorkers.length") == 2
+    finally:
+        programs.page.evaluate(LET_WORKERS_BE)
+    assert fates(programs) == ["failed", "checked", "checked", "checked"]
+
+
+def test_stop_cuts_running_kernels_off_and_keeps_what_was_found(programs):
+    start(programs, "slow_at_last", 1000)
+    expect(programs["search-row"]).to_have_count(4, timeout=SEARCH_MS)
+    programs["search-stop"].click()
+    programs.expect_state("ready", timeout_ms=9_000)
+    assert fates(programs) == ["checked"] * 4
+    # Python has not been restarted: it still knows the trials, and the next search runs.
+    programs["search-best"].click()
+    expect(programs["view-search"]).to_contain_text("sch.split")
+    programs.run_to_end(PROGRAM)
+    programs.open_view("search")
+    start(programs, "fine", 3)
+    programs.expect_state("ready", timeout_ms=SEARCH_MS)
+    assert fates(programs) == ["checked"] * 3
+
+
+def test_a_program_may_search_by_itself(programs):
+    programs.run_to_end(
+        PROGRAM
+        + """
+from tvm.meta_schedule.session import search
+from tvm.meta_schedule.trial import best_trial
+
+trials = search(Copy, fine, 6)
+failed = [trial for trial in trials if trial.state == "failed"]
+print(len(trials), len(failed), best_trial(trials).confirmed)
+"""
+    )
+    programs.expect_state("ready")
+    expect(programs["console"]).to_contain_text("6 0 True")
+
+
+def test_searching_works_without_isolation(open_playground):
+    playground = open_playground(isolated=False)
+    playground.expect_state("ready", timeout_ms=LOADING_MS)
+    playground.run_to_end(PROGRAM)
+    playground.open_view("search")
+    start(playground, "fine", 4)
+    playground.expect_state("ready", timeout_ms=SEARCH_MS)
+    assert fates(playground) == ["checked"] * 4
+
+
+def test_searching_works_where_python_cannot_wait(browser, serve):
+    """Without JavaScript Promise Integration, as in some browsers."""
+    removed = "delete WebAssembly.Suspending; delete WebAssembly.promising;\n"
+
+    def without_integration(route):
+        response = route.fetch()
+        route.fulfill(response=response, body=removed + response.text())
+
+    with browser.new_context() as context:
+        context.route("**/assets/worker-*.js", without_integration)
+        playground = Playground(context.new_page())
+        playground.page.goto(serve(True))
+        playground.expect_state("ready", timeout_ms=LOADING_MS)
+        playground.run_to_end(
+            PROGRAM + "\nfrom pyodide.ffi import can_run_sync\nprint(can_run_sync())"
+        )
+        expect(playground["console"]).to_contain_text("False")
+        playground.open_view("search")
+        start(playground, "fine", 4)
+        playground.expect_state("ready", timeout_ms=SEARCH_MS)
+        assert fates(playground) == ["checked"] * 4
+        assert playground.problems == []

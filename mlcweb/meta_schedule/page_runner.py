@@ -1,0 +1,93 @@
+"""Trials in light workers of the page: the `Runner` of a browser."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from mlcweb.meta_schedule.artifact import Artifact, WasmArtifact
+from mlcweb.meta_schedule.runner import RunnerClosed, Seconds, Timing, run_here
+from mlcweb.meta_schedule.workload import Workload, tolerance
+from mlcweb.runtime.benchmark import STEPS_PER_BATCH
+from mlcweb.runtime.host import clock_step
+from mlcweb.runtime.host.trial_workers import Stopped, TrialArray, TrialKernel, TrialWorkers
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class PageRunner:
+    """A `Runner` whose workers hold nothing but one kernel and its buffers. A program that has no
+    WebAssembly form is measured by Python itself, with nothing to end it.
+
+    Args:
+        workers: programs measured at one time; by default what the page thinks right.
+        timeout_s: limit for one trial, in seconds.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        workers: int | None = None,
+        timeout_s: float = 10.0,
+        timing: Timing | None = None,
+    ) -> None:
+        self.workload = workload
+        timing = timing or Timing()
+        shortest = STEPS_PER_BATCH * clock_step() * 1e3
+        self.timing = replace(timing, least_ms=max(timing.least_ms, shortest))
+        self._pool = TrialWorkers(workers, timeout_s)
+        self.workers = self._pool.workers
+
+    async def begin(self, reference: Artifact) -> Seconds:
+        self._pool.open(self._arrays())
+        seconds, results = await self._measure(reference)
+        self.workload = self.workload.expecting(results)
+        self._pool.open(self._arrays())
+        return seconds
+
+    async def run(self, artifact: Artifact) -> Seconds:
+        return (await self._measure(artifact))[0]
+
+    def close(self) -> None:
+        self._pool.close()
+
+    async def _measure(self, artifact: Artifact) -> tuple[Seconds, tuple[np.ndarray, ...]]:
+        if not isinstance(artifact, WasmArtifact):
+            return run_here(artifact, self.workload, self.timing)
+        kernel = TrialKernel(
+            artifact.code, artifact.function, artifact.repeated, artifact.scratch_bytes
+        )
+        try:
+            seconds, content = await self._pool.run(
+                kernel, self.timing.batches, self.timing.least_ms
+            )
+        except Stopped:
+            raise RunnerClosed("The search was stopped") from None
+        # No content: the worker found all as expected.
+        results = self.workload.expected or () if content is None else self._as_arrays(content)
+        if content is not None:
+            self.workload.check(results)
+        return seconds, results
+
+    def _arrays(self) -> list[TrialArray]:
+        inputs = self.workload.inputs
+        expected = self.workload.expected or (None,) * len(inputs)
+        return [
+            TrialArray(
+                str(array.dtype),
+                array.tobytes(),
+                None if wanted is None else wanted.tobytes(),
+                0.0 if wanted is None else tolerance(wanted),
+            )
+            for array, wanted in zip(inputs, expected, strict=True)
+        ]
+
+    def _as_arrays(self, content: tuple[bytes, ...]) -> tuple[np.ndarray, ...]:
+        import numpy as np
+
+        return tuple(
+            np.frombuffer(data, array.dtype).reshape(array.shape)
+            for data, array in zip(content, self.workload.inputs, strict=True)
+        )

@@ -1,0 +1,72 @@
+"""Trials in processes of their own: the `Runner` of every system that has processes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from mlcweb.meta_schedule.artifact import Artifact
+from mlcweb.meta_schedule.process_pool import PoolClosed, ProcessPool
+from mlcweb.meta_schedule.runner import RunnerClosed, Seconds, Timing, run_here
+from mlcweb.meta_schedule.workload import Workload
+
+
+class ProcessRunner:
+    """A `Runner` whose workers are warm processes, each ended and replaced when it fails.
+
+    Args:
+        workers: programs measured at one time. With more than one they disturb each other where
+            cores or caches are few.
+        timeout_s: limit for one trial, in seconds.
+    """
+
+    def __init__(
+        self,
+        workload: Workload,
+        *,
+        workers: int = 1,
+        timeout_s: float = 10.0,
+        timing: Timing | None = None,
+    ) -> None:
+        self.workers = workers
+        self.workload = workload
+        self.timing = timing or Timing()
+        self._pool = ProcessPool(workers, timeout_s=timeout_s)
+        self._pool.prepare_workers(_set_workload, workload)
+
+    async def begin(self, reference: Artifact) -> Seconds:
+        seconds, results = await self._submit(_run_with_results, reference)
+        self.workload = self.workload.expecting(results)
+        self._pool.prepare_workers(_set_workload, self.workload)
+        return seconds
+
+    async def run(self, artifact: Artifact) -> Seconds:
+        return await self._submit(_run, artifact)
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False)
+
+    async def _submit(self, call: Callable[..., Any], artifact: Artifact) -> Any:
+        try:
+            return await asyncio.wrap_future(self._pool.submit(call, artifact, self.timing))
+        except PoolClosed:
+            raise RunnerClosed("The search was stopped") from None
+
+
+_workload: Workload | None = None
+"""In a worker: what its trials compute on. It is sent once, since it may be large."""
+
+
+def _set_workload(workload: Workload) -> None:
+    global _workload
+    _workload = workload
+
+
+def _run_with_results(artifact: Artifact, timing: Timing) -> Any:
+    assert _workload is not None
+    return run_here(artifact, _workload, timing)
+
+
+def _run(artifact: Artifact, timing: Timing) -> Seconds:
+    return _run_with_results(artifact, timing)[0]

@@ -1,0 +1,136 @@
+"""The seam between searching and measuring, and measuring in this very thread.
+
+A search asks a `Runner` for times, several at once, and does not know where they come from: worker
+processes natively, light workers in a page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+import mlcweb
+from mlcweb.ir import TVMError
+from mlcweb.meta_schedule.artifact import Artifact, ModuleArtifact, WasmArtifact
+from mlcweb.meta_schedule.workload import Workload
+from mlcweb.runtime.benchmark import BenchmarkResult, measure
+from mlcweb.runtime.host.engine import engine
+from mlcweb.runtime.ndarray import NDArray
+
+if TYPE_CHECKING:
+    import numpy as np
+
+Seconds = tuple[float, ...]
+"""Seconds per call: one number for each batch that was timed."""
+
+
+class RunnerClosed(TVMError):
+    """The runner was closed, or the search stopped, before this measurement was done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How a kernel is timed: so many batches of calls, each at least so many milliseconds long."""
+
+    batches: int = 5
+    least_ms: float = 3.0
+
+
+class Runner(Protocol):
+    """Runs programs on a workload, and times them.
+
+    A program that traps, hangs, runs out of memory or takes its worker with it raises from its own
+    `run` alone, and a runner that is still open takes the next.
+    """
+
+    workers: int
+    """How many programs are measured at one time."""
+
+    async def begin(self, reference: Artifact) -> Seconds:
+        """Run and time the unscheduled program. What it computes is what all others must."""
+        ...
+
+    async def run(self, artifact: Artifact) -> Seconds:
+        """Run a program once, check what it computed, and time it.
+
+        Raises:
+            WrongResult: it computed something else than the unscheduled program.
+            TimeoutError: it took longer than a trial may.
+            RunnerClosed: the runner was closed before it was done.
+        """
+        ...
+
+    def close(self) -> None:
+        """End the workers; what they were at raises `RunnerClosed`."""
+        ...
+
+
+def run_here(
+    artifact: Artifact, workload: Workload, timing: Timing
+) -> tuple[Seconds, tuple[np.ndarray, ...]]:
+    """Run a program in this thread, check what it computed, and time it.
+
+    Returns:
+        The seconds, and the content of the buffers after the first call.
+    """
+    arguments = [mlcweb.nd.array(array) for array in workload.inputs]
+    if isinstance(artifact, WasmArtifact):
+        run, time = _prepare_code(artifact, arguments, timing)
+    else:
+        run, time = _prepare_module(artifact, arguments, timing)
+    run()
+    results = tuple(argument.numpy() for argument in arguments)
+    workload.check(results)
+    return time().results, results
+
+
+Prepared = tuple[Callable[[], Any], Callable[[], BenchmarkResult]]
+"""What runs a program once, and what times it."""
+
+
+def _prepare_code(artifact: WasmArtifact, arguments: list[NDArray], timing: Timing) -> Prepared:
+    host = engine()
+    instance = host.instantiate(artifact.code)
+    scratch = host.allocate(artifact.scratch_bytes)
+    types = ["i32"] * (len(arguments) + 1)
+    run = instance.function(artifact.function, types)
+    repeat = instance.timer(artifact.repeated, ["i32", *types])
+
+    def call(function: Callable[..., Any], *first: int) -> Any:
+        return function(*first, *map(host.address_of, arguments), scratch.address)
+
+    time = partial(measure, partial(call, repeat), 1, timing.batches, timing.least_ms)
+    return partial(call, run), time
+
+
+def _prepare_module(artifact: ModuleArtifact, arguments: list[NDArray], timing: Timing) -> Prepared:
+    library = mlcweb.build(artifact.module, target=artifact.target)
+    function = artifact.function
+    evaluator = library.time_evaluator(function, mlcweb.cpu(), 1, timing.batches, timing.least_ms)
+    return partial(library[function], *arguments), partial(evaluator, *arguments)
+
+
+class LocalRunner:
+    """A `Runner` in this thread: for programs that are known to come to an end."""
+
+    workers = 1
+
+    def __init__(self, workload: Workload, timing: Timing | None = None) -> None:
+        self.workload = workload
+        self.timing = timing or Timing()
+        self._closed = False
+
+    async def begin(self, reference: Artifact) -> Seconds:
+        seconds, results = run_here(reference, self.workload, self.timing)
+        self.workload = self.workload.expecting(results)
+        return seconds
+
+    async def run(self, artifact: Artifact) -> Seconds:
+        if self._closed:
+            raise RunnerClosed("The search was stopped")
+        return run_here(artifact, self.workload, self.timing)[0]
+
+    def close(self) -> None:
+        self._closed = True

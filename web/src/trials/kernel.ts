@@ -1,0 +1,106 @@
+/** One trial: lay out the buffers, run the kernel, look at what it left, time it. */
+
+import type { TrialArray, TrialJob, TrialSuccess } from "./protocol";
+
+/** The part of the JavaScript half of Python's host that trials use. */
+export interface KernelHost {
+  /** For an export that repeats a kernel: the seconds that so many calls take, once it is warm. */
+  timer(repeat: Callable, limits: WarmUp): (number: number, ...values: number[]) => number;
+}
+
+type Callable = (...values: number[]) => void;
+
+/**
+ * Until the browser has made its best code of a kernel; milliseconds. Beside other work batches
+ * hardly ever agree, so that the longest time is what counts.
+ */
+interface WarmUp {
+  batch: number;
+  least: number;
+  longest: number;
+}
+
+const WARM_UP: WarmUp = { batch: 3, least: 10, longest: 30 };
+
+const PAGE_BYTES = 65536;
+const ALIGNMENT = 64;
+/** Nothing lies below, as in Python's own device memory. */
+const FIRST_ADDRESS = 4096;
+
+const FLOATS: Record<string, typeof Float32Array | typeof Float64Array> = {
+  float32: Float32Array,
+  float64: Float64Array,
+};
+
+export class OutOfMemory extends Error {
+  override name = "OutOfMemory";
+}
+
+export function runKernel(
+  host: KernelHost,
+  memory: WebAssembly.Memory,
+  arrays: TrialArray[],
+  job: TrialJob,
+): TrialSuccess {
+  const [addresses, end] = layOut([...arrays.map(({ input }) => input.length), job.scratchBytes]);
+  grow(memory, end);
+  arrays.forEach(({ input }, index) => new Uint8Array(memory.buffer).set(input, addresses[index]));
+  const module = new WebAssembly.Module(job.code as Uint8Array<ArrayBuffer>);
+  const { exports } = new WebAssembly.Instance(module, { env: { memory } });
+  (exports[job.entry] as Callable)(...addresses);
+  const asExpected = arrays.every((array, index) => agrees(memory, addresses[index]!, array));
+  const left = asExpected ? undefined : arrays.map(({ input }, index) => copy(memory, addresses[index]!, input.length));
+  const timer = host.timer(exports[job.repeated] as Callable, WARM_UP);
+  const seconds: number[] = [];
+  let number = 1;
+  while (seconds.length < job.batches) {
+    const taken = timer(number, ...addresses);
+    if (taken * 1e3 >= job.leastMs) seconds.push(taken / number);
+    else number = Math.ceil(number * Math.min(16, Math.max(1.6, (1.05 * job.leastMs) / (taken * 1e3))));
+  }
+  return { ok: true, seconds, arrays: left };
+}
+
+/** Where blocks of these sizes lie, and where the last one ends. */
+export function layOut(sizes: number[]): [addresses: number[], end: number] {
+  let end = FIRST_ADDRESS;
+  const addresses = sizes.map((size) => {
+    const address = end;
+    end += Math.ceil(Math.max(size, 1) / ALIGNMENT) * ALIGNMENT;
+    return address;
+  });
+  return [addresses, end];
+}
+
+function grow(memory: WebAssembly.Memory, bytes: number): void {
+  const missing = Math.ceil(bytes / PAGE_BYTES) - memory.buffer.byteLength / PAGE_BYTES;
+  if (missing <= 0) return;
+  try {
+    memory.grow(missing);
+  } catch {
+    throw new OutOfMemory(`The kernel and its buffers need ${Math.ceil(bytes / 2 ** 20)} MB`);
+  }
+}
+
+/** Whether a buffer is as expected beyond doubt; where it is not, Python looks again. */
+export function agrees(memory: WebAssembly.Memory, address: number, array: TrialArray): boolean {
+  const { dtype, expected, tolerance } = array;
+  if (expected === undefined) return false;
+  const Floats = FLOATS[dtype];
+  if (!Floats) {
+    const found = new Uint8Array(memory.buffer, address, expected.length);
+    return found.every((byte, index) => byte === expected[index]);
+  }
+  const length = expected.length / Floats.BYTES_PER_ELEMENT;
+  const found = new Floats(memory.buffer, address, length);
+  const wanted = new Floats(expected.buffer as ArrayBuffer, expected.byteOffset, length);
+  for (let index = 0; index < length; index += 1) {
+    // Written so that NaN counts as wrong.
+    if (!(Math.abs(found[index]! - wanted[index]!) <= tolerance)) return false;
+  }
+  return true;
+}
+
+function copy(memory: WebAssembly.Memory, address: number, length: number): Uint8Array {
+  return new Uint8Array(memory.buffer, address, length).slice();
+}

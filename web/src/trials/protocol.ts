@@ -1,0 +1,63 @@
+/**
+ * What Python, the pool of light workers and the workers say to each other: plain, cloneable data.
+ * What is not there is `undefined`, which is Python's None.
+ */
+
+/** A buffer of a kernel: its content before a call and, if known, after a correct call. */
+export interface TrialArray {
+  dtype: string;
+  input: Uint8Array;
+  expected: Uint8Array | undefined;
+  /** How far floating numbers may be from the expected ones. */
+  tolerance: number;
+}
+
+/** What the kernels of a search have in common. `script` is the JavaScript half of Python's host. */
+export interface Workload {
+  script: string;
+  arrays: TrialArray[];
+}
+
+export interface TrialJob {
+  /** A module that imports the memory ("env", "memory") and uses nothing else of the outside. */
+  code: Uint8Array;
+  /** The export that runs the kernel: takes the buffers' addresses, and that of scratch memory. */
+  entry: string;
+  /** The export that runs it as often as its first argument says. */
+  repeated: string;
+  scratchBytes: number;
+  batches: number;
+  /** Milliseconds that a batch takes at least. */
+  leastMs: number;
+}
+
+export interface TrialSuccess {
+  ok: true;
+  /** Seconds per call, for each batch. */
+  seconds: number[];
+  /** The buffers after the first call; undefined if all of them are as expected. */
+  arrays: Uint8Array[] | undefined;
+}
+
+/** `kind` is an error's name; "TimeoutError", "WorkerDied", "OutOfMemory" and "Stopped" are ours. */
+export interface TrialFailure {
+  ok: false;
+  kind: string;
+  message: string;
+  stack: string;
+}
+
+export type TrialOutcome = TrialSuccess | TrialFailure;
+
+export type ToTrialWorker = { type: "workload"; workload: Workload } | { type: "run"; job: TrialJob };
+export type FromTrialWorker = { type: "up" } | { type: "outcome"; outcome: TrialOutcome };
+
+export type ToTrialPool =
+  | { type: "open"; workload: Workload; workers: number; limitMs: number }
+  | { type: "run"; id: number; job: TrialJob }
+  | { type: "close" };
+export type FromTrialPool = { id: number; outcome: TrialOutcome };
+
+export function failure(kind: string, message: string, stack = ""): TrialFailure {
+  return { ok: false, kind, message, stack };
+}

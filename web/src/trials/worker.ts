@@ -1,0 +1,38 @@
+/** A light worker: one WebAssembly memory, one kernel at a time, and nothing else to lose. */
+
+import { runKernel, type KernelHost } from "./kernel";
+import { failure, type FromTrialWorker, type ToTrialWorker, type TrialOutcome, type Workload } from "./protocol";
+
+const port = self as unknown as {
+  postMessage(message: FromTrialWorker, transfer?: Transferable[]): void;
+  onmessage: ((event: MessageEvent<ToTrialWorker>) => void) | null;
+};
+
+let workload: Workload | null = null;
+let host: KernelHost | null = null;
+let memory: WebAssembly.Memory | null = null;
+
+port.onmessage = ({ data }) => {
+  if (data.type === "workload") {
+    workload = data.workload;
+    // The same text that Python's own host runs, so that both measure alike.
+    host ??= (0, eval)(workload.script) as KernelHost;
+    return;
+  }
+  let outcome: TrialOutcome;
+  try {
+    memory ??= new WebAssembly.Memory({ initial: 1 });
+    outcome = runKernel(host!, memory, workload!.arrays, data.job);
+  } catch (error) {
+    // Whatever it grew to is given back.
+    memory = null;
+    outcome =
+      error instanceof Error
+        ? failure(error.name, error.message, error.stack)
+        : failure("Error", String(error));
+  }
+  const buffers = outcome.ok ? (outcome.arrays ?? []).map(({ buffer }) => buffer as ArrayBuffer) : [];
+  port.postMessage({ type: "outcome", outcome }, buffers);
+};
+
+port.postMessage({ type: "up" });

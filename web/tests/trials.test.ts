@@ -1,0 +1,187 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { Trial } from "../src/protocol";
+import { agrees, layOut } from "../src/trials/kernel";
+import { TrialLine } from "../src/trials/line";
+import { TrialPool, type TrialWorker } from "../src/trials/pool";
+import type { FromTrialWorker, ToTrialWorker, TrialJob, Workload } from "../src/trials/protocol";
+import { failures, place, runs } from "../src/views/trials";
+
+/** A worker that is up at once and keeps what it is told; the test answers in its name. */
+class FakeWorker implements TrialWorker {
+  onmessage: ((event: MessageEvent<FromTrialWorker>) => void) | null = null;
+  onerror: ((event: ErrorEvent) => void) | null = null;
+  onmessageerror = null;
+  told: ToTrialWorker[] = [];
+  ended = false;
+
+  constructor() {
+    queueMicrotask(() => this.say({ type: "up" }));
+  }
+
+  postMessage(message: ToTrialWorker): void {
+    this.told.push(message);
+  }
+
+  terminate(): void {
+    this.ended = true;
+  }
+
+  say(message: FromTrialWorker): void {
+    this.onmessage?.({ data: message } as MessageEvent<FromTrialWorker>);
+  }
+
+  succeed(seconds: number): void {
+    this.say({ type: "outcome", outcome: { ok: true, seconds: [seconds], arrays: undefined } });
+  }
+
+  get jobs(): string[] {
+    return this.told.flatMap((message) => (message.type === "run" ? [message.job.entry] : []));
+  }
+}
+
+const workload: Workload = { script: "", arrays: [] };
+const settled = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
+
+function job(entry: string): TrialJob {
+  return { code: new Uint8Array(), entry, repeated: "", scratchBytes: 0, batches: 1, leastMs: 1 };
+}
+
+function setUp(workers: number): { pool: TrialPool; made: FakeWorker[] } {
+  const made: FakeWorker[] = [];
+  const pool = new TrialPool(() => {
+    const worker = new FakeWorker();
+    made.push(worker);
+    return worker;
+  });
+  pool.open(workload, workers, 1000);
+  return { pool, made };
+}
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+test("workers start when needed, learn the workload once, and take turns", async () => {
+  const { pool, made } = setUp(2);
+  expect(made).toHaveLength(0);
+  const outcomes = ["a", "b", "c"].map((name) => pool.run(job(name)));
+  await settled();
+  expect(made.map(({ jobs }) => jobs)).toEqual([["a"], ["b"]]);
+  made[1]!.succeed(2);
+  await settled();
+  made[1]!.succeed(3);
+  made[0]!.succeed(1);
+  expect(await Promise.all(outcomes)).toMatchObject([{ seconds: [1] }, { seconds: [2] }, { seconds: [3] }]);
+  expect(made.map(({ told }) => told.map(({ type }) => type))).toEqual([
+    ["workload", "run"],
+    ["workload", "run", "run"],
+  ]);
+});
+
+test("a kernel that hangs costs itself; the next one gets a new worker", async () => {
+  const { pool, made } = setUp(1);
+  const hanging = pool.run(job("hangs"));
+  const next = pool.run(job("next"));
+  await vi.advanceTimersByTimeAsync(1001);
+  expect(await hanging).toMatchObject({ ok: false, kind: "TimeoutError", message: "no result within 1 s" });
+  expect(made.map(({ ended }) => ended)).toEqual([true, false]);
+  made[1]!.succeed(1);
+  expect(await next).toMatchObject({ ok: true });
+});
+
+test("a worker that fails costs one trial, with the reason", async () => {
+  const { pool, made } = setUp(1);
+  const lost = pool.run(job("lost"));
+  const next = pool.run(job("next"));
+  await settled();
+  made[0]!.onerror?.({ message: "out of memory" } as ErrorEvent);
+  expect(await lost).toMatchObject({ kind: "WorkerDied", message: "the worker failed: out of memory" });
+  await settled();
+  made[1]!.succeed(1);
+  expect(await next).toMatchObject({ ok: true });
+});
+
+test("a failed kernel leaves its worker alone", async () => {
+  const { pool, made } = setUp(1);
+  const outcome = pool.run(job("traps"));
+  await settled();
+  const trap = { ok: false, kind: "RuntimeError", message: "unreachable", stack: "" } as const;
+  made[0]!.say({ type: "outcome", outcome: trap });
+  expect(await outcome).toEqual(trap);
+  expect(made[0]!.ended).toBe(false);
+});
+
+test("stop ends everything at once, also what starts or waits, until the pool is opened again", async () => {
+  const { pool, made } = setUp(1);
+  const under = [pool.run(job("starts")), pool.run(job("waits"))];
+  pool.stop();
+  expect(await Promise.all([...under, pool.run(job("late"))])).toMatchObject(
+    Array(3).fill({ ok: false, kind: "Stopped" }),
+  );
+  expect(made.every(({ ended }) => ended)).toBe(true);
+  pool.open(workload, 1, 1000);
+  const again = pool.run(job("again"));
+  await settled();
+  made.at(-1)!.succeed(1);
+  expect(await again).toMatchObject({ ok: true });
+});
+
+test("Python's end of the line gets each answer for its own call", async () => {
+  vi.useRealTimers();
+  const { pool, made } = setUp(2);
+  const port = pool.connect();
+  const line = new TrialLine(port);
+  line.open(workload, 2, 1000);
+  const outcomes = [line.run(job("a")), line.run(job("b"))];
+  await vi.waitFor(() => expect(made.map(({ jobs }) => jobs)).toEqual([["a"], ["b"]]));
+  made[1]!.succeed(2);
+  made[0]!.succeed(1);
+  expect(await Promise.all(outcomes)).toMatchObject([{ seconds: [1] }, { seconds: [2] }]);
+  const stopped = line.run(job("c"));
+  line.close();
+  expect(await stopped).toMatchObject({ kind: "Stopped" });
+  port.close();
+});
+
+test("buffers lie aligned and apart, above the null page", () => {
+  expect(layOut([4, 64, 0, 65])).toEqual([[4096, 4160, 4224, 4288], 4416]);
+});
+
+test("floating results may be off by the tolerance, others by nothing", () => {
+  const memory = new WebAssembly.Memory({ initial: 1 });
+  const bytes = (numbers: ArrayLike<number> & ArrayBufferView): Uint8Array => new Uint8Array(numbers.buffer);
+  const check = (found: Uint8Array, dtype: string, expected?: Uint8Array): boolean => {
+    new Uint8Array(memory.buffer).set(found, 4096);
+    return agrees(memory, 4096, { dtype, input: found, expected, tolerance: 0.1 });
+  };
+  const floats = (...numbers: number[]): Uint8Array => bytes(new Float32Array(numbers));
+  const ints = (...numbers: number[]): Uint8Array => bytes(new Int32Array(numbers));
+  expect(check(floats(1, 2), "float32", floats(1.05, 2))).toBe(true);
+  expect(check(floats(1, 2), "float32", floats(1.2, 2))).toBe(false);
+  expect(check(floats(NaN, 2), "float32", floats(1, 2))).toBe(false);
+  expect(check(bytes(new Float64Array([1])), "float64", bytes(new Float64Array([1.01])))).toBe(true);
+  expect(check(ints(7, 8), "int32", ints(7, 8))).toBe(true);
+  expect(check(ints(7, 8), "int32", ints(7, 9))).toBe(false);
+  expect(check(floats(1), "float32")).toBe(false);
+});
+
+function trial(index: number, more: Partial<Trial> = {}): Trial {
+  const nothing = { reason: null, sameAs: null, confirmed: false, decisions: [], repeats: [] };
+  return { index, seed: 1, state: "measured", seconds: 1, ...nothing, ...more };
+}
+
+test("trials are placed by their index, and a confirmed one replaces the first", () => {
+  const trials: Trial[] = [];
+  for (const index of [1, 0, 3, 2]) place(trials, trial(index));
+  place(trials, trial(1, { seconds: 5, confirmed: true }));
+  expect(trials.map(({ index, seconds }) => [index, seconds])).toEqual([[0, 1], [1, 5], [2, 1], [3, 1]]);
+});
+
+test("failures are counted by their reason; repeats do not count as run", () => {
+  const failed = (index: number, reason: string): Trial => trial(index, { state: "failed", seconds: null, reason });
+  const trials = [failed(0, "trap"), failed(1, "hang"), trial(2), failed(3, "hang"), trial(4, { sameAs: 2 })];
+  expect(failures(trials)).toEqual([
+    { reason: "hang", count: 2, first: 1 },
+    { reason: "trap", count: 1, first: 0 },
+  ]);
+  expect(runs(trials)).toBe(4);
+});
