@@ -26,7 +26,7 @@ help:
 play: web/dist/index.html
 	@$(PY) -m mlcweb serve --port $(PORT) --open
 
-test: .venv/test.stamp web/dist/index.html
+test: .venv/test.stamp .venv-oracle/stamp web/dist/index.html
 	@$(PY) e2e/chromium.py
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
@@ -54,6 +54,16 @@ test: .venv/test.stamp web/dist/index.html
 	@echo "installing Python packages for tests"
 	@$(PIP) install --editable ".[dev]"
 	@touch $@
+
+# A real TVM, for tests that compare with it; they are skipped where it cannot be had.
+
+.venv-oracle/stamp: pyproject.toml | .venv/bin/python
+	@echo "installing a real TVM to compare with"
+	@$(PYTHON) -m venv .venv-oracle \
+		&& .venv-oracle/bin/python -m pip --disable-pip-version-check -q --retries 1 \
+			install --only-binary apache-tvm ".[oracle]" >.venv-oracle/log 2>&1 \
+		&& .venv-oracle/bin/python -c "import tvm.tirx" 2>>.venv-oracle/log && touch $@ \
+		|| echo "there is none for this machine (.venv-oracle/log): tests that ask it are skipped"
 
 # The page: npm packages, Pyodide by version and hash, this package as a wheel, then the bundle.
 

@@ -17,6 +17,7 @@ settings.register_profile(
     print_blob=True,
     phases=(Phase.explicit, Phase.generate, Phase.shrink),
 )
+settings.register_profile("nightly", settings.get_profile("steady"), derandomize=False)
 settings.load_profile("steady")
 
 ROOT = Path(__file__).parents[1]

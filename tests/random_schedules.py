@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from mlcweb.tir import Schedule
+from mlcweb.tir import IntImm, Schedule
 from mlcweb.tir.schedule import BlockRV, LoopRV, ScheduleError
 
 Choose = Callable[[Sequence[Any]], Any]
@@ -46,7 +46,13 @@ def split(sch: Schedule, choose: Choose) -> None:
 
 
 def _iterations(sch: Schedule, loops: Sequence[LoopRV]) -> int:
-    return prod(sch.get(loop).extent.value for loop in loops)
+    return prod(_extent(sch, loop) for loop in loops)
+
+
+def _extent(sch: Schedule, loop: LoopRV) -> int:
+    """The number of iterations; a guess where it is not the same each time."""
+    extent = sch.get(loop).extent
+    return extent.value if isinstance(extent, IntImm) else 16
 
 
 def split_perfectly(sch: Schedule, choose: Choose) -> None:
@@ -73,10 +79,32 @@ def annotate_loop(sch: Schedule, choose: Choose) -> None:
     choose([sch.parallel, sch.vectorize, sch.unroll, lambda x: sch.bind(x, "threadIdx.x")])(loop)
 
 
+def _some_reduction(sch: Schedule, choose: Choose) -> BlockRV:
+    blocks = _all_blocks(sch, choose)
+    return choose([block for block in blocks if sch.get(block).init is not None] or blocks)
+
+
 def decompose(sch: Schedule, choose: Choose) -> None:
+    block = _some_reduction(sch, choose)
+    sch.decompose_reduction(block, choose(sch.get_loops(block)))
+
+
+def compute_under_consumer(sch: Schedule, choose: Choose) -> None:
     block = _some_block(sch, choose)
-    loops = sch.get_loops(block)
-    sch.decompose_reduction(block, choose(loops))
+    consumers = sch.get_consumers(block)
+    if not consumers:
+        raise ScheduleError("no consumer")
+    loop = choose(sch.get_loops(choose(consumers)))
+    sch.compute_at(block, loop, preserve_unit_loops=choose([True, False]), index=choose([-1, -2]))
+
+
+def compute_under_producer(sch: Schedule, choose: Choose) -> None:
+    block = _some_block(sch, choose)
+    producers = sch.get_producers(block)
+    if not producers:
+        raise ScheduleError("no producer")
+    loop = choose(sch.get_loops(choose(producers)))
+    sch.reverse_compute_at(block, loop, choose([True, False]), choose([-1, -2]))
 
 
 def compute_at(sch: Schedule, choose: Choose) -> None:
@@ -107,7 +135,7 @@ def inline(sch: Schedule, choose: Choose) -> None:
 
 
 def rfactor(sch: Schedule, choose: Choose) -> None:
-    sch.rfactor(_some_loop(sch, choose), choose([0, 1, -1]))
+    sch.rfactor(choose(sch.get_loops(_some_reduction(sch, choose))), choose([0, 1, -1]))
 
 
 def add_unit_loop(sch: Schedule, choose: Choose) -> None:
@@ -117,7 +145,12 @@ def add_unit_loop(sch: Schedule, choose: Choose) -> None:
 def merge(sch: Schedule, choose: Choose) -> None:
     blocks = _all_blocks(sch, choose)
     depth = choose([0, 0, 1, 2])
-    sch.merge(*(sch.get_loops(choose(blocks))[depth] for _ in range(choose([2, 2, 3]))))
+    loops = [sch.get_loops(block) for block in blocks]
+    alike: dict[int, list[LoopRV]] = {}
+    for nest in loops:
+        if len(nest) > depth:
+            alike.setdefault(_extent(sch, nest[depth]), []).append(nest[depth])
+    sch.merge(*choose(list(alike.values()) or [[]])[: choose([2, 3])])
 
 
 def sample_location(sch: Schedule, choose: Choose) -> None:
@@ -132,6 +165,144 @@ def reorder_iterators(sch: Schedule, choose: Choose) -> None:
     sch.reorder_block_iter_var(block, choose([order[::-1], order[1:] + order[:1]]))
 
 
+def sample_split(sch: Schedule, choose: Choose) -> None:
+    loop = _some_loop(sch, choose)
+    extent = _extent(sch, loop)
+    divisors = [n for n in range(1, extent + 1) if extent % n == 0]
+    inner = sch.sample_categorical(divisors, [1 / len(divisors)] * len(divisors))
+    sch.split(loop, [None, inner])
+
+
+def annotate(sch: Schedule, choose: Choose) -> None:
+    target = choose([_some_loop, _some_block])(sch, choose)
+    key = choose(["note", "pragma_note"])
+    if choose([True, True, False]):
+        sch.annotate(target, key, choose([1, "text", [1, 2], sch.sample_categorical([3], [1.0])]))
+    else:
+        sch.unannotate(target, key)
+
+
+def set_scope(sch: Schedule, choose: Choose) -> None:
+    sch.set_scope(_some_block(sch, choose), 0, choose(["global", "local", "shared"]))
+
+
+def storage_align(sch: Schedule, choose: Choose) -> None:
+    block = _some_block(sch, choose)
+    sch.storage_align(block, 0, choose([0, -2]), choose([4, 8]), choose([0, 1]))
+
+
+def unsafe_set_dtype(sch: Schedule, choose: Choose) -> None:
+    """To a wider type, which keeps the numbers."""
+    block = _some_block(sch, choose)
+    buffer = sch.get(block).writes[0].buffer
+    wider = {"float32": "float64", "int32": "int64"}.get(buffer.dtype)
+    if wider is None:
+        raise ScheduleError("wide already")
+    sch.unsafe_set_dtype(block, 0, wider)
+
+
+def blockize(sch: Schedule, choose: Choose) -> None:
+    sch.blockize(_some_loop(sch, choose), preserve_unit_iters=choose([True, False]))
+
+
+def schedule_inside(sch: Schedule, choose: Choose) -> None:
+    """Split or reorder the loops of a block inside a block."""
+    inside = [child for block in _all_blocks(sch, choose) for child in sch.get_child_blocks(block)]
+    if not inside:
+        raise ScheduleError("no nested block")
+    loops = sch.get_loops(choose(inside))
+    loop = choose(loops)
+    if choose([True, False]):
+        sch.split(loop, [None, choose([2, 3])])
+    else:
+        sch.reorder(*reversed(loops))
+
+
+def reindex(sch: Schedule, choose: Choose) -> None:
+    block = _some_block(sch, choose)
+    access = choose(["read", "write"])
+    sch.reindex(block, (access, choose([0, 1])))
+
+
+def reindex_cache(sch: Schedule, choose: Choose) -> None:
+    block = _some_block(sch, choose)
+    access = choose([sch.reindex_cache_read, sch.reindex_cache_write])
+    order = choose([1, -1])
+    access(block, choose([0, 1]), choose(["global", "local"]), lambda *axes: axes[::order])
+
+
+def _rearranged(choose: Choose) -> Callable[..., Any]:
+    """A random one-to-one map of indices: a rotation or the last index in two parts."""
+    parts = choose([0, 0, 2, 4])
+
+    def index_map(*axes: Any) -> list[Any]:
+        if parts:
+            return [*axes[:-1], axes[-1] // parts, axes[-1] % parts]
+        return [*axes[1:], axes[0]]
+
+    return index_map
+
+
+def transform_layout(sch: Schedule, choose: Choose) -> None:
+    """Of an intermediate buffer; a parameter's layout is part of what the function is."""
+    block = _some_block(sch, choose)
+    buffer = sch.get(block).writes[0].buffer
+    if buffer in sch.mod["main"].parameter_buffers:
+        raise ScheduleError("a parameter")
+    pad = choose([None, 0])
+    sch.transform_layout(block, ("write", 0), _rearranged(choose), pad_value=pad)
+
+
+def transform_block_layout(sch: Schedule, choose: Choose) -> None:
+    sch.transform_block_layout(_some_block(sch, choose), _rearranged(choose))
+
+
+def set_axis_separator(sch: Schedule, choose: Choose) -> None:
+    block = _some_block(sch, choose)
+    separators = choose([[1], []])
+    if list(sch.get(block).writes[0].buffer.axis_separators) == separators:
+        raise ScheduleError("nothing would change")
+    sch.set_axis_separator(block, ("write", 0), separators)
+
+
+def pad_einsum(sch: Schedule, choose: Choose) -> None:
+    block = _some_block(sch, choose)
+    axes = len(sch.get(block).iter_vars)
+    if _iterations(sch, sch.get_loops(block)) > MOST_ITERATIONS // 8:
+        raise ScheduleError("too many iterations for a test")
+    sch.pad_einsum(block, [choose([1, 1, 2, 4]) for _ in range(axes)])
+
+
+def decompose_padding(sch: Schedule, choose: Choose) -> None:
+    block = _some_block(sch, choose)
+    sch.decompose_padding(block, choose(sch.get_loops(block)))
+
+
+def cache_update(sch: Schedule, choose: Choose) -> None:
+    sch.cache_inplace(_some_block(sch, choose), choose([0, 1]), choose(["global", "local"]))
+
+
+def copy_at(sch: Schedule, choose: Choose) -> None:
+    block = _some_block(sch, choose)
+    loop = choose(sch.get_loops(block))
+    choose([sch.read_at, sch.write_at])(loop, block, choose([0, 1]), choose(["shared", "local"]))
+
+
+def partition(sch: Schedule, choose: Choose) -> None:
+    sch.loop_partition(_some_loop(sch, choose), choose([[None, 2], [1, None], [2, None, 1]]))
+
+
+def fuse_epilogue(sch: Schedule, choose: Choose) -> None:
+    block = _some_reduction(sch, choose)
+    sch.fuse_reduction_epilogue(block, choose(sch.get_consumers(block)))
+
+
+def mark(sch: Schedule, choose: Choose) -> None:
+    if any(inst.kind.is_postproc for inst in sch.trace.insts):
+        raise ScheduleError("marked already")
+    sch.enter_postproc()
+
+
 STEPS = [
     split, split, split_perfectly, fuse, reorder, annotate_loop, decompose, compute_at,
     reverse_compute_at, cache, inline,
@@ -139,9 +310,21 @@ STEPS = [
 ]  # fmt: skip
 
 
-def random_step(sch: Schedule, choose: Choose) -> bool:
+EVERY_STEP = [
+    *STEPS, compute_under_consumer, compute_under_consumer, compute_under_producer,
+    compute_under_producer, inline, decompose, rfactor, transform_layout,
+    sample_split, annotate, set_scope, storage_align, unsafe_set_dtype, blockize, schedule_inside,
+    reindex, reindex_cache, transform_layout, transform_block_layout, set_axis_separator,
+    pad_einsum, decompose_padding, cache_update, copy_at, partition, fuse_epilogue, mark,
+]  # fmt: skip
+"""Also the steps after which blocks nest, buffers have another layout, or nothing changes."""
+
+
+def random_step(
+    sch: Schedule, choose: Choose, steps: Sequence[Callable[[Schedule, Choose], None]] = STEPS
+) -> bool:
     """Try one random step; whether it was accepted."""
-    step = choose(STEPS)
+    step = choose(steps)
     try:
         step(sch, choose)
     except (ScheduleError, IndexError):

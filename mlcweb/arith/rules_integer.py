@@ -274,7 +274,23 @@ def _divide_out_scale(
                 return rule_floordiv(scaled.a, integer(divisor // scale, a.dtype), analyzer)
             if scale > divisor and _stays_below(scaled.a, scale % divisor, rest, divisor, analyzer):
                 return multiply(scaled.a, integer(scale // divisor, a.dtype))
-    return expression
+    return _divide_out_offset(expression, a, divisor, analyzer)
+
+
+def _divide_out_offset(
+    expression: E.FloorDiv, a: E.Add, divisor: int, analyzer: Analyzer
+) -> E.PrimExpr:
+    """(x * s + c) // d is x * (s // d) + c // d where x * (s % d) + c % d stays below d."""
+    if not isinstance(a.b, E.IntImm):
+        return expression
+    x, scale = a.a, 1
+    if isinstance(x, E.Mul) and isinstance(x.b, E.IntImm):
+        x, scale = x.a, x.b.value
+    times, factor = divmod(scale, divisor)
+    offset, rest = divmod(a.b.value, divisor)
+    if offset <= 0 or not _stays_below(x, factor, integer(rest, a.dtype), divisor, analyzer):
+        return expression
+    return add(multiply(x, integer(times, a.dtype)), integer(offset, a.dtype))
 
 
 def _stays_below(

@@ -121,10 +121,10 @@ def decl_buffer(
     axis_separators: Sequence[int] | None = None,
 ) -> Buffer:
     """A buffer with TVM's defaults. A symbolic `elem_offset` is made where `offset_factor` asks
-    for one."""
+    for one; it counts in the type of the shape, and in int64 for a scalar."""
     dims = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     extents = tuple(convert(extent) for extent in dims)
-    index_type = extents[0].dtype if extents else "int32"
+    index_type = extents[0].dtype if extents else "int64"
     if data is None:
         data = Var(name, "handle", PointerType(dtype, scope or "global"))
     if elem_offset is None:

@@ -1,5 +1,6 @@
-"""Chapter 6, part 2: tensorized blocks, blockize, special memory and tensorize.
+"""Chapter 6: thread blocks and shared memory; blocks, blockize, special memory, tensorize.
 
+`cells/chapter6_part1.txt` holds the cells on GPUs up to what is compiled for one.
 `cells/chapter6_part2.txt` holds the cells with the line breaks and indentation of their typesetting
 mended, and the strides of `tmm16_impl` as [s, 1]. `listings/chapter6_*.txt` is what Apache TVM 0.27
 makes of them.
@@ -52,6 +53,36 @@ def course(monkeypatch, request):
         compat.uninstall()
         _intrinsics.pop("tmm16", None)
     return modules, names
+
+
+GPU_LISTINGS = [
+    "vector_add", "window_sum_shared", "window_sum_cooperative", "matmul_blocking", "matmul_shared",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def gpu_modules():
+    """The modules that the cells of part 1 arrive at, by name."""
+    names = {"__name__": "course", "tvm": mlcweb, "T": mlcweb.script.tir}
+    text = (HERE / "cells" / "chapter6_part1.txt").read_text()
+    for number, cell in enumerate(re.split(r"^# %%\n", text, flags=re.M)):
+        filename = f"chapter6_part1_{number}.py"
+        linecache.cache[filename] = (len(cell), None, cell.splitlines(True), filename)
+        exec(compile(cell, filename, "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize("name", GPU_LISTINGS)
+def test_gpu_listings(gpu_modules, name):
+    assert_structural_equal(gpu_modules[name], listing(name))
+
+
+def test_a_thread_block_computes_its_part(gpu_modules):
+    """Threads that fetch together are loops like others to the interpreter."""
+    a = np.arange(1027, dtype="float32")
+    arrays = [mlcweb.nd.array(a), mlcweb.nd.empty((1024,))]
+    mlcweb.build(gpu_modules["window_sum_shared"], target="interpreter")["main"](*arrays)
+    np.testing.assert_array_equal(arrays[1].numpy(), a[:-3] + a[1:-2] + a[2:-1])
 
 
 def test_listings(course):

@@ -4,45 +4,13 @@ A case is a module and a schedule; its answer says whether TVM accepted it, the 
 made, and checksums of what the scheduled module computes.
 """
 
-import json
-import linecache
-from pathlib import Path
-
-import numpy as np
 import pytest
 
 import mlcweb
 from mlcweb.ir import TVMError, assert_structural_equal
 from mlcweb.script import from_source
-from mlcweb.script import tir as T
-from mlcweb.tir import Schedule, tensor_intrin
-
-CASES = Path(__file__).parents[1] / "oracle_cases"
-NAMES = sorted(path.stem for path in CASES.glob("*.json") if ".expected" not in path.name)
-
-
-@pytest.fixture(autouse=True)
-def forget_intrinsics(monkeypatch):
-    """Cases register intrinsics under names of their own choice."""
-    monkeypatch.setattr(tensor_intrin, "_intrinsics", {})
-
-
-def load(name):
-    case = json.loads((CASES / f"{name}.json").read_text())
-    answer = json.loads((CASES / f"{name}.expected.json").read_text())
-    return case, answer
-
-
-def scheduled(case):
-    module = from_source(case["module"])
-    sch = Schedule(module, seed=case.get("seed"))
-    names = {"tvm": mlcweb, "np": np, "T": T}
-    text, filename = case["schedule"], f"<{case['title']}>"
-    # Intrinsics are defined by decorated functions, whose source is looked up here.
-    linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-    exec(compile(text, filename, "exec"), names)
-    names["apply"](sch)
-    return sch
+from tests.oracle.cases import NAMES, load, scheduled
+from tests.oracle.numbers_of_cases import checksums, draw_inputs, shape_of
 
 
 def in_our_words(trace):
@@ -51,27 +19,23 @@ def in_our_words(trace):
     return [line.rstrip() for line in text.strip().splitlines()]
 
 
-def checksums(array):
-    """The checksums of the stored answers: of the elements in C order, as float64."""
-    flat = np.asarray(array, dtype="float64").ravel()
-    return {
-        "sum": flat.sum(),
-        "abs_sum": np.abs(flat).sum(),
-        "cos_dot": (flat * np.cos(np.arange(flat.size))).sum(),
-    }
+def steps(record):
+    """The instructions of a record, but for index maps: one can be written in many ways."""
+
+    def is_graph(value):
+        return isinstance(value, str) and value.startswith('{"root_index"')
+
+    return [
+        [name, [v for v in inputs if not is_graph(v)], [a for a in attrs if not is_graph(a)], made]
+        for name, inputs, attrs, made in record[0]
+    ]
 
 
-def random_arguments(func, run):
-    """The inputs of the stored answers, drawn in the order of the parameters."""
-    rng = np.random.default_rng(run["seed"])
-    arrays = []
-    for buffer in func.parameter_buffers:
-        shape = [getattr(d, "value", None) or run["dims"][d.name] for d in buffer.shape]
-        drawn = rng.standard_normal(shape)
-        if np.dtype(buffer.dtype).kind in "iu":
-            drawn = np.rint(4 * drawn)
-        arrays.append(drawn.astype(buffer.dtype))
-    return [mlcweb.nd.array(array) for array in arrays]
+def arguments_of(func, run):
+    """The inputs of the stored answers."""
+    buffers = func.parameter_buffers
+    parameters = [(b.dtype, shape_of(b.shape, run.get("dims", {}))) for b in buffers]
+    return [mlcweb.nd.array(array) for array in draw_inputs(parameters, run["seed"])]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -84,7 +48,9 @@ def test_verdict_module_and_trace(name):
         return
     sch = scheduled(case)
     assert_structural_equal(sch.mod, from_source(answer["script_old"]))
-    assert str(sch.trace).splitlines() == in_our_words(answer["trace_old"])
+    if "trace_old" in answer:  # TVM cannot print one with decompose_padding
+        assert str(sch.trace).splitlines() == in_our_words(answer["trace_old"])
+    assert steps(sch.trace.as_json(dialect="s_tir")) == steps(answer["trace_json"])
 
 
 @pytest.mark.parametrize("target", ["interpreter", "numpy", "wasm"])
@@ -95,7 +61,7 @@ def test_numbers(name, target):
         pytest.skip("the case is not run")
     module = scheduled(case).mod
     function = case["run"]["func"]
-    arguments = random_arguments(module[function], case["run"])
+    arguments = arguments_of(module[function], case["run"])
     mlcweb.build(module, target=target)[function](*arguments)
     for array, wanted in zip(arguments, answer["run"]["params"], strict=True):
         for key, value in checksums(array.numpy()).items():

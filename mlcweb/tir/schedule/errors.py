@@ -76,6 +76,10 @@ class GoneError(ScheduleError, ValueError):
     """A random variable stands for a loop or block that an earlier step replaced."""
 
 
+class UnsupportedError(ScheduleError):
+    """The request is for something that no target of this package can do."""
+
+
 def _render(module: IRModule, marked: tuple[Stmt, ...]) -> str:
     from mlcweb.ir import printing
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mlcweb.ir.dialect import dialect_of
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.expr import FloatImm, IntImm, PrimExpr, Var
 from mlcweb.tir.index_map import IndexMap
@@ -107,7 +108,9 @@ class Instruction:
         given.update(zip(self.kind.attributes, self.attrs, strict=True))
         return self.kind.as_arguments(given)
 
-    def as_python(self, names: Mapping[Any, str], decision: Any = None) -> str:
+    def as_python(
+        self, names: Mapping[Any, str], decision: Any = None, dialect: str = "tir"
+    ) -> str:
         """The step as a line of Python. `names` gives the random variables their names."""
         parts = []
         inputs = {name.lstrip("*") for name in self.kind.inputs}
@@ -120,28 +123,31 @@ class Instruction:
                 values = value if isinstance(value, list) else [value]
                 parts.extend(python_text(item, names) for item in values)
             else:
-                parts.append(f"{name}={python_text(value, names)}")
+                shown = int(value) if name in inputs and isinstance(value, bool) else value
+                parts.append(f"{name}={python_text(shown, names)}")
         if self.kind.sampling:
             parts.append(f"decision={python_text(decision, names)}")
         outputs = ", ".join(names[output] for output in self.outputs)
         if len(self.outputs) == 1 and self.kind.method in LIST_RESULTS:
             outputs += ","
-        call = f"sch.{self.kind.method}({', '.join(parts)})"
+        call = f"sch.{dialect_of(dialect).of(self.kind.method)}({', '.join(parts)})"
         return f"{outputs} = {call}" if outputs else call
 
-    def as_json(self, names: Mapping[Any, str]) -> list[Any]:
+    def as_json(self, names: Mapping[Any, str], dialect: str = "tir") -> list[Any]:
         """The step in TVM's record layout: [name, inputs, attributes, outputs]."""
         attrs = [
             int(a) if isinstance(a, bool) and self.kind.booleans_as_integers else plain(a)
             for a in self.attrs
         ]
         inputs = [json_value(item, names) for item in self.inputs]
-        return [self.kind.name, inputs, attrs, [names[output] for output in self.outputs]]
+        name = dialect_of(dialect).of(self.kind.name)
+        return [name, inputs, attrs, [names[output] for output in self.outputs]]
 
 
 LIST_RESULTS = {
     "get_loops", "get_child_blocks", "get_producers", "get_consumers", "get_output_blocks", "split",
-    "sample_perfect_tile", "sample_partitioned_tile",
+    "loop_partition", "sample_perfect_tile", "sample_partitioned_tile", "cache_index",
+    "cache_inplace",
 }  # fmt: skip
 """The methods that return lists: one result prints as `l1, = …`."""
 
@@ -169,7 +175,9 @@ def python_text(value: Any, names: Mapping[Any, str]) -> str:
         items = (f"{python_text(k, names)}: {python_text(v, names)}" for k, v in value.items())
         return "{" + ", ".join(items) + "}"
     if isinstance(value, (IntImm, FloatImm)):
-        return str(constant_value(value))
+        value = constant_value(value)
+    if isinstance(value, float):
+        return f"{value:.17g}"
     if isinstance(value, PrimExpr):
         renamed = {var: Var(names.get(var, var.name), var.dtype) for var in variables_in(value)}
         return repr(substitute(value, renamed))
@@ -186,8 +194,6 @@ def json_value(value: Any, names: Mapping[Any, str]) -> Any:
         return f'"{value}"'
     if isinstance(value, (list, tuple)):
         return [json_value(item, names) for item in value]
-    if isinstance(value, bool):
-        return int(value)
     if isinstance(value, (IntImm, FloatImm)):
         return constant_value(value)
     if isinstance(value, PrimExpr):

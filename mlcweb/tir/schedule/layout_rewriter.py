@@ -132,7 +132,8 @@ class LayoutRewriter(IndexMutator):
 
     @on(BufferRegion)
     def region(self, node: BufferRegion) -> BufferRegion:
-        return node
+        # Regions of other buffers may have elements of the buffer as indices.
+        return node if node.buffer is self.old else self.rewrite_children(node)
 
     @on(BufferLoad, BufferStore)
     def access(self, node: BufferLoad | BufferStore) -> Any:
@@ -165,6 +166,7 @@ class LayoutRewriter(IndexMutator):
         raise DataflowError(
             f'The layout of "{self.old.name}" cannot be transformed: {reason}',
             [self.block] if self.block is not None else (),
+            "transform it before tensorize, blockize or match_buffer",
         )
 
 

@@ -126,6 +126,7 @@ def check_reduction_order(
             f'The reduction of block "{name}" would run over the loop '
             f'"{parallel[0].loop_var.name}", whose iterations run at the same time',
             [parallel[0], realize],
+            "move it under a serial loop, or bind and parallelize afterwards",
         )
     domains = {loop.loop_var: Range(loop.min, loop.extent) for loop in outer}
     result = detect_iter_map(

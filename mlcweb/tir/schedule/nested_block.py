@@ -203,6 +203,7 @@ def _init_nest(init: Stmt, inner: BlockRealize, nest: Nest) -> Stmt:
                 f'The init of block "{block.name_hint}" depends on the iterator '
                 f'"{iter_var.var.name.removesuffix("_i")}", which is not spatial',
                 [nest.realize],
+                "decompose_reduction first",
             )
         var = Var(iter_var.var.name + "_init", iter_var.var.dtype)
         renamed[iter_var.var] = var

@@ -10,7 +10,7 @@ from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.schedule.errors import LoopError
 from mlcweb.tir.schedule.state import BlockPlace, ScheduleState, loops_above
-from mlcweb.tir.stmt import Block, BlockRealize, For, ForKind, SeqStmt, Stmt, sequence
+from mlcweb.tir.stmt import Block, For, ForKind, SeqStmt, Stmt, sequence
 
 
 def only_block_in(place: BlockPlace, loops: Sequence[For], primitive: str) -> Stmt:
@@ -40,6 +40,7 @@ def nest_of(place: BlockPlace, primitive: str) -> Stmt:
             f'The loop nest of block "{place.block.name_hint}" is not directly in block '
             f'"{scope.name_hint}": other statements enclose it',
             [place.realize],
+            "a loop nest that no branch or other statement encloses",
         )
     return nest
 
@@ -63,9 +64,9 @@ def with_statements(
     return state.replaced(scope.function, {block: changed})
 
 
-def loop_nest(loops: Sequence[Var], extents: Sequence[PrimExpr], realize: BlockRealize) -> Stmt:
-    """Serial loops around a block."""
-    nest: Stmt = realize
+def loop_nest(loops: Sequence[Var], extents: Sequence[PrimExpr], body: Stmt) -> Stmt:
+    """Serial loops around a statement."""
+    nest = body
     for var, extent in reversed(list(zip(loops, extents, strict=True))):
         nest = For(var, const(0, var.dtype), extent, ForKind.SERIAL, nest)
     return nest

@@ -79,4 +79,5 @@ class Redirection(Mutator):
         raise DataflowError(
             f'The buffer "{self.old.name}" cannot be replaced by "{self.new.name}": {reason}',
             [self.realize] if self.realize else (),
+            "cache before tensorize, blockize or match_buffer, or cache the whole buffer",
         )

@@ -33,9 +33,10 @@ def perfect_tile(
             f'The extent {loop.extent!r} of loop "{loop.loop_var.name}" is not a constant, so it '
             "has no perfect tiling",
             [loop],
+            "a loop with a constant extent",
         )
     if n < 1:
-        raise FactorError(f"A tiling needs at least one factor, not {n}", [loop])
+        raise FactorError(f"A tiling needs at least one factor, not {n}", [loop], "n >= 1")
     extent = loop.extent.value
     if decision is None:
         return draw_perfect_tile(random, extent, n, max_innermost_factor)
@@ -45,6 +46,7 @@ def perfect_tile(
             f'The decision {factors} for loop "{loop.loop_var.name}" is not a list of {n} positive '
             "integers",
             [loop],
+            "one positive factor per loop, with the extent as their product",
         )
     rest = extent
     for position in range(n - 1, 0, -1):
@@ -162,12 +164,14 @@ def categorical(
     """The index of one of the candidates, drawn with their probabilities."""
     if len(candidates) != len(probabilities) or not candidates:
         raise FactorError(
-            f"There are {len(candidates)} candidates but {len(probabilities)} probabilities"
+            f"There are {len(candidates)} candidates but {len(probabilities)} probabilities",
+            advice="one probability per candidate",
         )
     if decision is None:
         return random.index(probabilities)
     if not 0 <= decision < len(candidates):
         raise FactorError(
-            f"The decision {decision} is not an index into the {len(candidates)} candidates"
+            f"The decision {decision} is not an index into the {len(candidates)} candidates",
+            advice="an index from 0 on, or None to draw one",
         )
     return int(decision)

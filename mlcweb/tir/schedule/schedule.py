@@ -8,6 +8,7 @@ from mlcweb.tir.schedule.interface.blocks import BlockMethods
 from mlcweb.tir.schedule.interface.layout import LayoutMethods
 from mlcweb.tir.schedule.interface.loops import LoopMethods
 from mlcweb.tir.schedule.interface.reduction import ReductionMethods
+from mlcweb.tir.schedule.interface.regions import RegionMethods
 from mlcweb.tir.schedule.interface.sampling import SamplingMethods
 from mlcweb.tir.schedule.interface.storage import StorageMethods
 from mlcweb.tir.schedule.interface.structure import StructureMethods
@@ -22,6 +23,7 @@ class Schedule(
     ReductionMethods,
     LayoutMethods,
     StorageMethods,
+    RegionMethods,
     AnnotationMethods,
     TensorizationMethods,
 ):

@@ -8,13 +8,15 @@ only writer of its buffers, reads none of what it writes and has spatial iterato
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from mlcweb.arith import BIJECTIVE, Analyzer, detect_iter_map
 from mlcweb.ir.visitor import walk
 from mlcweb.tir.buffer import Buffer, Range
-from mlcweb.tir.expr import IntImm, PrimExpr, Var
+from mlcweb.tir.expr import BufferLoad, IntImm, PrimExpr, Var
 from mlcweb.tir.schedule.errors import BindingError, BlockKindError, DataflowError
 from mlcweb.tir.schedule.state import (
     BlockPlace,
@@ -23,17 +25,33 @@ from mlcweb.tir.schedule.state import (
     ScheduleState,
     loops_above,
 )  # fmt: skip
-from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, For, IterType
+from mlcweb.tir.stmt import (
+    AllocBuffer,
+    Block,
+    BlockIdentity,
+    BlockRealize,
+    BufferStore,
+    For,
+    IterType,
+)
 from mlcweb.tir.substitute import uses
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The blocks directly inside a block, in program order, and who writes and reads what."""
+    """The blocks directly inside a block, in program order, and who writes and reads what.
+
+    `writers` and `readers` go by what blocks declare; `hidden_writers` and `hidden_readers`
+    are the blocks that access a buffer without declaring it, as some primitives (of TVM, and so
+    ours) leave them behind. What rests on knowing all users of a buffer asks `writers_of` and
+    `readers_of`.
+    """
 
     children: tuple[BlockPlace, ...]
     writers: dict[Buffer, tuple[BlockPlace, ...]]
     readers: dict[Buffer, tuple[BlockPlace, ...]]
+    hidden_writers: dict[Buffer, tuple[BlockPlace, ...]]
+    hidden_readers: dict[Buffer, tuple[BlockPlace, ...]]
 
     def position(self, block: Block) -> int:
         return next(i for i, c in enumerate(self.children) if c.block.identity is block.identity)
@@ -45,6 +63,40 @@ class Scope:
     def consumers(self, place: BlockPlace) -> list[BlockPlace]:
         """Later blocks that read what `place` writes, in program order."""
         return self._linked(place, place.block.writes, self.readers, before=False)
+
+    def writers_of(self, buffer: Buffer) -> tuple[BlockPlace, ...]:
+        """The blocks that write a buffer; a DataflowError where a block hides that it uses it."""
+        self.check_declared(buffer)
+        return self.writers.get(buffer, ())
+
+    def readers_of(self, buffer: Buffer) -> tuple[BlockPlace, ...]:
+        """The blocks that read a buffer; a DataflowError where a block hides that it uses it."""
+        self.check_declared(buffer)
+        return self.readers.get(buffer, ())
+
+    def check_links(self, place: BlockPlace) -> None:
+        """Raise DataflowError where another block uses what `place` accesses, and one of the two
+        does not declare it."""
+        for region in (*place.block.reads, *place.block.writes):
+            self.check_declared(region.buffer)
+        for buffer in itertools.chain(*hidden_accesses(place.block)):
+            users = (*self.writers.get(buffer, ()), *self.readers.get(buffer, ()))
+            if users or len(self._hiding(buffer)) > 1:
+                self.check_declared(buffer)
+
+    def check_declared(self, buffer: Buffer) -> None:
+        """Raise DataflowError where a block uses a buffer without declaring it."""
+        hiding = self._hiding(buffer)
+        if hiding:
+            raise DataflowError(
+                f'The block "{hiding[0].block.name_hint}" uses "{buffer.name}" without declaring '
+                "it in T.reads or T.writes, so that it is not known what depends on what",
+                [place.realize for place in hiding],
+                "this step before loop_partition, cache_index or unsafe_hide_buffer_access",
+            )
+
+    def _hiding(self, buffer: Buffer) -> tuple[BlockPlace, ...]:
+        return (*self.hidden_writers.get(buffer, ()), *self.hidden_readers.get(buffer, ()))
 
     def _linked(self, place, regions, users, before: bool) -> list[BlockPlace]:
         here = self.position(place.block)
@@ -65,16 +117,46 @@ def _scope(state: ScheduleState, around: Place) -> Scope:
     children = tuple(state.child_blocks(around))
     writers: dict[Buffer, list[BlockPlace]] = {}
     readers: dict[Buffer, list[BlockPlace]] = {}
+    hidden_writers: dict[Buffer, list[BlockPlace]] = {}
+    hidden_readers: dict[Buffer, list[BlockPlace]] = {}
     for child in children:
+        stored, loaded = hidden_accesses(child.block)
+        for buffer in stored:
+            hidden_writers.setdefault(buffer, []).append(child)
+        for buffer in loaded:
+            hidden_readers.setdefault(buffer, []).append(child)
         for buffer in dict.fromkeys(region.buffer for region in child.block.writes):
             writers.setdefault(buffer, []).append(child)
         for buffer in dict.fromkeys(region.buffer for region in child.block.reads):
             readers.setdefault(buffer, []).append(child)
-    return Scope(
-        children,
-        {buffer: tuple(found) for buffer, found in writers.items()},
-        {buffer: tuple(found) for buffer, found in readers.items()},
-    )
+    return Scope(children, *(
+        {buffer: tuple(found) for buffer, found in table.items()}
+        for table in (writers, readers, hidden_writers, hidden_readers)
+    ))  # fmt: skip
+
+
+@lru_cache(maxsize=4096)
+def hidden_accesses(block: Block) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
+    """The buffers from outside of which a block, or a block in it, stores or loads elements without
+    declaring it. What is declared to be written may be loaded too, as a reduction does."""
+    written = {region.buffer for region in block.writes}
+    known = {region.buffer for region in block.reads} | written
+    own: set[Buffer] = set()
+    stored: dict[Buffer, None] = {}
+    loaded: dict[Buffer, None] = {}
+    for node in walk(block):
+        if isinstance(node, BufferStore):
+            if node.buffer not in written:
+                stored[node.buffer] = None
+        elif isinstance(node, BufferLoad):
+            if node.buffer not in known:
+                loaded[node.buffer] = None
+        elif isinstance(node, Block):
+            own.update(node.alloc_buffers)
+            own.update(match.buffer for match in node.match_buffers)
+        elif isinstance(node, AllocBuffer):
+            own.add(node.buffer)
+    return tuple(b for b in stored if b not in own), tuple(b for b in loaded if b not in own)
 
 
 def loop_ranges(loops: tuple[For, ...]) -> dict[Var, Range]:
@@ -178,6 +260,9 @@ def why_not_reduction(scope: Scope, block: Block) -> str | None:
 def _why_not_dominant(scope: Scope, block: Block) -> str | None:
     for region in block.writes:
         writers = scope.writers.get(region.buffer, ())
+        for hiding in scope.hidden_writers.get(region.buffer, ()):
+            name = hiding.block.name_hint
+            return f'the block "{name}" writes "{region.buffer.name}" without declaring it'
         if len(writers) > 1:
             names = ", ".join(f'"{w.block.name_hint}"' for w in writers)
             return f'it is not the only writer of "{region.buffer.name}": {names} write it'
@@ -191,6 +276,7 @@ def check_complete(state: ScheduleState, place: BlockPlace) -> None:
         raise BlockKindError(
             f'The block "{place.block.name_hint}" is not a complete block: {reason}',
             [place.realize],
+            "a block with spatial iterators alone, which is the only writer of what it writes",
         )
 
 
@@ -204,6 +290,7 @@ def check_complete_or_reduction(state: ScheduleState, place: BlockPlace) -> None
             f'The block "{place.block.name_hint}" is neither a complete block ({complete}) nor a '
             f"reduction block ({reduction})",
             [place.realize],
+            "this step before decompose_reduction, or on the only writer of a buffer",
         )
 
 
@@ -224,6 +311,7 @@ def check_compact_dataflow(state: ScheduleState, loop: LoopPlace) -> None:
     below = _scope(state, loop)
     for place in below.children:
         name = place.block.name_hint
+        check_declares_all(place)
         complete = why_not_complete(below, place.block)
         reduction = why_not_reduction(below, place.block)
         if complete and reduction:
@@ -235,6 +323,19 @@ def check_compact_dataflow(state: ScheduleState, loop: LoopPlace) -> None:
                 "annotate loops (parallel, vectorize) before decompose_reduction",
             )
         check_affine(state, place)
+
+
+def check_declares_all(place: BlockPlace) -> None:
+    """Raise DataflowError where a block stands for others whose accesses it does not declare."""
+    stored, _ = hidden_accesses(place.block)
+    if stored:
+        raise DataflowError(
+            f'The block "{place.block.name_hint}" does not declare what it writes (for one, '
+            f'"{stored[0].name}"), so that it is not known whether its iterations depend on each '
+            "other",
+            [place.realize],
+            "this step before loop_partition, or on the loops inside of the block",
+        )
 
 
 def is_output_block(state: ScheduleState, place: BlockPlace) -> bool:

@@ -102,6 +102,25 @@ class BlockPlace:
 Place = LoopPlace | BlockPlace
 
 
+@dataclass(frozen=True, slots=True)
+class StmtSRef:
+    """A reference to a block or loop in a program, and to the next one around it. It stays what it
+    was when the schedule goes on."""
+
+    stmt: Block | For
+    parent: StmtSRef | None
+
+    @staticmethod
+    def of(place: Place) -> StmtSRef:
+        """The reference to what stands at a place."""
+        own = place.loop if isinstance(place, LoopPlace) else place.block
+        found: StmtSRef | None = None
+        for statement in place.parents:
+            if isinstance(statement, (Block, For)):
+                found = StmtSRef(statement, found)
+        return StmtSRef(own, found)
+
+
 def statement_of(place: Place) -> For | BlockRealize:
     """The statement that stands at a place."""
     return place.loop if isinstance(place, LoopPlace) else place.realize
@@ -196,7 +215,11 @@ class ScheduleState:
         for parent in reversed(place.parents):
             if isinstance(parent, Block):
                 return self.index.blocks[parent.identity]
-        raise NotFoundError("There is no block around the root block", [statement_of(place)])
+        raise NotFoundError(
+            "There is no block around the root block",
+            [statement_of(place)],
+            "a block inside of the root block",
+        )
 
     def blocks_named(self, name: str, function: str) -> list[BlockPlace]:
         """The blocks of a function with a name, in program order."""

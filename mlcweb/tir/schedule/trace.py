@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mlcweb.ir.display import publish
+from mlcweb.ir.dialect import dialect_of
+from mlcweb.ir.display import Listing, publish
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.schedule.instruction import (
     BlockRV,
@@ -86,18 +87,20 @@ class Trace:
                 names[output] = f"{letter}{len(names)}"
         return names
 
-    def as_python(self, remove_postproc: bool = False) -> list[str]:
-        """The steps as lines of Python."""
+    def as_python(self, remove_postproc: bool = False, *, dialect: str = "tir") -> list[str]:
+        """The steps as lines of Python, in one of the spellings of `mlcweb.ir.dialect`."""
         names = self.names()
         return [
-            inst.as_python(names, self.decisions.get(inst)) for inst in self._insts(remove_postproc)
+            inst.as_python(names, self.decisions.get(inst), dialect)
+            for inst in self._insts(remove_postproc)
         ]
 
-    def as_json(self, remove_postproc: bool = False) -> list[Any]:
-        """The steps and decisions in the layout of TVM's records."""
+    def as_json(self, remove_postproc: bool = False, *, dialect: str = "tir") -> list[Any]:
+        """The steps and decisions in the layout of TVM's records. Instructions have the names that
+        a TVM of the dialect loads; `apply_json_to_schedule` takes both."""
         names = self.names()
         insts = self._insts(remove_postproc)
-        steps = [inst.as_json(names) for inst in insts]
+        steps = [inst.as_json(names, dialect) for inst in insts]
         decisions = [
             [position, plain(self.decisions[inst])]
             for position, inst in enumerate(insts)
@@ -136,14 +139,17 @@ class Trace:
             outputs = sch.replay(inst.kind, inputs, inst.attrs, decision)
             table.update(zip(inst.outputs, outputs, strict=True))
 
-    def show(self, style: str | None = None, black_format: bool = True) -> None:
+    def show(
+        self, style: str | None = None, black_format: bool = True, *, dialect: str = "tir"
+    ) -> None:
         """Show the trace as a Python function."""
-        publish(self)
+        publish(self if dialect == "tir" else Listing(self.text("  ", dialect)))
 
-    def text(self, indent: str) -> str:
+    def text(self, indent: str, dialect: str = "tir") -> str:
         """The trace as a Python function."""
-        lines = self.as_python() or ["pass"]
-        head = ["# from tvm import tir", "def apply_trace(sch: tir.Schedule) -> None:"]
+        lines = self.as_python(dialect=dialect) or ["pass"]
+        module = dialect_of(dialect).of("tir")
+        head = [f"# from tvm import {module}", f"def apply_trace(sch: {module}.Schedule) -> None:"]
         return "\n".join(head + [indent + line for line in lines])
 
     def copy(self) -> Trace:

@@ -71,10 +71,12 @@ def reason(case: Case) -> str:
     return "\n".join(line for line in case.answer.splitlines() if not line.startswith("#"))
 
 
-def outputs(mod: IRModule, arrays: list[np.ndarray]) -> list[np.ndarray]:
-    """All parameters after the interpreter has run the program on copies of `arrays`."""
+def outputs(
+    mod: IRModule, arrays: list[np.ndarray], target: str = "interpreter"
+) -> list[np.ndarray]:
+    """All parameters after the program has run on copies of `arrays`."""
     given = [mlcweb.nd.array(array) for array in arrays]
-    mlcweb.build(mod, target="interpreter")["main"](*given)
+    mlcweb.build(mod, target=target)["main"](*given)
     return [array.numpy() for array in given]
 
 

@@ -137,3 +137,16 @@ def test_foreign_variables_are_refused():
         sch.unroll(loop)
     with pytest.raises(TypeError, match="A block is needed"):
         sch.compute_inline(loop)
+
+
+def test_references_to_statements_and_what_is_around_them():
+    sch = Schedule(matmul())
+    block = sch.get_block("C")
+    reference = sch.get_sref(block)
+    assert reference.stmt is sch.get(block) is sch.get(reference)
+    names = []
+    while reference.parent is not None:
+        reference = reference.parent
+        names.append(getattr(reference.stmt, "name_hint", None) or reference.stmt.loop_var.name)
+    assert names == ["k", "j", "i", "root"]
+    assert sch.get_sref(sch.get(block)) == sch.get_sref(block)

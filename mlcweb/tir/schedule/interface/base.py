@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self, TypeVar
 
 from mlcweb.arith import Analyzer
-from mlcweb.ir.display import publish
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.tir.arithmetic import const, constant_value
 from mlcweb.tir.expr import IntImm, PrimExpr, Var
@@ -26,6 +25,7 @@ from mlcweb.tir.schedule.state import (
     LoopPlace,
     Place,
     ScheduleState,
+    StmtSRef,
 )  # fmt: skip
 from mlcweb.tir.schedule.trace import Trace
 from mlcweb.tir.stmt import Block, BlockIdentity, For
@@ -116,18 +116,32 @@ class ScheduleBase:
         """A seed for an independent schedule."""
         return self._random.fork()
 
-    def show(self, *args: Any, **options: Any) -> None:
+    def show(self, *args: Any, dialect: str = "tir", **options: Any) -> None:
         """Show the program and the trace."""
-        publish(self.mod)
-        publish(self.trace)
+        self.mod.show(dialect=dialect)
+        self.trace.show(dialect=dialect)
 
-    def get(self, rand_var_or_sref: BlockRV | LoopRV | ExprRV | int) -> Block | For | int:
-        """What a random variable stands for: a block, a loop or an integer."""
+    def get(
+        self, rand_var_or_sref: BlockRV | LoopRV | ExprRV | StmtSRef | int
+    ) -> Block | For | int:
+        """What a random variable or reference stands for: a block, a loop or an integer."""
+        if isinstance(rand_var_or_sref, StmtSRef):
+            return rand_var_or_sref.stmt
         if isinstance(rand_var_or_sref, BlockRV):
             return self._block_place(rand_var_or_sref).block
         if isinstance(rand_var_or_sref, LoopRV):
             return self._loop_place(rand_var_or_sref).loop
         return self._integer(rand_var_or_sref)
+
+    def get_sref(self, rand_var_or_stmt: BlockRV | LoopRV | Block | For) -> StmtSRef:
+        """Where a block or loop stands in the present program: it, and what is around it."""
+        if isinstance(rand_var_or_stmt, (BlockRV, LoopRV)):
+            place = self._place(rand_var_or_stmt)
+        elif isinstance(rand_var_or_stmt, Block):
+            place = self._state.block(rand_var_or_stmt.identity)
+        else:
+            place = self._state.loop(rand_var_or_stmt.loop_var)
+        return StmtSRef.of(place)
 
     def remove_rv(self, rand_var: BlockRV | LoopRV | ExprRV) -> None:
         """Forget a random variable."""

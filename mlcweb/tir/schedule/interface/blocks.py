@@ -11,7 +11,10 @@ from mlcweb.tir.schedule.instruction import BlockRV, InstructionKind, LoopRV, re
 from mlcweb.tir.schedule.interface.queries import QueryMethods
 from mlcweb.tir.schedule.primitives import (
     cache,
+    cache_index,
+    cache_inplace,
     compute_location,
+    copy_at,
     inline,
 )
 from mlcweb.tir.schedule.state import ScheduleState
@@ -33,6 +36,14 @@ for _kind in (
         ("write_buffer_index", "storage_scope"),
         optional={"consumer_blocks": []},
         printed_order=("block", "write_buffer_index", "storage_scope", "consumer_blocks"),
+    ),
+    InstructionKind(
+        "CacheInplace", "cache_inplace", ("block",), ("read_buffer_index", "storage_scope")
+    ),
+    InstructionKind("CacheIndex", "cache_index", ("block",), ("storage_scope", "cse_thresh")),
+    InstructionKind("ReadAt", "read_at", ("loop", "block"), ("read_buffer_index", "storage_scope")),
+    InstructionKind(
+        "WriteAt", "write_at", ("loop", "block"), ("write_buffer_index", "storage_scope")
     ),
     InstructionKind("ComputeAt", "compute_at", ("block", "loop"), ("preserve_unit_loops", "index")),
     InstructionKind(
@@ -74,6 +85,49 @@ class BlockMethods(QueryMethods):
             "CacheWrite", cache.cache_write, block, write_buffer_index, storage_scope,
             consumer_blocks,
         )  # fmt: skip
+
+    def cache_inplace(
+        self, block: BlockRV | str, read_buffer_index: int | str | Buffer, storage_scope: str
+    ) -> list[BlockRV]:
+        """Update a buffer in a copy in another storage scope; the blocks that copy it there and
+        back. See `primitives.cache_inplace`."""
+        block = self._as_block(block)
+        index = self._region_index("cache-inplace", block, read_buffer_index, "read")
+        made = self._apply("cache-inplace", lambda state: cache_inplace.cache_inplace(
+            state, self._block(block), index, storage_scope
+        ))  # fmt: skip
+        rvs = [self._new_block(identity) for identity in made]
+        self._record("CacheInplace", (block,), (index, storage_scope), rvs)
+        return rvs
+
+    def cache_index(
+        self, block: BlockRV | str, storage_scope: str, cse_thresh: int = 0
+    ) -> list[BlockRV]:
+        """Compute a block's indices once, in buffers; the blocks that do so. See
+        `primitives.cache_index`."""
+        block = self._as_block(block)
+        made = self._apply("cache-index", lambda state: cache_index.cache_index(
+            state, self._block(block), storage_scope, cse_thresh
+        ))  # fmt: skip
+        rvs = [self._new_block(identity) for identity in made]
+        self._record("CacheIndex", (block,), (storage_scope, cse_thresh), rvs)
+        return rvs
+
+    def read_at(
+        self, loop: LoopRV, block: BlockRV | str, read_buffer_index: int, storage_scope: str
+    ) -> BlockRV:
+        """Copy what an iteration of a loop reads, in one block. See `primitives.copy_at`."""
+        return self._copied_at(
+            "ReadAt", copy_at.read_at, loop, block, read_buffer_index, storage_scope
+        )
+
+    def write_at(
+        self, loop: LoopRV, block: BlockRV | str, write_buffer_index: int, storage_scope: str
+    ) -> BlockRV:
+        """Copy back what an iteration of a loop writes, in one block. See `primitives.copy_at`."""
+        return self._copied_at(
+            "WriteAt", copy_at.write_at, loop, block, write_buffer_index, storage_scope
+        )
 
     def compute_at(
         self,
@@ -143,6 +197,25 @@ class BlockMethods(QueryMethods):
 
         self._change(name, move)
         return (block, loop), (bool(preserve_unit_loops), index)
+
+    def _copied_at(
+        self,
+        kind: str,
+        primitive: Callable[..., tuple[ScheduleState, BlockIdentity]],
+        loop: LoopRV,
+        block: BlockRV | str,
+        buffer: int | str | Buffer,
+        storage_scope: str,
+    ) -> BlockRV:
+        block = self._as_block(block)
+        name, access = ("read-at", "read") if kind == "ReadAt" else ("write-at", "write")
+        index = self._region_index(name, block, buffer, access)
+        made = self._apply(name, lambda state: primitive(
+            state, self._loop(loop), self._block(block), index, storage_scope
+        ))  # fmt: skip
+        rv = self._new_block(made)
+        self._record(kind, (loop, block), (index, storage_scope), (rv,))
+        return rv
 
     def _cache(
         self,

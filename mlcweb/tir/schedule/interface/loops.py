@@ -10,6 +10,7 @@ from mlcweb.tir.schedule.instruction import ExprRV, InstructionKind, LoopRV, reg
 from mlcweb.tir.schedule.interface.base import ScheduleBase
 from mlcweb.tir.schedule.primitives import (
     annotation,
+    loop_partition,
     loops,
 )
 
@@ -20,6 +21,9 @@ for _kind in (
         ("loop", "*factors"),
         ("preserve_unit_iters", "disable_predication"),
         booleans_as_integers=False,
+    ),
+    InstructionKind(
+        "LoopPartition", "loop_partition", ("loop", "*factors"), ("preserve_unit_iters",)
     ),
     InstructionKind("Fuse", "fuse", ("*loops",), ("preserve_unit_iters",), positional=True),
     InstructionKind("Reorder", "reorder", ("*ordered_loops",), positional=True),
@@ -49,6 +53,25 @@ class LoopMethods(ScheduleBase):
         rvs = [self._new_loop(variable) for variable in variables]
         attrs = (bool(preserve_unit_iters), bool(disable_predication))
         self._record("Split", (loop, *(_recorded(f) for f in factors)), attrs, rvs)
+        return rvs
+
+    def loop_partition(
+        self,
+        loop: LoopRV,
+        factors: Sequence[ExprRV | int | None],
+        preserve_unit_iters: bool = True,
+    ) -> list[LoopRV]:
+        """Cut a loop into loops that run one after another. See `primitives.loop_partition`.
+
+        Bindings stay as they are, so that `preserve_unit_iters` has nothing to change.
+        """
+        given = [None if f is None else self._factor(f) for f in factors]
+        variables = self._apply("loop_partition", lambda state: loop_partition.loop_partition(
+            state, self._loop(loop), given
+        ))  # fmt: skip
+        rvs = [self._new_loop(variable) for variable in variables]
+        inputs = (loop, *(_recorded(f) for f in factors))
+        self._record("LoopPartition", inputs, (bool(preserve_unit_iters),), rvs)
         return rvs
 
     def fuse(self, *loops_: LoopRV, preserve_unit_iters: bool = True) -> LoopRV:

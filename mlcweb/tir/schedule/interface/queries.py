@@ -40,6 +40,8 @@ class QueryMethods(ScheduleBase):
         self._record("GetBlock", (), (name, function), (rv,))
         return rv
 
+    get_sblock = get_block
+
     def get_loops(self, block: BlockRV | str) -> list[LoopRV]:
         """The loops around a block up to the next block outside, outermost first."""
         block = self._as_block(block)

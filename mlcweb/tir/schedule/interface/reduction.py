@@ -6,12 +6,16 @@ from mlcweb.tir.schedule.instruction import BlockRV, InstructionKind, LoopRV, re
 from mlcweb.tir.schedule.interface.queries import QueryMethods
 from mlcweb.tir.schedule.primitives import (
     reduction,
+    reduction_epilogue,
     rfactor,
 )
 
 for _kind in (
     InstructionKind("DecomposeReduction", "decompose_reduction", ("block", "loop")),
     InstructionKind("RFactor", "rfactor", ("loop",), ("factor_axis",)),
+    InstructionKind(
+        "FuseReductionEpilogue", "fuse_reduction_epilogue", ("reduction_block", "epilogue_block")
+    ),
 ):
     register_kind(_kind)
 
@@ -38,3 +42,17 @@ class ReductionMethods(QueryMethods):
         rv = self._new_block(made)
         self._record("RFactor", (loop,), (factor_axis,), (rv,))
         return rv
+
+    def fuse_reduction_epilogue(
+        self, reduction_block: BlockRV | str, epilogue_block: BlockRV | str
+    ) -> None:
+        """Start a sum from the term that another block would add to it. See
+        `primitives.reduction_epilogue`."""
+        first, second = self._as_block(reduction_block), self._as_block(epilogue_block)
+        self._change(
+            "fuse-reduction-epilogue",
+            lambda state: reduction_epilogue.fuse_reduction_epilogue(
+                state, self._block(first), self._block(second)
+            ),
+        )
+        self._record("FuseReductionEpilogue", (first, second))

@@ -5,13 +5,14 @@ from __future__ import annotations
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.schedule.instruction import BlockRV, InstructionKind, register_kind
 from mlcweb.tir.schedule.interface.queries import QueryMethods
-from mlcweb.tir.schedule.primitives import storage
+from mlcweb.tir.schedule.primitives import rolling_buffer, storage
 
 for _kind in (
     InstructionKind("SetScope", "set_scope", ("block",), ("buffer_index", "storage_scope")),
     InstructionKind(
         "StorageAlign", "storage_align", ("block",), ("buffer_index", "axis", "factor", "offset")
     ),
+    InstructionKind("RollingBuffer", "rolling_buffer", ("block",), ("write_buffer_index",)),
 ):
     register_kind(_kind)
 
@@ -49,3 +50,12 @@ class StorageMethods(QueryMethods):
             ),
         )
         self._record("StorageAlign", (block,), (index, axis, factor, offset))
+
+    def rolling_buffer(self, block: BlockRV | str, write_buffer_index: int) -> None:
+        """Keep what is still needed of a buffer, in a ring. See `primitives.rolling_buffer`."""
+        block = self._as_block(block)
+        index = self._region_index("rolling-buffer", block, write_buffer_index, "write")
+        self._change("rolling-buffer", lambda state: rolling_buffer.rolling_buffer(
+            state, self._block(block), index
+        ))  # fmt: skip
+        self._record("RollingBuffer", (block,), (index,))

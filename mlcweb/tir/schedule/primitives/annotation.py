@@ -9,17 +9,22 @@ from typing import Any
 from mlcweb.ir.errors import InternalError
 from mlcweb.ir.node import replace
 from mlcweb.tir.expr import Var
-from mlcweb.tir.schedule.errors import BindingError
+from mlcweb.tir.schedule.errors import BindingError, UnsupportedError
 from mlcweb.tir.schedule.scopes import check_compact_dataflow
 from mlcweb.tir.schedule.state import (
     LoopPlace,
     Place,
     ScheduleState,
     block_realizes_below,
-)  # fmt: skip
+    statement_of,
+)
 from mlcweb.tir.stmt import Block, BlockRealize, For, ForKind, IterType, IterVar
 from mlcweb.tir.substitute import uses
 
+_IMPORTING_PRAGMAS = {
+    "pragma_import_c": "C source code",
+    "pragma_import_llvm": "LLVM code",
+}
 _THREAD_TAG = re.compile(r"(blockIdx|threadIdx)\.[xyz]|vthread(\.[xyz])?|cthread")
 
 
@@ -79,7 +84,18 @@ def bind(state: ScheduleState, loop: Var, thread_axis: str) -> ScheduleState:
 
 
 def annotate(state: ScheduleState, place: Place, key: str, value: Any) -> ScheduleState:
-    """Note `value` under `key` on a block or loop; a key that is there already keeps its value."""
+    """Note `value` under `key` on a block or loop; a key that is there already keeps its value.
+
+    Refused: pragmas that import C or LLVM code, which no target here can link.
+    """
+    if key in _IMPORTING_PRAGMAS:
+        raise UnsupportedError(
+            f'The pragma "{key}" asks to link {_IMPORTING_PRAGMAS[key]}, and there is no compiler '
+            "for it here",
+            [statement_of(place)],
+            "tvm.register_func(name) of a Python function, or TensorIntrin.register(name, desc, "
+            "impl) with a PrimFunc as the micro-kernel, and T.call_extern(name, …) calls it",
+        )
     target = _annotated(place)
     if key in target.annotations:
         return state

@@ -51,6 +51,7 @@ def transform_block_layout(
             f"The index map {index_map!r} takes {len(index_map.initial_indices)} indices, but the "
             f'block "{place.block.name_hint}" has {len(iter_vars)} iterators',
             [place.realize],
+            "a map with one index for each iterator of the block",
         )
     index_map = index_map.with_index_dtype(iter_vars[0].var.dtype if iter_vars else "int32")
     domains = [iter_var.dom for iter_var in iter_vars]

@@ -182,7 +182,11 @@ def _side_by_side(places: Sequence[BlockPlace]) -> tuple[For | Block, int, int]:
     container = next((s for s in reversed(shared) if isinstance(s, (For, Block))), None)
     realizes = [place.realize for place in places]
     if container is None:
-        raise LoopError("The blocks are not in one function, below its root block", realizes)
+        raise LoopError(
+            "The blocks are not in one function, below its root block",
+            realizes,
+            "blocks of one function, other than its root block",
+        )
     found = []
     for number, statement in enumerate(_statements(container)):
         below = list(block_realizes_below(statement))
@@ -198,6 +202,7 @@ def _side_by_side(places: Sequence[BlockPlace]) -> tuple[For | Block, int, int]:
         + ", ".join(f'"{place.block.name_hint}"' for place in places)
         + " must have nests of their own, one after another in one loop or block",
         realizes,
+        "neighbouring blocks of one sequence of statements",
     )
 
 

@@ -70,7 +70,7 @@ def cache_read(
     chosen = _scope_children(state, scope, consumer_blocks)
     readers = [
         reader
-        for reader in chosen or scope_at(state, scope).readers.get(buffer, ())
+        for reader in chosen or scope_at(state, scope).readers_of(buffer)
         if writer is None or reader.block is not writer.block
     ]
     if writer is None:
@@ -120,7 +120,7 @@ def cache_write(
     cached = {consumer.block.identity for consumer in consumers}
     others = [
         reader
-        for reader in scope_at(state, scope).readers.get(buffer, ())
+        for reader in scope_at(state, scope).readers_of(buffer)
         if reader.block.identity not in cached
     ]
     location = _location(state, scope, place, others)
@@ -130,6 +130,7 @@ def cache_write(
             f'The elements of "{buffer.name}" that the block "{place.block.name_hint}" writes are '
             "not a box, so that copying back would overwrite others",
             [place.realize],
+            "cache_write where whole rows or boxes are written, or before transform_layout",
         )
     return _with_stage(state, scope, buffer, storage_scope, location, region, consumers, place)
 
@@ -179,13 +180,14 @@ def _scope_children(
                 f'The consumer block "{place.block.name_hint}" is not in the scope of block '
                 f'"{scope.block.name_hint}", where the copy is made',
                 [place.realize],
+                "consumer_blocks next to the block, in the same scope",
             )
         found.add(inside[0].block.identity)
     return [child for child in children if child.block.identity in found]
 
 
 def _only_writer(state: ScheduleState, scope: BlockPlace, buffer: Buffer) -> BlockPlace | None:
-    writers = scope_at(state, scope).writers.get(buffer, ())
+    writers = scope_at(state, scope).writers_of(buffer)
     if len(writers) > 1:
         names = ", ".join(f'"{writer.block.name_hint}"' for writer in writers)
         raise DataflowError(
@@ -219,6 +221,7 @@ def _location(
             f'There is no place for a copy between the blocks "{writer.block.name_hint}" and '
             f'"{reader.block.name_hint}"',
             [writer.realize, reader.realize],
+            "bring the blocks into loops of their own first",
         )
     return _Location(container, ends[1])
 
@@ -283,12 +286,12 @@ def _with_stage(
     keeps_shape = isinstance(location.container, For)
     origin: list[PrimExpr] = [const(0, d.min.dtype) if keeps_shape else d.min for d in region]
     shape = buffer.shape if keeps_shape else tuple(dimension.extent for dimension in region)
-    cache = _copy_of(buffer, storage_scope, shape)
+    cache = copy_of(buffer, storage_scope, shape)
     inside = domains_around(scope)
     inside.update(domains_of(scope.block))
     if isinstance(location.container, For):
         inside.update(_loops_down_to(state, location.container))
-    stage = _copy_stage(buffer, cache, region, origin, Analyzer(inside), reads=writer is None)
+    stage = copy_stage(buffer, cache, region, origin, Analyzer(inside), reads=writer is None)
     redirection = Redirection(buffer, cache, None if keeps_shape else origin)
     users = readers if writer is None else [writer, *readers]
     changes: dict[Stmt, Stmt | None] = {}
@@ -307,7 +310,8 @@ def _loops_down_to(state: ScheduleState, loop: For) -> dict[Var, Range]:
     return {**domains_around(place), **domains_of(loop)}
 
 
-def _copy_of(buffer: Buffer, storage_scope: str, shape: Sequence[PrimExpr]) -> Buffer:
+def copy_of(buffer: Buffer, storage_scope: str, shape: Sequence[PrimExpr]) -> Buffer:
+    """A buffer of a shape in a storage scope, named after the one that it is a copy of."""
     name = f"{buffer.name}_{storage_scope}"
     data = Var(name, "handle", PointerType(buffer.dtype, storage_scope))
     return replace(
@@ -320,7 +324,7 @@ def _copy_of(buffer: Buffer, storage_scope: str, shape: Sequence[PrimExpr]) -> B
     )
 
 
-def _copy_stage(
+def copy_stage(
     buffer: Buffer,
     cache: Buffer,
     region: Sequence[Range],
@@ -328,7 +332,10 @@ def _copy_stage(
     analyzer: Analyzer,
     reads: bool,
 ) -> Stmt:
-    """Loops around a block that copies a region from the buffer to the cache, or back."""
+    """Loops around a block that copies a region from the buffer to the cache (`reads`), or back.
+
+    Element 0 of the cache is the element `origin` of the buffer.
+    """
     loops: list[tuple[Var, PrimExpr]] = []
     iter_vars: list[IterVar] = []
     values: list[PrimExpr] = []

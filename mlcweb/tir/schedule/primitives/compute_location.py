@@ -116,6 +116,7 @@ def _planned(
             "move its producers instead, or write through a buffer of the scope (cache_write)",
         )
     blocks = scope_at(state, scope)
+    blocks.check_links(place)
     producers, consumers = blocks.producers(place), blocks.consumers(place)
     partners = consumers if is_producer else producers
     under = _blocks_under(state, target)
@@ -136,7 +137,9 @@ def _check_same_scope(state: ScheduleState, place: BlockPlace, target: LoopPlace
         )
     if any(parent is target.loop for parent in place.parents):
         raise LoopError(
-            f'The loop "{loop}" is already around the block "{name}"', [place.realize, target.loop]
+            f'The loop "{loop}" is already around the block "{name}"',
+            [place.realize, target.loop],
+            "a loop of another block, or reorder within the nest",
         )
 
 
@@ -190,6 +193,7 @@ def _check_order(
             f'Under the loop "{target.loop.loop_var.name}" the block "{place.block.name_hint}" '
             f'would run {when} "{other}"',
             [target.loop, (late or early)[0].realize],
+            "another loop, or index=-2 (before the other statements) or -1 (after them)",
         )
 
 
@@ -272,6 +276,7 @@ def _executed(move: _Move) -> dict[Var, Range]:
         f'The predicate of block "{move.place.block.name_hint}" is not a bound of its iterators, '
         "so it could not be kept when the block is moved",
         [move.place.realize],
+        "move the block before a split that does not divide the extent",
     )
 
 

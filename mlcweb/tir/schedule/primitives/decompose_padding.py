@@ -157,7 +157,9 @@ def _inside(place: BlockPlace, condition: PrimExpr) -> Bounds:
         )
         if None in limits:
             raise BlockKindError(
-                f'The domain of iterator "{iter_var.var.name}" is not constant', [place.realize]
+                f'The domain of iterator "{iter_var.var.name}" is not constant',
+                [place.realize],
+                "a block whose iterators have constant extents",
             )
         first, count = (int(x) for x in limits)  # type: ignore[arg-type]
         begin = first if ends[0] is None else max(first, int(ends[0]))
@@ -183,6 +185,7 @@ def _inside(place: BlockPlace, condition: PrimExpr) -> Bounds:
             f'The condition of block "{place.block.name_hint}" never holds, so that it stores the '
             "constant alone",
             [place.realize],
+            "a condition that holds for the elements that are copied",
         )
     return bounds
 

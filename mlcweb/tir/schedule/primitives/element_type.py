@@ -105,4 +105,5 @@ class _Retyping(Mutator):
         raise ElementTypeError(
             f'The buffer "{self.old.name}" must keep its type {self.old.dtype}: {reason}',
             [self.realize],
+            "unsafe_set_dtype before tensorize and before buffers are matched",
         )

@@ -38,6 +38,8 @@ def compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
     buffer = _only_written(place)
     scope = state.scope_of(place)
     check_stage_pipeline(state, scope)
+    for region in place.block.reads:
+        scope_at(state, scope).check_declared(region.buffer)
     _check_not_output(state, place, "to be inlined")
     check_complete(state, place)
     store = place.block.body
@@ -155,6 +157,7 @@ class _Inliner(Mutator):
             f'The buffer "{self.buffer.name}" cannot be inlined into the block '
             f'"{self.realize.block.name_hint}": {reason}',
             [self.realize],
+            "keep the buffer, and move its block with compute_at",
         )
 
 
@@ -198,6 +201,7 @@ def _check_not_output(state: ScheduleState, place: BlockPlace, role: str) -> Non
             f'The block "{place.block.name_hint}" {role} is an output block: what it writes is '
             "seen outside of its scope",
             [place.realize],
+            "cache_write first, or inline the block's own producers",
         )
 
 
@@ -207,6 +211,7 @@ def _only_written(place: BlockPlace) -> Buffer:
             f'The block "{place.block.name_hint}" writes {len(place.block.writes)} buffer regions; '
             "a block to be inlined writes one",
             [place.realize],
+            "a block with a single store",
         )
     return place.block.writes[0].buffer
 
@@ -216,6 +221,7 @@ def _only_producer(
 ) -> tuple[BlockPlace, Buffer]:
     """The block that makes what `place` reads, and the buffer between them."""
     blocks = scope_at(state, scope)
+    blocks.check_links(place)
     producers = blocks.producers(place)
     name = place.block.name_hint
     if len(producers) != 1:
@@ -223,8 +229,10 @@ def _only_producer(
         raise BlockKindError(
             f'The block "{name}" must have a single producer in its scope; it has {names}',
             [place.realize, *(producer.realize for producer in producers)],
+            "reverse_compute_at, or compute_inline of the producers",
         )
     producer = producers[0]
+    blocks.check_links(producer)
     consumers = blocks.consumers(producer)
     if len(consumers) != 1:
         others = ", ".join(
@@ -234,6 +242,7 @@ def _only_producer(
             f'The producer "{producer.block.name_hint}" of block "{name}" has other consumers, '
             f"which need its result: {others}",
             [consumer.realize for consumer in consumers],
+            "compute_inline of the producer into all of them",
         )
     written = {region.buffer for region in producer.block.writes}
     buffers = {region.buffer for region in place.block.reads} & written
@@ -241,6 +250,7 @@ def _only_producer(
         raise BlockKindError(
             f'The producer "{producer.block.name_hint}" of block "{name}" writes several buffers',
             [producer.realize],
+            "a producer with a single store",
         )
     return producer, next(iter(buffers))
 
@@ -257,6 +267,7 @@ def _storing_realize(producer: BlockPlace, buffer: Buffer) -> tuple[list[Block],
                 f'The body of the producer "{producer.block.name_hint}" is not a single store of '
                 f'"{buffer.name}"',
                 [producer.realize],
+                "reverse_compute_at under a loop of the producer",
             )
         around.append(realize.block)
         realize = inner[0]
@@ -325,6 +336,7 @@ def _use_predicate(
                 f'The block "{place.block.name_hint}" uses a part of the elements that the '
                 f'producer "{producer.block.name_hint}" computes, which no predicate can tell',
                 [place.realize, producer.realize],
+                "compute_inline of the producer, or reverse_compute_at",
             )
         predicate = logical_and(predicate, substitute(known.simplify(condition), bound))
     return predicate

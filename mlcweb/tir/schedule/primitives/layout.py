@@ -54,11 +54,13 @@ def transform_layout(
             f"The index map {index_map!r} takes {len(index_map.initial_indices)} indices, but the "
             f'buffer "{buffer.name}" has {buffer.ndim} dimension(s)',
             [place.realize],
+            "a map with one index for each dimension of the buffer",
         )
     if buffer.strides:
         raise LayoutError(
             f'The buffer "{buffer.name}" has strides, which describe its present layout',
             [place.realize],
+            "a buffer without strides of its own",
         )
     index_map = index_map.with_index_dtype(buffer.shape[0].dtype if buffer.shape else "int32")
     if pad_value is not None:
@@ -120,6 +122,7 @@ def set_axis_separator(
             f'The axis separators {list(separators)} of buffer "{buffer.name}" are not rising '
             f"numbers between 0 and {buffer.ndim} (its number of dimensions)",
             [place.realize],
+            "rising numbers of the first axes of each group after the first",
         )
     new = replace(buffer, axis_separators=separators)
     top = owner if owner is not None else _root(state, place)
@@ -159,12 +162,14 @@ def _check_pad_value(buffer: Buffer, pad_value: IndexMap, ndim: int) -> None:
     if len(pad_value.final_indices) != 1:
         raise LayoutError(
             f"The pad value {pad_value!r} has {len(pad_value.final_indices)} outputs, but should "
-            "have one"
+            "have one",
+            advice="a constant, or a function with one result",
         )
     if len(pad_value.initial_indices) != ndim:
         raise LayoutError(
             f"The pad value {pad_value!r} takes {len(pad_value.initial_indices)} indices, but the "
-            f"new layout has {ndim}"
+            f"new layout has {ndim}",
+            advice="a function of as many indices as the new layout has",
         )
     value = pad_value.final_indices[0]
     if value.dtype != buffer.dtype:

@@ -13,7 +13,7 @@ from mlcweb.tir.schedule.errors import DataflowError, LoopError
 from mlcweb.tir.schedule.moved_consumer import check_written_before
 from mlcweb.tir.schedule.primitives.loops import check_plain
 from mlcweb.tir.schedule.regions import analyzer_inside, domains_around, loops_between
-from mlcweb.tir.schedule.scopes import driven_iterators, runs_one_to_one
+from mlcweb.tir.schedule.scopes import driven_iterators, runs_one_to_one, scope_at
 from mlcweb.tir.schedule.state import (
     BlockPlace,
     LoopPlace,
@@ -49,6 +49,7 @@ def add_unit_loop(state: ScheduleState, place: Place) -> tuple[ScheduleState, Va
         raise LoopError(
             "The root block of a function stands in no loop, and none can be put around it",
             [statement],
+            "a loop around a block inside of it, or around a loop",
         )
     var = Var("u", "int32")
     loop = For(var, const(0), const(1), ForKind.SERIAL, statement)
@@ -77,6 +78,7 @@ def merge(state: ScheduleState, loops: Sequence[Var]) -> tuple[ScheduleState, Va
         raise LoopError(
             f"Merging takes at least two different loops, not {len(set(loops))}",
             [place.loop for place in places],
+            "two or more loops with the same extent",
         )
     shared, chains = _chains(state, places)
     for level in zip(*chains, strict=True):
@@ -84,6 +86,9 @@ def merge(state: ScheduleState, loops: Sequence[Var]) -> tuple[ScheduleState, Va
             check_plain(state.loop(loop.loop_var))
     _check_same_extents(places, chains)
     nests = [chain[0] for chain in chains]
+    for realize in (found for nest in nests for found in block_realizes_below(nest)):
+        block = state.block(realize.block.identity)
+        scope_at(state, state.scope_of(block)).check_links(block)
     _check_nothing_crossed(shared, nests)
 
     names = [Var(f"{loop.loop_var.name}_m", loop.loop_var.dtype) for loop in chains[0]]
@@ -112,7 +117,11 @@ def _chains(
     """The statements that hold all loops, and the loops from there to each of them."""
     loops = [place.loop for place in places]
     if len({(p.function, state.scope_of(p).block.identity) for p in places}) > 1:
-        raise LoopError("The loops to merge are not in the same block scope", loops)
+        raise LoopError(
+            "The loops to merge are not in the same block scope",
+            loops,
+            "loops of blocks that stand in the same block",
+        )
     around = [(*place.parents, place.loop) for place in places]
     levels = zip(*around, strict=False)
     depth = sum(1 for _ in takewhile(lambda level: all(s is level[0] for s in level), levels))
@@ -126,6 +135,7 @@ def _chains(
             f"The loops to merge are not at the same depth: {depths} statement(s) below what holds "
             "them all",
             loops,
+            "loops with as many loops around each",
         )
     shared = around[0][depth - 1]
     found = [tuple(s for s in chain if isinstance(s, For)) for chain in chains]
@@ -152,6 +162,7 @@ def _check_same_extents(places: Sequence[LoopPlace], chains: Sequence[tuple[For,
                     f'The extents of the loops to merge differ: "{first.loop_var.name}" has '
                     f'{first.extent!r}, "{loop.loop_var.name}" has {loop.extent!r}',
                     [first, loop],
+                    "loops of equal extents; split the longer one first",
                 )
 
 

@@ -16,6 +16,7 @@ from mlcweb.tir.schedule.errors import BindingError, FactorError, LoopError
 from mlcweb.tir.schedule.scopes import (
     analyzer_at,
     check_affine,
+    check_declares_all,
     driven_iterators,
     loop_ranges,
     runs_one_to_one,
@@ -92,6 +93,7 @@ def fuse(
             raise LoopError(
                 f'The extent of loop "{place.loop.loop_var.name}" depends on another loop to fuse',
                 [place.loop],
+                "fuse loops whose extents do not depend on each other",
             )
     first = places[0]
     name = "_".join(loop.name for loop in loops) + "_fused"
@@ -127,7 +129,11 @@ def reorder(state: ScheduleState, loops: Sequence[Var]) -> ScheduleState:
     """
     if len(set(loops)) != len(loops):
         twice = next(loop for n, loop in enumerate(loops) if loop in loops[:n])
-        raise LoopError(f'The loop "{twice.name}" appears twice in the new order')
+        raise LoopError(
+            f'The loop "{twice.name}" appears twice in the new order',
+            [state.loop(twice).loop],
+            "name each loop once",
+        )
     if len(loops) <= 1:
         return state
     places = {loop: state.loop(loop) for loop in loops}
@@ -136,8 +142,10 @@ def reorder(state: ScheduleState, loops: Sequence[Var]) -> ScheduleState:
     new_order = [places[next(order)].loop if loop.loop_var in places else loop for loop in chain]
     place = places[chain[0].loop_var]
     for realize in block_realizes_below(chain[-1]):
+        inner = state.block(realize.block.identity)
+        check_declares_all(inner)
         _check_iterators_reorderable(realize)
-        check_affine(state, state.block(realize.block.identity))
+        check_affine(state, inner)
         _check_init_stays_first(realize, [loop.loop_var for loop in chain], new_order)
     inside: set[Var] = set()
     for loop in reversed(new_order):
@@ -147,6 +155,7 @@ def reorder(state: ScheduleState, loops: Sequence[Var]) -> ScheduleState:
                 f'The domain of loop "{loop.loop_var.name}" depends on a loop that would come to '
                 "stand inside of it",
                 [loop],
+                "keep the loop inside of those that its domain depends on",
             )
     body = chain[-1].body
     for loop in reversed(new_order):
@@ -169,6 +178,7 @@ def check_plain(place: LoopPlace) -> None:
             f'The loop "{loop.loop_var.name}" starts at {loop.min!r}; only loops that start at 0 '
             "can be split or fused",
             [loop],
+            "a loop `for i in range(n)` that adds the start to its index",
         )
 
 
@@ -179,7 +189,11 @@ def _infer_factors(
     name = loop.loop_var.name
     unknown = [n for n, factor in enumerate(factors) if factor is None or factor == -1]
     if not factors:
-        raise FactorError(f'There are no factors to split loop "{name}" by', [loop])
+        raise FactorError(
+            f'There are no factors to split loop "{name}" by',
+            [loop],
+            "two factors or more, one of which may be None",
+        )
     if len(unknown) > 1:
         raise FactorError(
             "Only one factor can be specified as -1 or None",
@@ -229,7 +243,13 @@ def simplify_bindings(statement: Stmt, place: LoopPlace, preserve_unit_iters: bo
         if isinstance(current, BlockRealize):
             values = current.iter_values
             if not values:
-                return current
+                block = current.block
+                body = visit(block.body, ranges)
+                return (
+                    current
+                    if body is block.body
+                    else replace(current, block=replace(block, body=body))
+                )
             simplified = iter_map_simplify(
                 values,
                 ranges,
@@ -258,6 +278,7 @@ def _check_only_child(outer: LoopPlace, inner: LoopPlace) -> None:
             f"The loops cannot be fused: the inner loop {names[0]} is not the only statement in "
             f"the loop {names[1]}",
             marked,
+            "fuse loops that hold nothing but each other; move the other statements first",
         )
     raise LoopError(
         f"The loops cannot be fused: the loop {names[1]} is not around the loop {names[0]}",
@@ -287,6 +308,7 @@ def _chain(places: list[LoopPlace]) -> list[For]:
                 "The loops are not in a chain: there are other statements, or a block, between "
                 f'"{first.loop.loop_var.name}" and "{innermost.loop.loop_var.name}"',
                 [first.loop, innermost.loop],
+                "reorder loops that hold nothing but each other",
             )
     return [statement for statement in chain if isinstance(statement, For)]
 
@@ -335,4 +357,5 @@ def _check_iterators_reorderable(realize: BlockRealize) -> None:
                 f'The iterator "{iter_var.var.name}" of block "{realize.block.name_hint}" is '
                 "neither spatial nor a reduction, so its loops keep their order",
                 [realize],
+                "iterators of T.axis.spatial or T.axis.reduce",
             )

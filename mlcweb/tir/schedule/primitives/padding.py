@@ -38,6 +38,7 @@ from mlcweb.tir.schedule.nests import (
 from mlcweb.tir.schedule.scopes import (
     check_affine,
     check_complete_or_reduction,
+    scope_at,
 )
 from mlcweb.tir.schedule.state import BlockPlace, ScheduleState, loops_above
 from mlcweb.tir.stmt import (
@@ -80,9 +81,11 @@ def pad_einsum(state: ScheduleState, block: BlockIdentity, padding: Sequence[int
             f'The padding {list(padding)} for the block "{place.block.name_hint}" is invalid: it '
             f"should be a list of {len(iter_vars)} positive integers, one for each iterator",
             [place.realize],
+            "for each iterator the number that its extent is padded to a multiple of",
         )
     check_complete_or_reduction(state, place)
     check_affine(state, place)
+    scope_at(state, state.scope_of(place)).check_links(place)
     nest = nest_of(place, "pad_einsum")
     _check_einsum(place)
     extents = _padded_extents(place, padding)
@@ -120,6 +123,7 @@ def _check_einsum(place: BlockPlace) -> None:
         raise PaddingError(
             f'The block "{name}" is not a computation of Einsum pattern: its body is not one store',
             [place.realize],
+            "a block such as C[i, j] = C[i, j] + A[i, k] * B[k, j]",
         )
     if not is_const_int(place.realize.predicate, 1):
         raise PaddingError(
@@ -151,6 +155,7 @@ def _check_einsum(place: BlockPlace) -> None:
                 raise PaddingError(
                     f'The block "{name}" accesses "{node.buffer.name}" at different indices',
                     [place.realize],
+                    "one access per buffer, besides that of the sum itself",
                 )
 
 
@@ -167,6 +172,7 @@ def _padded_extents(place: BlockPlace, padding: Sequence[int]) -> list[PrimExpr]
                 f'The domain of iterator "{iter_var.var.name}" is not [0, a constant), so it '
                 "cannot be padded",
                 [place.realize],
+                "constant extents that start at 0",
             )
         padded = -(-int(extent) // factor) * factor
         extents.append(domain.extent if padded == extent else const(padded, domain.extent.dtype))

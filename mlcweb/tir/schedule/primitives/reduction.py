@@ -99,6 +99,7 @@ def _check_above_reduction(place: BlockPlace, loop: For, loops: tuple[For, ...])
         raise LoopError(
             f'The loop "{name}" is not around the block "{place.block.name_hint}"',
             [loop, place.realize],
+            "one of sch.get_loops(block)",
         )
     for outer in loops:
         if outer is loop:
@@ -169,6 +170,7 @@ def init_predicate(
                 f'The predicate {condition!r} of block "{realize.block.name_hint}" ties spatial '
                 "and reduction loops together, so the init alone could not keep it",
                 [realize],
+                "decompose before spatial and reduction loops are fused or split unevenly",
             )
     return limits
 

@@ -43,7 +43,8 @@ def reindex(
     right after them.
 
     Checked: the block holds no other block, and its loops hold it alone; its scope is a stage
-    pipeline; all accesses of the buffer have the same indices, which stay inside of the buffer.
+    pipeline; all accesses of the buffer have the same indices, which stay inside of the buffer;
+    a buffer that is read is not written, and one that is written has no earlier contents to keep.
 
     rewrite:
                                                  for ax0, ax1 in T.grid(…): (block "W_reindex_…")
@@ -130,6 +131,7 @@ def _single_indices(
             "reindex the block inside of it",
         )
     check_stage_pipeline(state, state.scope_of(place))
+    scope_at(state, state.scope_of(place)).check_declared(buffer)
     check_affine(state, place)
     found: list[tuple[PrimExpr, ...]] = []
     for node in walk(place.block):
@@ -137,7 +139,9 @@ def _single_indices(
             found.append(node.indices)
         elif node is buffer.data:
             raise ReindexError(
-                f'The block "{name}" uses the address of "{buffer.name}"', [place.realize]
+                f'The block "{name}" uses the address of "{buffer.name}"',
+                [place.realize],
+                "reindex before tensorize",
             )
     for other in found[1:]:
         if not all(same_expression(a, b) for a, b in zip(found[0], other, strict=True)):
@@ -149,17 +153,27 @@ def _single_indices(
             )
     if not found:
         raise ReindexError(
-            f'The block "{name}" does not access the buffer "{buffer.name}"', [place.realize]
+            f'The block "{name}" does not access the buffer "{buffer.name}"',
+            [place.realize],
+            "a buffer that the block reads or writes",
         )
     for iter_var in _used_iterators(place, found[0]):
         if iter_var.dom is None or not is_const_int(iter_var.dom.min, 0):
             raise ReindexError(
                 f'The iterator "{iter_var.var.name}" of block "{name}" does not start at 0',
                 [place.realize],
+                "iterators whose domains start at 0",
             )
     _check_inside(place, buffer, found[0])
     if access == "write":
         _check_copied_back(state, place, buffer)
+    elif any(region.buffer is buffer for region in place.block.writes):
+        raise DataflowError(
+            f'The block "{name}" also writes "{buffer.name}", and the copy that it would write '
+            "instead is not copied back",
+            [place.realize],
+            "reindex before decompose_reduction",
+        )
     return found[0]
 
 
@@ -175,6 +189,7 @@ def _check_inside(place: BlockPlace, buffer: Buffer, indices: Sequence[PrimExpr]
             f'The index {index!r} of "{buffer.name}" is not known to stay in [0, {extent!r}), and '
             "the copy is made in all iterations, whatever conditions guard the access",
             [place.realize],
+            "reindex before a split that does not divide the extent, or guard by T.where",
         )
 
 
@@ -215,6 +230,7 @@ def _mapped(
             f"The index map {index_map!r} takes {len(index_map.initial_indices)} indices, but the "
             f'block "{place.block.name_hint}" has {len(iter_vars)} iterators',
             [place.realize],
+            "a map with one index for each iterator of the block",
         )
     index_map = index_map.with_index_dtype(iter_vars[0].dtype if iter_vars else "int32")
     values = tuple(index_map.map_indices(iter_vars))
@@ -241,6 +257,7 @@ def _mapped(
         raise ReindexError(
             f'The copy of "{buffer.name}" cannot be indexed by {index_map!r}: {error.message}',
             [place.realize],
+            "a map that gives each element a place of its own",
         ) from None
 
 
@@ -320,7 +337,7 @@ class _Reindexed(Mutator):
 
     @on(BufferRegion)
     def region(self, node: BufferRegion) -> BufferRegion:
-        return node
+        return node if node.buffer is self.old else self.rewrite_children(node)
 
     @on(BufferLoad, BufferStore)
     def access(self, node: BufferLoad | BufferStore) -> BufferLoad | BufferStore:

@@ -120,6 +120,7 @@ def _check_kinds(state: ScheduleState, place: BlockPlace, target: LoopPlace) -> 
             f'The loop "{loop.loop_var.name}" starts at {loop.min!r}, not at 0, so the parts '
             "would not fill a buffer from its start",
             [loop],
+            "a loop that starts at 0",
         )
 
 
@@ -131,6 +132,7 @@ def _axis(place: BlockPlace, reduction: Reduction, factor_axis: int) -> int:
             f'The write buffer "{buffer.name}" has {rank} dimension(s), so factor_axis must be in '
             f"[{-rank - 1}, {rank}], not {factor_axis}",
             [place.realize],
+            "a factor_axis within these limits; -1 puts the new dimension last",
         )
     return factor_axis % (rank + 1)
 
@@ -158,6 +160,7 @@ def _check_loops(place: BlockPlace, target: LoopPlace, loops: Sequence[For]) -> 
                 f'{what} drives a spatial iterator of block "{name}"; only a reduction loop can be '
                 "factored out",
                 [loop, place.realize],
+                "one of the loops that drive reduction iterators alone",
             )
         repeats = not driven and not is_const_int(loop.extent, 1)
         if repeats and (loop is target.loop or reducing is not None):
@@ -165,6 +168,7 @@ def _check_loops(place: BlockPlace, target: LoopPlace, loops: Sequence[For]) -> 
                 f'{what} drives no iterator of block "{name}": it would repeat parts of the '
                 "reduction",
                 [loop, place.realize],
+                "one of the loops that drive reduction iterators",
             )
         if IterType.COMM_REDUCE in driven:
             reducing = reducing or loop
@@ -173,6 +177,7 @@ def _check_loops(place: BlockPlace, target: LoopPlace, loops: Sequence[For]) -> 
                     f"{what} has a domain that depends on another loop, so the parts would not "
                     "fill a buffer",
                     [loop],
+                    "a loop with a constant extent",
                 )
 
 

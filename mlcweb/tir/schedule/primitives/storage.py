@@ -76,10 +76,13 @@ def storage_align(
             f'The buffer to set storage alignment of, "{buffer.name}", has {buffer.ndim} '
             f"dimension(s), so the axis {axis} is not in [{-buffer.ndim}, {buffer.ndim})",
             [place.realize],
+            "an axis of the buffer; -2 is the rows of a matrix",
         )
     if factor <= 0:
         raise AlignmentError(
-            f"The factor {factor} of storage_align is not positive", [place.realize]
+            f"The factor {factor} of storage_align is not positive",
+            [place.realize],
+            "a positive number of elements, such as 32",
         )
     index = next(n for n, region in enumerate(place.block.writes) if region.buffer is buffer)
     wanted = [index, axis % buffer.ndim, factor, offset]

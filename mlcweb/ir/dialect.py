@@ -1,0 +1,74 @@
+"""The two spellings of TVM's language that programs and traces can be printed in.
+
+"tir" is that of the courses, of TVM until 2025: ``T.block``, ``sch.get_block``, ``tir.Schedule``.
+"s_tir" is that of TVM since 2026 (0.2x): ``T.sblock``, ``sch.get_sblock``, ``s_tir.Schedule``.
+Both are read everywhere, and mean the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """A spelling: what it calls the things that the course's spelling calls otherwise."""
+
+    name: str
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    prefix: str = "tir."
+    """What the names of operators and of attributes start with."""
+    marks_functions: bool = False
+    """Whether `@T.prim_func` says that a function has blocks, by `s_tir=True`."""
+    writes_points: bool = False
+    """Whether a float that is a whole number has a decimal point."""
+
+    def of(self, name: str) -> str:
+        """The name of a thing, given the course's name of it."""
+        return self.renamed.get(name, name)
+
+    def prefixed(self, name: str) -> str:
+        """The name of an operator or attribute, given with the prefix `tir.` where it has one."""
+        return self.prefix + name.removeprefix("tir.") if name.startswith("tir.") else name
+
+
+TIR = Dialect("tir")
+
+S_TIR = Dialect(
+    "s_tir",
+    {
+        "T.block": "T.sblock",
+        "T.block_attr": "T.sblock_attr",
+        "T.alloc_buffer": "T.sblock_alloc_buffer",
+        "T.decl_buffer": "T.alloc_buffer",
+        "get_block": "get_sblock",
+        "GetBlock": "GetSBlock",
+        "tir": "s_tir",
+        "# from tvm.script import tir as T": "# from tvm.script import tirx as T",
+        "out_sinfo": "out_ty",
+        "sinfo_args": "ty_args",
+        "R.Object": "R.Any",
+        '"void"': "None",
+    },
+    prefix="tirx.",
+    marks_functions=True,
+    writes_points=True,
+)
+
+_DIALECTS = {dialect.name: dialect for dialect in (TIR, S_TIR)}
+
+
+def dialect_of(name: str | Dialect) -> Dialect:
+    """The dialect of a name; a ValueError lists the names there are."""
+    if isinstance(name, Dialect):
+        return name
+    if name not in _DIALECTS:
+        known = " or ".join(f'"{known}"' for known in _DIALECTS)
+        raise ValueError(f'There is no dialect "{name}": programs print in {known}')
+    return _DIALECTS[name]
+
+
+def without_prefix(name: str) -> str:
+    """The name of an operator or attribute in the course's spelling."""
+    return "tir." + name.removeprefix("tirx.") if name.startswith("tirx.") else name

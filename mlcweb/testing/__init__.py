@@ -1,0 +1,94 @@
+"""Assertions for tests of programs and schedules, under the names that TVM gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlcweb.ir import IRModule, assert_structural_equal
+from mlcweb.ir.dialect import dialect_of
+from mlcweb.ir.module import BaseFunc
+from mlcweb.script import tir as T
+from mlcweb.tir import PrimFunc
+from mlcweb.tir.schedule import Schedule, Trace
+
+__all__ = [
+    "assert_allclose",
+    "assert_structural_equal",
+    "assert_structural_equal_ignore_global_symbol",
+    "verify_trace_roundtrip",
+]
+
+TEXT_FORMATS = ("python", "json")
+
+
+def assert_allclose(
+    actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 1e-7, verbose: bool = True
+) -> None:
+    """Raise an AssertionError unless two arrays have one shape and
+    `abs(actual - desired) <= atol + rtol * abs(desired)` everywhere.
+
+    Arrays are NDArrays, NumPy arrays, or anything that NumPy makes an array of.
+    """
+    import numpy as np
+
+    given, wanted = (
+        x.numpy() if hasattr(x, "numpy") else np.asanyarray(x) for x in (actual, desired)
+    )
+    if given.shape != wanted.shape:
+        raise AssertionError(f"The shapes differ: {given.shape} and, desired, {wanted.shape}")
+    np.testing.assert_allclose(given, wanted, rtol=rtol, atol=atol, verbose=verbose)
+
+
+def assert_structural_equal_ignore_global_symbol(
+    func1: BaseFunc, func2: BaseFunc, *args: Any, **kwargs: Any
+) -> None:
+    """`assert_structural_equal` of two functions, whatever names they have for the linker."""
+    left, right = (func.with_attr("global_symbol", "main") for func in (func1, func2))
+    assert_structural_equal(left, right, *args, **kwargs)
+
+
+def verify_trace_roundtrip(
+    sch: Schedule,
+    mod: PrimFunc | IRModule,
+    *,
+    debug_mask: str | int = "all",
+    text_format: str | Sequence[str] = TEXT_FORMATS,
+    dialect: str = "tir",
+) -> Schedule:
+    """Write the trace of `sch` as text, replay the text on `mod`, from which `sch` started, and
+    assert that this gives the same module and the same trace. Returns the new schedule.
+
+    `text_format` is "python", "json", or several of them, each tried by itself; `dialect` is the
+    spelling of the text.
+    """
+    if not isinstance(text_format, str):
+        made = [
+            verify_trace_roundtrip(
+                sch, mod, debug_mask=debug_mask, text_format=each, dialect=dialect
+            )
+            for each in text_format
+        ]
+        return made[-1]
+    if text_format not in TEXT_FORMATS:
+        raise ValueError(f'text_format is "python" or "json", not "{text_format}"')
+    again = Schedule(mod, debug_mask=debug_mask)
+    if text_format == "json":
+        import json
+
+        record = json.loads(json.dumps(sch.trace.as_json(dialect=dialect)))
+        Trace.apply_json_to_schedule(record, again)
+    else:
+        module = dialect_of(dialect).of("tir")
+        names: dict[str, Any] = {"T": T, module: _SCHEDULES}
+        exec(sch.trace.text("  ", dialect), names)
+        names["apply_trace"](again)
+    assert_structural_equal(again.mod, sch.mod)
+    assert again.trace.as_python() == sch.trace.as_python(), "the traces differ"
+    return again
+
+
+class _SCHEDULES:
+    """What a printed trace needs of the module that it names."""
+
+    Schedule = Schedule

@@ -1,0 +1,134 @@
+"""Long random schedules of the operators that deep learning is made of.
+
+Whatever sequence of fifteen and more steps is accepted, the program computes what it did before,
+interpreted and compiled; its trace gives the same module again, also by way of Python and of JSON;
+and the module prints as text that reads back. The hypothesis profile "nightly" tries 5,000 of them.
+"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mlcweb.ir import assert_structural_equal
+from mlcweb.script import from_source
+from mlcweb.testing import verify_trace_roundtrip
+from mlcweb.tir import Schedule
+from mlcweb.tir.buffer import constant_shape
+from mlcweb.tir.schedule import ScheduleError
+from tests.random_schedules import EVERY_STEP, random_step
+from tests.tir.schedule.case_files import module, outputs, programs
+
+PROGRAMS = programs("base_programs.txt")
+STEPS = 15
+ATTEMPTS = 120
+EXAMPLES = 5000 if settings.get_current_profile_name() == "nightly" else 300
+INEXACT = ("softmax", "layer_norm")
+"""Programs whose numbers are rounded, and so depend on the order of a sum."""
+
+
+@cache
+def before(name):
+    """A program, its inputs, and what it computes unscheduled.
+
+    The inputs are distinct small integers: sums of them are exact, and an argmax has one answer.
+    """
+    mod = module(PROGRAMS[name])
+    rng = np.random.default_rng(7)
+    arrays = []
+    for buffer in mod["main"].parameter_buffers:
+        shape = constant_shape(buffer)
+        numbers = rng.permutation(int(np.prod(shape))).reshape(shape)
+        arrays.append((numbers - numbers.size // 2).astype(buffer.dtype))
+    return mod, arrays, outputs(mod, arrays, "interpreter")
+
+
+def walk(data, mod):
+    """A schedule of `STEPS` accepted steps (fewer only where hardly anything can be done)."""
+    sch = Schedule(mod, seed=data.draw(st.integers(1, 2**30)), error_render_level="none")
+    accepted = 0
+
+    def choose(options):
+        if not options:
+            raise IndexError("nothing to choose from")
+        return data.draw(st.sampled_from(options))
+
+    for _ in range(ATTEMPTS):
+        accepted += random_step(sch, choose, EVERY_STEP)
+        if accepted == STEPS:
+            break
+    return sch
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@settings(
+    max_examples=-(-EXAMPLES // len(PROGRAMS)),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(data=st.data())
+def test_long_schedules_are_right(name, data):
+    mod, arrays, wanted = before(name)
+    sch = walk(data, mod)
+    tolerance = 2e-4 if name in INEXACT else 0
+    for target in ("interpreter", "numpy", "wasm"):
+        for got, want in zip(outputs(sch.mod, arrays, target), wanted, strict=True):
+            message = f"{target}\n{sch.mod}\n{sch.trace}"
+            np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance, err_msg=message)
+
+    again = Schedule(mod)
+    sch.trace.apply_to_schedule(again)
+    assert_structural_equal(again.mod, sch.mod)
+    verify_trace_roundtrip(sch, mod)
+    assert_structural_equal(from_source(sch.mod.script()), sch.mod)
+
+
+MIXED_LANES = """
+@T.prim_func
+def main(A: T.Buffer((9, 9), "int32"), C: T.Buffer((5, 5), "int32")):
+    P = T.alloc_buffer((11, 11), "int64")
+    for i, j in T.grid(5, 5):
+        for ax in range(3):
+            with T.block("P"):
+                vi = T.axis.spatial(11, i * 2)
+                vj = T.axis.spatial(11, j * 2 + ax)
+                P[vi, vj] = T.Cast("int64", T.if_then_else(1 <= vi and 1 <= vj and vj < 10,
+                                                           A[vi - 1, vj - 1], -1000))
+        for dj in range(3):
+            with T.block("C"):
+                vi, vj, vdj = T.axis.remap("SSR", [i, j, dj])
+                C[vi, vj] = T.max(C[vi, vj], T.Cast("int32", P[vi * 2, vj * 2 + vdj]))
+"""
+
+
+@pytest.mark.parametrize("target", ["numpy", "wasm"])
+def test_found_vectors_with_a_condition_of_one_lane(target):
+    mod = module(MIXED_LANES)
+    arrays = [np.arange(81, dtype="int32").reshape(9, 9), np.zeros((5, 5), "int32")]
+    wanted = outputs(mod, arrays)[1]
+    np.testing.assert_array_equal(outputs(mod, arrays, target)[1], wanted)
+
+
+def test_found_reindex_of_what_the_block_also_writes():
+    sch = Schedule(before("matmul")[0])
+    update = sch.get_block("C")
+    sch.decompose_reduction(update, sch.get_loops(update)[0])
+    with pytest.raises(ScheduleError, match='also writes "C", and the copy that it would write'):
+        sch.reindex(update, ("read", 0))
+
+
+@pytest.mark.parametrize("step", ["transform_layout", "reindex"])
+def test_found_indices_in_the_regions_of_other_buffers(step):
+    """B is read at the elements of J: where J's place changes, so does that region of B."""
+    mod, arrays, wanted = before("gather")
+    sch = Schedule(mod)
+    if step == "reindex":
+        sch.reindex("C", ("read", 1))
+    else:
+        sch.transform_layout("J", ("write", 0), lambda i: [i // 7, i % 7])
+    read = sch.get(sch.get_block("C")).reads[0]
+    index = read.region[0].min
+    assert index.buffer in [region.buffer for region in sch.get(sch.get_block("C")).reads]
+    for got, want in zip(outputs(sch.mod, arrays), wanted, strict=True):
+        np.testing.assert_array_equal(got, want)
