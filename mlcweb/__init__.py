@@ -4,7 +4,7 @@
 """
 
 from mlcweb import ir, runtime, script, tir
-from mlcweb.ir import IRModule, TVMError
+from mlcweb.ir import IRModule, TVMError, transform
 from mlcweb.ir.op import Op
 from mlcweb.runtime import nd
 from mlcweb.runtime.build import build

@@ -13,7 +13,14 @@ import mlcweb
 
 ROOT = Path(__file__).parents[1]
 
-WITHOUT_NUMPY = ["mlcweb.ir", "mlcweb.arith", "mlcweb.tir", "mlcweb.script", "mlcweb.compat"]
+WITHOUT_NUMPY = [
+    "mlcweb.ir",
+    "mlcweb.arith",
+    "mlcweb.tir",
+    "mlcweb.relax",
+    "mlcweb.script",
+    "mlcweb.compat",
+]
 
 
 @pytest.mark.parametrize("package", ["mlcweb", *WITHOUT_NUMPY])

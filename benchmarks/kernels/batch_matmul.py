@@ -28,7 +28,7 @@ def main(A: T.Buffer((16, 128, 128), "float32"), B: T.Buffer((16, 128, 128), "fl
 """
 
 
-def schedule(sch: Schedule, rows: int = 4, columns: int = 8) -> None:
+def schedule(sch: Schedule, rows: int = 2, columns: int = 16) -> None:
     """A tile of sums in registers, from which relu stores."""
     block = sch.get_block("Y")
     sch.set_scope(block, 0, "local")

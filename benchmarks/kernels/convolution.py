@@ -24,7 +24,7 @@ def main(A: T.Buffer((1, 3, 32, 32), "float32"), W: T.Buffer((16, 3, 3, 3), "flo
 """
 
 
-def schedule(sch: Schedule, filters: int = 8, width: int = 3) -> None:
+def schedule(sch: Schedule, filters: int = 16, width: int = 2) -> None:
     """The lanes are filters, whose weights are transposed first; a tile is `width` pixels of
     `filters` filters."""
     block = sch.get_block("B")

@@ -8,10 +8,14 @@ the compatibility layer is installed, and hold names relative to the root packag
 
 MODULES: dict[str, str] = {
     "nd": "runtime.nd",
+    "transform": "ir.transform",
     "s_tir": "tir",
     "s_tir.meta_schedule": "meta_schedule",
     "tirx": "tir",
     "script.tirx": "script.tir",
+    "tir.schedule.testing": "testing",
+    "s_tir.schedule.testing": "testing",
+    "tirx.schedule.testing": "testing",
 }
 """A module's other name -> its name. A submodule of a renamed module follows it."""
 
@@ -22,13 +26,10 @@ ATTRIBUTES: dict[str, str] = {
     "runtime.Tensor": "runtime.NDArray",
     "tir.SBlock": "tir.Block",
     "tir.SBlockRealize": "tir.BlockRealize",
-    "tir.Schedule.get_sblock": "tir.Schedule.get_block",
+    "tir.schedule.SBlockRV": "tir.schedule.BlockRV",
 }
 """The other name of a function, class or method -> its name."""
 
-ABSENT: dict[str, str] = {
-    "relax": "the graph level (Relax)",
-    "script.relax": "the graph level (Relax)",
-}
+ABSENT: dict[str, str] = {}
 """Modules of TVM that are not here: they can be imported, since course cells import more than they
 use, and say what is missing when something of them is used."""

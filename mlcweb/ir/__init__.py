@@ -1,10 +1,10 @@
 """Nodes common to all dialects: modules, spans, visitors, structural equality, errors."""
 
-from mlcweb.ir import module
+from mlcweb.ir import instrument, module, transform
 from mlcweb.ir.errors import DiagnosticError, InternalError, TVMError
 from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
 from mlcweb.ir.node import Node
-from mlcweb.ir.op import Op
+from mlcweb.ir.op import Op, register_op_attr
 from mlcweb.ir.span import Span
 from mlcweb.ir.structural import (
     StructuralMismatch,
@@ -25,7 +25,10 @@ __all__ = [
     "StructuralMismatch",
     "TVMError",
     "assert_structural_equal",
+    "instrument",
     "module",
+    "register_op_attr",
     "structural_equal",
     "structural_hash",
+    "transform",
 ]

@@ -12,6 +12,13 @@ DisplayHook = Callable[[Any, str], None]
 _hooks: list[DisplayHook] = []
 
 
+class Listing(str):
+    """Program text to be shown as it is."""
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/plain": str(self), "text/x-code": str(self)}
+
+
 def publish(shown: Any, title: str = "") -> None:
     """Hand `shown` to the innermost hook; without one, print it."""
     if _hooks:

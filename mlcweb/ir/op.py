@@ -1,29 +1,71 @@
-"""Operators: the named functions that a `Call` may call."""
+"""Operators: the named functions that a `Call` may call, and what is known of each."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
 class Op:
-    """A named operator. `pure` calls may be repeated, moved or dropped."""
+    """A named operator. `pure` calls may be repeated, moved or dropped.
+
+    Whatever else a layer knows of an operator (how to deduce a result, how to lower a call) is an
+    attribute of it: a value by name, set once with `register_op_attr`.
+    """
 
     name: str
     pure: bool = field(default=True, compare=False)
+    arguments: tuple[str, ...] = field(default=(), compare=False)
 
     @staticmethod
     def get(name: str) -> Op:
         """The operator registered under `name`; KeyError where there is none."""
         return _operators[name]
 
+    @staticmethod
+    def list_op_names() -> list[str]:
+        """The names of all operators."""
+        return sorted(_operators)
+
+    @property
+    def num_inputs(self) -> int:
+        return len(self.arguments)
+
+    def get_attr(self, key: str) -> Any:
+        """The value of an attribute, or None."""
+        return _attributes.get((self.name, key), (None, 0))[0]
+
+    def has_attr(self, key: str) -> bool:
+        return (self.name, key) in _attributes
+
+    def set_attr(self, key: str, value: Any, plevel: int = 10) -> None:
+        """Set an attribute, unless it was set with a higher `plevel`."""
+        if _attributes.get((self.name, key), (None, 0))[1] <= plevel:
+            _attributes[self.name, key] = value, plevel
+
+    def reset_attr(self, key: str) -> None:
+        """Take an attribute away."""
+        _attributes.pop((self.name, key), None)
+
     def __repr__(self) -> str:
         return f'Op("{self.name}")'
 
 
 _operators: dict[str, Op] = {}
+_attributes: dict[tuple[str, str], tuple[Any, int]] = {}
 
 
-def register_op(name: str, pure: bool = True) -> Op:
+def register_op(name: str, pure: bool = True, arguments: tuple[str, ...] = ()) -> Op:
     """Add an operator to the registry and return it; a second call returns the first's result."""
-    return _operators.setdefault(name, Op(name, pure))
+    return _operators.setdefault(name, Op(name, pure, arguments))
+
+
+def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
+    """Set an attribute of an operator; without `value`, a decorator that sets what it decorates."""
+
+    def set_value(value: Any) -> Any:
+        register_op(op_name).set_attr(attr_key, value, level)
+        return value
+
+    return set_value if value is None else set_value(value)

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-_printers: list[Callable[[Any], str]] = []
+_printers: list[Callable[..., str]] = []
 
 
-def register_printer(printer: Callable[[Any], str]) -> None:
-    """Use `printer` for `repr` and `str` of every node."""
+def register_printer(printer: Callable[..., str]) -> None:
+    """Use `printer(value, dialect=…)` for the text of every node."""
     _printers.append(printer)
 
 
-def text(value: Any) -> str:
-    """TVMScript of a node; a plain description where no printer is loaded or it has no form."""
-    return _printers[-1](value) if _printers else object.__repr__(value)
+def text(value: Any, dialect: str = "tir", **options: Any) -> str:
+    """TVMScript of a node in one of the spellings of `mlcweb.ir.dialect`; a plain description where
+    no printer is loaded or it has no form."""
+    return _printers[-1](value, dialect=dialect, **options) if _printers else object.__repr__(value)
 
 
 _marking_printers: list[Callable[[Any, Any], str]] = []

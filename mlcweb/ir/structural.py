@@ -20,6 +20,10 @@ BINDING_CLASSES: set[type] = set()
 """Classes whose first occurrence defines them and everything inside them (buffers)."""
 
 
+COMPARED_AS: dict[type, Callable[[Any], Any]] = {}
+"""Node classes that are compared by other values than their fields, and how to get those."""
+
+
 class StructuralMismatch(ValueError):
     """Two programs differ. `path` leads to the first difference."""
 
@@ -61,6 +65,9 @@ class _Comparison:
             return self.differ(left, right)
         if cls in VARIABLE_CLASSES:
             return self.compare_variables(left, right, defining)
+        if cls in COMPARED_AS:
+            form = COMPARED_AS[cls]
+            return left is right or self.compare(form(left), form(right), defining)
         binding = cls in BINDING_CLASSES
         if binding:
             known_left, known_right = self.left.get(id(left)), self.right.get(id(right))
@@ -95,7 +102,8 @@ class _Comparison:
         if not (defining or self.map_free_vars) and left is not right:
             return self.differ(left, right)
         for name in type(left).structural_fields:
-            if not self.compare(getattr(left, name), getattr(right, name), False):
+            # What describes a variable may define others, as the symbolic shape of a tensor does.
+            if not self.compare(getattr(left, name), getattr(right, name), defining):
                 return self.differ(left, right)
         self.bind(left, right)
         return True
@@ -202,6 +210,9 @@ def structural_hash(value: Any, map_free_vars: bool = False) -> int:
                 numbers[id(item)] = count
                 count += 1
                 digest.update(b"free%d" % id(item) if free else b"var")
+            if cls in COMPARED_AS:
+                feed(COMPARED_AS[cls](item), defining)
+                return
             digest.update(cls.__name__.encode() + b"(")
             for name in cls.structural_fields:
                 value, role = getattr(item, name), cls.role_of_field[name]

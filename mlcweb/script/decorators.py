@@ -1,4 +1,4 @@
-"""`@T.prim_func` and `@I.ir_module`: from a Python definition to IR, by reading its source."""
+"""`@T.prim_func`, `@R.function`, `@I.ir_module`: from Python definitions to IR, by reading them."""
 
 from __future__ import annotations
 
@@ -21,19 +21,37 @@ def prim_func(
     Inside a class the function is returned as it is: the class's decorator reads it.
     """
 
-    def decorate(function: FunctionType, frame: FrameType) -> Any:
-        if "__qualname__" in frame.f_locals:
-            return function
-        from mlcweb.script.parser.environment import names_around
-        from mlcweb.script.parser.functions import parse_function
-        from mlcweb.script.parser.source import source_of_function
-
-        tree, source = source_of_function(function)
-        return parse_function(tree, source, names_around(frame, [function]))
-
     if function is not None:
-        return decorate(function, sys._getframe(1))
-    return lambda function: decorate(function, sys._getframe(1))
+        return _read_definition(function, sys._getframe(1))
+    return lambda function: _read_definition(function, sys._getframe(1))
+
+
+def relax_function(
+    function: FunctionType | None = None,
+    *,
+    pure: bool = True,
+    private: bool = False,
+    check_well_formed: bool = True,
+    **options: Any,
+) -> Any:
+    """Turn a Python function into a `relax.Function`.
+
+    Inside a class the function is returned as it is: the class's decorator reads it.
+    """
+    if function is not None:
+        return _read_definition(function, sys._getframe(1))
+    return lambda function: _read_definition(function, sys._getframe(1))
+
+
+def _read_definition(function: FunctionType, frame: FrameType) -> Any:
+    if "__qualname__" in frame.f_locals:
+        return function
+    from mlcweb.script.parser.environment import names_around
+    from mlcweb.script.parser.functions import parse_function
+    from mlcweb.script.parser.source import source_of_function
+
+    tree, source = source_of_function(function)
+    return parse_function(tree, source, names_around(frame, [function]))
 
 
 def ir_module(cls: type | None = None, **options: Any) -> Any:

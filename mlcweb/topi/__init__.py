@@ -1,11 +1,12 @@
 """The inventory of tensor operators, written in te with TVM's names.
 
 broadcast.py has operators on two operands, elementwise.py on one, reduction.py sums and maxima,
-transform.py what only moves elements, nn/ the layers of neural networks. Each function takes and
-gives `te.Tensor`; `te.create_prim_func` makes programs of them.
+transform.py what only moves elements, index.py picks them by index, scan.py has running sums,
+einsum.py sums by names of axes, image.py resizing, nn/ the layers of neural networks. Each function
+takes and gives `te.Tensor`; `te.create_prim_func` makes programs of them.
 """
 
-from mlcweb.topi import nn, tags as tag
+from mlcweb.topi import image, nn, tags as tag
 from mlcweb.topi.broadcast import (
     add, atan2, bitwise_and, bitwise_or, bitwise_xor, broadcast_to, divide, equal, floor_divide,
     floor_mod, greater, greater_equal, left_shift, less, less_equal, log_add_exp, logical_and,
@@ -17,10 +18,15 @@ from mlcweb.topi.elementwise import (
     floor, full, full_like, identity, isfinite, isinf, isnan, log, log10, log2, logical_not,
     negative, reinterpret, round, rsqrt, sigmoid, sign, sin, sinh, sqrt, square, tan, tanh, trunc,
 )  # fmt: skip
+from mlcweb.topi.einsum import einsum
+from mlcweb.topi.index import (
+    gather, gather_nd, index_tensor, one_hot, scatter_elements, scatter_nd, take,
+)  # fmt: skip
 from mlcweb.topi.nn.dense import general_matmul as matmul
 from mlcweb.topi.reduction import all, any, argmax, argmin, max, mean, min, prod, sum, variance
+from mlcweb.topi.scan import cumprod, cumsum
 from mlcweb.topi.transform import (
-    arange, concatenate, expand_dims, flip, gather, layout_transform, meshgrid, one_hot, repeat,
-    reshape, split, squeeze, stack, strided_slice, take, tile, transpose, tril, triu, where,
+    arange, concatenate, expand_dims, flip, layout_transform, meshgrid, repeat, reshape, split,
+    squeeze, stack, strided_slice, tile, transpose, tril, triu, where,
 )  # fmt: skip
 from mlcweb.topi.transform import shape_of as shape

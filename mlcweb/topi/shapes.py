@@ -130,3 +130,54 @@ def need_rank(operator: str, tensor: Tensor, ndim: int, layout: str) -> None:
         raise DiagnosticError(
             f'{operator}: "{tensor.name}" has the shape {show(tensor.shape)}; {layout} is expected'
         )
+
+
+def slice_range(
+    extent: Any, begin: Any, end: Any, stride: Any = 1, inbound: bool = False
+) -> tuple[PrimExpr, PrimExpr]:
+    """Where a slice of a dimension starts, and how many elements it has.
+
+    Positions count and are cut as in a slice of Python; with `inbound` they are taken as they are.
+    A symbolic stride is taken to be positive.
+    """
+    length, low, high, step = (arithmetic.convert(part) for part in (extent, begin, end, stride))
+    low, high, step = (arithmetic.cast(length.dtype, part) for part in (low, high, step))
+    numbers = [constant(part) for part in (length, low, high, step)]
+    if not inbound and None not in numbers:
+        size, first, last, by = (int(number or 0) for number in numbers)
+        taken = range(*slice(first, last, by).indices(size))
+        return tuple(arithmetic.const(n, length.dtype) for n in (taken.start, len(taken)))
+    backwards = (constant(step) or 1) < 0
+    if not inbound:
+        low, high = (_clipped(position, length, backwards) for position in (low, high))
+    distance = low - high if backwards else high - low
+    size = arithmetic.negate(step) if backwards else step
+    count = Analyzer().simplify(
+        arithmetic.floordiv(arithmetic.subtract(arithmetic.add(distance, size), 1), size)
+    )
+    sure = inbound or _in_order(numbers[1], numbers[2])
+    return low, count if sure else arithmetic.maximum(count, 0)
+
+
+def _clipped(position: PrimExpr, length: PrimExpr, backwards: bool) -> PrimExpr:
+    """A position of a slice as an index from 0 to `length` (from -1 to `length - 1` backwards)."""
+    least = -1 if backwards else 0
+    most = arithmetic.subtract(length, 1) if backwards else length
+    number = constant(position)
+    if number is None:
+        from_end = arithmetic.select(position < 0, arithmetic.add(position, length), position)
+        return arithmetic.minimum(arithmetic.maximum(from_end, least), most)
+    if number < 0:
+        return arithmetic.maximum(arithmetic.add(length, number), least)
+    if number == 0 and not backwards:
+        return position
+    return most if number >= _ENDLESS else arithmetic.minimum(position, most)
+
+
+_ENDLESS = 2**31 - 1
+"""From here on, the end of a slice stands for the end of the tensor."""
+
+
+def _in_order(low: int | None, high: int | None) -> bool:
+    """Whether a slice from `low` to `high` has at least no negative number of elements."""
+    return low is not None and high is not None and 0 <= low <= high

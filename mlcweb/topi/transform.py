@@ -82,7 +82,7 @@ def flatten(a: Tensor) -> Tensor:
 def expand_dims(a: Tensor, axis: int, num_newaxis: int = 1) -> Tensor:
     """`num_newaxis` dimensions of extent 1 put in at `axis`."""
     place = shapes.axis_of("expand_dims", axis, a.ndim + 1)
-    ones = [arithmetic.const(1, _index_type(a))] * num_newaxis
+    ones = [arithmetic.const(1, index_type(a))] * num_newaxis
     shape = [*a.shape[:place], *ones, *a.shape[place:]]
     return moved(
         shape,
@@ -103,7 +103,7 @@ def squeeze(a: Tensor, axis: Any = None) -> Tensor:
 
     def element(*index: PrimExpr) -> Any:
         rest = iter(index)
-        zero = arithmetic.const(0, _index_type(a))
+        zero = arithmetic.const(0, index_type(a))
         return a(*(zero if place in gone else next(rest) for place in range(a.ndim)))
 
     return moved(
@@ -117,7 +117,7 @@ def concatenate(a_tuple: Sequence[Tensor] | Tensor, axis: int = 0) -> Tensor:
     place = shapes.axis_of("concatenate", axis, parts[0].ndim)
     for part in parts[1:]:
         _check_joinable(parts[0], part, place)
-    starts = [arithmetic.const(0, _index_type(parts[0]))]
+    starts = [arithmetic.const(0, index_type(parts[0]))]
     for part in parts:
         starts.append(arithmetic.add(starts[-1], part.shape[place]))
 
@@ -152,7 +152,7 @@ def stack(tensors: Sequence[Tensor] | Tensor, axis: int = 0) -> Tensor:
         return value
 
     shape = [*parts[0].shape]
-    shape.insert(place, arithmetic.const(len(parts), _index_type(parts[0])))
+    shape.insert(place, arithmetic.const(len(parts), index_type(parts[0])))
     return moved(shape, element, "T_stack")
 
 
@@ -177,28 +177,30 @@ def _check_joinable(first: Tensor, other: Tensor, place: int | None) -> None:
 
 
 def split(ary: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) -> list[Tensor]:
-    """Parts along an axis: so many equal ones, or cut before each of the given positions."""
+    """Parts along an axis: so many of one size (of which the last may be smaller), or cut before
+    each of the given positions."""
     place = shapes.axis_of("split", axis, ary.ndim)
     extent = ary.shape[place]
     zero = arithmetic.const(0, extent.dtype)
     if not isinstance(indices_or_sections, int):
-        cuts = [arithmetic.const(int(cut), extent.dtype) for cut in indices_or_sections]
+        cuts = [
+            _at_most(arithmetic.const(int(cut), extent.dtype), extent)
+            for cut in indices_or_sections
+        ]
         name = "T_split"
     else:
         parts = indices_or_sections
-        length = shapes.constant(extent)
-        if parts < 1 or (length is not None and length % parts):
-            raise DiagnosticError(
-                f"split: dimension {place} of {shapes.show(ary.shape)} has no {parts} equal parts"
-            )
-        each = arithmetic.floordiv(extent, arithmetic.const(parts, extent.dtype))
-        cuts = [arithmetic.multiply(each, number) for number in range(1, parts)]
+        if parts < 1:
+            raise DiagnosticError(f"split: {shapes.show(ary.shape)} cannot be cut in {parts} parts")
+        each = arithmetic.floordiv(arithmetic.add(extent, parts - 1), parts)
+        cuts = [_at_most(arithmetic.multiply(each, n), extent) for n in range(1, parts)]
         name = "T_split_sections"
     starts, ends = [zero, *cuts], [*cuts, extent]
 
     def part(start: PrimExpr, end: PrimExpr) -> Tensor:
         shape = [*ary.shape]
-        shape[place] = arithmetic.subtract(end, start)
+        size = arithmetic.subtract(end, start)
+        shape[place] = arithmetic.maximum(size, 0) if shapes.constant(size) is not None else size
 
         def element(*index: PrimExpr) -> Any:
             inside = [*index]
@@ -210,12 +212,18 @@ def split(ary: Tensor, indices_or_sections: int | Sequence[int], axis: int = 0) 
     return [part(start, end) for start, end in zip(starts, ends, strict=True)]
 
 
+def _at_most(cut: PrimExpr, extent: PrimExpr) -> PrimExpr:
+    """A position, where it is known not beyond the end."""
+    both = shapes.constant(cut), shapes.constant(extent)
+    return cut if None in both else arithmetic.minimum(cut, extent)
+
+
 def tile(a: Tensor, reps: Sequence[int]) -> Tensor:
     """`a` repeated as a whole, so many times in each dimension."""
     counts = list(reps) if isinstance(reps, (tuple, list)) else [reps]
     rank = max(a.ndim, len(counts))
     counts = [1] * (rank - len(counts)) + counts
-    one = arithmetic.const(1, _index_type(a))
+    one = arithmetic.const(1, index_type(a))
     extents = [one] * (rank - a.ndim) + [*a.shape]
     shape = [arithmetic.multiply(e, count) for e, count in zip(extents, counts, strict=True)]
 
@@ -276,15 +284,16 @@ def where(condition: Tensor, x: Any, y: Any) -> Tensor:
 
 def strided_slice(
     a: Tensor,
-    begin: Sequence[int],
-    end: Sequence[int],
-    strides: Sequence[int] | None = None,
+    begin: Sequence[Any],
+    end: Sequence[Any],
+    strides: Sequence[Any] | None = None,
     axes: Sequence[int] | None = None,
+    inbound: bool = False,
 ) -> Tensor:
     """Elements begin, begin + stride, … before end, along `axes` (the first ones by default).
 
     Negative positions count from the end, positions outside are kept to the tensor, negative
-    strides go backwards, as slices in Python do.
+    strides go backwards, as slices in Python do. With `inbound` positions are taken as they are.
     """
     places = (
         list(range(len(begin)))
@@ -294,18 +303,14 @@ def strided_slice(
     steps = list(strides) if strides else [1] * len(places)
     if len(steps) == 1:
         steps = steps * len(places)
-    shape, starts, factors = [*a.shape], [0] * a.ndim, [1] * a.ndim
+    shape: list[Any] = [*a.shape]
+    starts: list[Any] = [0] * a.ndim
+    factors: list[Any] = [1] * a.ndim
     for place, low, high, step in zip(places, begin, end, steps, strict=True):
-        length = shapes.constant(a.shape[place])
-        if length is None:
-            raise DiagnosticError(
-                f"strided_slice: dimension {place} of {shapes.show(a.shape)} is symbolic"
-            )
-        if step == 0:
+        if shapes.constant(step) == 0:
             raise DiagnosticError("strided_slice: a stride is 0")
-        taken = range(*slice(int(low), int(high), int(step)).indices(length))
-        starts[place], factors[place] = taken.start, taken.step
-        shape[place] = arithmetic.const(len(taken), a.shape[place].dtype)
+        starts[place], shape[place] = shapes.slice_range(shape[place], low, high, step, inbound)
+        factors[place] = step
 
     def element(*index: PrimExpr) -> Any:
         return a(
@@ -316,82 +321,6 @@ def strided_slice(
         )
 
     return moved(shape, element, "T_strided_slice")
-
-
-def take(
-    a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0, mode: str = "fast"
-) -> Tensor:
-    """The slices of `a` that `indices` name, along an axis (in the flat array without one).
-
-    Args:
-        indices: a tensor of integers, or one integer.
-        mode: "clip" keeps indices in range, "wrap" takes them modulo the extent, "fast" trusts
-            them.
-    """
-    if batch_dims:
-        raise DiagnosticError("take: batch_dims is not supported; use gather")
-    index_shape = indices.shape if isinstance(indices, Tensor) else ()
-    rank = len(index_shape)
-
-    def position(index: Sequence[PrimExpr], extent: PrimExpr) -> PrimExpr:
-        chosen = indices(*index) if isinstance(indices, Tensor) else arithmetic.convert(indices)
-        return _in_mode(chosen, extent, mode)
-
-    if axis is None:
-        return moved(
-            index_shape,
-            lambda *index: a(*shapes.unravel_index(position(index, shapes.size(a.shape)), a.shape)),
-            "T_take",
-        )
-    place = shapes.axis_of("take", axis, a.ndim)
-
-    def element(*index: PrimExpr) -> Any:
-        chosen = position(index[place : place + rank], a.shape[place])
-        return a(*index[:place], chosen, *index[place + rank :])
-
-    return moved([*a.shape[:place], *index_shape, *a.shape[place + 1 :]], element, "T_take")
-
-
-def _in_mode(index: PrimExpr, extent: PrimExpr, mode: str) -> PrimExpr:
-    if mode == "fast":
-        return index
-    limit = arithmetic.cast(index.dtype, extent)
-    if mode == "clip":
-        return arithmetic.minimum(arithmetic.maximum(0, index), arithmetic.subtract(limit, 1))
-    if mode == "wrap":
-        return arithmetic.truncmod(arithmetic.add(arithmetic.truncmod(index, limit), limit), limit)
-    raise DiagnosticError(f'take: the mode is "fast", "clip" or "wrap", not {mode!r}')
-
-
-def gather(data: Tensor, axis: int, indices: Tensor) -> Tensor:
-    """out[i][j] = data[indices[i][j]][j] for axis 0, and so on; as `numpy.take_along_axis`."""
-    place = shapes.axis_of("gather", axis, data.ndim)
-    if indices.ndim != data.ndim:
-        raise DiagnosticError(
-            f"gather: the indices have {indices.ndim} dimension(s), the data {data.ndim}"
-        )
-
-    def element(*index: PrimExpr) -> Any:
-        return data(*index[:place], indices(*index), *index[place + 1 :])
-
-    return moved(indices.shape, element, "T_gather")
-
-
-def one_hot(
-    indices: Tensor, on_value: Any, off_value: Any, depth: int, axis: int, dtype: str
-) -> Tensor:
-    """`on_value` where the position along a new axis of extent `depth` is the index."""
-    place = shapes.axis_of("one_hot", axis, indices.ndim + 1)
-    shape = [*indices.shape]
-    shape.insert(place, arithmetic.const(depth, _index_type(indices)))
-    on, off = arithmetic.cast(dtype, on_value), arithmetic.cast(dtype, off_value)
-
-    def element(*index: PrimExpr) -> Any:
-        wanted = indices(*index[:place], *index[place + 1 :])
-        here = arithmetic.cast(indices.dtype, index[place])
-        return arithmetic.select(arithmetic.equal(wanted, here), on, off)
-
-    return moved(shape, element, "T_one_hot")
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: str = "float32") -> Tensor:
@@ -475,5 +404,6 @@ def shape_of(tensor: Tensor, dtype: str = "int64") -> Tensor:
     return moved((tensor.ndim,), lambda *index: element(index[0]), "T_shape")
 
 
-def _index_type(a: Tensor) -> str:
+def index_type(a: Tensor) -> str:
+    """The type of the indices of a tensor."""
     return a.shape[0].dtype if a.shape else "int32"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mlcweb.ir.dialect import without_prefix
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.script import constructs
 from mlcweb.script.namespace.loops import loop_range, mapping
@@ -65,7 +66,8 @@ def block_attr(values: Mapping[str, Any]) -> constructs.BlockAttributes:
 
 def func_attr(values: Mapping[str, Any]) -> constructs.FunctionAttributes:
     """Attributes of the function."""
-    return constructs.FunctionAttributes(mapping(values, "T.func_attr"))
+    given = mapping(values, "T.func_attr")
+    return constructs.FunctionAttributes({without_prefix(k): v for k, v in given.items()})
 
 
 class AxisNamespace:

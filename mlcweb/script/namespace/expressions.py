@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mlcweb.ir.dialect import without_prefix
 from mlcweb.ir.op import register_op
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir import expr as E
@@ -93,7 +94,8 @@ def call_pure_extern(*args: Any, dtype: Any = None) -> E.Call:
 
 def call_intrin(dtype: Any, name: str, *args: Any) -> E.Call:
     """An operator by name."""
-    return E.Call(str(dtype), register_op(name), tuple(arithmetic.convert(arg) for arg in args))
+    op = register_op(without_prefix(name))
+    return E.Call(str(dtype), op, tuple(arithmetic.convert(arg) for arg in args))
 
 
 def tvm_access_ptr(ptype: Any, data: Any, offset: Any, extent: Any, rw_mask: Any) -> E.Call:

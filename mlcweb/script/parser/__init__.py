@@ -8,8 +8,12 @@ from typing import Any
 
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.script import ir as I
+from mlcweb.script import relax as R
 from mlcweb.script import tir as T
+from mlcweb.script.metadata import metadata_in
+from mlcweb.script.parser import relax
 from mlcweb.script.parser.functions import no_definition, parse_function, parse_module
+from mlcweb.script.parser.relax_types import type_variables_in
 from mlcweb.script.parser.source import source_of_text
 
 __all__ = ["from_source", "parse"]
@@ -20,12 +24,13 @@ def parse(
 ) -> IRModule | BaseFunc:
     """The last module or function that a text defines.
 
-    `T` and `I` are known; other names of Python that the text uses come from `extra_names`.
+    `T`, `I` and `R` are known; other names of Python that the text uses come from `extra_names`.
     Imports in the text are ignored. A SyntaxError or a DiagnosticError says where the text is
     wrong.
     """
     tree, source = source_of_text(text, filename)
-    names = {"T": T, "I": I, **(extra_names or {})}
+    names = {"T": T, "I": I, "R": R, "metadata": metadata_in(tree), **type_variables_in(tree)}
+    names.update(extra_names or {})
     for item in reversed(tree.body):
         if isinstance(item, ast.ClassDef):
             return parse_module(item, source, names)

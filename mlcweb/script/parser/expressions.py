@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from types import ModuleType
 from typing import Any
@@ -82,6 +82,16 @@ class ModuleNames:
     def __init__(self, name: str, functions: Sequence[str]) -> None:
         self.name = name
         self.functions = {function: GlobalVar(function) for function in functions}
+        self.trees: dict[str, ast.FunctionDef] = {}
+        self.read: Callable[[ast.FunctionDef], Any] = lambda tree: None
+        self._finished: dict[str, Any] = {}
+
+    def function(self, name: str) -> Any:
+        """A function of the module, read when it is first asked for; None while it is read."""
+        if name not in self._finished:
+            self._finished[name] = None
+            self._finished[name] = self.read(self.trees[name])
+        return self._finished[name]
 
 
 class Evaluator:
@@ -90,6 +100,8 @@ class Evaluator:
     def __init__(self, scopes: Scopes, source: Source) -> None:
         self.scopes = scopes
         self.source = source
+        self.renamed: Mapping[str, str] = {}
+        """Names of `T` that mean something else in the spelling of the function being read."""
 
     def span(self, node: Any) -> Span:
         return self.source.span(node)
@@ -280,6 +292,7 @@ def _attribute(self: Evaluator, node: ast.Attribute) -> Any:
     name = node.attr
     if isinstance(base, ModuleType) and base.__name__ in NAMESPACES:
         table = NAMESPACES[base.__name__]
+        name = self.renamed.get(name, name)
         if name not in table:
             letter = ast.unparse(node.value)
             raise self.error(f"{letter} has no {name}{suggestion(name, table)}", node)

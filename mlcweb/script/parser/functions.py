@@ -51,13 +51,15 @@ def parse_module(
     options = dict(options or {})
     for decorator in tree.decorator_list:
         options.update(_options(decorator, evaluator))
+    own_names.trees = {item.name: item for item in definitions}
+    own_names.read = lambda item: _read(item, Evaluator(Scopes(names), source), options)
     for item in tree.body:
         evaluator = Evaluator(Scopes(names), source)
         if isinstance(item, ast.FunctionDef):
             var = own_names.functions[item.name]
-            if var in functions:
+            if own_names.trees[item.name] is not item:
                 raise evaluator.error(f'The module has two functions "{item.name}"', item)
-            functions[var] = _read(item, evaluator, options)
+            functions[var] = own_names.function(item.name)
         elif isinstance(item, ast.Expr):
             value = evaluator.value(item.value)
             if isinstance(value, C.ModuleAttributes):
@@ -97,10 +99,14 @@ def read_prim_func(
 ) -> PrimFunc:
     """The PrimFunc that a definition describes.
 
-    Options: `private` for a function that is not called by name from outside, and
-    `check_well_formed=False` to leave the checks out.
+    Options: `private` for a function that is not called by name from outside,
+    `check_well_formed=False` to leave the checks out, and `s_tir` for one in the spelling of TVM
+    since 2026.
     """
     function = FunctionFrame(tree.name)
+    if options.get("s_tir"):
+        # There a block allocates by T.sblock_alloc_buffer, and this is a statement.
+        evaluator.renamed = {"alloc_buffer": "decl_buffer"}
     scopes = evaluator.scopes
     scopes.push()
     declared = _declared_types(tree)
@@ -122,7 +128,7 @@ def read_prim_func(
         tuple(function.params),
         body,
         _return_type(tree, evaluator),
-        function.buffer_map,
+        {p: function.buffer_map[p] for p in function.params if p in function.buffer_map},
         attrs=function.attrs,
         span=evaluator.span(tree),
     )

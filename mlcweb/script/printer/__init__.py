@@ -6,11 +6,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from mlcweb.ir import printing
+from mlcweb.ir.dialect import dialect_of
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.node import Node
 from mlcweb.ir.structural import set_program_marker
+from mlcweb.script.metadata import NOTE, metadata_text
 from mlcweb.script.printer.expressions import expression, is_expression, range_index, region
-from mlcweb.script.printer.functions import function_printers, module, standalone
+from mlcweb.script.printer.functions import (
+    function_printers, module, node_printers, standalone,
+)  # fmt: skip
+from mlcweb.script.printer import relax
 from mlcweb.script.printer.page import Page, Place
 from mlcweb.script.printer.statements import is_statement, statement
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
@@ -20,20 +25,28 @@ __all__ = [
     "Page",
     "Place",
     "function_printers",
+    "node_printers",
     "render_with_marks",
     "script",
     "script_with_lines",
 ]
 
 
-def script(value: Any, underline: Iterable[Node] = ()) -> str:
+def script(
+    value: Any, underline: Iterable[Node] = (), *, dialect: str = "tir", show_meta: bool = False
+) -> str:
     """TVMScript of a module, function, statement, expression, buffer or region.
 
-    Nodes in `underline` are marked by carets below their first line.
+    Nodes in `underline` are marked by carets below their first line. `dialect` is one of the
+    spellings of `mlcweb.ir.dialect`. `show_meta` writes large constants before the program instead
+    of a note after it.
     """
     marked = tuple(underline)
-    page = _print(value)
-    return _with_marks(page, marked) if marked else page.text()
+    page = _print(value, dialect)
+    text = _with_marks(page, marked) if marked else page.text()
+    if not page.metadata:
+        return text
+    return f"{metadata_text(page.metadata)}\n\n{text}" if show_meta else f"{text}\n\n{NOTE}"
 
 
 def script_with_lines(value: Any) -> tuple[str, dict[int, tuple[int, int]]]:
@@ -48,16 +61,20 @@ def render_with_marks(value: Any, nodes: Iterable[Node]) -> str:
     return _with_marks(_print(value), tuple(nodes))
 
 
-def _print(value: Any) -> Page:
-    page = Page()
+def _print(value: Any, dialect: str = "tir") -> Page:
+    page = Page(dialect_of(dialect))
     if isinstance(value, IRModule):
         module(page, value)
+    elif type(value) in node_printers:
+        node_printers[type(value)](page, value)
     elif isinstance(value, BaseFunc):
         standalone(page, value)
     elif is_statement(value):
         statement(page, value)
     else:
-        page.write(_small(page, value))
+        text = _small(page, value)
+        page.names.declarations.clear()  # an expression alone is not a program
+        page.write(text)
     return page
 
 

@@ -33,7 +33,7 @@ def buffer_arguments(names: Names, buffer: Buffer, with_dtype: bool = False) -> 
         strides = tuple_text([_extent(names, stride) for stride in buffer.strides])
         parts.append(f"strides={strides}")
     fresh_offset = _is_new(names, buffer.elem_offset)
-    if not fresh_offset and not arithmetic.is_const_int(buffer.elem_offset, 0):
+    if not fresh_offset and not _starts_at_zero(buffer):
         parts.append(f"elem_offset={expression(names, buffer.elem_offset)}")
     if buffer.scope() != "global":
         parts.append(f"scope={string(buffer.scope())}")
@@ -46,12 +46,20 @@ def buffer_arguments(names: Names, buffer: Buffer, with_dtype: bool = False) -> 
     return ", ".join(parts)
 
 
+def _starts_at_zero(buffer: Buffer) -> bool:
+    """Whether the offset is what `decl_buffer` gives a buffer: 0 in the type of the shape, and in
+    int64 for a scalar. A buffer made from a scalar may have kept that type."""
+    default = buffer.shape[0].dtype if buffer.shape else "int64"
+    offset = buffer.elem_offset
+    return arithmetic.is_const_int(offset, 0) and (default == "int64" or offset.dtype == default)
+
+
 def is_plain(buffer: Buffer) -> bool:
     """Whether an annotation `T.Buffer(shape, dtype)` says all there is to say."""
     return (
         all(isinstance(extent, E.IntImm) for extent in buffer.shape)
         and not buffer.strides
-        and arithmetic.is_const_int(buffer.elem_offset, 0)
+        and _starts_at_zero(buffer)
         and buffer.scope() == "global"
         and (buffer.data_alignment, buffer.offset_factor) == (64, 1)
         and not buffer.axis_separators

@@ -106,11 +106,13 @@ def string(value: str) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def float_literal(value: float) -> str:
-    """The shortest text that reads back as the same number; whole numbers without a point."""
+def float_literal(value: float, with_point: bool = False) -> str:
+    """The shortest text that reads back as the same number; whole numbers without a point where
+    none is asked for."""
     if math.isinf(value) or math.isnan(value):
         return string(str(value))
-    if value == int(value) and (value != 0 or math.copysign(1.0, value) > 0):
+    is_negative_zero = value == 0 and math.copysign(1.0, value) < 0
+    if value == int(value) and not with_point and not is_negative_zero:
         return str(int(value))
     return repr(value)
 
@@ -215,7 +217,7 @@ def _integer(names: Names, value: E.IntImm) -> Text:
 
 
 def _float(names: Names, value: E.FloatImm) -> Text:
-    return f"T.{value.dtype}({float_literal(value.value)})", ATOM
+    return f"T.{value.dtype}({float_literal(value.value, names.dialect.writes_points)})", ATOM
 
 
 def _cast(names: Names, value: E.Cast) -> Text:
@@ -237,10 +239,8 @@ def _broadcast(names: Names, value: E.Broadcast) -> Text:
 
 def _let(names: Names, value: E.Let) -> Text:
     bound = expression(names, value.value)
-    with names.scope():
-        var = names.define(value.var, value.var.name)
-        body = expression(names, value.body)
-    return f"T.Let({body}, where={{{var}: {bound}}})", ATOM
+    var = names.declare(value.var)
+    return f"T.Let({expression(names, value.body)}, where={{{var}: {bound}}})", ATOM
 
 
 def _call(names: Names, value: E.Call) -> Text:
@@ -264,7 +264,8 @@ def _call(names: Names, value: E.Call) -> Text:
     comma = ", " if inside else ""
     if name in DTYPE_FIRST_CALLS:
         return f"T.{short}({string(value.dtype)}{comma}{inside})", ATOM
-    return f"T.call_intrin({string(value.dtype)}, {string(name)}{comma}{inside})", ATOM
+    named = string(names.dialect.prefixed(name))
+    return f"T.call_intrin({string(value.dtype)}, {named}{comma}{inside})", ATOM
 
 
 def _text(names: Names, value: E.PrimExpr) -> Text:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlcweb.ir.module import BaseFunc, IRModule
@@ -21,16 +21,23 @@ TIR_IMPORT = "# from tvm.script import tir as T"
 
 FunctionPrinter = Callable[[Page, str, Any], None]
 
-function_printers: dict[type, tuple[FunctionPrinter, str, int]] = {}
-"""How to write the functions of a dialect: printer, import line, and rank in a module."""
+Imports = str | Callable[[Any], Sequence[str]]
+"""The import line that functions of a dialect need, or the lines that a function needs."""
+
+function_printers: dict[type, tuple[FunctionPrinter, Imports, int]] = {}
+"""How to write the functions of a dialect: printer, imports, and rank in a module."""
+
+node_printers: dict[type, Callable[[Page, Any], None]] = {}
+"""How to write what stands alone and is no function, of other dialects than TensorIR."""
 
 
 def module(page: Page, mod: IRModule) -> None:
     """Write a module: its functions by dialect, then by name."""
     functions = sorted(mod.functions.items(), key=lambda item: (_rank(item[1]), item[0].name_hint))
+    page.in_module = True
     page.write(IR_IMPORT)
-    for line in dict.fromkeys(function_printers[type(func)][1] for _, func in functions):
-        page.write(line)
+    for line in _imports([func for _, func in functions]):
+        page.write(page.dialect.of(line))
     page.write("")
     page.write("@I.ir_module")
     page.write("class Module:")
@@ -47,9 +54,19 @@ def module(page: Page, mod: IRModule) -> None:
 
 def standalone(page: Page, func: BaseFunc) -> None:
     """Write a function outside a module, under its global symbol ("main" where it has none)."""
-    page.write(function_printers[type(func)][1])
+    for line in _imports([func]):
+        page.write(page.dialect.of(line))
     page.write("")
     _function(page, str(func.attrs.get("global_symbol", "main")), func)
+
+
+def _imports(functions: Sequence[BaseFunc]) -> list[str]:
+    """The import lines of functions, TensorIR's first."""
+    lines: dict[str, None] = {}
+    for func in functions:
+        imports = function_printers[type(func)][1]
+        lines.update(dict.fromkeys([imports] if isinstance(imports, str) else imports(func)))
+    return sorted(lines, key=lambda line: line != TIR_IMPORT)
 
 
 def _rank(func: BaseFunc) -> int:
@@ -63,14 +80,20 @@ def _function(page: Page, name: str, func: BaseFunc) -> None:
 
 def prim_func(page: Page, name: str, func: PrimFunc) -> None:
     """Write a PrimFunc."""
-    symbol = func.attrs.get("global_symbol")
-    page.write("@T.prim_func" if symbol is not None else "@T.prim_func(private=True)")
+    options = ["private=True"] if func.attrs.get("global_symbol") is None else []
+    if page.dialect.marks_functions:
+        options.append("s_tir=True")
+    page.write(f"@T.prim_func({', '.join(options)})" if options else "@T.prim_func")
     with page.placing(func):
         matches: list[tuple[str, Any]] = []
         parameters = ", ".join(_parameter(page, func, p, matches) for p in func.params)
         returns = f" -> T.{func.ret_type}" if func.ret_type else ""
         page.write(f"def {name}({parameters}){returns}:")
-        attrs = {k: v for k, v in func.attrs.items() if k != "global_symbol" or v != name}
+        attrs = {
+            page.dialect.prefixed(key): value
+            for key, value in func.attrs.items()
+            if key != "global_symbol" or value != name
+        }
         with page.indented():
             if attrs:
                 page.write(f"T.func_attr({dictionary(page.names, attrs)})")
@@ -112,7 +135,7 @@ def _function_body(page: Page, func: PrimFunc) -> None:
         statement(page, func.body)
         return
     with page.placing(func.body, root):
-        page.write('# with T.block("root"):')
+        page.write(f'# with {page.dialect.of("T.block")}("root"):')
         for buffer in root.alloc_buffers:
             allocation(page, buffer)
         statement(page, root.body)

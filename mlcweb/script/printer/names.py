@@ -7,7 +7,9 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from mlcweb.ir.dialect import TIR, Dialect
 from mlcweb.ir.node import Node
+from mlcweb.tir.expr import Var
 
 _RESERVED = frozenset(keyword.kwlist) | {
     "T", "I", "R", "Module", "cls", "range", "min", "max", "abs",
@@ -22,9 +24,15 @@ def identifier(hint: str) -> str:
 
 
 class Names:
-    """Gives every variable and buffer a name: its own, with `_1`, `_2`, … where it is taken."""
+    """Gives every variable and buffer a name: its own, with `_1`, `_2`, … where it is taken.
 
-    def __init__(self) -> None:
+    Also knows the dialect, by which the names of the language itself go.
+    """
+
+    def __init__(self, dialect: Dialect = TIR) -> None:
+        self.dialect = dialect
+        self.declarations: list[str] = []
+        """Lines that must stand before the text that is being made."""
         self._text: dict[int, str] = {}
         self._taken: set[str] = set(_RESERVED)
         self._scopes: list[list[tuple[int, str | None]]] = [[]]
@@ -53,6 +61,12 @@ class Names:
         self._text[id(thing)] = name
         self._scopes[-1].append((id(thing), name))
         return name
+
+    def declare(self, var: Var) -> str:
+        """The name of a variable that an expression binds: a line before it must say what it is."""
+        if id(var) not in self._text:
+            self.declarations.append(f"{self.define(var, var.name)} = T.{var.dtype}()")
+        return self._text[id(var)]
 
     def alias(self, thing: Node, text: str) -> None:
         """Print `thing` as `text`, an expression such as `A.data`, unless it has a name."""

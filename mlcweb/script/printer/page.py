@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from mlcweb.ir.dialect import TIR, Dialect
 from mlcweb.ir.node import Node
 from mlcweb.script.printer.names import Names
 from mlcweb.tir.stmt import For
@@ -24,23 +25,55 @@ class Place(NamedTuple):
 class Page:
     """Lines being written, with the names and the enclosing loops that are known at this point."""
 
-    def __init__(self) -> None:
+    def __init__(self, dialect: Dialect = TIR) -> None:
+        self.dialect = dialect
         self.lines: list[str] = []
         self.places: dict[int, Place] = {}
-        self.names = Names()
+        self.names = Names(dialect)
         self.loops: dict[int, For] = {}
+        self.in_module = False
+        self.module_name = "Module"
+        self.quotes_extents = False
+        """Whether symbolic extents are written as strings: in the head of a function."""
+        self.metadata: dict[str, list[Any]] = {}
         self._indent = ""
 
     def write(self, text: str) -> None:
+        """Add a line, after the declarations that it needs."""
+        while self.names.declarations:
+            self.lines.append(self._indent + self.names.declarations.pop(0))
         self.lines.append(self._indent + text if text else "")
+
+    def open_indent(self) -> None:
+        """Lines stand deeper from here on; names live on."""
+        self._indent += "    "
+
+    def close_indent(self) -> None:
+        self._indent = self._indent[:-4]
+
+    @contextmanager
+    def quoting_extents(self) -> Iterator[None]:
+        """Symbolic extents inside are written as strings."""
+        self.quotes_extents = True
+        yield
+        self.quotes_extents = False
+
+    def metadata_index(self, kind: str, thing: Any) -> int:
+        """The number of a thing that the text only refers to, such as a large constant."""
+        things = self.metadata.setdefault(kind, [])
+        for index, known in enumerate(things):
+            if known is thing:
+                return index
+        things.append(thing)
+        return len(things) - 1
 
     @contextmanager
     def indented(self) -> Iterator[None]:
         """Lines inside stand deeper, and names defined inside end with it."""
-        self._indent += "    "
+        self.open_indent()
         with self.names.scope():
             yield
-        self._indent = self._indent[:-4]
+        self.close_indent()
 
     @contextmanager
     def placing(self, *things: Node) -> Iterator[None]:

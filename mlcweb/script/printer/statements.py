@@ -206,20 +206,20 @@ def _assert(page: Page, stmt: S.AssertStmt, last: bool) -> None:
 
 
 def _allocate(page: Page, stmt: S.AllocBuffer, last: bool) -> None:
-    text = buffer_arguments(page.names, stmt.buffer)
+    text = f"{page.dialect.of('T.decl_buffer')}({buffer_arguments(page.names, stmt.buffer)})"
     with nullcontext() if last else page.names.scope():
         name = define_buffer(page.names, stmt.buffer)
         if last:
             with page.placing(stmt.buffer):
-                page.write(f"{name} = T.decl_buffer({text})")
+                page.write(f"{name} = {text}")
             statement(page, stmt.body)
         else:
-            _body(page, f"with T.decl_buffer({text}) as {name}:", stmt.body)
+            _body(page, f"with {text} as {name}:", stmt.body)
 
 
 def _realize(page: Page, realize: S.BlockRealize, last: bool) -> None:
     with page.placing(realize.block):
-        page.write(f"with T.block({string(realize.block.name_hint)}):")
+        page.write(_block_header(page, realize.block))
         with page.indented():
             _block_axes(page, realize.block.iter_vars, realize.iter_values)
             if not arithmetic.is_const_int(realize.predicate, 1):
@@ -228,8 +228,12 @@ def _realize(page: Page, realize: S.BlockRealize, last: bool) -> None:
             _block_rest(page, realize.block)
 
 
+def _block_header(page: Page, block: S.Block) -> str:
+    return f"with {page.dialect.of('T.block')}({string(block.name_hint)}):"
+
+
 def _block(page: Page, block: S.Block, last: bool) -> None:
-    page.write(f"with T.block({string(block.name_hint)}):")
+    page.write(_block_header(page, block))
     with page.indented():
         _block_axes(page, block.iter_vars, (None,) * len(block.iter_vars))
         _block_rest(page, block)
@@ -241,7 +245,8 @@ def _block_rest(page: Page, block: S.Block) -> None:
     page.write(f"T.reads({', '.join(region(names, part) for part in block.reads)})")
     page.write(f"T.writes({', '.join(region(names, part) for part in block.writes)})")
     if block.annotations:
-        page.write(f"T.block_attr({dictionary(names, block.annotations)})")
+        call = page.dialect.of("T.block_attr")
+        page.write(f"{call}({dictionary(names, block.annotations)})")
     for buffer, text in zip(block.alloc_buffers, allocations, strict=True):
         allocation(page, buffer, text)
     for match in block.match_buffers:
@@ -256,8 +261,9 @@ def _block_rest(page: Page, block: S.Block) -> None:
 def allocation(page: Page, buffer: Any, text: str | None = None) -> None:
     """Write the line that allocates a buffer in a block."""
     text = buffer_arguments(page.names, buffer) if text is None else text
+    call = page.dialect.of("T.alloc_buffer")
     with page.placing(buffer):
-        page.write(f"{define_buffer(page.names, buffer)} = T.alloc_buffer({text})")
+        page.write(f"{define_buffer(page.names, buffer)} = {call}({text})")
 
 
 def _block_axes(page: Page, axes: Any, values: Any) -> None:

@@ -1,17 +1,25 @@
 """Operators of neural networks; a family a file."""
 
 from mlcweb.topi.nn.activation import (
-    gelu, gelu_tanh, hard_sigmoid, hard_swish, leaky_relu, prelu, relu, silu, softplus,
+    gelu, gelu_tanh, hard_sigmoid, hard_swish, leaky_relu, prelu, relu, selu,
+    silu, softplus,
 )  # fmt: skip
-from mlcweb.topi.nn.conv2d import (
-    conv2d, conv2d_nchw, conv2d_nhwc, depthwise_conv2d_nchw, depthwise_conv2d_nhwc,
-    group_conv2d_nchw, group_conv2d_nhwc,
+from mlcweb.topi.nn.conv_transpose import (
+    conv1d_transpose_ncw, conv2d_transpose_nchw, conv_transpose, dilate, group_conv2d_transpose_nchw,
+)  # fmt: skip
+from mlcweb.topi.nn.convolution import (
+    conv1d, conv1d_ncw, conv1d_nwc, conv2d, conv2d_nchw, conv2d_nhwc, conv3d, conv3d_ncdhw,
+    convolution, depthwise_conv2d_nchw, depthwise_conv2d_nhwc, group_conv2d_nchw,
+    group_conv2d_nhwc,
 )  # fmt: skip
 from mlcweb.topi.nn.dense import batch_matmul, dense, matmul
 from mlcweb.topi.nn.normalization import (
     batch_norm, group_norm, instance_norm, layer_norm, rms_norm,
 )  # fmt: skip
-from mlcweb.topi.nn.pad import mirror_pad, pad
-from mlcweb.topi.nn.pooling import adaptive_pool, avg_pool2d, global_pool, max_pool2d, pool2d
+from mlcweb.topi.nn.attention import attention
+from mlcweb.topi.nn.pad import circular_pad, mirror_pad, pad, reflect_pad, replicate_pad
+from mlcweb.topi.nn.pooling import (
+    adaptive_pool, avg_pool2d, global_pool, max_pool2d, pool1d, pool2d,
+)  # fmt: skip
 from mlcweb.topi.nn.softmax import log_softmax, softmax
 from mlcweb.topi.transform import flatten

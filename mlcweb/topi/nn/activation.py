@@ -71,6 +71,21 @@ def silu(x: Tensor) -> Tensor:
     return broadcast.multiply(x, elementwise.sigmoid(x))
 
 
+def selu(x: Tensor) -> Tensor:
+    """λ x where x is positive, λ α (exp(x) - 1) elsewhere (Klambauer et al., "Self-Normalizing
+    Neural Networks", 2017)."""
+    alpha, scale = 1.6732632423543772, 1.0507009873554805
+
+    def element(value: PrimExpr) -> PrimExpr:
+        zero = arithmetic.const(0, value.dtype)
+        # The exponent is kept from overflowing where its result is not taken.
+        power = intrinsics.exp(arithmetic.minimum(value, zero))
+        low = (power - arithmetic.const(1, value.dtype)) * arithmetic.const(alpha, value.dtype)
+        return arithmetic.const(scale, value.dtype) * (arithmetic.maximum(value, zero) + low)
+
+    return elementwise.elementwise(x, element)
+
+
 def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + exp(beta x)) / beta; x itself where beta x is above the threshold."""
 

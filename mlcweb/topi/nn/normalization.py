@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import compute
 from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.reducers import sum as reduce_sum
 from mlcweb.tir.reduction import reduce_axis
-from mlcweb.topi import shapes, tags
+from mlcweb.topi import reduction, shapes, tags
 from mlcweb.topi.broadcast import add, divide, multiply, subtract
 from mlcweb.topi.elementwise import sqrt
 from mlcweb.topi.transform import reshape
+
+Affine = Callable[[PrimExpr, Sequence[PrimExpr]], PrimExpr]
+"""What becomes of a normalised value at an index."""
 
 
 def batch_norm(
@@ -31,24 +33,35 @@ def batch_norm(
     training: bool = False,
     momentum: float = 0.1,
 ) -> list[Tensor]:
-    """Inference: (data - mean) / sqrt(variance + epsilon) gamma + beta along `axis`.
+    """(data - mean) / sqrt(variance + epsilon) gamma + beta along `axis` (Ioffe and Szegedy, "Batch
+    Normalization", 2015).
 
-    Returns: the result, and the moving mean and variance as they were (Ioffe and Szegedy, "Batch
-        Normalization", 2015).
+    In training with the moments of the data, else with the moving ones.
+
+    Returns: the result, and the moving mean and variance; in training moved by `momentum` towards
+        the moments of the data.
     """
-    if training:
-        raise DiagnosticError("batch_norm: only inference is supported (training=False)")
     place = shapes.axis_of("batch_norm", axis, data.ndim)
     one = arithmetic.const(1, data.shape[place].dtype)
     shape = [extent if i == place else one for i, extent in enumerate(data.shape)]
-    centred = subtract(data, reshape(moving_mean, shape))
-    deviation = sqrt(add(reshape(moving_var, shape), epsilon))
+    mean, spread = moving_mean, moving_var
+    if training:
+        others = [i for i in range(data.ndim) if i != place]
+        mean, spread = reduction.mean(data, others), reduction.variance(data, others)
+    centred = subtract(data, reshape(mean, shape))
+    deviation = sqrt(add(reshape(spread, shape), epsilon))
     result = divide(centred, deviation)
     if scale:
         result = multiply(result, reshape(gamma, shape))
     if center:
         result = add(result, reshape(beta, shape))
-    return [result, _same(moving_mean), _same(moving_var)]
+    if not training:
+        return [result, _same(moving_mean), _same(moving_var)]
+    return [result, _moved(moving_mean, mean, momentum), _moved(moving_var, spread, momentum)]
+
+
+def _moved(old: Tensor, new: Tensor, momentum: float) -> Tensor:
+    return add(multiply(old, 1.0 - momentum), multiply(new, momentum))
 
 
 def _same(x: Tensor) -> Tensor:
@@ -57,7 +70,7 @@ def _same(x: Tensor) -> Tensor:
 
 def layer_norm(
     data: Tensor,
-    gamma: Tensor,
+    gamma: Tensor | None,
     beta: Tensor | None,
     axis: Any,
     epsilon: float = 1e-5,
@@ -66,12 +79,7 @@ def layer_norm(
     (Ba et al., "Layer Normalization", 2016)."""
     places = shapes.axes_of("layer_norm", axis, data.ndim)
 
-    def affine(value: PrimExpr, index: Sequence[PrimExpr]) -> PrimExpr:
-        inside = [index[place] for place in places]
-        value = value * gamma(*inside)
-        return value if beta is None else value + beta(*inside)
-
-    return _normalized(data, places, epsilon, affine, "T_layer_norm")
+    return _normalized(data, places, epsilon, _affine(gamma, beta, places), "T_layer_norm")
 
 
 def rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> Tensor:
@@ -111,8 +119,8 @@ def rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> 
 
 def group_norm(
     data: Tensor,
-    gamma: Tensor,
-    beta: Tensor,
+    gamma: Tensor | None,
+    beta: Tensor | None,
     num_groups: int,
     channel_axis: int,
     axes: Sequence[int],
@@ -126,38 +134,45 @@ def group_norm(
     each = arithmetic.floordiv(channels, groups)
     split = reshape(data, [*data.shape[:place], groups, each, *data.shape[place + 1 :]])
     inner = [place + 1, *(a + (a > place) for a in shapes.axes_of("group_norm", axes, data.ndim))]
-    scale, shift = reshape(gamma, [groups, each]), reshape(beta, [groups, each])
-
-    def affine(value: PrimExpr, index: Sequence[PrimExpr]) -> PrimExpr:
-        channel = index[place : place + 2]
-        return value * scale(*channel) + shift(*channel)
-
+    scale, shift = (
+        None if parameter is None else reshape(parameter, [groups, each])
+        for parameter in (gamma, beta)
+    )
+    affine = _affine(scale, shift, [place, place + 1])
     return reshape(_normalized(split, inner, epsilon, affine, "T_group_norm"), data.shape)
 
 
 def instance_norm(
     data: Tensor,
-    gamma: Tensor,
-    beta: Tensor,
+    gamma: Tensor | None,
+    beta: Tensor | None,
     channel_axis: int,
     axis: Sequence[int],
     epsilon: float = 1e-5,
 ) -> Tensor:
     """Every channel of every image normalised by itself over `axis`."""
     place = shapes.axis_of("instance_norm", channel_axis, data.ndim)
+    places = shapes.axes_of("instance_norm", axis, data.ndim)
+    return _normalized(data, places, epsilon, _affine(gamma, beta, [place]), "T_instance_norm")
+
+
+def _affine(gamma: Tensor | None, beta: Tensor | None, places: Sequence[int]) -> Affine:
+    """value gamma + beta, with the indices at `places`; each is left out where it is None."""
 
     def affine(value: PrimExpr, index: Sequence[PrimExpr]) -> PrimExpr:
-        return value * gamma(index[place]) + beta(index[place])
+        inside = [index[place] for place in places]
+        if gamma is not None:
+            value = value * gamma(*inside)
+        return value if beta is None else value + beta(*inside)
 
-    places = shapes.axes_of("instance_norm", axis, data.ndim)
-    return _normalized(data, places, epsilon, affine, "T_instance_norm")
+    return affine
 
 
 def _normalized(
     data: Tensor,
     places: list[int],
     epsilon: float,
-    affine: Callable[[PrimExpr, Sequence[PrimExpr]], PrimExpr],
+    affine: Affine,
     name: str,
 ) -> Tensor:
     """affine((data - mean) / sqrt(variance + epsilon), index), with the moments over `places`.

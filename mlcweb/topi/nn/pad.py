@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
@@ -11,9 +11,6 @@ from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics, logic
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.topi import shapes, tags
-
-PadPair = tuple[int, int, int, int]
-"""Top, left, bottom, right."""
 
 
 def pad(
@@ -82,35 +79,61 @@ def mirror_pad(
     return compute(shape, element, "MirrorPadInput", tag=tags.INJECTIVE)
 
 
-def pad_widths(operator: str, padding: Any, kernel: Sequence[Any]) -> PadPair:
-    """(top, left, bottom, right) of a padding: one number, (h, w), (top, left, bottom, right),
-    "VALID" or "SAME" (of a dilated kernel `kernel` of two constant extents)."""
-    if padding == "VALID":
-        return 0, 0, 0, 0
-    if padding == "SAME":
-        high, wide = (int(shapes.constant(extent) or 1) - 1 for extent in kernel)
-        return high // 2, wide // 2, high - high // 2, wide - wide // 2
-    widths = [padding] if not isinstance(padding, (tuple, list)) else list(padding)
-    numbers = [shapes.constant(width) for width in widths]
-    if any(number is None for number in numbers) or len(numbers) not in (1, 2, 4):
-        raise DiagnosticError(
-            f"{operator}: padding is a number, (h, w), (top, left, bottom, right), "
-            f'"SAME" or "VALID", not {padding!r}'
+def _mapped_pad(
+    data: Tensor,
+    pad_before: Sequence[int],
+    pad_after: Sequence[int],
+    name: str,
+    source: Callable[[PrimExpr, PrimExpr], PrimExpr],
+) -> Tensor:
+    """`data` continued by its own elements: `source(i, extent)` is the place of the element for
+    the place i, which is negative before the data."""
+    widths = list(zip(data.shape, pad_before, pad_after, strict=True))
+    shape = [arithmetic.add(extent, low + high) for extent, low, high in widths]
+
+    def element(*index: PrimExpr) -> Any:
+        return data(
+            *(
+                source(arithmetic.subtract(i, low), extent) if low or high else i
+                for i, (extent, low, high) in zip(index, widths, strict=True)
+            )
         )
-    whole = [int(number) for number in numbers if number is not None]
-    if len(whole) == 4:
-        return whole[0], whole[1], whole[2], whole[3]
-    high, wide = (whole * 2)[:2]
-    return high, wide, high, wide
+
+    return compute(shape, element, name, tag=tags.INJECTIVE)
 
 
-def pair(operator: str, what: str, value: Any) -> tuple[int, int]:
-    """A number for each of height and width: one for both, or two."""
-    items = list(value) if isinstance(value, (tuple, list)) else [value]
-    numbers = [shapes.constant(item) for item in items]
-    if any(number is None for number in numbers) or len(numbers) not in (1, 2):
-        raise DiagnosticError(f"{operator}: {what} is a number or a pair, not {value!r}")
-    first, second = (numbers * 2)[:2]
-    assert first is not None
-    assert second is not None
-    return first, second
+def reflect_pad(
+    data: Tensor, pad_before: Sequence[int], pad_after: Sequence[int], name: str = "ReflectPadInput"
+) -> Tensor:
+    """`data` continued by its mirror image, in which the border does not stand twice."""
+
+    def source(i: PrimExpr, extent: PrimExpr) -> PrimExpr:
+        i = arithmetic.select(arithmetic.less(i, 0), arithmetic.negate(i), i)
+        last = arithmetic.subtract(extent, 1)
+        return arithmetic.select(arithmetic.greater(i, last), 2 * last - i, i)
+
+    return _mapped_pad(data, pad_before, pad_after, name, source)
+
+
+def replicate_pad(
+    data: Tensor,
+    pad_before: Sequence[int],
+    pad_after: Sequence[int],
+    name: str = "ReplicatePadInput",
+) -> Tensor:
+    """`data` continued by its border."""
+
+    def source(i: PrimExpr, extent: PrimExpr) -> PrimExpr:
+        return arithmetic.minimum(arithmetic.maximum(i, 0), arithmetic.subtract(extent, 1))
+
+    return _mapped_pad(data, pad_before, pad_after, name, source)
+
+
+def circular_pad(
+    data: Tensor,
+    pad_before: Sequence[int],
+    pad_after: Sequence[int],
+    name: str = "CircularPadInput",
+) -> Tensor:
+    """`data` continued by its other end."""
+    return _mapped_pad(data, pad_before, pad_after, name, arithmetic.floormod)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
@@ -11,10 +12,11 @@ from mlcweb.tir import arithmetic, intrinsics, reducers
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.reduction import reduce_axis
 from mlcweb.topi import shapes, tags
-from mlcweb.topi.nn.pad import pad, pad_widths, pair
+from mlcweb.topi.nn.pad import pad
+from mlcweb.topi.nn.window import SPATIAL, check_layout, numbers, paddings
 
 
-def pool2d(
+def pool(
     data: Tensor,
     kernel: Any,
     stride: Any,
@@ -25,21 +27,22 @@ def pool2d(
     layout: str = "NCHW",
     count_include_pad: bool = True,
 ) -> Tensor:
-    """Windows of an image pooled to one element each.
+    """Windows along the spatial axes pooled to one element each.
 
     Args:
         pool_type: "max" or "avg".
-        padding: a number, (h, w) or (top, left, bottom, right); of a maximum with the least value.
+        padding: a number, one per axis, or all before and then all behind; of a maximum with the
+            least value.
         ceil_mode: counts a last window that is only partly inside.
         count_include_pad: a mean divides by the window's size, else by its elements inside.
     """
-    operator = f"pool2d {pool_type}"
-    _check(operator, data, pool_type, layout)
-    places = (2, 3) if layout == "NCHW" else (1, 2)
-    size = pair(operator, "kernel", kernel)
-    strides, spread = pair(operator, "stride", stride), pair(operator, "dilation", dilation)
-    top, left, bottom, right = pad_widths(operator, padding, size)
-    low, high = (top, left), (bottom, right)
+    operator = f"pool{len(layout) - 2}d {pool_type}"
+    places = _places(operator, data, pool_type, layout)
+    rank = len(places)
+    size = numbers(operator, "kernel", kernel, rank)
+    strides = numbers(operator, "stride", stride, rank)
+    spread = numbers(operator, "dilation", dilation, rank)
+    low, high = paddings(operator, padding, shapes.as_shape(size))
     outputs, behind = [], []
     for d, place in enumerate(places):
         width = (size[d] - 1) * spread[d] + 1
@@ -48,7 +51,7 @@ def pool2d(
         behind.append(high[d] + extra)
         room = arithmetic.subtract(arithmetic.add(data.shape[place], low[d] + behind[d]), width)
         outputs.append(arithmetic.add(arithmetic.floordiv(room, strides[d]), 1))
-    before, after = [0] * 4, [0] * 4
+    before, after = [0] * data.ndim, [0] * data.ndim
     for d, place in enumerate(places):
         before[place], after[place] = low[d], behind[d]
     border = intrinsics.min_value(data.dtype) if pool_type == "max" else 0
@@ -66,7 +69,7 @@ def pool2d(
             inside[place] = index[place] * strides[d] + axes[d].var * spread[d]
         return padded(*inside)
 
-    names = [f"ax{i}" for i in range(4)]
+    names = [f"ax{i}" for i in range(data.ndim)]
     if pool_type == "max":
         return compute(
             shape,
@@ -97,11 +100,11 @@ def pool2d(
             )
             last = arithmetic.minimum(arithmetic.floordiv(end - 1 - start, spread[d]), size[d] - 1)
             counts.append(last - first + 1)
-        return arithmetic.maximum(counts[0] * counts[1], 1)
+        return arithmetic.maximum(shapes.size(counts), 1)
 
     def mean(*index: PrimExpr) -> Any:
         whole = count_include_pad and not ceil_mode
-        count = arithmetic.const(size[0] * size[1]) if whole else counted(index)
+        count = arithmetic.const(math.prod(size)) if whole else counted(index)
         return arithmetic.divide(total(*index), arithmetic.cast(data.dtype, count))
 
     return compute(
@@ -111,6 +114,40 @@ def pool2d(
         tag=tags.ELEMWISE,
         attrs={"schedule_rule": "meta_schedule.pool_avg"},
         varargs_names=names,
+    )
+
+
+def pool1d(
+    data: Tensor,
+    kernel: Any,
+    stride: Any,
+    dilation: Any,
+    padding: Any,
+    pool_type: str,
+    ceil_mode: bool = False,
+    layout: str = "NCW",
+    count_include_pad: bool = True,
+) -> Tensor:
+    """Windows of a row pooled to one element each. See `pool`."""
+    return pool(
+        data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad
+    )
+
+
+def pool2d(
+    data: Tensor,
+    kernel: Any,
+    stride: Any,
+    dilation: Any,
+    padding: Any,
+    pool_type: str,
+    ceil_mode: bool = False,
+    layout: str = "NCHW",
+    count_include_pad: bool = True,
+) -> Tensor:
+    """Windows of an image pooled to one element each. See `pool`."""
+    return pool(
+        data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad
     )
 
 
@@ -146,12 +183,11 @@ def avg_pool2d(
 
 
 def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCHW") -> Tensor:
-    """Windows that divide the image into an output of the given size: window i covers
+    """Windows that divide the spatial axes into an output of the given size: window i covers
     [floor(i h / out), ceil((i + 1) h / out))."""
     operator = f"adaptive_pool {pool_type}"
-    _check(operator, data, pool_type, layout)
-    places = (2, 3) if layout == "NCHW" else (1, 2)
-    wanted = pair(operator, "output size", output_size)
+    places = _places(operator, data, pool_type, layout)
+    wanted = numbers(operator, "output size", output_size, len(places))
     shape, axes = list(data.shape), []
     even = True
     for d, (place, out) in enumerate(zip(places, wanted, strict=True)):
@@ -182,7 +218,7 @@ def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = 
             value = intrinsics.if_then_else(condition, value, outside)
         return value
 
-    names = [f"ax{i}" for i in range(4)]
+    names = [f"ax{i}" for i in range(data.ndim)]
     if pool_type == "max":
         least = intrinsics.min_value(data.dtype)
         return compute(
@@ -206,9 +242,7 @@ def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = 
         sizes = [arithmetic.subtract(*reversed(bounds(index[p], d))) for d, p in enumerate(places)]
         if even:
             sizes = [axis.dom.extent for axis in axes if axis.dom]
-        return arithmetic.divide(
-            total(*index), arithmetic.cast(data.dtype, arithmetic.multiply(*sizes))
-        )
+        return arithmetic.divide(total(*index), arithmetic.cast(data.dtype, shapes.size(sizes)))
 
     return compute(
         shape,
@@ -222,15 +256,17 @@ def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = 
 
 def global_pool(data: Tensor, pool_type: str, layout: str = "NCHW") -> Tensor:
     """The whole image pooled to one element."""
-    return adaptive_pool(data, (1, 1), pool_type, layout)
+    return adaptive_pool(data, 1, pool_type, layout)
 
 
-def _check(operator: str, data: Tensor, pool_type: str, layout: str) -> None:
+def _places(operator: str, data: Tensor, pool_type: str, layout: str) -> list[int]:
+    """The places of the spatial axes, after checks of the arguments."""
     if pool_type not in ("max", "avg"):
         raise DiagnosticError(f'{operator}: the kind of pooling is "max" or "avg"')
-    if layout not in ("NCHW", "NHWC"):
-        raise DiagnosticError(f'{operator}: the layout is "NCHW" or "NHWC", not {layout!r}')
-    shapes.need_rank(operator, data, 4, "an image of 4 dimensions")
+    letters = SPATIAL.get(len(layout) - 2, "HW")
+    check_layout(operator, layout, f"NC{letters}")
+    shapes.need_rank(operator, data, len(layout), f"an image of the layout {layout}")
+    return [layout.index(letter) for letter in letters]
 
 
 def _whole(number: int | None) -> int:

@@ -1,0 +1,67 @@
+"""The graph level: whole models as functions on tensors, with shapes that may be symbolic.
+
+Where things live:
+
+- expr.py, struct_info.py: the nodes, and what is known of their values before a program runs.
+  constant_data.py, attrs.py: what constants and calls hold.
+- deduction.py: struct info of expressions from their parts; dims.py: arithmetic on extents;
+  analysis/: comparing struct infos, variables and their uses, well-formedness, dead bindings.
+- op/: the operators. One `register` line and one function for each; see op/registry.py.
+- block_builder.py builds functions, normalize.py brings what it is given into normal form,
+  emit_te.py turns tensor expressions into functions of TensorIR and calls of them.
+- expr_functor.py: visitors and mutators; binding.py: parameters and extents made constant.
+
+Scripts are read and printed by `mlcweb.script` (parser/relax.py, printer/relax.py), where the names
+of `R` are. Running (`relax.build`, `relax.VirtualMachine`) belongs to a layer above the runtime and
+is loaded when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from mlcweb.ir.module import GlobalVar
+from mlcweb.ir.span import Span
+from mlcweb.relax import (
+    analysis, attrs, binding, block_builder, deduction, dims, expr, expr_functor, op, struct_info,
+)  # fmt: skip
+from mlcweb.relax.attrs import Attrs
+from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.expr import (
+    Binding, BindingBlock, Call, Constant, DataflowBlock, DataflowVar, DataTypeImm, Expr,
+    ExternFunc, Function, If, MatchCast, PrimValue, SeqExpr, ShapeExpr, StringImm, Tuple,
+    TupleGetItem, Var, VarBinding, const, convert_to_expr, extern,
+)  # fmt: skip
+from mlcweb.relax.expr_functor import ExprFunctor, PyExprMutator, PyExprVisitor
+from mlcweb.relax.op.base import call_dps_packed, call_pure_packed, call_tir
+from mlcweb.relax.struct_info import (
+    FuncStructInfo, ObjectStructInfo, PrimStructInfo, ShapeStructInfo, StructInfo,
+    TensorStructInfo, TupleStructInfo,
+)  # fmt: skip
+
+_LOADED_ON_REQUEST = {
+    "build": "mlcweb.relax_vm",
+    "Executable": "mlcweb.relax_vm",
+    "VMExecutable": "mlcweb.relax_vm",
+    "VirtualMachine": "mlcweb.relax_vm",
+    "VMInstrumentReturnKind": "mlcweb.relax_vm",
+    "vm": "mlcweb.relax_vm",
+    "vm_build": "mlcweb.relax_vm",
+}
+"""What belongs to layers above this one, and the package that has it."""
+
+_SUBMODULES = frozenset(("transform", "frontend", "dpl", "training", "testing", "utils", "backend"))
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LOADED_ON_REQUEST:
+        package = import_module(_LOADED_ON_REQUEST[name])
+        return package if name == "vm" else getattr(package, name)
+    if name in _SUBMODULES:
+        try:
+            return import_module(f"mlcweb.relax.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"mlcweb.relax.{name}":
+                raise
+    raise AttributeError(f"module 'mlcweb.relax' has no attribute {name!r}")

@@ -1,0 +1,282 @@
+"""Comparing struct infos: what includes what, what two have in common, what a call gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum
+from typing import Any
+
+from mlcweb.relax import dims
+from mlcweb.relax.errors import DTypeError
+from mlcweb.relax.struct_info import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)  # fmt: skip
+from mlcweb.tir.expr import PrimExpr
+from mlcweb.tir.expr import Var as PrimVar
+
+
+class BaseCheckResult(IntEnum):
+    """How a struct info compares with a base.
+
+    FAIL_L0: no value fits both. FAIL_L1: some may, after a check of type. FAIL_L2: the kind fits,
+    the shape needs a check at run time. PASS: every value fits.
+    """
+
+    FAIL_L0 = 0
+    FAIL_L1 = 1
+    FAIL_L2 = 2
+    PASS = 3
+
+
+Result = BaseCheckResult
+FAIL_L0, FAIL_L1, FAIL_L2, PASS = Result
+Unify = Callable[[PrimExpr, PrimExpr], BaseCheckResult]
+
+
+def struct_info_base_check(base: StructInfo, derived: StructInfo) -> BaseCheckResult:
+    """Whether `base` includes `derived`."""
+    return _check(base, derived, _compare_extents)
+
+
+def _compare_extents(base: PrimExpr, derived: PrimExpr) -> BaseCheckResult:
+    if dims.equal(base, derived):
+        return PASS
+    return FAIL_L0 if dims.differ(base, derived) else FAIL_L2
+
+
+def _check(base: StructInfo, derived: StructInfo, extents: Unify) -> BaseCheckResult:
+    if isinstance(base, ObjectStructInfo):
+        return PASS
+    if isinstance(derived, ObjectStructInfo):
+        return FAIL_L1
+    if type(base) is not type(derived):
+        return FAIL_L0
+    return _CHECKS[type(base)](base, derived, extents)
+
+
+def _check_prim(base: PrimStructInfo, derived: PrimStructInfo, extents: Unify) -> BaseCheckResult:
+    if base.dtype != derived.dtype:
+        return FAIL_L0
+    if base.value is None:
+        return PASS
+    return FAIL_L2 if derived.value is None else extents(base.value, derived.value)
+
+
+def _check_ndim(base: Any, derived: Any) -> BaseCheckResult:
+    if base.ndim == -1 or base.ndim == derived.ndim:
+        return PASS
+    return FAIL_L1 if derived.ndim == -1 else FAIL_L0
+
+
+def _check_values(base: Any, derived: Any, extents: Unify) -> BaseCheckResult:
+    if base is None:
+        return PASS
+    if derived is None:
+        return FAIL_L2
+    return min(map(extents, base, derived), default=PASS)
+
+
+def _check_shape(base: Any, derived: Any, extents: Unify) -> BaseCheckResult:
+    known = _check_ndim(base, derived)
+    return known if known is not PASS else _check_values(base.values, derived.values, extents)
+
+
+def _check_tensor(base: Any, derived: Any, extents: Unify) -> BaseCheckResult:
+    dtype = PASS
+    if base.dtype and base.dtype != derived.dtype:
+        dtype = FAIL_L0 if derived.dtype else FAIL_L1
+    ndim = _check_ndim(base, derived)
+    if min(dtype, ndim) is not PASS:
+        return min(dtype, ndim)
+    if base.shape is None or base.shape is derived.shape:
+        return PASS
+    if base.values is None:
+        return FAIL_L2
+    return _check_values(base.values, derived.values, extents)
+
+
+def _check_tuple(base: Any, derived: Any, extents: Unify) -> BaseCheckResult:
+    if len(base.fields) != len(derived.fields):
+        return FAIL_L0
+    checks = [_check(b, d, extents) for b, d in zip(base.fields, derived.fields, strict=True)]
+    return min(checks, default=PASS)
+
+
+def _check_function(base: Any, derived: Any, extents: Unify) -> BaseCheckResult:
+    if base.purity and not derived.purity:
+        return FAIL_L0
+    if base.params is None:
+        return PASS
+    if derived.params is None:
+        return FAIL_L1
+    if len(base.params) != len(derived.params):
+        return FAIL_L0
+    pairs = zip(derived.params, base.params, strict=True)
+    checks = [struct_info_base_check(d, b) for d, b in pairs]
+    return min([*checks, struct_info_base_check(base.ret, derived.ret)])
+
+
+_CHECKS: dict[type, Callable[[Any, Any, Unify], BaseCheckResult]] = {
+    PrimStructInfo: _check_prim,
+    ShapeStructInfo: _check_shape,
+    TensorStructInfo: _check_tensor,
+    TupleStructInfo: _check_tuple,
+    FuncStructInfo: _check_function,
+}
+
+
+def struct_info_lca(lhs: StructInfo, rhs: StructInfo) -> StructInfo:
+    """The narrowest struct info that includes both."""
+    if type(lhs) is not type(rhs) or isinstance(lhs, ObjectStructInfo):
+        return ObjectStructInfo()
+    return _COMMON[type(lhs)](lhs, rhs)
+
+
+def _common_prim(a: Any, b: Any) -> StructInfo:
+    if a.dtype != b.dtype:
+        return ObjectStructInfo()
+    same = a.value is not None and b.value is not None and dims.equal(a.value, b.value)
+    return a if same else PrimStructInfo(a.dtype)
+
+
+def _common_values(a: Any, b: Any) -> Sequence[PrimExpr] | None:
+    if a.values is None or b.values is None or not dims.same_shape(a.values, b.values):
+        return None
+    return a.values
+
+
+def _common_shape(a: Any, b: Any) -> StructInfo:
+    return ShapeStructInfo(_common_values(a, b), a.ndim if a.ndim == b.ndim else -1)
+
+
+def _common_tensor(a: Any, b: Any) -> StructInfo:
+    dtype = a.dtype if a.dtype == b.dtype else ""
+    if a.shape is not None and a.shape is b.shape:
+        return TensorStructInfo(a.shape, dtype)
+    ndim = a.ndim if a.ndim == b.ndim else -1
+    return TensorStructInfo(_common_values(a, b), dtype, ndim=ndim)
+
+
+def _common_tuple(a: Any, b: Any) -> StructInfo:
+    if len(a.fields) != len(b.fields):
+        return ObjectStructInfo()
+    return TupleStructInfo(
+        [struct_info_lca(*pair) for pair in zip(a.fields, b.fields, strict=True)]
+    )
+
+
+def _common_function(a: Any, b: Any) -> StructInfo:
+    purity = a.purity and b.purity
+    if a.params is not None and b.params is not None and a.params == b.params:
+        return FuncStructInfo(a.params, struct_info_lca(a.ret, b.ret), purity)
+    return FuncStructInfo.opaque_func(ret=struct_info_lca(a.ret, b.ret), purity=purity)
+
+
+_COMMON: dict[type, Callable[[Any, Any], StructInfo]] = {
+    PrimStructInfo: _common_prim,
+    ShapeStructInfo: _common_shape,
+    TensorStructInfo: _common_tensor,
+    TupleStructInfo: _common_tuple,
+    FuncStructInfo: _common_function,
+}
+
+
+def tir_vars_in_struct_info(info: StructInfo) -> list[PrimVar]:
+    """The symbolic extents that occur, each once."""
+    return list(dict.fromkeys(dims.prim_vars(info)))
+
+
+def definable_tir_vars_in_struct_info(info: StructInfo) -> list[PrimVar]:
+    """The symbolic extents that are extents of their own, which a value determines."""
+    if isinstance(info, TupleStructInfo):
+        found = [var for part in info.fields for var in definable_tir_vars_in_struct_info(part)]
+    elif isinstance(info, (TensorStructInfo, ShapeStructInfo)):
+        found = [value for value in info.values or () if isinstance(value, PrimVar)]
+    elif isinstance(info, PrimStructInfo):
+        found = [info.value] if isinstance(info.value, PrimVar) else []
+    else:
+        found = []
+    return list(dict.fromkeys(found))
+
+
+def erase_to_well_defined(
+    info: StructInfo,
+    shape_var_map: Mapping[PrimVar, PrimExpr] | None = None,
+    var_map: Mapping[Any, Any] | None = None,
+) -> StructInfo:
+    """`info` with symbolic extents replaced by the map; a shape with others loses its extents.
+
+    Shapes that are variables are replaced by `var_map`, or become unknown.
+    """
+    values, variables = shape_var_map or {}, var_map or {}
+    return erase(info, lambda var: var in values, lambda var: var in variables, values, variables)
+
+
+def erase(
+    info: StructInfo,
+    knows: Callable[[PrimVar], bool],
+    knows_shape: Callable[[Any], bool],
+    values: Mapping[PrimVar, PrimExpr] | None = None,
+    variables: Mapping[Any, Any] | None = None,
+) -> StructInfo:
+    """`info` as it is seen where only some variables are known."""
+
+    def visible(part: Any) -> StructInfo:
+        if isinstance(part, TupleStructInfo):
+            fields = tuple(visible(field) for field in part.fields)
+            same = all(a is b for a, b in zip(fields, part.fields, strict=True))
+            return part if same else TupleStructInfo(fields)
+        if isinstance(part, FuncStructInfo) or not hasattr(part, "values"):
+            return part
+        if part.values is not None and all(map(knows, dims.prim_vars(part))):
+            if not isinstance(part, TensorStructInfo) or _is_explicit(part):
+                return dims.substitute_extents(part, values or {})
+        if isinstance(part, ShapeStructInfo):
+            return part if part.values is None else ShapeStructInfo(ndim=part.ndim)
+        if part.shape is None or (not _is_explicit(part) and knows_shape(part.shape)):
+            shape = (variables or {}).get(part.shape, part.shape)
+            return part if shape is part.shape else TensorStructInfo(shape, part.dtype)
+        return TensorStructInfo(None, part.dtype, part.vdevice, part.ndim)
+
+    return visible(info)
+
+
+def _is_explicit(info: TensorStructInfo) -> bool:
+    from mlcweb.relax.expr import ShapeExpr
+
+    return isinstance(info.shape, ShapeExpr)
+
+
+def derive_call_ret_struct_info(info: FuncStructInfo, call: Any, context: Any = None) -> StructInfo:
+    """What a call of a function gives: its parameters' symbolic extents take the arguments' values.
+
+    Raises: DTypeError (a TypeError) that names the argument that does not fit.
+    """
+    if info.params is None:
+        return info.ret if info.derive_func is None else info.derive_func(call, context)
+    name = getattr(call.op, "name_hint", "the function")
+    if len(call.args) != len(info.params):
+        raise DTypeError(
+            f"{name} takes {len(info.params)} argument(s); the call has {len(call.args)}"
+        )
+    values: dict[PrimVar, PrimExpr] = {}
+
+    def unify(expected: PrimExpr, given: PrimExpr) -> BaseCheckResult:
+        if isinstance(expected, PrimVar) and expected not in values:
+            values[expected] = given
+            return PASS
+        return _compare_extents(dims.substitute_extents(expected, values), given)
+
+    for number, (param, arg) in enumerate(zip(info.params, call.args, strict=True)):
+        given = context.struct_info(arg) if context is not None else arg.struct_info
+        if _check(param, given, unify) <= FAIL_L1:
+            raise DTypeError(
+                f"{name}: argument {number} type mismatch: expected {param}, given {given}"
+            )
+    return erase_to_well_defined(info.ret, values)

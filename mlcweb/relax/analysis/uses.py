@@ -1,0 +1,164 @@
+"""What becomes of values: definitions, uses, purity, and dropping what is not used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlcweb.ir.module import GlobalVar, IRModule
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.op import Op
+from mlcweb.ir.visitor import children, walk
+from mlcweb.relax import dims
+from mlcweb.relax import expr as E
+from mlcweb.relax.analysis.struct_info import definable_tir_vars_in_struct_info
+from mlcweb.relax.analysis.variables import bound_vars, symbolic_vars_used, used_vars
+from mlcweb.relax.struct_info import FuncStructInfo
+from mlcweb.tir.expr import Var as PrimVar
+
+
+def _bindings(node: Node) -> list[Any]:
+    return [found for found in walk(node) if isinstance(found, E.Binding)]
+
+
+def get_var2val(func: E.Function) -> dict[E.Var, Any]:
+    """The value of every variable that a function binds."""
+    return {binding.var: binding.value for binding in _bindings(func)}
+
+
+def name_to_binding(func: E.Function) -> dict[str, list[E.Binding]]:
+    """The bindings of a function by the name of their variable."""
+    found: dict[str, list[E.Binding]] = {}
+    for binding in _bindings(func):
+        found.setdefault(binding.var.name_hint, []).append(binding)
+    return found
+
+
+def udchain(dfb: E.BindingBlock) -> dict[E.Var, list[E.Var]]:
+    """For each variable of a block, the variables whose bindings use it."""
+    chain: dict[E.Var, dict[E.Var, None]] = {}
+    for binding in dfb.bindings:
+        var, value = binding.var, binding.value
+        chain.setdefault(var, {})
+        for used in used_vars(value):
+            chain.setdefault(used, {})[var] = None
+    return {var: list(users) for var, users in chain.items()}
+
+
+def is_impure_call(call: E.Call, functions: IRModule | None = None) -> bool:
+    """Whether a call may have side effects.
+
+    Of the functions of a module that is not given, and of external functions, it is known only
+    what the call's struct info says.
+    """
+    if isinstance(call.op, Op):
+        return not call.op.pure
+    if isinstance(call.op, GlobalVar):
+        func = functions.functions.get(call.op) if functions is not None else None
+        return isinstance(func, E.Function) and not func.is_pure
+    info = call.op.struct_info
+    return isinstance(info, FuncStructInfo) and not info.purity
+
+
+def contains_impure_call(
+    expr: Any, own_name: Any = None, functions: IRModule | None = None
+) -> bool:
+    """Whether an expression calls something with side effects; calls of `own_name` do not count,
+    nor do those inside of functions that are only defined here."""
+    if isinstance(expr, E.Function):
+        expr = expr.body
+    stack: list[Node] = [expr]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, E.Function):
+            continue
+        if isinstance(node, E.Call) and node.op is not own_name and is_impure_call(node, functions):
+            return True
+        stack.extend(children(node))
+    return False
+
+
+def remove_all_unused(func: Any, functions: IRModule | None = None) -> Any:
+    """A function (or other expression) without the bindings that nothing uses and that have no
+    side effects. Blocks that become empty are dropped."""
+    if isinstance(func, E.Function):
+        body = _Pruning(functions).sequence(func.body)
+        return func if body is func.body else replace(func, body=body)
+    return _Pruning(functions).value(func)
+
+
+class _Pruning:
+    """Goes backwards through a body, with the variables that what follows needs."""
+
+    def __init__(self, functions: IRModule | None) -> None:
+        self.functions = functions
+        self.needed: set[E.Var] = set()
+        self.extents: set[PrimVar] = set()
+
+    def sequence(self, seq: E.SeqExpr) -> E.SeqExpr:
+        self._need(seq.body)
+        blocks = []
+        for block in reversed(seq.blocks):
+            kept = self._block(block)
+            if kept is block:
+                blocks.append(block)
+            elif kept:
+                blocks.append(replace(block, bindings=tuple(kept)))
+        blocks.reverse()
+        if len(blocks) == len(seq.blocks) and all(map(_same, blocks, seq.blocks)):
+            return seq
+        return replace(seq, blocks=tuple(blocks))
+
+    def _block(self, block: E.BindingBlock) -> Any:
+        kept = []
+        for binding in reversed(block.bindings):
+            new = self._binding(binding)
+            if new is not None:
+                kept.append(new)
+        kept.reverse()
+        same = len(kept) == len(block.bindings) and all(map(_same, kept, block.bindings))
+        return block if same else kept
+
+    def _binding(self, binding: Any) -> Any:
+        defines = (
+            definable_tir_vars_in_struct_info(binding.struct_info)
+            if isinstance(binding, E.MatchCast)
+            else ()
+        )
+        if (
+            binding.var not in self.needed
+            and not any(var in self.extents for var in defines)
+            and not contains_impure_call(binding.value, functions=self.functions)
+        ):
+            return None
+        value = self.value(binding.value)
+        self._need(value)
+        if isinstance(binding, E.MatchCast):
+            self.extents.update(dims.prim_vars(binding.struct_info))
+        return binding if value is binding.value else replace(binding, value=value)
+
+    def value(self, value: Any) -> Any:
+        """A value with the bodies inside of it pruned."""
+        if isinstance(value, E.If):
+            true, false = self.sequence(value.true_branch), self.sequence(value.false_branch)
+            if true is value.true_branch and false is value.false_branch:
+                return value
+            return E.If(value.cond, true, false, span=value.span)
+        if isinstance(value, E.Function):
+            body = self.sequence(value.body)
+            return value if body is value.body else replace(value, body=body)
+        return self.sequence(value) if isinstance(value, E.SeqExpr) else value
+
+    def _need(self, value: Any) -> None:
+        used = used_vars(value)
+        if isinstance(value, (E.If, E.Function, E.SeqExpr)):
+            inside = set(bound_vars(value))
+            used = [var for var in used if var not in inside]
+        self.needed.update(used)
+        for var in used:
+            if var.struct_info is not None:
+                self.extents.update(dims.prim_vars(var.struct_info))
+        self.extents.update(symbolic_vars_used(value))
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b

@@ -1,0 +1,123 @@
+"""Functions with some of their parameters, or symbolic extents, given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.visitor import Mutator, on
+from mlcweb.relax import dims
+from mlcweb.relax import expr as E
+from mlcweb.relax.analysis.struct_info import FAIL_L0, _check, _compare_extents
+from mlcweb.relax.analysis.variables import symbolic_vars_used
+from mlcweb.relax.constant_data import host_array
+from mlcweb.relax.struct_info import StructInfo, extent
+from mlcweb.tir.expr import PrimExpr
+from mlcweb.tir.expr import Var as PrimVar
+
+
+class Substitution(Mutator):
+    """Replaces variables and symbolic extents. Variables whose struct info changes are renewed."""
+
+    def __init__(
+        self, variables: Mapping[E.Var, Any], values: Mapping[PrimVar, PrimExpr] | None = None
+    ) -> None:
+        self.variables: dict[E.Var, Any] = dict(variables)
+        self.values = values or {}
+
+    def rewrite(self, node: Any) -> Any:
+        if isinstance(node, (PrimExpr, StructInfo)):
+            return dims.substitute_extents(node, self.values)
+        return super().rewrite(node)
+
+    @on(E.Var, E.DataflowVar)
+    def variable(self, var: E.Var) -> Any:
+        return self.variables.get(var, var)
+
+    def definition(self, var: E.Var) -> E.Var:
+        """What stands for a variable where it is defined."""
+        if var.struct_info is not None and var not in self.variables:
+            info = self.rewrite(var.struct_info)
+            if info is not var.struct_info:
+                self.variables[var] = replace(var, struct_info=info)
+        known = self.variables.get(var, var)
+        return known if isinstance(known, E.Var) else var
+
+    @on(E.VarBinding)
+    def binding(self, binding: E.VarBinding) -> Node:
+        var = self.definition(binding.var) if isinstance(binding.value, E.Function) else None
+        value = self.rewrite(binding.value)
+        var = var or self.definition(binding.var)
+        same = var is binding.var and value is binding.value
+        return binding if same else E.VarBinding(var, value, span=binding.span)
+
+    @on(E.MatchCast)
+    def match_cast(self, binding: E.MatchCast) -> Node:
+        value, info = self.rewrite(binding.value), self.rewrite(binding.struct_info)
+        var = self.definition(binding.var)
+        same = var is binding.var and value is binding.value and info is binding.struct_info
+        return binding if same else E.MatchCast(var, value, info, span=binding.span)
+
+    @on(E.Function)
+    def function(self, func: E.Function) -> Node:
+        params = tuple(self.definition(param) for param in func.params)
+        body = self.rewrite(func.body)
+        ret = self.rewrite(func.ret_struct_info)
+        return replace(func, params=params, body=body, ret_struct_info=ret)
+
+
+def bind_params(func: E.Function, binding: Mapping[Any, Any]) -> E.Function:
+    """`func` with parameters replaced by values: expressions, arrays or numbers.
+
+    The keys are parameters or their names. Symbolic extents that the values determine are replaced
+    as well. Raises: DiagnosticError for an unknown name, or a value that does not fit.
+    """
+    given: dict[E.Var, Any] = {}
+    values: dict[PrimVar, PrimExpr] = {}
+    for key, value in binding.items():
+        param = _parameter(func, key)
+        value = value if isinstance(value, E.Expr) else E.Constant(host_array(value))
+        _unify(param, value, values)
+        given[param] = value
+    rest = [param for param in func.params if param not in given]
+    new: Any = Substitution(given, values).rewrite(replace(func, params=tuple(rest)))
+    return E.Function(new.params, new.body, None, func.is_pure, func.attrs, span=func.span)
+
+
+def _parameter(func: E.Function, key: Any) -> E.Var:
+    for param in func.params:
+        if param is key or (isinstance(key, str) and param.name_hint == key):
+            return param
+    known = ", ".join(param.name_hint for param in func.params)
+    raise DiagnosticError(f'The function has no parameter "{key}"; it has {known}')
+
+
+def _unify(param: E.Var, value: Any, values: dict[PrimVar, PrimExpr]) -> None:
+    if param.struct_info is None:
+        return
+
+    def extents(expected: PrimExpr, found: PrimExpr) -> Any:
+        if isinstance(expected, PrimVar) and expected not in values:
+            values[expected] = found
+        return _compare_extents(dims.substitute_extents(expected, values), found)
+
+    if _check(param.struct_info, value.struct_info, extents) == FAIL_L0:
+        raise DiagnosticError(
+            f'The value for the parameter "{param.name_hint}" is {value.struct_info}, not a '
+            f"{param.struct_info}"
+        )
+
+
+def bind_symbolic_vars(func: E.Function, binding: Mapping[Any, Any]) -> E.Function:
+    """`func` with symbolic extents (by variable or name) replaced by integers or expressions."""
+    there = symbolic_vars_used(func)
+    values: dict[PrimVar, PrimExpr] = {}
+    for key, value in binding.items():
+        found = [var for var in there if var is key or (isinstance(key, str) and var.name == key)]
+        if not found:
+            names = ", ".join(var.name for var in there) or "none"
+            raise DiagnosticError(f'The function has no symbolic extent "{key}"; it has {names}')
+        values.update(dict.fromkeys(found, extent(value)))
+    return Substitution({}, values).rewrite(func)

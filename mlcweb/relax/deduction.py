@@ -1,0 +1,131 @@
+"""Deducing the struct info of expressions from their parts.
+
+What is known of the functions of a module comes from a context; without one, calls of a GlobalVar
+give an object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.module import BaseFunc, GlobalVar
+from mlcweb.ir.op import Op
+from mlcweb.relax import dims
+from mlcweb.relax import expr as E
+from mlcweb.relax.analysis.struct_info import (
+    derive_call_ret_struct_info,
+    erase,
+    struct_info_lca,
+)  # fmt: skip
+from mlcweb.relax.errors import DTypeError
+from mlcweb.relax.struct_info import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TupleStructInfo,
+)  # fmt: skip
+
+Lookup = Callable[[GlobalVar], "StructInfo | None"]
+"""What is known of a function of the module."""
+
+
+class Context:
+    """Where an expression stands: what is known of the functions that it may call."""
+
+    def __init__(self, lookup: Lookup | None = None) -> None:
+        self._lookup = lookup
+
+    def struct_info(self, value: Any) -> StructInfo:
+        """The struct info of an expression or of a function of the module."""
+        if isinstance(value, GlobalVar):
+            info = self._lookup(value) if self._lookup else None
+            return info or FuncStructInfo.opaque_func(purity=True)
+        info = value.struct_info
+        if info is None:
+            raise DiagnosticError(
+                f"Nothing is known of the variable {value}: give it a struct info"
+            )
+        return info
+
+    def call(self, call: E.Call) -> StructInfo:
+        """What a call gives."""
+        if isinstance(call.op, Op):
+            infer = call.op.get_attr("FInferStructInfo")
+            if infer is None:
+                raise DiagnosticError(f"It is not known what {call.op.name} gives")
+            return infer(call, self)
+        if isinstance(call.op, E.ExternFunc):
+            return _of_sinfo_args(call)
+        info = self.struct_info(call.op)
+        if isinstance(info, ObjectStructInfo):
+            return info
+        if not isinstance(info, FuncStructInfo):
+            raise DTypeError(f"{call.op} is no function but a {info}")
+        return derive_call_ret_struct_info(info, call, self)
+
+
+def function_struct_info(func: BaseFunc) -> StructInfo | None:
+    """What is known of a function of a module; None for functions of TensorIR."""
+    return func.struct_info if isinstance(func, (E.Function, E.ExternFunc)) else None
+
+
+def _of_sinfo_args(call: E.Call) -> StructInfo:
+    if not call.sinfo_args:
+        return ObjectStructInfo()
+    return call.sinfo_args[0] if len(call.sinfo_args) == 1 else TupleStructInfo(call.sinfo_args)
+
+
+def _tuple(value: E.Tuple) -> StructInfo:
+    context = Context()
+    return TupleStructInfo([context.struct_info(item) for item in value.fields])
+
+
+def _field(value: E.TupleGetItem) -> StructInfo:
+    info = Context().struct_info(value.tuple_value)
+    if isinstance(info, ObjectStructInfo):
+        return info
+    if not isinstance(info, TupleStructInfo):
+        raise DTypeError(f"{value.tuple_value} has no fields: it is a {info}")
+    if not 0 <= value.index < len(info.fields):
+        raise DTypeError(f"{value.tuple_value} has {len(info.fields)} field(s), no {value.index}")
+    return info.fields[value.index]
+
+
+def seq_struct_info(seq: E.SeqExpr) -> StructInfo:
+    """What a sequence gives, without the variables that it defines itself."""
+    info = Context().struct_info(seq.body)
+    inside: set[Any] = set()
+    for block in seq.blocks:
+        for binding in block.bindings:
+            inside.add(binding.var)
+            if isinstance(binding, E.MatchCast):
+                inside.update(dims.prim_vars(binding.struct_info))
+    return erase(info, lambda var: var not in inside, lambda var: var not in inside)
+
+
+def result_struct_info(params: Sequence[E.Var], body: E.SeqExpr) -> StructInfo:
+    """What a function gives, in terms of its parameters alone."""
+    info = Context().struct_info(body.body)
+    known = {var for p in params if p.struct_info for var in dims.prim_vars(p.struct_info)}
+    return erase(info, lambda var: var in known, lambda var: any(var is p for p in params))
+
+
+def _branches(value: E.If) -> StructInfo:
+    return struct_info_lca(value.true_branch.struct_info, value.false_branch.struct_info)
+
+
+E.STRUCT_INFO.update({
+    E.Call: lambda call: Context().call(call),
+    E.Tuple: _tuple,
+    E.TupleGetItem: _field,
+    E.ShapeExpr: lambda shape: ShapeStructInfo(shape.values),
+    E.PrimValue: lambda value: PrimStructInfo(value=value.value),
+    E.StringImm: lambda value: ObjectStructInfo(),
+    E.DataTypeImm: lambda value: ObjectStructInfo(),
+    E.SeqExpr: seq_struct_info,
+    E.If: _branches,
+})  # fmt: skip

@@ -1,0 +1,132 @@
+"""From graph expressions to a tensor expression, to a TensorIR function and the call of it."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.relax import dims
+from mlcweb.relax import expr as E
+from mlcweb.relax.attrs import Attrs
+from mlcweb.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo
+from mlcweb.tir.expr import PrimExpr
+from mlcweb.tir.expr import Var as PrimVar
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.substitute import substitute
+
+
+class _Arguments:
+    """Turns the arguments of `emit_te` into those of the tensor expression.
+
+    The function that comes out has symbolic extents of its own, one for each of the caller's.
+    """
+
+    def __init__(self) -> None:
+        self.own: dict[PrimVar, PrimVar] = {}
+        self.tensors: list[Any] = []
+        self.call_args: list[Any] = []
+        self.scalars: list[PrimExpr] = []
+
+    def renamed(self, value: PrimExpr) -> PrimExpr:
+        for var in dims.prim_vars(value):
+            self.own.setdefault(var, PrimVar(var.name, var.dtype))
+        return substitute(value, self.own)
+
+    def convert(self, value: Any) -> Any:
+        if isinstance(value, PrimExpr):
+            self.scalars.append(self.renamed(value))
+            return self.scalars[-1]
+        if isinstance(value, E.PrimValue):
+            return self.convert(value.value)
+        if isinstance(value, E.Expr):
+            return self.expression(value)
+        if isinstance(value, (list, tuple)):
+            return type(value)([self.convert(item) for item in value])
+        if isinstance(value, dict):
+            return {key: self.convert(item) for key, item in value.items()}
+        if value is None or isinstance(value, (int, float, str, Attrs)):
+            return value
+        raise TypeError(f"emit_te takes no argument of {type(value).__name__}: {value!r}")
+
+    def expression(self, value: Any) -> Any:
+        info = value.struct_info
+        if isinstance(info, TensorStructInfo):
+            return self.tensor(value, info)
+        if isinstance(info, ShapeStructInfo) and isinstance(value, E.ShapeExpr):
+            return [self.convert(extent) for extent in value.values]
+        if isinstance(value, E.Tuple):
+            return [self.convert(field) for field in value.fields]
+        raise DiagnosticError(f"emit_te takes tensors and shapes; {value} is {info}")
+
+    def tensor(self, value: Any, info: TensorStructInfo) -> Any:
+        from mlcweb import te
+
+        if info.values is None or not info.dtype:
+            raise DiagnosticError(
+                f"emit_te needs the shape and element type of {value}; it is only known to be "
+                f"{info}. A match_cast can say more"
+            )
+        number = len(self.tensors)
+        if isinstance(value, E.Var):
+            name = value.name_hint
+        else:
+            letters = string.ascii_uppercase
+            name = letters[number] if number < len(letters) else f"tensor_input_{number}"
+        shape = [self.renamed(extent) for extent in info.values]
+        tensor = te.placeholder(shape, info.dtype, name)
+        self.tensors.append(tensor)
+        self.call_args.append(value)
+        return tensor
+
+    def unbound(self, outputs: Sequence[Any]) -> list[PrimVar]:
+        """The symbolic extents that are no extent of an input by themselves."""
+        used: dict[PrimVar, None] = {}
+        for tensor in (*self.tensors, *outputs):
+            for extent in tensor.shape:
+                used.update(dict.fromkeys(dims.prim_vars(extent)))
+        for scalar in self.scalars:
+            used.update(dict.fromkeys(dims.prim_vars(scalar)))
+        bound = {extent for tensor in self.tensors for extent in tensor.shape}
+        return [var for var in used if var not in bound]
+
+
+def call_te_inputs(
+    func: Callable[..., Any], *args: Any, **kwargs: Any
+) -> tuple[PrimFunc, list[Any], list[StructInfo], list[PrimExpr]]:
+    """The function that `func` makes of the arguments, and what a `call_tir` of it needs: the
+    arguments, the struct infos of its results, and the extents to pass after them."""
+    from mlcweb import te
+
+    attrs = kwargs.pop("primfunc_attrs", None)
+    given = kwargs.pop("sinfo_args", None)
+    arguments = _Arguments()
+    te_args = [arguments.convert(arg) for arg in args]
+    te_kwargs = {key: arguments.convert(arg) for key, arg in kwargs.items()}
+    result = func(*te_args, **te_kwargs)
+    outputs = [result] if isinstance(result, te.Tensor) else list(result)
+    if not all(isinstance(output, te.Tensor) for output in outputs):
+        raise TypeError("emit_te needs a function that returns a te.Tensor or several")
+    unbound = arguments.unbound(outputs)
+    prim_func: Any = te.create_prim_func(
+        [*arguments.tensors, *outputs, *unbound], index_dtype_override="int64"
+    )
+    if attrs:
+        prim_func = prim_func.with_attr(attrs)
+    prim_func = prim_func.without_attr("global_symbol")
+    back = {own: var for var, own in arguments.own.items()}
+    infos = list(given) if isinstance(given, (list, tuple)) else [given] if given else []
+    if not infos:
+        for output in outputs:
+            shape = [substitute(extent, back) for extent in output.shape]
+            infos.append(TensorStructInfo(shape, output.dtype))
+    return prim_func, arguments.call_args, infos, [back.get(var, var) for var in unbound]
+
+
+def gen_call_tir_inputs(
+    func: Callable[..., Any], *args: Any, **kwargs: Any
+) -> tuple[PrimFunc, list[Any], list[StructInfo], E.ShapeExpr | None]:
+    """As TVM's `relax.utils.gen_call_tir_inputs`."""
+    prim_func, call_args, infos, tir_vars = call_te_inputs(func, *args, **kwargs)
+    return prim_func, call_args, infos, E.ShapeExpr(tir_vars) if tir_vars else None

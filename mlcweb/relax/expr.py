@@ -1,0 +1,427 @@
+"""The nodes of the graph level, under TVM's names.
+
+A function's body is a `SeqExpr`: blocks of bindings, then the result. `struct_info` says what is
+known of an expression's value: variables and constants carry it, that of other expressions follows
+from their parts and is deduced when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from mlcweb.ir import printing
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.module import BaseFunc, GlobalVar
+from mlcweb.ir.node import Node, attribute, definition, hint, node, reference
+from mlcweb.ir.op import Op
+from mlcweb.ir.span import Span
+from mlcweb.ir.structural import COMPARED_AS, VARIABLE_CLASSES
+from mlcweb.relax.attrs import Attrs
+from mlcweb.relax.constant_data import contents
+from mlcweb.relax.operators import ExprOperators
+from mlcweb.relax.struct_info import FuncStructInfo, StructInfo, extents
+from mlcweb.tir.arithmetic import const as prim_const
+from mlcweb.tir.arithmetic import convert
+from mlcweb.tir.expr import IntImm, PrimExpr
+
+STRUCT_INFO: dict[type, Callable[[Any], StructInfo]] = {}
+"""How to deduce the struct info of a node class. Filled by `mlcweb.relax.deduction`."""
+
+
+@node
+class Expr(ExprOperators, Node):
+    """Base of graph expressions. `struct_info` is what is known of the value."""
+
+    @property
+    def checked_type(self) -> Any:
+        """The struct info, under an older name."""
+        return self.struct_info
+
+    def __repr__(self) -> str:
+        return printing.text(self)
+
+
+@node
+class DeducedExpr(Expr):
+    """Base of expressions whose struct info follows from their parts. It is deduced when first
+    asked for, and remembered; a copy of the node with other parts starts without it."""
+
+    struct_info_: StructInfo | None = field(init=False, default=None)
+
+    if not TYPE_CHECKING:
+
+        @property
+        def struct_info(self) -> Any:
+            known = self.struct_info_
+            if known is None:
+                known = STRUCT_INFO[type(self)](self)
+                remember(self, known)
+            return known
+
+
+def remember(expr: Any, info: StructInfo | None) -> None:
+    """Keep what was deduced of an expression. It follows from the fields, so nothing changes."""
+    object.__setattr__(expr, "struct_info_", info)
+
+
+@node
+class Var(Expr):
+    """A variable, known by its identity."""
+
+    name_hint: str = hint()
+    struct_info: Any = reference(default=None)
+
+    @property
+    def struct_info_(self) -> StructInfo | None:
+        return self.struct_info
+
+    @property
+    def vid(self) -> str:
+        return self.name_hint
+
+
+@node
+class DataflowVar(Var):
+    """A variable that is not seen outside of its dataflow block."""
+
+
+VARIABLE_CLASSES.update((Var, DataflowVar))
+
+
+@node
+class Constant(Expr):
+    """A constant. `data` has `shape`, `dtype` and `numpy()`."""
+
+    data: Any = attribute()
+    struct_info: Any = reference(default=None)
+
+    def __init__(
+        self, data: Any, struct_info: StructInfo | None = None, span: Span | None = None
+    ) -> None:
+        from mlcweb.relax.struct_info import TensorStructInfo
+
+        self.data = data
+        self.struct_info = struct_info or TensorStructInfo(tuple(data.shape), str(data.dtype))
+        self.span = span
+
+    @property
+    def struct_info_(self) -> StructInfo:
+        return self.struct_info
+
+
+COMPARED_AS[Constant] = lambda constant: ("Constant", constant.struct_info, contents(constant.data))
+
+
+@node
+class Call(DeducedExpr):
+    """A call of an operator, a function of the module, an external function or a variable.
+
+    `attrs` are the operator's attributes; `sinfo_args` tell what an opaque function gives.
+    """
+
+    op: Any
+    args: tuple[Any, ...]
+    attrs: Attrs | None = attribute(default=None)
+    sinfo_args: tuple[StructInfo, ...] = ()
+
+    def __init__(
+        self,
+        op: Any,
+        args: Sequence[Any],
+        attrs: Mapping[str, Any] | None = None,
+        sinfo_args: Sequence[StructInfo] | StructInfo | None = None,
+        span: Span | None = None,
+    ) -> None:
+        self.op = op
+        self.args = tuple(args)
+        self.attrs = attrs if attrs is None or isinstance(attrs, Attrs) else Attrs(attrs)
+        infos = (sinfo_args,) if isinstance(sinfo_args, StructInfo) else sinfo_args
+        self.sinfo_args = tuple(infos or ())
+        self.struct_info_ = None
+        self.span = span
+
+
+@node
+class Tuple(DeducedExpr):
+    """Several values in one."""
+
+    fields: tuple[Any, ...]
+
+    def __init__(self, fields: Sequence[Any], span: Span | None = None) -> None:
+        self.fields = tuple(fields)
+        self.struct_info_ = None
+        self.span = span
+
+    def __getitem__(self, index: int) -> Any:
+        return self.fields[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+
+@node
+class TupleGetItem(DeducedExpr):
+    """A field of a tuple."""
+
+    tuple_value: Any
+    index: int = attribute()
+
+
+@node
+class ShapeExpr(DeducedExpr):
+    """A shape; its extents are expressions of type int64."""
+
+    values: tuple[PrimExpr, ...]
+
+    def __init__(self, values: Sequence[Any], span: Span | None = None) -> None:
+        self.values = extents(values)
+        self.struct_info_ = None
+        self.span = span
+
+    def __getitem__(self, index: int) -> PrimExpr:
+        return self.values[index]
+
+    def __iter__(self) -> Iterator[PrimExpr]:
+        return iter(self.values)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+
+@node
+class PrimValue(DeducedExpr):
+    """A scalar as an argument of calls. Whole numbers are int64."""
+
+    value: PrimExpr
+
+    def __init__(self, value: Any, span: Span | None = None) -> None:
+        if isinstance(value, int) and not isinstance(value, bool):
+            value = prim_const(value, "int64")
+        elif isinstance(value, float):
+            value = prim_const(value, "float64")
+        self.value = convert(value)
+        self.struct_info_ = None
+        self.span = span
+
+
+@node
+class StringImm(DeducedExpr):
+    """A string as an argument of calls."""
+
+    value: str = attribute()
+
+
+@node
+class DataTypeImm(DeducedExpr):
+    """A data type as an argument of calls."""
+
+    value: str = attribute()
+
+
+@node
+class Binding(Node):
+    """Base of what a block consists of: `var` gets a value."""
+
+    var: Var = definition()
+    value: Any
+
+    def __repr__(self) -> str:
+        return printing.text(self)
+
+
+@node
+class VarBinding(Binding):
+    """`var = value`."""
+
+
+@node
+class MatchCast(Binding):
+    """`var = value`, after a check at run time that the value is what `struct_info` says. Symbolic
+    extents that are new in `struct_info` are defined by it."""
+
+    struct_info: StructInfo = definition()
+
+    structural_order: ClassVar[tuple[str, ...]] = ("value", "struct_info", "var")
+
+
+@node
+class BindingBlock(Node):
+    """Bindings in order."""
+
+    bindings: tuple[Binding, ...]
+
+    def __init__(self, bindings: Sequence[Binding], span: Span | None = None) -> None:
+        self.bindings = tuple(bindings)
+        self.span = span
+
+    def __repr__(self) -> str:
+        return printing.text(self)
+
+
+@node
+class DataflowBlock(BindingBlock):
+    """Bindings without side effects. Its `DataflowVar`s are not seen outside."""
+
+    def __init__(self, bindings: Sequence[Binding], span: Span | None = None) -> None:
+        self.bindings = tuple(bindings)
+        self.span = span
+
+
+@node
+class SeqExpr(DeducedExpr):
+    """Blocks of bindings, then a result."""
+
+    blocks: tuple[BindingBlock, ...]
+    body: Any
+
+    def __init__(self, blocks: Sequence[BindingBlock], body: Any, span: Span | None = None) -> None:
+        self.blocks = tuple(blocks)
+        self.body = body
+        self.struct_info_ = None
+        self.span = span
+
+
+def as_seq(body: Any) -> SeqExpr:
+    """`body` as a SeqExpr, which branches and functions need."""
+    return body if isinstance(body, SeqExpr) else SeqExpr((), body, span=body.span)
+
+
+@node
+class If(DeducedExpr):
+    """One of two branches, by a boolean tensor without dimensions."""
+
+    cond: Any
+    true_branch: SeqExpr
+    false_branch: SeqExpr
+
+    def __init__(
+        self, cond: Any, true_branch: Any, false_branch: Any, span: Span | None = None
+    ) -> None:
+        self.cond = cond
+        self.true_branch = as_seq(true_branch)
+        self.false_branch = as_seq(false_branch)
+        self.struct_info_ = None
+        self.span = span
+
+
+@node
+class Function(BaseFunc, Expr):
+    """A function of the graph level. `ret_struct_info` is deduced from the body if not given."""
+
+    params: tuple[Var, ...] = definition()
+    body: SeqExpr
+    ret_struct_info: StructInfo
+    is_pure: bool = attribute(default=True)
+
+    structural_order: ClassVar[tuple[str, ...]] = (
+        "params", "body", "ret_struct_info", "is_pure", "attrs",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        params: Sequence[Var],
+        body: Any,
+        ret_struct_info: StructInfo | None = None,
+        is_pure: bool = True,
+        attrs: Mapping[str, Any] | None = None,
+        span: Span | None = None,
+    ) -> None:
+        self.params = tuple(params)
+        self.body = as_seq(body)
+        self.is_pure = is_pure
+        self.attrs = dict(attrs or {})
+        self.span = span
+        if ret_struct_info is None:
+            from mlcweb.relax.deduction import result_struct_info
+
+            ret_struct_info = result_struct_info(self.params, self.body)
+        self.ret_struct_info = ret_struct_info
+
+    @property
+    def struct_info(self) -> FuncStructInfo:
+        """The parameters' struct infos, and the result's."""
+        params: list[Any] = [param.struct_info for param in self.params]
+        return FuncStructInfo(params, self.ret_struct_info, self.is_pure)
+
+    def bind_params(self, binding: Mapping[Any, Any]) -> Function:
+        """The function with some parameters (by variable or name) replaced by values."""
+        from mlcweb.relax.binding import bind_params
+
+        return bind_params(self, binding)
+
+    def bind_symbolic_vars(self, binding: Mapping[Any, Any]) -> Function:
+        """The function with some symbolic extents (by variable or name) replaced."""
+        from mlcweb.relax.binding import bind_symbolic_vars
+
+        return bind_symbolic_vars(self, binding)
+
+    __repr__ = BaseFunc.__repr__
+
+
+@node
+class ExternFunc(BaseFunc, Expr):
+    """A function that is looked up by name when the program runs."""
+
+    global_symbol: str = attribute()
+    struct_info: Any = reference(default=None)
+
+    def __init__(
+        self,
+        global_symbol: str,
+        struct_info: StructInfo | None = None,
+        attrs: Mapping[str, Any] | None = None,
+        span: Span | None = None,
+    ) -> None:
+        self.global_symbol = global_symbol
+        self.struct_info = struct_info or FuncStructInfo.opaque_func()
+        self.attrs = dict(attrs or {})
+        self.span = span
+
+    def __repr__(self) -> str:
+        return printing.text(self)
+
+
+def extern(name: str, struct_info: StructInfo | None = None) -> ExternFunc:
+    """An external function by name."""
+    return ExternFunc(name, struct_info)
+
+
+def const(value: Any, dtype: str | StructInfo | None = None) -> Constant:
+    """A constant from a number, a (nested) list, or an array.
+
+    `dtype`: the element type, or a TensorStructInfo. Without it int gives int32, float float32.
+    """
+    from mlcweb.relax.constant_data import host_array
+
+    if isinstance(dtype, StructInfo):
+        info: Any = dtype
+        data = host_array(value, info.dtype or None)
+        shape = info.values
+        if shape is not None and [getattr(n, "value", None) for n in shape] != list(data.shape):
+            raise DiagnosticError(f"A constant of shape {tuple(data.shape)} is not a {info}")
+        return Constant(data, info)
+    return Constant(host_array(value, dtype))
+
+
+def convert_to_expr(value: Any) -> Any:
+    """`value` as a graph expression: tuples and lists become a Tuple, strings and scalars their
+    immediates."""
+    if isinstance(value, (Expr, GlobalVar, Op, BaseFunc)):
+        return value
+    if isinstance(value, (tuple, list)):
+        return Tuple([convert_to_expr(item) for item in value])
+    if isinstance(value, str):
+        return StringImm(value)
+    if isinstance(value, (bool, int, float, PrimExpr)):
+        return PrimValue(value)
+    raise TypeError(f"{type(value).__name__} is not an expression of the graph level: {value!r}")
+
+
+def constant_int(value: Any) -> int | None:
+    """The integer that an extent is, or None."""
+    return value.value if isinstance(value, IntImm) else None

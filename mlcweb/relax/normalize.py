@@ -1,0 +1,149 @@
+"""A-normal form: the arguments of a call are variables, constants or tuples of them.
+
+What stands in for a larger argument is a new variable, bound in the block that is being built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mlcweb.ir.module import GlobalVar
+from mlcweb.ir.node import replace
+from mlcweb.ir.op import Op
+from mlcweb.relax import expr as E
+from mlcweb.tir.function import PrimFunc
+
+if TYPE_CHECKING:
+    from mlcweb.relax.block_builder import BlockBuilder
+
+LEAVES = (
+    E.Var, E.DataflowVar, E.Constant, E.ShapeExpr, E.PrimValue, E.StringImm, E.DataTypeImm,
+    E.ExternFunc, GlobalVar, Op, PrimFunc,
+)  # fmt: skip
+
+
+def is_leaf(value: Any) -> bool:
+    """Whether an expression may be an argument as it is; tuples of leaves may, too."""
+    if isinstance(value, E.Tuple):
+        return all(map(is_leaf, value.fields))
+    return isinstance(value, LEAVES)
+
+
+class Normalizer:
+    """Brings expressions into normal form; new bindings go to the builder's current block."""
+
+    def __init__(self, builder: BlockBuilder) -> None:
+        self.builder = builder
+
+    def __call__(self, value: Any) -> Any:
+        """The expression with its parts in normal form, and its struct info deduced."""
+        handler = _HANDLERS.get(type(value))
+        new = value if handler is None else handler(self, value)
+        if isinstance(new, E.Call) and new.struct_info_ is None:
+            E.remember(new, self.builder.context.call(new))
+        return new
+
+    def argument(self, value: Any) -> Any:
+        """What stands for an expression where only leaves are allowed."""
+        new = self(value)
+        return new if is_leaf(new) else self.builder.emit(new)
+
+    def arguments(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        new = tuple(self.argument(value) for value in values)
+        return tuple(values) if all(map(_same, new, values)) else new
+
+    def sequence(self, value: Any) -> E.SeqExpr:
+        """A body, in scopes of its own."""
+        seq = E.as_seq(value)
+        builder = self.builder
+        blocks = [self.block(block) for block in seq.blocks]
+        builder._begin_binding_block()
+        body = self.argument(seq.body)
+        last = builder._end_block()
+        kept = [block for block in (*blocks, last) if block.bindings]
+        if body is seq.body and len(kept) == len(seq.blocks) and all(map(_same, kept, seq.blocks)):
+            return seq
+        return E.SeqExpr(merged(kept), body, span=seq.span)
+
+    def block(self, block: E.BindingBlock) -> E.BindingBlock:
+        builder = self.builder
+        begin = (
+            builder._begin_dataflow_block
+            if isinstance(block, E.DataflowBlock)
+            else builder._begin_binding_block
+        )
+        begin()
+        for binding in block.bindings:
+            self.binding(binding)
+        new = builder._end_block()
+        return block if all_same(new.bindings, block.bindings) else new
+
+    def binding(self, binding: E.Binding) -> None:
+        """Emit a binding in normal form."""
+        value = binding.value
+        new = self(value) if isinstance(binding, E.VarBinding) else self.argument(value)
+        self.builder.emit_normalized(binding if new is value else replace(binding, value=new))
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b
+
+
+def all_same(a: Sequence[Any], b: Sequence[Any]) -> bool:
+    """Whether two sequences hold the same objects."""
+    return len(a) == len(b) and all(map(_same, a, b))
+
+
+def merged(blocks: Sequence[E.BindingBlock]) -> list[E.BindingBlock]:
+    """The blocks that have bindings; neighbours of one kind become one block."""
+    result: list[E.BindingBlock] = []
+    for block in blocks:
+        if not block.bindings:
+            continue
+        if result and type(result[-1]) is type(block):
+            before = result.pop()
+            block = type(block)((*before.bindings, *block.bindings), span=before.span)
+        result.append(block)
+    return result
+
+
+def _call(self: Normalizer, call: E.Call) -> E.Call:
+    op = call.op if isinstance(call.op, (Op, GlobalVar)) else self.argument(call.op)
+    args = self.arguments(call.args)
+    if op is call.op and args is call.args:
+        return call
+    return E.Call(op, args, call.attrs, call.sinfo_args, span=call.span)
+
+
+def _tuple(self: Normalizer, value: E.Tuple) -> E.Tuple:
+    fields = self.arguments(value.fields)
+    return value if fields is value.fields else E.Tuple(fields, span=value.span)
+
+
+def _field(self: Normalizer, value: E.TupleGetItem) -> Any:
+    inside = self.argument(value.tuple_value)
+    return value if inside is value.tuple_value else replace(value, tuple_value=inside)
+
+
+def _if(self: Normalizer, value: E.If) -> E.If:
+    cond = self.argument(value.cond)
+    true, false = self.sequence(value.true_branch), self.sequence(value.false_branch)
+    if all_same((cond, true, false), (value.cond, value.true_branch, value.false_branch)):
+        return value
+    return E.If(cond, true, false, span=value.span)
+
+
+def _function(self: Normalizer, func: E.Function) -> E.Function:
+    body = self.sequence(func.body)
+    return func if body is func.body else replace(func, body=body)
+
+
+_HANDLERS: dict[type, Callable[[Normalizer, Any], Any]] = {
+    E.Call: _call,
+    E.Tuple: _tuple,
+    E.TupleGetItem: _field,
+    E.If: _if,
+    E.SeqExpr: Normalizer.sequence,
+    E.Function: _function,
+}

@@ -1,0 +1,77 @@
+"""Operators on images: `relax.op.image`, `R.image`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlcweb.relax.expr import Call
+from mlcweb.relax.op import infer
+from mlcweb.relax.op.nn.layouts import check_layout
+from mlcweb.relax.op.registry import as_shape, register, several
+from mlcweb.relax.op.registry import call as build_call
+from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
+from mlcweb.tir.arithmetic import const
+
+
+def _infer_resize2d(call: Call, context: Any) -> StructInfo:
+    info, size = infer.tensor(call, 0, context), infer.shape(call, 1, context)
+    layout = check_layout(call, "layout", "NCHW")
+    infer.need_rank(call, 0, info, 4, layout)
+    dtype = infer.dtype_or(call, info.dtype, "out_dtype")
+    if size.ndim not in (-1, 2):
+        raise infer.shape_error(call, f"size must be (height, width), not {call.args[1]}")
+    if info.values is None or size.values is None:
+        return TensorStructInfo(None, dtype, ndim=4)
+    shape = list(info.values)
+    shape[layout.index("H")], shape[layout.index("W")] = size.values
+    return TensorStructInfo(shape, dtype)
+
+
+_RESIZE2D = register("relax.image.resize2d", ("data", "size"), _infer_resize2d)
+
+
+def resize2d(
+    data: Any,
+    size: Any,
+    roi: Any = None,
+    layout: str = "NCHW",
+    method: str = "linear",
+    coordinate_transformation_mode: str = "half_pixel",
+    rounding_method: str = "round",
+    cubic_alpha: float = -0.75,
+    cubic_exclude: int = 0,
+    extrapolation_value: float = 0.0,
+    out_dtype: str | None = None,
+) -> Call:
+    """An image at another size.
+
+    Args:
+        size: (height, width), or one number for both.
+        roi: the part of the image, as fractions (top, left, bottom, right), that
+            `coordinate_transformation_mode="tf_crop_and_resize"` takes.
+        method: "nearest_neighbor", "linear" or "cubic" interpolation.
+        coordinate_transformation_mode: where the pixel x of the result is in the image of s times
+            the pixels: "half_pixel" at (x + 0.5) s - 0.5, "align_corners" at x (n - 1) / (m - 1),
+            "asymmetric" at x s, "pytorch_half_pixel" as half_pixel, with 0 for a size of 1.
+        rounding_method: of nearest neighbours: "round", "round_prefer_floor", "round_prefer_ceil",
+            "floor" or "ceil".
+        cubic_alpha: the steepness of cubic weights.
+        cubic_exclude: 1 leaves pixels outside of the image out of cubic sums.
+        extrapolation_value: for what is outside of the image with "tf_crop_and_resize".
+    """
+    part = several(0.0 if roi is None else roi, 4)
+    shape = as_shape(several(size, 2) if isinstance(size, (int, tuple, list)) else size)
+    return build_call(
+        _RESIZE2D,
+        data,
+        shape,
+        roi=[const(float(value), "float32") for value in part],
+        layout=layout,
+        method=method,
+        coordinate_transformation_mode=coordinate_transformation_mode,
+        rounding_method=rounding_method,
+        cubic_alpha=cubic_alpha,
+        cubic_exclude=cubic_exclude,
+        extrapolation_value=extrapolation_value,
+        out_dtype=str(out_dtype or "void"),
+    )

@@ -1,0 +1,274 @@
+"""Operators that pick elements, or put them, by index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mlcweb.relax import dims
+from mlcweb.relax.expr import Call, Expr, PrimValue, Tuple, const, convert_to_expr
+from mlcweb.relax.op import infer
+from mlcweb.relax.op.registry import call, register
+from mlcweb.relax.struct_info import PrimStructInfo, StructInfo, TensorStructInfo, extent
+from mlcweb.tir.expr import PrimExpr
+from mlcweb.topi.shapes import slice_range
+
+
+def _infer_take(call: Call, context: Any) -> StructInfo:
+    info, axis = infer.tensor(call, 0, context), infer.attribute(call, "axis")
+    where = context.struct_info(call.args[1])
+    indices = TensorStructInfo((), where.dtype) if isinstance(where, PrimStructInfo) else (
+        infer.tensor(call, 1, context))  # fmt: skip
+    infer.need_integer(call, 1, indices)
+    if axis is None:
+        if info.ndim not in (-1, 1):
+            raise infer.shape_error(
+                call, f"without axis, {infer.described(call, 0, info)} must be a vector"
+            )
+        return TensorStructInfo(indices.shape, info.dtype, ndim=indices.ndim)
+    if info.ndim == -1 or indices.ndim == -1:
+        return TensorStructInfo(None, info.dtype)
+    place = infer.normalized_axis(call, axis, info.ndim)
+    if info.values is None or indices.values is None:
+        return TensorStructInfo(None, info.dtype, ndim=info.ndim + indices.ndim - 1)
+    shape = [*info.values[:place], *indices.values, *info.values[place + 1 :]]
+    return TensorStructInfo(shape, info.dtype)
+
+
+_TAKE = register("relax.take", ("x", "indices"), _infer_take)
+
+
+def take(x: Any, indices: Any, axis: int | None = None, mode: str = "fast") -> Call:
+    """The slices of `x` along an axis that the integers `indices` name.
+
+    `mode` is for indices out of range: "fast" trusts them, "clip" keeps them in range, "wrap" takes
+    them modulo the extent, "nan" gives NaN.
+    """
+    return call(_TAKE, x, indices, axis=axis, mode=mode)
+
+
+def _numbers(call: Call, index: int) -> list[PrimExpr]:
+    """The scalars of a tuple argument."""
+    argument = call.args[index]
+    fields = argument.fields if isinstance(argument, Tuple) else ()
+    found = [field.value for field in fields if isinstance(field, PrimValue)]
+    if not isinstance(argument, Tuple) or len(found) != len(fields):
+        name = infer.argument_name(call, index)
+        raise infer.dtype_error(call, f"{name} must be a tuple of numbers, but it is {argument}")
+    return found
+
+
+def slice_arguments(call: Call) -> tuple[list[int], list[PrimExpr], list[PrimExpr], list[PrimExpr]]:
+    """Axes, begins, ends and strides of a call of `strided_slice`."""
+    axes, begin, end = (_numbers(call, index) for index in (1, 2, 3))
+    strides = _numbers(call, 4) if len(call.args) > 4 else [extent(1)] * len(axes)
+    if not len(axes) == len(begin) == len(end) == len(strides):
+        raise infer.shape_error(
+            call,
+            f"axes, begin, end and strides name {len(axes)}, {len(begin)}, {len(end)} and "
+            f"{len(strides)} numbers; they must be equally many",
+        )
+    places = []
+    for axis in axes:
+        number = getattr(axis, "value", None)
+        if number is None:
+            raise infer.shape_error(call, f"the axis {axis} must be a constant")
+        places.append(int(number))
+    return places, begin, end, strides
+
+
+def _infer_strided_slice(call: Call, context: Any) -> StructInfo:
+    info = infer.tensor(call, 0, context)
+    axes, begin, end, strides = slice_arguments(call)
+    if info.ndim == -1:
+        return TensorStructInfo(None, info.dtype)
+    places = infer.normalized_axes(call, axes, info.ndim, "axes")
+    if info.values is None:
+        return TensorStructInfo(None, info.dtype, ndim=info.ndim)
+    shape, inbound = list(info.values), infer.attribute(call, "assume_inbound")
+    for place, low, high, step in zip(places, begin, end, strides, strict=True):
+        if getattr(step, "value", 1) == 0:
+            raise infer.shape_error(call, f"the stride of axis {place} is 0")
+        shape[place] = dims.simplify(slice_range(shape[place], low, high, step, inbound)[1])
+    return TensorStructInfo(shape, info.dtype)
+
+
+_STRIDED_SLICE = register(
+    "relax.strided_slice", ("x", "axes", "begin", "end", "strides"), _infer_strided_slice
+)
+
+
+def strided_slice(
+    x: Any,
+    axes: Any,
+    begin: Any,
+    end: Any,
+    strides: Any = None,
+    assume_inbound: bool = False,
+) -> Call:
+    """Elements begin, begin + stride, … before end, along `axes`.
+
+    Positions count and are cut as in a slice of Python, unless `assume_inbound`.
+    """
+    given = [_number_tuple(values) for values in (axes, begin, end)]
+    if strides is not None:
+        given.append(_number_tuple(strides))
+    return call(_STRIDED_SLICE, x, *given, assume_inbound=assume_inbound)
+
+
+def _number_tuple(values: Any) -> Any:
+    return values if isinstance(values, Expr) else Tuple([convert_to_expr(v) for v in values])
+
+
+def _infer_gather_elements(call: Call, context: Any) -> StructInfo:
+    info, indices = infer.tensors(call, context)
+    infer.need_integer(call, 1, indices)
+    if -1 not in (info.ndim, indices.ndim) and info.ndim != indices.ndim:
+        both = f"{infer.described(call, 0, info)} and {infer.described(call, 1, indices)}"
+        raise infer.shape_error(call, f"{both} must have the same rank")
+    if info.ndim != -1:
+        infer.normalized_axis(call, infer.attribute(call, "axis"), info.ndim)
+    ndim = max(info.ndim, indices.ndim)
+    return TensorStructInfo(indices.shape, info.dtype, ndim=ndim)
+
+
+_GATHER_ELEMENTS = register("relax.gather_elements", ("data", "indices"), _infer_gather_elements)
+
+
+def gather_elements(data: Any, indices: Any, axis: int = 0) -> Call:
+    """out[i][j] = data[indices[i][j]][j] for axis 0, and so on."""
+    return call(_GATHER_ELEMENTS, data, indices, axis=int(axis))
+
+
+def _infer_gather_nd(call: Call, context: Any) -> StructInfo:
+    info, indices = infer.tensors(call, context)
+    infer.need_integer(call, 1, indices)
+    batch = infer.attribute(call, "batch_dims")
+    if info.ndim == -1 or indices.values is None:
+        return TensorStructInfo(None, info.dtype)
+    count = getattr(indices.values[-1], "value", None) if indices.values else 0
+    if count is None:
+        return TensorStructInfo(None, info.dtype)
+    if not indices.values or batch + count > info.ndim or batch >= indices.ndim:
+        raise infer.shape_error(
+            call,
+            f"{infer.described(call, 1, indices)} names {count} axes of "
+            f"{infer.described(call, 0, info)} after {batch} batch dimension(s)",
+        )
+    ndim = indices.ndim - 1 + info.ndim - batch - count
+    if info.values is None:
+        return TensorStructInfo(None, info.dtype, ndim=ndim)
+    return TensorStructInfo([*indices.values[:-1], *info.values[batch + count :]], info.dtype)
+
+
+_GATHER_ND = register("relax.gather_nd", ("data", "indices"), _infer_gather_nd)
+
+
+def gather_nd(data: Any, indices: Any, batch_dims: int = 0) -> Call:
+    """The slices of `data` at the positions that the last axis of `indices` holds."""
+    return call(_GATHER_ND, data, indices, batch_dims=int(batch_dims))
+
+
+def _infer_scatter(call: Call, context: Any) -> StructInfo:
+    info, indices, updates = infer.tensors(call, context)
+    infer.need_integer(call, 1, indices)
+    if info.dtype and updates.dtype and info.dtype != updates.dtype:
+        raise infer.dtype_error(
+            call, f"updates must be {info.dtype} as data is, not {updates.dtype}"
+        )
+    return info
+
+
+def _infer_scatter_elements(call: Call, context: Any) -> StructInfo:
+    info, indices, updates = infer.tensors(call, context)
+    if info.ndim != -1:
+        infer.normalized_axis(call, infer.attribute(call, "axis"), info.ndim)
+    for index, other in ((1, indices), (2, updates)):
+        if -1 not in (info.ndim, other.ndim) and info.ndim != other.ndim:
+            both = f"{infer.described(call, 0, info)} and {infer.described(call, index, other)}"
+            raise infer.shape_error(call, f"{both} must have the same rank")
+    if indices.values is not None and updates.values is not None:
+        if any(map(dims.differ, indices.values, updates.values)):
+            both = f"{infer.described(call, 1, indices)} and {infer.described(call, 2, updates)}"
+            raise infer.shape_error(call, f"{both} must have the same shape")
+    return _infer_scatter(call, context)
+
+
+def _scatter(name: str, deduce: Any) -> Callable[..., Call]:
+    op = register(f"relax.{name}", ("data", "indices", "updates"), deduce)
+    return lambda data, indices, updates, **attrs: call(op, data, indices, updates, **attrs)
+
+
+_scatter_elements = _scatter("scatter_elements", _infer_scatter_elements)
+_scatter_nd = _scatter("scatter_nd", _infer_scatter)
+
+
+def scatter_elements(
+    data: Any, indices: Any, updates: Any, axis: int = 0, reduction: str = "update"
+) -> Call:
+    """`data` with out[indices[i][j]][j] = updates[i][j] for axis 0, and so on.
+
+    `reduction` says what becomes of the old value: "update" replaces it, "add", "mul", "min" and
+    "max" combine both, "mean" averages.
+    """
+    return _scatter_elements(data, indices, updates, axis=int(axis), reduction=reduction)
+
+
+def scatter_nd(data: Any, indices: Any, updates: Any, reduction: str = "update") -> Call:
+    """`data` with the slices at the positions that the last axis of `indices` holds updated."""
+    return _scatter_nd(data, indices, updates, reduction=reduction)
+
+
+def _infer_one_hot(call: Call, context: Any) -> StructInfo:
+    indices = infer.tensor(call, 0, context)
+    infer.need_integer(call, 0, indices)
+    on, off = (context.struct_info(argument) for argument in call.args[1:3])
+    for name, value in (("on_value", on), ("off_value", off)):
+        if not isinstance(value, PrimStructInfo):
+            raise infer.dtype_error(call, f"{name} must be a number, but it is {value}")
+    if on.dtype != off.dtype:
+        raise infer.dtype_error(
+            call, f"on_value is {on.dtype}, off_value is {off.dtype}; they must have one type"
+        )
+    if indices.ndim == -1:
+        return TensorStructInfo(None, on.dtype)
+    place = infer.normalized_axis(call, infer.attribute(call, "axis"), indices.ndim + 1)
+    if indices.values is None:
+        return TensorStructInfo(None, on.dtype, ndim=indices.ndim + 1)
+    depth = extent(infer.attribute(call, "depth"))
+    shape = indices.values
+    return TensorStructInfo([*shape[:place], depth, *shape[place:]], on.dtype)
+
+
+_ONE_HOT = register("relax.one_hot", ("indices", "on_value", "off_value"), _infer_one_hot)
+
+
+def one_hot(
+    indices: Any, on_value: Any, off_value: Any, depth: int, axis: int = -1
+) -> Call:
+    """`on_value` where the position along a new axis of extent `depth` is the index."""
+    values = (v if isinstance(v, Expr) else PrimValue(v) for v in (on_value, off_value))
+    return call(_ONE_HOT, indices, *values, depth=int(depth), axis=int(axis))
+
+
+def index_tensor(data: Any, indices: Sequence[Any]) -> Call:
+    """`data[indices]` with tensors of integers for the first axes, broadcast."""
+    return call(_INDEX_TENSOR, data, [i if isinstance(i, Expr) else const(i) for i in indices])
+
+
+def _infer_index_tensor(call: Call, context: Any) -> StructInfo:
+    info = infer.tensor(call, 0, context)
+    indices = infer.tensors_of_tuple(call, 1, context)
+    if info.ndim != -1 and len(indices) > info.ndim:
+        raise infer.shape_error(
+            call, f"{len(indices)} indices for {infer.described(call, 0, info)}"
+        )
+    where = infer.broadcast(call, indices, "int64")
+    if info.values is None or where.values is None:
+        known = info.ndim != -1 and where.ndim != -1
+        ndim = where.ndim + info.ndim - len(indices) if known else -1
+        return TensorStructInfo(None, info.dtype, ndim=ndim)
+    return TensorStructInfo([*where.values, *info.values[len(indices) :]], info.dtype)
+
+
+_INDEX_TENSOR = register("relax.index_tensor", ("data", "indices"), _infer_index_tensor)

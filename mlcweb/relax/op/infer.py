@@ -1,0 +1,258 @@
+"""Parts of which deductions are made: reading arguments, broadcasting, and complaining."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlcweb.relax import dims
+from mlcweb.relax.errors import DTypeError, ShapeError
+from mlcweb.relax.expr import Call
+from mlcweb.relax.struct_info import (
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)  # fmt: skip
+from mlcweb.tir.expr import IntImm, PrimExpr
+
+
+def argument_name(call: Call, index: int) -> str:
+    names = call.op.arguments
+    return names[index] if index < len(names) else f"argument {index}"
+
+
+def shape_error(call: Call, message: str) -> ShapeError:
+    """An error about shapes in a call."""
+    return ShapeError(f"{call.op.name}: {message}")
+
+
+def dtype_error(call: Call, message: str) -> DTypeError:
+    """An error about element types or kinds of arguments in a call."""
+    return DTypeError(f"{call.op.name}: {message}")
+
+
+def tensor(call: Call, index: int, context: Any) -> TensorStructInfo:
+    """The struct info of an argument that must be a tensor."""
+    if index >= len(call.args):
+        raise dtype_error(call, f"the argument {argument_name(call, index)} is missing")
+    info = context.struct_info(call.args[index])
+    if not isinstance(info, TensorStructInfo):
+        raise dtype_error(
+            call, f"{argument_name(call, index)} must be a tensor, but {call.args[index]} is {info}"
+        )
+    return info
+
+
+def tensors(call: Call, context: Any, count: int | None = None) -> list[TensorStructInfo]:
+    """The struct infos of the first `count` (default: all) arguments, which must be tensors."""
+    total = len(call.op.arguments) if count is None else count
+    if len(call.args) != len(call.op.arguments):
+        expected = f"{', '.join(call.op.arguments)} ({len(call.op.arguments)})"
+        raise dtype_error(call, f"takes the arguments {expected}; {len(call.args)} are given")
+    return [tensor(call, index, context) for index in range(total)]
+
+
+def tensors_of_tuple(call: Call, index: int, context: Any) -> list[TensorStructInfo]:
+    """The struct infos of an argument that must be a tuple of tensors, at least one."""
+    info = context.struct_info(call.args[index])
+    name = argument_name(call, index)
+    if not isinstance(info, TupleStructInfo):
+        raise dtype_error(call, f"{name} must be a tuple of tensors, but it is {info}")
+    if not info.fields:
+        raise dtype_error(call, f"{name} is an empty tuple; at least one tensor is needed")
+    found: list[TensorStructInfo] = []
+    for number, field in enumerate(info.fields):
+        if not isinstance(field, TensorStructInfo):
+            raise dtype_error(call, f"{name}[{number}] must be a tensor, but it is {field}")
+        found.append(field)
+    return found
+
+
+def shape(call: Call, index: int, context: Any) -> ShapeStructInfo:
+    """The struct info of an argument that must be a shape."""
+    info = context.struct_info(call.args[index])
+    if not isinstance(info, ShapeStructInfo):
+        raise dtype_error(call, f"{argument_name(call, index)} must be a shape, but it is {info}")
+    return info
+
+
+def attribute(call: Call, name: str) -> Any:
+    """The value of an attribute of a call."""
+    if call.attrs is None:
+        raise dtype_error(call, f"the attribute {name} is missing")
+    return call.attrs[name]
+
+
+def dtype_or(call: Call, other: str, name: str = "dtype") -> str:
+    """The element type that the attribute `name` gives; `other` where it gives none."""
+    wanted = attribute(call, name)
+    return other if wanted in ("", "void", None) else wanted
+
+
+def need_float(call: Call, index: int, info: TensorStructInfo) -> None:
+    """Refuses a tensor whose elements are known not to be floats."""
+    if info.dtype and not info.dtype.startswith(("float", "bfloat")):
+        raise dtype_error(call, f"{argument_name(call, index)} must be float, not {info.dtype}")
+
+
+def need_integer(call: Call, index: int, info: TensorStructInfo) -> None:
+    """Refuses a tensor whose elements are known not to be integers."""
+    if info.dtype and not info.dtype.startswith(("int", "uint")):
+        raise dtype_error(
+            call, f"{argument_name(call, index)} must be of integers, not {info.dtype}"
+        )
+
+
+def need_rank(call: Call, index: int, info: TensorStructInfo, ndim: int, layout: str) -> None:
+    """Refuses a tensor known to have another number of dimensions; `layout` names them."""
+    if info.ndim not in (-1, ndim):
+        raise shape_error(
+            call,
+            f"{described(call, index, info)} must have {ndim} dimension(s), those of {layout}",
+        )
+
+
+def same(call: Call, context: Any) -> StructInfo:
+    """The first argument's shape and element type."""
+    return tensor(call, 0, context)
+
+
+def same_float(call: Call, context: Any) -> StructInfo:
+    """The first argument's shape and element type, which must be float."""
+    info = tensor(call, 0, context)
+    need_float(call, 0, info)
+    return info
+
+
+def described(call: Call, index: int, info: TensorStructInfo) -> str:
+    """An argument for messages: `x1 of shape (2, 3)`."""
+    text = dims.shape_text(info.values, info.ndim)
+    return f"{argument_name(call, index)} {text if info.values is None else f'of shape {text}'}"
+
+
+def common_dtype(call: Call, infos: Sequence[TensorStructInfo]) -> str:
+    """The element type that all arguments have, or "" where one is unknown."""
+    known = {info.dtype for info in infos}
+    if "" in known:
+        return ""
+    if len(known) > 1:
+        found = ", ".join(
+            f"{argument_name(call, index)} {info.dtype}" for index, info in enumerate(infos)
+        )
+        raise dtype_error(call, f"the arguments must have one element type; they have: {found}")
+    return known.pop()
+
+
+def elementwise(call: Call, context: Any) -> StructInfo:
+    """One tensor, or several that are broadcast: the result has their element type."""
+    infos = tensors(call, context)
+    return infos[0] if len(infos) == 1 else broadcast(call, infos, common_dtype(call, infos))
+
+
+def elementwise_float(call: Call, context: Any) -> StructInfo:
+    """As `elementwise`, for functions that only floats have."""
+    infos = tensors(call, context)
+    for index, info in enumerate(infos):
+        need_float(call, index, info)
+    return infos[0] if len(infos) == 1 else broadcast(call, infos, common_dtype(call, infos))
+
+
+def predicate(call: Call, context: Any) -> StructInfo:
+    """One tensor; the result is bool."""
+    info = tensor(call, 0, context)
+    return TensorStructInfo(info.shape, "bool", ndim=info.ndim)
+
+
+def elementwise_integer(call: Call, context: Any) -> StructInfo:
+    """As `elementwise`, for functions of bits: integers and bool."""
+    infos = tensors(call, context)
+    for index, info in enumerate(infos):
+        if info.dtype != "bool":
+            need_integer(call, index, info)
+    return infos[0] if len(infos) == 1 else broadcast(call, infos, common_dtype(call, infos))
+
+
+def elementwise_bool(call: Call, context: Any) -> StructInfo:
+    """As `elementwise`, for functions of truth values."""
+    infos = tensors(call, context)
+    for index, info in enumerate(infos):
+        if info.dtype not in ("", "bool"):
+            raise dtype_error(call, f"{argument_name(call, index)} must be bool, not {info.dtype}")
+    return infos[0] if len(infos) == 1 else broadcast(call, infos, "bool")
+
+
+def comparison(call: Call, context: Any) -> StructInfo:
+    """Tensors of one element type that are broadcast: the result is bool."""
+    infos = tensors(call, context)
+    common_dtype(call, infos)
+    return broadcast(call, infos, "bool")
+
+
+def broadcast(call: Call, infos: Sequence[TensorStructInfo], dtype: str) -> TensorStructInfo:
+    """The tensor that the broadcast of several gives."""
+    if all(info.shape is not None and info.shape is infos[0].shape for info in infos):
+        return TensorStructInfo(infos[0].shape, dtype)
+    if any(info.ndim == -1 for info in infos):
+        return TensorStructInfo(None, dtype)
+    ndim = max(info.ndim for info in infos)
+    if any(info.values is None for info in infos):
+        return TensorStructInfo(None, dtype, ndim=ndim)
+    shape: Sequence[PrimExpr] | None = infos[0].values
+    for index, info in enumerate(infos[1:], start=1):
+        assert shape is not None and info.values is not None
+        both = (
+            f"{described(call, 0, infos[0])} and {described(call, index, info)}"
+            if len(infos) == 2
+            else ", ".join(described(call, i, each) for i, each in enumerate(infos))
+        )
+        shape = broadcast_shapes(call, shape, info.values, both)
+        if shape is None:
+            return TensorStructInfo(None, dtype, ndim=ndim)
+    return TensorStructInfo(shape, dtype)
+
+
+def broadcast_shapes(
+    call: Call, a: Sequence[PrimExpr], b: Sequence[PrimExpr], both: str
+) -> list[PrimExpr] | None:
+    """The broadcast of two shapes; None where it depends on symbolic extents."""
+    short, long = sorted((list(a), list(b)), key=len)
+    offset = len(long) - len(short)
+    result = long[:offset]
+    for axis, (x, y) in enumerate(zip(short, long[offset:], strict=True), start=offset):
+        if _is_one(x):
+            result.append(y)
+        elif _is_one(y) or dims.equal(x, y):
+            result.append(x)
+        elif isinstance(x, IntImm) and isinstance(y, IntImm):
+            first, second = (x, y) if len(a) <= len(b) else (y, x)
+            raise shape_error(
+                call,
+                f"{both} cannot be broadcast: {first.value} against {second.value} "
+                f"on axis {axis} of the result",
+            )
+        else:
+            return None
+    return result
+
+
+def _is_one(value: PrimExpr) -> bool:
+    return isinstance(value, IntImm) and value.value == 1
+
+
+def normalized_axis(call: Call, axis: int, ndim: int, name: str = "axis") -> int:
+    """An axis counted from the front; negative ones count from the end."""
+    if not -ndim <= axis < ndim:
+        raise shape_error(call, f"{name} {axis} is not an axis of a tensor of {ndim} dimension(s)")
+    return axis % ndim
+
+
+def normalized_axes(
+    call: Call, axes: Sequence[int] | int, ndim: int, name: str = "axis"
+) -> list[int]:
+    """Axes counted from the front, each at most once."""
+    given = [axes] if isinstance(axes, int) else list(axes)
+    found = [normalized_axis(call, int(axis), ndim, name) for axis in given]
+    if len(set(found)) != len(found):
+        raise shape_error(call, f"{name} {given} names an axis twice")
+    return found

@@ -1,0 +1,160 @@
+"""Operators that make one tensor of several, or several of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlcweb.relax import dims
+from mlcweb.relax.expr import Call, constant_int
+from mlcweb.relax.op import infer
+from mlcweb.relax.op.registry import call, register
+from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, extent
+from mlcweb.tir.expr import PrimExpr
+
+
+def _common(
+    call: Call, infos: Sequence[TensorStructInfo], free: int | None
+) -> tuple[list[PrimExpr] | None, int, str]:
+    """The shape that all tensors have except on the axis `free`, its length, and the element type.
+    The shape is None where it is not known, or not known to be the same."""
+    types = {info.dtype for info in infos}
+    if len(types - {""}) > 1:
+        found = ", ".join(info.dtype or "unknown" for info in infos)
+        raise infer.dtype_error(call, f"all tensors must have one element type, not {found}")
+    ranks = {info.ndim for info in infos} - {-1}
+    shapes = ", ".join(dims.shape_text(info.values, info.ndim) for info in infos)
+    if len(ranks) > 1:
+        raise infer.shape_error(call, f"all tensors must have the same rank: {shapes}")
+    ndim = ranks.pop() if ranks else -1
+    if free is not None and ndim != -1:
+        free = infer.normalized_axis(call, free, ndim)
+    dtype = infos[0].dtype if len(types) == 1 else ""
+    values = [info.values for info in infos if info.values is not None]
+    sure = len(values) == len(infos)
+    for axis in range(max(ndim, 0)):
+        for other in values[1:]:
+            if axis == free or dims.equal(values[0][axis], other[axis]):
+                continue
+            if dims.differ(values[0][axis], other[axis]):
+                where = "" if free is None else f" outside axis {free}"
+                raise infer.shape_error(
+                    call, f"shapes must agree{where}, but axis {axis} differs: {shapes}"
+                )
+            sure = False
+    return (list(values[0]) if sure else None), ndim, dtype
+
+
+def _infer_concat(call: Call, context: Any) -> StructInfo:
+    infos = infer.tensors_of_tuple(call, 0, context)
+    axis = infer.attribute(call, "axis")
+    place = 0 if axis is None else axis
+    shape, ndim, dtype = _common(call, infos, place)
+    if axis is None and ndim > 1:
+        raise infer.shape_error(call, f"axis=None joins vectors; these have {ndim} dimensions")
+    if ndim == -1:
+        return TensorStructInfo(None, dtype)
+    place = infer.normalized_axis(call, place, ndim)
+    if shape is None:
+        return TensorStructInfo(None, dtype, ndim=ndim)
+    parts = [info.values[place] for info in infos if info.values is not None]
+    total = extent(0)
+    for part in parts:
+        total = total + part
+    shape[place] = dims.simplify(total)
+    return TensorStructInfo(shape, dtype)
+
+
+_CONCAT = register("relax.concat", ("tensors",), _infer_concat)
+
+
+def concat(tensors: Any, axis: int | None = 0) -> Call:
+    """Tensors one behind the other along an axis."""
+    return call(_CONCAT, tensors, axis=axis)
+
+
+def _infer_stack(call: Call, context: Any) -> StructInfo:
+    infos = infer.tensors_of_tuple(call, 0, context)
+    shape, ndim, dtype = _common(call, infos, None)
+    if ndim == -1:
+        return TensorStructInfo(None, dtype)
+    place = infer.normalized_axis(call, infer.attribute(call, "axis"), ndim + 1)
+    if shape is None:
+        return TensorStructInfo(None, dtype, ndim=ndim + 1)
+    return TensorStructInfo([*shape[:place], extent(len(infos)), *shape[place:]], dtype)
+
+
+_STACK = register("relax.stack", ("tensors",), _infer_stack)
+
+
+def stack(tensors: Any, axis: int = 0) -> Call:
+    """Tensors of one shape side by side along a new axis."""
+    return call(_STACK, tensors, axis=int(axis))
+
+
+def _infer_split(call: Call, context: Any) -> StructInfo:
+    info = infer.tensor(call, 0, context)
+    axis, given = infer.attribute(call, "axis"), infer.attribute(call, "indices_or_sections")
+    place = infer.normalized_axis(call, axis, info.ndim) if info.ndim != -1 else 0
+    count = given if isinstance(given, int) else len(given) + 1
+    if count < 1:
+        raise infer.shape_error(call, f"indices_or_sections is {given}: at least 1 part is needed")
+    if info.values is None:
+        return TupleStructInfo([TensorStructInfo(None, info.dtype, ndim=info.ndim)] * count)
+    length = info.values[place]
+    if isinstance(given, int):
+        each = dims.simplify((length + (count - 1)) // count)
+        cuts = [dims.simplify(each * number) for number in range(1, count)]
+    else:
+        cuts = [extent(cut) for cut in given]
+    number = constant_int(length)
+    parts = []
+    for start, end in zip([extent(0), *cuts], [*cuts, length], strict=True):
+        size = dims.simplify(end - start)
+        low, high, known = constant_int(start), constant_int(end), constant_int(size)
+        if number is not None and low is not None and high is not None:
+            known = max(0, min(high, number) - min(low, number))
+        elif known is not None and known < 0:
+            known = 0
+        parts.append(size if known is None else extent(known))
+    shape = info.values
+    return TupleStructInfo([
+        TensorStructInfo([*shape[:place], part, *shape[place + 1 :]], info.dtype) for part in parts
+    ])  # fmt: skip
+
+
+_SPLIT = register("relax.split", ("x",), _infer_split)
+
+
+def split(x: Any, indices_or_sections: int | Sequence[int], axis: int = 0) -> Call:
+    """A tuple of parts along an axis: so many of one size (the last may be smaller), or cut before
+    each of the given positions."""
+    given = (
+        indices_or_sections
+        if isinstance(indices_or_sections, int)
+        else [int(cut) for cut in indices_or_sections]
+    )
+    return call(_SPLIT, x, indices_or_sections=given, axis=int(axis))
+
+
+def _infer_meshgrid(call: Call, context: Any) -> StructInfo:
+    infos = infer.tensors_of_tuple(call, 0, context)
+    for number, info in enumerate(infos):
+        if info.ndim not in (-1, 1):
+            text = dims.shape_text(info.values, info.ndim)
+            raise infer.shape_error(call, f"tensors[{number}] of shape {text} is no vector")
+    order = list(range(len(infos)))
+    if infer.attribute(call, "indexing") == "xy" and len(order) > 1:
+        order[:2] = [1, 0]
+    lengths = [infos[i].values for i in order]
+    known = [values[0] for values in lengths if values is not None]
+    shape = known if len(known) == len(infos) else None
+    return TupleStructInfo([TensorStructInfo(shape, info.dtype, ndim=len(infos)) for info in infos])
+
+
+_MESHGRID = register("relax.meshgrid", ("tensors",), _infer_meshgrid)
+
+
+def meshgrid(tensors: Any, indexing: str = "ij") -> Call:
+    """The coordinates of a grid, from the coordinates of its axes (vectors)."""
+    return call(_MESHGRID, tensors, indexing=indexing)

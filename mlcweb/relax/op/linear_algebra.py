@@ -1,0 +1,127 @@
+"""Products of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.relax import dims
+from mlcweb.relax.expr import Call
+from mlcweb.relax.op import infer
+from mlcweb.relax.op.manipulate import permute_dims
+from mlcweb.relax.op.registry import call, register
+from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
+from mlcweb.tir.expr import PrimExpr
+from mlcweb.topi.einsum import subscripts_of
+
+
+def _infer_matmul(call: Call, context: Any) -> StructInfo:
+    a, b = infer.tensors(call, context)
+    assert call.attrs is not None
+    dtype = call.attrs.out_dtype
+    if dtype in ("", "void"):
+        dtype = infer.common_dtype(call, [a, b])
+    for index, info in enumerate((a, b)):
+        if info.ndim == 0:
+            raise infer.shape_error(
+                call, f"{infer.argument_name(call, index)} is a scalar, not a matrix or vector"
+            )
+    if a.ndim == -1 or b.ndim == -1:
+        return TensorStructInfo(None, dtype)
+    ndim = max(a.ndim, b.ndim, 2) - (a.ndim == 1) - (b.ndim == 1)
+    if a.values is None or b.values is None:
+        return TensorStructInfo(None, dtype, ndim=ndim)
+    shape = _matmul_shape(call, a, b, a.values, b.values)
+    return TensorStructInfo(shape, dtype, ndim=ndim)
+
+
+def _matmul_shape(
+    call: Call,
+    a: TensorStructInfo,
+    b: TensorStructInfo,
+    left: Sequence[PrimExpr],
+    right: Sequence[PrimExpr],
+) -> list[PrimExpr] | None:
+    both = f"{infer.described(call, 0, a)} and {infer.described(call, 1, b)}"
+    row, column = [*left[-2:-1]], [*right[-1:]] if len(right) > 1 else []
+    inner = right[-2] if len(right) > 1 else right[0]
+    if dims.differ(left[-1], inner):
+        raise infer.shape_error(
+            call,
+            f"{both} cannot be multiplied: the extents of the sum are "
+            f"{dims.shape_text((left[-1],))[1:-2]} and {dims.shape_text((inner,))[1:-2]}",
+        )
+    outer = infer.broadcast_shapes(call, left[:-2], right[:-2], both)
+    return None if outer is None else [*outer, *row, *column]
+
+
+_MATMUL = register("relax.matmul", ("x1", "x2"), _infer_matmul)
+
+
+def matmul(x1: Any, x2: Any, out_dtype: str | None = None) -> Call:
+    """The product of matrices in the last two axes; the others are broadcast.
+
+    A vector is a row on the left and a column on the right, and that axis is dropped. `out_dtype`
+    (default: that of the arguments) is the type of sums and result.
+    """
+    return call(_MATMUL, x1, x2, out_dtype=str(out_dtype or "void"))
+
+
+def linear(data: Any, weight: Any, bias: Any = None, out_dtype: str | None = None) -> Call:
+    """data @ weight.T + bias, as calls of `matmul`, `permute_dims` and `add`."""
+    from mlcweb.relax.op.binary import add
+
+    product = matmul(data, permute_dims(weight), out_dtype)
+    return product if bias is None else add(product, bias)
+
+
+def _infer_outer(call: Call, context: Any) -> StructInfo:
+    a, b = infer.tensors(call, context)
+    dtype = infer.common_dtype(call, [a, b])
+    for index, info in enumerate((a, b)):
+        infer.need_rank(call, index, info, 1, "a vector")
+    if a.values is None or b.values is None:
+        return TensorStructInfo(None, dtype, ndim=2)
+    return TensorStructInfo([*a.values, *b.values], dtype)
+
+
+_OUTER = register("relax.outer", ("x1", "x2"), _infer_outer)
+
+
+def outer(x1: Any, x2: Any) -> Call:
+    """The matrix of all products of elements of two vectors."""
+    return call(_OUTER, x1, x2)
+
+
+def _infer_einsum(call: Call, context: Any) -> StructInfo:
+    infos = infer.tensors_of_tuple(call, 0, context)
+    dtype = infer.common_dtype(call, infos)
+    try:
+        terms, result = subscripts_of(
+            infer.attribute(call, "subscripts"), [info.ndim for info in infos]
+        )
+    except DiagnosticError as error:
+        raise infer.shape_error(call, error.message) from None
+    extents: dict[str, PrimExpr] = {}
+    for info, term in zip(infos, terms, strict=True):
+        if info.values is None:
+            return TensorStructInfo(None, dtype, ndim=len(result))
+        for letter, extent in zip(term, info.values, strict=True):
+            known = extents.setdefault(letter, extent)
+            if getattr(known, "value", None) == 1:
+                extents[letter] = extent
+            elif getattr(extent, "value", None) != 1 and dims.differ(known, extent):
+                shapes = ", ".join(dims.shape_text(i.values, i.ndim) for i in infos)
+                raise infer.shape_error(
+                    call, f"the axis {letter} is both {known} and {extent}: {shapes}"
+                )
+    return TensorStructInfo([extents[letter] for letter in result], dtype)
+
+
+_EINSUM = register("relax.einsum", ("operands",), _infer_einsum)
+
+
+def einsum(operands: Any, subscripts: str) -> Call:
+    """Sums of products by the names of axes, as `numpy.einsum`: "ij,jk->ik"."""
+    return call(_EINSUM, operands, subscripts=subscripts)

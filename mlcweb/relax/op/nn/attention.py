@@ -1,0 +1,76 @@
+"""Attention (Vaswani et al., "Attention Is All You Need", 2017)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlcweb.relax import dims
+from mlcweb.relax.expr import Call
+from mlcweb.relax.op import infer
+from mlcweb.relax.op.registry import call, register
+from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
+from mlcweb.tir.arithmetic import const
+from mlcweb.tir.expr import PrimExpr
+
+_LAYOUT = "(batch, length, heads, features)"
+
+
+def _infer_attention(call: Call, context: Any) -> StructInfo:
+    infos = infer.tensors(call, context)
+    query, key, value = infos[:3]
+    dtype = infer.common_dtype(call, infos)
+    for index, info in enumerate(infos[:3]):
+        infer.need_rank(call, index, info, 4, _LAYOUT)
+    if query.values is None or key.values is None or value.values is None:
+        return TensorStructInfo(None, dtype, ndim=4)
+    batch, length, heads, features = query.values
+    shapes = ", ".join(infer.described(call, i, info) for i, info in enumerate(infos))
+    expected = (
+        (key.values, (batch, key.values[1], heads, features)),
+        (value.values, (batch, key.values[1], heads, value.values[3])),
+    )
+    for found, wanted in expected:
+        if any(map(dims.differ, found, wanted)):
+            raise infer.shape_error(call, f"{shapes} do not fit together as {_LAYOUT}")
+    if len(infos) > 3 and infos[3].ndim != -1:
+        bias = infos[3]
+        infer.need_rank(call, 3, bias, 4, "(batch, heads, length, length of the keys)")
+        if bias.values is not None:
+            full = (batch, heads, length, key.values[1])
+            for extent, wanted in zip(bias.values, full, strict=True):
+                if getattr(extent, "value", None) != 1 and dims.differ(extent, wanted):
+                    raise infer.shape_error(
+                        call, f"{shapes}: the bias is broadcast to {dims.shape_text(full)}"
+                    )
+    return TensorStructInfo([batch, length, heads, value.values[3]], dtype)
+
+
+_ATTENTION = register("relax.nn.attention", ("query", "key", "value"), _infer_attention)
+_BIASED = register("relax.nn.attention_bias", ("query", "key", "value", "bias"), _infer_attention)
+
+
+def attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    bias: Any = None,
+    scale: float | PrimExpr | None = None,
+    causal_mask: str | None = None,
+    window_size: int | None = None,
+) -> Call:
+    """softmax(query key^T scale + bias) value, for each head.
+
+    Args:
+        query: (batch, length, heads, features); key and value: (batch, length of the keys, …).
+        bias: (batch, heads, length, length of the keys), broadcast.
+        scale: 1 / sqrt(features) by default.
+        causal_mask: "TopLeft" or "BottomRight": a query sees only the keys up to its own position,
+            counted from the first or the last ones.
+        window_size: with a mask, how many keys back a query sees.
+    """
+    if isinstance(scale, (int, float)):
+        scale = const(float(scale), "float32")
+    attrs = {"scale": scale, "causal_mask": causal_mask, "window_size": window_size}
+    if bias is None:
+        return call(_ATTENTION, query, key, value, **attrs)
+    return call(_BIASED, query, key, value, bias, **attrs)

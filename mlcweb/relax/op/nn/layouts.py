@@ -1,0 +1,84 @@
+"""Layouts: the order of axes that letters name, and windows that slide over the spatial ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlcweb.relax import dims
+from mlcweb.relax.expr import Call, constant_int
+from mlcweb.relax.op import infer
+from mlcweb.relax.op.registry import several
+from mlcweb.relax.struct_info import TensorStructInfo
+from mlcweb.tir.expr import PrimExpr
+
+SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
+"""The letters of the spatial axes, by how many there are."""
+
+
+def check_layout(call: Call, name: str, letters: str) -> str:
+    """The layout that an attribute gives: the letters in any order."""
+    layout = infer.attribute(call, name)
+    if sorted(layout) != sorted(letters):
+        raise infer.shape_error(
+            call, f'{name} is an order of the letters "{letters}", not "{layout}"'
+        )
+    return layout
+
+
+def extents_of(
+    info: TensorStructInfo, layout: str, letters: str
+) -> list[PrimExpr]:
+    """The extents of a tensor of known shape on the axes that `letters` name."""
+    assert info.values is not None
+    return [info.values[layout.index(letter)] for letter in letters]
+
+
+def arranged(values: Sequence[PrimExpr], letters: str, layout: str) -> list[PrimExpr]:
+    """The extents of the axes `letters`, in the order of `layout`."""
+    return [values[letters.index(letter)] for letter in layout]
+
+
+def paddings(padding: Any, rank: int) -> list[int]:
+    """Widths before and behind: one for all, one per axis, or all those before, then behind."""
+    widths = [int(width) for width in several(padding, rank)]
+    return widths * 2 if len(widths) == rank else widths
+
+
+def numbers(value: Any, rank: int) -> list[int]:
+    """A number for each spatial axis."""
+    return [int(number) for number in several(value, rank)]
+
+
+def check_counts(call: Call, rank: int, **expected: int) -> None:
+    """Refuses attributes that do not have the expected count of numbers."""
+    for name, count in expected.items():
+        given = infer.attribute(call, name)
+        if len(given) != count:
+            raise infer.shape_error(
+                call, f"{name} needs {count} number(s) for {rank} spatial axes, not {list(given)}"
+            )
+
+
+def window_extent(
+    call: Call,
+    extent: PrimExpr,
+    window: PrimExpr | int,
+    stride: int,
+    padding: int,
+    dilation: int,
+    *,
+    ceil: bool = False,
+) -> PrimExpr:
+    """How many windows fit along an axis with `padding` elements more."""
+    width = (window - 1) * dilation + 1
+    room = dims.simplify(extent + padding - width)
+    number = constant_int(room)
+    if number is not None and number < 0:
+        wide = dims.simplify(width) if isinstance(width, PrimExpr) else width
+        raise infer.shape_error(
+            call, f"a window of {wide} does not fit into {extent} elements padded by {padding}"
+        )
+    if ceil:
+        room = room + (stride - 1)
+    return dims.simplify(room // stride + 1)

@@ -1,0 +1,144 @@
+"""Pooling: the greatest element or the mean of windows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mlcweb.relax.expr import Call
+from mlcweb.relax.op import infer
+from mlcweb.relax.op.nn.layouts import (
+    SPATIAL,
+    arranged,
+    check_counts,
+    check_layout,
+    extents_of,
+    numbers,
+    paddings,
+    window_extent,
+)  # fmt: skip
+from mlcweb.relax.op.registry import Infer, call, register
+from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, extent
+
+
+def _infer_pool(rank: int) -> Infer:
+    letters = f"NC{SPATIAL[rank]}"
+
+    def deduce(call: Call, context: Any) -> StructInfo:
+        info = infer.tensor(call, 0, context)
+        layout, out = check_layout(call, "layout", letters), check_layout(
+            call, "out_layout", letters
+        )  # fmt: skip
+        check_counts(
+            call, rank, pool_size=rank, strides=rank, dilation=rank, padding=2 * rank
+        )
+        infer.need_rank(call, 0, info, rank + 2, layout)
+        if info.values is None:
+            return TensorStructInfo(None, info.dtype, ndim=rank + 2)
+        batch, channels, *image = extents_of(info, layout, letters)
+        size, strides, dilation, padding = (
+            infer.attribute(call, name) for name in ("pool_size", "strides", "dilation", "padding")
+        )
+        ceil = infer.attribute(call, "ceil_mode")
+        outputs = [
+            window_extent(
+                call,
+                image[d],
+                size[d],
+                strides[d],
+                padding[d] + padding[rank + d],
+                dilation[d],
+                ceil=ceil,
+            )
+            for d in range(rank)
+        ]
+        return TensorStructInfo(arranged([batch, channels, *outputs], letters, out), info.dtype)
+
+    return deduce
+
+
+def _pool(name: str, rank: int, counts_padding: bool) -> Callable[..., Call]:
+    op = register(f"relax.nn.{name}", ("data",), _infer_pool(rank))
+
+    def build(
+        data: Any,
+        pool_size: Any = 1,
+        strides: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        count_include_pad: bool = counts_padding,
+        layout: str = f"NC{SPATIAL[rank]}",
+        out_layout: str | None = None,
+    ) -> Call:
+        return call(
+            op,
+            data,
+            pool_size=numbers(pool_size, rank),
+            strides=numbers(strides, rank),
+            dilation=numbers(dilation, rank),
+            padding=paddings(padding, rank),
+            ceil_mode=ceil_mode,
+            count_include_pad=count_include_pad,
+            layout=layout,
+            out_layout=out_layout or layout,
+        )
+
+    build.__name__ = build.__qualname__ = name
+    what = "greatest elements" if name.startswith("max") else "means"
+    build.__doc__ = f"""The {what} of windows along {rank} spatial axes.
+
+    Args:
+        padding: one width for all sides, one per axis, or all widths before, then all behind.
+        ceil_mode: counts a last window that is only partly inside.
+        count_include_pad: a mean counts the padding as elements.
+    """
+    return build
+
+
+max_pool1d = _pool("max_pool1d", 1, False)
+max_pool2d = _pool("max_pool2d", 2, False)
+avg_pool1d = _pool("avg_pool1d", 1, True)
+avg_pool2d = _pool("avg_pool2d", 2, False)
+
+
+def _infer_adaptive(rank: int) -> Infer:
+    letters = f"NC{SPATIAL[rank]}"
+
+    def deduce(call: Call, context: Any) -> StructInfo:
+        info = infer.tensor(call, 0, context)
+        layout, out = check_layout(call, "layout", letters), check_layout(
+            call, "out_layout", letters
+        )  # fmt: skip
+        infer.need_rank(call, 0, info, rank + 2, layout)
+        wanted = infer.attribute(call, "output_size")
+        if wanted is not None:
+            check_counts(call, rank, output_size=rank)
+        if info.values is None:
+            return TensorStructInfo(None, info.dtype, ndim=rank + 2)
+        batch, channels, *image = extents_of(info, layout, letters)
+        outputs = image if wanted is None else [extent(number) for number in wanted]
+        return TensorStructInfo(arranged([batch, channels, *outputs], letters, out), info.dtype)
+
+    return deduce
+
+
+def _adaptive(name: str, rank: int) -> Callable[..., Call]:
+    op = register(f"relax.nn.{name}", ("data",), _infer_adaptive(rank))
+
+    def build(
+        data: Any,
+        output_size: Any = None,
+        layout: str = f"NC{SPATIAL[rank]}",
+        out_layout: str | None = None,
+    ) -> Call:
+        size = None if output_size is None else numbers(output_size, rank)
+        return call(op, data, output_size=size, layout=layout, out_layout=out_layout or layout)
+
+    build.__name__ = build.__qualname__ = name
+    build.__doc__ = f"""Means of windows that divide {rank} spatial axes into `output_size` parts."""
+    return build
+
+
+adaptive_avg_pool1d = _adaptive("adaptive_avg_pool1d", 1)
+adaptive_avg_pool2d = _adaptive("adaptive_avg_pool2d", 2)

@@ -1,0 +1,89 @@
+"""Reductions: sums, extrema and moments over axes, and running sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mlcweb.relax import dims
+from mlcweb.relax.expr import Call
+from mlcweb.relax.op import infer
+from mlcweb.relax.op.registry import call, register
+from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
+
+
+def infer_reduction(call: Call, context: Any, dtype: str | None = None) -> StructInfo:
+    """The shape without the reduced axes, or with extent 1 on them."""
+    info = infer.tensor(call, 0, context)
+    axis, keepdims = infer.attribute(call, "axis"), infer.attribute(call, "keepdims")
+    element = info.dtype if dtype is None else dtype
+    if info.ndim == -1:
+        if axis is None and not keepdims:
+            return TensorStructInfo((), element)
+        return TensorStructInfo(None, element)
+    every = range(info.ndim)
+    gone = set(every) if axis is None else set(infer.normalized_axes(call, axis, info.ndim))
+    if len(gone) == info.ndim:
+        return TensorStructInfo([1] * info.ndim if keepdims else (), element)
+    if info.values is None:
+        return TensorStructInfo(
+            None, element, ndim=info.ndim if keepdims else info.ndim - len(gone)
+        )
+    if keepdims:
+        return TensorStructInfo([1 if i in gone else info.values[i] for i in every], element)
+    return TensorStructInfo([info.values[i] for i in every if i not in gone], element)
+
+
+def _reduction(name: str, what: str) -> Callable[..., Call]:
+    op = register(f"relax.{name}", ("x",), infer_reduction)
+
+    def build(x: Any, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Call:
+        axes = [axis] if isinstance(axis, int) else axis
+        return call(op, x, axis=None if axes is None else [int(a) for a in axes], keepdims=keepdims)
+
+    build.__name__ = build.__qualname__ = name
+    build.__doc__ = (
+        f"The {what} over axes, all without `axis`; they stay as extents of 1 with `keepdims`."
+    )
+    return build
+
+
+sum = _reduction("sum", "sum")
+mean = _reduction("mean", "mean")
+max = _reduction("max", "greatest element")
+min = _reduction("min", "least element")
+prod = _reduction("prod", "product")
+variance = _reduction("variance", "variance, of the whole population,")
+std = _reduction("std", "standard deviation, of the whole population,")
+
+
+def _infer_scan(call: Call, context: Any) -> StructInfo:
+    info = infer.tensor(call, 0, context)
+    axis, dtype = infer.attribute(call, "axis"), infer.dtype_or(call, info.dtype)
+    if axis is not None:
+        if info.ndim != -1:
+            infer.normalized_axis(call, axis, info.ndim)
+        return TensorStructInfo(info.shape, dtype, ndim=info.ndim)
+    if info.values is None:
+        return TensorStructInfo(None, dtype, ndim=1)
+    return TensorStructInfo([dims.product(info.values)], dtype)
+
+
+def _scan(name: str, what: str) -> Callable[..., Call]:
+    op = register(f"relax.{name}", ("data",), _infer_scan)
+
+    def build(
+        data: Any, axis: int | None = None, dtype: str | None = None, exclusive: bool = False
+    ) -> Call:
+        return call(op, data, axis=axis, dtype=str(dtype or "void"), exclusive=bool(exclusive))
+
+    build.__name__ = build.__qualname__ = name
+    build.__doc__ = (
+        f"The running {what} along an axis, of the flat tensor without `axis`; each element counts "
+        "itself, unless `exclusive`."
+    )
+    return build
+
+
+cumsum = _scan("cumsum", "sum")
+cumprod = _scan("cumprod", "product")

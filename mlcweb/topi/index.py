@@ -1,0 +1,225 @@
+"""Operators that pick elements, or put them, by index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.te.operation import extern
+from mlcweb.te.tensor import Tensor
+from mlcweb.tir import arithmetic, intrinsics
+from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
+from mlcweb.tir.stmt import BufferStore, For, ForKind, Stmt, sequence
+from mlcweb.topi import shapes
+from mlcweb.topi.transform import index_type, moved
+
+
+def take(
+    a: Tensor, indices: Any, axis: int | None = None, batch_dims: int = 0, mode: str = "fast"
+) -> Tensor:
+    """The slices of `a` that `indices` name, along an axis (in the flat array without one).
+
+    Args:
+        indices: a tensor of integers, or one integer.
+        mode: "clip" keeps indices in range, "wrap" takes them modulo the extent, "fast" trusts
+            them.
+    """
+    if batch_dims:
+        raise DiagnosticError("take: batch_dims is not supported; use gather")
+    index_shape = indices.shape if isinstance(indices, Tensor) else ()
+    rank = len(index_shape)
+
+    def position(index: Sequence[PrimExpr], extent: PrimExpr) -> PrimExpr:
+        chosen = indices(*index) if isinstance(indices, Tensor) else arithmetic.convert(indices)
+        return _in_mode(chosen, extent, mode)
+
+    if axis is None:
+        return moved(
+            index_shape,
+            lambda *index: a(*shapes.unravel_index(position(index, shapes.size(a.shape)), a.shape)),
+            "T_take",
+        )
+    place = shapes.axis_of("take", axis, a.ndim)
+
+    def element(*index: PrimExpr) -> Any:
+        chosen = position(index[place : place + rank], a.shape[place])
+        return a(*index[:place], chosen, *index[place + rank :])
+
+    return moved([*a.shape[:place], *index_shape, *a.shape[place + 1 :]], element, "T_take")
+
+
+def _in_mode(index: PrimExpr, extent: PrimExpr, mode: str) -> PrimExpr:
+    if mode == "fast":
+        return index
+    limit = arithmetic.cast(index.dtype, extent)
+    if mode == "clip":
+        return arithmetic.minimum(arithmetic.maximum(0, index), arithmetic.subtract(limit, 1))
+    if mode == "wrap":
+        return arithmetic.truncmod(arithmetic.add(arithmetic.truncmod(index, limit), limit), limit)
+    raise DiagnosticError(f'take: the mode is "fast", "clip" or "wrap", not {mode!r}')
+
+
+def gather(data: Tensor, axis: int, indices: Tensor) -> Tensor:
+    """out[i][j] = data[indices[i][j]][j] for axis 0, and so on; as `numpy.take_along_axis`."""
+    place = shapes.axis_of("gather", axis, data.ndim)
+    if indices.ndim != data.ndim:
+        raise DiagnosticError(
+            f"gather: the indices have {indices.ndim} dimension(s), the data {data.ndim}"
+        )
+
+    def element(*index: PrimExpr) -> Any:
+        return data(*index[:place], indices(*index), *index[place + 1 :])
+
+    return moved(indices.shape, element, "T_gather")
+
+
+def one_hot(
+    indices: Tensor, on_value: Any, off_value: Any, depth: int, axis: int, dtype: str
+) -> Tensor:
+    """`on_value` where the position along a new axis of extent `depth` is the index."""
+    place = shapes.axis_of("one_hot", axis, indices.ndim + 1)
+    shape = [*indices.shape]
+    shape.insert(place, arithmetic.const(depth, index_type(indices)))
+    on, off = arithmetic.cast(dtype, on_value), arithmetic.cast(dtype, off_value)
+
+    def element(*index: PrimExpr) -> Any:
+        wanted = indices(*index[:place], *index[place + 1 :])
+        here = arithmetic.cast(indices.dtype, index[place])
+        return arithmetic.select(arithmetic.equal(wanted, here), on, off)
+
+    return moved(shape, element, "T_one_hot")
+
+
+def gather_nd(data: Tensor, indices: Tensor, batch_dims: int = 0) -> Tensor:
+    """The slices of `data` at the positions that the first axis of `indices` holds: out[y, z] =
+    data[indices[0, y], …, indices[m - 1, y], z]. The first `batch_dims` axes after it are those of
+    `data`."""
+    count = shapes.constant(indices.shape[0])
+    if count is None or batch_dims + count > data.ndim:
+        raise DiagnosticError(
+            f"gather_nd: indices {shapes.show(indices.shape)} name their first dimension's number "
+            f"of axes of {shapes.show(data.shape)}"
+        )
+    rank = indices.ndim - 1
+
+    def element(*index: PrimExpr) -> Any:
+        outer = index[:rank]
+        place = [indices(arithmetic.const(i, index_type(indices)), *outer) for i in range(count)]
+        return data(*index[:batch_dims], *place, *index[rank:])
+
+    shape = [*indices.shape[1:], *data.shape[batch_dims + count :]]
+    return moved(shape, element, "T_gather_nd")
+
+
+def index_tensor(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
+    """`data[indices]` with tensors of integers for the first axes, broadcast."""
+    where = shapes.broadcast("index_tensor", *(one.shape for one in indices))
+    rank = len(where)
+
+    def element(*index: PrimExpr) -> Any:
+        outer = index[:rank]
+        place = []
+        for axis, one in enumerate(indices):
+            chosen = one(*shapes.broadcast_index(one.shape, outer, where))
+            place.append(_from_end(chosen, data.shape[axis]))
+        return data(*place, *index[rank:])
+
+    return moved([*where, *data.shape[len(indices) :]], element, "advanced_index")
+
+
+def _from_end(index: PrimExpr, extent: PrimExpr) -> PrimExpr:
+    """An index that counts from the end where it is negative."""
+    shifted = arithmetic.add(index, arithmetic.cast(index.dtype, extent))
+    return arithmetic.select(arithmetic.less(index, 0), shifted, index)
+
+
+_REDUCTIONS: dict[str, Callable[[Any, Any], PrimExpr]] = {
+    "update": lambda old, new: new,
+    "add": arithmetic.add,
+    "mul": arithmetic.multiply,
+    "min": arithmetic.minimum,
+    "max": arithmetic.maximum,
+}
+
+
+def scatter_elements(
+    data: Tensor, indices: Tensor, updates: Tensor, axis: int = 0, reduction: str = "update"
+) -> Tensor:
+    """`data` with out[indices[i][j]][j] combined with updates[i][j], for axis 0, and so on.
+
+    `reduction` is "update", "add", "mul", "min" or "max". Negative indices count from the end.
+    """
+    place = shapes.axis_of("scatter_elements", axis, data.ndim)
+
+    def where(chosen: Buffer, loops: Sequence[PrimExpr]) -> list[PrimExpr]:
+        position = list(loops)
+        position[place] = _from_end(BufferLoad(chosen, tuple(loops)), data.shape[place])
+        return position
+
+    return _scattered(
+        "scatter_elements", data, indices, updates, indices.shape, where, reduction
+    )
+
+
+def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str = "update") -> Tensor:
+    """`data` with the slices at the positions that the first axis of `indices` holds combined with
+    `updates`: out[indices[0, y], …, indices[m - 1, y], z] with updates[y, z]."""
+    count = shapes.constant(indices.shape[0])
+    if count is None or count > data.ndim:
+        raise DiagnosticError(
+            f"scatter_nd: indices {shapes.show(indices.shape)} name their first dimension's number "
+            f"of axes of {shapes.show(data.shape)}"
+        )
+    rank = indices.ndim - 1
+
+    def where(chosen: Buffer, loops: Sequence[PrimExpr]) -> list[PrimExpr]:
+        parts = [(arithmetic.const(i, index_type(indices)), *loops[:rank]) for i in range(count)]
+        position = [
+            _from_end(BufferLoad(chosen, part), data.shape[i]) for i, part in enumerate(parts)
+        ]
+        return [*position, *loops[rank:]]
+
+    return _scattered("scatter_nd", data, indices, updates, updates.shape, where, mode)
+
+
+def _scattered(
+    name: str,
+    data: Tensor,
+    indices: Tensor,
+    updates: Tensor,
+    shape: Sequence[PrimExpr],
+    where: Callable[[Buffer, Sequence[PrimExpr]], list[PrimExpr]],
+    reduction: str,
+) -> Tensor:
+    """A copy of `data`, and for each element of `shape` one update at the position `where`. Where
+    several updates meet, the last one counts."""
+    combine = _REDUCTIONS.get(reduction)
+    if combine is None:
+        raise DiagnosticError(
+            f'{name}: there is no reduction "{reduction}", but {", ".join(_REDUCTIONS)}'
+        )
+
+    def body(inputs: list[Buffer], outputs: list[Buffer]) -> Stmt:
+        source, chosen, new = inputs
+        (result,) = outputs
+        loops = [Var(f"i{i}", extent.dtype) for i, extent in enumerate(data.shape)]
+        copy = BufferStore(result, BufferLoad(source, tuple(loops)), tuple(loops))
+        steps = [Var(f"j{i}", extent.dtype) for i, extent in enumerate(shape)]
+        position = tuple(where(chosen, steps))
+        value = combine(BufferLoad(result, position), BufferLoad(new, tuple(steps)))
+        return sequence(
+            _nested(loops, data.shape, copy),
+            _nested(steps, shape, BufferStore(result, value, position)),
+        )
+
+    return extern(
+        data.shape, [data, indices, updates], body, f"{name}_generic", dtype=data.dtype
+    )
+
+
+def _nested(loops: Sequence[Var], extents: Sequence[PrimExpr], body: Stmt) -> Stmt:
+    for loop, extent in zip(reversed(loops), reversed(extents), strict=True):
+        body = For(loop, arithmetic.const(0, extent.dtype), extent, ForKind.SERIAL, body)
+    return body

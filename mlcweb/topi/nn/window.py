@@ -1,0 +1,113 @@
+"""Windows that slide over the spatial axes of an image, in any layout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.te.tensor import Tensor
+from mlcweb.tir import arithmetic
+from mlcweb.tir.expr import PrimExpr
+from mlcweb.topi import shapes
+from mlcweb.topi.nn.pad import pad
+
+SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
+"""The letters of the spatial axes in layouts, by how many there are."""
+
+
+def numbers(operator: str, what: str, value: Any, count: int) -> list[int]:
+    """A number for each of `count` axes; one stands for all."""
+    items = list(value) if isinstance(value, (tuple, list)) else [value]
+    items = items * count if len(items) == 1 else items
+    found = [shapes.constant(item) for item in items]
+    if None in found or len(found) != count:
+        raise DiagnosticError(f"{operator}: {what} is a number or {count} of them, not {value!r}")
+    return [int(number) for number in found if number is not None]
+
+
+def paddings(
+    operator: str, padding: Any, window: Sequence[PrimExpr]
+) -> tuple[list[int], list[int]]:
+    """Widths before and behind each axis, of a padding as the operators take it: one number, one
+    per axis, all widths before and then all behind, "VALID", or "SAME" (of constant windows)."""
+    rank = len(window)
+    if padding == "VALID":
+        return [0] * rank, [0] * rank
+    if padding == "SAME":
+        missing = [int(shapes.constant(extent) or 1) - 1 for extent in window]
+        return [m // 2 for m in missing], [m - m // 2 for m in missing]
+    items = list(padding) if isinstance(padding, (tuple, list)) else [padding]
+    if len(items) != 2 * rank:
+        widths = numbers(operator, "padding", padding, rank)
+        return widths, widths
+    widths = numbers(operator, "padding", padding, 2 * rank)
+    return widths[:rank], widths[rank:]
+
+
+def check_layout(operator: str, layout: str, letters: str) -> None:
+    """Refuses a layout that is no order of the letters."""
+    if sorted(layout) != sorted(letters):
+        raise DiagnosticError(
+            f'{operator}: a layout is an order of the letters "{letters}", not {layout!r}'
+        )
+
+
+class Window:
+    """A window of `kernel` extents that slides over the spatial axes of `data`.
+
+    `padded` is the data with its padding, `output` how many windows there are along each axis.
+    """
+
+    def __init__(
+        self,
+        operator: str,
+        data: Tensor,
+        layout: str,
+        kernel: Sequence[PrimExpr],
+        strides: Any,
+        padding: Any,
+        dilation: Any,
+        pad_name: str,
+    ) -> None:
+        rank = len(kernel)
+        self.layout, self.letters = layout, SPATIAL[rank]
+        self.strides = numbers(operator, "stride", strides, rank)
+        self.dilation = numbers(operator, "dilation", dilation, rank)
+        spread = [
+            arithmetic.add(arithmetic.multiply(arithmetic.subtract(k, 1), d), 1)
+            for k, d in zip(kernel, self.dilation, strict=True)
+        ]
+        before, after = paddings(operator, padding, spread)
+        image = [data.shape[layout.index(letter)] for letter in self.letters]
+        self.output = [
+            _count(extent, low + high, width, stride)
+            for extent, low, high, width, stride in zip(
+                image, before, after, spread, self.strides, strict=True
+            )
+        ]
+        if any((shapes.constant(extent) or 1) < 1 for extent in self.output):
+            raise DiagnosticError(
+                f"{operator}: the window {shapes.show(spread)} is larger than the padded image "
+                f"{shapes.show(image)}"
+            )
+        widths = [[0] * len(layout), [0] * len(layout)]
+        for axis, letter in enumerate(self.letters):
+            widths[0][layout.index(letter)] = before[axis]
+            widths[1][layout.index(letter)] = after[axis]
+        self.padded = pad(data, *widths, name=pad_name)
+
+    def pixel(self, place: dict[str, PrimExpr], inside: Sequence[PrimExpr]) -> PrimExpr:
+        """The element at `inside` of the window at `place`; letters name the axes."""
+        index = dict(place)
+        for axis, letter in enumerate(self.letters):
+            index[letter] = arithmetic.add(
+                arithmetic.multiply(place[letter], self.strides[axis]),
+                arithmetic.multiply(inside[axis], self.dilation[axis]),
+            )
+        return self.padded(*(index[letter] for letter in self.layout))
+
+
+def _count(extent: PrimExpr, padding: int, width: PrimExpr, stride: int) -> PrimExpr:
+    room = arithmetic.subtract(arithmetic.add(extent, padding), width)
+    return arithmetic.add(arithmetic.floordiv(room, stride), 1)

@@ -1,0 +1,176 @@
+"""Variables and uses, well-formedness, binding, and visitors."""
+
+import pytest
+
+import mlcweb as tvm
+from mlcweb import relax, tir
+from mlcweb.ir import DiagnosticError
+from mlcweb.relax import TensorStructInfo as Tensor
+from mlcweb.script import relax as R
+from mlcweb.script import tir as T
+
+
+@R.function
+def chain(x: R.Tensor(("n", 4), "float32"), y: R.Tensor((4,), "float32")):
+    n = T.int64()
+    with R.dataflow():
+        a = R.add(x, y)
+        b = R.multiply(a, a)
+        unused = R.exp(a)
+        c = R.add(b, y)
+        R.output(c)
+    return c
+
+
+def names(variables):
+    return [var.name_hint for var in variables]
+
+
+def test_variables():
+    assert names(relax.analysis.bound_vars(chain)) == ["x", "y", "a", "b", "unused", "c"]
+    assert relax.analysis.free_vars(chain) == []
+    assert names(relax.analysis.free_vars(chain.body)) == ["x", "y"]
+    assert names(relax.analysis.used_vars(chain)) == ["x", "y", "a", "b", "c"]
+    assert [v.name for v in relax.analysis.defined_symbolic_vars(chain)] == ["n"]
+    assert relax.analysis.free_symbolic_vars(chain) == []
+    values = relax.analysis.get_var2val(chain)
+    assert {var.name_hint: str(value) for var, value in values.items()}["b"] == "R.multiply(a, a)"
+    assert list(relax.analysis.name_to_binding(chain)) == ["a", "b", "unused", "c"]
+
+
+def test_definition_use_chain():
+    chains = relax.analysis.udchain(chain.body.blocks[0])
+    assert {var.name_hint: names(users) for var, users in chains.items()} == {
+        "a": ["b", "unused"],
+        "x": ["a"],
+        "y": ["a", "c"],
+        "b": ["c"],
+        "unused": [],
+        "c": [],
+    }
+
+
+def test_unused_bindings_are_dropped_and_side_effects_kept():
+    pruned = relax.analysis.remove_all_unused(chain)
+    assert names(b.var for b in pruned.body.blocks[0].bindings) == ["a", "b", "c"]
+
+    @R.function(pure=False)
+    def impure(x: R.Tensor((2,), "float32")):
+        R.print(x, format="")
+        a = R.add(x, x)
+        b = R.call_packed("side.effect", a, sinfo_args=R.Tensor)
+        return x
+
+    assert relax.analysis.contains_impure_call(impure)
+    assert relax.analysis.remove_all_unused(impure) is impure
+
+
+def test_an_extent_that_is_used_keeps_its_match_cast():
+    @R.function
+    def func(x: R.Tensor(ndim=1, dtype="float32")):
+        m = T.int64()
+        y = R.match_cast(x, R.Tensor((m,), "float32"))
+        z = R.match_cast(x, R.Tensor((4,), "float32"))
+        return R.shape([m])
+
+    pruned = relax.analysis.remove_all_unused(func)
+    assert names(b.var for b in pruned.body.blocks[0].bindings) == ["y"]
+
+
+def test_well_formedness():
+    x = relax.Var("x", Tensor((2,)))
+    lv = relax.DataflowVar("lv", Tensor((2,)))
+    n = tir.Var("n", "int64")
+    add = relax.op.add(x, x)
+    binding = relax.VarBinding(lv, add)
+    block, dataflow = relax.BindingBlock([binding]), relax.DataflowBlock([binding])
+    twice = relax.DataflowBlock([binding, relax.VarBinding(lv, x)])
+    unknown = relax.Var("y", Tensor((n + 1,)))
+    wrong = {
+        "bound outside of a dataflow block": relax.Function([x], relax.SeqExpr([block], x)),
+        "not seen": relax.Function([x], relax.SeqExpr([dataflow], lv)),
+        "not defined": relax.Function([], x),
+        "defined twice": relax.Function([x], relax.SeqExpr([twice], x)),
+        "not in normal form": relax.Function([x], add),
+        "extent n is not defined": relax.Function([unknown], unknown),
+    }
+    for message, func in wrong.items():
+        assert not relax.analysis.well_formed(func)
+        with pytest.raises(DiagnosticError, match=message):
+            relax.analysis.check_well_formed(func)
+    assert relax.analysis.well_formed(relax.Function([x], relax.SeqExpr([dataflow], x)))
+
+
+def test_binding_parameters_and_extents():
+    bound = chain.bind_symbolic_vars({"n": 3})
+    assert bound.params[0].struct_info == Tensor((3, 4), "float32")
+    assert bound.ret_struct_info == Tensor((3, 4), "float32")
+    assert relax.analysis.well_formed(bound)
+    with_y = chain.bind_params({"y": relax.const([1.0, 2.0, 3.0, 4.0])})
+    assert names(with_y.params) == ["x"]
+    assert relax.analysis.well_formed(with_y)
+    with pytest.raises(DiagnosticError, match='no parameter "z"; it has x, y'):
+        chain.bind_params({"z": relax.const(1.0)})
+    with pytest.raises(DiagnosticError, match='value for the parameter "y"'):
+        chain.bind_params({"y": relax.const([1.0])})
+    with pytest.raises(DiagnosticError, match='no symbolic extent "m"'):
+        chain.bind_symbolic_vars({"m": 3})
+
+
+@relax.expr_functor.visitor
+class Counter(relax.PyExprVisitor):
+    def __init__(self):
+        self.calls = []
+        self.definitions = []
+
+    def visit_call_(self, call):
+        super().visit_call_(call)
+        self.calls.append(call.op.name)
+
+    def visit_var_def_(self, var):
+        self.definitions.append(var.name_hint)
+
+    def visit_dataflow_var_def_(self, var):
+        self.definitions.append(f"%{var.name_hint}")
+
+
+def test_visitor():
+    counter = Counter()
+    counter.visit_expr(chain)
+    assert counter.calls == ["relax.add", "relax.multiply", "relax.exp", "relax.add"]
+    assert counter.definitions == ["x", "y", "%a", "%b", "%unused", "c"]
+
+
+@relax.expr_functor.mutator
+class ToHalf(relax.PyExprMutator):
+    """Changes a struct info, which must reach every use."""
+
+    def visit_call_(self, call):
+        call = self.visit_expr_post_order(call)
+        if call.op == tvm.ir.Op.get("relax.exp"):
+            return relax.op.astype(relax.op.exp(call.args[0]), "float16")
+        return call
+
+
+def test_mutator_renews_variables_whose_struct_info_changes():
+    @R.function
+    def func(x: R.Tensor((2,), "float32")):
+        with R.dataflow():
+            a = R.exp(x)
+            b = R.add(a, a)
+            R.output(b)
+        return b
+
+    new = ToHalf().visit_expr(func)
+    assert [str(b.var.struct_info) for b in new.body.blocks[0].bindings] == [
+        'R.Tensor((2,), dtype="float32")',
+        'R.Tensor((2,), dtype="float16")',
+        'R.Tensor((2,), dtype="float16")',
+    ]
+    assert new.ret_struct_info == Tensor((2,), "float16")
+    assert relax.analysis.well_formed(new)
+
+
+def test_decorators_check_the_class():
+    with pytest.raises(TypeError, match="must be a subclass of PyExprMutator"):
+        relax.expr_functor.mutator(Counter)

@@ -1,0 +1,277 @@
+"""Functions of the graph level as text: what is read, what is printed, and what is refused."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mlcweb as tvm
+from mlcweb import relax
+from mlcweb.ir import DiagnosticError, assert_structural_equal, structural_hash
+from mlcweb.relax import TensorStructInfo as Tensor
+from mlcweb.script import ir as I
+from mlcweb.script import parse
+from mlcweb.script import relax as R
+from mlcweb.script import tir as T
+
+
+def round_trip(program):
+    text = program.script(show_meta=True)
+    again = parse(text)
+    assert_structural_equal(again, program)
+    assert structural_hash(again) == structural_hash(program)
+    assert again.script(show_meta=True) == text
+    return program.script()
+
+
+@R.function(private=True)
+def everything(
+    x: R.Tensor((3, "n"), "float32"),
+    c: R.Tensor((), "bool"),
+    s: R.Shape(["n", 4]),
+    t: R.Tuple(R.Tensor, R.Object),
+    f: R.Callable((R.Tensor((1,), "int32"),), R.Tensor, True),
+    p: R.Prim(value="n"),
+) -> R.Tensor(ndim=2):
+    n = T.int64()
+    R.func_attr({"relax.force_pure": True, "Primitive": 1})
+    if c:
+        z = R.add(x, R.const(1, "float32"))
+        q = z
+    else:
+        z = R.multiply(x, x)
+        q = z
+    y = R.match_cast(q, R.Tensor((n, 4), "float32"))
+    u = (x, (q, t[1]), R.shape([n, 4]), R.prim_value(3), R.str("abc"), R.dtype("float32"))
+    v = u[1][0]
+    w = R.call_packed("my.f", x, sinfo_args=R.Tensor((3, 4), "float32"))
+    w1 = R.call_packed("my.f", x, sinfo_args=(R.Tensor(ndim=2),))
+    w2 = R.call_pure_packed("my.f", x, sinfo_args=R.Tensor((3, 4)))
+    w3 = R.null_value()
+    R.print(x, format="a{}")
+    a = R.matmul(R.permute_dims(x), v)
+    d = R.call_dps_packed("g", x, [R.Tensor((1, n), "float32"), R.Tensor((1, n), "float32")])
+    e = R.astype(x, "float16")
+    g = f(R.const([1], "int32"))
+    h = R.add(R.const([1.0, 2]), R.add(R.const(1.0), R.const(float("inf"), "float32")))
+    return a
+
+
+def test_every_kind_of_expression_prints_as_in_tvm():
+    text = round_trip(everything)
+    for line in (
+        "@R.function(private=True)",
+        'def main(x: R.Tensor((3, "n"), dtype="float32"), c: R.Tensor((), dtype="bool"), '
+        's: R.Shape(["n", 4]), t: R.Tuple(R.Tensor, R.Object), '
+        'f: R.Callable((R.Tensor((1,), dtype="int32"),), R.Tensor, True), p: R.Prim(value="n")) '
+        "-> R.Tensor(ndim=2):",
+        "    n = T.int64()",
+        '    R.func_attr({"Primitive": 1, "relax.force_pure": True})',
+        "    if c:",
+        '        z: R.Tensor((3, n), dtype="float32") = R.add(x, R.const(1.0, "float32"))',
+        '        q: R.Tensor((3, n), dtype="float32") = z',
+        "    else:",
+        '        z: R.Tensor((3, n), dtype="float32") = R.multiply(x, x)',
+        '    y: R.Tensor((n, 4), dtype="float32") = '
+        'R.match_cast(q, R.Tensor((n, 4), dtype="float32"))',
+        "    gv: R.Object = t[1]",
+        '    w: R.Tensor((3, 4), dtype="float32") = '
+        'R.call_packed("my.f", x, sinfo_args=(R.Tensor((3, 4), dtype="float32"),))',
+        '    w2: R.Tensor((3, 4)) = R.call_pure_packed("my.f", x, sinfo_args=(R.Tensor((3, 4)),))',
+        "    w3: R.Object = R.null_value()",
+        '    R.print(x, format=R.str("a{}"))',
+        '    gv2: R.Tensor((n, 3), dtype="float32") = R.permute_dims(x, axes=None)',
+        '    a: R.Tensor((n, n), dtype="float32") = R.matmul(gv2, v, out_dtype="void")',
+        '    d = R.call_dps_packed("g", (x,), out_sinfo=[R.Tensor((1, n), dtype="float32"), '
+        'R.Tensor((1, n), dtype="float32")])',
+        '    e: R.Tensor((3, n), dtype="float16") = R.astype(x, dtype="float16")',
+        '    g: R.Tensor = f(metadata["relax.expr.Constant"][0])',
+        '    gv3: R.Tensor((), dtype="float32") = R.add(R.const(1.0, "float32"), '
+        'R.const(float("inf"), "float32"))',
+        "    return a",
+    ):
+        assert line in text.splitlines()
+
+
+@I.ir_module
+class Calls:
+    @R.function
+    def dims(
+        x: R.Tensor(("n*2", "m+1"), "float32"), s: R.Shape(["n", "m"]), e: R.Tuple()
+    ) -> R.Tensor(("n*2 + 3", "m"), "float32"):
+        n, m = T.int64(), T.int64()
+        y = x + x
+        z = R.call_dps_packed("ff", (y, x), R.Tensor((n * 2 + 3, m), "float32"))
+        w = R.shape([n + 1, 4, n * 2, n // 2, n % 3])
+        v = ()
+        return z
+
+    @R.function
+    def caller(x: R.Tensor(("n", 4)), y: R.Tensor((3, 4))):
+        n = T.int64()
+        a = cls.callee(x, R.shape([n]))
+        b = callee(y, R.shape([3]))
+        return a, b
+
+    @R.function
+    def callee(x: R.Tensor(("k", 4)), y: R.Shape(["k"])):
+        k = T.int64()
+        return R.call_dps_packed("u", x, R.Tensor((k * 2,)))
+
+    @R.function
+    def closure(x: R.Tensor((4,), "float32")):
+        @R.function
+        def inner(a: R.Tensor((4,), "float32")):
+            return R.add(a, a)
+
+        return inner(x)
+
+    @R.function(pure=False)
+    def impure(x: R.Tensor) -> R.Tensor:
+        R.print(x, format="x")
+        c = cls.impure(x)
+        c = R.add(c, c)
+        return c  # noqa: RET504
+
+
+def test_functions_of_a_module_call_each_other():
+    text = round_trip(Calls)
+    assert relax.analysis.well_formed(Calls)
+    assert Calls["caller"].ret_struct_info.fields[1] == Tensor((6,), "")
+    assert "        a: R.Tensor((n * 2,)) = cls.callee(x, R.shape([n]))" in text.splitlines()
+    assert "        c_1: R.Tensor = R.add(c, c)" in text.splitlines()
+    assert (
+        "        w: R.Shape([n + 1, 4, n * 2, n // 2, n % 3]) = "
+        "R.shape([n + 1, 4, n * 2, n // 2, n % 3])"
+    ) in text.splitlines()
+    assert str(Calls["impure"].body) == (
+        "x: R.Tensor\n"
+        'R.print(x, format=R.str("x"))\n'
+        "c: R.Tensor = impure(x)\n"
+        "c_1: R.Tensor = R.add(c, c)\n"
+        "c_1"
+    )
+
+
+NEW_SPELLING = """
+# from typing import TypeVar
+n = TypeVar("n")
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((n, 4), dtype="float32"), t: R.Tuple(R.Any)) -> R.Tensor(("n * 2",)):
+        cls = Module
+        a: R.Tensor((n, 4), dtype="float32") = R.matmul(x, R.const(1.0, "float32"), out_dtype=None)
+        gv = R.call_dps_packed("u", (x,), out_ty=R.Tensor((n * 2,)))
+        return gv
+"""
+
+
+def test_the_spelling_of_tvm_since_2026_is_read_and_printed():
+    text = NEW_SPELLING.replace("R.matmul(x, R.const(1.0, \"float32\"), out_dtype=None)",
+                                "R.add(x, x)")  # fmt: skip
+    module = parse(text)
+    [n] = relax.analysis.defined_symbolic_vars(module["main"])
+    assert n.name == "n"
+    new = module.script(dialect="s_tir")
+    assert "out_ty=R.Tensor((n * 2,))" in new
+    assert "t: R.Tuple(R.Any)" in new
+    assert_structural_equal(parse(new), module)
+    round_trip(module)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("return R.add(x, z)", '"z" is not defined'),
+        ("return R.ad(x, x)", "R has no ad; did you mean add"),
+        ("y = R.add(x, R.const([1.0, 2.0]))\n    return y", "cannot be broadcast"),
+        ("y: R.Tensor((5, 5)) = R.add(x, x)\n    return y", '"y" is said to be'),
+        ("y = R.add(x, x)", "returns nothing"),
+        ("for i in range(3):\n        pass\n    return x", "For cannot be used"),
+        ("return R.matmul(x)", "missing"),
+        (
+            "with R.dataflow():\n        y = R.add(x, x)\n        R.output(z)\n    return x",
+            '"z" is not bound',
+        ),
+        (
+            "with R.dataflow():\n        y = R.add(x, x)\n        R.output()\n    return y",
+            "where it is not seen",
+        ),
+        ("R.print(x, format='')\n    return x", r"pure=False"),
+        ("y = R.call_tir(cls.f, (x,))\n    return y", "say what the call writes|not defined"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_its_place(body, message):
+    text = f'@R.function\ndef main(x: R.Tensor((3, 4), "float32")):\n    {body}\n'
+    with pytest.raises(DiagnosticError, match=message) as caught:
+        parse(text)
+    assert caught.value.span is not None
+
+
+SHAPES = st.lists(st.integers(1, 3) | st.sampled_from(["n", "m"]), max_size=3)
+
+
+@st.composite
+def functions(draw):
+    """Random functions: elementwise operators, tuples, casts, dataflow blocks, branches."""
+    extents = {name: tvm.tir.Var(name, "int64") for name in ("n", "m")}
+    shape = [extents.get(extent, extent) for extent in draw(SHAPES)]
+    info = Tensor(shape, "float32")
+    params = [relax.Var(name, info) for name in ("x", "y")]
+    cond = relax.Var("c", Tensor((), "bool"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [*params, cond]):
+        values = list(params)
+
+        def step():
+            kind = draw(st.sampled_from(["add", "exp", "const", "nested", "tuple", "cast", "dps"]))
+            a, b = draw(st.sampled_from(values)), draw(st.sampled_from(values))
+            if kind == "add":
+                return bb.emit(relax.op.add(a, b))
+            if kind == "exp":
+                return bb.emit(relax.op.exp(a))
+            if kind == "const":
+                number = draw(st.floats(width=32, allow_nan=False))
+                data = draw(st.sampled_from([number, [number]]))
+                if not shape and isinstance(data, list):
+                    data = number
+                return bb.emit(relax.op.multiply(a, relax.const(data, "float32")))
+            if kind == "nested":
+                return bb.emit(relax.op.maximum(relax.op.nn.relu(a), relax.op.negative(b)))
+            if kind == "tuple":
+                return bb.emit(bb.emit((a, (b,)))[0])
+            if kind == "cast":
+                return bb.match_cast(a, info)
+            return bb.emit(relax.op.call_dps_packed("f", (a, b), info))
+
+        for _ in range(draw(st.integers(0, 2))):
+            values.append(step())
+        if draw(st.booleans()):
+            branches = [relax.op.add(params[0], params[1]), relax.op.exp(params[1])]
+            values.append(bb.emit(relax.If(cond, *branches)))
+        with bb.dataflow():
+            outside = list(values)
+            for _ in range(draw(st.integers(1, 4))):
+                values.append(step())
+            outside.append(bb.emit_output(values[-1]))
+        values = outside
+        for _ in range(draw(st.integers(0, 2))):
+            values.append(step())
+        bb.emit_func_output(draw(st.sampled_from([values[-1], tuple(values[-2:])])))
+    return bb.get()
+
+
+@given(functions())
+def test_what_prints_reads_back(module):
+    assert relax.analysis.well_formed(module)
+    round_trip(module)
+
+
+@given(functions())
+def test_rewriting_nothing_gives_the_same_object_and_pruning_keeps_the_result(module):
+    func = module["main"]
+    assert relax.PyExprMutator().visit_expr(func) is func
+    pruned = relax.analysis.remove_all_unused(func)
+    assert relax.analysis.well_formed(pruned)
+    assert pruned.struct_info == func.struct_info
+    assert relax.analysis.remove_all_unused(pruned) is pruned

@@ -1,0 +1,219 @@
+"""What is known of values: comparing, joining, and deducing it for each kind of expression."""
+
+import pytest
+
+from mlcweb import relax, tir
+from mlcweb.relax import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    PrimStructInfo,
+    ShapeStructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)  # fmt: skip
+from mlcweb.relax.analysis import (
+    BaseCheckResult,
+    definable_tir_vars_in_struct_info,
+    erase_to_well_defined,
+    struct_info_base_check,
+    struct_info_lca,
+    tir_vars_in_struct_info,
+)  # fmt: skip
+from mlcweb.relax.errors import DTypeError, ShapeError
+
+n, m = tir.Var("n", "int64"), tir.Var("m", "int64")
+
+
+def T(shape=None, dtype="float32", ndim=-1):
+    return TensorStructInfo(shape, dtype, ndim=ndim)
+
+
+def V(name, *args, **options):
+    return relax.Var(name, T(*args, **options))
+
+
+@pytest.mark.parametrize(
+    ("base", "derived", "result"),
+    [
+        (ObjectStructInfo(), T((3,)), "PASS"),
+        (T((3,)), ObjectStructInfo(), "FAIL_L1"),
+        (T((3,)), ShapeStructInfo((3,)), "FAIL_L0"),
+        (T((3, 4)), T((3, 4)), "PASS"),
+        (T((3, 4)), T((3, 5)), "FAIL_L0"),
+        (T((3, n)), T((3, n)), "PASS"),
+        (T((3, n)), T((3, m)), "FAIL_L2"),
+        (T((n,)), T((n + 1,)), "FAIL_L0"),
+        (T((3, 4)), T(ndim=2), "FAIL_L2"),
+        (T(ndim=2), T((3, 4)), "PASS"),
+        (T(ndim=2), T(), "FAIL_L1"),
+        (T(ndim=2), T((3,)), "FAIL_L0"),
+        (T((3,), ""), T((3,)), "PASS"),
+        (T((3,)), T((3,), ""), "FAIL_L1"),
+        (T((3,)), T((3,), "int8"), "FAIL_L0"),
+        (TupleStructInfo([T(), T()]), TupleStructInfo([T((2,)), T()]), "PASS"),
+        (TupleStructInfo([T()]), TupleStructInfo([T(), T()]), "FAIL_L0"),
+        (PrimStructInfo("int64"), PrimStructInfo(value=3), "PASS"),
+        (PrimStructInfo(value=3), PrimStructInfo(value=4), "FAIL_L0"),
+        (ShapeStructInfo(ndim=2), ShapeStructInfo((n, m)), "PASS"),
+        (FuncStructInfo([T((3,))], T()), FuncStructInfo([T()], T((2,))), "PASS"),
+        (FuncStructInfo([T()], T()), FuncStructInfo([T()], T(), purity=False), "FAIL_L0"),
+        (FuncStructInfo.opaque_func(), FuncStructInfo([T()], T()), "PASS"),
+    ],
+)
+def test_base_check(base, derived, result):
+    assert struct_info_base_check(base, derived) == BaseCheckResult[result]
+    assert base.is_base_of(derived) is (result == "PASS")
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "common"),
+    [
+        (T((3, 4)), T((3, 4)), T((3, 4))),
+        (T((3, 4)), T((3, n)), T(ndim=2)),
+        (T((3, 4)), T((3,)), T()),
+        (T((3,)), T((3,), "int8"), T((3,), "")),
+        (T((3,)), ShapeStructInfo((3,)), ObjectStructInfo()),
+        (TupleStructInfo([T((1,))]), TupleStructInfo([T((2,))]), TupleStructInfo([T(ndim=1)])),
+        (PrimStructInfo(value=1), PrimStructInfo(value=2), PrimStructInfo("int64")),
+    ],
+)
+def test_common_struct_info(a, b, common):
+    assert struct_info_lca(a, b) == common
+    assert struct_info_lca(b, a) == common
+
+
+def test_symbolic_extents_of_a_struct_info():
+    info = TupleStructInfo([T((n + 1, 3)), ShapeStructInfo((m, 2))])
+    assert tir_vars_in_struct_info(info) == [n, m]
+    assert definable_tir_vars_in_struct_info(info) == [m]
+    assert erase_to_well_defined(info, {n: tir.const(4, "int64")}) == TupleStructInfo(
+        [T((5, 3)), ShapeStructInfo(ndim=2)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "result"),
+    [
+        (lambda: relax.op.add(V("x", (2, 3)), V("y", (3,))), T((2, 3))),
+        (lambda: relax.op.add(V("x", (2, 1)), V("y", (n,))), T((2, n))),
+        (lambda: relax.op.add(V("x", (n, 3)), V("y", (m, 1))), T(ndim=2)),
+        (lambda: relax.op.add(V("x", (2, 4)), V("y", ndim=3)), T(ndim=3)),
+        (lambda: relax.op.add(V("x", (2, 4)), V("y")), T()),
+        (lambda: relax.op.add(V("x", (2, 4)), V("y", (4,), "")), T((2, 4), "")),
+        (lambda: relax.op.less(V("x", (2, 4)), V("y", ())), T((2, 4), "bool")),
+        (lambda: relax.op.matmul(V("x", (n, 3, 4)), V("y", (4,))), T((n, 3))),
+        (lambda: relax.op.matmul(V("x", (4,)), V("y", (4,))), T(())),
+        (lambda: relax.op.matmul(V("x", (4,)), V("y", (7, 4, 5))), T((7, 5))),
+        (lambda: relax.op.matmul(V("x", (1, 2, 4)), V("y", (7, 4, 5))), T((7, 2, 5))),
+        (lambda: relax.op.matmul(V("x", ndim=2), V("y", (4, 5))), T(ndim=2)),
+        (lambda: relax.op.matmul(V("x", (2, 4)), V("y", (4, 5)), "float64"), T((2, 5), "float64")),
+        (lambda: relax.op.permute_dims(V("x", (2, n, 4)), [-1, 0, 1]), T((4, 2, n))),
+        (lambda: relax.op.permute_dims(V("x", ndim=3)), T(ndim=3)),
+        (lambda: relax.op.astype(V("x", (2, n)), "int8"), T((2, n), "int8")),
+        (lambda: relax.op.shape_of(V("x", (2, n))), ShapeStructInfo((2, n))),
+        (lambda: relax.op.exp(V("x", (2, n))), T((2, n))),
+        (lambda: relax.op.linear(V("x", (2, 3)), V("w", (5, 3)), V("b", (5,))), T((2, 5))),
+        (lambda: relax.Tuple([V("x", (2,)), relax.ShapeExpr((n,))])[1], ShapeStructInfo((n,))),
+        (lambda: relax.TupleGetItem(relax.Tuple([V("x", (2,)), V("y", (3,))]), 1), T((3,))),
+        (lambda: relax.If(V("c", (), "bool"), V("x", (2,)), V("y", (3,))), T(ndim=1)),
+        (lambda: relax.PrimValue(3), PrimStructInfo(value=3)),
+        (lambda: relax.const([[1, 2, 3]]), T((1, 3), "int32")),
+        (lambda: relax.op.call_tir(relax.GlobalVar("f"), V("x", (2,)), T((n,))), T((n,))),
+        (
+            lambda: relax.op.call_tir(
+                relax.GlobalVar("f"), (V("x", (2,)),), [(2,), (3,)], dtype=["int8", "int16"]
+            ),
+            TupleStructInfo([T((2,), "int8"), T((3,), "int16")]),
+        ),
+        (lambda: relax.op.call_packed("f", V("x", (2,))), ObjectStructInfo()),
+        (
+            lambda: relax.op.call_packed("f", V("x", (2,)), sinfo_args=[T((1,)), T()]),
+            TupleStructInfo([T((1,)), T()]),
+        ),
+    ],
+)  # fmt: skip
+def test_deduction(call, result):
+    assert call().struct_info == result
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: relax.op.add(V("x", (2, 4)), V("y", (3, 5))),
+            ShapeError,
+            r"relax\.add: x1 of shape \(2, 4\) and x2 of shape \(3, 5\) cannot be broadcast: "
+            "2 against 3 on axis 0",
+        ),
+        (
+            lambda: relax.op.add(V("x", (2,)), V("y", (2,), "float16")),
+            DTypeError,
+            "relax.add: the arguments must have one element type; they have: x1 float32, "
+            "x2 float16",
+        ),
+        (
+            lambda: relax.op.matmul(V("x", (2, 4)), V("y", (2, 4))),
+            ShapeError,
+            r"relax\.matmul: x1 of shape \(2, 4\) and x2 of shape \(2, 4\) cannot be multiplied: "
+            "the extents of the sum are 4 and 2",
+        ),
+        (
+            lambda: relax.op.matmul(V("x", (n, n + 1)), V("y", (n, 4))),
+            ShapeError,
+            "the extents of the sum are n \\+ 1 and n",
+        ),
+        (lambda: relax.op.matmul(V("x", ()), V("y", (2,))), ShapeError, "x1 is a scalar"),
+        (
+            lambda: relax.op.nn.relu(relax.ShapeExpr((2,))),
+            DTypeError,
+            r"relax\.nn\.relu: x must be a tensor, but R\.shape\(\[2\]\) is R\.Shape\(\[2\]\)",
+        ),
+        (lambda: relax.op.exp(V("x", (2,), "int32")), DTypeError, "x must be float, not int32"),
+        (
+            lambda: relax.op.permute_dims(V("x", (2, 3)), [0, 1, 2]),
+            ShapeError,
+            r"axes \[0, 1, 2\] are not those of x of shape \(2, 3\)",
+        ),
+        (lambda: relax.op.permute_dims(V("x", (2, 3)), [0, 0]), ShapeError, "names an axis twice"),
+        (lambda: relax.TupleGetItem(V("x", (2,)), 0), DTypeError, "x has no fields"),
+    ],
+)
+def test_what_does_not_fit_is_named(call, error, message):
+    with pytest.raises(error, match=message):
+        _ = call().struct_info
+
+
+def test_numbers_are_no_operands():
+    with pytest.raises(TypeError, match=r"relax\.const\(1\)"):
+        _ = V("x", (2,)) + 1
+    assert (V("x", (2,)) + relax.const(1.0)).struct_info == T((2,))
+
+
+def test_tuples_unpack_and_end():
+    pair = relax.Var("p", TupleStructInfo([T((2,)), T((3,))]))
+    first, second = pair
+    assert (first.struct_info, second.struct_info) == (T((2,)), T((3,)))
+    with pytest.raises(IndexError, match="2 field"):
+        pair[2]
+
+
+def test_calls_of_functions_unify_symbolic_extents():
+    f = relax.Var("f", FuncStructInfo([T((n, 4)), ShapeStructInfo((m,))], T((n * 2, m))))
+    call = f(V("x", (3, 4)), relax.ShapeExpr((7,)))
+    assert call.struct_info == T((6, 7))
+    with pytest.raises(DTypeError, match=r"f: argument 0 type mismatch: expected .*\(n, 4\)"):
+        _ = f(V("x", (3, 5)), relax.ShapeExpr((7,))).struct_info
+    with pytest.raises(DTypeError, match=r"takes 2 argument\(s\); the call has 1"):
+        _ = f(V("x", (3, 4))).struct_info
+    twice = relax.Var("f", FuncStructInfo([T((n,)), T((n,))], T((n,))))
+    with pytest.raises(DTypeError, match="argument 1"):
+        _ = twice(V("x", (3,)), V("y", (4,))).struct_info
+
+
+def test_results_forget_extents_that_parameters_do_not_tell():
+    x = V("x", ndim=1)
+    cast = relax.Var("y", T((n,)))
+    block = relax.BindingBlock([relax.MatchCast(cast, x, T((n,)))])
+    func = relax.Function([x], relax.SeqExpr([block], cast))
+    assert func.ret_struct_info == T(ndim=1)
+    assert func.struct_info == FuncStructInfo([T(ndim=1)], T(ndim=1))
