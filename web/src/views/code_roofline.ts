@@ -106,25 +106,21 @@ function drawing(name: string, measurement: CodeMeasurement, width: number): SVG
     const points = [from, bend, range.x[1]].map((x) => `${across(x)},${upwards(roof(x, bandwidth, height))}`);
     return node("polyline", { class: `roof ${kind}`, points: points.join(" ") });
   };
-  const highest = Math.max(...peaks(peak).map(([, height]) => height));
-  for (const [, height] of peaks(peak)) {
+  const highest = Math.max(...peaks(peak));
+  for (const height of peaks(peak)) {
     if (height !== top) svg.append(line("other", peak.memoryBandwidth, height, Math.min(height, top) / peak.memoryBandwidth));
   }
   svg.append(line("cache", peak.cacheBandwidth, top), line("memory", peak.memoryBandwidth, top));
   const x = across(point.intensity);
   const y = upwards(point.rate);
   svg.append(node("line", { class: "drop", x1: x, x2: x, y1: y, y2: upwards(roof(point.intensity, peak.cacheBandwidth, top)) }));
-  for (const [label, height] of peaks(peak)) {
-    const labelY = upwards(height) + (height < highest ? 14 : -5);
-    const text = `${label} ${short(height / 1e9)}`;
-    svg.append(node("text", { class: "roof-label", x: right, y: labelY, "text-anchor": "end" }, text));
-  }
+  svg.append(node("text", { class: "roof-label", x: right, y: upwards(highest) - 6, "text-anchor": "end" }, roofLabel(peak)));
   svg.append(node("circle", { class: "dot", cx: x, cy: y, r: 5.5 }));
   const left = x > width * 0.6;
   svg.append(
-    node("text", { class: "dot-label", x: x + (left ? -11 : 11), y: y + 5, "text-anchor": left ? "end" : "start" }, `${short(point.rate / 1e9)} GFLOPS`),
+    node("text", { class: "dot-label", x: x + (left ? -9 : 9), y: y + 17, "text-anchor": left ? "end" : "start" }, `${short(point.rate / 1e9)} GFLOPS`),
     node("text", { class: "axis", x: right, y: HEIGHT - 4, "text-anchor": "end" }, "operations per byte of the arguments"),
-    node("text", { class: "axis", x: 4, y: PLOT.top - 3 }, "GFLOPS"),
+    node("text", { class: "axis", x: 4, y: PLOT.top - 9 }, "GFLOPS"),
   );
   return svg;
 }
@@ -147,9 +143,14 @@ export function sentence(name: string, measurement: CodeMeasurement): string {
   return `${name} takes ${timing(seconds)}: ${short(rate / 1e9)} GFLOPS, ${share} % of the peak of ${short(peakOf(measurement) / 1e9)} GFLOPS.`;
 }
 
-function peaks({ flops, fusedFlops }: MachinePeak): [label: string, height: number][] {
-  const plain: [string, number] = ["multiply, add", flops];
-  return fusedFlops === null ? [plain] : [plain, ["fused multiply-add", fusedFlops]];
+/** Both peaks in one line: side by side their labels would lie on each other, or on a roof. */
+function roofLabel({ flops, fusedFlops }: MachinePeak): string {
+  const plain = `multiply, add ${short(flops / 1e9)}`;
+  return fusedFlops === null ? plain : `fused ${short(fusedFlops / 1e9)} · ${plain}`;
+}
+
+function peaks({ flops, fusedFlops }: MachinePeak): number[] {
+  return fusedFlops === null ? [flops] : [flops, fusedFlops];
 }
 
 function numbers(measurement: CodeMeasurement): HTMLElement {
