@@ -50,3 +50,51 @@ def test_follows_the_colour_scheme(open_playground, scheme):
     colour = playground.page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
     brightness = sum(map(int, re.findall(r"\d+", colour)[:3])) / 3
     assert (brightness > 128) == (scheme == "light")
+
+
+def test_a_later_visit_starts_from_kept_memory(open_playground):
+    first = open_playground()
+    first.expect_state("ready", timeout_ms=LOADING_MS)
+    expect(first["status"]).to_have_attribute("data-start", "plain")
+    first.run_to_end("import random\nprint('random', random.random())")
+    expect(first["status"]).to_have_attribute("data-kept", "true", timeout=LOADING_MS)
+
+    later = [first.page.context.new_page() for _ in range(2)]
+    drawn = {first["console"].inner_text()}
+    for page in later:
+        page.goto(first.page.url)
+        status = page.get_by_test_id("status")
+        expect(status).to_have_attribute("data-state", "ready", timeout=LOADING_MS)
+        expect(status).to_have_attribute("data-start", "restored")
+        again = type(first)(page)
+        again.write("import random\nprint('random', random.random())\nraise ValueError('here')")
+        again["run"].click()
+        expect(again["console"]).to_contain_text("ValueError: here", timeout=LOADING_MS)
+        drawn.add(again["console"].inner_text().split("\n")[0])
+        # The lesson compiles and runs, and so late imports and sources are there.
+        page.locator("#reset").click()
+        again.run_to_end()
+        expect(again["console"]).to_contain_text("Attempt 4", timeout=LOADING_MS)
+        expect(status).to_have_attribute("data-state", "ready")
+    assert len(drawn) == 3, "random numbers differ from visit to visit"
+
+
+def test_kept_memory_that_is_spoilt_is_dropped(open_playground):
+    first = open_playground()
+    first.expect_state("ready", timeout_ms=LOADING_MS)
+    expect(first["status"]).to_have_attribute("data-kept", "true", timeout=LOADING_MS)
+    first.page.evaluate(
+        """async () => {
+            const cache = await caches.open("mlcweb-start");
+            const [address] = await cache.keys();
+            const junk = new Blob([new Uint8Array(1 << 20)]).stream();
+            const packed = junk.pipeThrough(new CompressionStream("gzip"));
+            await cache.put(address, new Response(await new Response(packed).blob()));
+        }"""
+    )
+    first.page.reload()
+    first.expect_state("ready", timeout_ms=LOADING_MS)
+    expect(first["status"]).to_have_attribute("data-start", "plain")
+    expect(first["status"]).to_have_attribute("data-kept", "true", timeout=LOADING_MS)
+    first.run_to_end("print(6 * 7)")
+    expect(first["console"]).to_contain_text("42")

@@ -15,6 +15,8 @@ export interface SessionEvents {
   state: (state: SessionState) => void;
   progress: (stage: string, fraction: number) => void;
   output: (chunks: OutputChunk[]) => void;
+  /** Python's memory is kept for the next start, or could not be. */
+  kept: (done: boolean) => void;
   /** Python has been ended and starts anew; `reason` is a sentence for the reader. */
   restarted: (reason: string) => void;
 }
@@ -43,6 +45,7 @@ export class PythonSession {
     state: new Set(),
     progress: new Set(),
     output: new Set(),
+    kept: new Set(),
     restarted: new Set(),
   };
 
@@ -125,6 +128,9 @@ export class PythonSession {
         this.runtime = message.runtime;
         this.setState("ready");
         for (const { message: waiting } of this.pending.values()) this.send(waiting);
+        break;
+      case "kept":
+        this.emit("kept", message.done);
         break;
       case "failed":
         if (this.state === "ready") this.restart(`Python failed and was restarted: ${message.message}`);

@@ -110,6 +110,7 @@ export function startPage(session: PythonSession): void {
     status.dataset.state = state;
     status.dataset.ended = String(ended);
     if (statusText.textContent !== text) statusText.textContent = text;
+    status.dataset.start = session.runtime ? (session.runtime.restored ? "restored" : "plain") : "";
     status.title = session.runtime ? describeRuntime(session.runtime) : "";
     runButton.disabled = activity !== null || session.state === "failed";
     stopButton.disabled = activity === null;
@@ -200,6 +201,9 @@ export function startPage(session: PythonSession): void {
 
   session.on("output", (chunks) => consolePanel.append(chunks));
   session.on("progress", refresh);
+  session.on("kept", (done) => {
+    status.dataset.kept = String(done);
+  });
   session.on("state", (state) => {
     if (state === "failed") consolePanel.note(`Python did not load: ${session.failure}`, "warning");
     refresh();
@@ -224,9 +228,10 @@ function setUpToast(): (message: string) => void {
   };
 }
 
-function describeRuntime({ mlcweb, python, pyodide, isolated, milliseconds }: RuntimeFacts): string {
+function describeRuntime({ mlcweb, python, pyodide, isolated, restored, milliseconds }: RuntimeFacts): string {
   const clock = isolated ? "fine clock" : "coarse clock: the page is not isolated";
-  return `mlcweb ${mlcweb}, Python ${python}, Pyodide ${pyodide}; loaded in ${duration(milliseconds)}; ${clock}`;
+  const way = restored ? "restored" : "loaded";
+  return `mlcweb ${mlcweb}, Python ${python}, Pyodide ${pyodide}; ${way} in ${duration(milliseconds)}; ${clock}`;
 }
 
 function isMac(): boolean {

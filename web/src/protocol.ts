@@ -16,6 +16,7 @@ export type ToWorker =
 export type FromWorker =
   | { type: "progress"; stage: string; fraction: number }
   | { type: "ready"; runtime: RuntimeFacts }
+  | { type: "kept"; done: boolean }
   | { type: "failed"; message: string }
   | { type: "output"; chunks: OutputChunk[] }
   | { type: "answer"; id: number; value: unknown }
@@ -26,6 +27,8 @@ export interface RuntimeFacts {
   python: string;
   mlcweb: string;
   isolated: boolean;
+  /** Whether Python's memory was restored from an earlier visit. */
+  restored: boolean;
   /** Milliseconds from the worker's start to ready. */
   milliseconds: number;
 }

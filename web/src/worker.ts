@@ -2,6 +2,7 @@
 
 import type { PyodideAPI } from "pyodide";
 import { OutputBatcher } from "./output";
+import * as snapshot from "./snapshot";
 import { TrialLine } from "./trials/line";
 import type { FromWorker, RuntimeFacts, Stream, ToWorker } from "./protocol";
 
@@ -15,6 +16,7 @@ const post = (message: FromWorker): void => port.postMessage(message);
 const output = new OutputBatcher((chunks) => post({ type: "output", chunks }), () => performance.now());
 
 let runtime: Promise<PyodideAPI> | null = null;
+let rest: Promise<void> | null = null;
 let queue: Promise<void> = Promise.resolve();
 
 port.onmessage = ({ data }) => {
@@ -33,38 +35,76 @@ async function load(base: string, interrupt: Uint8Array | null): Promise<Pyodide
   const progress = (stage: string, fraction: number): void => post({ type: "progress", stage, fraction });
   progress("Loading Python", 0.05);
   const folder = new URL("pyodide/", base).href;
-  const wheel = fetchWheel(new URL("wheels/", base).href);
+  const wheels = new URL("wheels/", base).href;
+  const release = await fetchManifest(wheels);
+  const wheel = fetchWheel(wheels, release);
   // A failure is reported by the await below; until then it must not count as unhandled.
   wheel.catch(() => undefined);
   const lock = fetchFile(`${folder}pyodide-lock.json`).then((response) => response.text());
-  const { loadPyodide } = (await import(/* @vite-ignore */ `${folder}pyodide.mjs`)) as Loader;
+  const { loadPyodide, version: pyodideVersion } = (await import(/* @vite-ignore */ `${folder}pyodide.mjs`)) as Loader;
   progress("Loading Python", 0.15);
-  const pyodide = await loadPyodide({
-    indexURL: folder,
-    lockFileContents: lock,
-    packageBaseUrl: folder,
-    packages: ["numpy"],
-  });
+  const options = { indexURL: folder, lockFileContents: await lock, packageBaseUrl: folder };
+  const key = `${pyodideVersion}-${release.sha256}`;
+  const restored = await restore(key, folder, (extra) => loadPyodide({ ...options, ...extra }));
+  const pyodide = restored ?? (await loadPyodide({ ...options, ...snapshot.startToKeep() }));
   progress("Loading mlcweb", 0.7);
-  pyodide.unpackArchive(await wheel, "wheel");
+  const files = wheel.then((content) => pyodide.unpackArchive(content, "wheel"));
+  if (!restored) await files;
   pyodide.setStdout(writer("stdout"));
   pyodide.setStderr(writer("stderr"));
   const version = pyodide.runPython(START) as string;
-  progress("Loading NumPy", 0.85);
-  await pyodide.runPythonAsync("import numpy");
+  const memory = restored ? null : snapshot.memoryOf(pyodide);
   if (interrupt) pyodide.setInterruptBuffer(interrupt);
+  rest = loadRest(pyodide, files);
+  // A failure is told by the first call, which waits for it.
+  rest.catch(() => undefined);
   const facts: RuntimeFacts = {
     pyodide: pyodide.version,
     python: pyodide.runPython("import platform; platform.python_version()") as string,
     mlcweb: version,
     isolated: interrupt !== null,
+    restored: restored !== null,
     milliseconds: performance.now(),
   };
   post({ type: "ready", runtime: facts });
+  if (memory) {
+    const told = rest.then(() => snapshot.keep(key, memory)).then((done) => post({ type: "kept", done }));
+    told.catch(() => undefined);
+  }
   return pyodide;
 }
 
+/** A start from the memory kept by an earlier visit; null where there is none, or it does not work. */
+async function restore(
+  key: string,
+  folder: string,
+  start: (options: object) => Promise<PyodideAPI>,
+): Promise<PyodideAPI | null> {
+  const memory = await snapshot.kept(key);
+  if (!memory) return null;
+  try {
+    const core = (await import(/* @vite-ignore */ `${folder}pyodide.asm.mjs`)) as { default: snapshot.ModuleFactory };
+    return await start(snapshot.startFrom(memory, core.default));
+  } catch {
+    await snapshot.forget();
+    return null;
+  }
+}
+
+/**
+ * What comes behind, since the page is useful without it; calls wait for it: our files, which
+ * restored memory does not hold (late imports, the sources in tracebacks), and NumPy.
+ */
+async function loadRest(pyodide: PyodideAPI, files: Promise<void>): Promise<void> {
+  await files;
+  await pyodide.loadPackage("numpy", { messageCallback: () => undefined });
+  await pyodide.runPythonAsync("import numpy");
+}
+
+// Restored memory holds the random numbers of the visit that made it.
 const START = `
+import random
+random.seed()
 import mlcweb, mlcweb.compat
 import mlcweb.playground.bridge
 mlcweb.compat.install()
@@ -79,6 +119,7 @@ await bridge.call(name, arguments)
 async function answer({ id, name, args }: ToWorker & { type: "call" }): Promise<void> {
   try {
     const pyodide = await runtime!;
+    await rest;
     if (name === "cell.execute") await loadImports(pyodide, args[0] as string);
     const scope = pyodide.toPy({ name, arguments: JSON.stringify(args) });
     try {
@@ -120,9 +161,17 @@ function writer(stream: Stream): { write(bytes: Uint8Array): number } {
   };
 }
 
-async function fetchWheel(folder: string): Promise<ArrayBuffer> {
-  const manifest = await fetchFile(`${folder}manifest.json`);
-  const { file, sha256 } = (await manifest.json()) as { file: string; sha256: string };
+/** The wheel of mlcweb that this page comes with. */
+interface Release {
+  file: string;
+  sha256: string;
+}
+
+async function fetchManifest(folder: string): Promise<Release> {
+  return (await fetchFile(`${folder}manifest.json`)).json() as Promise<Release>;
+}
+
+async function fetchWheel(folder: string, { file, sha256 }: Release): Promise<ArrayBuffer> {
   return (await fetchFile(`${folder}${file}?${sha256.slice(0, 12)}`)).arrayBuffer();
 }
 

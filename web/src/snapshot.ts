@@ -1,0 +1,89 @@
+/**
+ * Python's memory, with mlcweb imported, kept for the next visit: restoring it takes a fraction of
+ * a start from nothing.
+ *
+ * Pyodide calls the options behind this private, so everything about them is in this file, and a
+ * plain start is always behind it. A snapshot fits one build of Pyodide and one of mlcweb: both
+ * are in its key.
+ */
+
+import type { PyodideAPI } from "pyodide";
+
+const CACHE = "mlcweb-start";
+
+/** What of Emscripten's module is used here. */
+interface MemoryModule {
+  HEAP8: Int8Array;
+  growMemory(size: number): unknown;
+}
+
+export type ModuleFactory = (settings: unknown) => Promise<MemoryModule>;
+
+/** Options for a start whose memory can be kept. */
+export function startToKeep(): object {
+  return { _makeSnapshot: true };
+}
+
+/** Options for a start from a kept memory. `factory` is the default export of pyodide.asm.mjs. */
+export function startFrom(snapshot: Uint8Array, factory: ModuleFactory): object {
+  return {
+    _loadSnapshot: snapshot,
+    // The memory of a new module is smaller than that of a program with modules imported.
+    createPyodideModule: async (settings: unknown) => {
+      const module = await factory(settings);
+      if (module.HEAP8.length < snapshot.length) module.growMemory(snapshot.length);
+      return module;
+    },
+  };
+}
+
+/** The memory as it is now; null where something in it cannot be kept. */
+export function memoryOf(pyodide: PyodideAPI): Uint8Array | null {
+  try {
+    return (pyodide as unknown as { makeMemorySnapshot(): Uint8Array }).makeMemorySnapshot();
+  } catch {
+    return null;
+  } finally {
+    // So that memory can be kept, Python has seen a stand-in of the global object until now. Some
+    // functions of the browser refuse to be called on it.
+    pyodide.registerJsModule("js", globalThis);
+  }
+}
+
+/** The memory kept under `key`, null where there is none or storage is denied. */
+export async function kept(key: string): Promise<Uint8Array | null> {
+  try {
+    const found = await (await caches.open(CACHE)).match(address(key));
+    if (!found?.body) return null;
+    const whole = found.body.pipeThrough(new DecompressionStream("gzip"));
+    return new Uint8Array(await new Response(whole).arrayBuffer());
+  } catch {
+    return null;
+  }
+}
+
+/** Keeps the memory under `key` instead of any other; whether that worked. */
+export async function keep(key: string, memory: Uint8Array): Promise<boolean> {
+  try {
+    await forget();
+    const packed = new Blob([memory as BlobPart]).stream().pipeThrough(new CompressionStream("gzip"));
+    const body = await new Response(packed).blob();
+    await (await caches.open(CACHE)).put(address(key), new Response(body));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Drops what is kept. */
+export async function forget(): Promise<void> {
+  try {
+    await caches.delete(CACHE);
+  } catch {
+    // Storage is denied, so nothing is there.
+  }
+}
+
+function address(key: string): string {
+  return new URL(`memory/${encodeURIComponent(key)}`, self.location.origin).href;
+}
