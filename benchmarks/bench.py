@@ -11,7 +11,10 @@ from benchmarks.kernels import WORKLOADS
 from benchmarks.kernels.auto_scheduled import auto_scheduled
 from benchmarks.kernels.matmul import by_schedule_mm
 from benchmarks.kernels.peak import peak_timers
+from benchmarks.kernels.workload import Workload
+from mlcweb import relax
 from mlcweb.ir import IRModule
+from mlcweb.ir.transform import PassContext
 from mlcweb.runtime import Module, build, cpu, nd
 from mlcweb.runtime.host import clock
 
@@ -53,6 +56,9 @@ class Bench:
         if workload_name not in WORKLOADS:
             raise NotForThis(f"no program {name}")
         workload = WORKLOADS[workload_name]
+        if workload.model:
+            self._prepare_model(name, workload, workload.programs[program]())
+            return
         inputs, expected = workload.arguments()
         module = self._build(workload.programs[program]())
         arrays = [nd.array(array) for array in [*inputs, expected * float("nan")]]
@@ -72,6 +78,17 @@ class Bench:
 
         sample()
         self._timers[name] = sample
+
+    def _prepare_model(self, name: str, workload: Workload, mod: IRModule) -> None:
+        inputs, expected = workload.arguments()
+        arrays = [nd.array(array) for array in inputs]
+        with PassContext(config=self._config):
+            vm = relax.VirtualMachine(relax.build(mod, target="wasm"), cpu())
+        workload.check(vm["main"](*arrays).numpy(), expected)
+        evaluator = vm.time_evaluator(
+            "main", cpu(), number=1, repeat=1, min_repeat_ms=SHORTEST_BATCH_MS
+        )
+        self._timers[name] = lambda: evaluator(*arrays).median
 
     def sample(self, name: str) -> float:
         """Seconds per call, or per build, measured once more."""

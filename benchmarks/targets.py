@@ -30,6 +30,8 @@ MILLISECONDS = {
     ("build/schedule_mm", "page"): 60,
     ("build/auto_scheduled", "page"): 150,
     ("call/add", "page"): 0.0007,
+    ("chain100/best", "native"): 1,
+    ("chain100/best", "page"): 3,
 }
 
 TRIALS_A_SECOND = 15
@@ -153,6 +155,7 @@ def _targets() -> Iterator[Target]:
     for workload in LEVEL:
         yield Faster(f"{workload}/best", "page", (*PEERS, "tvm"), 1, workload)
     yield Faster("call/add", "page", ("tfjs",), 1, "add")
+    yield Faster("mlp_model/best", "page", ("numpy",), 1, "mlp_model")
     for (program, engine), most in MILLISECONDS.items():
         yield Within(program, engine, most)
     yield Rate("search/matmul128", "search", TRIALS_A_SECOND)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import tvm  # pyright: ignore[reportMissingImports]
+from tvm import relax  # pyright: ignore[reportMissingImports]
 
 SHORTEST_BATCH_MS = 8
 RENAMED = {
@@ -20,6 +21,7 @@ RENAMED = {
     "T.block_attr(": "T.sblock_attr(",
     "T.alloc_buffer(": "T.sblock_alloc_buffer(",
     "@T.prim_func": "@T.prim_func(s_tir=True)",
+    "out_sinfo=": "out_ty=",
     '"tir.noalias"': '"tirx.noalias"',
 }
 """The course's names of what TVM calls otherwise since."""
@@ -27,23 +29,30 @@ RENAMED = {
 TIMERS: dict[str, Any] = {}
 
 
-def compiled(script: str) -> Any:
-    """The program, compiled for the generic CPU."""
+def parsed(script: str) -> Any:
+    """The program."""
     pattern = "|".join(map(re.escape, RENAMED))
     text = re.sub(pattern, lambda found: RENAMED[found[0]], script)
     # A float32 that is a large integer must still be read as a number with a fraction.
-    module = tvm.script.from_source(re.sub(r"\((-?\d{19,})\)", r"(\1.0)", text))
-    return tvm.compile(module, target=tvm.target.Target({"kind": "llvm", "num-cores": 1}))
+    return tvm.script.from_source(re.sub(r"\((-?\d{19,})\)", r"(\1.0)", text))
 
 
 def prepare(name: str, script: str, arrays: str) -> None:
-    """Compile a program, run it once, and put its result in the place of the arrays."""
-    library = compiled(script)
+    """Compile a program for the generic CPU, run it once, and put its result in the place of the
+    arrays, the last of which is for the result."""
+    module, target = parsed(script), tvm.target.Target({"kind": "llvm", "num-cores": 1})
     loaded = np.load(arrays)
     values = [tvm.runtime.tensor(loaded[key]) for key in loaded.files]
-    library["main"](*values)
-    np.savez(arrays, values[-1].numpy())
-    evaluator = library.mod.time_evaluator(
+    if isinstance(module["main"], relax.Function):
+        values.pop()
+        vm = relax.VirtualMachine(relax.build(module, target), tvm.cpu())
+        result, time_evaluator = vm["main"](*values), vm.time_evaluator
+    else:
+        library = tvm.compile(module, target=target)
+        library["main"](*values)
+        result, time_evaluator = values[-1], library.mod.time_evaluator
+    np.savez(arrays, result.numpy())
+    evaluator = time_evaluator(
         "main", tvm.cpu(), number=1, repeat=1, min_repeat_ms=SHORTEST_BATCH_MS
     )
     TIMERS[name] = lambda: evaluator(*values).median

@@ -61,10 +61,11 @@ class PageEngine:
         workload = WORKLOADS.get(name.partition("/")[0])
         if workload is None and name not in (*BUILDS, CALL):
             raise NotForThis(f"{name} is nothing for this page")
-        if self.name != "page" and (workload is None or workload.operator is None):
+        if self.name == "numpy":
+            if workload is None or not (workload.model or workload.operator == "matmul"):
+                raise NotForThis("NumPy is asked for matrix products and models alone")
+        elif self.name != "page" and (workload is None or workload.operator is None):
             raise NotForThis(f"{self.name} is not asked for {name}")
-        if self.name == "numpy" and (workload is None or workload.operator != "matmul"):
-            raise NotForThis("NumPy is asked for matrix products alone")
         self._ask("prepare", name)
 
     def sample(self, name: str) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,12 @@ class Page:
         self.page_peak = lambda _: bench.peak()
 
     def numpy_prepare(self, name: str) -> None:
-        a, b = WORKLOADS[name.partition("/")[0]].arguments()[0]
-        result = np.empty_like(a)
+        workload = WORKLOADS[name.partition("/")[0]]
+        inputs, _ = workload.arguments()
+        if workload.model:
+            call = partial(workload.reference, *inputs)
+        else:
+            call = partial(np.matmul, *inputs, out=np.empty_like(inputs[0]))
         number = 1
 
         def sample() -> float:
@@ -38,7 +43,7 @@ class Page:
             calls = range(number)
             start = clock()
             for _ in calls:
-                np.matmul(a, b, out=result)
+                call()
             seconds = (clock() - start) / number
             number = max(1, round(SHORTEST_BATCH / max(seconds, 1e-6)))
             return seconds

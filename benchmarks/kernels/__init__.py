@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from benchmarks.kernels import (
     batch_matmul,
+    chain,
     convolution,
     elementwise,
     layer_norm,
@@ -13,7 +14,7 @@ from benchmarks.kernels import (
 )
 from benchmarks.kernels.workload import Workload
 
-_FAMILIES = (matmul, mlp, convolution, batch_matmul, softmax, layer_norm, elementwise)
+_FAMILIES = (matmul, mlp, convolution, batch_matmul, softmax, layer_norm, elementwise, chain)
 
 WORKLOADS: dict[str, Workload] = {
     workload.name: workload for family in _FAMILIES for workload in family.WORKLOADS

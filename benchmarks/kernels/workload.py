@@ -23,7 +23,8 @@ class Workload:
     `operator` is what other engines call the computation; None where they are not asked. `flops`
     is the number of additions and multiplications; 0 where the time alone says more. The programs
     by name are modules whose "main" takes the inputs and the output; that of the name "best" is
-    compared with others.
+    compared with others. "main" of a `model` is a graph function, which a virtual machine runs: it
+    takes the inputs and returns the output.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Workload:
     programs: Mapping[str, Callable[[], IRModule]] = field(repr=False)
     flops: int = 0
     tolerance: float = 1e-4
+    model: bool = False
 
     def arguments(self) -> tuple[list[Array], Array]:
         """The inputs, always the same, and what is to come out."""

@@ -242,7 +242,7 @@ def _pass_class(base: type[FunctionalPass], worker: Any, method: str, info: Pass
     if not callable(getattr(worker, method, None)):
         raise TVMError(f"The class {worker.__name__} needs a method {method}")
 
-    class WorkerPass(base):  # type: ignore[misc, valid-type]
+    class WorkerPass(base):
         def __init__(self, *args: Any, **options: Any) -> None:
             self.worker = worker(*args, **options)
             super().__init__(getattr(self.worker, method), info)
@@ -275,9 +275,7 @@ def module_pass(
 ) -> Any:
     """A pass of a function `(mod, ctx) -> mod`, or a class of passes of a class with the method
     `transform_module(self, mod, ctx)`. Used as a decorator: `@module_pass(opt_level=0)`."""
-    return ModulePass.decorator(
-        "transform_module", pass_func, opt_level, name, required, traceable
-    )
+    return ModulePass.decorator("transform_module", pass_func, opt_level, name, required, traceable)
 
 
 class Sequential(Pass):

@@ -45,7 +45,6 @@ _LOADED_ON_REQUEST = {
     "Executable": "mlcweb.relax_vm",
     "VMExecutable": "mlcweb.relax_vm",
     "VirtualMachine": "mlcweb.relax_vm",
-    "VMInstrumentReturnKind": "mlcweb.relax_vm",
     "vm": "mlcweb.relax_vm",
     "vm_build": "mlcweb.relax_vm",
 }

@@ -76,14 +76,15 @@ class Signature:
                 f" when calling\n  {self}"
             )
         sizes: dict[int, int] = {}
-        return [
-            self._array(position, buffer, argument, sizes)
-            if buffer
-            else self._scalar(position, param, argument, sizes)
-            for position, ((param, buffer), argument) in enumerate(
-                zip(self.parameters, arguments, strict=True)
-            )
-        ]
+        checked = list(arguments)
+        # Scalars come first: the extents of arrays may be in terms of them.
+        for position, (param, buffer) in enumerate(self.parameters):
+            if buffer is None:
+                checked[position] = self._scalar(position, param, arguments[position], sizes)
+        for position, (_, buffer) in enumerate(self.parameters):
+            if buffer is not None:
+                checked[position] = self._array(position, buffer, arguments[position], sizes)
+        return checked
 
     def shares_memory(self, arguments: tuple[Any, ...]) -> bool:
         """Whether a written array overlaps another argument; an error if the function is declared

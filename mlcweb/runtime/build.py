@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any
 
 from mlcweb.codegen.registry import (
@@ -14,7 +15,7 @@ from mlcweb.codegen.registry import (
     target_names,
 )
 from mlcweb.ir.errors import TVMError
-from mlcweb.ir.module import IRModule
+from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.transform import PassContext, checked_config
 from mlcweb.runtime.module import Module
 from mlcweb.runtime.registry import get_global_func
@@ -43,7 +44,8 @@ def build(
     name: str | None = None,
     config: Mapping[str, Any] | None = None,
 ) -> Module:
-    """A runnable module from a module of TensorIR functions, or from a single function.
+    """A runnable module from a module of TensorIR functions, or from a single function. A module
+    with graph functions becomes what `relax.build` makes of it.
 
     Args:
         target: what to build for; by default the target of the surrounding ``with target:``, else
@@ -55,6 +57,8 @@ def build(
             that are not compiled always check). "mlcweb.relaxed_madd": a product and a sum of
             vectors may be rounded once (default: where the engine has the instruction).
     """
+    if isinstance(mod, IRModule) and any(map(_is_graph_function, mod.functions.values())):
+        return import_module("mlcweb.relax_vm").build(mod, target)
     functions = _functions(mod, name)
     chosen = _target(target)
     entry = find_target(chosen.kind.name) if chosen else default_target()
@@ -63,6 +67,11 @@ def build(
     kernels = entry.build(functions, _lookup_in(functions), _options(chosen, config))
     main = next(iter(functions)) if len(functions) == 1 else "main"
     return Module(kernels, main, entry.name)
+
+
+def _is_graph_function(func: BaseFunc) -> bool:
+    """Whether it takes the virtual machine, of a layer above this one, to run a function."""
+    return type(func).__module__ == "mlcweb.relax.expr"
 
 
 def _options(target: Target | None, config: Mapping[str, Any] | None) -> dict[str, Any]:

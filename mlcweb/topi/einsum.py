@@ -45,7 +45,7 @@ def subscripts_of(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str
         letters = sorted(set("".join(terms)) - set(dots))
         result = dots + "".join(c for c in letters if "".join(terms).count(c) == 1)
     for term, rank in zip(terms, ranks, strict=True):
-        if rank not in (-1, len(term)) or not term.isalpha() and term:
+        if rank not in (-1, len(term)) or (term and not term.isalpha()):
             raise DiagnosticError(
                 f'einsum: "{term}" in "{subscripts}" names {len(term)} axes of an operand of '
                 f"{rank} dimension(s)"
@@ -67,9 +67,7 @@ def einsum(subscripts: str, *operands: Tensor) -> Tensor:
             if shapes.constant(known) == 1:
                 extents[letter] = extent
             elif shapes.constant(extent) != 1 and not shapes.same_extent(known, extent):
-                raise DiagnosticError(
-                    f"einsum: the axis {letter} is both {known!r} and {extent!r}"
-                )
+                raise DiagnosticError(f"einsum: the axis {letter} is both {known!r} and {extent!r}")
     summed = [letter for letter in extents if letter not in result]
     axes = {letter: reduce_axis((0, extents[letter]), letter) for letter in summed}
 

@@ -23,11 +23,11 @@ MODES = (
 
 _ROUNDING: dict[str, Callable[[PrimExpr], PrimExpr]] = {
     "round": intrinsics.unary_functions["round"],
-    "round_prefer_floor": lambda x: intrinsics.ceil(x - 0.5),
+    "round_prefer_floor": lambda x: intrinsics.unary_functions["ceil"](x - 0.5),
     "round_prefer_ceil": lambda x: intrinsics.floor(x + 0.5),
     # A little more and less, so that what should be a whole number is one.
     "floor": lambda x: intrinsics.floor(x + 1e-5),
-    "ceil": lambda x: intrinsics.ceil(x - 1e-5),
+    "ceil": lambda x: intrinsics.unary_functions["ceil"](x - 1e-5),
 }
 
 
@@ -68,45 +68,54 @@ def resize2d(
     extents = [data.shape[layout.index(letter)] for letter in "HW"]
     wanted = shapes.as_shape(list(size))
 
-    def taps(i: PrimExpr, axis: int) -> tuple[PrimExpr, Taps]:
-        """The coordinate of a pixel of the result, and what it is made of, along one axis."""
-        extent = extents[axis]
-        place = _coordinate(i, extent, wanted[axis], mode, corners[axis], corners[axis + 2])
+    def place_of(i: PrimExpr, axis: int) -> PrimExpr:
+        """The coordinate of a pixel of the result along one axis."""
+        return _coordinate(
+            i, extents[axis], wanted[axis], mode, corners[axis], corners[axis + 2]
+        )  # fmt: skip
+
+    def taps(i: PrimExpr, axis: int) -> Taps:
+        """What a pixel of the result is made of, along one axis."""
+        extent, place = extents[axis], place_of(i, axis)
         if method == "nearest_neighbor":
-            return place, [(_kept(_index(_ROUNDING[rounding](place), extent), extent), None)]
+            return [(_kept(_index(_ROUNDING[rounding](place), extent), extent), None)]
         below = intrinsics.floor(place)
         first, part = _index(below, extent), place - below
         if method == "linear":
             weights: list[PrimExpr] = [1.0 - part, part]
-            return place, [(_kept(first + n, extent), w) for n, w in enumerate(weights)]
+            return [(_kept(first + n, extent), w) for n, w in enumerate(weights)]
         places = [first + n for n in (-1, 0, 1, 2)]
         weights = _cubic(part, bicubic_alpha)
         if bicubic_exclude:
             weights = _inside_only(places, weights, extent)
-        return place, [(_kept(p, extent), w) for p, w in zip(places, weights, strict=True)]
+        return [(_kept(p, extent), w) for p, w in zip(places, weights, strict=True)]
+
+    def mixed(source: Tensor, index: Sequence[PrimExpr], axes: str) -> PrimExpr:
+        """The value at `index`, made of elements of `source` along some axes."""
+        if not axes:
+            return source(*index)
+        place = layout.index(axes[0])
+        found = []
+        for position, weight in taps(index[place], "HW".index(axes[0])):
+            inside = [*index[:place], position, *index[place + 1 :]]
+            value = mixed(source, inside, axes[1:])
+            found.append(value if weight is None else arithmetic.cast("float32", value) * weight)
+        return _total(found)
+
+    shape = list(data.shape)
+    source, axes = data, "HW"
+    if method == "cubic":  # one axis after the other: both at once have 16 neighbours
+        shape[layout.index("H")] = wanted[0]
+        source, axes = compute(shape, lambda *i: mixed(data, i, "H"), "resize_rows"), "W"
 
     def element(*index: PrimExpr) -> Any:
-        (y, rows), (x, columns) = (
-            taps(index[layout.index(letter)], axis) for axis, letter in enumerate("HW")
-        )
-
-        def pixel(row: PrimExpr, column: PrimExpr) -> PrimExpr:
-            inside = list(index)
-            inside[layout.index("H")], inside[layout.index("W")] = row, column
-            return data(*inside)
-
-        def weighted(value: PrimExpr, weight: PrimExpr | None) -> PrimExpr:
-            return value if weight is None else arithmetic.cast("float32", value) * weight
-
-        value = _total(
-            weighted(_total(weighted(pixel(row, column), b) for column, b in columns), a)
-            for row, a in rows
-        )
+        value = mixed(source, index, axes)
         if mode == "tf_crop_and_resize":
             outside = arithmetic.const(extrapolation_value, value.dtype)
-            for place, extent in ((y, extents[0]), (x, extents[1])):
-                last = arithmetic.cast("float32", extent - 1)
-                beyond = arithmetic.logical_or(place < 0.0, arithmetic.greater(place, last))
+            for axis, letter in enumerate("HW"):
+                at = place_of(index[layout.index(letter)], axis)
+                last = arithmetic.cast("float32", extents[axis] - 1)
+                beyond = arithmetic.logical_or(at < 0.0, arithmetic.greater(at, last))
                 value = intrinsics.if_then_else(beyond, outside, value)
         return _converted(value, dtype)
 
@@ -161,9 +170,7 @@ def _ratio(extent: PrimExpr, size: PrimExpr) -> PrimExpr:
     numbers = shapes.constant(extent), shapes.constant(size)
     if numbers[0] is not None and numbers[1]:
         return arithmetic.const(numbers[0] / numbers[1], "float32")
-    return arithmetic.divide(
-        arithmetic.cast("float32", extent), arithmetic.cast("float32", size)
-    )
+    return arithmetic.divide(arithmetic.cast("float32", extent), arithmetic.cast("float32", size))
 
 
 def _index(place: PrimExpr, extent: PrimExpr) -> PrimExpr:

@@ -8,7 +8,7 @@ from typing import Any
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.te.operation import extern
 from mlcweb.te.tensor import Tensor
-from mlcweb.tir import arithmetic, intrinsics
+from mlcweb.tir import arithmetic
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
 from mlcweb.tir.stmt import BufferStore, For, ForKind, Stmt, sequence
@@ -158,9 +158,7 @@ def scatter_elements(
         position[place] = _from_end(BufferLoad(chosen, tuple(loops)), data.shape[place])
         return position
 
-    return _scattered(
-        "scatter_elements", data, indices, updates, indices.shape, where, reduction
-    )
+    return _scattered("scatter_elements", data, indices, updates, indices.shape, where, reduction)
 
 
 def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str = "update") -> Tensor:
@@ -214,9 +212,7 @@ def _scattered(
             _nested(steps, shape, BufferStore(result, value, position)),
         )
 
-    return extern(
-        data.shape, [data, indices, updates], body, f"{name}_generic", dtype=data.dtype
-    )
+    return extern(data.shape, [data, indices, updates], body, f"{name}_generic", dtype=data.dtype)
 
 
 def _nested(loops: Sequence[Var], extents: Sequence[PrimExpr], body: Stmt) -> Stmt:

@@ -30,7 +30,7 @@ def _scan(name: str, combine: Callable[[Any, Any], PrimExpr], neutral: int) -> C
         def body(inputs: list[Buffer], outputs: list[Buffer]) -> Stmt:
             (source,), (result,) = inputs, outputs
             loops = [Var(f"i{i}", extent.dtype) for i, extent in enumerate(data.shape)]
-            last = list(loops)
+            last: list[PrimExpr] = list(loops)
             last[place] = arithmetic.subtract(loops[place], 1)
             value = BufferLoad(source, tuple(last if exclusive else loops))
             now = arithmetic.cast(element, value)

@@ -146,7 +146,8 @@ def slice_range(
     if not inbound and None not in numbers:
         size, first, last, by = (int(number or 0) for number in numbers)
         taken = range(*slice(first, last, by).indices(size))
-        return tuple(arithmetic.const(n, length.dtype) for n in (taken.start, len(taken)))
+        start, count = (arithmetic.const(n, length.dtype) for n in (taken.start, len(taken)))
+        return start, count
     backwards = (constant(step) or 1) < 0
     if not inbound:
         low, high = (_clipped(position, length, backwards) for position in (low, high))

@@ -98,7 +98,7 @@ def squeeze(a: Tensor, axis: Any = None) -> Tensor:
     else:
         gone = shapes.axes_of("squeeze", axis, a.ndim)
     for place in gone:
-        if shapes.constant(a.shape[place]) != 1:
+        if shapes.constant(a.shape[place]) not in (1, None):
             raise DiagnosticError(f"squeeze: dimension {place} of {shapes.show(a.shape)} is not 1")
 
     def element(*index: PrimExpr) -> Any:

@@ -303,7 +303,7 @@ class EwiseFMARewriter(relax.PyExprMutator):
         fma_call = relax.Call(
             ewise_fma_op, [value.args[0], value.args[1], call.args[1]], None, None
         )
-        return fma_call  # noqa: RET504
+        return fma_call
 
 
 def test_chapter_7_rewrites_multiply_and_add():

@@ -130,7 +130,7 @@ class Calls:
         R.print(x, format="x")
         c = cls.impure(x)
         c = R.add(c, c)
-        return c  # noqa: RET504
+        return c
 
 
 def test_functions_of_a_module_call_each_other():

@@ -234,7 +234,7 @@ def test_padding(run, random):
         (lambda x: nn.dense(x, te.placeholder((3, 6), name="w")), "inner dimensions differ"),
         (
             lambda x: nn.conv2d(x, te.placeholder((3, 6, 1, 1), name="w")),
-            r"shape \(4, 5\); \(n, c, h, w\) is expected",
+            r"shape \(4, 5\); NCHW is expected",
         ),
         (
             lambda x: nn.conv2d(

@@ -145,9 +145,9 @@ class FunctionSelector:
         """End the scope of a variable."""
         self.builder.release(self.locals.pop(var))
 
-    def register(self, access: E.BufferLoad | S.BufferStore) -> tuple[int, int | None]:
+    def register(self, access: E.BufferLoad | S.BufferStore) -> tuple[int, tuple[int, int] | None]:
         """The local that holds elements of a register buffer; and, where a single element of a
-        vector is meant, its lane."""
+        vector is meant, its lane and how many lanes there are."""
         index = access.indices[0]
         base = index.base if isinstance(index, E.Ramp) else index
         assert isinstance(base, E.IntImm)
@@ -156,7 +156,7 @@ class FunctionSelector:
             if known is not None:
                 local, lanes = known
                 whole = dtypes.lanes(index.dtype) == lanes
-                return local, None if whole else base.value - first
+                return local, None if whole else (base.value - first, lanes)
         raise UnsupportedError(f'"{access.buffer.name}" is read before its allocation', access.span)
 
     def fuses(self, product: E.Mul, other: E.PrimExpr) -> bool:

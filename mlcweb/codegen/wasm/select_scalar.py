@@ -10,7 +10,13 @@ from mlcweb.codegen.wasm.calls import external_call
 from mlcweb.codegen.wasm.checks import FAULT_INDEX
 from mlcweb.codegen.wasm.math import expand
 from mlcweb.codegen.wasm.select_cast import cast_scalar, wrap
-from mlcweb.codegen.wasm.select_types import LOADS, UnsupportedError, is_unsigned, stack_type
+from mlcweb.codegen.wasm.select_types import (
+    LOADS,
+    UnsupportedError,
+    is_unsigned,
+    mask_bits,
+    stack_type,
+)
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import dtype as dtypes
@@ -58,7 +64,7 @@ def _load(selector: FunctionSelector, load: E.BufferLoad) -> None:
         local, lane = selector.register(load)
         selector.emit("local.get", local)
         if lane is not None:
-            extract_lane(selector, load.buffer.dtype, lane)
+            extract_lane(selector, load.buffer.dtype, *lane)
         return
     place = selector.addresses.place(load)
     selector.addresses.push(place)
@@ -70,9 +76,16 @@ def _load(selector: FunctionSelector, load: E.BufferLoad) -> None:
         selector.call_helper("float16_value")
 
 
-def extract_lane(selector: FunctionSelector, dtype: str, lane: int) -> None:
+def extract_lane(selector: FunctionSelector, dtype: str, lane: int, lanes: int) -> None:
     """Leave one lane of the vector on the stack there."""
     kind, bits, _ = dtypes.parse(dtype)
+    if dtypes.is_bool(dtype):
+        selector.emit(f"i{mask_bits(lanes)}x{lanes}.bitmask")
+        selector.emit("i32.const", lane)
+        selector.emit("i32.shr_u")
+        selector.emit("i32.const", 1)
+        selector.emit("i32.and")
+        return
     shape = f"{'f' if kind == 'float' else 'i'}{bits}x{128 // bits}"
     suffix = ("_u" if is_unsigned(dtype) else "_s") if bits < 32 else ""
     selector.emit(f"{shape}.extract_lane{suffix}", lane)

@@ -16,7 +16,9 @@ from mlcweb.tir.expr import FloatImm, PrimExpr
 
 def _filled(call: Call, context: Any, dtype: str) -> StructInfo:
     info = infer.shape(call, 0, context)
-    return TensorStructInfo(call.args[0] if info.values is not None else None, dtype, ndim=info.ndim)
+    return TensorStructInfo(
+        call.args[0] if info.values is not None else None, dtype, ndim=info.ndim
+    )
 
 
 def _scalar(call: Call, index: int, context: Any) -> TensorStructInfo:

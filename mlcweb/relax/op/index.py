@@ -243,9 +243,7 @@ def _infer_one_hot(call: Call, context: Any) -> StructInfo:
 _ONE_HOT = register("relax.one_hot", ("indices", "on_value", "off_value"), _infer_one_hot)
 
 
-def one_hot(
-    indices: Any, on_value: Any, off_value: Any, depth: int, axis: int = -1
-) -> Call:
+def one_hot(indices: Any, on_value: Any, off_value: Any, depth: int, axis: int = -1) -> Call:
     """`on_value` where the position along a new axis of extent `depth` is the index."""
     values = (v if isinstance(v, Expr) else PrimValue(v) for v in (on_value, off_value))
     return call(_ONE_HOT, indices, *values, depth=int(depth), axis=int(axis))

@@ -125,6 +125,11 @@ def same_float(call: Call, context: Any) -> StructInfo:
     return info
 
 
+def text(extent: PrimExpr) -> str:
+    """An extent for messages."""
+    return dims.extent_text(str(extent))
+
+
 def described(call: Call, index: int, info: TensorStructInfo) -> str:
     """An argument for messages: `x1 of shape (2, 3)`."""
     text = dims.shape_text(info.values, info.ndim)

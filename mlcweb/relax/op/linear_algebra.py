@@ -114,7 +114,9 @@ def _infer_einsum(call: Call, context: Any) -> StructInfo:
             elif getattr(extent, "value", None) != 1 and dims.differ(known, extent):
                 shapes = ", ".join(dims.shape_text(i.values, i.ndim) for i in infos)
                 raise infer.shape_error(
-                    call, f"the axis {letter} is both {known} and {extent}: {shapes}"
+                    call,
+                    f"the axis {letter} is both {infer.text(known)} and {infer.text(extent)}: "
+                    f"{shapes}",
                 )
     return TensorStructInfo([extents[letter] for letter in result], dtype)
 

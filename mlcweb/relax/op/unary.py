@@ -10,17 +10,15 @@ from mlcweb.relax.op import infer
 from mlcweb.relax.op.registry import Infer, call, register
 
 
-def unary(
-    name: str, deduce: Infer = infer.elementwise, argument: str = "x"
-) -> Callable[[Any], Call]:
+def unary(name: str, deduce: Infer = infer.elementwise) -> Callable[[Any], Call]:
     """The builder of calls of the operator `relax.{name}` of one tensor, newly registered."""
-    op = register(f"relax.{name}", (argument,), deduce)
+    op = register(f"relax.{name}", ("x",), deduce)
 
     def build(x: Any) -> Call:
         return call(op, x)
 
     build.__name__ = build.__qualname__ = name.split(".")[-1]
-    build.__doc__ = f"{name}({argument}), element by element."
+    build.__doc__ = f"{name}(x), element by element."
     return build
 
 
@@ -45,9 +43,7 @@ asin, acos, atan, asinh, acosh, atanh = (
     for name in ("asin", "acos", "atan", "asinh", "acosh", "atanh")
 )
 
-isnan, isinf, isfinite = (
-    unary(name, infer.predicate) for name in ("isnan", "isinf", "isfinite")
-)
+isnan, isinf, isfinite = (unary(name, infer.predicate) for name in ("isnan", "isinf", "isfinite"))
 logical_not = unary("logical_not", infer.elementwise_bool)
 bitwise_not = unary("bitwise_not", infer.elementwise_integer)
 

@@ -3,4 +3,11 @@
 Nothing outside this folder imports `js`, `pyodide` or `wasmtime`.
 """
 
-from mlcweb.runtime.host.clock import Conditions, clock, clock_source, clock_step, conditions, in_browser
+from mlcweb.runtime.host.clock import (
+    Conditions,
+    clock,
+    clock_source,
+    clock_step,
+    conditions,
+    in_browser,
+)

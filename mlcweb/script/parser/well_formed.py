@@ -103,7 +103,11 @@ class _Check(Visitor):
         self.place = block.span or self.place
         for value in (*realize.iter_values, realize.predicate):
             self.visit(value)
+        loops = self.loops
         uncut = arithmetic.is_const_int(realize.predicate, 1)
+        if not uncut:
+            cut = [node for node in walk(realize.predicate) if isinstance(node, E.Var)]
+            self.loops = {var: loop for var, loop in loops.items() if var not in cut}
         for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
             loop = self.loops.get(value) if isinstance(value, E.Var) else None
             if loop is not None and uncut:
@@ -120,7 +124,7 @@ class _Check(Visitor):
         self.visit(block.body)
         for region in (*block.reads, *block.writes):
             self.visit(region)
-        self.block, self.place = before
+        self.block, self.place, self.loops = *before, loops
 
     def compare_ranges(self, block: S.Block, axis: S.IterVar, loop: S.For) -> None:
         """Compare an axis with the loop variable that it is bound to, standing alone and without a
@@ -158,7 +162,8 @@ def _reads_only_what_is_written(function: PrimFunc) -> bool:
         for scope in list(state.index.blocks.values()):
             blocks = scope_at(state, scope)
             for child in blocks.children:
-                check_cover(scope, blocks, child)
+                if "explicit_read_region" not in child.block.annotations:  # It may read less.
+                    check_cover(scope, blocks, child)
     except DataflowError:
         return False
     return True

@@ -5,7 +5,8 @@ from mlcweb.topi.nn.activation import (
     silu, softplus,
 )  # fmt: skip
 from mlcweb.topi.nn.conv_transpose import (
-    conv1d_transpose_ncw, conv2d_transpose_nchw, conv_transpose, dilate, group_conv2d_transpose_nchw,
+    conv1d_transpose_ncw, conv2d_transpose_nchw, conv_transpose, dilate,
+    group_conv2d_transpose_nchw,
 )  # fmt: skip
 from mlcweb.topi.nn.convolution import (
     conv1d, conv1d_ncw, conv1d_nwc, conv2d, conv2d_nchw, conv2d_nhwc, conv3d, conv3d_ncdhw,
@@ -19,7 +20,7 @@ from mlcweb.topi.nn.normalization import (
 from mlcweb.topi.nn.attention import attention
 from mlcweb.topi.nn.pad import circular_pad, mirror_pad, pad, reflect_pad, replicate_pad
 from mlcweb.topi.nn.pooling import (
-    adaptive_pool, avg_pool2d, global_pool, max_pool2d, pool1d, pool2d,
+    adaptive_pool, avg_pool2d, global_pool, max_pool2d, pool, pool1d, pool2d,
 )  # fmt: skip
 from mlcweb.topi.nn.softmax import log_softmax, softmax
 from mlcweb.topi.transform import flatten

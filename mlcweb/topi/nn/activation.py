@@ -48,7 +48,7 @@ def gelu(x: Tensor) -> Tensor:
     """x Φ(x) with the normal distribution's Φ, by the error function (Hendrycks and Gimpel,
     "Gaussian Error Linear Units", 2016)."""
     scaled = broadcast.multiply(x, math.sqrt(0.5))
-    phi = broadcast.add(broadcast.multiply(elementwise.erf(scaled), 0.5), 0.5)
+    phi = broadcast.add(0.5, broadcast.multiply(elementwise.erf(scaled), 0.5))
     return broadcast.multiply(x, phi)
 
 

@@ -202,7 +202,9 @@ def _depthwise(layout: str, kernel_layout: str) -> Callable[..., Tensor]:
             operator, Input, layout, sizes, stride, padding, dilation, "PaddedInput"
         )  # fmt: skip
         dtype = out_dtype or Input.dtype
-        sums = [reduce_axis((0, size), name) for size, name in zip(sizes, ("di", "dj"), strict=True)]
+        sums = [
+            reduce_axis((0, size), name) for size, name in zip(sizes, ("di", "dj"), strict=True)
+        ]
 
         def element(*index: PrimExpr) -> Any:
             place = dict(zip(layout, index, strict=True))

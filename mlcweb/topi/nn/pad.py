@@ -36,11 +36,10 @@ def pad(
         inside: list[PrimExpr] = []
         conditions: list[PrimExpr] = []
         for i, extent, low, high in zip(index, data.shape, pad_before, after, strict=True):
-            if shapes.constant(low) == 0 and shapes.constant(high) == 0:
-                inside.append(i)
-                continue
-            conditions.append(arithmetic.greater_equal(i, low))
-            conditions.append(arithmetic.less(i, arithmetic.add(extent, low)))
+            if shapes.constant(low) != 0:
+                conditions.append(arithmetic.greater_equal(i, low))
+            if shapes.constant(high) != 0:
+                conditions.append(arithmetic.less(i, arithmetic.add(extent, low)))
             inside.append(arithmetic.subtract(i, low))
         if not conditions:
             return data(*inside)

@@ -58,7 +58,11 @@ def pool(
     padded = data
     if any(before) or any(after):
         padded = pad(data, before, after, border, name="pad_temp")
-    axes = [reduce_axis((0, extent), f"rv{d}") for d, extent in enumerate(size)]
+    index_type = data.shape[0].dtype
+    axes = [
+        reduce_axis((0, arithmetic.const(extent, index_type)), f"rv{d}")
+        for d, extent in enumerate(size)
+    ]
     shape = list(data.shape)
     for place, extent in zip(places, outputs, strict=True):
         shape[place] = extent
@@ -117,38 +121,8 @@ def pool(
     )
 
 
-def pool1d(
-    data: Tensor,
-    kernel: Any,
-    stride: Any,
-    dilation: Any,
-    padding: Any,
-    pool_type: str,
-    ceil_mode: bool = False,
-    layout: str = "NCW",
-    count_include_pad: bool = True,
-) -> Tensor:
-    """Windows of a row pooled to one element each. See `pool`."""
-    return pool(
-        data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad
-    )
-
-
-def pool2d(
-    data: Tensor,
-    kernel: Any,
-    stride: Any,
-    dilation: Any,
-    padding: Any,
-    pool_type: str,
-    ceil_mode: bool = False,
-    layout: str = "NCHW",
-    count_include_pad: bool = True,
-) -> Tensor:
-    """Windows of an image pooled to one element each. See `pool`."""
-    return pool(
-        data, kernel, stride, dilation, padding, pool_type, ceil_mode, layout, count_include_pad
-    )
+pool1d = pool2d = pool
+"""TVM's names for `pool` with a layout of three and of four letters."""
 
 
 def max_pool2d(

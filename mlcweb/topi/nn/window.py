@@ -86,7 +86,8 @@ class Window:
                 image, before, after, spread, self.strides, strict=True
             )
         ]
-        if any((shapes.constant(extent) or 1) < 1 for extent in self.output):
+        counts = [shapes.constant(extent) for extent in self.output]
+        if any(count is not None and count < 1 for count in counts):
             raise DiagnosticError(
                 f"{operator}: the window {shapes.show(spread)} is larger than the padded image "
                 f"{shapes.show(image)}"

@@ -11,10 +11,9 @@ from mlcweb.relax.op.registry import call, register
 from mlcweb.relax.op.unary import clip, unary
 from mlcweb.relax.struct_info import StructInfo, TupleStructInfo
 
-relu = unary("nn.relu", argument="data")
+relu = unary("nn.relu")
 gelu, gelu_tanh, silu, selu = (
-    unary(f"nn.{name}", infer.elementwise_float, "data")
-    for name in ("gelu", "gelu_tanh", "silu", "selu")
+    unary(f"nn.{name}", infer.elementwise_float) for name in ("gelu", "gelu_tanh", "silu", "selu")
 )
 
 _LEAKYRELU = register("relax.nn.leakyrelu", ("data",), infer.same_float)

@@ -41,11 +41,11 @@ def _infer(rank: int, transposed: bool) -> Infer:
         both = f"{infer.described(call, 0, data)} and {infer.described(call, 1, weight)}"
         wanted = inner if transposed else inner * groups
         if dims.differ(channels, wanted):
-            expected = dims.simplify(wanted)
+            expected = infer.text(dims.simplify(wanted))
             raise infer.shape_error(
                 call,
                 f"{both} do not fit with groups={groups}: the weight is for {expected} channels, "
-                f"the data has {channels}",
+                f"the data has {infer.text(channels)}",
             )
         grouped = channels if transposed else filters
         count = constant_int(grouped)

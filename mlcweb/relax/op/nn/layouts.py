@@ -10,6 +10,7 @@ from mlcweb.relax.expr import Call, constant_int
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.registry import several
 from mlcweb.relax.struct_info import TensorStructInfo
+from mlcweb.relax.struct_info import extent as prim_extent
 from mlcweb.tir.expr import PrimExpr
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
@@ -26,9 +27,7 @@ def check_layout(call: Call, name: str, letters: str) -> str:
     return layout
 
 
-def extents_of(
-    info: TensorStructInfo, layout: str, letters: str
-) -> list[PrimExpr]:
+def extents_of(info: TensorStructInfo, layout: str, letters: str) -> list[PrimExpr]:
     """The extents of a tensor of known shape on the axes that `letters` name."""
     assert info.values is not None
     return [info.values[layout.index(letter)] for letter in letters]
@@ -75,9 +74,11 @@ def window_extent(
     room = dims.simplify(extent + padding - width)
     number = constant_int(room)
     if number is not None and number < 0:
-        wide = dims.simplify(width) if isinstance(width, PrimExpr) else width
+        wide = dims.simplify(width) if isinstance(width, PrimExpr) else prim_extent(width)
         raise infer.shape_error(
-            call, f"a window of {wide} does not fit into {extent} elements padded by {padding}"
+            call,
+            f"a window of {infer.text(wide)} does not fit into {infer.text(extent)} elements "
+            f"padded by {padding}",
         )
     if ceil:
         room = room + (stride - 1)

@@ -19,9 +19,7 @@ def _infos(call: Call, context: Any) -> list[TensorStructInfo]:
     return infos
 
 
-def _check_parameters(
-    call: Call, infos: Sequence[TensorStructInfo], axes: Sequence[int]
-) -> None:
+def _check_parameters(call: Call, infos: Sequence[TensorStructInfo], axes: Sequence[int]) -> None:
     """The parameters of a normalisation have the extents of the data on `axes`."""
     data = infos[0]
     for index, info in enumerate(infos[1:], start=1):
@@ -37,7 +35,8 @@ def _check_parameters(
             if dims.differ(data.values[axis], extent):
                 both = f"{infer.described(call, 0, data)} and {infer.described(call, index, info)}"
                 raise infer.shape_error(
-                    call, f"{both} do not fit: axis {axis} of data is {data.values[axis]}"
+                    call,
+                    f"{both} do not fit: axis {axis} of data is {infer.text(data.values[axis])}",
                 )
 
 
@@ -127,9 +126,7 @@ def layer_norm(
     )
 
 
-def rms_norm(
-    data: Any, weight: Any, axes: int | Sequence[int] = -1, epsilon: float = 1e-5
-) -> Call:
+def rms_norm(data: Any, weight: Any, axes: int | Sequence[int] = -1, epsilon: float = 1e-5) -> Call:
     """data / sqrt(mean(data²) + epsilon) weight, with the mean over `axes`."""
     return call(_RMS_NORM, data, weight, axes=_axes(axes), epsilon=epsilon)
 

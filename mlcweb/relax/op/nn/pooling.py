@@ -29,9 +29,7 @@ def _infer_pool(rank: int) -> Infer:
         layout, out = check_layout(call, "layout", letters), check_layout(
             call, "out_layout", letters
         )  # fmt: skip
-        check_counts(
-            call, rank, pool_size=rank, strides=rank, dilation=rank, padding=2 * rank
-        )
+        check_counts(call, rank, pool_size=rank, strides=rank, dilation=rank, padding=2 * rank)
         infer.need_rank(call, 0, info, rank + 2, layout)
         if info.values is None:
             return TensorStructInfo(None, info.dtype, ndim=rank + 2)
@@ -136,7 +134,9 @@ def _adaptive(name: str, rank: int) -> Callable[..., Call]:
         return call(op, data, output_size=size, layout=layout, out_layout=out_layout or layout)
 
     build.__name__ = build.__qualname__ = name
-    build.__doc__ = f"""Means of windows that divide {rank} spatial axes into `output_size` parts."""
+    build.__doc__ = (
+        f"""Means of windows that divide {rank} spatial axes into `output_size` parts."""
+    )
     return build
 
 

@@ -1,0 +1,25 @@
+"""Passes over modules of the graph level, under TVM's names: `relax.transform.FuseTIR()(mod)`.
+
+Fusing goes AnnotateTIROpPattern (op_pattern.py), FuseOps (fuse_ops.py: dataflow_graph.py,
+partition.py, grouping.py), FuseTIR (fuse_tir.py); FuseOpsByPattern (fuse_by_pattern.py) groups by
+patterns of `relax.dpl`. A pass is made of a plain function by registration.py.
+"""
+
+from mlcweb.relax.transform.bind import BindParams, BindSymbolicVars
+from mlcweb.relax.transform.canonicalize import CanonicalizeBindings
+from mlcweb.relax.transform.common_subexpr import EliminateCommonSubexpr
+from mlcweb.relax.transform.dataflow_blocks import ConvertToDataflow, ToNonDataflow
+from mlcweb.relax.transform.dead_code import DeadCodeElimination
+from mlcweb.relax.transform.fold_constant import FoldConstant
+from mlcweb.relax.transform.fuse_by_pattern import (
+    FuseOpsByPattern, FusionPattern, PatternCheckContext,
+)  # fmt: skip
+from mlcweb.relax.transform.fuse_ops import FuseOps
+from mlcweb.relax.transform.fuse_tir import FuseTIR
+from mlcweb.relax.transform.legalize_ops import LegalizeOps
+from mlcweb.relax.transform.normalize import AttachGlobalSymbol, Normalize, NormalizeGlobalVar
+from mlcweb.relax.transform.op_pattern import AnnotateTIROpPattern
+from mlcweb.relax.transform.registration import (
+    DataflowBlockPass, FunctionPass, dataflowblock_pass, function_pass,
+)  # fmt: skip
+from mlcweb.relax.transform.unused_values import RemoveUnusedOutputs, RemoveUnusedParameters

@@ -1,0 +1,121 @@
+"""ConvertToDataflow and ToNonDataflow: making dataflow blocks, and taking them away."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlcweb.ir.module import IRModule
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.transform import Pass
+from mlcweb.ir.visitor import Mutator, on
+from mlcweb.relax import expr as E
+from mlcweb.relax.analysis import contains_impure_call, used_vars
+from mlcweb.relax.binding import Substitution
+from mlcweb.relax.normalize import merged
+from mlcweb.relax.transform.registration import map_functions, pass_of
+
+
+def ConvertToDataflow(min_size: int = 2) -> Pass:
+    """Put bindings without side effects and branches, of which at least `min_size` follow one
+    another, into dataflow blocks."""
+    return pass_of("ConvertToDataflow", lambda mod: convert_to_dataflow(mod, min_size))
+
+
+def convert_to_dataflow(mod: IRModule, min_size: int = 2) -> IRModule:
+    def change(var: Any, func: E.Function) -> E.Function:
+        body = _Converting(mod, min_size).rewrite(func.body)
+        return func if body is func.body else replace(func, body=body)
+
+    return map_functions(mod, change)
+
+
+class _Converting(Mutator):
+    def __init__(self, mod: IRModule, min_size: int) -> None:
+        self.mod = mod
+        self.min_size = min_size
+
+    def fits(self, binding: E.Binding) -> bool:
+        return not (
+            isinstance(binding.value, (E.If, E.Function, E.SeqExpr))
+            or contains_impure_call(binding.value, functions=self.mod)
+        )
+
+    @on(E.SeqExpr)
+    def sequence(self, seq: E.SeqExpr) -> Node:
+        inside: E.SeqExpr = self.rewrite_children(seq)
+        blocks: list[E.BindingBlock] = []
+        for block in inside.blocks:
+            if isinstance(block, E.DataflowBlock):
+                blocks.append(block)
+            else:
+                blocks.extend(self.runs(block.bindings))
+        if not any(isinstance(new, E.DataflowBlock) and new not in seq.blocks for new in blocks):
+            return inside
+        return with_local_variables(E.SeqExpr(merged(blocks), inside.body, span=seq.span))
+
+    def runs(self, bindings: Sequence[E.Binding]) -> list[E.BindingBlock]:
+        """Blocks of the bindings that fit and of those that do not, in turns."""
+        blocks: list[E.BindingBlock] = []
+        run: list[E.Binding] = []
+        for binding in (*bindings, None):
+            if binding is not None and self.fits(binding):
+                run.append(binding)
+                continue
+            if run:
+                large = len(run) >= self.min_size
+                blocks.append(E.DataflowBlock(run) if large else E.BindingBlock(run))
+            run = []
+            if binding is not None:
+                blocks.append(E.BindingBlock([binding]))
+        return blocks
+
+
+def with_local_variables(seq: E.SeqExpr) -> E.SeqExpr:
+    """A sequence in which variables that only their own dataflow block uses are DataflowVars."""
+    local: dict[E.Var, Any] = {}
+    for block in seq.blocks:
+        if isinstance(block, E.DataflowBlock):
+            rest = [other for other in seq.blocks if other is not block]
+            outside = set(used_vars(E.SeqExpr(rest, seq.body)))
+            for binding in block.bindings:
+                var = binding.var
+                if var not in outside and not isinstance(var, E.DataflowVar):
+                    local[var] = E.DataflowVar(var.name_hint, var.struct_info, span=var.span)
+    return _Renamed(local).rewrite(seq) if local else seq
+
+
+class _Renamed(Substitution):
+    """Replaces variables where they are defined as well."""
+
+    def definition(self, var: E.Var) -> E.Var:
+        return self.variables.get(var, var)
+
+
+def ToNonDataflow() -> Pass:
+    """Make plain blocks of dataflow blocks, and plain variables of theirs."""
+    return pass_of("ToNonDataflow", to_non_dataflow)
+
+
+def to_non_dataflow(mod: IRModule) -> IRModule:
+    def change(var: Any, func: E.Function) -> E.Function:
+        body = _Plain({}).rewrite(func.body)
+        return func if body is func.body else replace(func, body=body)
+
+    return map_functions(mod, change)
+
+
+class _Plain(_Renamed):
+    def definition(self, var: E.Var) -> E.Var:
+        if isinstance(var, E.DataflowVar) and var not in self.variables:
+            self.variables[var] = E.Var(var.name_hint, var.struct_info, span=var.span)
+        return self.variables.get(var, var)
+
+    @on(E.DataflowBlock)
+    def block(self, block: E.DataflowBlock) -> Node:
+        return E.BindingBlock(self.rewrite_tuple(block.bindings), span=block.span)
+
+    @on(E.SeqExpr)
+    def sequence(self, seq: E.SeqExpr) -> Node:
+        new: E.SeqExpr = self.rewrite_children(seq)
+        return new if new is seq else replace(new, blocks=tuple(merged(new.blocks)))

@@ -1,0 +1,60 @@
+"""DeadCodeElimination: drop bindings and functions that nothing uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
+from mlcweb.ir.transform import Pass
+from mlcweb.ir.visitor import walk
+from mlcweb.relax import expr as E
+from mlcweb.relax.analysis import remove_all_unused
+from mlcweb.relax.transform.registration import map_functions, pass_of
+
+
+def DeadCodeElimination(entry_functions: Sequence[str] | None = None) -> Pass:
+    """Drop bindings without use and without side effects, and functions that no entry function
+    calls, not even through others.
+
+    Args:
+        entry_functions: names of functions to keep. Those with a global symbol are kept as well,
+            since others can call them.
+    """
+    kept = tuple(entry_functions or ())
+    return pass_of("DeadCodeElimination", lambda mod: eliminate_dead_code(mod, kept), 1)
+
+
+def eliminate_dead_code(mod: IRModule, entry_functions: Iterable[str] = ()) -> IRModule:
+    entries = [mod.get_global_var(name) for name in entry_functions]
+    for var, func in mod.functions.items():
+        if "global_symbol" in func.attrs:
+            entries.append(var)
+    mod = _reachable(mod, entries)
+    mod = map_functions(mod, lambda _, func: remove_all_unused(func, mod))
+    return _reachable(mod, entries)
+
+
+def _reachable(mod: IRModule, entries: Iterable[GlobalVar]) -> IRModule:
+    reached: set[GlobalVar] = set()
+    stack = list(entries)
+    while stack:
+        var = stack.pop()
+        if var not in reached:
+            reached.add(var)
+            stack.extend(called(_function(mod, var)))
+    if len(reached) == len(mod.functions):
+        return mod
+    return IRModule({var: f for var, f in mod.functions.items() if var in reached}, mod.attrs)
+
+
+def _function(mod: IRModule, var: GlobalVar) -> BaseFunc:
+    if var not in mod.functions:
+        raise DiagnosticError(f'The module has no function "{var.name_hint}", which is called')
+    return mod.functions[var]
+
+
+def called(func: BaseFunc) -> list[GlobalVar]:
+    """The functions of the module that a function names."""
+    body = func.body if isinstance(func, E.Function) else getattr(func, "body", None)
+    return [] if body is None else [node for node in walk(body) if isinstance(node, GlobalVar)]

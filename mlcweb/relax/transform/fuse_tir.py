@@ -1,0 +1,310 @@
+"""FuseTIR: one function of TensorIR for each function of fused calls.
+
+What the calls hand to each other becomes memory inside of the new function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.module import GlobalVar, IRModule
+from mlcweb.ir.node import replace
+from mlcweb.ir.op import Op
+from mlcweb.ir.transform import Pass
+from mlcweb.ir.visitor import on
+from mlcweb.relax import dims
+from mlcweb.relax import expr as E
+from mlcweb.relax.block_builder import NameSupply
+from mlcweb.relax.expr_functor import PyExprMutator
+from mlcweb.relax.op.base import call_tir
+from mlcweb.relax.struct_info import (
+    PrimStructInfo,
+    ShapeStructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)  # fmt: skip
+from mlcweb.relax.transform.canonicalize import canonicalize
+from mlcweb.relax.transform.dead_code import eliminate_dead_code
+from mlcweb.relax.transform.registration import is_primitive, map_functions, pass_of
+from mlcweb.tir.arithmetic import cast, const
+from mlcweb.tir.buffer import Buffer, decl_buffer
+from mlcweb.tir.expr import PointerType, PrimExpr
+from mlcweb.tir.expr import Var as PrimVar
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.renewal import Renewal
+from mlcweb.tir.stmt import Block, BlockRealize, Stmt, sequence
+
+_OWN_ATTRS = ("Primitive", "global_symbol")
+"""Attributes of a function of fused calls that are not for the function of TensorIR."""
+
+
+def FuseTIR() -> Pass:
+    """Make one function of TensorIR of each function with the attribute "Primitive" whose body
+    calls functions of TensorIR, and call that instead. Functions that nothing calls any more, and
+    bindings that only rename, are dropped."""
+    return pass_of("FuseTIR", fuse_tir)
+
+
+def fuse_tir(mod: IRModule) -> IRModule:
+    mod = canonicalize(mod)
+    fused: dict[GlobalVar, FusedFunction] = {}
+    for var, func in mod.functions.items():
+        if isinstance(func, E.Function) and func.attrs.get("Primitive"):
+            new = fused_function(mod, func)
+            if new is not None:
+                fused[var] = new
+    if fused:
+        calls = _CallsOfFused(mod, {var: new.used for var, new in fused.items()})
+
+        def change(var: GlobalVar, func: E.Function) -> E.Function:
+            return func if var in fused or is_primitive(func) else calls.visit_expr(func)
+
+        mod = map_functions(mod, change)
+        functions = {var: new.func for var, new in fused.items()}
+        mod = IRModule({**mod.functions, **functions}, mod.attrs)
+    return eliminate_dead_code(mod)
+
+
+@dataclass(slots=True)
+class FusedFunction:
+    """A function of TensorIR, and which of the tensors and extents that are passed it takes."""
+
+    func: PrimFunc
+    used: list[bool]
+
+
+@dataclass(slots=True)
+class _Parts:
+    """The function being put together."""
+
+    params: list[PrimVar] = field(default_factory=list)
+    buffer_map: dict[PrimVar, Buffer] = field(default_factory=dict)
+    allocated: list[Buffer] = field(default_factory=list)
+    body: list[Stmt] = field(default_factory=list)
+    block_names: NameSupply = field(default_factory=NameSupply)
+    values: dict[E.Var, Any] = field(default_factory=dict)
+    """What each variable is: a buffer, expressions of a shape, or a tuple of these."""
+    read: set[Buffer] = field(default_factory=set)
+    """The buffers that calls read."""
+
+    def add_parameter(self, buffer: Buffer) -> None:
+        handle = PrimVar(buffer.name, "handle")
+        self.params.append(handle)
+        self.buffer_map[handle] = buffer
+
+    def keep_parameters(self, keep: Sequence[bool]) -> None:
+        """Drop the parameters so far that are not to be kept."""
+        self.params = [param for param, kept in zip(self.params, keep, strict=True) if kept]
+        self.buffer_map = {param: self.buffer_map[param] for param in self.params}
+
+
+def fused_function(mod: IRModule, func: E.Function) -> FusedFunction | None:
+    """The function of TensorIR that does what a function of calls does; None where its body is
+    anything else than such calls."""
+    bindings = [binding for block in func.body.blocks for binding in block.bindings]
+    calls = {b.var: _callee(mod, b) for b in bindings if isinstance(b.value, E.Call)}
+    if not calls or None in calls.values() or not all(map(_is_plain, bindings)):
+        return None
+    parts = _Parts()
+    scalars: list[PrimVar] = []
+    for param in func.params:
+        parts.values[param] = _parameter(param.struct_info, param.name_hint, parts, scalars)
+    given = list(parts.buffer_map.values())
+    for binding in bindings:
+        value = binding.value
+        parts.values[binding.var] = (
+            _inline(calls[binding.var], value, parts)
+            if isinstance(value, E.Call)
+            else _value(value, parts)
+        )
+    results = list(_buffers(_value(func.body.body, parts)))
+    if len(set(results)) < len(results) or set(given) & set(results):
+        return None  # a result that is an argument, or two in one, would need copying
+    used = [buffer in parts.read for buffer in given]
+    parts.keep_parameters(used)
+    for buffer in results:
+        parts.add_parameter(buffer)
+    return FusedFunction(_assembled(parts, results, scalars, func), used)
+
+
+def _is_plain(binding: E.Binding) -> bool:
+    kinds = (E.Call, E.Tuple, E.TupleGetItem, E.Var, E.DataflowVar)
+    return isinstance(binding, E.VarBinding) and isinstance(binding.value, kinds)
+
+
+def _callee(mod: IRModule, binding: E.Binding) -> PrimFunc | None:
+    call = binding.value
+    if not (isinstance(call.op, Op) and call.op.name == "relax.call_tir"):
+        return None
+    func = mod.functions.get(call.args[0])
+    return func if isinstance(func, PrimFunc) and func.root_block is not None else None
+
+
+def _parameter(info: Any, name: str, parts: _Parts, scalars: list[PrimVar]) -> Any:
+    if isinstance(info, TensorStructInfo):
+        if info.values is None:
+            raise DiagnosticError(f"FuseTIR: the shape of the parameter {name} is not known")
+        buffer = decl_buffer(info.values, info.dtype, name)
+        parts.add_parameter(buffer)
+        return buffer
+    if isinstance(info, TupleStructInfo):
+        fields = enumerate(info.fields)
+        return tuple(_parameter(part, f"{name}_{i}", parts, scalars) for i, part in fields)
+    if isinstance(info, ShapeStructInfo) and info.values is not None:
+        scalars.extend(value for value in info.values if isinstance(value, PrimVar))
+        return list(info.values)
+    if isinstance(info, PrimStructInfo) and info.value is not None:
+        if isinstance(info.value, PrimVar):
+            scalars.append(info.value)
+        return [info.value]
+    raise DiagnosticError(f"FuseTIR: the parameter {name} of a fused function is a {info}")
+
+
+def _value(value: Any, parts: _Parts) -> Any:
+    """What an argument is in terms of buffers."""
+    if isinstance(value, E.Var):
+        return parts.values[value]
+    if isinstance(value, E.Tuple):
+        return tuple(_value(item, parts) for item in value.fields)
+    if isinstance(value, E.TupleGetItem):
+        return _value(value.tuple_value, parts)[value.index]
+    if isinstance(value, E.ShapeExpr):
+        return list(value.values)
+    if isinstance(value, E.PrimValue):
+        return [value.value]
+    raise DiagnosticError(f"FuseTIR: {value} cannot be an argument inside of a fused function")
+
+
+def _buffers(value: Any) -> Iterator[Buffer]:
+    if isinstance(value, Buffer):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _buffers(item)
+
+
+def _tensors(info: Any) -> Iterator[Any]:
+    return iter(info.fields if isinstance(info, TupleStructInfo) else (info,))
+
+
+def _scalars(value: Any) -> Iterator[PrimExpr]:
+    if isinstance(value, list):
+        yield from value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from _scalars(item)
+
+
+class _Copy(Renewal):
+    """A copy of a function's body with some buffers, and symbolic extents, replaced."""
+
+    def __init__(self, names: NameSupply) -> None:
+        super().__init__()
+        self._variables: dict[PrimVar, Any] = {}
+        self.names = names
+
+    def give(self, buffer: Buffer, actual: Buffer) -> None:
+        """Let a parameter's buffer be another; its symbolic extents are those of the other."""
+        self._buffers[buffer] = actual
+        self._variables[buffer.data] = actual.data
+        for extent, value in zip(buffer.shape, actual.shape, strict=True):
+            if isinstance(extent, PrimVar):
+                self.set(extent, value)
+
+    def set(self, var: PrimVar, value: PrimExpr) -> None:
+        self._variables.setdefault(var, cast(var.dtype, value))
+
+    @on(Block)
+    def block(self, node: Block) -> Block:
+        name = self.names.fresh(node.name_hint)
+        return replace(Renewal.block(self, node), name_hint=name)
+
+    def intermediate(self, buffer: Buffer, info: TensorStructInfo) -> Buffer:
+        """Memory for what a call writes, of the shape that the call says."""
+        shape = info.values or [dims.simplify(self.rewrite(extent)) for extent in buffer.shape]
+        name = f"{buffer.name}_intermediate"
+        data = PrimVar(name, "handle", PointerType(buffer.dtype, buffer.scope()))
+        new = replace(buffer, data=data, shape=tuple(shape), name=name)
+        self.give(buffer, new)
+        return new
+
+
+def _inline(func: PrimFunc | None, call: E.Call, parts: _Parts) -> Any:
+    """Add the body of a called function; what the call gives comes back."""
+    assert func is not None and func.root_block is not None
+    arguments = [_value(argument, parts) for argument in call.args[1:]]
+    inputs = list(_buffers(tuple(arguments)))
+    parts.read.update(inputs)
+    own = list(func.parameter_buffers)
+    copy = _Copy(parts.block_names)
+    for buffer, actual in zip(own, inputs, strict=False):
+        copy.give(buffer, actual)
+    scalars = [param for param in func.params if param not in func.buffer_map]
+    for param, value in zip(scalars, _scalars(tuple(arguments)), strict=True):
+        copy.set(param, value)
+    root = func.root_block
+    inner = [copy.buffer(buffer) for buffer in root.alloc_buffers]
+    infos = list(_tensors(call.struct_info))
+    outputs = [
+        copy.intermediate(buffer, info)
+        for buffer, info in zip(own[len(inputs) :], infos, strict=True)
+    ]
+    parts.allocated.extend([*inner, *outputs])
+    parts.body.append(copy.rewrite(root.body))
+    return outputs[0] if isinstance(call.struct_info, TensorStructInfo) else tuple(outputs)
+
+
+def _assembled(
+    parts: _Parts, results: Sequence[Buffer], scalars: Sequence[PrimVar], func: E.Function
+) -> PrimFunc:
+    inside = tuple(buffer for buffer in parts.allocated if buffer not in results)
+    root = Block((), (), (), "root", sequence(*parts.body), alloc_buffers=inside)
+    attrs = {key: value for key, value in func.attrs.items() if key not in _OWN_ATTRS}
+    return PrimFunc(
+        (*parts.params, *scalars),
+        BlockRealize((), const(True), root),
+        None,
+        parts.buffer_map,
+        attrs={**attrs, "tir.noalias": True},
+    )
+
+
+class _CallsOfFused(PyExprMutator):
+    """Calls the new functions of TensorIR where the functions that they stand for were called."""
+
+    def __init__(self, mod: IRModule, used: dict[GlobalVar, list[bool]]) -> None:
+        super().__init__(mod)
+        self.used = used
+
+    def visit_call_(self, call: E.Call) -> Any:
+        call = super().visit_call_(call)
+        if not (isinstance(call.op, GlobalVar) and call.op in self.used):
+            return call
+        tensors, scalars = [], []
+        for argument in call.args:
+            for value in self.parts(argument):
+                (scalars if isinstance(value, PrimExpr) else tensors).append(value)
+        info = self.builder_.context.call(call)
+        needed = [value for value, used in zip(tensors, self.used[call.op], strict=True) if used]
+        return call_tir(call.op, E.Tuple(needed), info, scalars or None)
+
+    def parts(self, value: Any) -> Iterator[Any]:
+        """The tensors and the extents in an argument."""
+        known = self.lookup_binding(value) if isinstance(value, E.Var) else None
+        if isinstance(known, E.Tuple):
+            value = known
+        if isinstance(value, E.ShapeExpr):
+            yield from value.values
+        elif isinstance(value, E.PrimValue):
+            yield value.value
+        elif isinstance(value, E.Tuple):
+            for item in value.fields:
+                yield from self.parts(item)
+        elif isinstance(value.struct_info, TupleStructInfo):
+            for index in range(len(value.struct_info.fields)):
+                yield from self.parts(self.builder_.emit(E.TupleGetItem(value, index)))
+        else:
+            yield value

@@ -1,0 +1,211 @@
+"""Turning groups of bindings into functions of their own, and calls of these.
+
+Fusing by rules and fusing by patterns differ in the groups that they find; what becomes of a group
+is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mlcweb.ir.module import GlobalVar, IRModule
+from mlcweb.ir.node import replace
+from mlcweb.ir.op import Op
+from mlcweb.ir.visitor import Mutator, on
+from mlcweb.relax import expr as E
+from mlcweb.relax.analysis import defined_symbolic_vars, free_symbolic_vars, used_vars
+from mlcweb.relax.binding import Substitution
+from mlcweb.relax.block_builder import BlockBuilder, NameSupply
+from mlcweb.relax.dpl.order import in_order_of_use
+from mlcweb.relax.struct_info import ShapeStructInfo
+from mlcweb.tir.expr import Var as PrimVar
+
+
+@dataclass(slots=True, eq=False)
+class Unit:
+    """Bindings of a dataflow block that become one call. `attrs` are for the new function."""
+
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+    bindings: list[E.VarBinding] = field(default_factory=list)
+
+
+def with_grouped_functions(
+    mod: IRModule,
+    units: Mapping[E.Var, Unit],
+    lift_constants: bool = True,
+) -> IRModule:
+    """The module in which each unit of bindings is a call of a new function.
+
+    Args:
+        units: the unit of each variable that is to be computed by a new function.
+        lift_constants: whether constants become parameters of the new functions.
+    """
+    builder = BlockBuilder(mod)
+    for var, func in mod.functions.items():
+        if isinstance(func, E.Function):
+            new = _GroupedBlocks(builder, units, lift_constants).function(func)
+            if new is not func:
+                builder.update_func(var, new)
+    return IRModule(builder.get().functions, mod.attrs)
+
+
+class _GroupedBlocks:
+    def __init__(
+        self, builder: BlockBuilder, units: Mapping[E.Var, Unit], lift_constants: bool
+    ) -> None:
+        self.builder = builder
+        self.units = units
+        self.lift_constants = lift_constants
+
+    def function(self, func: E.Function) -> E.Function:
+        blocks = tuple(
+            self.block(block) if isinstance(block, E.DataflowBlock) else block
+            for block in func.body.blocks
+        )
+        if all(new is old for new, old in zip(blocks, func.body.blocks, strict=True)):
+            return func
+        return replace(func, body=replace(func.body, blocks=blocks))
+
+    def block(self, block: E.DataflowBlock) -> E.DataflowBlock:
+        parts: list[Any] = []
+        for binding in block.bindings:
+            unit = self.units.get(binding.var) if isinstance(binding, E.VarBinding) else None
+            if unit is None:
+                parts.append(binding)
+            else:
+                unit.bindings.append(binding)  # type: ignore[arg-type]
+                if len(unit.bindings) == 1:
+                    parts.append(unit)
+        if not any(isinstance(part, Unit) for part in parts):
+            return block
+        place = {id(binding): index for index, binding in enumerate(block.bindings)}
+        members = sorted(map(_members, parts), key=lambda bindings: place[id(bindings[-1])])
+        bindings: list[E.Binding] = []
+        for index in in_order_of_use(members):
+            unit = self.units.get(members[index][0].var)
+            bindings.extend(members[index] if unit is None else self.call(unit, block))
+        return E.DataflowBlock(bindings, span=block.span)
+
+    def call(self, unit: Unit, block: E.DataflowBlock) -> list[E.Binding]:
+        """The bindings that stand for a unit: a call, and the fields of its result if several."""
+        results = results_of(unit, block)
+        made = grouped_function(unit, results, self.lift_constants)
+        name = self.builder.add_func(made.func, made.name)
+        call = E.Call(name, made.arguments)
+        E.remember(call, self.builder.context.call(call))
+        if len(results) == 1:
+            return [E.VarBinding(results[0], call)]
+        info: Any = call.struct_info
+        whole = E.DataflowVar(self.builder.get_unique_name("lv"), info)
+        fields = [E.VarBinding(v, E.TupleGetItem(whole, i)) for i, v in enumerate(results)]
+        return [E.VarBinding(whole, call), *fields]
+
+
+def _members(part: Unit | E.Binding) -> Sequence[E.Binding]:
+    return part.bindings if isinstance(part, Unit) else (part,)
+
+
+def results_of(unit: Unit, block: E.DataflowBlock) -> list[E.Var]:
+    """The variables of a unit that are used outside of it; the last one if none is."""
+    inside = {id(binding) for binding in unit.bindings}
+    outside: set[E.Var] = set()
+    for binding in block.bindings:
+        if id(binding) not in inside:
+            outside.update(used_vars(binding.value))
+    results = [
+        binding.var
+        for binding in unit.bindings
+        if not isinstance(binding.var, E.DataflowVar) or binding.var in outside
+    ]
+    return results or [unit.bindings[-1].var]
+
+
+@dataclass(slots=True)
+class GroupedFunction:
+    """A function made of a unit: its name, and the arguments with which it is called."""
+
+    func: E.Function
+    name: str
+    arguments: list[Any]
+
+
+class _OwnNames(Mutator):
+    """Rewrites values to be in terms of parameters, which are made as they are met."""
+
+    def __init__(self, lift_constants: bool) -> None:
+        self.lift_constants = lift_constants
+        self.own: dict[Any, E.Var] = {}
+        self.params: dict[Any, E.Var] = {}
+        self.names = NameSupply()
+        self.constants = 0
+
+    def parameter(self, value: Any, name: str) -> E.Var:
+        if value not in self.params:
+            self.params[value] = E.Var(self.names.fresh(name), value.struct_info)
+        return self.params[value]
+
+    @on(E.Var, E.DataflowVar)
+    def variable(self, var: E.Var) -> E.Var:
+        return self.own[var] if var in self.own else self.parameter(var, var.name_hint)
+
+    @on(E.Constant)
+    def constant(self, value: E.Constant) -> Any:
+        if not self.lift_constants:
+            return value
+        if value not in self.params:
+            self.constants += 1
+        return self.parameter(value, f"param_{self.constants - 1}")
+
+
+def grouped_function(unit: Unit, results: Sequence[E.Var], lift_constants: bool) -> GroupedFunction:
+    """The function that computes a unit, in terms of variables of its own."""
+    rename = _OwnNames(lift_constants)
+    results_names = NameSupply()
+    bindings = []
+    for binding in unit.bindings:
+        value = rename.rewrite(binding.value)
+        info = binding.var.struct_info
+        if binding.var in results:
+            var: E.Var = E.Var(results_names.fresh("gv"), info)
+        else:
+            var = E.DataflowVar(binding.var.name_hint, info)
+        rename.own[binding.var] = var
+        bindings.append(E.VarBinding(var, value))
+    outputs = [rename.own[var] for var in results]
+    body = E.SeqExpr(
+        [E.DataflowBlock(bindings)], outputs[0] if len(outputs) == 1 else E.Tuple(outputs)
+    )
+    params, arguments = list(rename.params.values()), list(rename.params)
+    attrs = {**unit.attrs, "Primitive": 1}
+    func = E.Function(params, body, None, True, attrs)
+    unknown = free_symbolic_vars(func)
+    if unknown:
+        params.append(E.Var("tir_vars", ShapeStructInfo(unknown)))
+        arguments.append(E.ShapeExpr(unknown))
+        func = E.Function(params, body, None, True, attrs)
+    return GroupedFunction(_with_own_extents(func), function_name(unit.bindings), arguments)
+
+
+def _with_own_extents(func: E.Function) -> E.Function:
+    """The function with symbolic extents of its own."""
+    renewed = {var: PrimVar(var.name, var.dtype) for var in defined_symbolic_vars(func)}
+    return Substitution({}, renewed).rewrite(func) if renewed else func
+
+
+def function_name(bindings: Sequence[E.VarBinding]) -> str:
+    """`fused_` and the names of the operators or functions that are called."""
+    names = []
+    for binding in bindings:
+        call = binding.value
+        if not isinstance(call, E.Call):
+            continue
+        callee = call.op
+        if isinstance(callee, Op) and callee.name == "relax.call_tir":
+            callee = call.args[0]
+        if isinstance(callee, GlobalVar):
+            names.append(callee.name_hint)
+        elif isinstance(callee, Op):
+            names.append(callee.name.replace(".", "_"))
+    return "_".join(["fused", *names])

@@ -1,0 +1,109 @@
+"""LegalizeOps: calls of operators become calls of TensorIR functions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mlcweb.ir.module import IRModule
+from mlcweb.ir.op import Op
+from mlcweb.ir.transform import Pass, PassContext, PassInfo
+from mlcweb.relax import expr as E
+from mlcweb.relax.deduction import Context
+from mlcweb.relax.expr_functor import PyExprMutator, mutator
+from mlcweb.relax.struct_info import (
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)  # fmt: skip
+from mlcweb.relax.transform.legalize.common import Legalize
+
+NEEDS_NO_LOWERING = frozenset(
+    f"relax.{name}"
+    for name in (
+        "call_tir", "call_dps_packed", "call_pure_packed", "call_packed", "call_tir_inplace",
+        "shape_of", "tensor_to_shape", "null_value", "print", "inspect.tensor_shape_i",
+    )
+)  # fmt: skip
+"""Operators that the virtual machine runs as they are."""
+
+
+class LegalizeOps(Pass):
+    """Replaces each call of an operator by a `call_tir` of the function that TOPI makes for it.
+
+    What has no known shape or element type stays as it is, and so does an operator for which there
+    is no lowering.
+
+    Args:
+        customize_legalize_map: lowerings by name of the operator, `{"relax.add": fn}`, that go
+            before the usual ones: `fn(builder, call)` gives the new expression.
+        skip_ops: names of operators to leave.
+        enable_warning: warn of operators without a lowering.
+    """
+
+    def __init__(
+        self,
+        customize_legalize_map: Mapping[str, Legalize] | None = None,
+        skip_ops: Iterable[str] | None = None,
+        enable_warning: bool = False,
+    ) -> None:
+        self.customized = dict(customize_legalize_map or {})
+        self.skipped = frozenset(skip_ops or ())
+        self.warns = enable_warning
+        self.info = PassInfo(0, "LegalizeOps")
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        legalizer = _Legalizer(mod, self)
+        for var, func in mod.functions.items():
+            if isinstance(func, E.Function):
+                new = legalizer.visit_expr(func)
+                if new is not func:
+                    legalizer.builder_.update_func(var, new)
+        return legalizer.builder_.get()
+
+    def lowering(self, op: Any) -> Legalize | None:
+        """How calls of an operator are lowered, or None."""
+        if not isinstance(op, Op) or op.name in self.skipped:
+            return None
+        found = self.customized.get(op.name) or op.get_attr("FLegalize")
+        if found is None and self.warns and op.name not in NEEDS_NO_LOWERING:
+            warnings.warn(
+                f"LegalizeOps: there is no lowering of {op.name}; it stays as it is. Give one with "
+                f'customize_legalize_map={{"{op.name}": fn}}',
+                stacklevel=2,
+            )
+        return found
+
+
+@mutator
+class _Legalizer(PyExprMutator):
+    def __init__(self, mod: IRModule, rules: LegalizeOps) -> None:
+        super().__init__(mod)
+        self.rules = rules
+
+    def visit_call_(self, call: E.Call) -> Any:
+        call = super().visit_call_(call)
+        legalize = self.rules.lowering(call.op)
+        if legalize is None or not _is_known(call, self.builder_.context):
+            return call
+        new = legalize(self.builder_, call)
+        if new is call or (isinstance(new, E.Call) and new.op == call.op):
+            return new
+        return self.visit_expr(new)  # a lowering may use other operators
+
+
+def _is_known(call: E.Call, context: Context) -> bool:
+    """Whether the shapes and element types of all arguments, and of the result, are known."""
+    values = [arg for arg in call.args if not isinstance(arg, (E.ExternFunc, Op))]
+    infos = [context.struct_info(value) for value in (*values, call)]
+    return all(map(_is_whole, infos))
+
+
+def _is_whole(info: StructInfo) -> bool:
+    if isinstance(info, TensorStructInfo):
+        return info.values is not None and bool(info.dtype)
+    if isinstance(info, ShapeStructInfo):
+        return info.values is not None
+    return not isinstance(info, TupleStructInfo) or all(map(_is_whole, info.fields))

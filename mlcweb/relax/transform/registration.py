@@ -1,0 +1,108 @@
+"""How the passes of the graph level are made of plain functions of modules and of functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mlcweb.ir.errors import TVMError
+from mlcweb.ir.module import GlobalVar, IRModule
+from mlcweb.ir.node import replace
+from mlcweb.ir.transform import FunctionalPass, ModulePass, PassContext, PassInfo
+from mlcweb.relax import expr as E
+
+
+def pass_of(name: str, transform: Callable[[IRModule], IRModule], opt_level: int = 0) -> ModulePass:
+    """The pass `name` that does what a function of modules does."""
+    return ModulePass(lambda mod, ctx: transform(mod), PassInfo(opt_level, name))
+
+
+def map_functions(mod: IRModule, change: Callable[[GlobalVar, E.Function], E.Function]) -> IRModule:
+    """The module with each function of the graph level changed; itself where none is."""
+    changed: dict[GlobalVar, Any] = {}
+    for var, func in mod.functions.items():
+        if isinstance(func, E.Function):
+            new = change(var, func)
+            if new is not func:
+                changed[var] = new
+    if not changed:
+        return mod
+    return IRModule({**mod.functions, **changed}, mod.attrs)
+
+
+def functionwise(
+    name: str, change: Callable[[E.Function], E.Function], opt_level: int = 0
+) -> ModulePass:
+    """The pass `name` that changes each function of the graph level by itself."""
+    return pass_of(name, lambda mod: map_functions(mod, lambda _, func: change(func)), opt_level)
+
+
+def is_primitive(func: Any) -> bool:
+    """Whether a function stands for one fused operator, or is meant for another compiler."""
+    return bool(func.attrs.get("Primitive")) or "Codegen" in func.attrs
+
+
+class FunctionPass(FunctionalPass):
+    """A pass made of `transform(func, mod, ctx) -> func`, run on each function of the graph level
+    that is no fused operator."""
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        def change(var: GlobalVar, func: E.Function) -> E.Function:
+            if is_primitive(func):
+                return func
+            new = self.transform(func, mod, ctx)
+            if not isinstance(new, E.Function):
+                raise TVMError(f"The pass {self.name} gave no relax.Function but {new!r}")
+            return new
+
+        return map_functions(mod, change)
+
+
+def function_pass(
+    pass_func: Any = None,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
+) -> Any:
+    """A pass of a function `(func, mod, ctx) -> func`, or a class of passes of a class with the
+    method `transform_function(self, func, mod, ctx)`. Used as a decorator:
+    `@relax.transform.function_pass(opt_level=1)`."""
+    return FunctionPass.decorator(
+        "transform_function", pass_func, opt_level, name, required, traceable
+    )
+
+
+class DataflowBlockPass(FunctionalPass):
+    """A pass made of `transform(block, mod, ctx) -> block`, run on each dataflow block."""
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        def block(old: E.BindingBlock) -> E.BindingBlock:
+            if not isinstance(old, E.DataflowBlock):
+                return old
+            new = self.transform(old, mod, ctx)
+            if not isinstance(new, E.DataflowBlock):
+                raise TVMError(f"The pass {self.name} gave no DataflowBlock but {new!r}")
+            return new
+
+        def change(var: GlobalVar, func: E.Function) -> E.Function:
+            blocks = tuple(map(block, func.body.blocks))
+            if all(new is old for new, old in zip(blocks, func.body.blocks, strict=True)):
+                return func
+            return replace(func, body=replace(func.body, blocks=blocks))
+
+        return map_functions(mod, change)
+
+
+def dataflowblock_pass(
+    pass_func: Any = None,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
+) -> Any:
+    """A pass of a function `(block, mod, ctx) -> block`, or a class of passes of a class with the
+    method `transform_dataflowblock(self, block, mod, ctx)`. Used as a decorator."""
+    return DataflowBlockPass.decorator(
+        "transform_dataflowblock", pass_func, opt_level, name, required, traceable
+    )

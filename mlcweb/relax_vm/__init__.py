@@ -1,0 +1,30 @@
+"""Running models: graph functions become instructions for a virtual machine.
+
+- vm_build.py (`relax.build`) lowers a module (lowering.py), compiles its TensorIR functions, and
+  compiles its graph functions (compiler.py) to instructions.py on registers; listing.py prints
+  them. The result is an executable.py.
+- lifetimes.py and memory_plan.py decide which tensors share memory; memory_report.py tells what
+  that saves.
+- virtual_machine.py (`relax.VirtualMachine`) checks arguments (sizes.py) and keeps functions ready
+  to run for shapes that it has met: frame.py. packed.py calls registered functions, builtins.py has
+  what the machine does itself, profiling.py tells where the time goes.
+"""
+
+from mlcweb.relax_vm import vm_build
+from mlcweb.relax_vm.executable import Executable, VMExecutable
+from mlcweb.relax_vm.memory_report import MemoryReport
+from mlcweb.relax_vm.profiling import Report
+from mlcweb.relax_vm.sizes import ShapeTuple
+from mlcweb.relax_vm.virtual_machine import VirtualMachine
+from mlcweb.relax_vm.vm_build import build
+
+__all__ = [
+    "Executable",
+    "MemoryReport",
+    "Report",
+    "ShapeTuple",
+    "VMExecutable",
+    "VirtualMachine",
+    "build",
+    "vm_build",
+]

@@ -1,0 +1,35 @@
+"""Runs functions of TensorIR on constants, for the pass FoldConstant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlcweb.ir.module import IRModule
+from mlcweb.relax.constant_data import host_array
+from mlcweb.relax.transform.fold_constant import set_evaluator
+from mlcweb.runtime.build import build
+from mlcweb.runtime.ndarray import array, empty
+from mlcweb.tir.function import PrimFunc
+
+
+def evaluate(
+    func: PrimFunc, inputs: Sequence[Any], results: Sequence[tuple[tuple[int, ...], str]]
+) -> list[Any]:
+    """What a function writes for some inputs.
+
+    Args:
+        inputs: data of constants.
+        results: shape and element type of each result.
+    """
+    name = "folded"
+    library: Any = build(IRModule({name: func.with_attr("global_symbol", name)}))
+    outputs = [empty(shape, dtype) for shape, dtype in results]
+    library[name](*(array(data.numpy()) for data in inputs), *outputs)
+    return [
+        host_array(output.numpy(), dtype)
+        for output, (_, dtype) in zip(outputs, results, strict=True)
+    ]
+
+
+set_evaluator(evaluate)

@@ -1,0 +1,113 @@
+"""What `relax.build` makes: instructions of the graph functions, and the compiled functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
+
+from mlcweb.relax_vm import instructions as vm
+from mlcweb.relax_vm.lifetimes import functions_that_keep
+from mlcweb.relax_vm.listing import function_text
+from mlcweb.relax_vm.memory_report import MemoryReport, memory_report
+from mlcweb.runtime.module import Module, PackedFunc
+
+
+class Executable:
+    """A module ready for a virtual machine.
+
+    `plans` are its graph functions as instructions, `library` its compiled functions (None where
+    there are none), and `linked` are functions of the registry that were compiled with it, by name.
+    """
+
+    def __init__(
+        self,
+        plans: Mapping[str, vm.FunctionPlan],
+        library: Module | None,
+        linked: Mapping[str, PackedFunc],
+    ) -> None:
+        self.plans = dict(plans)
+        self.library = library
+        self.linked = dict(linked)
+
+    @property
+    def mod(self) -> Executable:
+        """What a virtual machine takes: this."""
+        return self
+
+    def jit(self, **options: Any) -> Executable:
+        """Ready to run; it always is."""
+        return self
+
+    def kernel(self, name: str) -> PackedFunc:
+        """A compiled function."""
+        assert self.library is not None
+        return self.library.functions[name]
+
+    @property
+    def kernel_names(self) -> list[str]:
+        """The compiled functions of the module."""
+        return list(self.library.functions) if self.library else []
+
+    @property
+    def function_names(self) -> list[str]:
+        """What can be called by name."""
+        return [*self.plans, *(name for name in self.kernel_names if name not in self.plans)]
+
+    @cached_property
+    def packed_names(self) -> list[str]:
+        """The registered functions that are called."""
+        names = [
+            instruction.name
+            for plan in self.plans.values()
+            for instruction in vm.walk(plan.body)
+            if isinstance(instruction, vm.CallPacked)
+        ]
+        return list(dict.fromkeys(names))
+
+    @cached_property
+    def _keeping(self) -> frozenset[str]:
+        return functions_that_keep(self.plans)
+
+    def keeps_arguments(self, name: str) -> bool:
+        """Whether a graph function calls code that may keep what it is given."""
+        return name in self._keeping
+
+    def memory_report(self, **sizes: int) -> MemoryReport:
+        """The memory that each function takes for its tensors, with and without sharing. Keywords
+        are values for symbolic extents by name."""
+        return memory_report(self.plans, self.keeps_arguments, sizes)
+
+    def stats(self) -> str:
+        """How much there is: functions, constants, instructions."""
+        lines = ["Executable of the virtual machine:"]
+        for plan in self.plans.values():
+            count = sum(1 for _ in vm.walk(plan.body))
+            lines.append(
+                f"  {plan.name}: {len(plan.params)} parameter(s), {plan.registers} register(s), "
+                f"{len(plan.constants)} constant(s), {count} instruction(s)"
+            )
+        lines.append(f"  Compiled functions: {', '.join(self.kernel_names) or 'none'}")
+        lines.append(f"  Registered functions: {', '.join(self.packed_names) or 'none'}")
+        return "\n".join(lines)
+
+    def as_text(self) -> str:
+        """The instructions of all functions."""
+        return "\n\n".join(function_text(plan) for plan in self.plans.values())
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        """A function on the processor, as of a virtual machine."""
+        return self._machine[name]
+
+    @cached_property
+    def _machine(self) -> Any:
+        from mlcweb.relax_vm.virtual_machine import VirtualMachine
+        from mlcweb.runtime.device import cpu
+
+        return VirtualMachine(self, cpu())
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__module__}.{type(self).__name__} {', '.join(self.plans)}>"
+
+
+VMExecutable = Executable

@@ -1,0 +1,11 @@
+"""Parts of programs in messages: on one line, without the declarations of their variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def one_line(node: Any) -> str:
+    """The text of a binding or a struct info."""
+    lines = [line for line in str(node).splitlines() if line.strip() and not line.startswith("#")]
+    return lines[-1]

@@ -1,0 +1,340 @@
+"""The virtual machine: runs the graph functions of an executable.
+
+    vm = relax.VirtualMachine(relax.build(mod, "llvm"), tvm.cpu())
+    result = vm["main"](x)
+
+A function is made ready to run once for each combination of shapes that it is called with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from mlcweb.ir.errors import TVMError
+from mlcweb.relax import expr as E
+from mlcweb.relax import struct_info as S
+from mlcweb.relax_vm import instructions as vm
+from mlcweb.relax_vm.executable import Executable
+from mlcweb.relax_vm.frame import Closure, Frame
+from mlcweb.relax_vm.packed import nested, outward
+from mlcweb.relax_vm.profiling import Report, profile
+from mlcweb.relax_vm.sizes import Matching, described
+from mlcweb.runtime.arguments import ArgumentTypeError
+from mlcweb.runtime.benchmark import BenchmarkResult, measure, time_in_python
+from mlcweb.runtime.device import Device, require
+from mlcweb.runtime.device import device as device_of
+from mlcweb.runtime.module import FunctionNotFound, PackedFunc
+from mlcweb.runtime.ndarray import Layout, NDArray, array, empty
+from mlcweb.runtime.registry import get_global_func
+from mlcweb.tir.expr import Var as PrimVar
+
+MOST_SHAPES = 16
+"""A function is kept ready for so many combinations of shapes."""
+
+
+class VirtualMachine:
+    """Runs an executable on a device.
+
+    Args:
+        rt_mod: what `relax.build` made.
+        device: where it runs, or a list of which the first counts.
+        memory_cfg: accepted as in TVM; memory is planned for each function anyway.
+        profile: accepted as in TVM; `profile` is there in any case.
+        reuse_memory: whether tensors share memory that are not needed at the same time.
+    """
+
+    def __init__(
+        self,
+        rt_mod: Executable,
+        device: Device | str | Sequence[Device],
+        memory_cfg: Any = None,
+        profile: bool = False,
+        *,
+        reuse_memory: bool = True,
+    ) -> None:
+        if not isinstance(rt_mod, Executable):
+            raise TVMError(
+                f"A virtual machine runs what relax.build gives, not {described(rt_mod)}"
+            )
+        first = device if isinstance(device, (Device, str)) else device[0]
+        self.device = require(device_of(first))
+        self.executable = rt_mod
+        self.reuse_memory = reuse_memory
+        self.observer: Any = None
+        self.functions = {name: VMFunction(self, plan) for name, plan in rt_mod.plans.items()}
+        self._constants: dict[int, tuple[Any, NDArray]] = {}
+        self._saved: dict[str, Callable[[], Any]] = {}
+        self._inputs: dict[str, tuple[Any, ...]] = {}
+        self._outputs: dict[str, Any] = {}
+        for name in rt_mod.packed_names:
+            self.packed(name)
+
+    # What instructions refer to
+
+    def constant(self, value: Any) -> Any:
+        """A constant as a value: tensors are uploaded once."""
+        if not isinstance(value, E.Constant):
+            return value
+        data = value.data
+        if isinstance(data, NDArray) and data.device == self.device:
+            return data
+        known = self._constants.get(id(data))
+        if known is None:
+            known = self._constants[id(data)] = data, uploaded(data, self.device)
+        return known[1]
+
+    def kernel(self, name: str) -> PackedFunc:
+        """A compiled function."""
+        return self.executable.kernel(name)
+
+    def packed(self, name: str) -> Callable[..., Any]:
+        """A registered function; the one of that name when it is called."""
+        found: Any = self.executable.linked.get(name) or get_global_func(name, True)
+        if found is None:
+            raise FunctionNotFound(
+                f'The program calls "{name}", which is neither a function of the module nor '
+                f'registered: add it to the module, or register it, @tvm.register_func("{name}")'
+            )
+        return found
+
+    # Calls
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        """A function by name: a graph function, or a compiled one."""
+        if name in self.functions:
+            return self.functions[name]
+        if name in self._saved:
+            return self._saved[name]
+        if name in self.executable.kernel_names:
+            return self.kernel(name)
+        known = ", ".join(f'"{there}"' for there in self.executable.function_names) or "none"
+        raise FunctionNotFound(f'The executable has no function "{name}"; there are {known}')
+
+    get_function = __getitem__
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.functions or name in self.executable.kernel_names
+
+    @property
+    def module(self) -> VirtualMachine:
+        """What can be asked for functions and timed: the machine itself."""
+        return self
+
+    def invoke_closure(self, closure: Closure, *args: Any) -> Any:
+        """Call a function that another function has returned."""
+        return closure(*args)
+
+    def save_function(
+        self,
+        func_name: str,
+        saved_name: str,
+        *args: Any,
+        include_return: bool = True,
+        **kwargs: Any,
+    ) -> None:
+        """Make `saved_name` a function without arguments that calls `func_name` with these."""
+        function, given = self[func_name], self._ordered(func_name, args, kwargs)
+
+        def saved() -> Any:
+            result = function(*given)
+            return result if include_return else None
+
+        self._saved[saved_name] = saved
+
+    def set_input(self, func_name: str, *args: Any, **kwargs: Any) -> None:
+        """Arguments for `invoke_stateful`, by position or by the names of parameters. NumPy arrays
+        are copied to the device."""
+        given = self._ordered(func_name, args, kwargs)
+        self._inputs[func_name] = tuple(_as_array(value, self.device) for value in given)
+
+    def invoke_stateful(self, func_name: str) -> None:
+        """Call a function with the arguments of `set_input`; `get_outputs` gives the result."""
+        if func_name not in self._inputs:
+            raise TVMError(f'"{func_name}" has no arguments yet: call vm.set_input first')
+        self._outputs[func_name] = self[func_name](*self._inputs[func_name])
+
+    def get_outputs(self, func_name: str) -> Any:
+        """The result of the last `invoke_stateful`."""
+        if func_name not in self._outputs:
+            raise TVMError(f'"{func_name}" has no result yet: call vm.invoke_stateful first')
+        return self._outputs[func_name]
+
+    def _ordered(
+        self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    ) -> tuple[Any, ...]:
+        """Arguments in the order of the parameters."""
+        function = self[name]
+        if not kwargs or not isinstance(function, VMFunction):
+            return args
+        names = [param.name for param in function.plan.params[len(args) :]]
+        if set(names) != set(kwargs):
+            wanted, given = ", ".join(names) or "none", ", ".join(kwargs)
+            raise ArgumentTypeError(
+                f'"{name}" takes {wanted} after {len(args)} argument(s) by position, not {given}'
+            )
+        return (*args, *(kwargs[param] for param in names))
+
+    # Measuring
+
+    def profile(self, func_name: str, *args: Any) -> Report:
+        """How long each call takes that a function makes. Pure functions are run again and again
+        until the clock can tell, and the means are reported."""
+        return profile(self, func_name, args)
+
+    def time_evaluator(
+        self,
+        func_name: str,
+        dev: Device | None = None,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: float = 0,
+        limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: float = 0,
+        repeats_to_cooldown: int = 1,
+        cache_flush_bytes: int = 0,
+        f_preproc: str = "",
+    ) -> Callable[..., BenchmarkResult]:
+        """A function that measures `func_name` on its arguments; see `Module.time_evaluator`."""
+        if dev is not None and dev != self.device:
+            raise TVMError(f"The virtual machine runs on {self.device}, not on {dev}")
+        function = self[func_name]
+
+        def evaluate(*arguments: Any) -> BenchmarkResult:
+            def before_repeat() -> None:
+                if f_preproc:
+                    get_global_func(f_preproc)(*arguments)
+                if cache_flush_bytes:
+                    bytearray(cache_flush_bytes).count(1)
+
+            return measure(
+                lambda calls: time_in_python(function, list(arguments), calls),
+                number,
+                repeat,
+                min_repeat_ms,
+                limit_zero_time_iterations,
+                cooldown_interval_ms,
+                repeats_to_cooldown,
+                before_repeat,
+                settle=not isinstance(function, VMFunction) or function.plan.is_pure,
+            )
+
+        return evaluate
+
+
+class VMFunction:
+    """A graph function that can be called: `vm["main"](x)`."""
+
+    def __init__(self, machine: VirtualMachine, plan: vm.FunctionPlan) -> None:
+        self.machine = machine
+        self.plan = plan
+        self._tensors_only = (
+            all(isinstance(param.info, S.TensorStructInfo) for param in plan.params)
+            and not plan.outer
+        )
+        self._frames: dict[Any, _Frames] = {}
+
+    @property
+    def name(self) -> str:
+        return self.plan.name
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Call with NDArrays, numbers, shapes and tuples; tuples of results are lists.
+
+        Raises:
+            ArgumentTypeError, ArgumentValueError: arguments that do not fit the parameters.
+        """
+        return outward(self.call(arguments))
+
+    def call(self, arguments: tuple[Any, ...], outer: Mapping[PrimVar, int] | None = None) -> Any:
+        """The same with tuples of results as tuples, and the symbolic extents from around a local
+        function."""
+        frames = self._ready(arguments)
+        if frames is None:
+            arguments = tuple([nested(value) for value in arguments])
+            frames = self._frames_for(arguments, outer)
+        frame = frames.take()
+        try:
+            return frame.run(arguments)
+        finally:
+            frames.free.append(frame)
+
+    def _ready(self, arguments: tuple[Any, ...]) -> _Frames | None:
+        """The frames for tensors of layouts that have been met before, which need no check."""
+        if not self._tensors_only:
+            return None
+        try:
+            return self._frames.get(tuple([value.layout for value in arguments]))
+        except AttributeError:
+            return None
+
+    def _frames_for(
+        self, arguments: tuple[Any, ...], outer: Mapping[PrimVar, int] | None
+    ) -> _Frames:
+        """The frames for arguments, which are checked."""
+        sizes = self._checked(arguments, outer)
+        key: Any = tuple([sizes.get(var) for var in sizes])
+        layouts: dict[vm.Register, Layout] = {}
+        if self._tensors_only:
+            key = tuple([value.layout for value in arguments])
+            layouts = dict(enumerate(key))
+        frames = self._frames.get(key)
+        if frames is None:
+            if len(self._frames) >= MOST_SHAPES:
+                self._frames.pop(next(iter(self._frames)))
+            frames = self._frames[key] = _Frames(self.machine, self.plan, sizes, layouts)
+        return frames
+
+    def _checked(
+        self, arguments: tuple[Any, ...], outer: Mapping[PrimVar, int] | None
+    ) -> dict[PrimVar, int]:
+        """The values of symbolic extents; an error that names the argument which does not fit."""
+        params = self.plan.params
+        if len(arguments) != len(params):
+            names = ", ".join(param.name for param in params) or "none"
+            raise ArgumentTypeError(
+                f'"{self.name}" takes {len(params)} argument(s) ({names}) but got {len(arguments)}'
+            )
+        matching = Matching(outer)
+        for index, (value, param) in enumerate(zip(arguments, params, strict=True)):
+            place = f'argument {index} ("{param.name}") of "{self.name}"'
+            matching.match(value, param.info, place)
+        return matching.finish()
+
+    def __repr__(self) -> str:
+        names = ", ".join(param.name for param in self.plan.params)
+        return f"<{type(self).__module__}.{type(self).__name__} {self.name}({names})>"
+
+
+class _Frames:
+    """Frames of a function for the same shapes: one, or more where it calls itself."""
+
+    def __init__(
+        self,
+        machine: VirtualMachine,
+        plan: vm.FunctionPlan,
+        sizes: Mapping[PrimVar, int],
+        layouts: Mapping[vm.Register, Layout],
+    ) -> None:
+        self._make = lambda: Frame(machine, plan, sizes, layouts)
+        self.free: list[Frame] = []
+
+    def take(self) -> Frame:
+        """A frame that nobody runs."""
+        return self.free.pop() if self.free else self._make()
+
+
+def uploaded(data: Any, dev: Device) -> NDArray:
+    """The data of a constant on a device."""
+    import numpy as np
+
+    made = empty(data.shape, str(data.dtype), dev)
+    raw = data.tobytes() if hasattr(data, "tobytes") else data.numpy().tobytes()
+    made.storage.write(np.frombuffer(raw, np.uint8))
+    return made
+
+
+def _as_array(value: Any, dev: Device) -> Any:
+    if isinstance(value, NDArray) or not hasattr(value, "__array__"):
+        return value
+    return array(value, dev)

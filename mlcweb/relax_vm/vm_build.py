@@ -1,0 +1,79 @@
+"""`relax.build`: from a module with graph functions to an executable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mlcweb.ir.errors import TVMError
+from mlcweb.ir.module import IRModule
+from mlcweb.relax import expr as E
+from mlcweb.relax_vm.compiler import compile_module
+from mlcweb.relax_vm.executable import Executable, VMExecutable
+from mlcweb.relax_vm.lowering import lowered
+from mlcweb.runtime.build import build as build_library
+from mlcweb.runtime.module import PackedFunc
+from mlcweb.runtime.registry import get_global_func
+from mlcweb.runtime.target import Target
+from mlcweb.tir.function import PrimFunc
+
+__all__ = ["Executable", "VMExecutable", "build"]
+
+
+def build(
+    mod: IRModule | E.Function,
+    target: str | Mapping[str, Any] | Target | None = None,
+    params: Mapping[str, Any] | None = None,
+    relax_pipeline: Any = "default",
+    tir_pipeline: Any = "default",
+    exec_mode: str = "bytecode",
+    *,
+    system_lib: bool | None = None,
+) -> Executable:
+    """Compile a module: its graph functions to instructions of a virtual machine, its functions of
+    TensorIR to machine code.
+
+    Operators that are left are lowered first (`LegalizeOps`). The module itself is not changed.
+
+    Args:
+        target: as in `tvm.build`.
+        params: values for parameters of "main", by name, which become constants.
+        relax_pipeline: passes to run before, as one function of modules; "default" for those that
+            are needed, None for none.
+        tir_pipeline, exec_mode, system_lib: accepted as in TVM; there is one way here.
+
+    Raises:
+        DiagnosticError: a call that nothing can run, by operator, function and binding.
+    """
+    if isinstance(mod, E.Function):
+        mod = IRModule.from_expr(mod)
+    if not isinstance(mod, IRModule):
+        raise TVMError(f"relax.build takes an IRModule, not {type(mod).__name__}")
+    if params:
+        mod = _bound(mod, params)
+    ready: Any = relax_pipeline(mod) if callable(relax_pipeline) else mod
+    if relax_pipeline is not None:
+        ready = lowered(ready)
+    plans = compile_module(ready)
+    kernels = {
+        var.name_hint: func for var, func in ready.functions.items() if isinstance(func, PrimFunc)
+    }
+    executable = Executable(plans, None, {})
+    registered = {
+        name: func
+        for name in executable.packed_names
+        for func in (get_global_func(name, True),)
+        if isinstance(func, PrimFunc)
+    }
+    if not (kernels or registered):
+        return executable
+    # Both go through one compilation, and by their names they cannot meet.
+    library: Any = build_library(IRModule({**kernels, **registered}), target)
+    linked: dict[str, PackedFunc] = {name: library.functions[name] for name in registered}
+    return Executable(plans, library, linked)
+
+
+def _bound(mod: IRModule, params: Mapping[str, Any]) -> IRModule:
+    bound = mod.copy()
+    bound["main"] = mod["main"].bind_params(params)
+    return bound

@@ -1,0 +1,175 @@
+"""Rewriting what patterns match, call by call and over several bindings."""
+
+import pytest
+
+from mlcweb import relax
+from mlcweb.ir import TVMError, assert_structural_equal
+from mlcweb.relax.analysis import check_well_formed
+from mlcweb.relax.dpl import PatternContext, is_op, rewrite_bindings, rewrite_call, wildcard
+from mlcweb.script import relax as R
+
+matmul, relu, add = is_op("relax.matmul"), is_op("relax.nn.relu"), is_op("relax.add")
+
+
+def test_a_call_becomes_another():
+    @R.function
+    def before(x: R.Tensor((4, 4), "float32"), y: R.Tensor((4, 4), "float32")):
+        with R.dataflow():
+            a = R.multiply(x, y)
+            b = R.add(a, y)
+            c = R.add(b, b)
+            R.output(c)
+        return c
+
+    @R.function
+    def expected(x: R.Tensor((4, 4), "float32"), y: R.Tensor((4, 4), "float32")):
+        with R.dataflow():
+            b = R.ewise_fma(x, y, y)
+            c = R.add(b, b)
+            R.output(c)
+        return c
+
+    left, right, other = wildcard(), wildcard(), wildcard()
+    pattern = add(is_op("relax.multiply")(left, right), other)
+
+    def rewriter(expr, found):
+        return relax.op.ewise_fma(found[left], found[right], found[other])
+
+    after = rewrite_call(pattern, rewriter, before)
+    check_well_formed(after)
+    assert_structural_equal(
+        after.without_attr("global_symbol"), expected.without_attr("global_symbol")
+    )
+
+
+def test_what_a_part_matched_is_used_by_its_variable():
+    @R.function
+    def before(x: R.Tensor((4, 4), "float32")):
+        a = R.exp(x)
+        b = R.add(a, a)
+        return b
+
+    @R.function
+    def expected(x: R.Tensor((4, 4), "float32")):
+        a = R.exp(x)
+        b = R.multiply(a, R.const(2, "float32"))
+        return b
+
+    same = wildcard()
+    two = relax.const(2, "float32")
+    after = rewrite_call(
+        add(same, same), lambda _, found: relax.op.multiply(found[same], two), before
+    )
+    assert_structural_equal(
+        after.without_attr("global_symbol"), expected.without_attr("global_symbol")
+    )
+
+
+def test_nothing_matches():
+    @R.function
+    def func(x: R.Tensor((4, 4), "float32")):
+        a = R.exp(x)
+        return a
+
+    assert rewrite_call(relu(wildcard()), lambda expr, found: expr, func) is func
+    with PatternContext() as context:
+        wildcard() ^ relu(wildcard())
+    assert rewrite_bindings(context, lambda found, values: {}, func) is func
+
+
+def test_a_rewriter_must_return_an_expression():
+    @R.function
+    def func(x: R.Tensor((4, 4), "float32")):
+        a = R.exp(x)
+        return a
+
+    with pytest.raises(TVMError, match="returns an expression, not 3"):
+        rewrite_call(is_op("relax.exp")(wildcard()), lambda expr, found: 3, func)
+
+
+@R.function
+def attention(
+    x: R.Tensor((4, 8), "float32"),
+    q: R.Tensor((8, 2), "float32"),
+    k: R.Tensor((8, 2), "float32"),
+):
+    with R.dataflow():
+        a = R.matmul(x, q)
+        b = R.matmul(x, k)
+        c = R.nn.relu(a)
+        d = R.add(c, b)
+        R.output(d)
+    return d
+
+
+BLOCK = attention.body.blocks[0]
+
+
+def names(found, *patterns):
+    return [found[pattern].name_hint for pattern in patterns]
+
+
+def test_patterns_over_several_bindings():
+    with PatternContext() as context:
+        x, q, k = wildcard(), wildcard(), wildcard()
+        first, second = matmul(x, q), matmul(x, k)
+        first ^ relu(wildcard())
+    found = context.match_dfb(BLOCK)
+    assert names(found, x, q, k, first, second) == ["x", "q", "k", "a", "b"]
+
+
+def test_a_chain_of_uses():
+    with PatternContext() as context:
+        chain = matmul(wildcard(), wildcard()) ^ relu(wildcard()) ^ add(wildcard(), wildcard())
+    assert len(chain) == 3
+    assert names(context.match_dfb(BLOCK), *chain.patterns) == ["a", "c", "d"]
+    with PatternContext() as context:
+        matmul(wildcard(), wildcard()) ^ relu(wildcard()) ^ is_op("relax.exp")(wildcard())
+    assert context.match_dfb(BLOCK) is None
+
+
+def test_used_by_nothing_else():
+    @R.function
+    def func(x: R.Tensor((4, 4), "float32")):
+        with R.dataflow():
+            a = R.exp(x)
+            b = R.nn.relu(a)
+            c = R.add(a, b)
+            R.output(c)
+        return c
+
+    exp = is_op("relax.exp")
+    with PatternContext() as context:
+        exp(wildcard()) >> relu(wildcard())
+    assert context.match_dfb(func.body.blocks[0]) is None
+    with PatternContext() as context:
+        exp(wildcard()) ^ relu(wildcard())
+    assert context.match_dfb(func.body.blocks[0]) is not None
+
+
+def test_matmuls_of_one_input_become_one():
+    with PatternContext() as context:
+        x, q, k = wildcard(), wildcard(), wildcard()
+        first, second = matmul(x, q), matmul(x, k)
+        q.same_shape_as(k)
+
+    def rewriter(found, values):
+        both = relax.op.concat([found[q], found[k]], axis=1)
+        whole = relax.op.matmul(found[x], both)
+        return {
+            found[first]: relax.op.strided_slice(whole, [1], [0], [2]),
+            found[second]: relax.op.strided_slice(whole, [1], [2], [4]),
+        }
+
+    after = rewrite_bindings(context, rewriter, attention)
+    check_well_formed(after)
+    ops = [b.value.op.name for block in after.body.blocks for b in block.bindings]
+    assert sorted(ops) == [
+        "relax.add", "relax.concat", "relax.matmul", "relax.nn.relu", "relax.strided_slice",
+        "relax.strided_slice",
+    ]  # fmt: skip
+
+
+def test_uses_are_said_inside_of_a_context():
+    with pytest.raises(TVMError, match="PatternContext"):
+        wildcard() ^ wildcard()

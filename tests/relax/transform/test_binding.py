@@ -1,0 +1,204 @@
+"""Binding parameters and extents, passes on functions and blocks, symbolic shapes."""
+
+import numpy as np
+import pytest
+
+import mlcweb as tvm
+from mlcweb import relax
+from mlcweb.ir import DiagnosticError, TVMError
+from mlcweb.relax.analysis import check_well_formed
+from mlcweb.relax.transform.op_pattern import OpPatternKind, op_pattern_kind
+from mlcweb.script import ir as I
+from mlcweb.script import relax as R
+from mlcweb.script import tir as T
+
+
+@I.ir_module
+class Symbolic:
+    @R.function
+    def main(x: R.Tensor(("n", 4), "float32"), w: R.Tensor((4, 2), "float32")):
+        n = T.int64()
+        with R.dataflow():
+            a = R.matmul(x, w)
+            b = R.nn.relu(a)
+            c = R.reshape(b, R.shape([n * 2]))
+            d = R.exp(c)
+            e = R.negative(d)
+            R.output(e)
+        return e
+
+
+X = np.arange(12, dtype="float32").reshape(3, 4) / 10
+W = np.array([[1, -1], [0, 1], [-1, 0], [1, 1]], "float32")
+EXPECTED = -np.exp(np.maximum(X @ W, 0)).reshape(-1)
+
+
+def run(mod, *arrays):
+    vm = relax.VirtualMachine(relax.build(mod, target="numpy"), tvm.cpu())
+    return vm["main"](*map(tvm.nd.array, arrays)).numpy()
+
+
+def fused(mod):
+    passes = (
+        relax.transform.LegalizeOps(),
+        relax.transform.AnnotateTIROpPattern(),
+        relax.transform.FuseOps(),
+        relax.transform.FuseTIR(),
+    )
+    for one in passes:
+        mod = one(mod)
+        check_well_formed(mod)
+    return mod
+
+
+def test_parameters_become_constants():
+    bound = relax.transform.BindParams("main", {"w": W})(Symbolic)
+    assert [param.name_hint for param in bound["main"].params] == ["x"]
+    np.testing.assert_allclose(run(bound, X), EXPECTED, rtol=1e-6)
+    np.testing.assert_allclose(run(fused(bound), X), EXPECTED, rtol=1e-6)
+    with pytest.raises(DiagnosticError, match='no parameter "v"; it has x, w'):
+        relax.transform.BindParams("main", {"v": W})(Symbolic)
+
+
+def test_extents_become_numbers():
+    bound = relax.transform.BindSymbolicVars({"n": 3})(Symbolic)
+    assert str(bound["main"].ret_struct_info) == 'R.Tensor((6,), dtype="float32")'
+    np.testing.assert_allclose(run(fused(bound), X, W), EXPECTED, rtol=1e-6)
+    named = relax.transform.BindSymbolicVars({"n": 5}, "main")(Symbolic)
+    assert str(named["main"].params[0].struct_info) == 'R.Tensor((5, 4), dtype="float32")'
+
+
+def test_functions_of_symbolic_shapes_are_fused():
+    mod = fused(Symbolic)
+    names = sorted(var.name_hint for var in mod.functions)
+    assert "fused_matmul_relu" in names
+    np.testing.assert_allclose(run(mod, X, W), EXPECTED, rtol=1e-6)
+
+
+def test_an_extent_that_no_tensor_has_is_passed():
+    @I.ir_module
+    class Mod:
+        @R.function(private=True)
+        def fused(c: R.Tensor(("n * 2",), "float32"), tir_vars: R.Shape(["n"])) -> R.Tensor(
+            ("n * 2",), "float32"
+        ):
+            n = T.int64()
+            R.func_attr({"Primitive": 1})
+            with R.dataflow():
+                d = R.exp(c)
+                e = R.negative(d)
+                R.output(e)
+            return e
+
+        @R.function
+        def main(x: R.Tensor(("n", 2), "float32")):
+            n = T.int64()
+            with R.dataflow():
+                c = R.reshape(x, R.shape([n * 2]))
+                e = Mod.fused(c, R.shape([n]))
+                R.output(e)
+            return e
+
+    mod = relax.transform.FuseTIR()(relax.transform.LegalizeOps()(Mod))
+    check_well_formed(mod)
+    assert isinstance(mod["fused"], tvm.tir.PrimFunc)
+    np.testing.assert_allclose(run(mod, W), -np.exp(W).reshape(-1), rtol=1e-6)
+
+
+def test_nothing_is_fused_at_level_0():
+    lowered = relax.transform.AnnotateTIROpPattern()(relax.transform.LegalizeOps()(Symbolic))
+    assert len(relax.transform.FuseOps(fuse_opt_level=0)(lowered).functions) == len(
+        lowered.functions
+    )
+
+
+def test_groups_have_a_limit():
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((4,), "float32"))
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            value = x
+            for _ in range(6):
+                value = bb.emit(relax.op.exp(value))
+            out = bb.emit_output(value)
+        bb.emit_func_output(out)
+    lowered = relax.transform.AnnotateTIROpPattern()(relax.transform.LegalizeOps()(bb.get()))
+    with tvm.transform.PassContext(config={"relax.FuseOps.max_depth": 3}):
+        mod = relax.transform.FuseOps()(lowered)
+    sizes = [
+        len(func.body.blocks[0].bindings)
+        for func in mod.functions.values()
+        if isinstance(func, relax.Function) and "Primitive" in func.attrs
+    ]
+    assert sizes
+    assert max(sizes) <= 3
+
+
+def test_a_pass_on_functions():
+    @relax.transform.function_pass(opt_level=1, name="Note")
+    def note(func, mod, ctx):
+        return func.with_attr("noted", len(mod.functions))
+
+    assert note(Symbolic)["main"].attrs["noted"] == 1
+    assert note.info.name == "Note"
+
+    @relax.transform.function_pass(opt_level=0)
+    class Named:
+        def __init__(self, value):
+            self.value = value
+
+        def transform_function(self, func, mod, ctx):
+            return func.with_attr("named", self.value)
+
+    assert Named("a")(Symbolic)["main"].attrs["named"] == "a"
+
+    @relax.transform.function_pass(opt_level=0)
+    def wrong(func, mod, ctx):
+        return mod
+
+    with pytest.raises(TVMError, match=r"wrong gave no relax\.Function"):
+        wrong(Symbolic)
+
+
+def test_a_pass_on_dataflow_blocks():
+    @relax.transform.dataflowblock_pass(opt_level=0)
+    def shorter(block, mod, ctx):
+        last = block.bindings[-1]
+        first = relax.VarBinding(last.var, relax.op.exp(mod["main"].params[0]))
+        return relax.DataflowBlock([first])
+
+    block = shorter(Symbolic)["main"].body.blocks[0]
+    assert [str(binding.value) for binding in block.bindings] == ["R.exp(x)"]
+
+
+def test_kinds_of_functions():
+    @T.prim_func
+    def gather(
+        A: T.Buffer((8,), "float32"), I: T.Buffer((4,), "int32"), B: T.Buffer((4,), "float32")
+    ):
+        for i in range(4):
+            with T.block("B"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = A[I[vi]]
+
+    @T.prim_func
+    def window(A: T.Buffer((8,), "float32"), B: T.Buffer((6,), "float32")):
+        for i, j in T.grid(6, 3):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SR", [i, j])
+                with T.init():
+                    B[vi] = T.float32(0)
+                B[vi] = B[vi] + A[vi + vj]
+
+    @T.prim_func
+    def dot(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32"), B: T.Buffer((), "float32")):
+        for i in range(8):
+            with T.block("B"):
+                vi = T.axis.reduce(8, i)
+                with T.init():
+                    B[()] = T.float32(0)
+                B[()] = B[()] + A[vi] * C[vi]
+
+    assert op_pattern_kind(gather) is OpPatternKind.OPAQUE
+    assert op_pattern_kind(window) is OpPatternKind.OUT_ELEMWISE_FUSABLE
+    assert op_pattern_kind(dot) is OpPatternKind.COMM_REDUCE
