@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import mlcweb
-from mlcweb import compat
+from mlcweb import cli_compile, compat
 
 
 class CommandError(Exception):
@@ -32,9 +32,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Runs a program as ``python FILE`` would."""
+    """Runs a program as ``python FILE`` would; or a model, with its stages and times."""
+    if options.file.suffix == ".onnx":
+        try:
+            cli_compile.run(options.file, options.arguments)
+        except cli_compile.CompileError as error:
+            raise CommandError(str(error)) from None
+        return
     sys.argv = [str(options.file), *options.arguments]
     load(options.file, "__main__")
+
+
+def compile_model(options: argparse.Namespace) -> None:
+    """Compiles a model and prints what each stage made of it."""
+    try:
+        cli_compile.compile(options)
+    except cli_compile.CompileError as error:
+        raise CommandError(str(error)) from None
 
 
 def search(options: argparse.Namespace) -> int:
@@ -113,10 +127,17 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"mlcweb {mlcweb.__version__}")
     commands = top.add_subparsers(required=True, metavar="COMMAND")
 
-    command = commands.add_parser("run", help="run a program, with `import tvm` meaning mlcweb")
+    command = commands.add_parser(
+        "run", help="run a program, with `import tvm` meaning mlcweb, or a model (.onnx)"
+    )
     command.set_defaults(command=run)
     command.add_argument("file", type=Path, metavar="FILE")
     command.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the program")
+
+    command = commands.add_parser("compile", help="compile a model (.onnx), stage by stage")
+    command.set_defaults(command=compile_model)
+    command.add_argument("file", type=Path, metavar="MODEL")
+    cli_compile.add_options(command)
 
     command = commands.add_parser("search", help="search for a fast schedule")
     command.set_defaults(command=search)

@@ -155,6 +155,15 @@ class IntImm(PrimExpr):
     def __bool__(self) -> bool:
         return self.value != 0
 
+    def __eq__(self, other: object) -> bool:
+        """Equal by value, so that programs can compare extents: `A.shape[1] == B.shape[0]`."""
+        if isinstance(other, (IntImm, int)):
+            return self.value == (other.value if isinstance(other, IntImm) else other)
+        return NotImplemented
+
+    # In tables nodes are still known by their identity.
+    __hash__ = object.__hash__
+
 
 @node
 class FloatImm(PrimExpr):

@@ -1,14 +1,26 @@
 """What stands in for the course's downloads: seeded images and weights of the same shapes.
 
-`install` provides the few names of torch, torchvision and matplotlib with which
-the course loads and shows a picture, and the file of weights in the current folder.
+`install` provides the few names of torch, torchvision and matplotlib with which the course loads
+and shows a picture and writes its library functions, and the file of weights in the current folder.
+`run_chapter` runs a chapter's cells with them.
 """
 
+import io
 import pickle
+import sys
+import warnings
+from contextlib import redirect_stdout
+from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import MagicMock
 
 import numpy as np
+import pytest
+
+from mlcweb import compat
+from mlcweb.playground import cell
+
+CELLS = Path(__file__).parent / "cells"
 
 CLASS_NAMES = [
     "T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag",
@@ -36,34 +48,77 @@ def logits(image):
     return hidden @ w["w1"].T + w["b1"]
 
 
-class _Image:
-    """As much of a torch.Tensor as the course uses of a picture."""
+class Tensor:
+    """As much of a torch.Tensor as the course uses, over NumPy's memory."""
 
     def __init__(self, data):
-        self.data = data
+        self.data = np.asarray(data, "float32")
+
+    @property
+    def T(self):
+        return Tensor(self.data.T)
 
     def reshape(self, *shape):
-        return _Image(self.data.reshape(*shape))
+        return Tensor(self.data.reshape(*shape))
 
     def numpy(self):
         return self.data
 
 
+def _into_out(function):
+    """A function of torch that writes into `out`, from NumPy's."""
+
+    def run(a, b, out):
+        function(a.data, b.data, out=out.data)
+        return out
+
+    return run
+
+
 def _loader(dataset, batch_size, shuffle):
     image, label = picture()
-    return [(_Image(image), label)]
+    return [(Tensor(image), label)]
+
+
+TORCH = SimpleNamespace(
+    utils=SimpleNamespace(data=SimpleNamespace(DataLoader=_loader)),
+    Tensor=Tensor,
+    from_dlpack=lambda array: Tensor(np.from_dlpack(array)),
+    mm=_into_out(np.matmul),
+    add=_into_out(np.add),
+    maximum=_into_out(np.maximum),
+)
 
 
 def install(monkeypatch, folder):
     """Put the stand-ins where the cells look for the real things."""
-    data = SimpleNamespace(DataLoader=_loader)
     modules = {
-        "torch": SimpleNamespace(utils=SimpleNamespace(data=data)),
+        "torch": TORCH,
         "torchvision": MagicMock(),
         "matplotlib": MagicMock(),
         "matplotlib.pyplot": MagicMock(),
     }
     for name, module in modules.items():
-        monkeypatch.setitem(__import__("sys").modules, name, module)
+        monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.chdir(folder)
     (folder / "fashionmnist_mlp_params.pkl").write_bytes(pickle.dumps(weights()))
+
+
+def run_chapter(name, folder):
+    """Run a file of cells, in a folder of its own; what they define, and as `printed` what they
+    print."""
+    printed = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        install(patch, folder)
+        # A cell takes the place of the main program; the test's own comes back afterwards.
+        patch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+        compat.install()
+        try:
+            with redirect_stdout(printed), warnings.catch_warnings():
+                warnings.simplefilter("ignore", ResourceWarning)  # the book's open() stays open
+                result = cell.execute((CELLS / f"{name}.txt").read_text(), f"{name}.py")
+        finally:
+            compat.uninstall()
+        assert result["ok"], result["error"]
+        names = dict(vars(sys.modules["__main__"]))
+    return SimpleNamespace(**names, printed=printed.getvalue())

@@ -4,19 +4,13 @@ The cells are the book's; its typesetting lost the `self.` before `builder_.add_
 pictures and weights are stand-ins (fashion_mnist.py).
 """
 
-import io
-import sys
-import warnings
-from contextlib import redirect_stdout
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from mlcweb import compat, relax
+from mlcweb import relax
 from mlcweb.ir import assert_structural_equal
-from mlcweb.playground import cell
 from mlcweb.script import from_source
 from mlcweb.script import relax as R
 from tests.course import fashion_mnist
@@ -27,21 +21,7 @@ HERE = Path(__file__).parent
 @pytest.fixture(scope="module")
 def chapter(tmp_path_factory):
     """What the cells define and print."""
-    printed = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch:
-        fashion_mnist.install(patch, tmp_path_factory.mktemp("chapter7"))
-        # A cell takes the place of the main program; the test's own comes back afterwards.
-        patch.setitem(sys.modules, "__main__", sys.modules["__main__"])
-        compat.install()
-        try:
-            with redirect_stdout(printed), warnings.catch_warnings():
-                warnings.simplefilter("ignore", ResourceWarning)  # the book's open() stays open
-                result = cell.execute((HERE / "cells" / "chapter7.txt").read_text(), "chapter7.py")
-        finally:
-            compat.uninstall()
-        assert result["ok"], result["error"]
-        names = dict(vars(sys.modules["__main__"]))
-    return SimpleNamespace(**names, printed=printed.getvalue())
+    return fashion_mnist.run_chapter("chapter7", tmp_path_factory.mktemp("chapter7"))
 
 
 def test_the_parts_of_a_function(chapter):

@@ -1,0 +1,181 @@
+"""TVM's command-line driver as functions: load a model, compile it, run it.
+
+    model = tvmc.load("model.onnx", shape_dict={"data": [1, 3, 224, 224]})
+    package = tvmc.compile(model, target="llvm")
+    print(package)                                # what each stage made, and how long it took
+    result = tvmc.run(package, device="cpu")
+    print(result)                                 # where the time goes, call by call
+
+Every stage is kept: `package.stages` has the module after each pass.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mlcweb.ir.errors import TVMError
+from mlcweb.ir.module import IRModule
+from mlcweb.relax import expr as E
+from mlcweb.relax import transform
+from mlcweb.relax.frontend.onnx import from_onnx
+from mlcweb.relax.struct_info import TensorStructInfo
+from mlcweb.relax_vm import VirtualMachine, build
+from mlcweb.runtime import ndarray
+from mlcweb.runtime.device import device as device_of
+from mlcweb.tir.expr import IntImm
+from mlcweb.tir.function import PrimFunc
+
+PASSES = (
+    transform.LegalizeOps,
+    transform.FoldConstant,
+    transform.AnnotateTIROpPattern,
+    transform.FuseOps,
+    transform.FuseTIR,
+    transform.DeadCodeElimination,
+)
+"""From operators of the graph level to functions of TensorIR, neighbours in one."""
+
+
+class TVMCException(TVMError):
+    """A model, or inputs, that cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model as a module of the graph level, and the seconds that importing it took."""
+
+    mod: IRModule
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A module as a step left it, and the seconds that the step took."""
+
+    name: str
+    mod: IRModule
+    seconds: float
+
+    def __str__(self) -> str:
+        kernels = sum(isinstance(func, PrimFunc) for func in self.mod.functions.values())
+        main = self.mod["main"]
+        calls = sum(len(block.bindings) for block in main.body.blocks)
+        return (
+            f"{self.name:<22}{calls:>6} bindings{kernels:>6} kernels{self.seconds * 1e3:>10.1f} ms"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A compiled model: `executable`, what it was made from, stage by stage, and the seconds that
+    making machine code took."""
+
+    executable: Any
+    stages: tuple[Stage, ...]
+    target: str
+    seconds: float
+
+    def __str__(self) -> str:
+        lines = [str(stage) for stage in self.stages]
+        lines.append(f"{'build for ' + self.target:<44}{self.seconds * 1e3:>10.1f} ms")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class TVMCResult:
+    """What a run gave: `outputs` by name (output_0, …) as NumPy arrays, and `report`, the table of
+    `vm.profile`, where it was asked for."""
+
+    outputs: Mapping[str, Any]
+    report: Any
+
+    def get_output(self, name: str) -> Any:
+        return self.outputs[name]
+
+    def __str__(self) -> str:
+        lines = [f"{n}: {v.dtype} {tuple(v.shape)}" for n, v in self.outputs.items()]
+        return "\n".join(lines if self.report is None else [str(self.report), *lines])
+
+
+def load(
+    path: str | os.PathLike[str],
+    model_format: str | None = None,
+    shape_dict: Mapping[str, Sequence[int]] | None = None,
+    **options: Any,
+) -> Model:
+    """Import a model from a file. There is one format, "onnx"; `options` are those of `from_onnx`.
+
+    Raises: TVMCException for other formats; OnnxError for what cannot be imported.
+    """
+    suffix = model_format or Path(path).suffix.removeprefix(".")
+    if suffix != "onnx":
+        raise TVMCException(f'{path}: the format "{suffix}" is not supported; there is "onnx"')
+    begin = time.perf_counter()
+    mod = from_onnx(path, shape_dict, **options)
+    return Model(mod, time.perf_counter() - begin)
+
+
+def compile(
+    tvmc_model: Model | IRModule, target: str = "llvm", passes: Sequence[Any] = PASSES
+) -> Package:
+    """Lower a model pass by pass, and build it."""
+    if isinstance(tvmc_model, IRModule):
+        tvmc_model = Model(tvmc_model, 0.0)
+    mod = tvmc_model.mod
+    stages = [Stage("import", mod, tvmc_model.seconds)]
+    for make in passes:
+        begin = time.perf_counter()
+        step = make()
+        mod = step(mod)
+        stages.append(Stage(make.__name__, mod, time.perf_counter() - begin))
+    begin = time.perf_counter()
+    executable = build(mod, target)
+    return Package(executable, tuple(stages), target, time.perf_counter() - begin)
+
+
+def run(
+    tvmc_package: Package,
+    device: str = "cpu",
+    inputs: Mapping[str, Any] | None = None,
+    fill_mode: str = "random",
+    profile: bool = True,
+) -> TVMCResult:
+    """Run a compiled model on one input.
+
+    Args:
+        inputs: arrays by the names of parameters. Those that are left out are filled by
+            `fill_mode`: "random" (between 0 and 1), "zeros" or "ones". Symbolic extents are then 1.
+        profile: measure every call as well.
+    """
+    main = tvmc_package.stages[0].mod["main"]
+    given = dict(inputs or {})
+    arguments = [_argument(param, given, fill_mode) for param in main.params]
+    if given:
+        names = ", ".join(param.name_hint for param in main.params)
+        raise TVMCException(f'The model has no input "{next(iter(given))}"; it has {names}')
+    machine = VirtualMachine(tvmc_package.executable, device_of(device), profile=profile)
+    results = machine["main"](*arguments)
+    results = [results] if hasattr(results, "numpy") else list(results)
+    report = machine.profile("main", *arguments) if profile else None
+    return TVMCResult({f"output_{i}": r.numpy() for i, r in enumerate(results)}, report)
+
+
+def _argument(param: E.Var, given: dict[str, Any], fill_mode: str) -> Any:
+    import numpy as np
+
+    info = param.struct_info
+    assert isinstance(info, TensorStructInfo) and info.values is not None
+    if param.name_hint in given:
+        value = np.asarray(given.pop(param.name_hint))
+        return ndarray.array(value.astype(info.dtype, copy=False))
+    shape = [extent.value if isinstance(extent, IntImm) else 1 for extent in info.values]
+    if fill_mode == "random":
+        return ndarray.array(np.random.default_rng(0).random(shape).astype(info.dtype))
+    if fill_mode not in ("zeros", "ones"):
+        raise TVMCException(f'fill_mode is "random", "zeros" or "ones", not "{fill_mode}"')
+    return ndarray.array(np.full(shape, fill_mode == "ones", info.dtype))

@@ -1,0 +1,52 @@
+"""What importers share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from mlcweb.ir.module import IRModule
+from mlcweb.relax.expr import Function
+
+
+def detach_params(mod: IRModule) -> tuple[IRModule, dict[str, list[Any]]]:
+    """A module without the weights that its functions carry in the attribute "params", and the
+    weights by function, as NDArrays in the order of the parameters that they are for."""
+    ndarray = import_module("mlcweb.runtime.ndarray")
+    detached, params = mod.copy(), {}
+    for var, func in mod.functions.items():
+        if isinstance(func, Function) and "params" in func.attrs:
+            params[var.name_hint] = [ndarray.array(data.numpy()) for data in func.attrs["params"]]
+            detached.update_func(var, func.without_attr("params"))
+    return detached, params
+
+
+def ceil_padding(
+    shape: Sequence[Any],
+    kernel: Sequence[int],
+    strides: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+) -> tuple[list[int], bool]:
+    """The padding of a pool that rounds its extents up, and whether the operator is to round up.
+
+    PyTorch and ONNX leave out a window that would begin in the padding behind; the operators of
+    Relax do not, so such padding is cut off here. `padding`: before all axes, then behind.
+    """
+    result, rank, round_up = list(padding), len(kernel), False
+    for axis, (extent, window, stride, step) in enumerate(
+        zip(shape, kernel, strides, dilation, strict=True)
+    ):
+        if not isinstance(extent, int):
+            round_up = True
+            continue
+        before, behind = padding[axis], padding[rank + axis]
+        whole = extent + before + behind - step * (window - 1) - 1
+        rest = whole % stride
+        last = (-(-whole // stride)) * stride
+        if last < extent + before:
+            round_up = round_up or rest > 0
+        else:
+            result[rank + axis] -= min(rest, behind)
+    return result, round_up

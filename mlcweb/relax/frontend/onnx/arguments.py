@@ -1,0 +1,135 @@
+"""Reading the arguments of operators, which moved from attributes to inputs between opsets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlcweb.relax import dims
+from mlcweb.relax.frontend.onnx.known import Known, known
+from mlcweb.relax.frontend.onnx.node import Node
+from mlcweb.relax.frontend.onnx.tensors import dtype_name
+from mlcweb.tir.arithmetic import floordiv
+from mlcweb.tir.expr import IntImm, PrimExpr
+
+
+def axis_of(node: Node, default: int, ndim: int) -> int:
+    """The attribute `axis`, counted from the front."""
+    return normalized(node, node.attrs.get("axis", default), ndim)
+
+
+def normalized(node: Node, axis: int, ndim: int) -> int:
+    if not -ndim <= axis < ndim:
+        raise node.wrong(f"there is no axis {axis} in a tensor of {ndim} dimension(s)")
+    return axis % ndim
+
+
+def int_list(node: Node, name: str, index: int) -> list[int] | None:
+    """Integers that are an attribute or an input; None where they are neither."""
+    if node.has(index):
+        return node.ints(index, name)
+    return node.attrs.get(name)
+
+
+def cast_dtype(node: Node) -> str:
+    """What Cast and others make, by their attribute `to` (a name in old models)."""
+    to = node.attrs["to"]
+    return to.lower() if isinstance(to, str) else dtype_name(to, f"{node}: the result")
+
+
+def fill_value(node: Node) -> Known:
+    """The one element of ConstantOfShape."""
+    return node.attrs.get("value") or known((1,), (0.0,), "float32")
+
+
+def reduced_axes(node: Node, ndim: int) -> tuple[list[int], bool]:
+    """The axes that a reduction runs over, and whether they stay as extents of 1."""
+    axes = int_list(node, "axes", 1)
+    if not axes:
+        nothing = node.attrs.get("noop_with_empty_axes", 0)
+        axes = [] if nothing else range(ndim)
+    return [normalized(node, axis, ndim) for axis in axes], bool(node.attrs.get("keepdims", 1))
+
+
+def slice_arguments(node: Node, ndim: int) -> tuple[list[Any], list[Any], list[int], list[int]]:
+    """Starts, ends, axes and steps of Slice; starts and ends may be symbolic."""
+    if node.opset < 10 and "starts" in node.attrs:
+        starts, ends = node.attrs["starts"], node.attrs["ends"]
+        axes = node.attrs.get("axes")
+        steps = None
+    else:
+        starts, ends = node.extents(1, "starts"), node.extents(2, "ends")
+        axes = node.ints(3, "axes") if node.has(3) else None
+        steps = node.ints(4, "steps") if node.has(4) else None
+    places = range(len(starts)) if axes is None else axes
+    return starts, ends, [normalized(node, a, ndim) for a in places], steps or [1] * len(starts)
+
+
+def result_shape(node: Node, shape: Sequence[Any]) -> list[Any]:
+    """The shape that Reshape, Squeeze, Unsqueeze or Flatten gives to a tensor of `shape`."""
+    return _RESULT_SHAPES[node.op_type](node, list(shape))
+
+
+def _reshape(node: Node, shape: list[Any]) -> list[Any]:
+    if node.has(1):
+        wanted = list(node.needed(1, "shape").elements)
+    else:
+        wanted = list(node.attrs["shape"])
+    if not node.attrs.get("allowzero", 0):
+        wanted = [shape[i] if _is(extent, 0) else extent for i, extent in enumerate(wanted)]
+    if any(_is(extent, -1) for extent in wanted):
+        place = next(i for i, extent in enumerate(wanted) if _is(extent, -1))
+        rest = wanted[:place] + wanted[place + 1 :]
+        wanted[place] = _quotient(shape, rest)
+    return wanted
+
+
+def _is(extent: Any, value: int) -> bool:
+    return not isinstance(extent, PrimExpr) and extent == value
+
+
+def _quotient(shape: Sequence[Any], rest: Sequence[Any]) -> Any:
+    """The extent that is left of a shape when others are taken out."""
+    whole, parts = dims.product(_extents(shape)), dims.product(_extents(rest))
+    if isinstance(parts, IntImm) and parts.value == 0:
+        return 0
+    left = dims.simplify(floordiv(whole, parts))
+    return left.value if isinstance(left, IntImm) else left
+
+
+def _extents(shape: Sequence[Any]) -> list[Any]:
+    return [e if isinstance(e, PrimExpr) else IntImm("int64", e) for e in shape]
+
+
+def _squeeze(node: Node, shape: list[Any]) -> list[Any]:
+    axes = int_list(node, "axes", 1)
+    if axes is None:
+        return [extent for extent in shape if not _is(extent, 1)]
+    dropped = {normalized(node, axis, len(shape)) for axis in axes}
+    for axis in dropped:
+        if not isinstance(shape[axis], PrimExpr) and shape[axis] != 1:
+            raise node.wrong(f"axis {axis} of the shape {shape} is not 1")
+    return [extent for axis, extent in enumerate(shape) if axis not in dropped]
+
+
+def _unsqueeze(node: Node, shape: list[Any]) -> list[Any]:
+    axes = int_list(node, "axes", 1) or []
+    ndim = len(shape) + len(axes)
+    new = {normalized(node, axis, ndim) for axis in axes}
+    old = iter(shape)
+    return [1 if axis in new else next(old) for axis in range(ndim)]
+
+
+def _flatten(node: Node, shape: list[Any]) -> list[Any]:
+    axis = node.attrs.get("axis", 1)
+    axis = axis + len(shape) if axis < 0 else axis
+    sides = dims.product(_extents(shape[:axis])), dims.product(_extents(shape[axis:]))
+    return [side.value if isinstance(side, IntImm) else side for side in sides]
+
+
+_RESULT_SHAPES = {
+    "Reshape": _reshape,
+    "Squeeze": _squeeze,
+    "Unsqueeze": _unsqueeze,
+    "Flatten": _flatten,
+}

@@ -1,0 +1,153 @@
+"""Walking a graph of ONNX: values by name, and a converter or a folding for each node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from mlcweb.relax import expr as E
+from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.frontend.onnx import arguments
+from mlcweb.relax.frontend.onnx.errors import OnnxError, OpNotImplemented
+from mlcweb.relax.frontend.onnx.folding import fold
+from mlcweb.relax.frontend.onnx.known import Known, as_known, known_list
+from mlcweb.relax.frontend.onnx.node import CONVERTERS, Node, Value, as_expression, converter
+from mlcweb.relax.frontend.onnx.tensors import host_tensor
+
+_STANDARD = ("", "ai.onnx")
+
+
+class Graph:
+    """Imports the nodes of one graph, or of a function that a model brings along."""
+
+    def __init__(
+        self,
+        builder: BlockBuilder,
+        opset: int,
+        functions: Mapping[tuple[str, str], Any],
+        folder: Path | None,
+    ) -> None:
+        self.builder = builder
+        self.opset = opset
+        self.functions = functions
+        self.folder = folder
+        self.values: dict[str, Value] = {"": None}
+
+    def initializers(self, tensors: Sequence[Any]) -> None:
+        for tensor in tensors:
+            self.values[tensor.name] = E.Constant(host_tensor(tensor, self.folder))
+
+    def value(self, name: str, user: str) -> Value:
+        if name not in self.values:
+            raise OnnxError(f'{user} uses the value "{name}", which nothing before it gives')
+        return self.values[name]
+
+    def expression(self, name: str) -> Any:
+        """An output of the graph as an expression."""
+        return as_expression(self.value(name, "The graph"), self.builder)
+
+    def nodes(self, protos: Sequence[Any]) -> None:
+        """Import nodes, which are in an order in which they can be computed."""
+        for proto in protos:
+            inputs = [self.value(name, f'{proto.op_type} "{proto.name}"') for name in proto.input]
+            results = self._results(proto, inputs)
+            for name, result in zip(proto.output, results, strict=False):
+                if name:
+                    self.values[name] = self._bound(result)
+            missing = [name for name in proto.output[len(results) :] if name]
+            if missing:
+                raise OpNotImplemented(
+                    f'{proto.op_type} "{proto.name}" (opset {self.opset}): the output '
+                    f'"{missing[0]}" is not supported'
+                )
+
+    def _results(self, proto: Any, inputs: list[Value]) -> Sequence[Value]:
+        function = self.functions.get((proto.domain, proto.op_type))
+        if function is not None:
+            return self._inlined(function, proto, inputs)
+        node = Node(proto, inputs, self.opset, self.builder)
+        if proto.op_type == "If" and proto.domain in _STANDARD:
+            return self._branch(node)
+        name = proto.op_type if proto.domain in _STANDARD else f"{proto.domain}.{proto.op_type}"
+        values = [as_known(value) for value in inputs]
+        if all(v is not None or given is None for v, given in zip(values, inputs, strict=True)):
+            folded = fold(name, node, values)
+            if folded is not None:
+                return (folded,)
+        convert = CONVERTERS.get(name)
+        if convert is None:
+            raise OpNotImplemented(
+                f"{node}: the operator {name} is not supported; there are "
+                f"{', '.join(sorted(CONVERTERS))}"
+            )
+        result = convert(node)
+        return result if isinstance(result, (list, tuple)) else (result,)
+
+    def _bound(self, result: Value) -> Value:
+        """A value that can be used many times: calls are bound to variables."""
+        if isinstance(result, (Known, E.Var, E.Constant)) or result is None:
+            return result
+        return self.builder.emit(result)
+
+    def _branch(self, node: Node) -> Sequence[Value]:
+        """`If` with a condition that is known: the branch, in its place."""
+        taken = node.number(0, "the condition")
+        branch = node.attrs["then_branch" if taken else "else_branch"]
+        self.initializers(branch.initializer)
+        self.nodes(branch.node)
+        return [self.value(output.name, str(node)) for output in branch.output]
+
+    def _inlined(self, function: Any, call: Any, inputs: list[Value]) -> Sequence[Value]:
+        opsets = {entry.domain: entry.version for entry in function.opset_import}
+        opset = opsets.get("", opsets.get("ai.onnx", self.opset))
+        body = Graph(self.builder, opset, self.functions, self.folder)
+        inputs = inputs + [None] * (len(function.input) - len(inputs))
+        body.values.update(zip(function.input, inputs, strict=True))
+        given = {attribute.name: attribute for attribute in function.attribute_proto}
+        given |= {attribute.name: attribute for attribute in call.attribute}
+        body.nodes([_with_attributes(node, given) for node in function.node])
+        return [body.value(name, f"The function {function.name}") for name in function.output]
+
+
+def _with_attributes(node: Any, given: Mapping[str, Any]) -> Any:
+    """A node of a function with the attributes that it takes from the call put in."""
+    attributes = []
+    for attribute in node.attribute:
+        if not attribute.ref_attr_name:
+            attributes.append(attribute)
+        elif attribute.ref_attr_name in given:
+            source = given[attribute.ref_attr_name]
+            attributes.append(SimpleNamespace(**{**vars(source), "name": attribute.name}))
+    return SimpleNamespace(**{**vars(node), "attribute": attributes})
+
+
+@converter("Shape")
+def _shape(node: Node) -> Value:
+    start, end = node.attrs.get("start", 0), node.attrs.get("end")
+    return known_list(node.shape()[start:end])
+
+
+@converter("Size")
+def _size(node: Node) -> Value:
+    shape = node.shape()
+    count = arguments._quotient(shape, [])
+    return Known((), (count,), "int64")
+
+
+@converter("Constant")
+def _constant(node: Node) -> Value:
+    for name, make in _CONSTANTS.items():
+        if name in node.attrs:
+            return make(node.attrs[name])
+    raise node.unsupported(f"constants of {', '.join(node.attrs) or 'no value'}")
+
+
+_CONSTANTS = {
+    "value": lambda value: value,
+    "value_float": lambda value: Known((), (value,), "float32"),
+    "value_floats": lambda value: known_list(value, "float32"),
+    "value_int": lambda value: Known((), (value,), "int64"),
+    "value_ints": known_list,
+}

@@ -1,0 +1,196 @@
+"""`from_onnx`: a model as an IRModule with one function of the graph level, `main`."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mlcweb.ir.module import IRModule
+from mlcweb.relax import expr as E
+from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.frontend.onnx.errors import OnnxError
+from mlcweb.relax.frontend.onnx.graph import Graph
+from mlcweb.relax.frontend.onnx.schema import DECODER
+from mlcweb.relax.frontend.onnx.tensors import dtype_name
+from mlcweb.relax.frontend.onnx.wire import WireError
+from mlcweb.relax.struct_info import TensorStructInfo
+from mlcweb.tir.expr import PrimExpr
+from mlcweb.tir.expr import Var as PrimVar
+
+
+def load(model: Any) -> tuple[Any, Path | None]:
+    """The messages of a model, and the folder of its file.
+
+    `model`: the contents of a file as bytes, its path, or an `onnx.ModelProto`. Raises: OnnxError.
+    """
+    folder = None
+    if isinstance(model, (str, os.PathLike)):
+        path = Path(model)
+        folder = path.parent
+        model = path.read_bytes()
+    elif hasattr(model, "SerializeToString"):
+        model = model.SerializeToString()
+    elif isinstance(model, (bytearray, memoryview)):
+        model = bytes(model)
+    elif not isinstance(model, bytes):
+        raise OnnxError(
+            f"A model is given as a path, bytes or onnx.ModelProto, not {type(model).__name__}"
+        )
+    try:
+        proto = DECODER.decode("ModelProto", model)
+    except WireError as error:
+        raise OnnxError(f"This is not an ONNX model: {error}") from None
+    if proto.graph is None:
+        raise OnnxError("This is not an ONNX model: it has no graph")
+    return proto, folder
+
+
+def from_onnx(
+    model: Any,
+    shape_dict: Mapping[str, Sequence[Any]] | None = None,
+    dtype_dict: str | Mapping[str, str] | None = "float32",
+    opset: int | None = None,
+    keep_params_in_input: bool = False,
+    sanitize_input_names: bool = True,
+) -> IRModule:
+    """Import an ONNX model.
+
+    Args:
+        model: the contents of a file as bytes, its path, or an `onnx.ModelProto`.
+        shape_dict: shapes of inputs, by name, in place of those that the model says. An extent that
+            is a name, here or there, is symbolic: the same name is the same extent.
+        dtype_dict: element types of inputs by name in place of those of the model; or the type of
+            inputs of which the model says none.
+        opset: read the operators as this version of the operator set has them, whatever the model
+            says.
+        keep_params_in_input: make the weights parameters of `main`, behind the inputs. They are in
+            its attribute "params"; `relax.frontend.detach_params` takes them out. Without it they
+            are constants.
+        sanitize_input_names: make the names of inputs names that a script can have.
+
+    Returns:
+        A module whose `main` takes the inputs and gives the output, or a tuple of several. Its
+        attribute "num_input" says how many parameters are inputs.
+
+    Raises:
+        OnnxError: not a model, or one that is wrong; OpNotImplemented: an operator, or a form of
+        one, that is not supported; ConstantNeeded: a shape that depends on the values of inputs.
+    """
+    proto, folder = load(model)
+    graph = proto.graph
+    builder = BlockBuilder()
+    functions = {(function.domain, function.name): function for function in proto.functions}
+    versions = {entry.domain: entry.version for entry in proto.opset_import}
+    importer = Graph(
+        builder, opset or versions.get("", versions.get("ai.onnx", 1)), functions, folder
+    )
+    importer.initializers(graph.initializer)
+    weights = list(importer.values)[1:]
+    inputs = _Inputs(shape_dict or {}, dtype_dict, sanitize_input_names)
+    params = []
+    for given in graph.input:
+        if given.name not in importer.values:
+            var = inputs.variable(given)
+            params.append(var)
+            importer.values[given.name] = var
+    inputs.check_names([given.name for given in graph.input])
+    arrays: list[Any] = []
+    attrs = {"num_input": len(params)}
+    if keep_params_in_input:
+        for name in weights:
+            constant = importer.values[name]
+            if _is_weight(constant):
+                var = E.Var(inputs.name_of(name), constant.struct_info)
+                params.append(var)
+                arrays.append(constant.data)
+                importer.values[name] = var
+    with builder.function("main", params, attrs=attrs):
+        with builder.dataflow():
+            importer.nodes(graph.node)
+            outputs = [importer.expression(output.name) for output in graph.output]
+            result = builder.emit_output(outputs[0] if len(outputs) == 1 else E.Tuple(outputs))
+        builder.emit_func_output(result)
+    module = builder.get()
+    if keep_params_in_input:
+        module["main"] = module["main"].with_attr("params", arrays)
+    return module
+
+
+def _is_weight(constant: E.Constant) -> bool:
+    """Whether a constant is to be a parameter: integers are shapes and indices, which must stay."""
+    return constant.struct_info.dtype in ("float32", "float16", "float64", "bfloat16")
+
+
+class _Inputs:
+    """Makes parameters of the inputs of a graph."""
+
+    def __init__(
+        self,
+        shapes: Mapping[str, Sequence[Any]],
+        dtypes: str | Mapping[str, str] | None,
+        sanitize: bool,
+    ) -> None:
+        self.shapes = shapes
+        self.dtypes = dtypes
+        self.sanitize = sanitize
+        self.extents: dict[str, PrimVar] = {}
+        self.taken: set[str] = set()
+
+    def check_names(self, names: Sequence[str]) -> None:
+        for given in (self.shapes, self.dtypes):
+            for name in given if isinstance(given, Mapping) else ():
+                if name not in names:
+                    raise OnnxError(f'The model has no input "{name}"; it has {", ".join(names)}')
+
+    def variable(self, given: Any) -> E.Var:
+        tensor = given.type.tensor_type if given.type else None
+        if tensor is None and given.type is not None:
+            raise OnnxError(f'The input "{given.name}" is not a tensor')
+        dtype = self.dtypes if isinstance(self.dtypes, str) else None
+        if tensor is not None and tensor.elem_type:
+            dtype = dtype_name(tensor.elem_type, f'The input "{given.name}"')
+        if isinstance(self.dtypes, Mapping):
+            dtype = self.dtypes.get(given.name, dtype)
+        if given.name in self.shapes:
+            shape: Any = self.shapes[given.name]
+        elif tensor is None or tensor.shape is None:
+            raise OnnxError(
+                f'The model does not say the shape of the input "{given.name}": '
+                f'pass shape_dict={{"{given.name}": (…)}}'
+            )
+        else:
+            shape = [dim.dim_param or dim.dim_value for dim in tensor.shape.dim]
+        extents = [self._extent(extent, given.name, axis) for axis, extent in enumerate(shape)]
+        return E.Var(self.name_of(given.name), TensorStructInfo(extents, dtype or "float32"))
+
+    def _extent(self, extent: Any, name: str, axis: int) -> Any:
+        if isinstance(extent, PrimExpr) or (isinstance(extent, int) and extent >= 0):
+            return extent
+        if isinstance(extent, str):
+            key = _plain(extent)
+        else:  # no number and no name: an extent of its own
+            key = f"{_plain(name)}_{axis}"
+        if not key.isidentifier():
+            key = f"n_{key}"
+        return self.extents.setdefault(key, PrimVar(key, "int64"))
+
+    def name_of(self, name: str) -> str:
+        if not self.sanitize:
+            return name
+        plain = _plain(name)
+        if not plain.isidentifier():
+            plain = f"input_{plain}"
+        unique, number = plain, 0
+        while unique in self.taken:
+            number += 1
+            unique = f"{plain}_{number}"
+        self.taken.add(unique)
+        return unique
+
+
+def _plain(name: str) -> str:
+    """A name with only such characters as variables may have."""
+    return re.sub(r"\W", "_", name)

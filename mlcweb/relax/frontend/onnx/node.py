@@ -1,0 +1,217 @@
+"""One operator of a graph as converters see it: its inputs, attributes and version.
+
+A converter is a function of a `Node` that gives the values of its outputs: expressions of the graph
+level, or tensors that are known (known.py). `@converter("Add")` registers one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from mlcweb.relax import expr as E
+from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.frontend.onnx import schema
+from mlcweb.relax.frontend.onnx.errors import ConstantNeeded, OnnxError, OpNotImplemented
+from mlcweb.relax.frontend.onnx.known import Known, as_known
+from mlcweb.relax.frontend.onnx.tensors import host_tensor
+from mlcweb.relax.struct_info import TensorStructInfo
+from mlcweb.tir import arithmetic
+from mlcweb.tir.expr import IntImm, PrimExpr, Select
+
+Value: TypeAlias = Any
+"""An expression, a `Known`, or None for an optional input that is left out."""
+
+Converter: TypeAlias = Callable[["Node"], Any]
+
+CONVERTERS: dict[str, Converter] = {}
+"""By operator: "Conv", or "com.microsoft.Gelu" for those of other domains."""
+
+
+def converter(*op_types: str) -> Callable[[Converter], Converter]:
+    """Register a function as the converter of operators."""
+
+    def decorate(function: Converter) -> Converter:
+        CONVERTERS.update(dict.fromkeys(op_types, function))
+        return function
+
+    return decorate
+
+
+class Node:
+    """A node of the graph that is being imported."""
+
+    def __init__(
+        self, proto: Any, inputs: Sequence[Value], opset: int, builder: BlockBuilder
+    ) -> None:
+        self.op_type: str = proto.op_type
+        self.name: str = proto.name
+        self.inputs = list(inputs)
+        self.input_names: list[str] = list(proto.input)
+        self.outputs: list[str] = list(proto.output)
+        self.opset = opset
+        self.builder = builder
+        self.attrs = {attribute.name: attribute_value(attribute) for attribute in proto.attribute}
+
+    def __str__(self) -> str:
+        name = f' "{self.name}"' if self.name else f" that gives {', '.join(self.outputs)}"
+        return f"{self.op_type}{name} (opset {self.opset})"
+
+    def unsupported(self, what: str) -> OpNotImplemented:
+        """The error that says which form of the operator is not there."""
+        return OpNotImplemented(f"{self}: {what}")
+
+    def wrong(self, what: str) -> OnnxError:
+        return OnnxError(f"{self}: {what}")
+
+    # Inputs
+
+    def has(self, index: int) -> bool:
+        """Whether an optional input is there."""
+        return index < len(self.inputs) and self.inputs[index] is not None
+
+    def known(self, index: int) -> Known | None:
+        """An input's elements, where they are known."""
+        return as_known(self.inputs[index]) if self.has(index) else None
+
+    def tensor(self, index: int) -> Any:
+        """An input as an expression."""
+        if not self.has(index):
+            raise self.wrong(f"input {index} is missing")
+        return as_expression(self.inputs[index], self.builder)
+
+    def tensors(self) -> list[Any]:
+        return [self.tensor(index) for index in range(len(self.inputs))]
+
+    def needed(self, index: int, what: str) -> Known:
+        """An input that must be known; `what` it is, for messages. Raises: ConstantNeeded."""
+        found = self.known(index)
+        if found is None:
+            name = self.input_names[index]
+            raise ConstantNeeded(
+                f'{self}: {what} (input "{name}") must be known when the model is imported: make '
+                "it an initializer, or the result of Constant and Shape",
+                name,
+            )
+        return found
+
+    def ints(self, index: int, what: str) -> list[int]:
+        """An input as a list of integers."""
+        found = self.needed(index, what)
+        if found.symbolic:
+            raise self.unsupported(f"{what} depends on a symbolic extent: {found.elements}")
+        return [int(element) for element in found.elements]
+
+    def extents(self, index: int, what: str) -> list[Any]:
+        """An input as a list of integers and symbolic extents."""
+        return list(self.needed(index, what).elements)
+
+    def number(self, index: int, what: str) -> Any:
+        """An input of one element as a number."""
+        found = self.needed(index, what)
+        if len(found.elements) != 1:
+            raise self.wrong(f"{what} must be one number, not {len(found.elements)}")
+        return found.elements[0]
+
+    # What is known of inputs
+
+    def info(self, index: int) -> TensorStructInfo:
+        return tensor_info(self.tensor(index), self)
+
+    def shape(self, index: int = 0) -> list[Any]:
+        """An input's extents: integers, and expressions where they are symbolic."""
+        if isinstance(self.inputs[index], Known):
+            return list(self.inputs[index].shape)
+        values = self.info(index).values
+        if values is None:
+            raise self.unsupported(f"the shape of input {index} is not known")
+        return [extent.value if isinstance(extent, IntImm) else extent for extent in values]
+
+    def static_shape(self, index: int = 0, axes: Sequence[int] | None = None) -> list[int]:
+        """Some of an input's extents (default: all), which must be integers."""
+        shape = self.shape(index)
+        chosen = shape if axes is None else [shape[axis] for axis in axes]
+        if any(isinstance(extent, PrimExpr) for extent in chosen):
+            raise self.unsupported(f"extents of the shape {shape} of input {index} are symbolic")
+        return chosen
+
+    def ndim(self, index: int = 0) -> int:
+        return len(self.shape(index))
+
+    def dtype(self, index: int = 0) -> str:
+        value = self.inputs[index]
+        return value.dtype if isinstance(value, Known) else self.info(index).dtype
+
+    # Results
+
+    def emit(self, value: Any) -> Any:
+        """Bind an expression to a variable."""
+        return self.builder.emit(value)
+
+    def const(self, value: Any, dtype: str) -> E.Constant:
+        """A constant from a number or a nested list."""
+        return E.const(value, dtype)
+
+
+def as_expression(value: Value, builder: BlockBuilder) -> Any:
+    """A value of the graph as an expression."""
+    if not isinstance(value, Known):
+        return value
+    if not value.symbolic:
+        return value.constant()
+    return builder.emit_te(_tensor_of, list(value.elements), value.dtype)
+
+
+def _tensor_of(elements: list[Any], dtype: str) -> Any:
+    """A tensor of one dimension whose elements depend on symbolic extents."""
+    from mlcweb import te
+
+    def element(i: Any) -> Any:
+        value = arithmetic.cast(dtype, elements[-1])
+        for place in reversed(range(len(elements) - 1)):
+            given = arithmetic.cast(dtype, elements[place])
+            value = Select(arithmetic.equal(i, place), given, value)
+        return value
+
+    return te.compute((len(elements),), element, name="shape")
+
+
+def tensor_info(expression: Any, node: Any) -> TensorStructInfo:
+    info = expression.struct_info
+    if not isinstance(info, TensorStructInfo):
+        raise OnnxError(f"{node}: expected a tensor, not {info}")
+    return info
+
+
+def attribute_value(attribute: Any) -> Any:
+    """An attribute as a plain value: strings as str, tensors as Known or constants."""
+    kind = attribute.type or _guessed_kind(attribute)
+    if kind == schema.FLOAT:
+        return attribute.f
+    if kind == schema.INT:
+        return attribute.i
+    if kind == schema.STRING:
+        return attribute.s.decode("utf-8", "replace")
+    if kind == schema.TENSOR:
+        constant = E.Constant(host_tensor(attribute.t))
+        return as_known(constant) or constant
+    if kind == schema.GRAPH:
+        return attribute.g
+    if kind == schema.FLOATS:
+        return list(attribute.floats)
+    if kind == schema.INTS:
+        return list(attribute.ints)
+    if kind == schema.STRINGS:
+        return [text.decode("utf-8", "replace") for text in attribute.strings]
+    return None
+
+
+def _guessed_kind(attribute: Any) -> int:
+    """Models from before 2017 do not say the kind: it is that of the field that is set."""
+    for kind, field in (
+        (schema.FLOATS, "floats"), (schema.INTS, "ints"), (schema.STRINGS, "strings"),
+        (schema.TENSOR, "t"), (schema.GRAPH, "g"), (schema.STRING, "s"), (schema.FLOAT, "f"),
+    ):  # fmt: skip
+        if getattr(attribute, field):
+            return kind
+    return schema.INT

@@ -1,0 +1,28 @@
+"""Padding by what the tensor itself holds, as a tensor expression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def by_index(x: Any, before: list[int], behind: list[int], mode: str) -> Any:
+    """`x` with `before` and `behind` elements more (or fewer) on each axis: those at the "edge",
+    those mirrored at it ("reflect"), or those of the other side ("wrap")."""
+    from mlcweb import te, tir
+
+    shape = [n + low + high for n, low, high in zip(x.shape, before, behind, strict=True)]
+
+    def place(i: Any, extent: Any, low: int) -> Any:
+        i = i - low
+        if mode == "edge":
+            return tir.max(tir.min(i, extent - 1), 0)
+        if mode == "wrap":
+            return tir.floormod(i, extent)
+        period = tir.max(2 * (extent - 1), 1)
+        i = tir.floormod(i, period)
+        return tir.min(i, period - i)
+
+    def element(*index: Any) -> Any:
+        return x(*(place(i, n, low) for i, n, low in zip(index, x.shape, before, strict=True)))
+
+    return te.compute(shape, element, name=f"pad_{mode}")

@@ -1,0 +1,56 @@
+"""Pools over windows, and over whole images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlcweb.relax import op
+from mlcweb.relax.frontend.common import ceil_padding
+from mlcweb.relax.frontend.onnx.node import Node, converter
+from mlcweb.relax.frontend.onnx.operators.elementwise import number
+from mlcweb.relax.frontend.onnx.operators.windows import window_pads
+
+_POOLS = {
+    ("MaxPool", 1): op.nn.max_pool1d,
+    ("MaxPool", 2): op.nn.max_pool2d,
+    ("AveragePool", 1): op.nn.avg_pool1d,
+    ("AveragePool", 2): op.nn.avg_pool2d,
+}
+
+
+@converter("MaxPool", "AveragePool")
+def _pool(node: Node) -> Any:
+    kernel = node.attrs["kernel_shape"]
+    rank = len(kernel)
+    build = _POOLS.get((node.op_type, rank))
+    if build is None:
+        raise node.unsupported(f"{rank} spatial axes; there are 1 and 2")
+    if len([name for name in node.outputs if name]) > 1:
+        raise node.unsupported("the output Indices")
+    strides = node.attrs.get("strides", [1] * rank)
+    dilation = node.attrs.get("dilations", [1] * rank)
+    padding = window_pads(node, kernel, strides, dilation)
+    ceil_mode = bool(node.attrs.get("ceil_mode", 0))
+    if ceil_mode:
+        padding, ceil_mode = ceil_padding(node.shape(0)[2:], kernel, strides, padding, dilation)
+    return build(
+        node.tensor(0),
+        pool_size=kernel,
+        strides=strides,
+        padding=padding,
+        dilation=dilation,
+        ceil_mode=ceil_mode,
+        count_include_pad=bool(node.attrs.get("count_include_pad", 0)),
+    )
+
+
+@converter("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
+def _global_pool(node: Node) -> Any:
+    x, axes = node.tensor(0), list(range(2, node.ndim(0)))
+    if node.op_type == "GlobalMaxPool":
+        return op.max(x, axes, keepdims=True)
+    if node.op_type == "GlobalAveragePool":
+        return op.mean(x, axes, keepdims=True)
+    p = node.attrs.get("p", 2)
+    powers = op.power(op.abs(x), number(node, p))
+    return op.power(op.sum(powers, axes, keepdims=True), number(node, 1 / p))

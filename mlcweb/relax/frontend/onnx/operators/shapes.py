@@ -1,0 +1,160 @@
+"""Operators that arrange elements anew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlcweb.relax import dims, op
+from mlcweb.relax.expr import TupleGetItem
+from mlcweb.relax.frontend.onnx import arguments
+from mlcweb.relax.frontend.onnx.arguments import axis_of, normalized
+from mlcweb.relax.frontend.onnx.node import Node, converter
+from mlcweb.relax.frontend.onnx.operators.padding import by_index
+from mlcweb.tir.expr import PrimExpr
+
+
+@converter("Reshape", "Squeeze", "Unsqueeze", "Flatten")
+def _reshape(node: Node) -> Any:
+    shape = node.shape(0)
+    wanted = arguments.result_shape(node, shape)
+    if any(not isinstance(extent, PrimExpr) and extent == 0 for extent in wanted):
+        return op.zeros(wanted, node.dtype(0))
+    return op.reshape(node.tensor(0), wanted)
+
+
+@converter("Transpose")
+def _transpose(node: Node) -> Any:
+    return op.permute_dims(node.tensor(0), node.attrs.get("perm"))
+
+
+@converter("Concat")
+def _concat(node: Node) -> Any:
+    return op.concat(node.tensors(), axis_of(node, 1, node.ndim(0)))
+
+
+@converter("Split")
+def _split(node: Node) -> Any:
+    axis = axis_of(node, 0, node.ndim(0))
+    sizes = arguments.int_list(node, "split", 1)
+    if sizes is None:
+        extent = node.static_shape(0, [axis])[0]
+        count = node.attrs.get("num_outputs", len(node.outputs))
+        step = -(-extent // count)
+        sizes = [min(step, extent - i * step) for i in range(count)]
+    if len(sizes) == 1:
+        return node.tensor(0)
+    places = [sum(sizes[: i + 1]) for i in range(len(sizes) - 1)]
+    parts = node.emit(op.split(node.tensor(0), places, axis))
+    return [TupleGetItem(parts, i) for i in range(len(sizes))]
+
+
+@converter("Slice")
+def _slice(node: Node) -> Any:
+    starts, ends, axes, steps = arguments.slice_arguments(node, node.ndim(0))
+    shape = node.shape(0)
+    kept = [
+        place
+        for place, (start, end, step) in enumerate(zip(starts, ends, steps, strict=True))
+        if not (_is(start, 0) and step == 1 and _reaches(end, shape[axes[place]]))
+    ]
+    if not kept:
+        return node.tensor(0)
+    chosen = [[values[place] for place in kept] for values in (axes, starts, ends, steps)]
+    for place, axis in enumerate(chosen[0]):
+        first, last, step = chosen[1][place], chosen[2][place], chosen[3][place]
+        if not any(isinstance(value, PrimExpr) for value in (shape[axis], first, last)):
+            taken = range(*slice(first, last, step).indices(shape[axis]))
+            chosen[1][place] = taken.start
+            # A range that runs backwards to the front ends before 0, which -1 does not say.
+            chosen[2][place] = taken.stop if taken.stop >= 0 else -shape[axis] - 1
+    # A symbolic end is an extent that the model computed to be within the tensor.
+    symbolic = any(isinstance(value, PrimExpr) for value in chosen[1] + chosen[2])
+    return op.strided_slice(node.tensor(0), *chosen, assume_inbound=symbolic)
+
+
+def _is(value: Any, number: int) -> bool:
+    return not isinstance(value, PrimExpr) and value == number
+
+
+def _reaches(end: Any, extent: Any) -> bool:
+    """Whether a slice goes on to the end of an axis; symbolic extents are below 2**31 - 1."""
+    if isinstance(end, PrimExpr):
+        return isinstance(extent, PrimExpr) and dims.equal(end, extent)
+    return end >= (2**31 - 1 if isinstance(extent, PrimExpr) else extent)
+
+
+@converter("Expand")
+def _expand(node: Node) -> Any:
+    target = list(node.needed(1, "shape").elements)
+    shape = node.shape(0)
+    ndim = max(len(shape), len(target))
+    shape = [1] * (ndim - len(shape)) + shape
+    target = [1] * (ndim - len(target)) + target
+    full = [
+        old if not isinstance(new, PrimExpr) and new == 1 else new
+        for old, new in zip(shape, target, strict=True)
+    ]
+    return op.broadcast_to(node.tensor(0), full)
+
+
+@converter("ConstantOfShape")
+def _constant_of_shape(node: Node) -> Any:
+    fill = arguments.fill_value(node)
+    shape = list(node.needed(0, "shape").elements)
+    return op.full(shape, node.const(fill.elements[0], fill.dtype), fill.dtype)
+
+
+@converter("Tile")
+def _tile(node: Node) -> Any:
+    return op.tile(node.tensor(0), node.ints(1, "repeats"))
+
+
+@converter("Pad")
+def _pad(node: Node) -> Any:
+    shape = node.shape(0)
+    widths = node.attrs.get("pads", node.attrs.get("paddings"))
+    if widths is None:
+        widths = node.ints(1, "pads")
+    axes = node.ints(3, "axes") if node.has(3) else range(len(shape))
+    before, behind = [0] * len(shape), [0] * len(shape)
+    for place, axis in enumerate(axes):
+        axis = normalized(node, axis, len(shape))
+        before[axis], behind[axis] = widths[place], widths[len(axes) + place]
+    x, mode = node.tensor(0), node.attrs.get("mode", "constant")
+    if mode != "constant":
+        return node.builder.emit_te(by_index, x, before, behind, mode)
+    if any(width < 0 for width in before + behind):
+        extents = node.static_shape(0)
+        starts = [max(-width, 0) for width in before]
+        ends = [n + min(width, 0) for n, width in zip(extents, behind, strict=True)]
+        x = node.emit(op.strided_slice(x, list(range(len(shape))), starts, ends))
+        before, behind = ([max(width, 0) for width in side] for side in (before, behind))
+    value = node.attrs.get("value", 0.0)
+    if node.has(2):
+        value = node.number(2, "constant_value")
+    pairs = [width for pair in zip(before, behind, strict=True) for width in pair]
+    return op.nn.pad(x, pairs, "constant", value)
+
+
+@converter("DepthToSpace")
+def _depth_to_space(node: Node) -> Any:
+    n, c, h, w = node.shape(0)
+    block = node.attrs["blocksize"]
+    depth = c // (block * block)
+    if node.attrs.get("mode", "DCR") == "DCR":
+        blocks = op.reshape(node.tensor(0), [n, block, block, depth, h, w])
+        moved = op.permute_dims(blocks, [0, 3, 4, 1, 5, 2])
+    else:
+        blocks = op.reshape(node.tensor(0), [n, depth, block, block, h, w])
+        moved = op.permute_dims(blocks, [0, 1, 4, 2, 5, 3])
+    return op.reshape(moved, [n, depth, h * block, w * block])
+
+
+@converter("SpaceToDepth")
+def _space_to_depth(node: Node) -> Any:
+    n, c, h, w = node.shape(0)
+    block = node.attrs["blocksize"]
+    blocks = op.reshape(node.tensor(0), [n, c, h // block, block, w // block, block])
+    deep = node.attrs.get("mode", "DCR") == "DCR"
+    moved = op.permute_dims(blocks, [0, 3, 5, 1, 2, 4] if deep else [0, 1, 3, 5, 2, 4])
+    return op.reshape(moved, [n, c * block * block, h // block, w // block])

@@ -1,0 +1,30 @@
+"""The padding of operators that move a window over an image: Conv and the pools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlcweb.relax.frontend.onnx.node import Node
+
+
+def window_pads(
+    node: Node, kernel: Sequence[int], strides: Sequence[int], dilation: Sequence[int]
+) -> list[int]:
+    """The widths before all spatial axes, then those behind, by `pads` or `auto_pad`."""
+    rank = len(kernel)
+    mode = node.attrs.get("auto_pad", "NOTSET")
+    if mode in ("NOTSET", ""):
+        return list(node.attrs.get("pads", [0] * 2 * rank))
+    if mode == "VALID":
+        return [0] * 2 * rank
+    if mode not in ("SAME_UPPER", "SAME_LOWER"):
+        raise node.wrong(f'auto_pad is "{mode}"')
+    image = node.static_shape(0, range(2, rank + 2))
+    before, behind = [], []
+    for extent, window, stride, step in zip(image, kernel, strides, dilation, strict=True):
+        outputs = -(-extent // stride)
+        total = max((outputs - 1) * stride + (window - 1) * step + 1 - extent, 0)
+        small, large = total // 2, total - total // 2
+        before.append(small if mode == "SAME_UPPER" else large)
+        behind.append(large if mode == "SAME_UPPER" else small)
+    return before + behind

@@ -1,0 +1,80 @@
+"""TensorProto to the data of constants."""
+
+from __future__ import annotations
+
+import math
+import struct
+from pathlib import Path
+from typing import Any
+
+from mlcweb.relax.constant_data import HostArray
+from mlcweb.relax.frontend.onnx.errors import OnnxError
+from mlcweb.relax.frontend.onnx.schema import DTYPES, EXTERNAL, UNSUPPORTED_DTYPES
+from mlcweb.tir import dtype as dtypes
+
+_STORED = {
+    "float32": ("float_data", "f"),
+    "float64": ("double_data", "d"),
+    "int64": ("int64_data", "q"),
+    "uint64": ("uint64_data", "Q"),
+    "uint32": ("uint64_data", "I"),
+    "int32": ("int32_data", "i"),
+    "int16": ("int32_data", "h"),
+    "int8": ("int32_data", "b"),
+    "uint16": ("int32_data", "H"),
+    "uint8": ("int32_data", "B"),
+    "bool": ("int32_data", "?"),
+    "float16": ("int32_data", "H"),
+    "bfloat16": ("int32_data", "H"),
+}
+"""The field that has the elements where there are no raw bytes, and how they are packed."""
+
+
+def dtype_name(number: int, what: str) -> str:
+    """The name of an element type. `what` has it, for messages. Raises: OnnxError."""
+    if number in DTYPES:
+        return DTYPES[number]
+    name = UNSUPPORTED_DTYPES.get(number, f"of the unknown type {number}")
+    raise OnnxError(f"{what} is {name}; there are tensors of {', '.join(DTYPES.values())}")
+
+
+def host_tensor(tensor: Any, folder: Path | None = None) -> HostArray:
+    """A tensor of the model. Those stored in files of their own are found in `folder`.
+
+    Raises: OnnxError.
+    """
+    name = tensor.name or "without a name"
+    dtype = dtype_name(tensor.data_type, f'The tensor "{name}"')
+    shape = tuple(tensor.dims)
+    if tensor.data_location == EXTERNAL:
+        data = _external(tensor, folder)
+    elif tensor.raw_data:
+        data = tensor.raw_data
+    else:
+        field, form = _STORED[dtype]
+        values = getattr(tensor, field)
+        data = struct.pack(f"<{len(values)}{form}", *values)
+    expected = math.prod(shape) * dtypes.size_in_bytes(dtype)
+    if len(data) != expected:
+        raise OnnxError(
+            f'The tensor "{name}" of shape {shape} and type {dtype} has {len(data)} bytes of data '
+            f"where it needs {expected}"
+        )
+    return HostArray(shape, dtype, data)
+
+
+def _external(tensor: Any, folder: Path | None) -> bytes:
+    where = {entry.key: entry.value for entry in tensor.external_data}
+    if folder is None:
+        raise OnnxError(
+            f'The data of the tensor "{tensor.name}" is in the file "{where.get("location")}": '
+            "pass the path of the model instead of its contents"
+        )
+    root = folder.resolve()
+    path = (root / where["location"]).resolve()
+    if root not in path.parents:
+        raise OnnxError(f'The tensor "{tensor.name}" is not in the folder of the model: {path}')
+    offset = int(where.get("offset", 0))
+    with path.open("rb") as file:
+        file.seek(offset)
+        return file.read(int(where.get("length", -1)))

@@ -1,0 +1,116 @@
+"""Functions that combine the elements along axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlcweb.relax import op
+from mlcweb.relax.frontend.torch.translator import Translator, dtype_name, function
+from mlcweb.tir import dtype as dtypes
+
+
+def _typed(t: Translator, input: Any, dtype: Any) -> Any:
+    return input if dtype is None else op.astype(input, dtype_name(dtype))
+
+
+@function("sum")
+def sum(
+    t: Translator, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    if dtype is None and not dtypes.is_float(t.dtype(input)):
+        dtype = "int64"
+    return op.sum(_typed(t, input, dtype), _axes(dim), keepdim)
+
+
+@function("mean")
+def mean(
+    t: Translator, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    return op.mean(_typed(t, input, dtype), _axes(dim), keepdim)
+
+
+def _axes(dim: Any) -> Any:
+    return list(dim) or None if isinstance(dim, (list, tuple)) else dim
+
+
+@function("amax")
+def amax(t: Translator, input: Any, dim: Any = (), keepdim: bool = False) -> Any:
+    return op.max(input, _axes(dim), keepdim)
+
+
+@function("amin")
+def amin(t: Translator, input: Any, dim: Any = (), keepdim: bool = False) -> Any:
+    return op.min(input, _axes(dim), keepdim)
+
+
+def _with_place(name: str, reduce: Any, find: Any, elementwise: Any) -> None:
+    @function(name)
+    def convert(t: Translator, input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+        """Of all elements; of two tensors; or along an axis, with the positions."""
+        if dim is None:
+            return reduce(input)
+        if not isinstance(dim, int):
+            return elementwise(input, dim)
+        places = op.astype(find(input, dim, keepdim), "int64")
+        return reduce(input, dim, keepdim), places
+
+
+_with_place("max", op.max, op.argmax, op.maximum)
+_with_place("min", op.min, op.argmin, op.minimum)
+
+
+@function("prod")
+def prod(t: Translator, input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    return op.prod(input, dim, keepdim)
+
+
+@function("argmax")
+def argmax(t: Translator, input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    return op.astype(op.argmax(input, dim, keepdim), "int64")
+
+
+@function("argmin")
+def argmin(t: Translator, input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+    return op.astype(op.argmin(input, dim, keepdim), "int64")
+
+
+@function("var")
+def var(
+    t: Translator, input: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False,
+    *, correction: float | None = None,
+) -> Any:  # fmt: skip
+    """With Bessel's correction unless told otherwise, which Relax's `variance` does not have."""
+    shape = t.shape(input)
+    axes = range(len(shape)) if dim is None else [dim] if isinstance(dim, int) else dim
+    count = 1
+    for axis in axes:
+        count *= shape[axis]
+    taken = (1 if unbiased else 0) if correction is None else correction
+    result = op.variance(input, _axes(dim), keepdim)
+    if not taken:
+        return result
+    return op.multiply(result, t.const(count / (count - taken), t.dtype(input)))
+
+
+@function("std")
+def std(t: Translator, input: Any, *args: Any, **kwargs: Any) -> Any:
+    return op.sqrt(var(t, input, *args, **kwargs))
+
+
+@function("cumsum")
+def cumsum(t: Translator, input: Any, dim: int, *, dtype: Any = None) -> Any:
+    return op.cumsum(_typed(t, input, dtype), dim)
+
+
+@function("softmax", "_softmax")
+def softmax(
+    t: Translator, input: Any, dim: int = -1, *args: Any, dtype: Any = None, **ignored: Any
+) -> Any:
+    return op.nn.softmax(_typed(t, input, dtype), dim)
+
+
+@function("log_softmax", "_log_softmax")
+def log_softmax(
+    t: Translator, input: Any, dim: int = -1, *args: Any, dtype: Any = None, **ignored: Any
+) -> Any:
+    return op.nn.log_softmax(_typed(t, input, dtype), dim)

@@ -1,0 +1,210 @@
+"""The importer: the format itself, names, shapes, weights, and what it says of wrong models."""
+
+import struct
+
+import numpy as np
+import pytest
+
+import mlcweb
+from mlcweb import relax
+from mlcweb.relax.frontend import detach_params
+from mlcweb.relax.frontend.onnx import ConstantNeeded, OnnxError, OpNotImplemented, from_onnx
+from mlcweb.relax.frontend.onnx.schema import DECODER
+from mlcweb.relax.frontend.onnx.wire import WireError
+
+
+def field(number, data):
+    """A field of the wire format: bytes, text, or a whole number."""
+    if isinstance(data, int):
+        return varint(number << 3) + varint(data)
+    data = data.encode() if isinstance(data, str) else data
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def varint(value):
+    value &= (1 << 64) - 1
+    out = []
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def attribute(name, kind, number, value):
+    return field(1, name) + field(number, value) + field(20, kind)
+
+
+def node(op_type, inputs, outputs, *attributes, name="", domain=""):
+    parts = [field(1, text) for text in inputs] + [field(2, text) for text in outputs]
+    parts += [field(3, name), field(4, op_type), *(field(5, a) for a in attributes)]
+    return b"".join(parts) + field(7, domain)
+
+
+def tensor(name, array):
+    dtype = {"float32": 1, "int64": 7}[array.dtype.name]
+    dims = b"".join(field(1, n) for n in array.shape)
+    return dims + field(2, dtype) + field(8, name) + field(9, array.tobytes())
+
+
+def value(name, shape, dtype=1):
+    dims = b"".join(
+        field(1, field(2, n) if isinstance(n, str) else b"" if n is None else field(1, n))
+        for n in shape
+    )
+    return field(1, name) + field(2, field(1, field(1, dtype) + field(2, dims)))
+
+
+def model(nodes, inputs, outputs, weights=(), opset=13):
+    """An ONNX file, written here so that no other package is needed."""
+    graph = b"".join(
+        [field(1, n) for n in nodes]
+        + [field(5, w) for w in weights]
+        + [field(11, i) for i in inputs]
+        + [field(12, o) for o in outputs]
+    )
+    return field(1, 8) + field(7, field(2, "graph") + graph) + field(8, field(2, opset))
+
+
+def run(module, *inputs):
+    machine = relax.VirtualMachine(relax.build(module, "llvm"), mlcweb.cpu())
+    return machine["main"](*[mlcweb.nd.array(x) for x in inputs]).numpy()
+
+
+W = np.arange(6, dtype="float32").reshape(2, 3)
+
+
+def dense(batch=4, names=("x", "y")):
+    nodes = [node("MatMul", [names[0], "w"], ["h"]), node("Relu", ["h"], [names[1]])]
+    return model(nodes, [value(names[0], (batch, 2))], [value(names[1], (4, 3))], [tensor("w", W)])
+
+
+def test_a_model_from_bytes_and_from_a_file(tmp_path):
+    x = np.array([[1, -2], [3, 4], [0, 0], [-1, 1]], "float32")
+    (tmp_path / "dense.onnx").write_bytes(dense())
+    for source in (dense(), tmp_path / "dense.onnx", str(tmp_path / "dense.onnx")):
+        np.testing.assert_array_equal(run(from_onnx(source), x), np.maximum(x @ W, 0))
+
+
+def test_the_imported_function():
+    main = from_onnx(dense())["main"]
+    assert [param.name_hint for param in main.params] == ["x"]
+    assert main.attrs["num_input"] == 1
+    assert main.ret_struct_info == relax.TensorStructInfo((4, 3), "float32")
+
+
+@pytest.mark.parametrize("batch", ["n", None])
+def test_an_extent_without_a_number_is_symbolic(batch):
+    module = from_onnx(dense(batch))
+    assert str(module["main"].params[0].struct_info.shape[0]) == (batch or "x_0")
+    for rows in (1, 5):
+        x = np.ones((rows, 2), "float32")
+        np.testing.assert_array_equal(run(module, x), x @ W)
+
+
+def test_shapes_and_types_can_be_given():
+    module = from_onnx(dense("n"), {"x": (7, 2)}, {"x": "float32"})
+    assert module["main"].params[0].struct_info == relax.TensorStructInfo((7, 2), "float32")
+    with pytest.raises(OnnxError, match='no input "z"; it has x'):
+        from_onnx(dense(), {"z": (1, 2)})
+
+
+def test_names_that_scripts_cannot_have_are_changed():
+    source = dense(names=("input.1", "0"))
+    assert from_onnx(source)["main"].params[0].name_hint == "input_1"
+    kept = from_onnx(source, sanitize_input_names=False)
+    assert kept["main"].params[0].name_hint == "input.1"
+
+
+def test_weights_can_stay_parameters():
+    module = from_onnx(dense(), keep_params_in_input=True)
+    assert [param.name_hint for param in module["main"].params] == ["x", "w"]
+    detached, params = detach_params(module)
+    assert "params" not in detached["main"].attrs
+    x = np.ones((4, 2), "float32")
+    machine = relax.VirtualMachine(relax.build(detached, "llvm"), mlcweb.cpu())
+    result = machine["main"](mlcweb.nd.array(x), *params["main"])
+    np.testing.assert_array_equal(result.numpy(), x @ W)
+
+
+def test_an_operator_that_is_not_there():
+    source = model(
+        [node("Warp", ["x"], ["y"], name="warp_1")], [value("x", (2,))], [value("y", (2,))]
+    )
+    with pytest.raises(OpNotImplemented, match=r'Warp "warp_1" \(opset 13\).*there are Abs, Acos'):
+        from_onnx(source)
+
+
+def test_a_shape_that_depends_on_an_input():
+    source = model(
+        [node("Reshape", ["x", "s"], ["y"], name="r")],
+        [value("x", (4,)), value("s", (2,), 7)],
+        [value("y", (2, 2))],
+    )
+    with pytest.raises(
+        ConstantNeeded, match=r'Reshape "r".*shape \(input "s"\) must be known'
+    ) as e:
+        from_onnx(source)
+    assert e.value.input_name == "s"
+
+
+def test_a_shape_computed_from_symbolic_extents():
+    """x.reshape(x.shape[0], -1), as exporters write it."""
+    zero, rest = tensor("zero", np.array(0)), tensor("rest", np.array([-1]))
+    axes = tensor("axes", np.array([0]))
+    nodes = [
+        node("Shape", ["x"], ["s"]),
+        node("Gather", ["s", "zero"], ["n"]),
+        node("Unsqueeze", ["n", "axes"], ["n1"]),
+        node("Concat", ["n1", "rest"], ["t"], attribute("axis", 2, 3, 0)),
+        node("Reshape", ["x", "t"], ["y"]),
+    ]
+    source = model(nodes, [value("x", ("n", 3, 4))], [value("y", ("n", 12))], [zero, rest, axes])
+    main = from_onnx(source)["main"]
+    assert [str(extent) for extent in main.ret_struct_info.values][1] == "T.int64(12)"
+    assert sum(len(block.bindings) for block in main.body.blocks) == 2
+
+
+def test_a_shape_is_a_tensor_where_it_is_asked_for():
+    source = model([node("Shape", ["x"], ["s"])], [value("x", ("n", 3))], [value("s", (2,), 7)])
+    np.testing.assert_array_equal(run(from_onnx(source), np.ones((5, 3), "float32")), [5, 3])
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (b"\xff\xff\xff", "not an ONNX model: an integer is cut off"),
+        (b"", "it has no graph"),
+        (dense()[:-20], "not an ONNX model: a field of a"),
+        (3, "path, bytes or onnx.ModelProto, not int"),
+    ],
+)
+def test_what_is_no_model(source, message):
+    with pytest.raises(OnnxError, match=message):
+        from_onnx(source)
+
+
+def test_a_weight_with_too_few_bytes():
+    bad = field(1, 4) + field(2, 1) + field(8, "w") + field(9, b"1234")
+    with pytest.raises(
+        OnnxError, match=r'"w" of shape \(4,\) .* has 4 bytes of data where it needs 16'
+    ):
+        from_onnx(model([], [], [], [bad]))
+
+
+def test_packed_and_single_numbers():
+    packed = field(1, varint(2) + varint(3)) + field(4, struct.pack("<2f", 1.5, -2))
+    message = DECODER.decode("TensorProto", packed + field(1, -1))
+    assert message.dims == [2, 3, -1]
+    assert message.float_data == [1.5, -2.0]
+    with pytest.raises(WireError, match="wire type 3"):
+        DECODER.decode("TensorProto", b"\x0b")
+
+
+def test_the_reader_agrees_with_the_onnx_package():
+    onnx = pytest.importorskip("onnx")
+    theirs = onnx.load_from_string(dense("n"))
+    onnx.checker.check_model(theirs, full_check=True)
+    ours = DECODER.decode("ModelProto", theirs.SerializeToString())
+    assert [n.op_type for n in ours.graph.node] == [n.op_type for n in theirs.graph.node]
+    assert ours.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "n"
+    assert mlcweb.ir.structural_equal(from_onnx(theirs), from_onnx(dense("n")))
