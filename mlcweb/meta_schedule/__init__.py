@@ -1,1 +1,30 @@
-"""Search over schedules: sampling, measuring, keeping the best."""
+"""Search over schedules: spaces, strategies, cost models, measuring, keeping the best."""
+
+from mlcweb.meta_schedule import (
+    arg_info,
+    cost_model,
+    database,
+    feature_extractor,
+    local_runner,
+    mutator,
+    postproc,
+    runner,
+    schedule_rule,
+    search_strategy,
+    space_generator,
+    task_scheduler,
+    tir_integration,
+    tune,
+)
+from mlcweb.meta_schedule.cost_model import CostModel
+from mlcweb.meta_schedule.database import Database
+from mlcweb.meta_schedule.feature_extractor import FeatureExtractor
+from mlcweb.meta_schedule.mutator import Mutator
+from mlcweb.meta_schedule.postproc import Postproc
+from mlcweb.meta_schedule.schedule_rule import ScheduleRule
+from mlcweb.meta_schedule.search_strategy import MeasureCandidate, SearchStrategy
+from mlcweb.meta_schedule.space_generator import SpaceGenerator
+from mlcweb.meta_schedule.task_scheduler import TaskScheduler
+from mlcweb.meta_schedule.tir_integration import compile_tir, tune_tir
+from mlcweb.meta_schedule.tune import TuneConfig, tune_tasks
+from mlcweb.meta_schedule.tune_context import TuneContext

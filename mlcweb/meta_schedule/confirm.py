@@ -8,10 +8,12 @@ with time (the clock rate, other programs) over all of them alike.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
-from mlcweb.meta_schedule.random_search import Build
+from mlcweb.meta_schedule.artifact import Artifact
+from mlcweb.meta_schedule.measuring import Build
 from mlcweb.meta_schedule.runner import Runner, RunnerClosed
 from mlcweb.meta_schedule.trial import Trial
 
@@ -28,7 +30,7 @@ async def confirm(
     Raises:
         RunnerClosed: the runner was closed before all rounds were done.
     """
-    codes = [(trial, build(trial.module)) for trial in _shortlist(trials, finalists)]
+    codes = [(trial, await _built(build, trial)) for trial in _shortlist(trials, finalists)]
     seconds: dict[int, list[float]] = {trial.index: [] for trial, _ in codes}
     failed: set[int] = set()
     for _ in range(ROUNDS):
@@ -46,6 +48,11 @@ async def confirm(
             run_secs = tuple(seconds[trial.index])
             for each in (trial, *(t for t in trials if t.same_as == trial.index)):
                 yield replace(each, run_secs=run_secs, confirmed=True)
+
+
+async def _built(build: Build, trial: Trial) -> Artifact:
+    made = build(trial.module)
+    return await made if inspect.isawaitable(made) else made
 
 
 def _shortlist(trials: Sequence[Trial], finalists: int) -> list[Trial]:

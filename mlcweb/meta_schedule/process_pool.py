@@ -61,7 +61,9 @@ class ProcessPool(Executor):
 
     def prepare_workers(self, fn: Callable[..., Any], /, *args: Any) -> None:
         """Have every worker, also one to come, call ``fn(*args)`` before its next call."""
-        self._preparation = (fn, args, {})
+        known = self._preparation
+        if known is None or known[0] is not fn or not _same_objects(known[1], args):
+            self._preparation = (fn, args, {})
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Ends the workers. Without `wait`, calls in progress are cut off and give `PoolClosed`."""
@@ -150,6 +152,10 @@ class _Worker:
         self.end()
         self.connection.close()
         return WorkerDied(f"the worker process {_ending(self.process.exitcode)}")
+
+
+def _same_objects(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
+    return len(one) == len(other) and all(a is b for a, b in zip(one, other, strict=True))
 
 
 def _ending(exitcode: int | None) -> str:

@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from mlcweb.meta_schedule.artifact import Artifact
+from mlcweb.ir import IRModule
+from mlcweb.meta_schedule.artifact import Artifact, build_artifact
 from mlcweb.meta_schedule.process_pool import PoolClosed, ProcessPool
 from mlcweb.meta_schedule.runner import RunnerClosed, Seconds, Timing, run_here
 from mlcweb.meta_schedule.workload import Workload
@@ -19,6 +20,7 @@ class ProcessRunner:
         workers: programs measured at one time. With more than one they disturb each other where
             cores or caches are few.
         timeout_s: limit for one trial, in seconds.
+        pool: processes of several runners, which then measure in turn; who made it ends it.
     """
 
     def __init__(
@@ -28,28 +30,38 @@ class ProcessRunner:
         workers: int = 1,
         timeout_s: float = 10.0,
         timing: Timing | None = None,
+        pool: ProcessPool | None = None,
     ) -> None:
         self.workers = workers
         self.workload = workload
         self.timing = timing or Timing()
-        self._pool = ProcessPool(workers, timeout_s=timeout_s)
-        self._pool.prepare_workers(_set_workload, workload)
+        self._owns_pool = pool is None
+        self._pool = pool or ProcessPool(workers, timeout_s=timeout_s)
+        self._closed = False
 
     async def begin(self, reference: Artifact) -> Seconds:
-        seconds, results = await self._submit(_run_with_results, reference)
+        seconds, results = await self._submit(_run_with_results, reference, self.timing)
         self.workload = self.workload.expecting(results)
-        self._pool.prepare_workers(_set_workload, self.workload)
         return seconds
 
+    async def build(self, module: IRModule, function: str, target: str) -> Artifact:
+        """Compile in a worker, beside the search, as `build_artifact` does here."""
+        return await self._submit(build_artifact, module, function, target)
+
     async def run(self, artifact: Artifact) -> Seconds:
-        return await self._submit(_run, artifact)
+        return await self._submit(_run, artifact, self.timing)
 
     def close(self) -> None:
-        self._pool.shutdown(wait=False)
+        self._closed = True
+        if self._owns_pool:
+            self._pool.shutdown(wait=False)
 
-    async def _submit(self, call: Callable[..., Any], artifact: Artifact) -> Any:
+    async def _submit(self, call: Callable[..., Any], *arguments: Any) -> Any:
         try:
-            return await asyncio.wrap_future(self._pool.submit(call, artifact, self.timing))
+            if self._closed:
+                raise PoolClosed
+            self._pool.prepare_workers(_set_workload, self.workload)
+            return await asyncio.wrap_future(self._pool.submit(call, *arguments))
         except PoolClosed:
             raise RunnerClosed("The search was stopped") from None
 

@@ -112,7 +112,7 @@ def _prepare_module(artifact: ModuleArtifact, arguments: list[NDArray], timing: 
     return partial(library[function], *arguments), partial(evaluator, *arguments)
 
 
-class LocalRunner:
+class ThreadRunner:
     """A `Runner` in this thread: for programs that are known to come to an end."""
 
     workers = 1

@@ -24,6 +24,7 @@ class Trial:
         same_as: the earlier trial that arrived at the same program or the same code, whose times
             (or whose failure) this one takes over.
         confirmed: the times come from the last rounds, in which the best were measured in turn.
+        predicted: what a cost model had thought of it, where one was asked; larger is faster.
     """
 
     index: int
@@ -34,6 +35,7 @@ class Trial:
     reason: str | None = None
     same_as: int | None = None
     confirmed: bool = False
+    predicted: float | None = None
 
     @property
     def seconds(self) -> float | None:

@@ -14,7 +14,7 @@ from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.artifact import Artifact, ModuleArtifact, WasmArtifact, build_artifact
 from mlcweb.meta_schedule.process_pool import WorkerDied
 from mlcweb.meta_schedule.process_runner import ProcessRunner
-from mlcweb.meta_schedule.runner import LocalRunner, Runner, RunnerClosed, Timing
+from mlcweb.meta_schedule.runner import Runner, RunnerClosed, ThreadRunner, Timing
 from mlcweb.meta_schedule.workload import WrongResult, random_workload
 from mlcweb.runtime.host.arena import OutOfMemory
 from mlcweb.runtime.host.engine import engine
@@ -42,7 +42,7 @@ def processes(module: IRModule, **options: Any) -> ProcessRunner:
     return ProcessRunner(random_workload(module), timing=BRIEF, **options)
 
 
-@pytest.mark.parametrize("make", [lambda work: LocalRunner(work, BRIEF), ProcessRunner])
+@pytest.mark.parametrize("make", [lambda work: ThreadRunner(work, BRIEF), ProcessRunner])
 @pytest.mark.parametrize("target", ["wasm", "numpy"])
 def test_correct_programs_are_timed_and_wrong_ones_refused(
     make: Callable[..., Runner], target: str
@@ -131,7 +131,7 @@ def within_seconds(work: Coroutine[Any, Any, None]) -> None:
 @pytest.mark.slow
 def test_memory_stays_bounded_over_thousands_of_trials() -> None:
     async def main() -> list[int]:
-        runner = LocalRunner(random_workload(programs.Double), Timing(batches=1, least_ms=0.0))
+        runner = ThreadRunner(random_workload(programs.Double), Timing(batches=1, least_ms=0.0))
         artifacts = [code(programs.Double), code(tiled(8)), code(tiled(32))]
         sizes = []
         await runner.begin(artifacts[0])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mlcweb.ir import TVMError
-from mlcweb.meta_schedule.runner import LocalRunner, Timing
+from mlcweb.meta_schedule.runner import ThreadRunner, Timing
 from mlcweb.playground import cell, search, trace_view
 
 Run = Callable[[str], dict[str, Any]]
@@ -18,7 +18,7 @@ def runner_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """The page has its own workers; here the programs are known to end."""
     monkeypatch.setattr(
         "mlcweb.meta_schedule.session._runner",
-        lambda workload, *options: LocalRunner(workload, Timing(2, 0.1)),
+        lambda workload, *options: ThreadRunner(workload, Timing(2, 0.1)),
     )
 
 

@@ -64,7 +64,7 @@ def locations(state: ScheduleState, block: BlockIdentity) -> list[tuple[int, Loc
         found.insert(0, (-2, SpecialLocation.INLINE))
     consumers = scope_at(state, state.scope_of(place)).consumers(place)
     candidates = _shared_loops(consumers)
-    kinds = [_kind(loop) for loop in candidates]
+    kinds = [loop_type(loop) for loop in candidates]
     spatial = [n for n, kind in enumerate(kinds) if kind == IterType.DATA_PARALLEL]
     seen_reduction = False
     for number, (loop, kind) in enumerate(zip(candidates, kinds, strict=True)):
@@ -100,7 +100,7 @@ def _shared_loops(consumers: Sequence[BlockPlace]) -> tuple[For, ...]:
     return tuple(loop for loop in loops_above(consumers[0]) if loop in shared)
 
 
-def _kind(loop: For) -> IterType:
+def loop_type(loop: For) -> IterType:
     """What a loop means to the blocks below it; a loop that means different things is opaque."""
     kinds = {
         kind

@@ -1,0 +1,160 @@
+"""The interface of databases of tuning records, and what follows from it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, Literal, Self
+
+from mlcweb.ir import IRModule
+from mlcweb.meta_schedule.database.tuning_record import TuningRecord, Workload
+from mlcweb.runtime.target import Target
+from mlcweb.tir.schedule import Schedule
+
+_current: ContextVar[tuple[Any, ...]] = ContextVar("current_database", default=())
+
+MODULE_EQUALITIES = ("structural", "ignore-tensor")
+"""How programs are compared. Programs of TensorIR hold no tensors, so both mean the same."""
+
+
+class Database(ABC):
+    """Programs and records of their schedules. As a context (`with database:`) it is what
+    `Database.current()` gives."""
+
+    def __init__(self, module_equality: str = "structural") -> None:
+        if module_equality not in MODULE_EQUALITIES:
+            raise ValueError(
+                f'module_equality "{module_equality}" is not known here; '
+                f"there are {', '.join(MODULE_EQUALITIES)}"
+            )
+
+    @abstractmethod
+    def has_workload(self, mod: IRModule) -> bool:
+        """Whether a program of this structure is known."""
+
+    @abstractmethod
+    def commit_workload(self, mod: IRModule) -> Workload:
+        """The workload of a program, which is added where it is new."""
+
+    @abstractmethod
+    def commit_tuning_record(self, record: TuningRecord) -> None:
+        """Add a record of one of the workloads."""
+
+    @abstractmethod
+    def get_top_k(self, workload: Workload, top_k: int) -> list[TuningRecord]:
+        """The fastest valid records of a workload, fastest first."""
+
+    @abstractmethod
+    def get_all_tuning_records(self) -> list[TuningRecord]:
+        """All records, in the order in which they came."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many records there are."""
+
+    def get_records_of(self, workload: Workload) -> list[TuningRecord]:
+        """All records of a workload, failed ones as well, in the order in which they came."""
+        return [r for r in self.get_all_tuning_records() if r.workload.shash == workload.shash]
+
+    def query_tuning_record(
+        self, mod: IRModule, target: Target | str | None = None, workload_name: str = "main"
+    ) -> TuningRecord | None:
+        """The fastest record of a program; None where there is none."""
+        if not self.has_workload(mod):
+            return None
+        best = self.get_top_k(self.commit_workload(mod), 1)
+        return best[0] if best else None
+
+    def query_schedule(
+        self, mod: IRModule, target: Target | str | None = None, workload_name: str = "main"
+    ) -> Schedule | None:
+        """The fastest schedule of a program; None where there is none."""
+        record = self.query_tuning_record(mod, target, workload_name)
+        return None if record is None else record.schedule()
+
+    def query_ir_module(
+        self, mod: IRModule, target: Target | str | None = None, workload_name: str = "main"
+    ) -> IRModule | None:
+        """The program with its fastest schedule; None where there is none."""
+        schedule = self.query_schedule(mod, target, workload_name)
+        return None if schedule is None else schedule.mod
+
+    def query(
+        self,
+        mod: IRModule,
+        target: Target | str | None = None,
+        *,
+        workload_name: str = "main",
+        kind: Literal["schedule", "record", "ir_module"] = "schedule",
+    ) -> Schedule | TuningRecord | IRModule | None:
+        """The fastest of a program: its schedule, its record, or the scheduled program."""
+        queries: dict[str, Callable[..., Any]] = {
+            "schedule": self.query_schedule,
+            "record": self.query_tuning_record,
+            "ir_module": self.query_ir_module,
+        }
+        if kind not in queries:
+            raise ValueError(f'Unknown kind "{kind}"; there are {", ".join(queries)}')
+        return queries[kind](mod, target, workload_name)
+
+    def dump_pruned(self, destination: Database) -> None:
+        """Write the fastest record of each workload to another database."""
+        best: dict[int, TuningRecord] = {}
+        for record in self.get_all_tuning_records():
+            known = best.get(record.workload.shash)
+            if record.is_valid and (known is None or record.seconds < known.seconds):
+                best[record.workload.shash] = record
+        _add(best.values(), destination)
+
+    def merge(self, *sources: Database) -> None:
+        """Add the records of other databases, but for those that are here already."""
+        known = {_identity(record) for record in self.get_all_tuning_records()}
+        for source in sources:
+            fresh = []
+            for record in source.get_all_tuning_records():
+                if _identity(record) not in known:
+                    known.add(_identity(record))
+                    fresh.append(record)
+            _add(fresh, self)
+
+    def __enter__(self) -> Self:
+        _current.set((*_current.get(), self))
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _current.set(_current.get()[:-1])
+
+    @staticmethod
+    def current() -> Database | None:
+        """The database of the innermost `with`."""
+        stack = _current.get()
+        return stack[-1] if stack else None
+
+    @staticmethod
+    def create(
+        kind: str | Callable[[Schedule], Any] = "json", *args: Any, **kwargs: Any
+    ) -> Database:
+        """A database of a kind: "json", "memory", "union", "ordered_union", or a function that
+        schedules every program."""
+        from mlcweb.meta_schedule.database import KINDS, ScheduleFnDatabase
+
+        if not isinstance(kind, str):
+            return ScheduleFnDatabase(kind, *args, **kwargs)
+        if kind not in KINDS:
+            raise ValueError(f'Unknown database "{kind}"; there are {", ".join(KINDS)}')
+        return KINDS[kind](*args, **kwargs)
+
+
+def _add(records: Any, destination: Database) -> None:
+    for record in records:
+        workload = destination.commit_workload(record.workload.mod)
+        destination.commit_tuning_record(
+            TuningRecord(
+                record.trace_text, workload, record.run_secs, record.target, record.args_info
+            )
+        )
+
+
+def _identity(record: TuningRecord) -> tuple[Any, ...]:
+    return record.workload.shash, record.trace_text, record.run_secs

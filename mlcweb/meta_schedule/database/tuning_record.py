@@ -1,0 +1,135 @@
+"""What a database keeps: programs, and how long their schedules took."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from mlcweb.ir import IRModule, structural_hash
+from mlcweb.meta_schedule.arg_info import ArgInfo
+from mlcweb.meta_schedule.database import tvm_module
+from mlcweb.runtime.target import Target
+from mlcweb.tir.schedule import Schedule, Trace
+
+FAILED_SECONDS = 1e10
+"""The time that a record gives a schedule which failed, so that nobody tries it again."""
+
+DIALECT = "s_tir"
+"""Records are written with the names that a TVM of today reads; both are read."""
+
+
+class Workload:
+    """A program as it was before any schedule, known by its structure."""
+
+    __slots__ = ("mod", "shash")
+
+    def __init__(self, mod: IRModule, shash: int | None = None) -> None:
+        self.mod = mod
+        self.shash = structural_hash(mod) if shash is None else shash
+
+    def as_json(self) -> list[str]:
+        """The hash, and the module as TVM's records hold one."""
+        return [str(self.shash), tvm_module.save(self.mod)]
+
+    @staticmethod
+    def from_json(json_obj: Any) -> Workload:
+        """Read what `as_json` or TVM made; the hash is computed anew, since TVM's differs.
+
+        Raises:
+            ValueError: it is something else.
+        """
+        if not (isinstance(json_obj, list) and len(json_obj) == 2):
+            raise ValueError("a workload is a list of a hash and a module")
+        return Workload(tvm_module.load(json_obj[1]))
+
+
+class TuningRecord:
+    """A schedule of a workload, and what it took.
+
+    Only the text of the trace is kept, since thousands of records are held at a time.
+
+    Attributes:
+        run_secs: seconds per call, one number for each batch; none before it was measured.
+    """
+
+    __slots__ = ("args_info", "run_secs", "target", "trace_text", "workload")
+
+    def __init__(
+        self,
+        trace: Trace | str,
+        workload: Workload,
+        run_secs: Sequence[float] | None = None,
+        target: Target | str | None = None,
+        args_info: Sequence[ArgInfo] | None = None,
+    ) -> None:
+        self.trace_text = trace if isinstance(trace, str) else trace_text(trace)
+        self.workload = workload
+        self.run_secs = None if run_secs is None else tuple(float(s) for s in run_secs)
+        self.target = None if target is None else Target(target)
+        self.args_info = None if args_info is None else tuple(args_info)
+
+    @property
+    def trace(self) -> Trace:
+        """The steps of the schedule."""
+        return self.schedule().trace
+
+    @property
+    def seconds(self) -> float:
+        """The mean of the batches; infinite where there is none."""
+        return sum(self.run_secs) / len(self.run_secs) if self.run_secs else float("inf")
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether it was measured, and did not fail."""
+        return self.seconds < FAILED_SECONDS / 10
+
+    def schedule(self) -> Schedule:
+        """The workload's schedule with all steps done; ScheduleError where they no longer fit."""
+        sch = Schedule(self.workload.mod)
+        Trace.apply_json_to_schedule(json.loads(self.trace_text), sch)
+        return sch
+
+    def as_json(self) -> list[Any]:
+        """The layout of TVM's records: trace, run_secs, target, args_info."""
+        return [
+            json.loads(self.trace_text),
+            None if self.run_secs is None else list(self.run_secs),
+            None if self.target is None else self.target.export(),
+            None if self.args_info is None else [info.as_json() for info in self.args_info],
+        ]
+
+    @staticmethod
+    def from_json(json_obj: Any, workload: Workload) -> TuningRecord:
+        """Read what `as_json` or TVM made. The trace is not replayed yet.
+
+        Raises:
+            ValueError: it is something else.
+        """
+        try:
+            trace, run_secs, target, args_info = json_obj
+            steps, decisions = trace
+            if not all(len(step) == 4 for step in steps) or not isinstance(decisions, list):
+                raise ValueError("its trace is no list of steps")
+            return TuningRecord(
+                json.dumps(trace, separators=(",", ":")),
+                workload,
+                None if run_secs is None else [float(second) for second in run_secs],
+                None if target is None else _known_target(target),
+                None if args_info is None else [ArgInfo.from_json(info) for info in args_info],
+            )
+        except (TypeError, KeyError) as error:
+            raise ValueError(f"no tuning record: {error}") from None
+
+
+def trace_text(trace: Trace, remove_postproc: bool = False) -> str:
+    """A trace as a record holds it. Equal texts are equal schedules of one program."""
+    return json.dumps(trace.as_json(remove_postproc, dialect=DIALECT), separators=(",", ":"))
+
+
+def _known_target(target: Any) -> Target:
+    """A target without what TVM adds of its own."""
+    if not isinstance(target, dict):
+        return Target(target)
+    ours = {k: v for k, v in target.items() if k not in ("keys", "tag", "mtriple", "host")}
+    return Target(ours)

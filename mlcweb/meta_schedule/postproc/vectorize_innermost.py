@@ -1,0 +1,96 @@
+"""Vectorizes the innermost loops of blocks that do one thing to each element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from mlcweb.meta_schedule.postproc.postproc import Postproc
+from mlcweb.meta_schedule.schedule_rule.block_facts import (
+    SPATIAL,
+    bound_regions,
+    extent_of,
+    is_single,
+    is_spatial,
+    strides,
+)  # fmt: skip
+from mlcweb.meta_schedule.schedule_rule.vector_lanes import LANES_NOTE
+from mlcweb.tir.schedule import Schedule
+from mlcweb.tir.schedule.compute_locations import loop_type
+from mlcweb.tir.schedule.state import BlockPlace, loops_above
+from mlcweb.tir.stmt import For, ForKind
+
+LANES = 16
+"""Elements at a time where no note says otherwise."""
+
+
+class VectorizeInnermost(Postproc):
+    """Vectorizes each spatial block whose inner loops move through neighbouring elements: they are
+    fused as far as vectors need, and split into vectors of as many lanes as `VectorLanes` noted, or
+    of fewer that divide them."""
+
+    def apply(self, sch: Schedule) -> bool:
+        lanes = LANES
+        for place in list(sch.state.index.blocks.values()):
+            if LANES_NOTE in place.block.annotations:
+                lanes = int(place.block.annotations[LANES_NOTE])
+                sch.unannotate(sch.get_block(place.block.name_hint, place.function), LANES_NOTE)
+        for place in list(sch.state.index.blocks.values()):
+            current = sch.state.block(place.block.identity)
+            count, width = vector_loops(current, lanes)
+            if count:
+                _vectorize(sch, current, count, width)
+        return True
+
+
+def _vectorize(sch: Schedule, place: BlockPlace, count: int, width: int) -> None:
+    block = sch.get_block(place.block.name_hint, place.function)
+    inner = sch.get_loops(block)[-count:]
+    extent = prod(extent_of(loop) or 1 for loop in loops_above(place)[-count:])
+    loop = sch.fuse(*inner) if count > 1 else inner[0]
+    if extent != width:
+        _, loop = sch.split(loop, [None, width])
+    sch.vectorize(loop)
+
+
+def vector_loops(place: BlockPlace, lanes: int) -> tuple[int, int]:
+    """How many innermost loops of a spatial block to fuse for vectors, and the lanes of these;
+    (0, 0) where there are no vectors to make."""
+    loops = loops_above(place)
+    if not loops or not is_spatial(place.block) or not place.block.writes:
+        return 0, 0
+    if any(loop.kind != ForKind.SERIAL for loop in loops):
+        marked = [loop for loop in loops if loop.kind == ForKind.VECTORIZED]
+        if marked:
+            return 0, 0
+    steps = [strides(region, loops) for region in bound_regions(place.realize)]
+    for count in range(1, len(loops) + 1):
+        inner = loops[-count:]
+        if not _is_even(inner, [of_access[-count:] for of_access in steps]):
+            return 0, 0
+        extent = prod(extent_of(loop) or 1 for loop in inner)
+        for width in (lanes, 32, 16, 8, 4):
+            if width <= lanes and extent % width == 0:
+                return count, width
+    return 0, 0
+
+
+def _is_even(inner: Sequence[For], steps: Sequence[Sequence[int | None]]) -> bool:
+    """Whether loops, fused, move through each buffer one by one, or not at all."""
+    if any(loop.kind != ForKind.SERIAL or loop_type(loop) != SPATIAL for loop in inner):
+        return False
+    if any(extent_of(loop) is None or not is_single(loop.body) for loop in inner):
+        return False
+    for of_access in steps:
+        span = 1
+        expected = []
+        for loop in reversed(inner):
+            expected.append(0 if extent_of(loop) == 1 else span)
+            span *= extent_of(loop) or 1
+        found = [
+            0 if extent_of(loop) == 1 else step
+            for step, loop in zip(reversed(of_access), reversed(inner), strict=True)
+        ]
+        if found != expected and any(step != 0 for step in found):
+            return False
+    return any(any(step for step in of_access) for of_access in steps[-1:])

@@ -1,0 +1,47 @@
+"""Refuses tiles of sums that do not fit the registers, or leave them empty."""
+
+from __future__ import annotations
+
+from math import prod
+
+from mlcweb.meta_schedule.postproc.postproc import Postproc
+from mlcweb.meta_schedule.schedule_rule.block_facts import SPATIAL, TILING_STRUCTURE, extent_of
+from mlcweb.meta_schedule.schedule_rule.lanes import LANES, LEAST_VECTORS
+from mlcweb.tir.schedule import Schedule
+from mlcweb.tir.schedule.compute_locations import loop_type
+from mlcweb.tir.schedule.state import BlockPlace, loops_above
+from mlcweb.tir.stmt import ForKind
+
+MOST_VECTORS = 12
+"""Vectors of sums that leave room for operands in 16 registers."""
+
+
+class VerifyRegisters(Postproc):
+    """Refuses schedules in which a tiled block holds more sums at a time than fit the registers, or
+    fewer than the rule that tiled it holds to be worth while.
+
+    Args:
+        max_vectors: the most vectors of sums.
+    """
+
+    def __init__(self, max_vectors: int = MOST_VECTORS) -> None:
+        self.max_vectors = max_vectors
+
+    def apply(self, sch: Schedule) -> bool:
+        return all(
+            _least(place) * LANES <= _sums(place) <= self.max_vectors * LANES
+            for place in sch.state.index.blocks.values()
+            if TILING_STRUCTURE in place.block.annotations
+        )
+
+
+def _least(place: BlockPlace) -> int:
+    return int(place.block.annotations.get(LEAST_VECTORS, 0))
+
+
+def _sums(place: BlockPlace) -> int:
+    return prod(
+        extent_of(loop) or 1
+        for loop in loops_above(place)
+        if loop.kind in (ForKind.UNROLLED, ForKind.VECTORIZED) and loop_type(loop) == SPATIAL
+    )

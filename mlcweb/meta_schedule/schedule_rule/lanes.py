@@ -1,0 +1,103 @@
+"""Which loop of a reduction may run in vector lanes, and what must be packed for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from mlcweb.meta_schedule.schedule_rule.block_facts import (
+    REDUCTION,
+    SPATIAL,
+    bound_regions,
+    extent_of,
+    strides,
+)  # fmt: skip
+from mlcweb.tir.arithmetic import constant_value
+from mlcweb.tir.buffer import BufferRegion
+from mlcweb.tir.schedule.compute_locations import loop_type
+from mlcweb.tir.schedule.state import BlockPlace, loops_above
+from mlcweb.tir.stmt import For
+
+VECTOR_BYTES = 16
+LANES = 4
+"""Lanes of a vector of 32-bit elements; loops that run in vectors have a multiple of them."""
+
+WORTH_PACKING = 8
+"""Uses of each element that pay for packing it."""
+
+
+LEAST_VECTORS = "meta_schedule.least_vectors"
+"""The annotation of a block with the fewest vectors of sums that are worth making together."""
+
+_ENOUGH_VECTORS = 4
+"""Sums that wait for the one before leave a unit idle for as many steps as it takes to add."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneChoice:
+    """A loop to run in lanes.
+
+    Attributes:
+        loop: its position among the loops of the block.
+        packed: the read regions with elements that lie apart along it.
+        transposed: whether what is written lies apart along it.
+    """
+
+    loop: int
+    packed: tuple[int, ...]
+    transposed: bool
+
+
+def spatial_lanes(place: BlockPlace) -> list[LaneChoice]:
+    """The spatial loops of a reduction block that are worth running in lanes. Those along which the
+    result lies side by side; where there are none, others."""
+    loops = loops_above(place)
+    iterations = prod(extent_of(loop) or 1 for loop in loops)
+    *reads, write = _steps(place, loops)
+    found = []
+    for position, loop in enumerate(loops):
+        if loop_type(loop) != SPATIAL or not _fills_vectors(loop) or write[position] in (0, None):
+            continue
+        apart = tuple(n for n, steps in enumerate(reads) if steps[position] not in (0, 1))
+        copied = sum(_elements(place.block.reads[n]) for n in apart)
+        transposed = write[position] != 1
+        if transposed:
+            copied += _elements(place.block.writes[0])
+        if copied * WORTH_PACKING <= iterations:
+            found.append(LaneChoice(position, apart, transposed))
+    return [choice for choice in found if not choice.transposed] or found
+
+
+def reduction_lane(place: BlockPlace) -> int | None:
+    """The position of a reduction loop along which all that is read lies side by side, or is the
+    same; None where there is none."""
+    loops = loops_above(place)
+    *reads, write = _steps(place, loops)
+    for position, loop in enumerate(loops):
+        steps = {of_read[position] for of_read in reads}
+        if loop_type(loop) == REDUCTION and _fills_vectors(loop) and write[position] == 0:
+            if steps <= {0, 1} and 1 in steps:
+                return position
+    return None
+
+
+def least_vectors(*limited: tuple[int, int]) -> int:
+    """The fewest vectors of sums to make together, of loops whose extents may be cut into tiles up
+    to a limit."""
+    most = prod(
+        max(tile for tile in range(1, limit + 1) if extent % tile == 0) for extent, limit in limited
+    )
+    return min(most, _ENOUGH_VECTORS)
+
+
+def _steps(place: BlockPlace, loops: tuple[For, ...]) -> list[list[int | None]]:
+    return [strides(region, loops) for region in bound_regions(place.realize)]
+
+
+def _fills_vectors(loop: For) -> bool:
+    extent = extent_of(loop)
+    return extent is not None and extent % LANES == 0
+
+
+def _elements(region: BufferRegion) -> int:
+    return prod(int(constant_value(extent) or 0) for extent in region.buffer.shape)

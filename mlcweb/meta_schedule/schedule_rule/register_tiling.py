@@ -1,0 +1,188 @@
+"""Sums in vector registers: a tile of the result is made in a buffer small enough for them.
+
+The scheme is that of matrix products since Goto (Goto and van de Geijn, "Anatomy of
+High-Performance Matrix Multiplication", ACM TOMS 34(3), 2008), for any reduction: the innermost
+tile of the result is unrolled and vectorized, so that its sums stay in registers while the whole
+reduction runs; what is read along the lanes may be packed, so that a panel of it lies in a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mlcweb.meta_schedule.schedule_rule.block_facts import (
+    REDUCTION,
+    TILING_STRUCTURE,
+    consumers_of,
+    extent_of,
+    has_trivial_binding,
+    is_reduction_block,
+    is_root,
+    is_write_cache,
+    needs_multi_level_tiling,
+    place_of,
+)  # fmt: skip
+from mlcweb.meta_schedule.schedule_rule.lanes import (
+    LANES,
+    LEAST_VECTORS,
+    LaneChoice,
+    least_vectors,
+    spatial_lanes,
+)
+from mlcweb.meta_schedule.schedule_rule.schedule_rule import ScheduleRule
+from mlcweb.tir.buffer import BufferRegion
+from mlcweb.tir.expr import Var
+from mlcweb.tir.index_map import IndexMap
+from mlcweb.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
+from mlcweb.tir.schedule.compute_locations import loop_type
+from mlcweb.tir.schedule.scopes import is_output_block
+from mlcweb.tir.schedule.state import loops_above
+from mlcweb.tir.stmt import For
+from mlcweb.tir.substitute import uses
+
+STRUCTURE = "SSRRS"
+
+
+@dataclass(eq=False)
+class RegisterTiling(ScheduleRule):
+    """Tiles a reduction that reads elements several times: two levels of spatial tiles, the
+    reduction, and a tile in registers. Spaces with and without packed panels.
+
+    Args:
+        max_rows: the most lines of vectors of a loop in the register tile.
+        max_vectors: the most vectors in a line.
+        max_reduction_factor: the most steps of the innermost reduction loop that are unrolled.
+        max_tiled_loops: how many of the spatial loops besides that in lanes are tiled; the
+            innermost are.
+    """
+
+    max_rows: int = 4
+    max_vectors: int = 4
+    max_reduction_factor: int = 4
+    max_tiled_loops: int = 2
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        place = place_of(sch, block)
+        if is_root(place) or len(place.block.writes) != 1 or not has_trivial_binding(place):
+            return [sch]
+        if not is_reduction_block(sch.state, place) or TILING_STRUCTURE in place.block.annotations:
+            return [sch]
+        # Where nothing is read twice, vectors pay, but copies do not.
+        reuses = needs_multi_level_tiling(place)
+        found: list[Schedule] = []
+        for choice in spatial_lanes(place):
+            is_copied = bool(choice.packed) or choice.transposed
+            if reuses or not is_copied:
+                panels = (False, True) if reuses and not choice.packed else (False,)
+                found += self._spaces(sch, block, choice, panels)
+        return found or [sch]
+
+    def _spaces(
+        self, sch: Schedule, block: BlockRV, choice: LaneChoice, with_panels: Iterable[bool]
+    ) -> Iterable[Schedule]:
+        for panels in with_panels:
+            made = sch.copy()
+            try:
+                self._tile(made, block, choice, panels)
+            except ScheduleError:
+                continue
+            yield made
+
+    def _tile(self, sch: Schedule, block: BlockRV, choice: LaneChoice, panels: bool) -> None:
+        found = place_of(sch, block).block
+        lane = found.iter_vars[choice.loop].var
+        for index in choice.packed:
+            _pack(sch, block, index, lane)
+        if _consumer(sch, block) and not choice.transposed:
+            (result,) = sch.get_consumers(block)
+            sch.set_scope(block, 0, "local")
+        else:
+            result = sch.cache_write(block, 0, "local")
+            if choice.transposed:
+                sch.transform_layout(block, ("write", 0), _lane_last(found.writes[0], lane))
+        sch.annotate(block, TILING_STRUCTURE, STRUCTURE)
+        sch.annotate(block, LEAST_VECTORS, self._least_vectors(sch, block, choice))
+        first, second, reduction, unrolled, vector = self._loops(sch, block, choice)
+        sch.reorder(*first, *second, *reduction, *unrolled, *vector)
+        lanes = sch.fuse(*vector)
+        sch.reverse_compute_at(result, second[-1], preserve_unit_loops=True)
+        if panels:
+            self._panels(sch, block, first[-1], choice)
+        for loop in unrolled:
+            sch.unroll(loop)
+        sch.vectorize(lanes)
+
+    def _least_vectors(self, sch: Schedule, block: BlockRV, choice: LaneChoice) -> int:
+        loops = loops_above(place_of(sch, block))
+        lane = loops[choice.loop]
+        others = [
+            extent_of(loop) or 1
+            for loop in loops
+            if loop is not lane and loop_type(loop) != REDUCTION
+        ]
+        vectors = (extent_of(lane) or LANES) // LANES
+        lines = [(extent, self.max_rows) for extent in others[-self.max_tiled_loops :]]
+        return least_vectors((vectors, self.max_vectors), *lines)
+
+    def _loops(self, sch: Schedule, block: BlockRV, choice: LaneChoice) -> tuple[list[LoopRV], ...]:
+        """The loops of the outer tiles, of the tiles in them, of the reduction, what is unrolled,
+        and the vectors and their lanes."""
+        loops = sch.get_loops(block)
+        lane = loops[choice.loop]
+        *outer_steps, steps = [loop for loop in loops if _is_reduction(sch, loop)]
+        others = [loop for loop in loops if loop not in (lane, steps, *outer_steps)]
+        first = others[: max(0, len(others) - self.max_tiled_loops)]
+        second: list[LoopRV] = []
+        lines: list[LoopRV] = []
+        for loop in others[len(first) :]:
+            a, b, line = sch.split(loop, sch.sample_perfect_tile(loop, 3, self.max_rows))
+            first, second, lines = [*first, a], [*second, b], [*lines, line]
+        vectors, within = sch.split(lane, [None, LANES])
+        a, b, line = sch.split(vectors, sch.sample_perfect_tile(vectors, 3, self.max_vectors))
+        first, second = [*first, a], [*second, b]
+        limit = self.max_reduction_factor
+        serial, unrolled = sch.split(steps, sch.sample_perfect_tile(steps, 2, limit))
+        reduction = [*outer_steps, serial]
+        return first, second, reduction, [unrolled, *lines], [line, within]
+
+    def _panels(self, sch: Schedule, block: BlockRV, loop: LoopRV, choice: LaneChoice) -> None:
+        """Copy what is read in vectors to where it lies in a row, at a loop."""
+        place = place_of(sch, block)
+        lane = place.block.iter_vars[choice.loop].var
+        for index, region in enumerate(place.block.reads):
+            if any(uses(dimension, lane) for dimension in region.region):
+                copy = sch.cache_read(block, index, "global", [block])
+                sch.compute_at(copy, loop, preserve_unit_loops=True)
+
+
+def _consumer(sch: Schedule, block: BlockRV) -> bool:
+    """Whether a block has one consumer, which passes on what it reads element for element, and
+    nobody else needs what the block writes."""
+    place = place_of(sch, block)
+    if is_output_block(sch.state, place):
+        return False
+    consumers = consumers_of(sch.state, place)
+    return len(consumers) == 1 and is_write_cache(consumers[0].block)
+
+
+def _pack(sch: Schedule, block: BlockRV, index: int, lane: Var) -> None:
+    """Copy what a block reads to where its lanes lie side by side."""
+    region = place_of(sch, block).block.reads[index]
+    sch.cache_read(block, index, "global", [block])
+    sch.transform_layout(block, ("read", index), _lane_last(region, lane))
+
+
+def _lane_last(region: BufferRegion, lane: Var) -> IndexMap:
+    """The layout in which the dimension that a variable indexes is the last."""
+    axes = [n for n, dimension in enumerate(region.region) if not uses(dimension, lane)]
+    axes += [n for n in range(len(region.region)) if n not in axes]
+    return IndexMap.from_func(
+        lambda *indices: [indices[axis] for axis in axes], ndim=len(region.region)
+    )
+
+
+def _is_reduction(sch: Schedule, loop: LoopRV) -> bool:
+    found = sch.get(loop)
+    assert isinstance(found, For)
+    return loop_type(found) == REDUCTION

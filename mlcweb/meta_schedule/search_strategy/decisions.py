@@ -1,0 +1,138 @@
+"""What a sampling step may decide: all its choices, and traces with other ones."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from mlcweb.tir.arithmetic import constant_value
+from mlcweb.tir.schedule import Instruction, Schedule, Trace
+from mlcweb.tir.schedule.compute_locations import locations
+
+MOST_TILINGS = 4096
+"""No more tilings of one loop than these are listed."""
+
+
+def choices(sch: Schedule, inst: Instruction, inputs: Sequence[Any]) -> list[Any]:
+    """All decisions of a sampling step at its place in a schedule.
+
+    Args:
+        sch: the schedule right before the step.
+        inputs: the step's random variables in that schedule.
+    """
+    return _CHOICES[inst.kind.name](sch, inputs, inst.attrs)
+
+
+def factorisations(extent: int, n: int) -> Iterator[tuple[int, ...]]:
+    """All ways to write `extent` as a product of `n` positive factors, in order."""
+    if n == 1:
+        yield (extent,)
+        return
+    for first in divisors(extent):
+        for rest in factorisations(extent // first, n - 1):
+            yield (first, *rest)
+
+
+def divisors(number: int) -> list[int]:
+    """The divisors of a positive integer, in rising order."""
+    small = [d for d in range(1, int(number**0.5) + 1) if number % d == 0]
+    return small + [number // d for d in reversed(small) if d * d != number]
+
+
+def with_other_decision(trace: Trace, rng: random.Random) -> Trace | None:
+    """A trace in which one sampling step decides anew; None where nothing is sampled.
+
+    A tiling moves a prime factor from one place to another; every other step is left undecided, so
+    that the replay draws.
+    """
+    sampling = [inst for inst in trace.insts if inst.kind.sampling]
+    if not sampling:
+        return None
+    inst = rng.choice(sampling)
+    decision = None
+    if inst.kind.name == "SamplePerfectTile":
+        limit = int(constant_value(inst.attrs[1]) or -1)
+        decision = _moved_factor(list(trace.get_decision(inst) or ()), limit, rng)
+    elif inst.kind.name == "SampleCategorical":
+        others = [i for i in range(len(inst.attrs[0])) if i != trace.get_decision(inst)]
+        decision = rng.choice(others) if others else None
+    return trace.with_decision(inst, decision, True)
+
+
+def crossed(one: Trace, other: Trace, rng: random.Random) -> Trace | None:
+    """A trace with the decisions of one or the other; None where their steps are not the same."""
+    pairs = list(zip(one.insts, other.insts, strict=False))
+    if len(one.insts) != len(other.insts) or any(a.kind is not b.kind for a, b in pairs):
+        return None
+    taken = {
+        a: other.get_decision(b)
+        for a, b in pairs
+        if a.kind.sampling and a.attrs == b.attrs and rng.random() < 0.5
+    }
+    return Trace(one.insts, {**one.decisions, **taken})
+
+
+def _moved_factor(factors: list[int], limit: int, rng: random.Random) -> list[int] | None:
+    sources = [n for n, factor in enumerate(factors) if factor > 1]
+    if not sources or len(factors) < 2:
+        return None
+    source = rng.choice(sources)
+    target = rng.choice([n for n in range(len(factors)) if n != source])
+    moved = rng.choice(divisors(factors[source])[1:])
+    factors[source] //= moved
+    factors[target] *= moved
+    # The limit of the innermost factor holds for a decision as it holds for what is drawn.
+    return None if 1 <= limit < factors[-1] else factors
+
+
+def _tilings(sch: Schedule, inputs: Sequence[Any], attrs: Sequence[Any]) -> list[Any]:
+    n, limit = (int(constant_value(value) or 0) for value in attrs)
+    found = []
+    for factors in factorisations(_extent(sch, inputs[0]), n):
+        if limit < 1 or factors[-1] <= limit:
+            found.append(list(factors))
+            if len(found) == MOST_TILINGS:
+                break
+    return found
+
+
+def _partitioned_tilings(sch: Schedule, inputs: Sequence[Any], attrs: Sequence[Any]) -> list[Any]:
+    n, position, inner = (int(constant_value(value) or 0) for value in attrs)
+    extent = _extent(sch, inputs[0])
+    if extent % inner:
+        return [None]
+    found = []
+    for factors in factorisations(extent, n):
+        product = 1
+        for factor in factors[position:]:
+            product *= factor
+        if product % inner == 0:
+            found.append(list(factors))
+    return found[:MOST_TILINGS]
+
+
+def _extent(sch: Schedule, loop: Any) -> int:
+    found: Any = sch.get(loop)
+    return int(constant_value(found.extent) or 1)
+
+
+def _locations(sch: Schedule, inputs: Sequence[Any], attrs: Sequence[Any]) -> list[Any]:
+    block: Any = sch.get(inputs[0])
+    return [number for number, _ in locations(sch.state, block.identity)]
+
+
+def _indices(sch: Schedule, inputs: Sequence[Any], attrs: Sequence[Any]) -> list[Any]:
+    return [
+        index
+        for index, probability in enumerate(attrs[1])
+        if float(constant_value(probability) or 0.0) > 0
+    ]
+
+
+_CHOICES: dict[str, Callable[[Schedule, Sequence[Any], Sequence[Any]], list[Any]]] = {
+    "SamplePerfectTile": _tilings,
+    "SamplePartitionedTile": _partitioned_tilings,
+    "SampleComputeLocation": _locations,
+    "SampleCategorical": _indices,
+}

@@ -1,0 +1,46 @@
+"""Random search that calls the space generator anew for each candidate.
+
+Where a schedule function chooses its steps by what it has drawn, a trace shows one of its ways
+only; calling it again shows them all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mlcweb.meta_schedule.search_strategy.search_strategy import (
+    MeasureCandidate,
+    SearchStrategy,
+    peeked,
+)  # fmt: skip
+from mlcweb.tir.schedule import ScheduleError
+
+
+class ReplayFunc(SearchStrategy):
+    """Generates the design spaces anew for each candidate, each program once.
+
+    Args:
+        max_fail_count: calls in a row without a new program that end the search.
+    """
+
+    def __init__(self, max_fail_count: int = 100) -> None:
+        self.max_fail_count = max_fail_count
+
+    def propose(self) -> Iterator[MeasureCandidate] | None:
+        return peeked(self._called(self.room()))
+
+    def _called(self, count: int) -> Iterator[MeasureCandidate]:
+        failures = 0
+        while count > 0 and failures < self.max_fail_count:
+            failures += 1
+            if self.context.space_generator is not None:
+                self.context.space_generator.seed = self.rng.randrange(1, 2**31 - 1)
+            try:
+                sch = self.rng.choice(self.context.generate_design_space())
+                finished = self.sampler.finished(sch.copy())
+            except ScheduleError:
+                continue
+            if finished is not None and self.seen.add(finished.mod):
+                failures = 0
+                count -= 1
+                yield self.candidate(finished)

@@ -1,0 +1,178 @@
+"""A task under way: its context, its measurements, and how far it has come."""
+
+from __future__ import annotations
+
+import heapq
+import statistics
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from mlcweb.ir import DiagnosticError
+from mlcweb.meta_schedule.artifact import build_artifact
+from mlcweb.meta_schedule.confirm import FINALISTS, confirm
+from mlcweb.meta_schedule.database import Database, TuningRecord
+from mlcweb.meta_schedule.database.tuning_record import FAILED_SECONDS
+from mlcweb.meta_schedule.measuring import Build, Measuring
+from mlcweb.meta_schedule.runner import Runner
+from mlcweb.meta_schedule.search_strategy import MeasureCandidate, RunnerResult
+from mlcweb.meta_schedule.trial import Trial
+from mlcweb.meta_schedule.tune_context import TuneContext
+from mlcweb.tir.analysis.flop_count import estimate_flops
+
+LEAST_GAIN = 0.01
+"""A program that is faster by less than this share is no progress."""
+
+
+@dataclass(slots=True)
+class Task:
+    """A task under way.
+
+    Attributes:
+        weight: how often its program runs in the whole model.
+        flops: operations of its program; 0 where they cannot be counted.
+        trials: how many were measured, or failed.
+        history: the best seconds after each round.
+        baseline: seconds of the program as it stands.
+        last_gain: the number of the trial that was the last progress.
+    """
+
+    context: TuneContext
+    weight: float
+    runner: Runner
+    database: Database
+    build: Build
+    flops: float = 0.0
+    trials: int = 0
+    failed: int = 0
+    best: float = float("inf")
+    baseline: float | None = None
+    last_gain: int = 0
+    terminated: bool = False
+    history: list[float] = field(default_factory=list)
+    _measuring: Measuring | None = None
+    _finalists: list[tuple[float, int, Trial]] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return self.context.task_name
+
+    @property
+    def gflops(self) -> float | None:
+        """The speed of the best program, in 1e9 operations a second."""
+        if not self.flops or self.best == float("inf"):
+            return None
+        return self.flops / self.best / 1e9
+
+    async def begin(self) -> None:
+        """Run and time the program as it stands; what it computes is what all others must."""
+        mod = self.context.mod
+        assert mod is not None
+        try:
+            self.flops = estimate_flops(mod)
+        except DiagnosticError:
+            self.flops = 0.0
+        artifact: Any = self.build(mod)
+        if hasattr(artifact, "__await__"):
+            artifact = await artifact
+        self.baseline = statistics.median(await self.runner.begin(artifact))
+        self._measuring = Measuring(self.build, self.runner)
+
+    async def round(self) -> AsyncIterator[Trial]:
+        """Measure the next round of the strategy: trials as they come. Records are written as they
+        come, too, in the order of their proposal, so that nothing is lost where the search ends.
+
+        Raises:
+            RunnerClosed: the runner was closed. What was done by then has been yielded.
+        """
+        if self._measuring is None:
+            await self.begin()
+        strategy = self.context.search_strategy
+        assert strategy is not None and self._measuring is not None
+        proposed = strategy.propose()
+        if proposed is None:
+            self.terminated = True
+            return
+        candidates: dict[int, MeasureCandidate] = {}
+        done: dict[int, Trial] = {}
+        written = self.trials
+        try:
+            async for trial in self._measuring.measure(self._samples(proposed, candidates)):
+                done[trial.index] = trial
+                self._count(trial)
+                yield trial
+                while written in done:
+                    self._record(done[written])
+                    written += 1
+        finally:
+            finished = sorted(done)
+            for index in finished:
+                if index >= written:
+                    self._record(done[index])
+            strategy.notify_runner_results(
+                [candidates[index] for index in finished],
+                [RunnerResult(done[i].run_secs or None, done[i].reason) for i in finished],
+            )
+            self.history.append(self.best)
+
+    async def confirm(self) -> AsyncIterator[Trial]:
+        """Measure the best few again, in turn; these times decide."""
+        finalists = [trial for _, _, trial in self._finalists]
+        if finalists:
+            self.best = float("inf")
+        async for trial in confirm(finalists, build=self.build, runner=self.runner):
+            self.best = min(self.best, trial.seconds or float("inf"))
+            self._record(trial)
+            yield trial
+
+    def _samples(
+        self, proposed: Iterator[MeasureCandidate], candidates: dict[int, MeasureCandidate]
+    ) -> Iterator[Trial]:
+        for index, candidate in enumerate(proposed, self.trials):
+            candidates[index] = candidate
+            sch = candidate.sch
+            yield Trial(index, 0, sch.trace, sch.mod, predicted=candidate.predicted)
+
+    def _count(self, trial: Trial) -> None:
+        self.trials += 1
+        self.failed += trial.state == "failed"
+        seconds = trial.seconds
+        if seconds is None:
+            return
+        if seconds < self.best * (1 - LEAST_GAIN):
+            self.last_gain = self.trials
+        self.best = min(self.best, seconds)
+        if trial.same_as is None:
+            heapq.heappush(self._finalists, (-seconds, -trial.index, trial))
+            if len(self._finalists) > FINALISTS:
+                heapq.heappop(self._finalists)
+
+    def _record(self, trial: Trial) -> None:
+        mod = self.context.mod
+        assert mod is not None
+        workload = self.database.commit_workload(mod)
+        strategy = self.context.search_strategy
+        assert strategy is not None
+        self.database.commit_tuning_record(
+            TuningRecord(
+                trial.trace,
+                workload,
+                trial.run_secs or (FAILED_SECONDS,),
+                self.context.target,
+                strategy.args_info,
+            )
+        )
+
+
+def build_for(context: TuneContext, runner: Runner) -> Build:
+    """How the programs of a task are compiled: by the runner's workers where it can."""
+    target = str(context.target or "llvm")
+    in_workers = getattr(runner, "build", None)
+    if in_workers is not None:
+        return partial(_in_workers, in_workers, target)
+    return partial(build_artifact, function="main", target=target)
+
+
+def _in_workers(build: Any, target: str, module: Any) -> Any:
+    return build(module, "main", target)

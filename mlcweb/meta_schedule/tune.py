@@ -1,0 +1,151 @@
+"""Tuning tasks: the call that all others come down to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from mlcweb.meta_schedule.cost_model import CostModel
+from mlcweb.meta_schedule.database import Database
+from mlcweb.meta_schedule.local_runner import LocalBuilder, LocalRunner, OpenRunner
+from mlcweb.meta_schedule.progress import Progress
+from mlcweb.meta_schedule.task_scheduler import TaskScheduler
+from mlcweb.meta_schedule.tune_context import TuneContext
+from mlcweb.runtime.host.waiting import wait_for
+
+
+@dataclass(frozen=True, slots=True)
+class TuneConfig:
+    """How a search goes, as the courses of 2022 write it.
+
+    Attributes:
+        max_trials_global: programs measured in all.
+        num_trials_per_iter: programs in a round, at most.
+        max_trials_per_task: programs measured of one task, at most.
+        task_scheduler: its name.
+        strategy: the name of the search strategy.
+        search_strategy_config: options of the strategy.
+        task_scheduler_config: options of the scheduler.
+    """
+
+    max_trials_global: int
+    num_trials_per_iter: int
+    max_trials_per_task: int | None = None
+    task_scheduler: str = "gradient"
+    strategy: str = "evolutionary"
+    task_scheduler_config: dict[str, Any] = field(default_factory=dict)
+    search_strategy_config: dict[str, Any] = field(default_factory=dict)
+    logger_config: dict[str, Any] = field(default_factory=dict)
+    adaptive_training: bool | None = None
+
+
+def tune_tasks(
+    *, tasks: Sequence[TuneContext], task_weights: Sequence[float], **options: Any
+) -> Database:
+    """Tune tasks, and wait for the end. The options are those of `tune_tasks_async`.
+
+    Returns:
+        The database with all records.
+    """
+    return wait_for(tune_tasks_async(tasks=tasks, task_weights=task_weights, **options))
+
+
+async def tune_tasks_async(
+    *,
+    tasks: Sequence[TuneContext],
+    task_weights: Sequence[float],
+    work_dir: str | Path | None,
+    max_trials_global: int,
+    max_trials_per_task: int | None = None,
+    num_trials_per_iter: int = 64,
+    builder: LocalBuilder | str = "local",
+    runner: LocalRunner | OpenRunner | str = "local",
+    database: Database | str = "json",
+    cost_model: CostModel | str = "numpy",
+    measure_callbacks: Any = "default",
+    task_scheduler: TaskScheduler | str = "gradient",
+    module_equality: str = "structural",
+    post_optimization: bool | None = False,
+    early_stopping: int | None = None,
+) -> Database:
+    """Tune tasks.
+
+    Args:
+        task_weights: how often the program of each task runs.
+        work_dir: the folder of a database in files; None keeps the records in memory.
+        max_trials_global: programs measured in all.
+        max_trials_per_task: programs measured of one task, at most.
+        num_trials_per_iter: programs in a round, at most.
+        builder: "local", or a `LocalBuilder`.
+        runner: "local", a `LocalRunner`, or a function that makes the `Runner` of a workload.
+        database: "json", "memory" or a database.
+        cost_model: "numpy", "xgb", "random" or a model.
+        measure_callbacks: "default", or observers of the search: called with the scheduler and the
+            number of a task after each of its trials.
+        task_scheduler: "gradient", "round-robin" or a scheduler.
+        early_stopping: trials without progress that end a task.
+
+    Raises:
+        ValueError: there are no tasks, or an option is not known here.
+    """
+    if post_optimization:
+        raise ValueError("post_optimization is not known here; leave it out")
+    scheduler = _made(task_scheduler, TaskScheduler.create)
+    model = _made(cost_model, CostModel.create)
+    records = _database(database, work_dir, module_equality)
+    local = _runner(runner, builder)
+    given = [] if measure_callbacks == "default" else measure_callbacks
+    callbacks = [given] if callable(given) else list(given)
+    try:
+        with Progress() as progress:
+
+            def observe(scheduler: TaskScheduler, task_id: int | None) -> None:
+                for callback in (progress, *callbacks):
+                    callback(scheduler, task_id)
+
+            await scheduler.tune_async(
+                tasks,
+                task_weights,
+                observer=observe,
+                early_stopping=early_stopping,
+                max_trials_global=max_trials_global,
+                max_trials_per_task=max_trials_per_task,
+                num_trials_per_iter=num_trials_per_iter,
+                open_runner=local.open if isinstance(local, LocalRunner) else local,
+                database=records,
+                cost_model=model,
+            )
+    finally:
+        if isinstance(local, LocalRunner):
+            local.close()
+    return records
+
+
+def _made(given: Any, create: Any) -> Any:
+    return create(given) if isinstance(given, str) else given
+
+
+def _database(
+    database: Database | str, work_dir: str | Path | None, module_equality: str
+) -> Database:
+    if isinstance(database, Database):
+        return database
+    if database == "json" and work_dir is not None:
+        return Database.create("json", work_dir=work_dir, module_equality=module_equality)
+    kind = "memory" if database == "json" else database
+    return Database.create(kind, module_equality=module_equality)
+
+
+def _runner(
+    runner: LocalRunner | OpenRunner | str, builder: LocalBuilder | str
+) -> LocalRunner | OpenRunner:
+    workers = builder.max_workers if isinstance(builder, LocalBuilder) else None
+    if not isinstance(builder, LocalBuilder) and builder != "local":
+        raise ValueError(f'Unknown builder "{builder}"; there are "local" and LocalBuilder(…)')
+    if isinstance(runner, str):
+        if runner != "local":
+            raise ValueError(f'Unknown runner "{runner}"; there are "local" and LocalRunner(…)')
+        return LocalRunner(max_workers=workers)
+    return runner

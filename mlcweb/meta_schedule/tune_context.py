@@ -1,0 +1,159 @@
+"""One task of a search: the program, and how its schedules are found."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+from mlcweb.ir import IRModule
+from mlcweb.ir.module import the_function_name
+from mlcweb.meta_schedule.cost_model import CostModel, RandomModel
+from mlcweb.meta_schedule.database import Database, MemoryDatabase
+from mlcweb.meta_schedule.mutator import Mutator
+from mlcweb.meta_schedule.postproc import Postproc
+from mlcweb.meta_schedule.search_strategy import (
+    EvolutionarySearch,
+    MeasureCandidate,
+    RunnerResult,
+    SearchStrategy,
+)  # fmt: skip
+from mlcweb.meta_schedule.space_generator import SpaceGenerator
+from mlcweb.runtime.target import Target
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.schedule import Schedule
+
+SpaceGeneratorType = SpaceGenerator | str | Callable[[Schedule], Any]
+SearchStrategyType = SearchStrategy | str
+
+
+class TuneContext:
+    """A task.
+
+    Args:
+        mod: the program: a function, or a module, of which the only one or "main" is scheduled.
+        target: what to build for; that of the surrounding `with target:` by default.
+        space_generator: the design spaces: a generator, its name, or a schedule function.
+        search_strategy: a strategy or its name.
+        task_name: how the task is called where tasks are listed.
+        rand_state: the seed of everything random; -1 takes one from the system.
+        num_threads: cores of the machine that is tuned for: a number, "physical" or "logical".
+    """
+
+    def __init__(
+        self,
+        mod: IRModule | PrimFunc | None = None,
+        *,
+        target: Target | str | None = None,
+        space_generator: SpaceGeneratorType | None = None,
+        search_strategy: SearchStrategyType | None = None,
+        task_name: str = "main",
+        rand_state: int = -1,
+        num_threads: int | Literal["physical", "logical"] = "physical",
+        logger: Any = None,
+    ) -> None:
+        self.mod = None if mod is None else normalized(mod)
+        self.target = Target.current() if target is None else Target(target)
+        self.space_generator = (
+            SpaceGenerator.create(space_generator)
+            if space_generator is not None and not isinstance(space_generator, SpaceGenerator)
+            else space_generator
+        )
+        self.search_strategy = (
+            SearchStrategy.create(search_strategy)
+            if isinstance(search_strategy, str)
+            else search_strategy
+        )
+        self.task_name = task_name
+        self.rand_state = secrets.randbelow(2**31 - 2) + 1 if rand_state == -1 else rand_state
+        self.num_threads = (os.cpu_count() or 1) if isinstance(num_threads, str) else num_threads
+        self.logger = logger
+        self.initialize()
+
+    def initialize(self) -> None:
+        """Tell the generator and the strategy about the task."""
+        for part in (self.space_generator, self.search_strategy):
+            if part is not None:
+                part._initialize_with_tune_context(self)
+
+    @property
+    def postprocs(self) -> Sequence[Postproc]:
+        """What every schedule goes through at the end."""
+        return () if self.space_generator is None else self.space_generator.postprocs or ()
+
+    @property
+    def mutator_probs(self) -> Mapping[Mutator, float]:
+        """How traces are changed, each with its probability."""
+        return {} if self.space_generator is None else self.space_generator.mutator_probs or {}
+
+    def generate_design_space(self) -> list[Schedule]:
+        """The schedules whose traces are replayed with other decisions."""
+        if self.mod is None or self.space_generator is None:
+            raise ValueError("A design space needs TuneContext(mod, space_generator=…)")
+        return self.space_generator.generate_design_space(self.mod)
+
+    def pre_tuning(
+        self,
+        max_trials: int,
+        num_trials_per_iter: int = 64,
+        design_spaces: Sequence[Schedule] | None = None,
+        database: Database | None = None,
+        cost_model: CostModel | None = None,
+    ) -> None:
+        """Begin a search of at most `max_trials` candidates."""
+        strategy = self._strategy()
+        spaces = self.generate_design_space() if design_spaces is None else design_spaces
+        if isinstance(strategy, EvolutionarySearch):
+            database = MemoryDatabase() if database is None else database
+            cost_model = RandomModel() if cost_model is None else cost_model
+        strategy.pre_tuning(max_trials, num_trials_per_iter, spaces, database, cost_model)
+
+    def generate_measure_candidates(self) -> list[MeasureCandidate] | None:
+        """The next round of candidates; None at the end of the search."""
+        return self._strategy().generate_measure_candidates()
+
+    def notify_runner_results(
+        self, measure_candidates: Sequence[MeasureCandidate], results: Sequence[RunnerResult]
+    ) -> None:
+        """What became of a round."""
+        self._strategy().notify_runner_results(measure_candidates, results)
+
+    def post_tuning(self) -> None:
+        """The end of a search."""
+        self._strategy().post_tuning()
+
+    def clone(self) -> TuneContext:
+        """A context of the same options, with a generator and a strategy of its own."""
+        space, strategy = self.space_generator, self.search_strategy
+        return TuneContext(
+            self.mod,
+            target=self.target,
+            space_generator=None if space is None else space.clone(),
+            search_strategy=None if strategy is None else strategy.clone(),
+            task_name=self.task_name,
+            rand_state=self.rand_state,
+            num_threads=self.num_threads,
+            logger=self.logger,
+        )
+
+    def _strategy(self) -> SearchStrategy:
+        if self.search_strategy is None:
+            raise ValueError("A search needs TuneContext(search_strategy=…)")
+        return self.search_strategy
+
+
+def normalized(mod: IRModule | PrimFunc) -> IRModule:
+    """A program as records know it: one function, called "main", whatever its name was."""
+    if isinstance(mod, PrimFunc):
+        func = mod
+    else:
+        name = the_function_name(mod, None)
+        if name == "main" and len(mod.functions) == 1:
+            func = mod["main"]
+            if func.attrs.get("global_symbol", "main") == "main":
+                return mod
+        func = mod[name]
+    if "global_symbol" in func.attrs:
+        func = func.with_attr("global_symbol", "main")
+    return IRModule({"main": func})

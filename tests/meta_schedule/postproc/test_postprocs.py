@@ -1,0 +1,123 @@
+"""Each post-processor alone."""
+
+import pytest
+
+from mlcweb.ir import IRModule
+from mlcweb.meta_schedule.postproc import (
+    DisallowDynamicLoop,
+    Postproc,
+    RewriteParallelVectorizeUnroll,
+    RewriteReductionBlock,
+    RewriteTensorize,
+    VectorizeInnermost,
+    VerifyRegisters,
+    VerifyVectorized,
+)
+from mlcweb.script import from_source
+from mlcweb.tir import Schedule
+from mlcweb.tir.stmt import ForKind
+from tests.meta_schedule.schedule_rule.small import check, module
+
+DYNAMIC = """
+@T.prim_func
+def main(a: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "float32")
+    for i in range(n):
+        with T.block("A"):
+            vi = T.axis.spatial(n, i)
+            A[vi] = T.float32(1)
+"""
+
+
+def loops(sch, name):
+    found = [sch.get(loop) for loop in sch.get_loops(sch.get_block(name))]
+    return [(loop.kind, loop.extent.value) for loop in found]
+
+
+def noted(name, **notes):
+    sch = Schedule(module(name))
+    for key, value in notes.items():
+        sch.annotate(sch.get_block("root"), f"meta_schedule.{key}", value)
+    return sch
+
+
+def test_disallow_dynamic_loop():
+    assert DisallowDynamicLoop().apply(Schedule(module("matmul")))
+    assert not DisallowDynamicLoop().apply(Schedule(IRModule({"main": from_source(DYNAMIC)})))
+
+
+def test_rewrite_reduction_block():
+    sch = Schedule(module("softmax"))
+    assert RewriteReductionBlock().apply(sch)
+    names = [place.block.name_hint for place in sch.state.index.blocks.values()]
+    assert {"largest_init", "largest_update", "total_init", "total_update"} <= set(names)
+    check("softmax", sch.mod)
+
+
+def test_loops_become_parallel_and_vectors():
+    sch = noted("matmul_relu", parallel=4, vectorize=8, unroll_explicit=16)
+    assert RewriteParallelVectorizeUnroll().apply(sch)
+    assert loops(sch, "C") == [(ForKind.PARALLEL, 24), (ForKind.VECTORIZED, 8)]
+    assert loops(sch, "Y")[0] == (ForKind.PARALLEL, 24)
+    outermost = sch.get(sch.get_loops(sch.get_block("Y"))[0])
+    assert outermost.annotations["pragma_auto_unroll_max_step"] == 16
+    assert outermost.annotations["pragma_unroll_explicit"] == 1
+    assert not sch.get(sch.get_block("root")).annotations
+    check("matmul_relu", sch.mod)
+
+
+def test_nothing_without_notes():
+    sch = noted("matmul_relu")
+    before = sch.mod
+    assert RewriteParallelVectorizeUnroll().apply(sch)
+    assert sch.mod is before
+
+
+@pytest.mark.parametrize(("lanes", "made"), [(4, 4), (16, 4)])
+def test_vectorize_innermost(lanes, made):
+    """Rows of ten elements are fused for vectors to divide them."""
+    sch = noted("chain", lanes=lanes)
+    assert VectorizeInnermost().apply(sch)
+    assert loops(sch, "C") == [(ForKind.SERIAL, 60 // made), (ForKind.VECTORIZED, made)]
+    check("chain", sch.mod)
+
+
+def test_vectorize_innermost_leaves_reductions():
+    sch = Schedule(module("matmul"))
+    before = sch.mod
+    assert VectorizeInnermost().apply(sch)
+    assert sch.mod is before
+
+
+def test_verify_vectorized():
+    sch = Schedule(module("chain"))
+    assert not VerifyVectorized().apply(sch)
+    assert VectorizeInnermost().apply(sch)
+    assert VerifyVectorized().apply(sch)
+
+
+@pytest.mark.parametrize(("rows", "fits"), [(3, True), (4, False)])
+def test_verify_registers(rows, fits):
+    sch = Schedule(module("matmul"))
+    block = sch.get_block("C")
+    sch.annotate(block, "meta_schedule.tiling_structure", "SSRRS")
+    i, j, k = sch.get_loops(block)
+    outer, inner = sch.split(i, [None, rows])
+    sch.reorder(outer, k, inner, j)
+    sch.unroll(inner)
+    sch.vectorize(j)
+    assert VerifyRegisters().apply(sch) is fits
+
+
+def test_rewrite_tensorize_refuses_what_does_not_match():
+    sch = Schedule(module("matmul"))
+    sch.annotate(sch.get_block("C"), "meta_schedule.auto_tensorize", "no such intrinsic")
+    assert not RewriteTensorize().apply(sch)
+    assert RewriteTensorize().apply(Schedule(module("matmul")))
+
+
+def test_defaults_by_name():
+    assert [type(each).__name__ for each in Postproc.create("llvm")] == [
+        "DisallowDynamicLoop", "RewriteParallelVectorizeUnroll", "RewriteReductionBlock",
+    ]  # fmt: skip

@@ -1,0 +1,114 @@
+"""Small programs for rules, and what they compute on each target."""
+
+import re
+from functools import lru_cache
+
+import mlcweb as tvm
+from mlcweb.ir import IRModule
+from mlcweb.meta_schedule.space_generator import PostOrderApply
+from mlcweb.meta_schedule.workload import random_workload
+from mlcweb.script import from_source
+from mlcweb.tir import Schedule
+from tests.meta_schedule.space_generator import cases
+
+TARGETS = ("numpy", "wasm")
+
+SUM = """
+@T.prim_func
+def main(A: T.Buffer((3, 5, 16), "float32"), B: T.Buffer((), "float32")):
+    for n, i, j in T.grid(3, 5, 16):
+        with T.block("B"):
+            vn, vi, vj = T.axis.remap("RRR", [n, i, j])
+            with T.init():
+                B[()] = T.float32(0)
+            B[()] = B[()] + A[vn, vi, vj]
+"""
+COLUMNS = """
+@T.prim_func
+def main(A: T.Buffer((6, 24), "float32"), B: T.Buffer((24,), "float32")):
+    for j, i in T.grid(24, 6):
+        with T.block("B"):
+            vj, vi = T.axis.remap("SR", [j, i])
+            with T.init():
+                B[vj] = T.float32(0)
+            B[vj] = B[vj] + A[vi, vj]
+"""
+CHAIN = """
+@T.prim_func
+def main(A: T.Buffer((6, 10), "float32"), C: T.Buffer((6, 10), "float32")):
+    B = T.alloc_buffer((6, 10))
+    half = T.alloc_buffer(())
+    with T.block("half"):
+        half[()] = T.float32(0.5)
+    for i, j in T.grid(6, 10):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * half[()]
+    for i, j in T.grid(6, 10):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + T.float32(1)
+"""
+
+
+def _smaller(name, **sizes):
+    """One of the programs that TVM was asked about, with other numbers in it."""
+    text = cases.PROGRAMS[name]
+    for old, new in sizes.items():
+        text = re.sub(rf"\b{old[1:]}\b", str(new), text)
+    return text
+
+
+PROGRAMS = {
+    "matmul": _smaller("matmul", _128=16),
+    "matmul_relu": _smaller("bmm_relu", _16=3, _128=8),
+    "linear": _smaller("linear0", _128=10, _784=24),
+    "conv": _smaller("conv2d", _32=8, _30=6, _16=8),
+    "softmax": _smaller("softmax", _128=6, _1000=20),
+    "sum": SUM,
+    "columns": COLUMNS,
+    "chain": CHAIN,
+}
+
+
+@lru_cache
+def module(name):
+    """The module of a program, whose only function is "main"."""
+    return IRModule({"main": from_source(PROGRAMS[name]).with_attr("global_symbol", "main")})
+
+
+def computed(mod, workload, target):
+    arguments = [tvm.nd.array(array) for array in workload.inputs]
+    tvm.build(mod, target=target)["main"](*arguments)
+    return tuple(argument.numpy() for argument in arguments)
+
+
+@lru_cache
+def expected(name):
+    """Random inputs of a program, and what the interpreter makes of them."""
+    workload = random_workload(module(name), "main")
+    return workload.expecting(computed(module(name), workload, "interpreter"))
+
+
+def check(name, mod, targets=TARGETS):
+    """Compare what a scheduled program computes with the interpreter's numbers."""
+    for target in targets:
+        expected(name).check(computed(mod, expected(name), target))
+
+
+def spaces(name, *rules):
+    """The design spaces that rules make of a program."""
+    made = PostOrderApply(sch_rules=list(rules), postprocs=[], mutator_probs={})
+    return made.generate_design_space(module(name))
+
+
+def drawn(name, space, seed):
+    """A schedule of a design space with decisions of its own."""
+    sch = Schedule(module(name), seed=seed)
+    space.trace.apply_to_schedule(sch, decision_provider=lambda *_: None)
+    return sch
+
+
+def steps(sch):
+    """The methods that a schedule called, in order."""
+    return [inst.kind.method for inst in sch.trace.insts]

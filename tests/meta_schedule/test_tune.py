@@ -1,0 +1,150 @@
+"""The tuning calls of both generations, natively, from end to end."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mlcweb as tvm
+from mlcweb import meta_schedule as ms
+from mlcweb.meta_schedule.database.json_database import RECORDS
+from mlcweb.meta_schedule.local_runner import EvaluatorConfig, LocalBuilder, LocalRunner
+from mlcweb.meta_schedule.progress import rows, totals
+from mlcweb.meta_schedule.runner import ThreadRunner, Timing
+from mlcweb.meta_schedule.task_scheduler import GradientBased, RoundRobin
+from tests.meta_schedule import programs
+from tests.meta_schedule.matmul import FakeRunner, Matmul, columns, tiles
+
+TARGET = "llvm --num-cores=1"
+
+
+def here(workload):
+    return ThreadRunner(workload, Timing(2, 0.05))
+
+
+def product_is_right(module) -> bool:
+    a, b = np.random.default_rng(0).random((2, 32, 32)).astype("float32")
+    c = tvm.nd.empty((32, 32))
+    tvm.build(module, target="llvm")["main"](tvm.nd.array(a), tvm.nd.array(b), c)
+    return np.allclose(c.numpy(), a @ b, atol=1e-4)
+
+
+def test_the_call_of_the_course_returns_a_schedule(tmp_path: Path) -> None:
+    sch = ms.tune_tir(
+        mod=Matmul,
+        target=TARGET,
+        config=ms.TuneConfig(max_trials_global=64, num_trials_per_iter=64),
+        space=ms.space_generator.ScheduleFn(columns),
+        work_dir=str(tmp_path / "tune_tmp"),
+        task_name="main",
+        runner=here,
+    )
+    lines = sch.trace.as_python()
+    assert lines[2].startswith("v4, v5 = sch.sample_perfect_tile(loop=l2, n=2, max_innermost_facto")
+    assert lines[-1] == "sch.enter_postproc()"
+    assert product_is_right(sch.mod)
+    # The files that are left answer again, with nothing measured.
+    database = ms.database.JSONDatabase(work_dir=tmp_path / "tune_tmp")
+    again = ms.tir_integration.compile_tir(database, Matmul, TARGET)
+    assert again.trace.as_python() == lines
+
+
+def test_the_call_of_today_returns_a_database(tmp_path: Path) -> None:
+    database = ms.tune_tir(
+        Matmul,
+        TARGET,
+        str(tmp_path),
+        max_trials_global=6,
+        num_trials_per_iter=4,
+        seed=1,
+        runner=here,
+    )
+    assert isinstance(database, ms.database.JSONDatabase)
+    assert (tmp_path / RECORDS).exists()
+    sch = ms.tir_integration.compile_tir(database, Matmul, TARGET)
+    assert product_is_right(sch.mod)
+
+
+@pytest.mark.slow
+def test_workers_of_this_machine_build_and_measure() -> None:
+    database = ms.tune_tir(
+        Matmul,
+        TARGET,
+        max_trials_global=5,
+        space=tiles,
+        builder=LocalBuilder(max_workers=2),
+        runner=LocalRunner(
+            timeout_sec=30,
+            evaluator_config=EvaluatorConfig(number=1, repeat=2, min_repeat_ms=0.1),
+            max_workers=2,
+        ),
+    )
+    records = database.get_all_tuning_records()
+    assert len(records) == 5 + 4
+    assert all(r.is_valid and len(r.run_secs) in (2, 6) for r in records)
+
+
+def tasks(*modules):
+    return [
+        ms.TuneContext(
+            module,
+            target="numpy",
+            space_generator=ms.space_generator.ScheduleFn(function, [], [], {}),
+            search_strategy="replay-trace",
+            task_name=f"task {number}",
+            rand_state=1,
+        )
+        for number, (module, function) in enumerate(modules)
+    ]
+
+
+@pytest.mark.parametrize("kind", ["round-robin", "gradient"])
+def test_several_tasks_share_the_trials(kind: str) -> None:
+    seen = []
+
+    def observed(scheduler, task_id):
+        if task_id is not None:
+            seen.append(task_id)
+        assert len(rows(scheduler)) == 2
+        assert totals(scheduler, 2.0)
+
+    ms.tune_tasks(
+        tasks=tasks((Matmul, tiles), (programs.Double, programs.tile)),
+        task_weights=[1.0, 3.0],
+        work_dir=None,
+        max_trials_global=24,
+        num_trials_per_iter=4,
+        runner=lambda workload: FakeRunner(),
+        task_scheduler=kind,
+        measure_callbacks=observed,
+    )
+    assert seen[:4] == [0] * 4
+    assert 1 in seen
+    # The small space ends; the rest goes to the other.
+    assert seen.count(0) + seen.count(1) <= 24 + 2 * 4
+
+
+def test_the_gradient_goes_where_most_is_gained() -> None:
+    class Fake:
+        terminated, trials, failed = False, 10, 0
+
+        def __init__(self, weight, *history):
+            self.weight, self.history = weight, list(history)
+
+    scheduler = GradientBased(seed=1)
+    scheduler.tasks = [Fake(1.0, 5.0, 5.0), Fake(1.0, 50.0, 40.0), Fake(1.0, 1.0, 1.0)]
+    assert scheduler.next_task_id() == 1
+    scheduler.tasks = [Fake(100.0, 5.0, 5.0), Fake(1.0, 50.0, 40.0)]
+    assert scheduler.next_task_id() == 0
+    turns = RoundRobin()
+    turns.tasks = scheduler.tasks
+    assert [turns.next_task_id() for _ in range(3)] == [0, 1, 0]
+
+
+def test_options_that_are_not_known_are_named() -> None:
+    with pytest.raises(ValueError, match="needs max_trials_global"):
+        ms.tune_tir(Matmul, TARGET)
+    with pytest.raises(ValueError, match='Unknown runner "rpc"'):
+        ms.tune_tir(Matmul, TARGET, max_trials_global=1, runner="rpc", space=columns)
+    with pytest.raises(ValueError, match="caches cannot be emptied"):
+        EvaluatorConfig(enable_cpu_cache_flush=True)
