@@ -10,13 +10,16 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
-from mlcweb.tir import IntImm, Schedule
+from mlcweb.script import from_source
+from mlcweb.tir import IntImm, PrimFunc, Schedule, TensorIntrin
 from mlcweb.tir.schedule import BlockRV, LoopRV, ScheduleError
 
 Choose = Callable[[Sequence[Any]], Any]
 
 MOST_ITERATIONS = 20_000
 """Splits that do not divide add iterations; beyond this many the interpreter is too slow."""
+MOST_LOOPS = 10
+"""Loops around a block that are still split. Python allows 20 nested loops."""
 
 
 def _all_blocks(sch: Schedule, choose: Choose) -> list[BlockRV]:
@@ -35,10 +38,18 @@ def _some_loop(sch: Schedule, choose: Choose) -> LoopRV:
     return choose(loops)
 
 
+def _loop_to_split(sch: Schedule, choose: Choose) -> LoopRV:
+    """Of a nest that is not too deep for the Python code that targets make, even when moved."""
+    loops = sch.get_loops(_some_block(sch, choose))
+    if len(loops) > MOST_LOOPS:
+        raise ScheduleError("too many loops for a test")
+    return choose(loops)
+
+
 def split(sch: Schedule, choose: Choose) -> None:
     block = _some_block(sch, choose)
     loops = sch.get_loops(block)
-    loop = choose(loops or [None])
+    loop = choose(loops if len(loops) <= MOST_LOOPS else [None])
     factors = choose([[None, 2], [None, 3], [4, None], [2, None, 2], [None, 8], [None, 1], [5, 7]])
     if loop is None or _iterations(sch, loops) * prod(f or 1 for f in factors) > MOST_ITERATIONS:
         raise ScheduleError("too many iterations for a test")
@@ -56,7 +67,7 @@ def _extent(sch: Schedule, loop: LoopRV) -> int:
 
 
 def split_perfectly(sch: Schedule, choose: Choose) -> None:
-    loop = _some_loop(sch, choose)
+    loop = _loop_to_split(sch, choose)
     sch.split(loop, sch.sample_perfect_tile(loop, n=choose([2, 3])))
 
 
@@ -166,7 +177,7 @@ def reorder_iterators(sch: Schedule, choose: Choose) -> None:
 
 
 def sample_split(sch: Schedule, choose: Choose) -> None:
-    loop = _some_loop(sch, choose)
+    loop = _loop_to_split(sch, choose)
     extent = _extent(sch, loop)
     divisors = [n for n in range(1, extent + 1) if extent % n == 0]
     inner = sch.sample_categorical(divisors, [1 / len(divisors)] * len(divisors))
@@ -279,7 +290,15 @@ def decompose_padding(sch: Schedule, choose: Choose) -> None:
 
 
 def cache_update(sch: Schedule, choose: Choose) -> None:
-    sch.cache_inplace(_some_block(sch, choose), choose([0, 1]), choose(["global", "local"]))
+    """Of a block that reads what it writes, if there is one."""
+    blocks = _all_blocks(sch, choose)
+    found = [(block, n) for block in blocks for n in _updated(sch, block)]
+    sch.cache_inplace(*choose(found or [(choose(blocks), 0)]), choose(["global", "local"]))
+
+
+def _updated(sch: Schedule, block: BlockRV) -> list[int]:
+    written = [region.buffer for region in sch.get(block).writes]
+    return [n for n, region in enumerate(sch.get(block).reads) if region.buffer in written]
 
 
 def copy_at(sch: Schedule, choose: Choose) -> None:
@@ -295,6 +314,100 @@ def partition(sch: Schedule, choose: Choose) -> None:
 def fuse_epilogue(sch: Schedule, choose: Choose) -> None:
     block = _some_reduction(sch, choose)
     sch.fuse_reduction_epilogue(block, choose(sch.get_consumers(block)))
+
+
+def roll(sch: Schedule, choose: Choose) -> None:
+    """Mostly after the move under a consumer, without which there is nothing to roll."""
+    block = _some_block(sch, choose)
+    consumers = sch.get_consumers(block)
+    if consumers and choose([True, True, False]):
+        sch.compute_at(block, choose(sch.get_loops(choose(consumers))))
+    sch.rolling_buffer(block, 0)
+
+
+def cache_index(sch: Schedule, choose: Choose) -> None:
+    sch.cache_index(_some_block(sch, choose), "global", choose([0, 1, 2]))
+
+
+def sample_partitioned(sch: Schedule, choose: Choose) -> None:
+    loop = _loop_to_split(sch, choose)
+    parts = choose([2, 3])
+    factors = sch.sample_partitioned_tile(loop, parts, choose(range(1, parts)), choose([1, 2]))
+    sch.split(loop, factors)
+
+
+def widen_reads(sch: Schedule, choose: Choose) -> None:
+    """Declare that a block may read all of a buffer."""
+    block = _some_block(sch, choose)
+    index = choose(range(len(sch.get(block).reads)))
+    shape = sch.get(block).reads[index].buffer.shape
+    _declare(sch, block, index, "read", [(0, extent) for extent in shape])
+
+
+def declare_again(sch: Schedule, choose: Choose) -> None:
+    """Declare that a block accesses what it does."""
+    block = _some_block(sch, choose)
+    access = choose(["read", "write"])
+    regions = sch.get(block).reads if access == "read" else sch.get(block).writes
+    index = choose(range(len(regions)))
+    sides = [(side.min, side.min + side.extent) for side in regions[index].region]
+    _declare(sch, block, index, access, sides)
+
+
+def _declare(sch: Schedule, block: BlockRV, index: int, access: str, sides: list[Any]) -> None:
+    if len(sch.get(block).iter_vars) != len(sides):
+        raise ScheduleError("TVM asks for as many sides as there are iterators")
+    sch.annotate_buffer_access(block, index, access, lambda *_: sides)
+
+
+def hide_access(sch: Schedule, choose: Choose) -> None:
+    block = _some_block(sch, choose)
+    sch.unsafe_hide_buffer_access(block, choose(["read", "read", "write"]), [choose([0, 1])])
+
+
+PRODUCT = "random_schedules.product"
+PRODUCT_OF_TRANSPOSED = "random_schedules.product_of_transposed"
+
+
+def product_of_tiles(second: str) -> list[PrimFunc]:
+    """An intrinsic that adds the product of two 2x2 tiles: description and implementation, which
+    has k outermost. `second` are the indices of the second tile."""
+    head = """
+@T.prim_func
+def tile(a: T.handle, b: T.handle, c: T.handle) -> None:
+    A = T.match_buffer(a, (2, 2), "float32", offset_factor=1, strides=[T.int32(), T.int32()])
+    B = T.match_buffer(b, (2, 2), "float32", offset_factor=1, strides=[T.int32(), T.int32()])
+    C = T.match_buffer(c, (2, 2), "float32", offset_factor=1, strides=[T.int32(), T.int32()])
+    with T.block("root"):
+        T.reads(C[0:2, 0:2], A[0:2, 0:2], B[0:2, 0:2])
+        T.writes(C[0:2, 0:2])
+        for {loops} in T.grid(2, 2, 2):
+            with T.block("product"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[{second}]
+"""
+    versions = [head.format(loops=loops, second=second) for loops in ("i, j, k", "k, i, j")]
+    functions = [from_source(text) for text in versions]
+    return [function for function in functions if isinstance(function, PrimFunc)]
+
+
+TensorIntrin.register(PRODUCT, *product_of_tiles("vk, vj"), override=True)
+TensorIntrin.register(PRODUCT_OF_TRANSPOSED, *product_of_tiles("vj, vk"), override=True)
+
+
+def tensorize(sch: Schedule, choose: Choose) -> None:
+    """Tile the three innermost loops of a reduction, and compute the tiles by an intrinsic."""
+    block = _some_reduction(sch, choose)
+    intrin = choose([PRODUCT, PRODUCT_OF_TRANSPOSED])
+    loops = sch.get_loops(block)
+    if sch.get(block).init is not None:
+        sch.decompose_reduction(block, loops[0])
+    inner = sch.get_loops(block)[-3:]
+    if len(loops) > MOST_LOOPS:
+        raise ScheduleError("too many loops for a test")
+    pairs = [sch.split(loop, [None, 2]) for loop in inner]
+    sch.reorder(*[outer for outer, _ in pairs], *[inner for _, inner in pairs])
+    sch.tensorize(pairs[0][1], intrin)
 
 
 def mark(sch: Schedule, choose: Choose) -> None:
@@ -316,8 +429,13 @@ EVERY_STEP = [
     sample_split, annotate, set_scope, storage_align, unsafe_set_dtype, blockize, schedule_inside,
     reindex, reindex_cache, transform_layout, transform_block_layout, set_axis_separator,
     pad_einsum, decompose_padding, cache_update, copy_at, partition, fuse_epilogue, mark,
+    roll, cache_index, sample_partitioned, widen_reads, declare_again, hide_access, tensorize,
 ]  # fmt: skip
 """Also the steps after which blocks nest, buffers have another layout, or nothing changes."""
+
+
+RARE_STEPS = [cache_update, fuse_epilogue, inline, merge, rfactor, roll, tensorize]
+"""What is hardly ever possible after other steps."""
 
 
 def random_step(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mlcweb.arith.build import add, floordiv, integer, multiply, subtract
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.rules_integer import is_index_type, rounded_down
+from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import maximum, minimum
 
@@ -57,10 +58,16 @@ def _extremum(expression: Extremum, analyzer: Analyzer) -> E.PrimExpr:
 def _with_constant_difference(
     cls: type, a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer
 ) -> E.PrimExpr | None:
+    if _has_extremum(a) != _has_extremum(b):
+        return None  # It would stay in the difference, which takes long to find in a long chain.
     difference = analyzer.canonical(subtract(a, b))
     if isinstance(difference, E.IntImm):
         return a if (difference.value <= 0) == (cls is E.Min) else b
     return None
+
+
+def _has_extremum(expression: E.PrimExpr) -> bool:
+    return any(isinstance(node, (E.Min, E.Max)) for node in walk(expression))
 
 
 def _against_rounding(

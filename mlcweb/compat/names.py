@@ -24,6 +24,7 @@ ATTRIBUTES: dict[str, str] = {
     "register_global_func": "register_func",
     "runtime.tensor": "runtime.array",
     "runtime.Tensor": "runtime.NDArray",
+    "meta_schedule.runner.LocalRunner": "meta_schedule.local_runner.LocalRunner",
     "tir.SBlock": "tir.Block",
     "tir.SBlockRealize": "tir.BlockRealize",
     "tir.schedule.SBlockRV": "tir.schedule.BlockRV",

@@ -2,8 +2,8 @@
 interpreter that has it: questions as JSON on standard input, answers on standard output.
 
 A question is a case in TVM's spelling of today, with what we made of it: `module`, `schedule`,
-`seed`, `run`, and, where we accepted it, `result` (the module as we print it), `trace` (as Python)
-and `record` (as JSON).
+`seed`, `run`, `intrinsics` (description and implementation by name), and, where we accepted it,
+`result` (the module as we print it), `trace` (as Python) and `record` (as JSON).
 """
 
 from __future__ import annotations
@@ -44,8 +44,22 @@ def run(module: Any, run: dict[str, Any]) -> list[dict[str, float]]:
     return [checksums(argument.numpy()) for argument in arguments]
 
 
+def plain(value: Any) -> Any:
+    """A record of TVM's as JSON has it."""
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if hasattr(value, "items"):
+        return {str(key): plain(item) for key, item in value.items()}
+    return plain(value.value) if hasattr(value, "value") else [plain(item) for item in value]
+
+
 def answer(number: int, question: dict[str, Any]) -> dict[str, Any]:
     module = tvm.script.from_source(question["module"])
+    for name, functions in question.get("intrinsics", {}).items():
+        parts = [tvm.script.from_source(function) for function in functions]
+        s_tir.TensorIntrin.register(name, *parts, override=True)
     schedule = defined(question["schedule"], f"<schedule {number}>")["apply"]
     sch = s_tir.Schedule(module, seed=question.get("seed"))
     try:
@@ -53,6 +67,7 @@ def answer(number: int, question: dict[str, Any]) -> dict[str, Any]:
     except Exception as error:
         return {"error": type(error).__name__}
     found: dict[str, Any] = {"script": sch.mod.script(), "trace": str(sch.trace)}
+    found["record"] = plain(sch.trace.as_json())
     if question.get("run"):
         found["run"] = run(sch.mod, question["run"])
     if "result" in question:

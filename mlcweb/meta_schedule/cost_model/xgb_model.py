@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class XGBModel(LearnedModel):
-    """Boosted trees of xgboost, which rank by pairs.
+    """Boosted trees of xgboost, fitted to the rates by squared error.
 
     Args:
         num_tuning_cores: threads that learn.

@@ -7,14 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mlcweb.arith import BIJECTIVE, Analyzer, IntSet, detect_iter_map, estimate_region, intersect
-from mlcweb.tir.arithmetic import const
+from mlcweb.arith import (
+    BIJECTIVE,
+    Analyzer,
+    IntSet,
+    conjuncts,
+    detect_iter_map,
+    estimate_region,
+    intersect,
+)
+from mlcweb.arith.iter_predicate import uses_any
+from mlcweb.tir.arithmetic import const, logical_and
 from mlcweb.tir.buffer import BufferRegion, Range
-from mlcweb.tir.expr import Var
+from mlcweb.tir.expr import LT, FloorDiv, IntImm, PrimExpr, Var
 from mlcweb.tir.schedule.errors import BindingError, DataflowError, LoopError
 from mlcweb.tir.schedule.iteration_domain import Box, needed_iterations
 from mlcweb.tir.schedule.regions import (
     bindings,
+    domains_around,
     iterator_domains,
     loops_between,
     regions_of,
@@ -59,16 +69,13 @@ def _has_run(
     inner: Mapping[Var, Range],
     analyzer: Analyzer,
 ) -> bool:
-    """Whether the loops `inner` run all of a producer's iterations that touch what is read.
-
-    Its predicate only cuts off iterations outside of its domain, which nobody needs.
-    """
+    """Whether the loops `inner` run all of a producer's iterations that touch what is read."""
     domains = iterator_domains(producer.block)
     needed = needed_iterations(reads, domains, analyzer)
     spatial = [i.var for i in producer.block.iter_vars if i.iter_type == IterType.DATA_PARALLEL]
     values = bindings(producer.realize)
     points = [Range(values[var], const(1, var.dtype)) for var in spatial]
-    run = estimate_region(points, inner, analyzer=analyzer)
+    run = estimate_region(points, inner, _cut(producer, inner), analyzer)
     if run is None:
         return False
     limits = [IntSet.from_range(domains[var]) for var in spatial]
@@ -77,6 +84,37 @@ def _has_run(
         for var, limit in zip(spatial, limits, strict=True)
     ]
     return contains(run, wanted, analyzer)
+
+
+def _cut(producer: BlockPlace, inner: Mapping[Var, Range]) -> PrimExpr:
+    """The part of a producer's predicate that cuts off iterations of the loops `inner` whose
+    iterators would be in their domains. Others nobody needs."""
+    found: PrimExpr = const(True)
+    analyzer = Analyzer(domains_around(producer))
+    for condition in conjuncts(producer.realize.predicate):
+        if uses_any(condition, inner) and not _ends_domain(condition, producer, analyzer):
+            found = logical_and(found, condition)
+    return found
+
+
+def _ends_domain(condition: PrimExpr, place: BlockPlace, analyzer: Analyzer) -> bool:
+    """Whether an iterator is behind the end of its domain wherever `a < c`, with a constant c, does
+    not hold: its value is at least k * a for a constant k."""
+    if not isinstance(condition, LT) or not isinstance(condition.b, IntImm):
+        return False
+    a, c = condition.a, condition.b.value
+    for iter_var, value in zip(place.block.iter_vars, place.realize.iter_values, strict=True):
+        dom = iter_var.dom
+        if dom is None or not isinstance(dom.min, IntImm) or not isinstance(dom.extent, IntImm):
+            continue
+        end = dom.min.value + dom.extent.value
+        if isinstance(value, FloorDiv) and isinstance(value.b, IntImm):
+            value, end = value.a, end * value.b.value
+        for k in {1, -(-end // max(c, 1))}:
+            rest = analyzer.const_int_bound(analyzer.canonical(value - a * k))
+            if rest.min_value + k * c >= end:
+                return True
+    return False
 
 
 def check_all_executed(

@@ -25,18 +25,14 @@ def perfect_tile(
     """`n` factors whose product is the extent of a loop, the last at most `max_innermost_factor`.
 
     A decision that no longer divides the extent is mended: from the first factor that does not
-    divide what is left, the rest of the extent goes into that factor.
+    divide what is left, the rest of the extent goes into that factor. An extent that is no constant
+    has the tiling -1 (whatever is needed), 1, …, 1.
     """
     loop = place.loop
-    if not isinstance(loop.extent, IntImm):
-        raise FactorError(
-            f'The extent {loop.extent!r} of loop "{loop.loop_var.name}" is not a constant, so it '
-            "has no perfect tiling",
-            [loop],
-            "a loop with a constant extent",
-        )
     if n < 1:
         raise FactorError(f"A tiling needs at least one factor, not {n}", [loop], "n >= 1")
+    if not isinstance(loop.extent, IntImm):
+        return [-1] + [1] * (n - 1)
     extent = loop.extent.value
     if decision is None:
         return draw_perfect_tile(random, extent, n, max_innermost_factor)

@@ -138,9 +138,11 @@ def _scope(state: ScheduleState, around: Place) -> Scope:
 @lru_cache(maxsize=4096)
 def hidden_accesses(block: Block) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
     """The buffers from outside of which a block, or a block in it, stores or loads elements without
-    declaring it. What is declared to be written may be loaded too, as a reduction does."""
+    declaring it. A reduction loads what it declares to write alone."""
     written = {region.buffer for region in block.writes}
-    known = {region.buffer for region in block.reads} | written
+    known = {region.buffer for region in block.reads}
+    if any(isinstance(node, Block) and node.init is not None for node in walk(block)):
+        known |= written
     own: set[Buffer] = set()
     stored: dict[Buffer, None] = {}
     loaded: dict[Buffer, None] = {}

@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import takewhile
 
-from mlcweb.arith import Analyzer, IntSet, estimate_region, intersect, union
+from mlcweb.arith import (
+    Analyzer,
+    IntSet,
+    estimate_region,
+    estimate_region_upper_bound,
+    intersect,
+    union,
+)
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.schedule.errors import DataflowError
@@ -21,7 +28,7 @@ from mlcweb.tir.schedule.regions import (
     relaxed,
     substituted,
 )
-from mlcweb.tir.schedule.scopes import Scope, scope_at
+from mlcweb.tir.schedule.scopes import Scope, is_trivially_true, scope_at
 from mlcweb.tir.schedule.state import BlockPlace, ScheduleState, loops_above
 from mlcweb.tir.stmt import For
 
@@ -99,8 +106,14 @@ def _is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: Block
             written.append([IntSet.from_range(dimension) for dimension in exact])
     limits = [IntSet.from_min_extent(extent - extent, extent) for extent in buffer.shape]
     inner = _domains(chains[0][len(shared) :])
+    predicate = reader.realize.predicate
     for region in regions_of(reader.block.reads, buffer):
-        read = relaxed(substituted(region, bindings(reader.realize)), inner, analyzer)
+        sides = substituted(region, bindings(reader.realize))
+        read = (
+            relaxed(sides, inner, analyzer)
+            if is_trivially_true(predicate)
+            else estimate_region_upper_bound(sides, inner, predicate, analyzer)
+        )
         for n, side in enumerate(read):
             if _sticks_out(
                 intersect(side, limits[n], analyzer),

@@ -1,11 +1,15 @@
 """Every refusal names its primitive, shows the program with the place marked, says why, and says
-what would work: one wrong use per precondition, family by family."""
+what would work: one wrong use per precondition, family by family.
+
+More of them, which need programs of their own, are in cases/refusals.txt; and each of the other
+files of cases has those of its primitive.
+"""
 
 import pytest
 
 from mlcweb.tir import Schedule
 from mlcweb.tir.schedule import ScheduleError
-from tests.tir.schedule.case_files import module
+from tests.tir.schedule.case_files import cases, check, module
 
 PROGRAM = """
 @T.prim_func
@@ -122,6 +126,11 @@ WRONG_USES = {
 }
 UNMARKED = {"get_block: no such block", "cache_read: scope"}
 """There is no place in the program that these are about."""
+
+
+@pytest.mark.parametrize("case", cases("refusals.txt"), ids=lambda case: case.name)
+def test_case(case):
+    check(case)
 
 
 @pytest.mark.parametrize("use", WRONG_USES)

@@ -280,12 +280,17 @@ def _pad_value(
     if isinstance(value, str):
         return from_record(value)
     if callable(value):
-        return _index_map(value, place, ndim)
-    same_kind = isinstance(value, float) if dtypes.is_float(buffer.dtype) else type(value) is int
-    if same_kind and not isinstance(value, PrimExpr):
-        value = const(value, buffer.dtype)
-    constant = convert(value)
+        return _index_map(lambda *indices: _in_buffer(value(*indices), buffer), place, ndim)
+    constant = convert(_in_buffer(value, buffer))
     return _index_map(lambda *indices: constant, place, ndim)
+
+
+def _in_buffer(value: Any, buffer: Buffer) -> Any:
+    """A Python number, also as the only one of a list, in the buffer's type, if of that kind."""
+    if isinstance(value, (list, tuple)):
+        return [_in_buffer(item, buffer) for item in value]
+    kind = float if dtypes.is_float(buffer.dtype) else int
+    return const(value, buffer.dtype) if type(value) is kind else value
 
 
 def _index_dtype(place: BlockPlace) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mlcweb.arith import Analyzer, estimate_region, estimate_region_upper_bound
 from mlcweb.ir.node import replace
+from mlcweb.tir.analysis import block_access_regions
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range, full_region
 from mlcweb.tir.expr import BufferLoad, PointerType, PrimExpr, Var
@@ -109,7 +110,10 @@ def cache_write(
     buffer = accessed_buffer(place, write_buffer_index, "write")
     check_stage_pipeline(state, scope)
     _only_writer(state, scope, buffer)
-    if regions_of(place.block.reads, buffer):
+    reads = place.block.reads
+    if place.block.init is None:  # A read may be hidden by unsafe_hide_buffer_access.
+        reads = (*reads, *block_access_regions(place.block).reads)
+    if regions_of(reads, buffer):
         raise BlockKindError(
             f'The block "{place.block.name_hint}" reads the elements of "{buffer.name}" that it '
             "updates, and the copy does not hold their first values",

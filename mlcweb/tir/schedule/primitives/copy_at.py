@@ -27,6 +27,7 @@ from mlcweb.tir.schedule.regions import (
     substituted,
     threads_sharing,
 )
+from mlcweb.tir.schedule.scopes import hidden_accesses, scope_at
 from mlcweb.tir.schedule.stage_pipeline import contains
 from mlcweb.tir.schedule.state import (
     BlockPlace,
@@ -220,7 +221,11 @@ def _planned(
             [target.loop, place.realize],
             "one of sch.get_loops(block)",
         )
-    return _Plan(state, target, buffer, storage_scope, access, analyzer_inside(target))
+    plan = _Plan(state, target, buffer, storage_scope, access, analyzer_inside(target))
+    blocks = [user.block for step in range(len(plan.steps)) for user in plan.blocks(step)]
+    if any(buffer in found for block in blocks for found in hidden_accesses(block)):
+        scope_at(state, state.scope_of(target)).check_declared(buffer)
+    return plan
 
 
 def _check_inside(plan: _Plan, box: Sequence[Range]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -38,6 +39,7 @@ from mlcweb.tir.schedule.nests import (
 from mlcweb.tir.schedule.scopes import (
     check_affine,
     check_complete_or_reduction,
+    hidden_accesses,
     scope_at,
 )
 from mlcweb.tir.schedule.state import BlockPlace, ScheduleState, loops_above
@@ -66,7 +68,8 @@ def pad_einsum(state: ScheduleState, block: BlockIdentity, padding: Sequence[int
 
     Checked: a factor for each iterator, all positive; the block is complete or a reduction block,
     its loops hold it alone, and its body is one store; all indices are iterators or constants;
-    where a reduction iterator is padded, zeros add nothing to the sum.
+    where a reduction iterator is padded, zeros add nothing to the sum; the block declares all that
+    it accesses.
 
     rewrite, by [8, 8, 8]:
         for i, j, k in T.grid(12, 20, 17):        for i0, i1 in T.grid(16, 24): (block "A_pad") …
@@ -88,6 +91,7 @@ def pad_einsum(state: ScheduleState, block: BlockIdentity, padding: Sequence[int
     scope_at(state, state.scope_of(place)).check_links(place)
     nest = nest_of(place, "pad_einsum")
     _check_einsum(place)
+    _check_declared(place)
     extents = _padded_extents(place, padding)
     grown = {
         iter_var.var: extent
@@ -114,6 +118,16 @@ def pad_einsum(state: ScheduleState, block: BlockIdentity, padding: Sequence[int
     for statement in statements_of(scope.block):
         statements += [*before, changed, *after] if statement is nest else [statement]
     return with_statements(state, scope, statements, list(copies.values()))
+
+
+def _check_declared(place: BlockPlace) -> None:
+    for buffer in itertools.chain(*hidden_accesses(place.block)):
+        raise PaddingError(
+            f'The block "{place.block.name_hint}" accesses "{buffer.name}" without declaring it, '
+            "and would do so behind its end",
+            [place.realize],
+            "pad before unsafe_hide_buffer_access or cache_index",
+        )
 
 
 def _check_einsum(place: BlockPlace) -> None:

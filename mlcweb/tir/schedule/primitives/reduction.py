@@ -10,14 +10,14 @@ from mlcweb.tir.analysis.access_regions import block_access_regions
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import PrimExpr, Var
-from mlcweb.tir.schedule.errors import BindingError, LoopError
+from mlcweb.tir.schedule.errors import BindingError, DataflowError, LoopError
 from mlcweb.tir.schedule.scopes import (
     check_affine,
     check_reduction,
     driven_iterators,
     runs_one_to_one,
 )  # fmt: skip
-from mlcweb.tir.schedule.state import BlockPlace, ScheduleState, loops_above
+from mlcweb.tir.schedule.state import BlockPlace, ScheduleState, block_realizes_below, loops_above
 from mlcweb.tir.stmt import (
     Block,
     BlockIdentity,
@@ -37,8 +37,8 @@ def decompose_reduction(
     """Move the init of a reduction block into a block of its own, right before `loop`.
 
     Checked: the block is a reduction block with an affine binding; `loop` is around it and not
-    inside of one of its reduction loops; no loop from there on repeats the whole
-    reduction.
+    inside of one of its reduction loops; no loop from there on repeats the whole reduction; what
+    the init reads is written before `loop`.
 
     rewrite:
         for i, j, k in T.grid(…):                 for i in range(…):
@@ -56,6 +56,7 @@ def decompose_reduction(
     _check_not_repeated(place, inner)
 
     init_realize = _init_realize(place, inner)
+    _check_init_reads(place, loop_place.loop, init_realize.block)
     body: Stmt = init_realize
     for old in reversed(inner):
         if any(uses(value, old.loop_var) for value in init_realize.iter_values):
@@ -111,6 +112,20 @@ def _check_above_reduction(place: BlockPlace, loop: For, loops: tuple[For, ...])
                     "so the initial value would be set again in the middle of the reduction",
                     [loop, outer],
                     f'decompose at "{outer.loop_var.name}" or at a loop around it',
+                )
+
+
+def _check_init_reads(place: BlockPlace, loop: For, init: Block) -> None:
+    for realize in block_realizes_below(loop.body):
+        written = {region.buffer for region in realize.block.writes}
+        for region in init.reads:
+            if realize.block is not place.block and region.buffer in written:
+                raise DataflowError(
+                    f'The init of block "{place.block.name_hint}" reads "{region.buffer.name}", '
+                    f'which the block "{realize.block.name_hint}" writes in the loop '
+                    f'"{loop.loop_var.name}"',
+                    [realize, loop, place.realize],
+                    "decompose at a loop that does not hold it",
                 )
 
 

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from mlcweb.arith import Analyzer
 from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import walk
 from mlcweb.tir.analysis import block_access_regions
 from mlcweb.tir.buffer import BufferRegion, Range
+from mlcweb.tir.expr import BufferLoad, Var
 from mlcweb.tir.schedule.errors import DataflowError, NotFoundError
 from mlcweb.tir.schedule.primitives.cache import accessed_buffer
 from mlcweb.tir.schedule.regions import iterator_domains, regions_of
@@ -29,8 +31,9 @@ def annotate_buffer_access(
 
     An annotation notes which regions were declared in this way.
 
-    Checked: the block accesses such a buffer, of as many dimensions; no side of the region is known
-    to leave out an element that the block accesses.
+    Checked: the block accesses such a buffer, of as many dimensions; the region is arithmetic of
+    the block's iterators, which is what a record holds; no side of it is known to leave out an
+    element that the block accesses.
 
     rewrite:
         with T.block("B"):                         with T.block("B"):
@@ -47,6 +50,7 @@ def annotate_buffer_access(
             "a region with a begin and an end for each dimension of the buffer",
         )
     declared = BufferRegion(buffer, tuple(region))
+    _check_of_iterators(place, declared)
     _check_holds(place, declared, access)
     key = f"explicit_{access}_region"
     known = list(place.block.annotations.get(key, ()))
@@ -89,6 +93,19 @@ def unsafe_hide_buffer_access(
             )
     kept = [region for n, region in enumerate(regions) if n not in buffer_indices]
     return _with_regions(state, place, access, kept, {})
+
+
+def _check_of_iterators(place: BlockPlace, declared: BufferRegion) -> None:
+    known = {iter_var.var for iter_var in place.block.iter_vars}
+    for side in declared.region:
+        for node in (*walk(side.min), *walk(side.extent)):
+            if isinstance(node, BufferLoad) or (isinstance(node, Var) and node not in known):
+                raise DataflowError(
+                    f'The region given for "{declared.buffer.name}" uses {node!r}, which is no '
+                    f'iterator of the block "{place.block.name_hint}"',
+                    [place.realize],
+                    "a region that is known from the iterators, such as the whole buffer",
+                )
 
 
 def _check_holds(place: BlockPlace, declared: BufferRegion, access: str) -> None:

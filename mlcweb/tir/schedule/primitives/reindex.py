@@ -15,10 +15,15 @@ from mlcweb.tir.index_map import IndexMap, IndexMapError
 from mlcweb.tir.schedule.errors import BlockKindError, DataflowError, ScheduleError
 from mlcweb.tir.schedule.nests import loop_nest, nest_of, statements_of, with_statements
 from mlcweb.tir.schedule.primitives.cache import accessed_buffer
-from mlcweb.tir.schedule.regions import domains_around, iterator_domains
+from mlcweb.tir.schedule.regions import bindings, domains_around, iterator_domains
 from mlcweb.tir.schedule.scopes import check_affine, scope_at
 from mlcweb.tir.schedule.stage_pipeline import check_stage_pipeline
-from mlcweb.tir.schedule.state import BlockPlace, ScheduleState, block_realizes_below
+from mlcweb.tir.schedule.state import (
+    BlockPlace,
+    ScheduleState,
+    block_realizes_below,
+    loops_above,
+)
 from mlcweb.tir.schedule.storage_scopes import check_storage_scope
 from mlcweb.tir.stmt import (
     Block,
@@ -62,11 +67,11 @@ def reindex(
     values = tuple(iter_var.var for iter_var in used)
     target = copy if access == "read" else buffer
     new_vars = [Var(f"v{n}", iter_var.var.dtype) for n, iter_var in enumerate(used)]
-    loop_vars = [Var(f"ax{n}", iter_var.var.dtype) for n, iter_var in enumerate(used)]
+    loops = [(Var(f"ax{n}", i.var.dtype), _extent(i)) for n, i in enumerate(used)]
     stage = _copy_stage(
         used,
         new_vars,
-        loop_vars,
+        loops,
         (buffer, indices),
         (copy, values),
         access,
@@ -103,20 +108,30 @@ def reindex_cache(
     values, shape = _mapped(place, buffer, index_map, indices, used)
     copy = _copy_of(buffer, f"{buffer.name}_{storage_scope}", storage_scope, shape)
     new_vars = [Var(iter_var.var.name, iter_var.var.dtype) for iter_var in used]
-    bound = dict(
-        zip([i.var for i in place.block.iter_vars], place.realize.iter_values, strict=True)
-    )
-    loop_vars = []
-    for n, iter_var in enumerate(used):
-        value = bound[iter_var.var]
-        name = value.name if isinstance(value, Var) else f"ax{n}"
-        loop_vars.append(Var(name, iter_var.var.dtype))
+    loops, bound = _loops_of_copy(place, used)
     stage = _copy_stage(
-        used, new_vars, loop_vars, (buffer, indices), (copy, values), access, copy.name
+        used, new_vars, loops, (buffer, indices), (copy, values), access, copy.name, bound
     )
     produced = buffer in scope_at(state, state.scope_of(place)).writers
-    at_start = access == "read" and not produced
+    at_start = access == "read" and not produced and not _load_memory(indices)
     return _staged(state, place, buffer, copy, values, stage, access, at_start)
+
+
+def _loops_of_copy(
+    place: BlockPlace, used: Sequence[IterVar]
+) -> tuple[list[tuple[Var, PrimExpr]], list[PrimExpr]]:
+    """The loops of a copy (variable and extent), and what they bind the iterators to: as those of
+    the block are, or, where a predicate cuts these off, one for each iterator."""
+    values = bindings(place.realize)
+    bound = [values[iter_var.var] for iter_var in used]
+    if is_const_int(place.realize.predicate, 1):
+        driving = set[Var]().union(*(variables_in(value) for value in bound))
+        around = [loop for loop in loops_above(place) if loop.loop_var in driving]
+        renamed = {v: Var(v.name, v.dtype) for v in (loop.loop_var for loop in around)}
+        loops = [(renamed[loop.loop_var], loop.extent) for loop in around]
+        return loops, [substitute(value, renamed) for value in bound]
+    variables = [Var(f"ax{n}", iter_var.var.dtype) for n, iter_var in enumerate(used)]
+    return [(var, _extent(i)) for var, i in zip(variables, used, strict=True)], list(variables)
 
 
 def _single_indices(
@@ -273,11 +288,12 @@ Access = tuple[Buffer, tuple[PrimExpr, ...]]
 def _copy_stage(
     used: Sequence[IterVar],
     new_vars: Sequence[Var],
-    loop_vars: Sequence[Var],
+    loops: Sequence[tuple[Var, PrimExpr]],
     original: Access,
     copy: Access,
     access: str,
     name: str,
+    bound: Sequence[PrimExpr] | None = None,
 ) -> Stmt:
     """Loops around a block that copies from the buffer to the copy, or back."""
     renamed = {iter_var.var: var for iter_var, var in zip(used, new_vars, strict=True)}
@@ -290,8 +306,15 @@ def _copy_stage(
         name,
         BufferStore(target, BufferLoad(source, source_indices), target_indices),
     )
-    realize = BlockRealize(tuple(loop_vars), const(True), block)
-    return loop_nest(loop_vars, [_extent(iter_var) for iter_var in used], realize)
+    if _load_memory(source_indices):
+        block = replace(block, reads=block_access_regions(block).reads)
+    variables = [var for var, _ in loops]
+    realize = BlockRealize(tuple(bound or variables), const(True), block)
+    return loop_nest(variables, [extent for _, extent in loops], realize)
+
+
+def _load_memory(indices: Sequence[PrimExpr]) -> bool:
+    return any(isinstance(node, BufferLoad) for index in indices for node in walk(index))
 
 
 def _element(buffer: Buffer, indices: Sequence[PrimExpr]) -> BufferRegion:

@@ -69,7 +69,9 @@ class _RegisterPlacement(AccessMutator):
         data = E.Var(buffer.data.name, "handle", PointerType(buffer.dtype, REGISTER_SCOPE))
         placed = replace(buffer, data=data, shape=(const(len(placement)),))
         self.buffers[buffer] = placed, placement
-        return replace(allocation, buffer=placed, body=self.rewrite(allocation.body))
+        body = self.rewrite(allocation.body)
+        del self.buffers[buffer]  # Copies of a loop's body allocate the same buffer again.
+        return replace(allocation, buffer=placed, body=body)
 
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> Access:

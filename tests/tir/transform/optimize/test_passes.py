@@ -3,9 +3,11 @@
 import pytest
 
 from mlcweb.ir import assert_structural_equal
+from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
 from mlcweb.script import from_source
 from mlcweb.tir import For, ForKind
+from mlcweb.tir.stmt import AllocBuffer, sequence
 from mlcweb.tir.transform.optimize.accesses import REGISTER_SCOPE
 from mlcweb.tir.transform.optimize.hoist import hoist
 from mlcweb.tir.transform.optimize.interleave import interleave
@@ -399,6 +401,20 @@ with T.decl_buffer((8,), "float32") as L:
     assert REGISTER_SCOPE in scopes
     moving = program(body.replace("L[4:8]\n    C", "T.Broadcast(L[i % 2], 4)\n    C"))
     assert place_in_registers(moving) is moving
+
+
+def test_copies_of_a_body_allocate_one_buffer_twice():
+    """As unrolled loops do: each allocation is judged by its own accesses."""
+    fixed = program('with T.decl_buffer((4,), "float32") as L:\n    L[0] = A[0]\n    C[0] = L[0]\n')
+    allocation = fixed.body
+    assert isinstance(allocation, AllocBuffer)
+    moving = program("for i in range(4):\n    C[i] = A[i]\n").body
+    assert isinstance(moving, For)
+    store = replace(moving.body, buffer=allocation.buffer)
+    second = replace(allocation, body=replace(moving, body=store))
+    placed = place_in_registers(replace(fixed, body=sequence(allocation, second)))
+    scopes = [n.buffer.scope() for n in walk(placed.body) if isinstance(n, AllocBuffer)]
+    assert scopes == [REGISTER_SCOPE, allocation.buffer.scope()]
 
 
 def test_vectors_of_elements_apart_are_registers_too():
