@@ -58,9 +58,10 @@ def test_wheel_is_pure_and_holds_the_package_alone(tmp_path):
     assert "mlcweb/ir/node.py" in names
 
 
-def test_the_example_of_the_readme_runs(tmp_path):
-    [example] = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    (tmp_path / "first.py").write_text(example)
+def test_the_examples_of_the_readme_run(tmp_path):
+    examples = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(examples) == 2
+    (tmp_path / "first.py").write_text("\n\n".join(examples))
     done = subprocess.run(
         [sys.executable, "first.py"],
         capture_output=True,
@@ -71,6 +72,7 @@ def test_the_example_of_the_readme_runs(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "T.vectorized(8)" in done.stdout
     assert "sch.split(loop=l1, factors=[None, 8]" in done.stdout
+    assert done.stdout.endswith("[[8. 8. 8. 8.]]\n")
 
 
 def test_version_is_the_same_everywhere():

@@ -10,6 +10,7 @@ Where things live:
 - block_builder.py builds functions, normalize.py brings what it is given into normal form,
   emit_te.py turns tensor expressions into functions of TensorIR and calls of them.
 - expr_functor.py: visitors and mutators; binding.py: parameters and extents made constant.
+- transform/: the passes; pipeline.py: their usual sequences.
 
 Scripts are read and printed by `mlcweb.script` (parser/relax.py, printer/relax.py), where the names
 of `R` are. Running (`relax.build`, `relax.VirtualMachine`) belongs to a layer above the runtime and
@@ -42,15 +43,19 @@ from mlcweb.relax.struct_info import (
 
 _LOADED_ON_REQUEST = {
     "build": "mlcweb.relax_vm",
+    "get_pipeline": "mlcweb.relax.pipeline",
+    "register_pipeline": "mlcweb.relax.pipeline",
     "Executable": "mlcweb.relax_vm",
     "VMExecutable": "mlcweb.relax_vm",
     "VirtualMachine": "mlcweb.relax_vm",
     "vm": "mlcweb.relax_vm",
     "vm_build": "mlcweb.relax_vm",
 }
-"""What belongs to layers above this one, and the package that has it."""
+"""What belongs to layers above this one, or needs all passes, and the module that has it."""
 
-_SUBMODULES = frozenset(("transform", "frontend", "dpl", "training", "testing", "utils", "backend"))
+_SUBMODULES = frozenset(
+    ("transform", "pipeline", "frontend", "dpl", "training", "testing", "utils", "backend")
+)
 
 
 def __getattr__(name: str) -> Any:

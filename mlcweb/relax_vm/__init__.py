@@ -1,6 +1,6 @@
 """Running models: graph functions become instructions for a virtual machine.
 
-- vm_build.py (`relax.build`) lowers a module (lowering.py), compiles its TensorIR functions, and
+- vm_build.py (`relax.build`) runs a pipeline on a module, compiles its TensorIR functions, and
   compiles its graph functions (compiler.py) to instructions.py on registers; listing.py prints
   them. The result is an executable.py.
 - lifetimes.py and memory_plan.py decide which tensors share memory; memory_report.py tells what

@@ -7,29 +7,29 @@ from typing import Any
 
 from mlcweb.ir.module import IRModule
 from mlcweb.relax.constant_data import host_array
-from mlcweb.relax.transform.fold_constant import set_evaluator
+from mlcweb.relax.transform.fold_constant import Compiled, set_evaluator
 from mlcweb.runtime.build import build
 from mlcweb.runtime.ndarray import array, empty
 from mlcweb.tir.function import PrimFunc
 
 
-def evaluate(
-    func: PrimFunc, inputs: Sequence[Any], results: Sequence[tuple[tuple[int, ...], str]]
-) -> list[Any]:
-    """What a function writes for some inputs.
-
-    Args:
-        inputs: data of constants.
-        results: shape and element type of each result.
-    """
+def evaluator(func: PrimFunc) -> Compiled:
+    """A function, compiled, as what gives its results for the data of constants."""
     name = "folded"
     library: Any = build(IRModule({name: func.with_attr("global_symbol", name)}))
-    outputs = [empty(shape, dtype) for shape, dtype in results]
-    library[name](*(array(data.numpy()) for data in inputs), *outputs)
-    return [
-        host_array(output.numpy(), dtype)
-        for output, (_, dtype) in zip(outputs, results, strict=True)
-    ]
+    run = library[name]
+
+    def evaluate(
+        inputs: Sequence[Any], results: Sequence[tuple[tuple[int, ...], str]]
+    ) -> list[Any]:
+        outputs = [empty(shape, dtype) for shape, dtype in results]
+        run(*(array(data.numpy()) for data in inputs), *outputs)
+        return [
+            host_array(output.numpy(), dtype)
+            for output, (_, dtype) in zip(outputs, results, strict=True)
+        ]
+
+    return evaluate
 
 
-set_evaluator(evaluate)
+set_evaluator(evaluator)

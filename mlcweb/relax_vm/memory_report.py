@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from mlcweb.ir.module import IRModule
 from mlcweb.relax import dims
 from mlcweb.relax import expr as E
+from mlcweb.relax.transform import LegalizeOps
 from mlcweb.relax_vm import instructions as vm
 from mlcweb.relax_vm.compiler import compile_module
 from mlcweb.relax_vm.lifetimes import functions_that_keep
-from mlcweb.relax_vm.lowering import lowered
 from mlcweb.relax_vm.memory_plan import MemoryPlan, plan_memory
 from mlcweb.tir.expr import Var as PrimVar
 
@@ -82,5 +82,5 @@ def estimate_memory_usage(mod: IRModule | E.Function) -> str:
     text. Operators that are left are lowered first."""
     if isinstance(mod, E.Function):
         mod = IRModule.from_expr(mod)
-    plans = compile_module(lowered(mod))
+    plans = compile_module(LegalizeOps()(mod))
     return str(memory_report(plans, functions_that_keep(plans).__contains__, {}))

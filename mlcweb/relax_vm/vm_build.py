@@ -8,9 +8,10 @@ from typing import Any
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.module import IRModule
 from mlcweb.relax import expr as E
+from mlcweb.relax.pipeline import get_pipeline
+from mlcweb.relax.transform import LegalizeOps
 from mlcweb.relax_vm.compiler import compile_module
 from mlcweb.relax_vm.executable import Executable, VMExecutable
-from mlcweb.relax_vm.lowering import lowered
 from mlcweb.runtime.build import build as build_library
 from mlcweb.runtime.module import PackedFunc
 from mlcweb.runtime.registry import get_global_func
@@ -33,17 +34,19 @@ def build(
     """Compile a module: its graph functions to instructions of a virtual machine, its functions of
     TensorIR to machine code.
 
-    Operators that are left are lowered first (`LegalizeOps`). The module itself is not changed.
+    Operators are lowered and fused first (`relax.get_pipeline("default")`). The module itself is
+    not changed.
 
     Args:
         target: as in `tvm.build`.
         params: values for parameters of "main", by name, which become constants.
-        relax_pipeline: passes to run before, as one function of modules; "default" for those that
-            are needed, None for none.
+        relax_pipeline: passes to run first: the name of a pipeline, or a pass, or any function of
+            modules, after which operators that are left are lowered; None for no passes at all.
         tir_pipeline, exec_mode, system_lib: accepted as in TVM; there is one way here.
 
     Raises:
         DiagnosticError: a call that nothing can run, by operator, function and binding.
+        UnknownPipeline: there is no pipeline of that name.
     """
     if isinstance(mod, E.Function):
         mod = IRModule.from_expr(mod)
@@ -51,9 +54,7 @@ def build(
         raise TVMError(f"relax.build takes an IRModule, not {type(mod).__name__}")
     if params:
         mod = _bound(mod, params)
-    ready: Any = relax_pipeline(mod) if callable(relax_pipeline) else mod
-    if relax_pipeline is not None:
-        ready = lowered(ready)
+    ready = _prepared(mod, relax_pipeline)
     plans = compile_module(ready)
     kernels = {
         var.name_hint: func for var, func in ready.functions.items() if isinstance(func, PrimFunc)
@@ -71,6 +72,14 @@ def build(
     library: Any = build_library(IRModule({**kernels, **registered}), target)
     linked: dict[str, PackedFunc] = {name: library.functions[name] for name in registered}
     return Executable(plans, library, linked)
+
+
+def _prepared(mod: IRModule, pipeline: Any) -> IRModule:
+    if pipeline is None:
+        return mod
+    if isinstance(pipeline, str):
+        pipeline = get_pipeline(pipeline)
+    return LegalizeOps()(pipeline(mod))
 
 
 def _bound(mod: IRModule, params: Mapping[str, Any]) -> IRModule:

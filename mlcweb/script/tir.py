@@ -41,6 +41,7 @@ NAMES: dict[str, Any] = {
     "sblock_attr": blocks.block_attr,
     "func_attr": blocks.func_attr,
     "axis": blocks.axis,
+    "index_map": expressions.index_map,
     # buffers
     "alloc_buffer": buffers.alloc_buffer,
     "sblock_alloc_buffer": buffers.alloc_buffer,

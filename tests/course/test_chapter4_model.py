@@ -32,9 +32,7 @@ def chapter(tmp_path_factory):
             "seed": 1,
         }
         whole = meta_schedule.tune_tir
-        patch.setattr(
-            meta_schedule, "tune_tir", lambda **options: whole(**{**options, **small})
-        )
+        patch.setattr(meta_schedule, "tune_tir", lambda **options: whole(**{**options, **small}))
         yield fashion_mnist.run_chapter("chapter4_model", tmp_path_factory.mktemp("chapter4"))
     for name in ("env.linear", "env.relu"):
         runtime.remove_global_func(name)
@@ -52,9 +50,7 @@ def test_what_was_found_takes_the_place_of_the_function(chapter):
     before, after = chapter.MyModuleWithParams["linear0"], chapter.MyModuleWithParams2["linear0"]
     assert not structural_equal(before, after)
     assert_structural_equal(after, chapter.sch.mod["main"].with_attr("global_symbol", "linear0"))
-    assert_structural_equal(
-        chapter.MyModuleWithParams["main"], chapter.MyModuleWithParams2["main"]
-    )
+    assert_structural_equal(chapter.MyModuleWithParams["main"], chapter.MyModuleWithParams2["main"])
 
 
 def test_both_models_give_what_numpy_gives(chapter):

@@ -22,8 +22,11 @@ from mlcweb.relax.transform.registration import is_primitive, map_functions, pas
 from mlcweb.tir.expr import IntImm
 from mlcweb.tir.function import PrimFunc
 
-Evaluator = Callable[[PrimFunc, Sequence[Any], Sequence[tuple[tuple[int, ...], str]]], list[Any]]
+Compiled = Callable[[Sequence[Any], Sequence[tuple[tuple[int, ...], str]]], list[Any]]
 """Runs a function on arrays; makes the results, of which shape and element type are given."""
+
+Evaluator = Callable[[PrimFunc], Compiled]
+"""Makes a function ready to run."""
 
 MAX_CREATED = 1024
 """Elements of a result without inputs, such as zeros, beyond which it stays a call: a constant of
@@ -46,19 +49,22 @@ def FoldConstant() -> Pass:
 
 
 def fold_constants(mod: IRModule) -> IRModule:
+    ready: dict[PrimFunc, Compiled] = {}
+
     def change(var: Any, func: E.Function) -> E.Function:
         if is_primitive(func):
             return func
-        new = _Folding(mod).visit_expr(func)
+        new = _Folding(mod, ready).visit_expr(func)
         return func if new is func else remove_all_unused(new, mod)
 
     return map_functions(mod, change)
 
 
 class _Folding(PyExprMutator):
-    def __init__(self, mod: IRModule) -> None:
+    def __init__(self, mod: IRModule, ready: dict[PrimFunc, Compiled]) -> None:
         super().__init__(mod)
         self.mod = mod
+        self.ready = ready
 
     def _constant_of(self, var: E.Var) -> Any:
         var = self.get_var_remap(var)
@@ -113,7 +119,9 @@ class _Folding(PyExprMutator):
         types = [str(value.data.dtype) for value in inputs] + [dtype for _, dtype in results]
         if "bfloat16" in types or not has_evaluator():
             return None
-        made = _evaluator[0](func, [value.data for value in inputs], results)
+        if func not in self.ready:
+            self.ready[func] = _evaluator[0](func)
+        made = self.ready[func]([value.data for value in inputs], results)
         constants = [E.Constant(data) for data in made]
         single = isinstance(call.struct_info, TensorStructInfo)
         return constants[0] if single else E.Tuple(constants)

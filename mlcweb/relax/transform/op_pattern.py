@@ -6,11 +6,11 @@ The kinds, and what fusing does with each, are those of graph partitioning in TV
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from enum import IntEnum
 from typing import Any
 
-from mlcweb.ir.module import IRModule
+from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.structural import structural_equal
 from mlcweb.ir.transform import Pass
 from mlcweb.ir.visitor import walk
@@ -175,13 +175,14 @@ def _is_reused(store: BufferStore, load: BufferLoad) -> bool:
 def AnnotateTIROpPattern() -> Pass:
     """Note of each function of TensorIR what kind of computation it is, as its attribute
     "op_pattern"; those that have it keep it."""
-    return pass_of("AnnotateTIROpPattern", annotate)
+    return pass_of("AnnotateTIROpPattern", lambda mod: annotate(mod))
 
 
-def annotate(mod: IRModule) -> IRModule:
+def annotate(mod: IRModule, known: Container[GlobalVar] = ()) -> IRModule:
+    """Do what `AnnotateTIROpPattern` does, to all functions but `known` ones."""
     changed: dict[Any, Any] = {
         var: func.with_attr("op_pattern", int(op_pattern_kind(func)))
         for var, func in mod.functions.items()
-        if isinstance(func, PrimFunc) and "op_pattern" not in func.attrs
+        if isinstance(func, PrimFunc) and "op_pattern" not in func.attrs and var not in known
     }
     return IRModule({**mod.functions, **changed}, mod.attrs) if changed else mod

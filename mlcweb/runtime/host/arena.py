@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
+from threading import Lock
 
 from mlcweb.ir.errors import TVMError
 
@@ -20,11 +22,16 @@ class OutOfMemory(TVMError, MemoryError):
 
 class Arena:
     """The blocks of one WebAssembly memory. `grow(pages)` makes that memory so many pages longer
-    and raises a MemoryError where it cannot."""
+    and raises a MemoryError where it cannot.
+
+    Threads may share an arena. Taking a block back needs no lock, since the garbage collector may
+    do it at any time, in the middle of `allocate`, too.
+    """
 
     def __init__(self, grow: Callable[[int], None]) -> None:
         self._grow = grow
         self._free: dict[int, list[int]] = {}
+        self._lock = Lock()
         self.pages = 1
         self.end = FIRST_ADDRESS
 
@@ -34,13 +41,24 @@ class Arena:
         Raises:
             OutOfMemory: the memory cannot grow so far.
         """
+        return self.take(nbytes)[0]
+
+    def take(self, nbytes: int) -> tuple[int, list[int]]:
+        """A block as by `allocate`, and the list to which its address is to be appended when nobody
+        needs it any more."""
         room = rounded(nbytes)
         blocks = self._free.get(room)
-        return blocks.pop() if blocks else self._extend(room)
+        if blocks is None:
+            blocks = self._free.setdefault(room, [])
+        try:
+            return blocks.pop(), blocks
+        except IndexError:
+            with self._lock:
+                return self._extend(room), blocks
 
     def release(self, address: int, nbytes: int) -> None:
         """Take back the block that was handed out for so many bytes."""
-        self._free.setdefault(rounded(nbytes), []).append(address)
+        self._free[rounded(nbytes)].append(address)
 
     def _extend(self, room: int) -> int:
         address = self.end
@@ -67,6 +85,7 @@ class Arena:
         return False
 
 
+@lru_cache(maxsize=1024)
 def rounded(nbytes: int) -> int:
     """The size of the block for so many bytes: one of four sizes between powers of two, so that
     freed blocks fit other arrays, too."""

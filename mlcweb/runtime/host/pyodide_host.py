@@ -72,11 +72,8 @@ class PyodideHost:
 
     def allocate(self, nbytes: int) -> PageStorage:
         """A piece of the memory, its content undefined. It is reused when nobody holds it."""
-        return PageStorage(self, self._arena.allocate(nbytes), nbytes)
-
-    def release(self, address: int, nbytes: int) -> None:
-        """Take back a piece that nobody holds any more."""
-        self._arena.release(address, nbytes)
+        address, free = self._arena.take(nbytes)
+        return PageStorage(self, address, nbytes, None, free)
 
     def bytes(self, address: int, nbytes: int) -> Any:
         """A piece as an Uint8Array, which is valid until the memory grows."""
@@ -136,20 +133,27 @@ def _validates_relaxed_simd() -> bool:
 
 
 class PageStorage:
-    """Memory of an array outside of Python's: a `Storage`."""
+    """Memory of an array outside of Python's: a `Storage`. Its address goes to the list `free`,
+    where there is one, when nobody holds it."""
 
-    __slots__ = ("address", "host", "nbytes", "whole")
+    __slots__ = ("_free", "address", "host", "nbytes", "whole")
 
     visible = False
     """Python cannot see the bytes in place."""
 
     def __init__(
-        self, host: PyodideHost, address: int, nbytes: int, whole: PageStorage | None = None
+        self,
+        host: PyodideHost,
+        address: int,
+        nbytes: int,
+        whole: PageStorage | None = None,
+        free: list[int] | None = None,
     ) -> None:
         self.host = host
         self.address = address
         self.nbytes = nbytes
         self.whole = whole
+        self._free = free
 
     def part(self, nbytes: int) -> PageStorage:
         return PageStorage(self.host, self.address, nbytes, self)
@@ -159,8 +163,8 @@ class PageStorage:
         return self.host
 
     def __del__(self) -> None:
-        if self.whole is None:
-            self.host.release(self.address, self.nbytes)
+        if self._free is not None:
+            self._free.append(self.address)
 
     def view(self) -> np.ndarray[Any, Any]:
         return self.host.view(self.address, self.nbytes)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import re
 import threading
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, partial
@@ -91,7 +90,6 @@ class WasmtimeHost:
         self.memory = _Memory(self.engine, wasmtime.MemoryType(limits, shared=True))
         self.base = ctypes.addressof(self.memory.data_ptr().contents)
         self._arena = Arena(self._grow)
-        self._lock = threading.Lock()
 
     def _grow(self, pages: int) -> None:
         try:
@@ -115,15 +113,8 @@ class WasmtimeHost:
         Raises:
             OutOfMemory: the memory cannot grow so far.
         """
-        with self._lock:
-            address = self._arena.allocate(nbytes)
-        storage = WasmStorage(self, address, nbytes)
-        weakref.finalize(storage, self._release, address, nbytes)
-        return storage
-
-    def _release(self, address: int, nbytes: int) -> None:
-        with self._lock:
-            self._arena.release(address, nbytes)
+        address, free = self._arena.take(nbytes)
+        return WasmStorage(self, address, nbytes, None, free)
 
     def address_of(self, array: Any) -> int | None:
         """Where an NDArray or a NumPy array lies in the memory; None where it lies elsewhere."""
@@ -160,20 +151,31 @@ class WasmtimeHost:
 
 
 class WasmStorage:
-    """Memory of an array: a `Storage`. `address` counts from the start of the memory."""
+    """Memory of an array: a `Storage`. `address` counts from the start of the memory; it goes to
+    the list `free`, where there is one, when nobody holds the storage."""
 
-    __slots__ = ("__weakref__", "address", "host", "nbytes", "whole")
+    __slots__ = ("__weakref__", "_free", "address", "host", "nbytes", "whole")
 
     visible = True
     """Python sees the bytes in place."""
 
     def __init__(
-        self, host: WasmtimeHost, address: int, nbytes: int, whole: WasmStorage | None = None
+        self,
+        host: WasmtimeHost,
+        address: int,
+        nbytes: int,
+        whole: WasmStorage | None = None,
+        free: list[int] | None = None,
     ) -> None:
         self.host = host
         self.address = address
         self.nbytes = nbytes
         self.whole = whole
+        self._free = free
+
+    def __del__(self) -> None:
+        if self._free is not None:
+            self._free.append(self.address)
 
     def part(self, nbytes: int) -> WasmStorage:
         return WasmStorage(self.host, self.address, nbytes, self)

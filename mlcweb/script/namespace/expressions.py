@@ -9,6 +9,7 @@ from mlcweb.ir.dialect import without_prefix
 from mlcweb.ir.op import register_op
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir import expr as E
+from mlcweb.tir.index_map import IndexMap
 
 
 def node_builder(cls: type) -> Callable[[Any, Any], E.PrimExpr]:
@@ -124,3 +125,10 @@ def reinterpret(dtype: Any, value: Any) -> E.PrimExpr:
 def assume(condition: Any) -> E.Call:
     """A promise about the program that transformations may use."""
     return E.Call("bool", register_op("tir.assume", pure=False), (arithmetic.convert(condition),))
+
+
+def index_map(
+    mapping: Callable[..., Any], *, inverse_index_map: Callable[..., Any] | None = None
+) -> IndexMap:
+    """How indices of one layout become those of another: `T.index_map(lambda i, j: (j, i))`."""
+    return IndexMap.from_func(mapping, inverse_index_map=inverse_index_map)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from inspect import Parameter, Signature
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
@@ -42,6 +43,8 @@ class RelaxEvaluator(Evaluator):
             var = self._function(node.id)
             if var is not None and not self.scopes.is_script_name(node.id):
                 return var
+        if isinstance(node, ast.Lambda):
+            return self._lambda(node)
         if isinstance(node, ast.Call):
             function = self.value(node.func)
             if isinstance(function, (GlobalVar, E.Expr)):
@@ -53,6 +56,28 @@ class RelaxEvaluator(Evaluator):
             if not isinstance(result, E.Var) and isinstance(node, (ast.Call, ast.BinOp)):
                 object.__setattr__(result, "span", self.span(node))
         return result
+
+    def _lambda(self, node: ast.Lambda) -> Callable[..., Any]:
+        """A Python function of indices, as an index map is made of."""
+        given = node.args
+        if given.kwonlyargs or given.kwarg or given.defaults:
+            raise self.error("A lambda in a script takes indices only", node)
+        parameters = [Parameter(a.arg, Parameter.POSITIONAL_OR_KEYWORD) for a in given.args]
+        if given.vararg:
+            parameters.append(Parameter(given.vararg.arg, Parameter.VAR_POSITIONAL))
+        signature = Signature(parameters)
+
+        def mapping(*indices: Any) -> Any:
+            self.scopes.push()
+            for name, value in signature.bind(*indices).arguments.items():
+                self.scopes.bind(name, value, "an index of a lambda")
+            try:
+                return self.value(node.body)
+            finally:
+                self.scopes.pop()
+
+        mapping.__signature__ = signature
+        return mapping
 
     def _function(self, name: str) -> GlobalVar | None:
         return None if self.module is None else self.module.functions.get(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mlcweb.ir.dialect import S_TIR
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.node import Node
 from mlcweb.ir.op import Op
@@ -19,6 +20,7 @@ from mlcweb.script.printer.functions import TIR_IMPORT, function_printers, node_
 from mlcweb.script.printer.names import identifier
 from mlcweb.script.printer.page import Page
 from mlcweb.tir.expr import IntImm, PrimExpr
+from mlcweb.tir.index_map import IndexMap
 
 RELAX_IMPORT = "# from tvm.script import relax as R"
 _METADATA = "relax.expr.Constant"
@@ -117,7 +119,8 @@ def _constant(page: Page, value: E.Constant) -> str:
 
 
 def _prim_value(page: Page, value: E.PrimValue) -> str:
-    return f"R.prim_value({extent_text(page, value.value)})"
+    text = extent_text(page, value.value)
+    return text if page.dialect is S_TIR else f"R.prim_value({text})"
 
 
 def _shape(page: Page, value: E.ShapeExpr) -> str:
@@ -171,7 +174,22 @@ def attribute_text(page: Page, value: Any) -> str:
         return value_text(page, value)
     if isinstance(value, PrimExpr):
         return extent_text(page, value)
+    if isinstance(value, IndexMap):
+        return _index_map(page, value)
     return page.dialect.of(literal(page.names, value))
+
+
+def _index_map(page: Page, value: IndexMap) -> str:
+    inverse = value.inverse_index_map
+    more = "" if inverse is None else f", inverse_index_map={_lambda(page, inverse)}"
+    return f"T.index_map({_lambda(page, value)}{more})"
+
+
+def _lambda(page: Page, value: IndexMap) -> str:
+    with page.names.scope():
+        names = [page.names.define(var, var.name) for var in value.initial_indices]
+        results = tuple_text([extent_text(page, index) for index in value.final_indices])
+    return f"lambda {', '.join(names)}: {results}"
 
 
 def _sinfo_args(page: Page, call: E.Call) -> list[str]:
@@ -402,7 +420,13 @@ _CLS = GlobalVar("cls")
 
 
 def _imports(func: E.Function) -> list[str]:
-    return [TIR_IMPORT, RELAX_IMPORT] if symbolic_vars_used(func) else [RELAX_IMPORT]
+    uses_tir = symbolic_vars_used(func) or any(map(_has_index_map, walk(func.body)))
+    return [TIR_IMPORT, RELAX_IMPORT] if uses_tir else [RELAX_IMPORT]
+
+
+def _has_index_map(node: Node) -> bool:
+    attrs = node.attrs if isinstance(node, E.Call) else None
+    return any(isinstance(value, IndexMap) for value in (attrs or {}).values())
 
 
 def _standing_alone(write: Callable[[Page, Any], None]) -> Callable[[Page, Any], None]:

@@ -1,5 +1,7 @@
 """Addresses in a growing memory."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,6 +57,28 @@ def test_freed_blocks_are_used_again():
     for _ in range(50_000):
         arena.release(arena.allocate(65536), 65536)
     assert arena.end == end + rounded(65536)
+
+
+def test_a_block_comes_back_by_its_list():
+    arena = Arena(Memory().grow)
+    address, free = arena.take(1000)
+    assert arena.take(1000)[0] != address
+    free.append(address)
+    assert arena.take(1010) == (address, free)
+
+
+def test_threads_may_share_an_arena():
+    arena = Arena(Memory().grow)
+
+    def work(_):
+        taken = [arena.take(100) for _ in range(200)]
+        for address, free in taken[::2]:
+            free.append(address)
+        return [address for address, _ in taken[1::2]]
+
+    with ThreadPoolExecutor(8) as pool:
+        held = [address for addresses in pool.map(work, range(16)) for address in addresses]
+    assert len(set(held)) == len(held) == 1600
 
 
 @given(st.integers(1, 2**32))

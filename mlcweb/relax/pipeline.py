@@ -1,0 +1,108 @@
+"""Sequences of passes by name: what `relax.build` does to a module first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mlcweb.ir.errors import TVMError
+from mlcweb.ir.module import IRModule
+from mlcweb.ir.op import Op
+from mlcweb.ir.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
+from mlcweb.ir.visitor import walk
+from mlcweb.relax import expr as E
+from mlcweb.relax import transform
+from mlcweb.relax.transform.legalize_ops import NEEDS_NO_LOWERING
+from mlcweb.relax.transform.op_pattern import annotate
+from mlcweb.relax.transform.registration import is_primitive
+from mlcweb.tir.function import PrimFunc
+
+
+class UnknownPipeline(TVMError, ValueError):
+    """A pipeline of a name that nothing has registered."""
+
+
+PIPELINES: dict[str, Callable[..., Pass]] = {}
+
+
+def register_pipeline(name: str) -> Callable[[Callable[..., Pass]], Callable[..., Pass]]:
+    """Let `get_pipeline(name, …)` give what the decorated function gives.
+
+    Raises:
+        ValueError: the name is taken.
+    """
+
+    def register(make: Callable[..., Pass]) -> Callable[..., Pass]:
+        if name in PIPELINES:
+            raise ValueError(f'There is a pipeline "{name}" already')
+        PIPELINES[name] = make
+        return make
+
+    return register
+
+
+def get_pipeline(name: str = "zero", **options: Any) -> Pass:
+    """A sequence of passes by its name: "zero", "default", or one that was registered.
+
+    Raises:
+        UnknownPipeline: lists those that there are.
+    """
+    if name not in PIPELINES:
+        there = ", ".join(f'"{known}"' for known in PIPELINES)
+        raise UnknownPipeline(f'Unknown pipeline "{name}"; there are {there}')
+    return PIPELINES[name](**options)
+
+
+@register_pipeline("zero")
+def zero_pipeline(*, enable_warning: bool = False) -> Pass:
+    """Lower operators, compute what is constant, and fuse whatever can be, hand-written functions
+    of TensorIR included. `enable_warning` is accepted as in TVM."""
+    return Sequential([
+        transform.LegalizeOps(),
+        transform.AnnotateTIROpPattern(),
+        transform.FoldConstant(),
+        transform.FuseOps(),
+        transform.FuseTIR(),
+    ], name="zero_pipeline")  # fmt: skip
+
+
+@register_pipeline("default")
+def default_pipeline() -> Pass:
+    """What `relax.build` runs: the passes of "zero", and `DeadCodeElimination` of what they made.
+
+    Functions of TensorIR that the module has already are not fused unless they say their
+    "op_pattern": somebody may have scheduled them, and looks for them by their names. A module of
+    nothing but calls of such functions stays as it is.
+    """
+    return ModulePass(_default, PassInfo(0, "default_pipeline"))
+
+
+def _default(mod: IRModule, ctx: PassContext) -> IRModule:
+    if not any(map(_has_work, mod.functions.values())):
+        return mod
+    legal = transform.LegalizeOps()(mod)
+    folded = transform.FoldConstant()(annotate(legal, known=mod.functions))
+    fused = transform.FuseTIR()(transform.FuseOps()(folded))
+    fused = transform.DeadCodeElimination()(fused)
+    # Functions that nothing calls by reference may be called by name.
+    dropped = {
+        var: func
+        for var, func in folded.functions.items()
+        if var in mod.functions and var not in fused.functions and not is_primitive(func)
+    }
+    return IRModule({**fused.functions, **dropped}, fused.attrs) if dropped else fused
+
+
+def _has_work(func: Any) -> bool:
+    """Whether a function has operators in it, or is of fused ones, or may be fused."""
+    if isinstance(func, PrimFunc):
+        return "op_pattern" in func.attrs
+    return isinstance(func, E.Function) and (
+        is_primitive(func) or any(map(_is_operator_call, walk(func)))
+    )
+
+
+def _is_operator_call(node: Any) -> bool:
+    if not (isinstance(node, E.Call) and isinstance(node.op, Op)):
+        return False
+    return node.op.name not in NEEDS_NO_LOWERING
