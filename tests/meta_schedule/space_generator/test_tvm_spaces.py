@@ -70,6 +70,7 @@ def test_post_processing_is_that_of_tvm(name):
                 sch, remove_postproc=False, decision_provider=lambda *_, c=chosen: next(c)
             )
             sch.enter_postproc()
+            assert made.postprocs is not None
             assert all(each.apply(sch) for each in made.postprocs) is theirs["accepted"]
             assert sch.trace.as_python(dialect="s_tir") == theirs["lines"]
 

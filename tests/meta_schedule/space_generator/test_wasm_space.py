@@ -35,10 +35,8 @@ def test_any_decisions_are_right(name, seed, which):
 def test_there_are_vectors(name):
     made, spaces = GENERATORS[name]
     for space in spaces:
-        for seed in range(1, 30):
-            sch = drawn(name, space, seed)
-            if all(each.apply(sch) for each in made.postprocs):
-                break
+        drawings = (drawn(name, space, seed) for seed in range(1, 30))
+        sch = next(one for one in drawings if all(each.apply(one) for each in made.postprocs))
         kinds = {node.kind for node in walk(sch.mod["main"].body) if isinstance(node, For)}
         assert ForKind.VECTORIZED in kinds
 
