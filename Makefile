@@ -34,7 +34,8 @@ test: .venv/test.stamp .venv-oracle/stamp web/dist/index.html
 	.venv/bin/lint-imports --no-logo
 	$(NPM) run typecheck
 	$(NPM) test
-	$(PY) -m pytest tests e2e
+	$(PY) -m pytest tests -n auto
+	$(PY) -m pytest e2e
 
 # Python: one environment; `make play` needs little of it, `make test` all.
 
