@@ -7,6 +7,7 @@ own in the loop that times every other kernel. All is for one thread.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -81,11 +82,21 @@ def measured_again(peak: MachinePeak) -> MachinePeak:
 
 
 def _flops(dtype: str, fused: bool) -> float:
-    instance = _instance(_multiply_adds(dtype, fused))
-    run = instance.timer("peak", ["i32", "i32"])
+    run = multiply_add_timer(dtype, fused)
+    return operations_a_turn(dtype) / measure(run, number=1000, repeat=5, min_repeat_ms=5).min
+
+
+def multiply_add_timer(dtype: str, fused: bool) -> Callable[[int], float]:
+    """A function that takes the time, in seconds, of so many turns of vector multiplications and
+    additions on registers. `fused` needs an engine with relaxed multiply-adds."""
+    run = _instance(_multiply_adds(dtype, fused)).timer("peak", ["i32", "i32"])
     room = engine().allocate(VECTOR_BYTES * CHAINS)
-    seconds = measure(lambda n: run(n, room.address), number=1000, repeat=5, min_repeat_ms=5).min
-    return 2 * LANES[dtype] * CHAINS * UNROLLED / seconds
+    return lambda turns: run(turns, room.address)
+
+
+def operations_a_turn(dtype: str) -> int:
+    """Multiplications and additions of numbers in one turn of `multiply_add_timer`."""
+    return 2 * LANES[dtype] * CHAINS * UNROLLED
 
 
 @lru_cache(maxsize=1)
