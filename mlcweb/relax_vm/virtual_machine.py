@@ -21,7 +21,7 @@ from mlcweb.relax_vm.packed import nested, outward
 from mlcweb.relax_vm.profiling import Report, profile
 from mlcweb.relax_vm.sizes import Matching, described
 from mlcweb.runtime.arguments import ArgumentTypeError
-from mlcweb.runtime.benchmark import BenchmarkResult, measure, time_in_python
+from mlcweb.runtime.benchmark import BenchmarkResult, measure, prepare_repeat, time_in_python
 from mlcweb.runtime.device import Device, require
 from mlcweb.runtime.device import device as device_of
 from mlcweb.runtime.module import FunctionNotFound, PackedFunc
@@ -201,12 +201,6 @@ class VirtualMachine:
         function = self[func_name]
 
         def evaluate(*arguments: Any) -> BenchmarkResult:
-            def before_repeat() -> None:
-                if f_preproc:
-                    get_global_func(f_preproc)(*arguments)
-                if cache_flush_bytes:
-                    bytearray(cache_flush_bytes).count(1)
-
             return measure(
                 lambda calls: time_in_python(function, list(arguments), calls),
                 number,
@@ -215,7 +209,7 @@ class VirtualMachine:
                 limit_zero_time_iterations,
                 cooldown_interval_ms,
                 repeats_to_cooldown,
-                before_repeat,
+                lambda: prepare_repeat(arguments, f_preproc, cache_flush_bytes),
                 settle=not isinstance(function, VMFunction) or function.plan.is_pure,
             )
 

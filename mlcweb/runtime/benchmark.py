@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from mlcweb.runtime import host
+from mlcweb.runtime.registry import get_global_func
 
 STEPS_PER_BATCH = 200
 """A batch lasts at least so many steps of the clock, which makes one half a percent of it."""
@@ -118,6 +119,15 @@ def _long_enough(
             return number, seconds
         wanted = number * shortest / seconds if seconds > 0 else 0
         number = max(math.ceil(wanted * 1.05), math.ceil(number * 1.6))
+
+
+def prepare_repeat(arguments: Sequence[Any], f_preproc: str, cache_flush_bytes: int) -> None:
+    """What `time_evaluator` does before each repeat: the registered function `f_preproc` is called
+    with the arguments, and `cache_flush_bytes` of memory are touched."""
+    if f_preproc:
+        get_global_func(f_preproc)(*arguments)
+    if cache_flush_bytes:
+        bytearray(cache_flush_bytes).count(1)
 
 
 def time_in_python(function: Callable[..., Any], arguments: list[Any], number: int) -> float:

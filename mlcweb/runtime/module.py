@@ -9,11 +9,10 @@ from typing import Any
 from mlcweb.codegen.registry import Kernel
 from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.arguments import Signature
-from mlcweb.runtime.benchmark import BenchmarkResult, measure, time_in_python
+from mlcweb.runtime.benchmark import BenchmarkResult, measure, prepare_repeat, time_in_python
 from mlcweb.runtime.device import Device, cpu
 from mlcweb.runtime.direct_call import direct_call
 from mlcweb.runtime.ndarray import NDArray
-from mlcweb.runtime.registry import get_global_func
 
 
 class FunctionNotFound(TVMError, AttributeError):
@@ -161,12 +160,6 @@ class Module:
                     return time_batch(calls, *values)
                 return time_in_python(run, values, calls)
 
-            def before_repeat() -> None:
-                if f_preproc:
-                    get_global_func(f_preproc)(*arguments)
-                if cache_flush_bytes:
-                    bytearray(cache_flush_bytes).count(1)
-
             return measure(
                 batch,
                 number,
@@ -175,7 +168,7 @@ class Module:
                 limit_zero_time_iterations,
                 cooldown_interval_ms,
                 repeats_to_cooldown,
-                before_repeat,
+                lambda: prepare_repeat(arguments, f_preproc, cache_flush_bytes),
                 settle=time_batch is not None,
             )
 
