@@ -4,6 +4,7 @@ Loading Python takes seconds, so most tests share one loaded page (`playground`)
 for the next one. A test about loading itself opens a page of its own (`open_playground`).
 """
 
+import os
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -18,6 +19,8 @@ from e2e import chromium
 from mlcweb.server import PageServer
 
 ROOT = Path(__file__).parents[1]
+DIST = Path(os.environ.get("MLCWEB_DIST", ROOT / "web" / "dist"))
+"""The built page; the variable names another build of it."""
 
 FLAGS = [
     "--no-sandbox",
@@ -120,7 +123,7 @@ def serve() -> Iterator[Callable[[bool], str]]:
 
         def start(isolated: bool) -> str:
             if isolated not in addresses:
-                server = stack.enter_context(PageServer(ROOT / "web" / "dist", isolated=isolated))
+                server = stack.enter_context(PageServer(DIST, isolated=isolated))
                 thread = threading.Thread(target=server.serve_forever, args=(0.05,))
                 thread.start()
                 stack.callback(thread.join)

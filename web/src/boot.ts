@@ -1,6 +1,6 @@
 /** Entry of the page: Python begins to load before the editor's code has arrived. */
 
-import { PythonSession } from "./client";
+import { PythonSession } from "./python/client";
 
 const session = new PythonSession(new URL(".", document.baseURI).href);
 session.launch();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { Links, ranges } from "../src/views/code_links";
-import { axes, peakOf, roof, sentence, ticks } from "../src/views/code_roofline";
+import { Links, ranges } from "../src/views/code/links";
+import { axes, peakOf, roof, sentence, ticks } from "../src/views/code/roofline";
 import { short, timing } from "../src/views/format";
 
 /** Line 2 of the TensorIR is a loop, 4 its update in the block whose head is 3. */

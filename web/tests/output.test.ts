@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { countLines, OutputBatcher } from "../src/output";
-import type { OutputChunk } from "../src/protocol";
+import { countLines, OutputBatcher } from "../src/python/output";
+import type { OutputChunk } from "../src/python/protocol";
 
 function batcher(): { clock: { now: number }; posts: OutputChunk[][]; output: OutputBatcher } {
   const clock = { now: 0 };

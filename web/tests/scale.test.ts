@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { logRange } from "../src/views/scale";
+import { logRange } from "../src/views/search/scale";
 
 describe("logRange", () => {
   it("starts at one significant digit, below all values and not far", () => {

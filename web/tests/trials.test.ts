@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { Trial } from "../src/protocol";
+import type { Trial } from "../src/python/protocol";
 import { agrees, layOut } from "../src/trials/kernel";
 import { TrialLine } from "../src/trials/line";
 import { TrialPool, type TrialWorker } from "../src/trials/pool";
 import type { FromTrialWorker, ToTrialWorker, TrialJob, Workload } from "../src/trials/protocol";
-import { failures, place, runs } from "../src/views/trials";
+import { failures, place, runs } from "../src/views/search/trials";
 
 /** A worker that is up at once and keeps what it is told; the test answers in its name. */
 class FakeWorker implements TrialWorker {

@@ -1,9 +1,9 @@
 import { Text } from "@codemirror/state";
 import { expect, test } from "vitest";
-import { toMark } from "../src/editor";
-import type { Trial } from "../src/protocol";
+import { toMark } from "../src/program/editor";
+import type { Trial } from "../src/python/protocol";
 import { comparison, duration, milliseconds } from "../src/views/format";
-import { bestOf, outcome } from "../src/views/trials";
+import { bestOf, outcome } from "../src/views/search/trials";
 
 const doc = Text.of(["first", "", "  third = 1"]);
 

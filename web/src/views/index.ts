@@ -1,9 +1,9 @@
 /** The views of the page, in the order of their tabs. A new view is one file and one line here. */
 
-import { codeView } from "./code";
-import { searchView } from "./search";
+import { codeView } from "./code/view";
+import { searchView } from "./search/view";
 import { tensorIRView } from "./tensorir";
-import { traceView } from "./trace";
+import { traceView } from "./trace/view";
 import type { ViewFactory } from "./view";
 
 export const views: ViewFactory[] = [tensorIRView, traceView, codeView, searchView];

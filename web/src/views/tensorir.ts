@@ -2,7 +2,7 @@
 
 import { element } from "../dom";
 import { highlighted } from "../highlight";
-import type { ShownModule } from "../protocol";
+import type { ShownModule } from "../python/protocol";
 import { copyText, emptyNote, viewPanel } from "./parts";
 import type { View, ViewContext } from "./view";
 

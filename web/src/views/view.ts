@@ -1,8 +1,8 @@
 /** What every view is: a panel that shows results of runs. */
 
-import type { PythonSession } from "../client";
-import type { Editor } from "../editor";
-import type { RunResult } from "../protocol";
+import type { PythonSession } from "../python/client";
+import type { Editor } from "../program/editor";
+import type { RunResult } from "../python/protocol";
 
 export interface View {
   /** Names the tab (`tab-<id>`) and the panel (`view-<id>`). */

@@ -1,6 +1,6 @@
 /** A tab list with arrow keys, after the WAI-ARIA pattern. */
 
-import { element } from "./dom";
+import { element } from "../dom";
 
 export interface Tab {
   id: string;

@@ -1,17 +1,17 @@
 /** Machine code: TensorIR, the loops it is lowered to, and their WAT, line by line; and how fast. */
 
-import { Stopped } from "../client";
-import { element } from "../dom";
-import { highlightedLines } from "../highlight";
-import type { MachineCode, PassLine } from "../protocol";
+import { Stopped } from "../../python/client";
+import { element } from "../../dom";
+import { highlightedLines } from "../../highlight";
+import type { MachineCode, PassLine } from "../../python/protocol";
 import "./code.css";
-import { Links, ranges, type LitLines, type Lines, type Pane } from "./code_links";
-import { CodeListing, type ListedLine } from "./code_listing";
-import { PassList } from "./code_passes";
-import { peakOf, Roofline, sentence } from "./code_roofline";
-import { watLine } from "./code_wat";
-import { copyText, emptyNote, viewPanel } from "./parts";
-import type { View, ViewContext } from "./view";
+import { Links, ranges, type LitLines, type Lines, type Pane } from "./links";
+import { CodeListing, type ListedLine } from "./listing";
+import { PassList } from "./passes";
+import { peakOf, Roofline, sentence } from "./roofline";
+import { watLine } from "./wat";
+import { copyText, emptyNote, viewPanel } from "../parts";
+import type { View, ViewContext } from "../view";
 
 const PANES: Pane[] = ["tensorir", "lowered", "wat"];
 const COLOURS = 6;

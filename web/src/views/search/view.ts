@@ -1,14 +1,15 @@
 /** Search: sample schedules, build, check and time them; a chart, a table, and each trial's trace. */
 
-import { Stopped } from "../client";
-import { element } from "../dom";
-import type { Trial, TrialDetails, TraceStep } from "../protocol";
+import { Stopped } from "../../python/client";
+import { element } from "../../dom";
+import type { Trial, TrialDetails, TraceStep } from "../../python/protocol";
 import { SearchChart } from "./chart";
-import { comparison, milliseconds } from "./format";
-import { viewPanel } from "./parts";
-import { StepList } from "./steps";
+import { comparison, milliseconds } from "../format";
+import { viewPanel } from "../parts";
+import { StepList } from "../trace/steps";
 import { bestOf, failures, outcome, place, runs } from "./trials";
-import type { View, ViewContext } from "./view";
+import type { View, ViewContext } from "../view";
+import "./search.css";
 
 /** Milliseconds that a stopped search waits for its last trial before Python is stopped. */
 const PATIENCE = 4000;

@@ -1,6 +1,6 @@
 /** The passes in their order, as a row of stations: arrow keys go from one to the next. */
 
-import { element } from "../dom";
+import { element } from "../../dom";
 
 export class PassList {
   readonly root: HTMLOListElement;

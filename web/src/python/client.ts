@@ -1,6 +1,6 @@
 /** The page's side of the Python worker: calls with answers, Stop, and starting again. */
 
-import { TrialPool } from "./trials/pool";
+import { TrialPool } from "../trials/pool";
 import type { CallName, Calls, FromWorker, OutputChunk, RuntimeFacts, ToWorker } from "./protocol";
 
 /** Milliseconds that an interrupted program has to come to an end before Python is ended. */
@@ -34,7 +34,7 @@ export class PythonSession {
   runtime: RuntimeFacts | null = null;
   /** Where the kernels of searches run. */
   readonly trials = new TrialPool(
-    () => new Worker(new URL("./trials/worker.ts", import.meta.url), { type: "module", name: "trials" }),
+    () => new Worker(new URL("../trials/worker.ts", import.meta.url), { type: "module", name: "trials" }),
   );
 
   private worker: Worker | null = null;

@@ -3,7 +3,7 @@
 import type { PyodideAPI } from "pyodide";
 import { OutputBatcher } from "./output";
 import * as snapshot from "./snapshot";
-import { TrialLine } from "./trials/line";
+import { TrialLine } from "../trials/line";
 import type { FromWorker, RuntimeFacts, Stream, ToWorker } from "./protocol";
 
 type Loader = typeof import("pyodide");

@@ -1,8 +1,9 @@
 /** A trace as a list of steps beside the module after the chosen step, with what the step changed. */
 
-import { element } from "../dom";
-import { highlightedLines } from "../highlight";
-import type { DiffLine, Instruction, ShownTrace, TraceStep } from "../protocol";
+import { element } from "../../dom";
+import { highlightedLines } from "../../highlight";
+import type { DiffLine, Instruction, ShownTrace, TraceStep } from "../../python/protocol";
+import "./trace.css";
 
 interface StepListOptions {
   /** Test ids of the steps and of the module, where this list is the page's main one. */

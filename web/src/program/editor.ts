@@ -17,7 +17,7 @@ import {
   lineNumbers,
 } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
-import type { Diagnostic } from "./protocol";
+import type { Diagnostic } from "../python/protocol";
 
 interface EditorOptions {
   parent: HTMLElement;

@@ -5,9 +5,9 @@
  * a second; both axes are logarithmic. A table stands beside it.
  */
 
-import { element } from "../dom";
-import type { CodeMeasurement, MachinePeak } from "../protocol";
-import { timing, short } from "./format";
+import { element } from "../../dom";
+import type { CodeMeasurement, MachinePeak } from "../../python/protocol";
+import { timing, short } from "../format";
 
 const HEIGHT = 230;
 const PLOT = { left: 46, right: 14, top: 14, bottom: 36 };

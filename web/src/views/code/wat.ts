@@ -1,6 +1,6 @@
 /** Lines of WebAssembly's text format in colour, with the classes that the editor uses. */
 
-import { element } from "../dom";
+import { element } from "../../dom";
 
 const TOKEN = /(;;.*)|("(?:[^"\\]|\\.)*")|(\$[^\s()]+)|(-?\b(?:0x[\da-f]+|\d[\d.]*(?:e[+-]?\d+)?|inf|nan\S*)\b)|([a-z][\w.]*)/gi;
 const CONTROL = /^(block|loop|if|else|end|br|br_if|br_table|call|call_indirect|return|unreachable|select|drop)$/;

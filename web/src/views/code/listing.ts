@@ -5,8 +5,8 @@
  * told to the owner, who says which lines light up.
  */
 
-import { element } from "../dom";
-import { ranges, type Lines } from "./code_links";
+import { element } from "../../dom";
+import { ranges, type Lines } from "./links";
 
 /** Height of a line in pixels; style sheets have it as `--row`. */
 const ROW = 20;

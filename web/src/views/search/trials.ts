@@ -1,6 +1,6 @@
 /** What a list of trials amounts to. */
 
-import type { Trial } from "../protocol";
+import type { Trial } from "../../python/protocol";
 
 /**
  * The fastest trial, the first of them if several are equally fast. Where some are confirmed, it is

@@ -1,8 +1,8 @@
 /** The console: bounded output, notes of the page, and errors that lead to their line. */
 
-import { element } from "./dom";
-import { countLines } from "./output";
-import type { OutputChunk, RunError } from "./protocol";
+import { element } from "../dom";
+import { countLines } from "../python/output";
+import type { OutputChunk, RunError } from "../python/protocol";
 
 /** Lines kept; the oldest go first, and a line at the top says how many went. */
 const KEPT_LINES = 4000;

@@ -2,8 +2,8 @@
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import type { Trial } from "../protocol";
-import { onThemeChange } from "../theme";
+import type { Trial } from "../../python/protocol";
+import { onThemeChange } from "../../theme";
 import { logRange } from "./scale";
 
 const HEIGHT = 220;

@@ -1,10 +1,10 @@
 /** Trace: the schedule instructions of the program, and the module after each of them. */
 
-import { Stopped } from "../client";
-import type { ShownTrace, TraceStep } from "../protocol";
-import { chooser, emptyNote, viewPanel } from "./parts";
+import { Stopped } from "../../python/client";
+import type { ShownTrace, TraceStep } from "../../python/protocol";
+import { chooser, emptyNote, viewPanel } from "../parts";
 import { StepList } from "./steps";
-import type { View, ViewContext } from "./view";
+import type { View, ViewContext } from "../view";
 
 export function traceView({ session }: ViewContext): View {
   const panel = viewPanel("trace", "Trace");

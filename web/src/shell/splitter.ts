@@ -1,6 +1,6 @@
 /** A bar between two panes, moved by pointer or arrow keys; its place is remembered. */
 
-import { recall, remember } from "./storage";
+import { recall, remember } from "../storage";
 
 interface SplitterOptions {
   /** Set on `container` as a custom property: the share of the first pane, in percent. */

@@ -1,0 +1,10 @@
+/** What fills the left half of the page: the program, or a lesson. */
+
+export interface PageDocument {
+  /** Names it in `data-document` of the page's body; its element is `document-<id>`. */
+  readonly id: string;
+  /** Its panes; on a phone each has a tab beside the views. */
+  readonly panes: { id: string; title: string; panel: HTMLElement }[];
+  /** What the Run button does while this document is open. */
+  run(): void;
+}

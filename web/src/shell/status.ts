@@ -1,0 +1,59 @@
+/** The header's line about what goes on, its progress bar, and whether Run and Stop can be pressed. */
+
+import type { PythonSession } from "../python/client";
+import type { RuntimeFacts } from "../python/protocol";
+import { byId } from "../dom";
+import { duration } from "../views/format";
+import type { Activity } from "./activity";
+
+type PageState = "loading" | "ready" | "running" | "error";
+
+export function setUpStatus(session: PythonSession, activity: Activity): void {
+  const status = byId("status");
+  const text = byId("status-text");
+  const progress = byId("progress");
+  const runButton = byId<HTMLButtonElement>("run");
+  const stopButton = byId<HTMLButtonElement>("stop");
+
+  const describe = (): [PageState, string] => {
+    const { running, outcome } = activity;
+    if (session.state === "failed") return ["error", `Python did not load: ${session.failure}`];
+    if (session.state === "loading") {
+      const [stage] = session.progress;
+      return ["loading", running ? `${stage} …; then the program runs` : `${stage} …`];
+    }
+    if (running) return ["running", running.what];
+    if (outcome) return [outcome.failed ? "error" : "ready", outcome.text];
+    return ["ready", "Ready"];
+  };
+
+  const refresh = (): void => {
+    const [state, sentence] = describe();
+    status.dataset.state = state;
+    status.dataset.ended = String(activity.ended);
+    if (text.textContent !== sentence) text.textContent = sentence;
+    status.dataset.start = session.runtime ? (session.runtime.restored ? "restored" : "plain") : "";
+    status.title = session.runtime ? describeRuntime(session.runtime) : "";
+    runButton.disabled = activity.running !== null || session.state === "failed";
+    stopButton.disabled = activity.running === null;
+    const loading = session.state === "loading";
+    progress.style.setProperty("--done", String(loading ? session.progress[1] : 1));
+    progress.classList.toggle("busy", activity.running !== null && !loading);
+    progress.classList.toggle("idle", activity.running === null && !loading);
+  };
+
+  activity.onChange(refresh);
+  session.on("state", refresh);
+  session.on("progress", refresh);
+  session.on("restarted", refresh);
+  session.on("kept", (done) => {
+    status.dataset.kept = String(done);
+  });
+  refresh();
+}
+
+function describeRuntime({ mlcweb, python, pyodide, isolated, restored, milliseconds }: RuntimeFacts): string {
+  const clock = isolated ? "fine clock" : "coarse clock: the page is not isolated";
+  const way = restored ? "restored" : "loaded";
+  return `mlcweb ${mlcweb}, Python ${python}, Pyodide ${pyodide}; ${way} in ${duration(milliseconds)}; ${clock}`;
+}
