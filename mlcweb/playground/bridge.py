@@ -7,18 +7,45 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from mlcweb.playground import cell, code_measure, code_view, search, trace_view
+from mlcweb.playground import (
+    cell,
+    code_measure,
+    code_view,
+    files,
+    search,
+    trace_compare,
+    trace_export,
+    trace_timing,
+    trace_view,
+)
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cell.execute": cell.execute_async,
+    "files.place": files.place,
     "trace_view.trace_steps": trace_view.trace_steps,
+    "trace_view.derive": trace_view.derive,
+    "trace_view.refusal": trace_view.refusal,
+    "trace_timing.begin": trace_timing.begin,
+    "trace_timing.step": trace_timing.step,
+    "trace_timing.finish": trace_timing.finish,
+    "trace_compare.compare": trace_compare.compare,
+    "trace_export.python": trace_export.python,
+    "trace_export.record": trace_export.record,
+    "trace_export.steps_json": trace_export.steps_json,
+    "trace_export.load": trace_export.load,
+    "access_view.explain": access_view.explain,
+    "access_view.simulate": access_view.simulate,
     "code_view.code": code_view.code,
     "code_view.after_pass": code_view.after_pass,
     "code_measure.measure": code_measure.measure,
+    "search.workload": search.workload,
     "search.begin": search.begin,
     "search.step": search.step,
     "search.details": search.details,
     "search.finish": search.finish,
+    "search.forget": search.forget,
+    "search.compare": search.compare,
+    "search.read_files": search.read_files,
 }
 """What the page may call. A new view adds its functions here."""
 

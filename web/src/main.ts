@@ -4,7 +4,11 @@ import { byId } from "./dom";
 import { ProgramDocument } from "./program/program";
 import type { PythonSession } from "./python/client";
 import type { RunResult } from "./python/protocol";
+import { hashParts, setHash } from "./share/address";
+import { setUpSharing } from "./share/dialog";
+import { BadLink, decode, type SharedState } from "./share/state";
 import { Activity } from "./shell/activity";
+import { setUpMenu } from "./shell/menu";
 import { Panes } from "./shell/panes";
 import { Runner } from "./shell/runner";
 import { setUpSplitter } from "./shell/splitter";
@@ -36,6 +40,27 @@ export function startPage(session: PythonSession): void {
   views.push(...viewFactories.map((create) => create(context)));
   byId("views").append(...views.map(({ panel }) => panel));
   const panes = new Panes([program], views);
+  setUpMenu(byId("file-menu"), "Files", () => program.menu());
+  setUpSharing(byId("share"), () => sharedState(program, views));
+  program.onLeaveLink = () => {
+    if (hashParts(location.hash).has("code")) setHash("");
+  };
+  const route = async (): Promise<void> => {
+    const code = hashParts(location.hash).get("code");
+    if (!code) return;
+    try {
+      const state = await decode(code);
+      panes.openDocument("program");
+      program.openLink(code, state);
+      if (state.view) show(state.view);
+      for (const view of views) view.restore?.(state.views?.[view.id]);
+    } catch (error) {
+      if (!(error instanceof BadLink)) throw error;
+      toast(error.message);
+    }
+  };
+  addEventListener("hashchange", () => void route());
+  void route();
 
   activity.onChange(() => {
     for (const view of views) view.onActivity?.();
@@ -59,4 +84,17 @@ export function startPage(session: PythonSession): void {
     event.preventDefault();
     panes.document.run();
   });
+}
+
+/** What the page shows now, for a link. */
+function sharedState(program: ProgramDocument, views: View[]): SharedState {
+  const states = views.map((view) => [view.id, view.state?.() ?? null] as const).filter(([, state]) => state !== null);
+  const view = document.body.dataset.side === "views" ? document.body.dataset.pane : undefined;
+  return {
+    version: 1,
+    files: program.files.files,
+    open: program.files.open,
+    ...(view ? { view } : {}),
+    ...(states.length ? { views: Object.fromEntries(states) } : {}),
+  };
 }

@@ -6,7 +6,7 @@ import { python } from "@codemirror/lang-python";
 import { bracketMatching, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
 import { lintGutter, lintKeymap, setDiagnostics, type Diagnostic as LintMark } from "@codemirror/lint";
 import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
-import { EditorState, type Text } from "@codemirror/state";
+import { EditorState, type Extension, type Text } from "@codemirror/state";
 import {
   drawSelection,
   EditorView,
@@ -21,60 +21,74 @@ import type { Diagnostic } from "../python/protocol";
 
 interface EditorOptions {
   parent: HTMLElement;
-  text: string;
   onRun: () => void;
   onChange: (text: string) => void;
 }
 
 export class Editor {
   private readonly view: EditorView;
+  /** Text, undo history and place of the files that are not shown. */
+  private readonly states = new Map<string, EditorState>();
+  private readonly extensions: Extension;
+  private name = "";
 
-  constructor({ parent, text, onRun, onChange }: EditorOptions) {
+  constructor({ parent, onRun, onChange }: EditorOptions) {
     const run = (): boolean => {
       onRun();
       return true;
     };
-    this.view = new EditorView({
-      parent,
-      state: EditorState.create({
-        doc: text,
-        extensions: [
-          keymap.of([{ key: "Mod-Enter", run, preventDefault: true }]),
-          lineNumbers(),
-          lintGutter(),
-          highlightActiveLineGutter(),
-          highlightSpecialChars(),
-          history(),
-          drawSelection(),
-          indentOnInput(),
-          indentUnit.of("    "),
-          bracketMatching(),
-          closeBrackets(),
-          autocompletion(),
-          highlightActiveLine(),
-          highlightSelectionMatches(),
-          python(),
-          syntaxHighlighting(classHighlighter),
-          keymap.of([
-            ...closeBracketsKeymap,
-            ...defaultKeymap,
-            ...searchKeymap,
-            ...historyKeymap,
-            ...completionKeymap,
-            ...lintKeymap,
-            indentWithTab,
-          ]),
-          EditorView.contentAttributes.of({
-            "aria-label": "Python program. Escape, then Tab, leaves the editor.",
-            spellcheck: "false",
-            tabindex: "0",
-          }),
-          EditorView.updateListener.of((update) => {
-            if (update.docChanged) onChange(update.state.doc.toString());
-          }),
-        ],
+    this.extensions = [
+      keymap.of([{ key: "Mod-Enter", run, preventDefault: true }]),
+      lineNumbers(),
+      lintGutter(),
+      highlightActiveLineGutter(),
+      highlightSpecialChars(),
+      history(),
+      drawSelection(),
+      indentOnInput(),
+      indentUnit.of("    "),
+      bracketMatching(),
+      closeBrackets(),
+      autocompletion(),
+      highlightActiveLine(),
+      highlightSelectionMatches(),
+      python(),
+      syntaxHighlighting(classHighlighter),
+      keymap.of([
+        ...closeBracketsKeymap,
+        ...defaultKeymap,
+        ...searchKeymap,
+        ...historyKeymap,
+        ...completionKeymap,
+        ...lintKeymap,
+        indentWithTab,
+      ]),
+      EditorView.contentAttributes.of({
+        "aria-label": "Python program. Escape, then Tab, leaves the editor.",
+        spellcheck: "false",
+        tabindex: "0",
       }),
-    });
+      EditorView.updateListener.of((update) => {
+        if (update.docChanged) onChange(update.state.doc.toString());
+      }),
+    ];
+    this.view = new EditorView({ parent });
+  }
+
+  /** Show a file. One shown before comes back with its undo history, unless its text is another. */
+  open(name: string, text: string): void {
+    if (this.name) this.states.set(this.name, this.view.state);
+    const known = this.states.get(name);
+    this.name = name;
+    this.view.setState(
+      known?.doc.toString() === text ? known : EditorState.create({ doc: text, extensions: this.extensions }),
+    );
+  }
+
+  /** Let go of a file's history. */
+  forget(name: string): void {
+    this.states.delete(name);
+    if (this.name === name) this.name = "";
   }
 
   get text(): string {
@@ -96,6 +110,10 @@ export class Editor {
       selection: { anchor: doc.length + gap.length },
       effects: EditorView.scrollIntoView(doc.length + gap.length, { y: "start", yMargin: 40 }),
     });
+    this.view.focus();
+  }
+
+  focus(): void {
     this.view.focus();
   }
 

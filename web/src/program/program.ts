@@ -1,17 +1,22 @@
-/** The program: an editor and a console, and the run that joins them. */
+/** The program: files in an editor, a console, and the run that joins them. */
 
-import { byId } from "../dom";
+import { byId, element } from "../dom";
+import type { SharedState } from "../share/state";
 import type { PageDocument } from "../shell/document";
+import type { MenuItem } from "../shell/menu";
 import type { Runner } from "../shell/runner";
 import { setUpSplitter } from "../shell/splitter";
 import { toast } from "../shell/toast";
-import { recall, remember } from "../storage";
 import { ConsolePanel } from "./console";
 import { Editor } from "./editor";
+import { FileTabs } from "./file_tabs";
+import { freeName, renamed, textOf, withFile, withoutFile, withText, type ProgramFiles } from "./files";
 import firstProgram from "./first_program.py?raw";
 import "./program.css";
+import { acceptDrops, chooseFiles, downloadNotebook, downloadPython, readFiles } from "./transfer";
+import { Workspace } from "./workspace";
 
-const FILENAME = "lesson.py";
+const FIRST = "lesson.py";
 
 /** Milliseconds after the last key until the text is stored. */
 const SAVING_DELAY = 300;
@@ -23,7 +28,11 @@ export class ProgramDocument implements PageDocument {
     { id: "console", title: "Console", panel: byId("pane-console") },
   ];
   readonly editor: Editor;
+  /** Called when the page shows something else than the link in its address. */
+  onLeaveLink?: () => void;
   private readonly console: ConsolePanel;
+  private readonly workspace = new Workspace({ files: [{ name: FIRST, text: firstProgram }], open: FIRST });
+  private readonly tabs: FileTabs;
   private saving = 0;
 
   constructor(
@@ -32,9 +41,17 @@ export class ProgramDocument implements PageDocument {
   ) {
     this.editor = new Editor({
       parent: byId("editor"),
-      text: recall("program") ?? firstProgram,
       onRun: () => this.run(),
-      onChange: (text) => this.saveSoon(text),
+      onChange: (text) => {
+        this.change(withText(this.files, this.files.open, text));
+        if (this.workspace.link === null) this.onLeaveLink?.();
+      },
+    });
+    this.tabs = new FileTabs(byId("files"), {
+      onOpen: (name) => this.display({ ...this.files, open: name }),
+      onAdd: () => this.add("untitled", ""),
+      onRename: (from, to) => this.rename(from, to),
+      onRemove: (name) => this.remove(name),
     });
     this.console = new ConsolePanel(byId("console"), (line, column) => {
       this.show("editor");
@@ -49,10 +66,39 @@ export class ProgramDocument implements PageDocument {
       label: "Height of the program pane",
       initial: 66,
     });
+    acceptDrops(byId("document-program"), (files) => void this.take(files));
+    // A tab may be closed, or fail, before the delay has passed.
+    addEventListener("pagehide", () => this.save());
+    document.addEventListener("visibilitychange", () => this.save());
+    this.display(this.files);
+  }
+
+  get files(): ProgramFiles {
+    return this.workspace.files;
   }
 
   run(): void {
     void this.runProgram();
+  }
+
+  /** Show what a link holds; the reader's own files stay where they are. */
+  openLink(link: string, { files, open }: SharedState): void {
+    this.save();
+    this.workspace.openLink(link, { files, open });
+    this.display(this.files);
+  }
+
+  /** Files in and out, for the page's menu. */
+  menu(): MenuItem[] {
+    const { open } = this.files;
+    const file = { name: open, text: this.editor.text };
+    return [
+      { label: "Open files …", testId: "file-import", run: () => chooseFiles((files) => void this.take(files)) },
+      { label: `Download ${open}`, testId: "export-python", run: () => downloadPython(file) },
+      { label: "Download as notebook", testId: "export-notebook", run: () => downloadNotebook(file) },
+      { label: "New file", run: () => this.add("untitled", "") },
+      { label: `Rename ${open}`, run: () => this.tabs.rename(open) },
+    ];
   }
 
   private async runProgram(): Promise<void> {
@@ -60,28 +106,80 @@ export class ProgramDocument implements PageDocument {
     this.show("console");
     this.console.clear();
     this.editor.underline([]);
-    const result = await this.runner.run(this.editor.text, FILENAME, this.console);
-    if (result?.error && result.error.kind !== "KeyboardInterrupt") {
+    const { files, open } = this.files;
+    const others = files.filter(({ name }) => name !== open);
+    const result = await this.runner.run(this.editor.text, open, this.console, others);
+    if (result?.error && result.error.kind !== "KeyboardInterrupt" && this.files.open === open) {
       this.editor.underline(result.error.diagnostics);
     }
   }
 
+  private add(name: string, text: string): void {
+    this.display(withFile(this.files, { name: freeName(name, this.files), text }));
+    this.editor.focus();
+  }
+
+  private rename(from: string, to: string): void {
+    this.editor.forget(from);
+    this.display(renamed(this.files, from, to));
+  }
+
+  private remove(name: string): void {
+    const before = this.files;
+    this.display(withoutFile(before, name));
+    toast(`${name} was removed`, { label: "Undo", run: () => this.display(before) });
+  }
+
+  private async take(chosen: File[]): Promise<void> {
+    const programs = await readFiles(chosen, toast);
+    for (const { name, text } of programs) this.add(name, text);
+    if (programs.length) this.show("editor");
+  }
+
   private reset(): void {
     if (this.editor.text === firstProgram) {
-      toast("This is the lesson’s program");
+      toast("This is the first program already");
       return;
     }
     this.editor.replace(firstProgram);
     this.editor.underline([]);
     const undo = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘Z" : "Ctrl Z";
-    toast(`The lesson’s program is back; ${undo} in the editor brings yours back`);
+    toast(`The first program is back; ${undo} in the editor brings yours back`);
   }
 
-  private saveSoon(text: string): void {
+  /** Show files: their tabs, and the open one in the editor. */
+  private display(files: ProgramFiles): void {
+    this.change(files);
+    this.editor.open(files.open, textOf(files));
+    this.tabs.show(files);
+    this.showNotice();
+  }
+
+  private showNotice(): void {
+    const notice = byId("shared-notice");
+    notice.hidden = this.workspace.link === null;
+    if (notice.hidden) return;
+    const keep = element("button", { class: "button small", "data-testid": "shared-keep" }, "Keep it");
+    const back = element("button", { class: "button small", "data-testid": "shared-back" }, "Back to mine");
+    keep.addEventListener("click", () => this.leaveLink(() => this.workspace.keep()));
+    back.addEventListener("click", () => this.leaveLink(() => this.workspace.back()));
+    notice.replaceChildren(element("p", {}, "A shared program. It runs when you press Run."), keep, back);
+  }
+
+  private leaveLink(leave: () => void): void {
+    leave();
+    this.onLeaveLink?.();
+    this.display(this.files);
+  }
+
+  private change(files: ProgramFiles): void {
+    this.workspace.change(files);
     clearTimeout(this.saving);
-    this.saving = window.setTimeout(
-      () => remember("program", text === firstProgram ? null : text),
-      SAVING_DELAY,
-    );
+    this.saving = window.setTimeout(() => this.save(), SAVING_DELAY);
+  }
+
+  private save(): void {
+    clearTimeout(this.saving);
+    this.workspace.save();
   }
 }

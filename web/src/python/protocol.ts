@@ -36,6 +36,7 @@ export interface RuntimeFacts {
 /** Functions of `mlcweb.playground` that the page may call, by module and name. */
 export interface Calls {
   "cell.execute": (source: string, filename: string) => RunResult;
+  "files.place": (files: { name: string; text: string }[]) => null;
   "trace_view.trace_steps": (traceId: string) => TraceStep[];
   "code_view.code": (programId: string, functionName: string | null, fused: boolean | null) => MachineCode;
   "code_view.after_pass": (programId: string, functionName: string, index: number) => { lines: PassLine[] };

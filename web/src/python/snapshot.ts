@@ -11,6 +11,15 @@ import type { PyodideAPI } from "pyodide";
 
 const CACHE = "mlcweb-start";
 
+/** Held here, since programs are not to find it. Reading it throws where storage is denied. */
+const storage: CacheStorage | null = (() => {
+  try {
+    return self.caches;
+  } catch {
+    return null;
+  }
+})();
+
 /** What of Emscripten's module is used here. */
 interface MemoryModule {
   HEAP8: Int8Array;
@@ -53,7 +62,8 @@ export function memoryOf(pyodide: PyodideAPI): Uint8Array | null {
 /** The memory kept under `key`, null where there is none or storage is denied. */
 export async function kept(key: string): Promise<Uint8Array | null> {
   try {
-    const found = await (await caches.open(CACHE)).match(address(key));
+    if (!storage) return null;
+    const found = await (await storage.open(CACHE)).match(address(key));
     if (!found?.body) return null;
     const whole = found.body.pipeThrough(new DecompressionStream("gzip"));
     return new Uint8Array(await new Response(whole).arrayBuffer());
@@ -65,10 +75,11 @@ export async function kept(key: string): Promise<Uint8Array | null> {
 /** Keeps the memory under `key` instead of any other; whether that worked. */
 export async function keep(key: string, memory: Uint8Array): Promise<boolean> {
   try {
+    if (!storage) return false;
     await forget();
     const packed = new Blob([memory as BlobPart]).stream().pipeThrough(new CompressionStream("gzip"));
     const body = await new Response(packed).blob();
-    await (await caches.open(CACHE)).put(address(key), new Response(body));
+    await (await storage.open(CACHE)).put(address(key), new Response(body));
     return true;
   } catch {
     return false;
@@ -78,7 +89,7 @@ export async function keep(key: string, memory: Uint8Array): Promise<boolean> {
 /** Drops what is kept. */
 export async function forget(): Promise<void> {
   try {
-    await caches.delete(CACHE);
+    await storage?.delete(CACHE);
   } catch {
     // Storage is denied, so nothing is there.
   }

@@ -1,6 +1,7 @@
 /** The Python worker: loads Pyodide and mlcweb, then answers calls one after the other. */
 
 import type { PyodideAPI } from "pyodide";
+import { denyStorage } from "./lockdown";
 import { OutputBatcher } from "./output";
 import * as snapshot from "./snapshot";
 import { TrialLine } from "../trials/line";
@@ -14,6 +15,8 @@ const port = self as unknown as {
 };
 const post = (message: FromWorker): void => port.postMessage(message);
 const output = new OutputBatcher((chunks) => post({ type: "output", chunks }), () => performance.now());
+
+denyStorage(self);
 
 let runtime: Promise<PyodideAPI> | null = null;
 let rest: Promise<void> | null = null;

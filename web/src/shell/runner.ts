@@ -40,14 +40,20 @@ export class Runner {
   /**
    * Run a program; null if something else runs, or if it was stopped by ending Python.
    *
-   * `filename` is what tracebacks call the program.
+   * `filename` is what tracebacks call the program; it can import the `others`.
    */
-  async run(source: string, filename: string, sink: OutputSink): Promise<RunResult | null> {
+  async run(
+    source: string,
+    filename: string,
+    sink: OutputSink,
+    others: { name: string; text: string }[] = [],
+  ): Promise<RunResult | null> {
     const { session, activity } = this;
     if (this.busy) return null;
     this.sink = sink;
     return activity.during("Running", () => void session.stop(), async () => {
       try {
+        await session.call("files.place", others);
         const result = await session.call("cell.execute", source, filename);
         this.finish(result, sink);
         return result;

@@ -17,6 +17,10 @@ export interface View {
   onActivity?(): void;
   /** The panel has become visible. */
   onShow?(): void;
+  /** What a link has to hold so that `restore` shows the same: plain JSON, null for nothing. */
+  state?(): unknown;
+  /** Show what `state` told elsewhere, once the program has run; undefined if the link holds nothing. */
+  restore?(state: unknown): void;
 }
 
 /** What the page offers to its views. */

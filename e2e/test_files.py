@@ -1,0 +1,148 @@
+"""Several files, files in and out, and text that is never lost."""
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+NOTEBOOK = {
+    "cells": [
+        {"cell_type": "markdown", "metadata": {}, "source": ["# A title"]},
+        {
+            "cell_type": "code",
+            "metadata": {},
+            "execution_count": 1,
+            "outputs": [],
+            "source": ["x = 20\n", "print(x + 1)"],
+        },
+    ],
+    "metadata": {},
+    "nbformat": 4,
+    "nbformat_minor": 5,
+}
+
+DROP = """(area, {name, text}) => {
+    const dataTransfer = new DataTransfer();
+    dataTransfer.items.add(new File([text], name));
+    for (const type of ["dragover", "drop"]) {
+        area.dispatchEvent(new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true }));
+    }
+}"""
+
+
+@pytest.fixture
+def page(open_playground):
+    return open_playground()
+
+
+def drop(page, name, text):
+    page["editor"].locator(".cm-content").evaluate(DROP, {"name": name, "text": text})
+
+
+def test_one_file_imports_another(page):
+    page["file-add"].click()
+    page.write("def twice(x):\n    return 2 * x\n")
+    page["file-tab"].nth(1).dblclick()
+    page.page.get_by_label("New name of untitled.py").fill("helper.py")
+    page.page.keyboard.press("Enter")
+    expect(page["file-tab"]).to_have_text(["lesson.py", "helper.py"])
+    page["file-tab"].first.click()
+    page.run_to_end("from helper import twice\nprint(twice(21))")
+    expect(page["console"]).to_contain_text("42")
+    page["file-tab"].nth(1).click()
+    page.write("def twice(x):\n    return 'changed'\n")
+    page["file-tab"].first.click()
+    page.run_to_end()
+    expect(page["console"]).to_contain_text("changed")
+
+
+def test_names_that_cannot_be_imported_are_refused(page):
+    page["file-tab"].first.focus()
+    page.page.keyboard.press("F2")
+    field = page.page.get_by_label("New name of lesson.py")
+    field.fill("my file")
+    page.page.keyboard.press("Enter")
+    expect(field).to_be_visible()
+    page.page.keyboard.press("Escape")
+    expect(page["file-tab"]).to_have_text(["lesson.py"])
+
+
+def test_a_removed_file_comes_back_by_undo(page):
+    page["file-add"].click()
+    page.write("precious = 1")
+    page["file-remove"].click()
+    expect(page["file-tab"]).to_have_count(1)
+    page.page.get_by_role("button", name="Undo").click()
+    expect(page["file-tab"]).to_have_count(2)
+    expect(page["editor"]).to_contain_text("precious = 1")
+
+
+def test_each_file_has_its_own_undo(page):
+    page.write("first")
+    page["file-add"].click()
+    page.write("second")
+    page.page.keyboard.press("ControlOrMeta+z")
+    page["file-tab"].first.click()
+    expect(page["editor"]).to_contain_text("first")
+    page["editor"].locator(".cm-content").focus()
+    page.page.keyboard.press("ControlOrMeta+z")
+    expect(page["editor"]).to_contain_text("import tvm")
+
+
+def test_files_outlive_a_reload_and_a_crash(page):
+    page.write("kept = 'to the last letter'")
+    page.page.reload()
+    expect(page["editor"]).to_contain_text("to the last letter")
+    page["file-add"].click()
+    page.write("second = 2")
+    # A tab that crashes tells nobody; what was typed a moment ago is there all the same.
+    page.page.wait_for_timeout(600)
+    crashed = page.page
+    twin = crashed.context.new_page()
+    twin.goto(crashed.url)
+    expect(twin.get_by_test_id("file-tab")).to_have_text(["lesson.py", "untitled.py"])
+    expect(twin.get_by_test_id("editor")).to_contain_text("second = 2")
+
+
+def test_a_notebook_is_dropped_in_and_goes_out_again(page):
+    drop(page, "Chapter 2.ipynb", json.dumps(NOTEBOOK))
+    expect(page["file-tab"].nth(1)).to_have_text("Chapter_2.py")
+    expect(page["editor"]).to_contain_text("# # A title")
+    page.expect_state("ready", timeout_ms=90_000)
+    page.run_to_end()
+    expect(page["console"]).to_contain_text("21")
+    page["file-menu"].click()
+    with page.page.expect_download() as download:
+        page["export-notebook"].click()
+    assert download.value.suggested_filename == "Chapter_2.ipynb"
+    cells = json.loads(download.value.path().read_text())["cells"]
+    assert [cell["cell_type"] for cell in cells] == ["markdown", "code"]
+    assert cells[1]["source"] == NOTEBOOK["cells"][1]["source"]
+
+
+def test_a_python_file_is_chosen_and_downloaded(page):
+    page["file-menu"].click()
+    with page.page.expect_file_chooser() as chooser:
+        page["file-import"].click()
+    chooser.value.set_files(
+        [{"name": "kernel.py", "mimeType": "text/x-python", "buffer": b"print('chosen')\n"}]
+    )
+    expect(page["editor"]).to_contain_text("chosen")
+    page["file-menu"].click()
+    with page.page.expect_download() as download:
+        page["export-python"].click()
+    assert download.value.suggested_filename == "kernel.py"
+    assert download.value.path().read_text() == "print('chosen')\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [("broken.ipynb", "{}", "no Jupyter notebook"), ("picture.py", "a\0b", "no text")],
+)
+def test_what_is_no_program_is_refused(page, name, text, reason):
+    drop(page, name, text)
+    expect(page.page.locator("#toast")).to_contain_text(
+        re.compile(f"{name} was not opened.*{reason}")
+    )
+    expect(page["file-tab"]).to_have_count(1)

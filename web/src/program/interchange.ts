@@ -1,0 +1,81 @@
+/**
+ * Programs as other tools keep them: Python files and Jupyter notebooks.
+ *
+ * Cells are parted by `# %%` lines, the percent format of Jupytext, Spyder and VS Code; text cells
+ * are comments under `# %% [markdown]`.
+ */
+
+interface NotebookCell {
+  cell_type: string;
+  source: string | string[];
+}
+
+const MARKER = /^# %%(.*)$/;
+
+/** A notebook's cells as one program. Throws an `Error` for the reader where there is no notebook. */
+export function fromNotebook(text: string): string {
+  let cells: NotebookCell[];
+  try {
+    cells = (JSON.parse(text) as { cells: NotebookCell[] }).cells;
+    if (!Array.isArray(cells)) throw new Error();
+  } catch {
+    throw new Error("This is no Jupyter notebook (version 4).");
+  }
+  const parts = cells
+    .filter(({ cell_type }) => cell_type === "code" || cell_type === "markdown")
+    .map(({ cell_type, source }) => {
+      const body = (Array.isArray(source) ? source.join("") : source).trimEnd();
+      if (cell_type === "code") return `# %%\n${body}`;
+      return `# %% [markdown]\n${body.replace(/^.*$/gm, (line) => (line ? `# ${line}` : "#"))}`;
+    });
+  return `${parts.join("\n\n")}\n`;
+}
+
+/** A program as a notebook, format 4.5; without `# %%` lines it is one cell. */
+export function toNotebook(program: string): string {
+  const cells: { type: "code" | "markdown"; lines: string[] }[] = [];
+  for (const line of program.replace(/\n$/, "").split("\n")) {
+    const marker = MARKER.exec(line);
+    if (marker) cells.push({ type: marker[1]!.includes("[markdown]") ? "markdown" : "code", lines: [] });
+    else {
+      if (!cells.length) cells.push({ type: "code", lines: [] });
+      cells.at(-1)!.lines.push(line);
+    }
+  }
+  return `${JSON.stringify(
+    {
+      cells: cells
+        .filter(({ lines }) => lines.some((line) => line.trim()))
+        .map(({ type, lines }, index) => ({
+          cell_type: type,
+          id: `cell-${index + 1}`,
+          metadata: {},
+          ...(type === "code" ? { execution_count: null, outputs: [] } : {}),
+          source: sourceLines(type, lines),
+        })),
+      metadata: {
+        kernelspec: { display_name: "Python 3", language: "python", name: "python3" },
+        language_info: { name: "python" },
+      },
+      nbformat: 4,
+      nbformat_minor: 5,
+    },
+    null,
+    1,
+  )}\n`;
+}
+
+function sourceLines(type: "code" | "markdown", lines: string[]): string[] {
+  const text = lines.join("\n").replace(/^\n+|\s+$/g, "");
+  const body = type === "code" ? text : text.replace(/^# ?/gm, "");
+  return body.split(/(?<=\n)/);
+}
+
+/** Hand a file to the reader. */
+export function download(name: string, content: BlobPart, type: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([content], { type }));
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

@@ -1,0 +1,78 @@
+/**
+ * Which files are in the editor, and where they are kept: the reader's own, or those of a link.
+ *
+ * A link never replaces the reader's own files. What is changed in a link's files is kept beside
+ * them, under the link, until the reader keeps them or goes back.
+ */
+
+import { recall, remember } from "../storage";
+import { freeName, parseFiles, withFile, type ProgramFiles } from "./files";
+
+const OWN = "files";
+const SHARED = "shared";
+
+export class Workspace {
+  files: ProgramFiles;
+  /** Names the link whose files are shown; null while they are the reader's own. */
+  link: string | null = null;
+  private own: ProgramFiles;
+
+  constructor(initial: ProgramFiles) {
+    const before = recall("program");
+    this.own = parseFiles(recall(OWN)) ?? (before ? { files: [{ name: initial.open, text: before }], open: initial.open } : initial);
+    this.files = this.own;
+  }
+
+  /** Show the files of a link, with what the reader has changed in them since. */
+  openLink(link: string, files: ProgramFiles): void {
+    if (same(files, this.own)) {
+      this.link = null;
+      this.change({ ...this.own, open: files.open });
+      return;
+    }
+    const stored = recall(SHARED);
+    const separator = stored?.indexOf("\n") ?? -1;
+    const changed = stored?.slice(0, separator) === link ? parseFiles(stored.slice(separator + 1)) : null;
+    this.link = link;
+    this.files = changed ?? files;
+  }
+
+  change(files: ProgramFiles): void {
+    this.files = files;
+    if (this.link === null) this.own = files;
+  }
+
+  save(): void {
+    const text = JSON.stringify(this.files);
+    if (this.link === null) remember(OWN, text);
+    else remember(SHARED, `${this.link}\n${text}`);
+  }
+
+  /** Make the link's files the reader's own, beside those that are there. */
+  keep(): void {
+    let own = this.own;
+    for (const { name, text } of this.files.files) {
+      const known = own.files.find((file) => file.text === text);
+      own = known ? { ...own, open: known.name } : withFile(own, { name: freeName(name, own), text });
+    }
+    this.leave(own);
+  }
+
+  /** Go back to the reader's own files. */
+  back(): void {
+    this.leave(this.own);
+  }
+
+  private leave(own: ProgramFiles): void {
+    this.link = null;
+    this.change(own);
+    remember(SHARED, null);
+    this.save();
+  }
+}
+
+/** Whether both are the same files, whichever is open. */
+function same(one: ProgramFiles, other: ProgramFiles): boolean {
+  const all = ({ files }: ProgramFiles): string => JSON.stringify(files.map(({ name, text }) => [name, text]));
+  return all(one) === all(other);
+}

@@ -1,0 +1,59 @@
+/** A button that opens a list of actions, after the WAI-ARIA menu button pattern. */
+
+import { element } from "../dom";
+
+export interface MenuItem {
+  label: string;
+  testId?: string;
+  run: () => void;
+}
+
+/** Make `button` open a menu; `items` is asked each time it opens. */
+export function setUpMenu(button: HTMLElement, label: string, items: () => MenuItem[]): void {
+  const list = element("div", { class: "menu", role: "menu", popover: "auto", "aria-label": label });
+  button.after(list);
+  button.setAttribute("aria-haspopup", "menu");
+  button.setAttribute("aria-expanded", "false");
+  button.addEventListener("click", () => {
+    list.replaceChildren(...items().map((item) => entry(item, list)));
+    list.togglePopover();
+    placeBelow(list, button);
+  });
+  list.addEventListener("toggle", (event) => {
+    const open = (event as ToggleEvent).newState === "open";
+    button.setAttribute("aria-expanded", String(open));
+    if (open) (list.firstElementChild as HTMLElement | null)?.focus();
+  });
+  list.addEventListener("keydown", (event) => {
+    const all = [...list.children] as HTMLElement[];
+    const at = all.indexOf(document.activeElement as HTMLElement);
+    const targets: Record<string, number> = {
+      ArrowDown: (at + 1) % all.length,
+      ArrowUp: (at - 1 + all.length) % all.length,
+      Home: 0,
+      End: all.length - 1,
+    };
+    const target = all[targets[event.key] ?? -1];
+    if (!target) return;
+    event.preventDefault();
+    target.focus();
+  });
+}
+
+/** Put an open popover under what opens it, inside the page. */
+export function placeBelow(popover: HTMLElement, button: HTMLElement): void {
+  const { bottom, right } = button.getBoundingClientRect();
+  const { clientWidth } = document.documentElement;
+  const rightmost = clientWidth - popover.offsetWidth - 8;
+  popover.style.top = `${bottom + 6}px`;
+  popover.style.right = `${Math.max(8, Math.min(clientWidth - right, rightmost))}px`;
+}
+
+function entry({ label, testId, run }: MenuItem, list: HTMLElement): HTMLElement {
+  const button = element("button", { class: "menu-item", role: "menuitem", type: "button", "data-testid": testId }, label);
+  button.addEventListener("click", () => {
+    list.hidePopover();
+    run();
+  });
+  return button;
+}
