@@ -52,25 +52,34 @@ class Analyzer:
         A variable whose range has one value stands for that value.
         """
         if isinstance(value, Range):
-            if isinstance(value.extent, E.IntImm) and value.extent.value == 1:
-                value = value.min
+            low, extent = value.min, value.extent
+            if type(extent) is not E.IntImm:
+                self._bind_symbolic(variable, value)
+            elif extent.value == 1:
+                self._bind_expression(variable, low)
+            elif type(low) is E.IntImm:
+                last = low.value + extent.value - 1
+                self.bound_of_variable[variable] = ConstIntBound(low.value, last)
             else:
-                low = self.const_int_bound(value.min)
-                last = self.const_int_bound(value.extent).max_value - 1
-                bound = ConstIntBound(low.min_value, low.max_value + last)
-                self.bound_of_variable[variable] = bound
-                if not (isinstance(value.min, E.IntImm) and isinstance(value.extent, E.IntImm)):
-                    self.symbolic_domains[variable] = value
-                self._forget()
-                return
-        if isinstance(value, ConstIntBound):
+                self._bind_symbolic(variable, value)
+        elif isinstance(value, ConstIntBound):
             self.bound_of_variable[variable] = value
         else:
-            expression = self.simplify(convert(value))
-            self.bound_of_variable[variable] = self.const_int_bound(expression)
-            self.modular_set_of_variable[variable] = self.modular_set(expression)
-            self._value_of_variable[variable] = expression
-        self._forget()
+            self._bind_expression(variable, convert(value))
+        if self._bounds or self._modular_sets or self._simplified:
+            self._forget()
+
+    def _bind_symbolic(self, variable: E.Var, domain: Range) -> None:
+        low = self.const_int_bound(domain.min)
+        last = self.const_int_bound(domain.extent).max_value - 1
+        self.bound_of_variable[variable] = ConstIntBound(low.min_value, low.max_value + last)
+        self.symbolic_domains[variable] = domain
+
+    def _bind_expression(self, variable: E.Var, value: E.PrimExpr) -> None:
+        expression = value if type(value) is E.IntImm else self.simplify(value)
+        self.bound_of_variable[variable] = self.const_int_bound(expression)
+        self.modular_set_of_variable[variable] = self.modular_set(expression)
+        self._value_of_variable[variable] = expression
 
     @contextmanager
     def constraint(self, condition: E.PrimExpr | bool) -> Iterator[None]:
@@ -198,12 +207,9 @@ class Analyzer:
 
     def can_prove_equal(self, a: E.PrimExpr | int, b: E.PrimExpr | int) -> bool:
         """Whether two integer expressions always have the same value."""
-        a, b = convert(a), convert(b)
-        if a is b:
-            return True
-        if isinstance(a, E.IntImm) and isinstance(b, E.IntImm):
+        if type(a) is E.IntImm and type(b) is E.IntImm:
             return a.value == b.value
-        return self.can_prove(equal(a, b))
+        return a is b or self.can_prove(equal(a, b))
 
     def can_prove_multiple(self, expression: E.PrimExpr, divisor: E.PrimExpr) -> bool:
         """Whether a positive `divisor` always divides an expression; a common factor is enough."""

@@ -239,6 +239,11 @@ def _subtract(expression: E.Sub, analyzer: Analyzer) -> Value:
 
 
 def _multiply(expression: E.Mul, analyzer: Analyzer) -> Value:
+    variable, factor = expression.a, expression.b
+    if type(variable) is E.Var and type(factor) is E.IntImm and factor.value:
+        # Most products are of this kind.
+        if analyzer.value_of(variable) is variable and is_index_type(variable.dtype):
+            return Term(variable, 1, None, factor.value)
     a, b = _value(expression.a, analyzer), _value(expression.b, analyzer)
     if not is_index_type(expression.dtype):
         return apply_rule(_with_operands(expression, a, b), analyzer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from operator import is_
 from typing import Any, ClassVar, TypeVar
 
 from mlcweb.ir.node import Node, replace
@@ -10,16 +11,16 @@ from mlcweb.ir.node import Node, replace
 NodeType = TypeVar("NodeType", bound=Node)
 
 
-def children(node: Node) -> Iterator[Node]:
+def children(node: Node) -> list[Node]:
     """The nodes directly below `node`, in field order. Definitions and references are left out."""
+    found: list[Node] = []
     for name in node.child_fields:
         value = getattr(node, name)
         if isinstance(value, Node):
-            yield value
+            found.append(value)
         elif isinstance(value, tuple):
-            for item in value:
-                if isinstance(item, Node):
-                    yield item
+            found += [item for item in value if isinstance(item, Node)]
+    return found
 
 
 def post_order_visit(node: Node, visit: Callable[[Node], None]) -> None:
@@ -35,7 +36,8 @@ def walk(node: Node) -> Iterator[Node]:
     while stack:
         current = stack.pop()
         yield current
-        stack.extend(reversed(list(children(current))))
+        if current.child_fields:
+            stack += reversed(children(current))
 
 
 def on(*types: type[Node]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -97,5 +99,5 @@ class Mutator(Dispatcher):
         return replace(node, **changes) if changes else node
 
     def rewrite_tuple(self, items: tuple[Any, ...]) -> tuple[Any, ...]:
-        new = tuple(self.rewrite(item) if isinstance(item, Node) else item for item in items)
-        return items if all(a is b for a, b in zip(new, items, strict=True)) else new
+        new = tuple([self.rewrite(item) if isinstance(item, Node) else item for item in items])
+        return items if all(map(is_, new, items)) else new

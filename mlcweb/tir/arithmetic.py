@@ -7,6 +7,7 @@ look as they do in TVM.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
@@ -18,7 +19,7 @@ from mlcweb.tir import expr as E
 def const(value: int | float | bool, dtype: str | None = None) -> E.PrimExpr:
     """A constant. Without `dtype`: bool, int32 (int64 where it does not fit) or float32.
 
-    A vector `dtype` gives a broadcast constant.
+    A vector `dtype` gives a broadcast constant. Equal integers are mostly the same object.
     """
     if dtype is None:
         if isinstance(value, bool):
@@ -27,6 +28,12 @@ def const(value: int | float | bool, dtype: str | None = None) -> E.PrimExpr:
             dtype = "int32" if -(2**31) <= value < 2**31 else "int64"
         else:
             dtype = "float32"
+    if type(value) is int:
+        return _constant_of(value, dtype)
+    return _new_constant(value, dtype)
+
+
+def _new_constant(value: int | float | bool, dtype: str) -> E.PrimExpr:
     lanes = dtypes.lanes(dtype)
     if lanes > 1:
         return E.Broadcast(const(value, dtypes.element_of(dtype)), lanes)
@@ -35,6 +42,9 @@ def const(value: int | float | bool, dtype: str | None = None) -> E.PrimExpr:
     if dtypes.is_bool(dtype):
         return E.IntImm(dtype, int(bool(value)))
     return E.IntImm(dtype, dtypes.wrap_integer(int(value), dtype))
+
+
+_constant_of = lru_cache(maxsize=4096)(_new_constant)
 
 
 def convert(value: Any) -> E.PrimExpr:

@@ -46,4 +46,6 @@ def variables_in(node: Node) -> set[Var]:
 
 def uses(node: Node, var: Var) -> bool:
     """Whether a variable occurs in a node."""
-    return any(found is var for found in walk(node))
+    if isinstance(node, Var):
+        return node is var
+    return var in variables_in(node)

@@ -6,6 +6,7 @@ import pytest
 
 from mlcweb.runtime import build, nd
 from mlcweb.runtime.host.engine import available
+from mlcweb.script import from_source
 from mlcweb.tir.transform import lower
 from tests.codegen.corpus import PROGRAMS, inputs
 
@@ -32,3 +33,23 @@ def test_targets_agree_with_the_interpreter(name, target, form):
             np.testing.assert_allclose(other, one, rtol=tolerance, atol=tolerance)
         else:
             np.testing.assert_array_equal(other, one)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [("i0, i38", [[1, 3], [5, 7]]), ("i38, A[i0, i38] // 4", [[6, 0], [10, 0]])],
+)
+def test_loops_may_nest_deeper_than_those_of_python(target, place, expected):
+    loops = "".join(
+        "    " * (depth + 1) + f"for i{depth} in range({2 if depth in (0, 20, 38) else 1}):\n"
+        for depth in range(39)
+    )
+    func = from_source(
+        '@T.prim_func\ndef main(A: T.Buffer((2, 2), "int32"), B: T.Buffer((2, 2), "int32")):\n'
+        f"{loops}{'    ' * 40}B[{place}] = B[{place}] + A[i0, i38] + i20\n"
+    )
+    values = np.arange(4, dtype="int32").reshape(2, 2)
+    arguments = [nd.array(values), nd.array(np.zeros_like(values))]
+    build(func, target)(*arguments)
+    assert arguments[1].numpy().tolist() == expected

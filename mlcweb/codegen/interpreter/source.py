@@ -20,6 +20,9 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, MatchBufferRegion
 from mlcweb.tir.function import PrimFunc
 
+MOST_NESTED = 16
+"""Python nests at most 20 loops in one function; deeper ones go on in a function of their own."""
+
 
 class PythonSource(Visitor):
     """Writes the statements of a function. `reserved` are the names that the text may not use for
@@ -30,6 +33,7 @@ class PythonSource(Visitor):
         self.allocator = allocator
         self.lines: list[str] = []
         self.depth = 0
+        self.nested = 0
         self.defined: set[int] = set()
         self.aliases: dict[int, list[Buffer]] = defaultdict(list)
 
@@ -45,6 +49,24 @@ class PythonSource(Visitor):
         if all(line.lstrip().startswith("#") for line in self.lines[before:]):
             self.line("pass")
         self.depth -= 1
+
+    @contextmanager
+    def looped(self, header: str) -> Iterator[None]:
+        """A loop around what is written inside."""
+        if self.nested < MOST_NESTED:
+            self.nested += 1
+            with self.indented(header):
+                yield
+            self.nested -= 1
+            return
+        outer, defined = self.nested, set(self.defined)
+        self.nested = 0
+        name = self.expressions.names.fresh("nest")
+        with self.indented(f"def {name}():"), self.looped(header):
+            yield
+        self.line(f"{name}()")
+        # What is defined in there is not known out here.
+        self.nested, self.defined = outer, defined
 
     def text(self, expression: E.PrimExpr) -> str:
         return self.expressions.text(expression)
@@ -123,12 +145,12 @@ class PythonSource(Visitor):
             loop.loop_var, low_range[0], low_range[1] + max(extent_range[1], 1) - 1
         )
         bounds = extent if low == "0" else f"{low}, {low} + {extent}"
-        with self.indented(f"for {self.name(loop.loop_var)} in range({bounds}):"):
+        with self.looped(f"for {self.name(loop.loop_var)} in range({bounds}):"):
             self.visit(loop.body)
 
     @on(S.While)
     def while_loop(self, loop: S.While) -> None:
-        with self.indented(f"while {self.text(loop.condition)}:"):
+        with self.looped(f"while {self.text(loop.condition)}:"):
             self.visit(loop.body)
 
     @on(S.IfThenElse)
@@ -163,7 +185,7 @@ class PythonSource(Visitor):
             return
         var = statement.node.var
         self.expressions.ranges.bind(var, 0, self.expressions.ranges.of(statement.value)[1] - 1)
-        with self.indented(f"for {self.name(var)} in range({self.text(statement.value)}):"):
+        with self.looped(f"for {self.name(var)} in range({self.text(statement.value)}):"):
             self.visit(statement.body)
 
     @on(S.Evaluate)

@@ -9,6 +9,7 @@ programs to vector form", 1987) with dependences found by enumeration.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 from mlcweb.codegen.interpreter.source import PythonSource
@@ -62,7 +63,7 @@ class NumpySource(PythonSource):
     def loop_over(self, loop: Loop) -> Any:
         self.expressions.ranges.bind(loop.var, loop.low, loop.low + max(loop.extent, 1) - 1)
         bounds = f"{loop.low}, {loop.low + loop.extent}" if loop.low else str(loop.extent)
-        return self.indented(f"for {self.name(loop.var)} in range({bounds}):")
+        return self.looped(f"for {self.name(loop.var)} in range({bounds}):")
 
     def leaf(self, leaf: Leaf, depth: int) -> None:
         loops = leaf.loops[depth:]
@@ -97,36 +98,29 @@ class NumpySource(PythonSource):
             return True
         except (NotConstant, TooLarge):
             return False
-        depth = self.depth
-        for loop in kept:
-            self.line(f"for {self.name(loop.var)} in range({loop.low}, {loop.low + loop.extent}):")
-            self.depth += 1
-        for guard in space.guards:
-            self.line(f"if {self.text(guard)}:")
-            self.depth += 1
-        self.line(text)
-        self.depth = depth
+        with ExitStack() as around:
+            for loop in kept:
+                around.enter_context(self.loop_over(loop))
+            for guard in space.guards:
+                around.enter_context(self.indented(f"if {self.text(guard)}:"))
+            self.line(text)
         return True
 
     def scalar_loops(self, leaf: Leaf, loops: Sequence[Loop]) -> None:
         """The interpreter's code for a leaf."""
-        depth = self.depth
-        for loop in loops:
-            self.expressions.ranges.bind(loop.var, loop.low, loop.low + max(loop.extent, 1) - 1)
-            self.line(f"for {self.name(loop.var)} in range({loop.low}, {loop.low + loop.extent}):")
-            self.depth += 1
-        if leaf.guards:
-            conditions = " and ".join(self.expressions.operand(guard) for guard in leaf.guards)
-            self.line(f"if {conditions}:")
-            self.depth += 1
-        self.expressions.block = leaf.block
-        used = {node for node in walk(leaf.statement) if isinstance(node, E.Var)}
-        for var, value in leaf.bindings.items():
-            if var in used:
-                self.define(var, value)
-        self.visit(leaf.statement)
-        self.expressions.block = ""
-        self.depth = depth
+        with ExitStack() as around:
+            for loop in loops:
+                around.enter_context(self.loop_over(loop))
+            if leaf.guards:
+                conditions = " and ".join(self.expressions.operand(guard) for guard in leaf.guards)
+                around.enter_context(self.indented(f"if {conditions}:"))
+            self.expressions.block = leaf.block
+            used = {node for node in walk(leaf.statement) if isinstance(node, E.Var)}
+            for var, value in leaf.bindings.items():
+                if var in used:
+                    self.define(var, value)
+            self.visit(leaf.statement)
+            self.expressions.block = ""
 
 
 def _plans(leaf: Leaf, store: S.BufferStore, depth: int) -> Iterator[Plan]:

@@ -17,8 +17,9 @@ from mlcweb.arith import (
     intersect,
     union,
 )
+from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.buffer import Buffer, Range
-from mlcweb.tir.expr import PrimExpr, Var
+from mlcweb.tir.expr import IntImm, PrimExpr, Var
 from mlcweb.tir.schedule.errors import DataflowError
 from mlcweb.tir.schedule.regions import (
     bindings,
@@ -104,6 +105,8 @@ def _is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: Block
             if exact is None:
                 return False
             written.append([IntSet.from_range(dimension) for dimension in exact])
+        if any(_is_whole(item, buffer) for item in written):
+            return False
     limits = [IntSet.from_min_extent(extent - extent, extent) for extent in buffer.shape]
     inner = _domains(chains[0][len(shared) :])
     predicate = reader.realize.predicate
@@ -122,6 +125,14 @@ def _is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: Block
             ):
                 return True
     return False
+
+
+def _is_whole(written: Sequence[IntSet], buffer: Buffer) -> bool:
+    """Whether a region is plainly all of a buffer."""
+    return all(
+        is_const_int(low, 0) and isinstance(high, IntImm) and is_const_int(extent, high.value + 1)
+        for (low, high), extent in zip(written, buffer.shape, strict=True)
+    )
 
 
 def reads_only_written(reader: BlockPlace, producer: BlockPlace, buffer: Buffer) -> bool:

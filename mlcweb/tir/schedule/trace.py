@@ -21,6 +21,7 @@ from mlcweb.tir.schedule.instruction import (
 from mlcweb.tir.substitute import variables_in
 
 if TYPE_CHECKING:
+    from mlcweb.tir.schedule.replay_memory import ReplayMemory
     from mlcweb.tir.schedule.schedule import Schedule
 
 DecisionProvider = Callable[[Instruction, Sequence[Any], Sequence[Any], Any], Any]
@@ -125,18 +126,26 @@ class Trace:
         sch: Schedule,
         remove_postproc: bool = False,
         decision_provider: DecisionProvider | None = None,
+        *,
+        memory: ReplayMemory | None = None,
     ) -> None:
         """Replay the steps onto a schedule of the original program.
 
-        `decision_provider` may replace the recorded decisions.
+        `decision_provider` may replace the recorded decisions. Where there is a `memory` the
+        schedule has no steps yet; what other replays did at first is taken over.
         """
         table: dict[Any, Any] = {}
+        point = None if memory is None else memory.start()
         for inst in self._insts(remove_postproc):
             inputs = map_inputs(inst.inputs, table)
             decision = self.decisions.get(inst)
             if decision_provider is not None and inst.kind.sampling:
                 decision = decision_provider(inst, inputs, inst.attrs, decision)
-            outputs = sch.replay(inst.kind, inputs, inst.attrs, decision)
+            if memory is None:
+                outputs = sch.replay(inst.kind, inputs, inst.attrs, decision)
+            else:
+                step = (inst.kind, inputs, inst.attrs, decision)
+                outputs, point = memory.replay(sch, point, *step)
             table.update(zip(inst.outputs, outputs, strict=True))
 
     def show(

@@ -65,10 +65,38 @@ def _sink(allocation: S.AllocBuffer, body: S.Stmt, domains: Domains) -> S.Stmt:
     elif isinstance(body, S.AllocBuffer):
         return replace(body, body=_sink(allocation, body.body, domains))
     elif isinstance(body, S.For):
-        inside_loop = {**domains, body.loop_var: Range(body.min, body.extent)}
-        if _is_fresh(body, buffer, inside_loop):
-            return replace(body, body=_sink(allocation, body.body, inside_loop))
+        nest = _nest(body)
+        depth = _fresh_depth(nest, buffer, domains)
+        if depth > 0:
+            placed = _sink(allocation, nest[depth - 1].body, _inside(nest[:depth], domains))
+            for loop in reversed(nest[:depth]):
+                placed = replace(loop, body=placed)
+            return placed
     return replace(allocation, body=body)
+
+
+def _nest(loop: S.For) -> list[S.For]:
+    """A loop and those that are all that is in it, outermost first."""
+    nest = [loop]
+    while isinstance(nest[-1].body, S.For):
+        nest.append(nest[-1].body)
+    return nest
+
+
+def _inside(nest: Sequence[S.For], domains: Domains) -> Domains:
+    return {**domains, **{loop.loop_var: Range(loop.min, loop.extent) for loop in nest}}
+
+
+def _fresh_depth(nest: Sequence[S.For], buffer: Buffer, domains: Domains) -> int:
+    """How many loops of a nest the allocation may enter."""
+    # An iteration of an outer loop sees of others no more than those of an inner one do, which
+    # mostly see nothing.
+    if _is_fresh(nest[-1], buffer, _inside(nest, domains)):
+        return len(nest)
+    for depth in range(1, len(nest)):
+        if not _is_fresh(nest[depth - 1], buffer, _inside(nest[:depth], domains)):
+            return depth - 1
+    return len(nest) - 1
 
 
 def _touches(statement: S.Stmt, buffer: Buffer) -> bool:
@@ -153,12 +181,15 @@ class _Coverage:
     def reads_covered(
         self, part: S.Stmt | E.PrimExpr, written: list[Box], domains: Domains
     ) -> bool:
-        analyzer = Analyzer(domains)
-        return all(
-            any(_contains(box, node.indices, analyzer) for box in written)
+        loads = [
+            node
             for node in walk(part)
             if isinstance(node, E.BufferLoad) and node.buffer is self.buffer
-        )
+        ]
+        if not loads:
+            return True
+        analyzer = Analyzer(domains)
+        return all(any(_contains(box, node.indices, analyzer) for box in written) for node in loads)
 
 
 def _contains(box: Box, indices: Sequence[E.PrimExpr], analyzer: Analyzer) -> bool:

@@ -148,6 +148,34 @@ def test_an_allocation_enters_a_loop_only_if_nothing_is_carried_along(statements
     assert (body_of(func)[0].startswith("for")) is sinks
 
 
+@pytest.mark.parametrize(
+    ("start", "loops"),
+    [("k >= 0", "ijk"), ("k == 0", "ij"), ("j == 0", "i"), ("j + k == 0", "i"), ("i == 0", "")],
+)
+def test_an_allocation_enters_as_many_loops_of_a_nest_as_it_may(start, loops):
+    func = from_source(
+        f"""
+@T.prim_func
+def main(A: T.Buffer((4, 8, 16), "float32"), B: T.Buffer((4, 8, 16), "float32")):
+    Y = T.alloc_buffer((1,), "float32")
+    for i in range(4):
+        for j in range(8):
+            for k in range(16):
+                if {start}:
+                    Y[0] = T.float32(0)
+                Y[0] = Y[0] + A[i, j, k]
+                B[i, j, k] = Y[0]
+"""
+    )
+    lines = body_of(place_allocations(simplify(convert_blocks_to_loops(func))))
+    place = next(n for n, line in enumerate(lines) if "decl_buffer" in line)
+    around = {"": [], "i": ["for i in range(4):"]}.get(
+        loops, [f"for {', '.join(loops)} in T.grid("]
+    )
+    assert len(lines[:place]) == len(around)
+    assert all(line.startswith(text) for line, text in zip(lines, around, strict=False))
+
+
 def test_unused_allocations_disappear():
     func = from_source(LIVE.format(statements="B[i] = A[i]"))
     assert body_of(place_allocations(convert_blocks_to_loops(func)))[0].startswith("for")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Self, TypeVar
 
 from mlcweb.arith import Analyzer
@@ -32,6 +33,17 @@ from mlcweb.tir.stmt import Block, BlockIdentity, For
 from mlcweb.tir.substitute import substitute, variables_in
 
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """What one instruction made of a schedule: the state after it, what was recorded, and what its
+    random variables stand for."""
+
+    state: ScheduleState
+    inst: Instruction
+    decision: Any
+    values: tuple[BlockIdentity | Var | int, ...]
 
 
 class ScheduleBase:
@@ -160,6 +172,32 @@ class ScheduleBase:
         if result is None:
             return ()
         return tuple(result) if isinstance(result, (list, tuple)) else (result,)
+
+    def replay_step(
+        self, kind: InstructionKind, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any
+    ) -> tuple[tuple[Any, ...], Step | None]:
+        """`replay`, and what it did; None where that is more, or less, than one instruction."""
+        before = len(self._trace.insts)
+        outputs = self.replay(kind, inputs, attrs, decision)
+        if len(self._trace.insts) != before + 1:
+            return outputs, None
+        inst = self._trace.insts[-1]
+        values = tuple([self._table[output] for output in inst.outputs])
+        return outputs, Step(self._state, inst, self._trace.get_decision(inst), values)
+
+    def take_over(self, step: Step) -> tuple[Any, ...]:
+        """Carry out an instruction by what it did to a schedule in the same state with the same
+        trace; return its outputs, which are the same random variables."""
+        self._state = step.state
+        self._trace.append(step.inst, step.decision)
+        self._table.update(zip(step.inst.outputs, step.values, strict=True))
+        return step.inst.outputs
+
+    def take_back(self, step: Step) -> None:
+        """Undo the last step, if it has changed nothing of the program."""
+        self._trace.pop()
+        for output in step.inst.outputs:
+            del self._table[output]
 
     def _guard(self, primitive: str, action: Callable[[], Result]) -> Result:
         try:

@@ -7,6 +7,7 @@ one iteration and empty statements vanish. A pass overrides the handlers of what
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import is_
 from typing import Any
 
 from mlcweb.ir.node import Node, replace
@@ -40,6 +41,7 @@ class Rewriter(Mutator):
         self.indices = Indices()
         self.accesses = Accesses()
         self.values: dict[E.Var, E.PrimExpr] = {}
+        self.rewritten: dict[int, tuple[E.PrimExpr, E.PrimExpr]] = {}
         self.function = func
         bind_ranges(func, self.indices)
 
@@ -50,12 +52,12 @@ class Rewriter(Mutator):
 
     def with_values(self, node: Any, values: dict[E.Var, E.PrimExpr]) -> Any:
         """`node` rewritten with some variables replaced."""
-        before = self.values
-        self.values = {**before, **values}
+        before = self.values, self.rewritten
+        self.values, self.rewritten = {**before[0], **values}, {}
         try:
             return self.rewrite(node)
         finally:
-            self.values = before
+            self.values, self.rewritten = before
 
     # Expressions
 
@@ -188,12 +190,18 @@ class Rewriter(Mutator):
         return E.BufferLoad(load.buffer, indices, span=load.span)
 
     def rewrite_indices(self, indices: tuple[E.PrimExpr, ...]) -> tuple[E.PrimExpr, ...]:
-        new = tuple(self.rewrite_index(index) for index in indices)
-        return indices if all(a is b for a, b in zip(new, indices, strict=True)) else new
+        new = tuple([self.rewrite_index(index) for index in indices])
+        return indices if all(map(is_, new, indices)) else new
 
     def rewrite_index(self, index: E.PrimExpr) -> E.PrimExpr:
-        new = self.rewrite(index)
-        return new if dtypes.lanes(new.dtype) > 1 else self.indices.normal(new)
+        # Neighbouring accesses have the same index, which then is the same object.
+        known = self.rewritten.get(id(index))
+        if known is None:
+            new = self.rewrite(index)
+            if dtypes.lanes(new.dtype) == 1:
+                new = self.indices.normal(new)
+            known = self.rewritten[id(index)] = (index, new)
+        return known[1]
 
     # Statements
 

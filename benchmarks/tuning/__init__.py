@@ -1,0 +1,1 @@
+"""What tuning finds, natively."""
