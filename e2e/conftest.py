@@ -170,3 +170,16 @@ def playground(loaded: Playground) -> Iterator[Playground]:
     yield loaded
     loaded.expect_state("ready", "error", timeout_ms=LOADING_MS)
     assert loaded.problems == []
+
+
+@pytest.fixture
+def run(playground: Playground) -> Callable[[str], str]:
+    """A function that runs a program to its good end and returns what it printed."""
+
+    def printed(program: str) -> str:
+        playground.run_to_end(program + "\nprint('the end')")
+        expect(playground["console"]).to_contain_text("the end")
+        playground.expect_state("ready")
+        return playground["console"].inner_text()
+
+    return printed

@@ -112,19 +112,6 @@ def in_python(out, row, n):
 CORPUS = (Path(__file__).parents[1] / "tests" / "codegen" / "corpus.py").read_text("utf8")
 
 
-@pytest.fixture
-def run(playground):
-    """A function that runs a program to its good end and returns what it printed."""
-
-    def printed(program: str) -> str:
-        playground.run_to_end(program + "\nprint('the end')")
-        expect(playground["console"]).to_contain_text("the end")
-        playground.expect_state("ready")
-        return playground["console"].inner_text()
-
-    return printed
-
-
 def test_matmul_computes_what_numpy_computes(run):
     run(
         MATMUL

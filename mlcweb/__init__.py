@@ -3,6 +3,9 @@
 `import mlcweb as tvm` and the cells of TVM's courses run as they stand.
 """
 
+from importlib import import_module
+from typing import Any
+
 from mlcweb import ir, runtime, script, tir
 from mlcweb.ir import IRModule, TVMError, transform
 from mlcweb.ir.op import Op
@@ -13,3 +16,11 @@ from mlcweb.runtime.registry import get_global_func, register_func
 from mlcweb.runtime import target
 
 __version__ = "0.1.0"
+
+_LOADED_ON_REQUEST = frozenset(("relax", "te", "topi"))
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LOADED_ON_REQUEST:
+        return import_module(f"mlcweb.{name}")
+    raise AttributeError(f"module 'mlcweb' has no attribute {name!r}")

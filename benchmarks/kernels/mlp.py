@@ -3,6 +3,7 @@ one function, and as a model of three that a virtual machine runs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -142,6 +143,11 @@ def scheduled_model() -> IRModule:
     return sch.mod
 
 
+def linear0(of: Callable[[], IRModule]) -> IRModule:
+    """The first layer of the model alone."""
+    return IRModule({"main": of()["linear0"].with_attr("global_symbol", "main")})
+
+
 def reference(x: Array, w0: Array, b0: Array, w1: Array, b1: Array) -> Array:
     return np.maximum(x @ w0.T + b0, 0) @ w1.T + b1
 
@@ -166,5 +172,16 @@ WORKLOADS = (
         programs={"untransformed": model, "best": scheduled_model},
         flops=2 * (784 * 128 + 128 * 10),
         model=True,
+    ),
+    Workload(
+        name="linear0",
+        operator=None,
+        inputs=uniform((1, 784), (128, 784), (128,)),
+        reference=lambda x, w, b: x @ w.T + b,
+        programs={
+            "untransformed": partial(linear0, model),
+            "best": partial(linear0, scheduled_model),
+        },
+        flops=2 * 784 * 128,
     ),
 )

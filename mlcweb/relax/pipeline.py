@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from mlcweb.ir.errors import TVMError
@@ -16,6 +17,7 @@ from mlcweb.relax.transform.legalize_ops import NEEDS_NO_LOWERING
 from mlcweb.relax.transform.op_pattern import annotate
 from mlcweb.relax.transform.registration import is_primitive
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.known_schedules import innermost
 
 
 class UnknownPipeline(TVMError, ValueError):
@@ -56,19 +58,29 @@ def get_pipeline(name: str = "zero", **options: Any) -> Pass:
 @register_pipeline("zero")
 def zero_pipeline(*, enable_warning: bool = False) -> Pass:
     """Lower operators, compute what is constant, and fuse whatever can be, hand-written functions
-    of TensorIR included. `enable_warning` is accepted as in TVM."""
-    return Sequential([
+    of TensorIR included; those that an entered database knows get their schedules.
+
+    `enable_warning`: whether functions that it does not know cause a warning.
+    """
+    fuse = Sequential([
         transform.LegalizeOps(),
         transform.AnnotateTIROpPattern(),
         transform.FoldConstant(),
         transform.FuseOps(),
         transform.FuseTIR(),
     ], name="zero_pipeline")  # fmt: skip
+    schedule = transform.MetaScheduleApplyDatabase(enable_warning=enable_warning)
+    whole = ModulePass(
+        lambda mod, ctx: fuse(mod) if innermost() is None else schedule(fuse(mod)), fuse.info
+    )
+    whole.transparent = True
+    return whole
 
 
 @register_pipeline("default")
 def default_pipeline() -> Pass:
-    """What `relax.build` runs: the passes of "zero", and `DeadCodeElimination` of what they made.
+    """What `relax.build` runs: the passes of "zero", and `DeadCodeElimination` of what they made;
+    at last `MetaScheduleApplyDatabase`, where a database is entered (`with database:`).
 
     Functions of TensorIR that the module has already are not fused unless they say their
     "op_pattern": somebody may have scheduled them, and looks for them by their names. A module of
@@ -77,20 +89,34 @@ def default_pipeline() -> Pass:
     return ModulePass(_default, PassInfo(0, "default_pipeline"))
 
 
+@register_pipeline("static_shape_tuning")
+def static_shape_tuning_pipeline(*args: Any, **options: Any) -> Pass:
+    """Lower and fuse a model, tune its functions, and give them what was found: see
+    `mlcweb.meta_schedule.tuning_passes`, a layer above this one."""
+    passes = import_module("mlcweb.meta_schedule.tuning_passes")
+    return passes.static_shape_tuning_pipeline(*args, **options)
+
+
 def _default(mod: IRModule, ctx: PassContext) -> IRModule:
+    ready = fused(mod)
+    return ready if innermost() is None else transform.MetaScheduleApplyDatabase()(ready)
+
+
+def fused(mod: IRModule) -> IRModule:
+    """What the pipeline "default" makes of a module before it looks for schedules."""
     if not any(map(_has_work, mod.functions.values())):
         return mod
     legal = transform.LegalizeOps()(mod)
     folded = transform.FoldConstant()(annotate(legal, known=mod.functions))
-    fused = transform.FuseTIR()(transform.FuseOps()(folded))
-    fused = transform.DeadCodeElimination()(fused)
+    lowered = transform.FuseTIR()(transform.FuseOps()(folded))
+    lowered = transform.DeadCodeElimination()(lowered)
     # Functions that nothing calls by reference may be called by name.
     dropped = {
         var: func
         for var, func in folded.functions.items()
-        if var in mod.functions and var not in fused.functions and not is_primitive(func)
+        if var in mod.functions and var not in lowered.functions and not is_primitive(func)
     }
-    return IRModule({**fused.functions, **dropped}, fused.attrs) if dropped else fused
+    return IRModule({**lowered.functions, **dropped}, lowered.attrs) if dropped else lowered
 
 
 def _has_work(func: Any) -> bool:

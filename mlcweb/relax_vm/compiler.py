@@ -291,13 +291,33 @@ class _FunctionCompiler:
         if kernel is None and in_module:
             raise self.error(f'The module has no function of TensorIR "{name}"')
         numbers = self.numbers(call.args[2]) if len(call.args) > 2 else ()
-        result = self.allocated(call.sinfo_args[0])
-        args = (*inputs, *_registers(result), *numbers)
+        if call.op is _IN_PLACE:
+            result, written = self.in_place(call, inputs)
+        else:
+            result = self.allocated(call.sinfo_args[0])
+            written = _registers(result)
+        args = (*inputs, *written, *numbers)
         if kernel is None:
             self.emit(vm.CallPacked, None, name, args)
         else:
             self.emit(vm.CallKernel, kernel, args)
         return result
+
+    def in_place(
+        self, call: E.Call, inputs: Sequence[vm.Register]
+    ) -> tuple[Value, list[vm.Register]]:
+        """The results of a call that writes some of them into its inputs, and the registers of
+        those that are new."""
+        assert call.attrs is not None
+        info = call.sinfo_args[0]
+        fields = info.fields if isinstance(info, S.TupleStructInfo) else (info,)
+        results: list[Value] = []
+        new: list[vm.Register] = []
+        for place, field in zip(call.attrs["inplace_indices"], fields, strict=True):
+            results.append(self.allocated(field) if place == -1 else inputs[place])
+            if place == -1:
+                new.extend(_registers(results[-1]))
+        return (tuple(results) if isinstance(info, S.TupleStructInfo) else results[0]), new
 
     def arguments(self, args: Any) -> tuple[vm.Register, ...]:
         """The registers of the values in a tuple, which may be a variable."""
@@ -360,8 +380,12 @@ def _registers(value: Value) -> list[vm.Register]:
     return [register for item in value for register in _registers(item)]
 
 
+_IN_PLACE = Op.get("relax.call_tir_inplace")
+
 CALLS: dict[str, Callable[[_FunctionCompiler, E.Call], Value]] = {
     "relax.call_tir": _FunctionCompiler.destination_passing,
+    "relax.call_tir_inplace": _FunctionCompiler.destination_passing,
+    "relax.call_inplace_packed": _FunctionCompiler.pure_packed,
     "relax.call_dps_packed": _FunctionCompiler.destination_passing,
     "relax.call_pure_packed": _FunctionCompiler.pure_packed,
 }

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.relax_vm import instructions as vm
-from mlcweb.relax_vm.builtins import BUILTINS
+from mlcweb.relax_vm.builtins import BUILTINS, truth
 from mlcweb.relax_vm.memory_plan import plan_memory
 from mlcweb.relax_vm.packed import call_packed, outward
 from mlcweb.relax_vm.sizes import Matching, ShapeTuple, described, known_sizes
@@ -27,6 +27,7 @@ from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.expr import Var as PrimVar
 
 if TYPE_CHECKING:
+    from mlcweb.relax_vm.straight import Straight
     from mlcweb.relax_vm.virtual_machine import VirtualMachine
 
 Step = Callable[[], Any]
@@ -59,6 +60,7 @@ class Frame:
             self.registers[register] = value
         self._empty = list(self.registers)
         self.steps = Steps(self, plan.body)
+        self.straight: Straight | None = None
 
     def _fixed_values(self) -> dict[vm.Register, Any]:
         """Constants, and intermediate tensors in the memory that is planned for them."""
@@ -77,6 +79,11 @@ class Frame:
                 storage = whole if whole.nbytes == nbytes else whole.part(nbytes)
                 fixed[instruction.dst] = NDArray(shape, instruction.dtype, device, storage)
         return fixed
+
+    def layout(self, register: vm.Register) -> Layout | None:
+        """The layout of the tensor in a register, where it is known before the function runs."""
+        value = self.fixed.get(register)
+        return value.layout if isinstance(value, NDArray) else self.layouts.get(register)
 
     def run(self, arguments: tuple[Any, ...]) -> Any:
         """Call the function with arguments that are checked already."""
@@ -174,7 +181,7 @@ def _call_kernel(steps: Steps, position: int, item: vm.CallKernel) -> Step:
         if pointers is not None:
             steps.explained[position] = pointers
         return call
-    layouts = [_layout_of(frame, register) for register in args]
+    layouts = [frame.layout(register) for register in args]
     if function.kernel.pointers is None or any(
         layout is None or layout.memory is BORROWED for layout in layouts
     ):
@@ -196,11 +203,6 @@ def _call_kernel(steps: Steps, position: int, item: vm.CallKernel) -> Step:
         call()
 
     return call_by_address
-
-
-def _layout_of(frame: Frame, register: vm.Register) -> Layout | None:
-    value = frame.fixed.get(register)
-    return value.layout if isinstance(value, NDArray) else frame.layouts.get(register)
 
 
 def _bound(function: PackedFunc, arrays: tuple[NDArray, ...]) -> tuple[Step, PointerCall | None]:
@@ -355,11 +357,6 @@ def _branch(steps: Steps, position: int, item: vm.Branch) -> Step:
         registers[dst] = registers[result]
 
     return branch
-
-
-def truth(value: Any) -> bool:
-    """Whether a condition holds: a number, or a tensor of one element."""
-    return bool(value.numpy().item() if isinstance(value, NDArray) else value)
 
 
 def _release(steps: Steps, position: int, item: vm.Release) -> Step:

@@ -17,9 +17,10 @@ from mlcweb.relax import struct_info as S
 from mlcweb.relax_vm import instructions as vm
 from mlcweb.relax_vm.executable import Executable
 from mlcweb.relax_vm.frame import Closure, Frame
-from mlcweb.relax_vm.packed import nested, outward
+from mlcweb.relax_vm.packed import outward
 from mlcweb.relax_vm.profiling import Report, profile
 from mlcweb.relax_vm.sizes import Matching, described
+from mlcweb.relax_vm.straight import straight_call
 from mlcweb.runtime.arguments import ArgumentTypeError
 from mlcweb.runtime.benchmark import BenchmarkResult, measure, prepare_repeat, time_in_python
 from mlcweb.runtime.device import Device, require
@@ -217,7 +218,16 @@ class VirtualMachine:
 
 
 class VMFunction:
-    """A graph function that can be called: `vm["main"](x)`."""
+    """A graph function that can be called: `vm["main"](x)`.
+
+    It is called with NDArrays, numbers, shapes and tuples; tuples of results are lists. An
+    ArgumentTypeError or ArgumentValueError tells which argument does not fit its parameter.
+    """
+
+    # What is called is a slot of its own, so that no method stands between the caller and it.
+    __slots__ = ("__call__", "__weakref__", "_frames", "_tensors_only", "machine", "plan")
+
+    __call__: Callable[..., Any]
 
     def __init__(self, machine: VirtualMachine, plan: vm.FunctionPlan) -> None:
         self.machine = machine
@@ -227,56 +237,48 @@ class VMFunction:
             and not plan.outer
         )
         self._frames: dict[Any, _Frames] = {}
+        self.__call__ = self._called
 
     @property
     def name(self) -> str:
         return self.plan.name
 
-    def __call__(self, *arguments: Any) -> Any:
-        """Call with NDArrays, numbers, shapes and tuples; tuples of results are lists.
-
-        Raises:
-            ArgumentTypeError, ArgumentValueError: arguments that do not fit the parameters.
-        """
-        return outward(self.call(arguments))
+    def _called(self, *arguments: Any) -> Any:
+        """Any call. Those with the same layouts that follow may take the straight way."""
+        frames = self._frames_for(arguments)
+        if frames.straight is not None and self.machine.observer is None:
+            self.__call__ = frames.straight
+            return frames.straight(*arguments)
+        return outward(frames.run(arguments))
 
     def call(self, arguments: tuple[Any, ...], outer: Mapping[PrimVar, int] | None = None) -> Any:
-        """The same with tuples of results as tuples, and the symbolic extents from around a local
-        function."""
-        frames = self._ready(arguments)
-        if frames is None:
-            arguments = tuple([nested(value) for value in arguments])
-            frames = self._frames_for(arguments, outer)
-        frame = frames.take()
-        try:
-            return frame.run(arguments)
-        finally:
-            frames.free.append(frame)
-
-    def _ready(self, arguments: tuple[Any, ...]) -> _Frames | None:
-        """The frames for tensors of layouts that have been met before, which need no check."""
-        if not self._tensors_only:
-            return None
-        try:
-            return self._frames.get(tuple([value.layout for value in arguments]))
-        except AttributeError:
-            return None
+        """A call from the machine itself: tuples of results are tuples, and there may be symbolic
+        extents from around a local function."""
+        return self._frames_for(arguments, outer).run(arguments)
 
     def _frames_for(
-        self, arguments: tuple[Any, ...], outer: Mapping[PrimVar, int] | None
+        self, arguments: tuple[Any, ...], outer: Mapping[PrimVar, int] | None = None
     ) -> _Frames:
-        """The frames for arguments, which are checked."""
-        sizes = self._checked(arguments, outer)
-        key: Any = tuple([sizes.get(var) for var in sizes])
+        """The frames for arguments, which are checked unless tensors of the same layouts have been
+        met before."""
+        key: Any = None
         layouts: dict[vm.Register, Layout] = {}
         if self._tensors_only:
-            key = tuple([value.layout for value in arguments])
-            layouts = dict(enumerate(key))
+            try:
+                key = tuple([value.layout for value in arguments])
+            except AttributeError:
+                key = None
+            if key in self._frames:
+                return self._frames[key]
+            layouts = dict(enumerate(key or ()))
+        sizes = self._checked(arguments, outer)
+        if key is None:
+            key = tuple([sizes.get(var) for var in sizes])
         frames = self._frames.get(key)
         if frames is None:
             if len(self._frames) >= MOST_SHAPES:
                 self._frames.pop(next(iter(self._frames)))
-            frames = self._frames[key] = _Frames(self.machine, self.plan, sizes, layouts)
+            frames = self._frames[key] = _Frames(self, sizes, layouts)
         return frames
 
     def _checked(
@@ -301,21 +303,34 @@ class VMFunction:
 
 
 class _Frames:
-    """Frames of a function for the same shapes: one, or more where it calls itself."""
+    """Frames of a function for the same shapes: one, or more where it calls itself. `straight` is
+    the short way to run it, if there is one."""
 
     def __init__(
         self,
-        machine: VirtualMachine,
-        plan: vm.FunctionPlan,
+        function: VMFunction,
         sizes: Mapping[PrimVar, int],
         layouts: Mapping[vm.Register, Layout],
     ) -> None:
+        machine, plan = function.machine, function.plan
         self._make = lambda: Frame(machine, plan, sizes, layouts)
         self.free: list[Frame] = []
+        self.straight: Callable[..., Any] | None = None
+        if layouts:
+            self.straight = straight_call(
+                machine, self.free, self._make, list(layouts.values()), function._called
+            )
 
-    def take(self) -> Frame:
-        """A frame that nobody runs."""
-        return self.free.pop() if self.free else self._make()
+    def run(self, arguments: tuple[Any, ...]) -> Any:
+        """Call the function with arguments that are checked, on a frame that nobody runs."""
+        try:
+            frame = self.free.pop()
+        except IndexError:
+            frame = self._make()
+        try:
+            return frame.run(arguments)
+        finally:
+            self.free.append(frame)
 
 
 def uploaded(data: Any, dev: Device) -> NDArray:

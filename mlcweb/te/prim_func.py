@@ -219,8 +219,10 @@ class _Builder:
         for index, buffer in enumerate(operation.output_buffers):
             key = (operation, index)
             if key not in self.buffers:
-                self.buffers[key] = buffer
-                self.allocations.append(buffer)
+                # What is allocated here begins at its beginning.
+                own = decl_buffer(buffer.shape, buffer.dtype, buffer.name)
+                self.buffers[key] = own
+                self.allocations.append(own)
             declared[buffer] = self.buffers[key]
         variables: dict[Var, PrimExpr] = {}
         for old, new in declared.items():

@@ -19,14 +19,16 @@ from mlcweb.topi.elementwise import (
     negative, reinterpret, round, rsqrt, sigmoid, sign, sin, sinh, sqrt, square, tan, tanh, trunc,
 )  # fmt: skip
 from mlcweb.topi.einsum import einsum
-from mlcweb.topi.index import (
-    gather, gather_nd, index_tensor, one_hot, scatter_elements, scatter_nd, take,
-)  # fmt: skip
+from mlcweb.topi.index import gather, gather_nd, index_tensor, one_hot, take
 from mlcweb.topi.nn.dense import general_matmul as matmul
-from mlcweb.topi.reduction import all, any, argmax, argmin, max, mean, min, prod, sum, variance
+from mlcweb.topi.reduction import (
+    all, any, argmax, argmin, collapse_sum, max, mean, min, prod, sum, variance,
+)  # fmt: skip
+from mlcweb.topi.scatter import index_put, scatter_elements, scatter_nd, slice_scatter
 from mlcweb.topi.scan import cumprod, cumsum
+from mlcweb.topi.sorting import argsort, searchsorted, sort, topk
 from mlcweb.topi.transform import (
-    arange, concatenate, expand_dims, flip, layout_transform, meshgrid, repeat, reshape, split,
-    squeeze, stack, strided_slice, tile, transpose, tril, triu, where,
+    arange, concatenate, expand_dims, flip, layout_transform, meshgrid, repeat, reshape,
+    reverse_sequence, split, squeeze, stack, strided_slice, tile, transpose, tril, triu, where,
 )  # fmt: skip
 from mlcweb.topi.transform import shape_of as shape

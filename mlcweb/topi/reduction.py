@@ -20,9 +20,10 @@ _all = comm_reducer(arithmetic.logical_and, lambda dtype: arithmetic.const(True,
 _any = comm_reducer(arithmetic.logical_or, lambda dtype: arithmetic.const(False, dtype), "any")
 
 
-def _reduction(
+def reduced(
     data: Tensor, axis: Any, keepdims: bool, reducer: Callable[..., Any], operator: str
 ) -> Tensor:
+    """The elements over axes (all without `axis`) combined by a reducer."""
     axes = shapes.axes_of(operator, axis, data.ndim)
     if not axes:
         return compute(
@@ -70,32 +71,56 @@ def _plain(data: Tensor) -> str:
 
 def sum(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
     """The sum over axes."""
-    return _reduction(data, axis, keepdims, reducers.sum, "sum")
+    return reduced(data, axis, keepdims, reducers.sum, "sum")
+
+
+def collapse_sum(data: Tensor, target_shape: Any) -> Tensor:
+    """The sums over the axes along which a tensor of the shape is broadcast to that of `data`."""
+    wanted = [arithmetic.convert(extent) for extent in target_shape]
+    added = data.ndim - len(wanted)
+    ones = [
+        added + place
+        for place, extent in enumerate(wanted)
+        if arithmetic.is_const_int(extent, 1)
+        and not arithmetic.is_const_int(data.shape[added + place], 1)
+    ]
+    axes = [*range(added), *ones]
+    if not axes:
+        return data
+    total = sum(data, axes, True)
+    if not added:
+        return total
+    return compute(
+        wanted,
+        lambda *index: total(*[0] * added, *index),
+        "T_collapse_sum",
+        tag=tags.INJECTIVE,
+    )
 
 
 def prod(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
     """The product over axes."""
-    return _reduction(data, axis, keepdims, reducers.prod, "prod")
+    return reduced(data, axis, keepdims, reducers.prod, "prod")
 
 
 def max(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
     """The greatest element over axes."""
-    return _reduction(data, axis, keepdims, reducers.max, "max")
+    return reduced(data, axis, keepdims, reducers.max, "max")
 
 
 def min(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
     """The least element over axes."""
-    return _reduction(data, axis, keepdims, reducers.min, "min")
+    return reduced(data, axis, keepdims, reducers.min, "min")
 
 
 def all(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Whether all elements of a boolean tensor hold."""
-    return _reduction(_boolean(data, "all"), axis, keepdims, _all, "all")
+    return reduced(_boolean(data, "all"), axis, keepdims, _all, "all")
 
 
 def any(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:
     """Whether one of the elements of a boolean tensor holds."""
-    return _reduction(_boolean(data, "any"), axis, keepdims, _any, "any")
+    return reduced(_boolean(data, "any"), axis, keepdims, _any, "any")
 
 
 def mean(data: Tensor, axis: Any = None, keepdims: bool = False) -> Tensor:

@@ -407,3 +407,21 @@ def shape_of(tensor: Tensor, dtype: str = "int64") -> Tensor:
 def index_type(a: Tensor) -> str:
     """The type of the indices of a tensor."""
     return a.shape[0].dtype if a.shape else "int32"
+
+
+def reverse_sequence(
+    a: Tensor, seq_lengths: Tensor, seq_axis: int = 1, batch_axis: int = 0
+) -> Tensor:
+    """The first `seq_lengths[b]` slices along `seq_axis` in reverse order, for each position b on
+    `batch_axis`; what is behind them stays."""
+    along = shapes.axis_of("reverse_sequence", seq_axis, a.ndim)
+    batch = shapes.axis_of("reverse_sequence", batch_axis, a.ndim)
+
+    def element(*index: PrimExpr) -> Any:
+        step = index[along]
+        length = arithmetic.cast(step.dtype, seq_lengths(index[batch]))
+        back = arithmetic.subtract(arithmetic.subtract(length, 1), step)
+        inside = arithmetic.less(step, length)
+        return a(*index[:along], arithmetic.select(inside, back, step), *index[along + 1 :])
+
+    return moved(a.shape, element, "T_reverse_sequence")

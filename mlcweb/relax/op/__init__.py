@@ -6,8 +6,8 @@ infer.py) and one function that builds the call; what is imported here is known 
 
 from mlcweb.relax.op import image, nn
 from mlcweb.relax.op.base import (
-    call_dps_packed, call_packed, call_pure_packed, call_tir, null_value, print, shape_of,
-    shape_to_tensor, size, tensor_shape_i, tensor_to_shape,
+    assert_op, call_dps_packed, call_packed, call_pure_packed, call_tir, null_value, print,
+    shape_of, shape_to_tensor, size, tensor_shape_i, tensor_to_shape,
 )  # fmt: skip
 from mlcweb.relax.op.binary import (
     add, atan2, bitwise_and, bitwise_or, bitwise_xor, divide, equal, floor_divide, floor_mod,
@@ -15,20 +15,24 @@ from mlcweb.relax.op.binary import (
     logical_xor, maximum, minimum, mod, multiply, not_equal, power, right_shift, subtract,
 )  # fmt: skip
 from mlcweb.relax.op.create import (
-    arange, eye, full, full_like, ones, ones_like, tril, triu, zeros, zeros_like,
+    arange, eye, eye_like, full, full_like, ones, ones_like, tril, triu, zeros, zeros_like,
 )  # fmt: skip
 from mlcweb.relax.op.datatype import astype
 from mlcweb.relax.op.index import (
-    gather_elements, gather_nd, index_tensor, one_hot, scatter_elements, scatter_nd, strided_slice,
-    take,
+    gather_elements, gather_nd, index_tensor, one_hot, strided_slice, take,
 )  # fmt: skip
+from mlcweb.relax.op.inplace import call_inplace_packed, call_tir_inplace
 from mlcweb.relax.op.joining import concat, meshgrid, split, stack
 from mlcweb.relax.op.linear_algebra import einsum, linear, matmul, outer
 from mlcweb.relax.op.manipulate import (
-    broadcast_to, expand_dims, flatten, flip, layout_transform, permute_dims, repeat, reshape,
-    squeeze, tile,
+    broadcast_to, collapse_sum_like, collapse_sum_to, expand_dims, flatten, flip, layout_transform,
+    permute_dims, repeat, reshape, reverse_sequence, squeeze, tile,
 )  # fmt: skip
-from mlcweb.relax.op.search import argmax, argmin, masked_fill, where
+from mlcweb.relax.op.qdq import dequantize, quantize
+from mlcweb.relax.op.scatter import index_put, scatter_elements, scatter_nd, slice_scatter
+from mlcweb.relax.op.search import argmax, argmin, bucketize, masked_fill, where
+from mlcweb.relax.op.set import nonzero, unique
+from mlcweb.relax.op.sorting import argsort, sort, topk
 from mlcweb.relax.op.statistical import (
     cumprod, cumsum, max, mean, min, prod, std, sum, variance,
 )  # fmt: skip

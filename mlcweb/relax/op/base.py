@@ -23,16 +23,17 @@ from mlcweb.relax.struct_info import (
 from mlcweb.tir.expr import PrimExpr
 
 
-def _infer_sinfo_args(call: Call, context: Any) -> StructInfo:
+def infer_sinfo_args(call: Call, context: Any) -> StructInfo:
+    """What a call says itself that it gives."""
     infos = call.sinfo_args
     if not infos:
         return ObjectStructInfo()
     return infos[0] if len(infos) == 1 else TupleStructInfo(infos)
 
 
-_CALL_TIR = register("relax.call_tir", ("func", "args"), _infer_sinfo_args)
-_CALL_DPS_PACKED = register("relax.call_dps_packed", ("func", "args"), _infer_sinfo_args)
-_CALL_PURE_PACKED = register("relax.call_pure_packed", ("func", "args"), _infer_sinfo_args)
+_CALL_TIR = register("relax.call_tir", ("func", "args"), infer_sinfo_args)
+_CALL_DPS_PACKED = register("relax.call_dps_packed", ("func", "args"), infer_sinfo_args)
+_CALL_PURE_PACKED = register("relax.call_pure_packed", ("func", "args"), infer_sinfo_args)
 
 
 def call_tir(
@@ -59,8 +60,8 @@ def call_tir(
     elif not isinstance(gvar, (GlobalVar, Expr)):
         raise DTypeError(f"{op.name}: calls a function by its GlobalVar or name, not {gvar!r}")
     last = () if tir_vars is None else (_shape(tir_vars),)
-    info = _written(op, out_sinfo, dtype)
-    return Call(op, (gvar, _argument_tuple(args), *last), None, (info,))
+    info = written(op, out_sinfo, dtype)
+    return Call(op, (gvar, argument_tuple(args), *last), None, (info,))
 
 
 def call_dps_packed(
@@ -71,11 +72,12 @@ def call_dps_packed(
     `out_sinfo` is as in `call_tir`.
     """
     func = ExternFunc(func) if isinstance(func, str) else func
-    info = _written(_CALL_DPS_PACKED, out_sinfo, dtype)
-    return Call(_CALL_DPS_PACKED, (func, _argument_tuple(args)), None, (info,))
+    info = written(_CALL_DPS_PACKED, out_sinfo, dtype)
+    return Call(_CALL_DPS_PACKED, (func, argument_tuple(args)), None, (info,))
 
 
-def _argument_tuple(args: Any) -> Any:
+def argument_tuple(args: Any) -> Any:
+    """Arguments as a tuple; one stands for a tuple of one."""
     if isinstance(args, (Tuple, tuple, list)):
         return convert_to_expr(args)
     args = convert_to_expr(args)
@@ -83,7 +85,8 @@ def _argument_tuple(args: Any) -> Any:
     return args if isinstance(info, TupleStructInfo) else Tuple((args,))
 
 
-def _written(op: Op, info: Any, dtype: str | Sequence[str] | None) -> StructInfo:
+def written(op: Op, info: Any, dtype: str | Sequence[str] | None) -> StructInfo:
+    """What a call writes, as a struct info, from the forms in which it may be given."""
     if isinstance(info, (TensorStructInfo, TupleStructInfo)):
         return info
     if isinstance(info, (list, tuple)) and info and isinstance(info[0], StructInfo):
@@ -104,7 +107,8 @@ def _shape(values: Any) -> Any:
     return values if isinstance(values, Expr) else ShapeExpr(values)
 
 
-def _sinfo_args(given: Any) -> tuple[StructInfo, ...]:
+def given_sinfo_args(given: Any) -> tuple[StructInfo, ...]:
+    """Struct infos as a call has them, from none, one or several."""
     if given is None:
         return ()
     return tuple(given) if isinstance(given, (list, tuple)) else (given,)
@@ -115,7 +119,7 @@ def call_packed(func: Any, *args: Any, sinfo_args: Any = None, **attrs: Any) -> 
     have side effects."""
     func = ExternFunc(func) if isinstance(func, str) else func
     kept = Attrs(attrs) if attrs else None
-    return Call(func, [convert_to_expr(arg) for arg in args], kept, _sinfo_args(sinfo_args))
+    return Call(func, [convert_to_expr(arg) for arg in args], kept, given_sinfo_args(sinfo_args))
 
 
 def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = None, **attrs: Any) -> Call:
@@ -123,13 +127,35 @@ def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = None, **attrs: Any
     func = ExternFunc(func) if isinstance(func, str) else func
     kept = Attrs(attrs) if attrs else None
     arguments = [convert_to_expr(arg) for arg in (func, *args)]
-    return Call(_CALL_PURE_PACKED, arguments, kept, _sinfo_args(sinfo_args))
+    return Call(_CALL_PURE_PACKED, arguments, kept, given_sinfo_args(sinfo_args))
 
 
 _NULL_VALUE = register("relax.null_value", (), lambda call, context: ObjectStructInfo())
 _PRINT = register(
     "relax.print", ("format", "values"), lambda call, context: TupleStructInfo(()), pure=False
 )
+
+
+def _infer_assert(call: Call, context: Any) -> StructInfo:
+    info = context.struct_info(call.args[0])
+    scalar = isinstance(info, TensorStructInfo) and info.ndim in (0, -1)
+    if not (scalar or isinstance(info, PrimStructInfo)) or info.dtype not in ("bool", "", None):
+        raise infer.dtype_error(call, f"condition must be a bool, but it is {info}")
+    return TupleStructInfo(())
+
+
+_ASSERT = register("relax.assert_op", ("condition", "format"), _infer_assert, pure=False)
+
+
+def assert_op(condition: Any, format_args: Any = None, format: str | StringImm = "") -> Call:
+    """Stop the program with an AssertionError unless `condition` holds, a bool, when it runs.
+
+    `format` and `format_args` make its message, as Python's `format` does.
+    """
+    if format_args is None:
+        format_args = ()
+    values = format_args if isinstance(format_args, (list, tuple)) else (format_args,)
+    return Call(_ASSERT, [convert_to_expr(value) for value in (condition, format, *values)])
 
 
 def null_value() -> Call:

@@ -143,6 +143,20 @@ def eye(n: Any, m: Any = None, k: Any = 0, dtype: str = "float32") -> Call:
     return call(_EYE, n, n if m is None else m, k, dtype=str(dtype))
 
 
+def _infer_eye_like(call: Call, context: Any) -> StructInfo:
+    info = infer.tensor(call, 0, context)
+    infer.need_rank(call, 0, info, 2, "a matrix")
+    return TensorStructInfo(info.shape, infer.dtype_or(call, info.dtype), ndim=2)
+
+
+_EYE_LIKE = register("relax.eye_like", ("x", "k"), _infer_eye_like)
+
+
+def eye_like(x: Any, k: Any = 0, dtype: str | None = None) -> Call:
+    """A matrix as large as `x` of ones on the k-th diagonal, zeros elsewhere."""
+    return call(_EYE_LIKE, x, k, dtype=str(dtype or "void"))
+
+
 def _infer_triangle(call: Call, context: Any) -> StructInfo:
     info = infer.tensor(call, 0, context)
     if info.ndim in (0, 1):

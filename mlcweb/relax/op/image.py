@@ -75,3 +75,53 @@ def resize2d(
         extrapolation_value=extrapolation_value,
         out_dtype=str(out_dtype or "void"),
     )
+
+
+def _infer_grid_sample(call: Call, context: Any) -> StructInfo:
+    info, grid = infer.tensors(call, context)
+    layout = infer.attribute(call, "layout")
+    letters = "NCDHW" if "D" in layout else "NCHW"
+    check_layout(call, "layout", letters)
+    infer.need_rank(call, 0, info, len(letters), layout)
+    infer.need_rank(call, 1, grid, len(letters), "(n, axes, …)")
+    if info.values is None or grid.values is None:
+        return TensorStructInfo(None, info.dtype, ndim=len(letters))
+    axes = getattr(grid.values[1], "value", None)
+    if axes not in (None, len(letters) - 2):
+        raise infer.shape_error(
+            call,
+            f"{infer.described(call, 1, grid)} must have {len(letters) - 2} coordinates on axis 1",
+        )
+    spatial = iter(grid.values[2:])
+    shape = [
+        extent if letter in "NC" else next(spatial)
+        for letter, extent in zip(layout, info.values, strict=True)
+    ]
+    return TensorStructInfo(shape, info.dtype)
+
+
+_GRID_SAMPLE = register("relax.image.grid_sample", ("data", "grid"), _infer_grid_sample)
+
+
+def grid_sample(
+    data: Any,
+    grid: Any,
+    method: str = "bilinear",
+    layout: str = "NCHW",
+    padding_mode: str = "zeros",
+    align_corners: bool = False,
+) -> Call:
+    """The values of images at the positions of a grid.
+
+    Args:
+        data: (n, c, h, w), or (n, c, d, h, w).
+        grid: (n, 2, …) or (n, 3, …): positions from -1 to 1, that along the last axis first.
+        method: "nearest", "bilinear" or "bicubic" interpolation.
+        padding_mode: what is outside of the image: "zeros", the nearest element of the "border", or
+            the "reflection" of the image.
+        align_corners: -1 and 1 are the centres of the outermost elements, not their outer edges.
+    """
+    return build_call(
+        _GRID_SAMPLE, data, grid, method=method, layout=layout, padding_mode=padding_mode,
+        align_corners=bool(align_corners),
+    )  # fmt: skip

@@ -1,8 +1,8 @@
-"""Operators that pick elements, or put them, by index."""
+"""Operators that pick elements by index."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mlcweb.relax import dims
@@ -11,7 +11,6 @@ from mlcweb.relax.op import infer
 from mlcweb.relax.op.registry import call, register
 from mlcweb.relax.struct_info import PrimStructInfo, StructInfo, TensorStructInfo, extent
 from mlcweb.tir.expr import PrimExpr
-from mlcweb.topi.shapes import slice_range
 
 
 def _infer_take(call: Call, context: Any) -> StructInfo:
@@ -85,6 +84,9 @@ def _infer_strided_slice(call: Call, context: Any) -> StructInfo:
     places = infer.normalized_axes(call, axes, info.ndim, "axes")
     if info.values is None:
         return TensorStructInfo(None, info.dtype, ndim=info.ndim)
+    # Loaded with its first use: all of TOPI comes with it.
+    from mlcweb.topi.shapes import slice_range
+
     shape, inbound = list(info.values), infer.attribute(call, "assume_inbound")
     for place, low, high, step in zip(places, begin, end, strides, strict=True):
         if getattr(step, "value", 1) == 0:
@@ -167,56 +169,6 @@ _GATHER_ND = register("relax.gather_nd", ("data", "indices"), _infer_gather_nd)
 def gather_nd(data: Any, indices: Any, batch_dims: int = 0) -> Call:
     """The slices of `data` at the positions that the last axis of `indices` holds."""
     return call(_GATHER_ND, data, indices, batch_dims=int(batch_dims))
-
-
-def _infer_scatter(call: Call, context: Any) -> StructInfo:
-    info, indices, updates = infer.tensors(call, context)
-    infer.need_integer(call, 1, indices)
-    if info.dtype and updates.dtype and info.dtype != updates.dtype:
-        raise infer.dtype_error(
-            call, f"updates must be {info.dtype} as data is, not {updates.dtype}"
-        )
-    return info
-
-
-def _infer_scatter_elements(call: Call, context: Any) -> StructInfo:
-    info, indices, updates = infer.tensors(call, context)
-    if info.ndim != -1:
-        infer.normalized_axis(call, infer.attribute(call, "axis"), info.ndim)
-    for index, other in ((1, indices), (2, updates)):
-        if -1 not in (info.ndim, other.ndim) and info.ndim != other.ndim:
-            both = f"{infer.described(call, 0, info)} and {infer.described(call, index, other)}"
-            raise infer.shape_error(call, f"{both} must have the same rank")
-    if indices.values is not None and updates.values is not None:
-        if any(map(dims.differ, indices.values, updates.values)):
-            both = f"{infer.described(call, 1, indices)} and {infer.described(call, 2, updates)}"
-            raise infer.shape_error(call, f"{both} must have the same shape")
-    return _infer_scatter(call, context)
-
-
-def _scatter(name: str, deduce: Any) -> Callable[..., Call]:
-    op = register(f"relax.{name}", ("data", "indices", "updates"), deduce)
-    return lambda data, indices, updates, **attrs: call(op, data, indices, updates, **attrs)
-
-
-_scatter_elements = _scatter("scatter_elements", _infer_scatter_elements)
-_scatter_nd = _scatter("scatter_nd", _infer_scatter)
-
-
-def scatter_elements(
-    data: Any, indices: Any, updates: Any, axis: int = 0, reduction: str = "update"
-) -> Call:
-    """`data` with out[indices[i][j]][j] = updates[i][j] for axis 0, and so on.
-
-    `reduction` says what becomes of the old value: "update" replaces it, "add", "mul", "min" and
-    "max" combine both, "mean" averages.
-    """
-    return _scatter_elements(data, indices, updates, axis=int(axis), reduction=reduction)
-
-
-def scatter_nd(data: Any, indices: Any, updates: Any, reduction: str = "update") -> Call:
-    """`data` with the slices at the positions that the last axis of `indices` holds updated."""
-    return _scatter_nd(data, indices, updates, reduction=reduction)
 
 
 def _infer_one_hot(call: Call, context: Any) -> StructInfo:

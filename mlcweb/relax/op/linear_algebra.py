@@ -13,7 +13,6 @@ from mlcweb.relax.op.manipulate import permute_dims
 from mlcweb.relax.op.registry import call, register
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 from mlcweb.tir.expr import PrimExpr
-from mlcweb.topi.einsum import subscripts_of
 
 
 def _infer_matmul(call: Call, context: Any) -> StructInfo:
@@ -97,6 +96,8 @@ def outer(x1: Any, x2: Any) -> Call:
 def _infer_einsum(call: Call, context: Any) -> StructInfo:
     infos = infer.tensors_of_tuple(call, 0, context)
     dtype = infer.common_dtype(call, infos)
+    from mlcweb.topi.einsum import subscripts_of
+
     try:
         terms, result = subscripts_of(
             infer.attribute(call, "subscripts"), [info.ndim for info in infos]

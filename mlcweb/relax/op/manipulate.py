@@ -261,3 +261,76 @@ def layout_transform(
     if not isinstance(index_map, IndexMap):
         index_map = IndexMap.from_func(index_map, getattr(x.struct_info, "ndim", None))
     return call(_LAYOUT_TRANSFORM, x, index_map=index_map, pad_value=pad_value)
+
+
+def _infer_collapse(call: Call, info: TensorStructInfo, wanted: Any, ndim: int) -> StructInfo:
+    if info.values is not None and wanted is not None:
+        rest = info.values[len(info.values) - len(wanted) :] if wanted else ()
+        fits = len(wanted) <= len(info.values) and not any(
+            dims.differ(target, there) and getattr(target, "value", 0) != 1
+            for target, there in zip(wanted, rest, strict=True)
+        )
+        if not fits:
+            raise infer.shape_error(
+                call,
+                f"{infer.described(call, 0, info)} is no broadcast of "
+                f"{dims.shape_text(wanted, ndim)}",
+            )
+    return TensorStructInfo(wanted, info.dtype, ndim=ndim)
+
+
+def _infer_collapse_to(call: Call, context: Any) -> StructInfo:
+    shape = infer.shape(call, 1, context)
+    return _infer_collapse(call, infer.tensor(call, 0, context), shape.values, shape.ndim)
+
+
+def _infer_collapse_like(call: Call, context: Any) -> StructInfo:
+    info, like = infer.tensors(call, context)
+    return _infer_collapse(call, info, like.values, like.ndim)
+
+
+_COLLAPSE_TO = register("relax.collapse_sum_to", ("data", "shape"), _infer_collapse_to)
+_COLLAPSE_LIKE = register(
+    "relax.collapse_sum_like", ("data", "collapse_target"), _infer_collapse_like
+)
+
+
+def collapse_sum_to(data: Any, shape: Any) -> Call:
+    """The sums over the axes along which a tensor of `shape` is broadcast to that of `data`."""
+    return call(_COLLAPSE_TO, data, as_shape(shape))
+
+
+def collapse_sum_like(data: Any, collapse_target: Any) -> Call:
+    """`collapse_sum_to` the shape of another tensor."""
+    return call(_COLLAPSE_LIKE, data, collapse_target)
+
+
+def _infer_reverse_sequence(call: Call, context: Any) -> StructInfo:
+    info, lengths = infer.tensors(call, context)
+    infer.need_integer(call, 1, lengths)
+    infer.need_rank(call, 1, lengths, 1, "the batch")
+    if info.ndim != -1:
+        for name in ("seq_axis", "batch_axis"):
+            infer.normalized_axis(call, infer.attribute(call, name), info.ndim, name)
+    if info.values is not None and lengths.values is not None:
+        there = info.values[infer.attribute(call, "batch_axis")]
+        if dims.differ(lengths.values[0], there):
+            raise infer.shape_error(
+                call,
+                f"{infer.described(call, 1, lengths)} must have an element for each of the "
+                f"{infer.text(there)} positions on the batch axis",
+            )
+    return info
+
+
+_REVERSE_SEQUENCE = register(
+    "relax.reverse_sequence", ("data", "seq_lengths"), _infer_reverse_sequence
+)
+
+
+def reverse_sequence(data: Any, seq_lengths: Any, seq_axis: int = 1, batch_axis: int = 0) -> Call:
+    """The first `seq_lengths[b]` slices along `seq_axis` in reverse order, for each position b on
+    `batch_axis`; what is behind them stays."""
+    return call(
+        _REVERSE_SEQUENCE, data, seq_lengths, seq_axis=int(seq_axis), batch_axis=int(batch_axis)
+    )

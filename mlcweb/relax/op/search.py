@@ -9,7 +9,7 @@ from mlcweb.relax.expr import Call, Expr, const
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.registry import call, register
 from mlcweb.relax.op.statistical import infer_reduction
-from mlcweb.relax.struct_info import StructInfo
+from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 
 
 def _infer_where(call: Call, context: Any) -> StructInfo:
@@ -56,3 +56,21 @@ def _position(name: str, what: str) -> Callable[..., Call]:
 
 argmax = _position("argmax", "greatest")
 argmin = _position("argmin", "least")
+
+
+def _infer_bucketize(call: Call, context: Any) -> StructInfo:
+    info, boundaries = infer.tensors(call, context)
+    infer.need_rank(call, 1, boundaries, 1, "a sorted vector")
+    dtype = "int32" if infer.attribute(call, "out_int32") else "int64"
+    return TensorStructInfo(info.shape, dtype, ndim=info.ndim)
+
+
+_BUCKETIZE = register("relax.bucketize", ("input_tensor", "boundaries"), _infer_bucketize)
+
+
+def bucketize(
+    input_tensor: Any, boundaries: Any, out_int32: bool = False, right: bool = False
+) -> Call:
+    """How many of the ascending `boundaries` lie before each element; if `right`, those that are
+    equal to it count as well."""
+    return call(_BUCKETIZE, input_tensor, boundaries, out_int32=bool(out_int32), right=bool(right))

@@ -3,8 +3,14 @@
 Fusing goes AnnotateTIROpPattern (op_pattern.py), FuseOps (fuse_ops.py: dataflow_graph.py,
 partition.py, grouping.py), FuseTIR (fuse_tir.py); FuseOpsByPattern (fuse_by_pattern.py) groups by
 patterns of `relax.dpl`. A pass is made of a plain function by registration.py.
+
+Functions that were tuned get their schedules by MetaScheduleApplyDatabase (apply_database.py).
 """
 
+from importlib import import_module
+from typing import Any
+
+from mlcweb.relax.transform.apply_database import MetaScheduleApplyDatabase
 from mlcweb.relax.transform.bind import BindParams, BindSymbolicVars
 from mlcweb.relax.transform.canonicalize import CanonicalizeBindings
 from mlcweb.relax.transform.common_subexpr import EliminateCommonSubexpr
@@ -23,3 +29,12 @@ from mlcweb.relax.transform.registration import (
     DataflowBlockPass, FunctionPass, dataflowblock_pass, function_pass,
 )  # fmt: skip
 from mlcweb.relax.transform.unused_values import RemoveUnusedOutputs, RemoveUnusedParameters
+
+_OF_META_SCHEDULE = ("MetaScheduleTuneIRMod", "MetaScheduleTuneTIR")
+
+
+def __getattr__(name: str) -> Any:
+    """Passes that search, which is the business of a layer above this one."""
+    if name in _OF_META_SCHEDULE:
+        return getattr(import_module("mlcweb.meta_schedule.tuning_passes"), name)
+    raise AttributeError(f"module 'mlcweb.relax.transform' has no attribute {name!r}")

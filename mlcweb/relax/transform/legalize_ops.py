@@ -24,7 +24,8 @@ NEEDS_NO_LOWERING = frozenset(
     f"relax.{name}"
     for name in (
         "call_tir", "call_dps_packed", "call_pure_packed", "call_packed", "call_tir_inplace",
-        "shape_of", "tensor_to_shape", "null_value", "print", "inspect.tensor_shape_i",
+        "call_inplace_packed", "shape_of", "tensor_to_shape", "null_value", "print", "assert_op",
+        "inspect.tensor_shape_i", "nonzero", "unique",
     )
 )  # fmt: skip
 """Operators that the virtual machine runs as they are."""

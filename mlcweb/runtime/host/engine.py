@@ -54,6 +54,9 @@ class Instance(Protocol):
         ...
 
 
+Chain = tuple[Callable[[], Any], Callable[[], int]]
+
+
 class Host(Protocol):
     """An engine and the memory that its kernels import.
 
@@ -96,6 +99,11 @@ class Host(Protocol):
         """Where an NDArray or a NumPy array lies in the memory; None where it lies elsewhere."""
         ...
 
+    def chain(self, calls: Sequence[Callable[[], Any]]) -> Chain:
+        """Several bound functions as one, and what tells, after a failure, which of them was
+        running."""
+        ...
+
     def instantiate(self, code: bytes, imports: Sequence[HostFunction] = ()) -> Instance:
         """A module, ready to be called. `imports` are the functions that it imports after the
         memory. A TVMError where the bytes are no valid module."""
@@ -118,6 +126,11 @@ def engine() -> Host:
 def available() -> bool:
     """Whether there is an engine here."""
     return in_browser() or find_spec("wasmtime") is not None
+
+
+def chain(calls: Sequence[Callable[[], Any]]) -> Chain:
+    """Bound functions of the engine as one; see `Host.chain`."""
+    return (calls[0], lambda: 0) if len(calls) == 1 else engine().chain(calls)
 
 
 def allocate(nbytes: int) -> Storage:

@@ -97,6 +97,15 @@ SCRIPT = """
       return () => run(...values);
     },
 
+    // Functions without arguments as one. After one has thrown, `reached` tells which.
+    chain(runs) {
+      let at = 0;
+      const run = () => {
+        for (at = 0; at < runs.length; at += 1) runs[at]();
+      };
+      return { run, reached: () => at };
+    },
+
     timer(repeat, limits = WARM_UP) {
       let warm = false;
       return (number, ...values) => {

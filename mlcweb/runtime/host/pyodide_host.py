@@ -30,6 +30,7 @@ from mlcweb.runtime.host.traps import trap_in_browser
 if TYPE_CHECKING:
     import numpy as np
 
+    from mlcweb.runtime.host.engine import Chain
     from mlcweb.runtime.host.python_calls import HostFunction
     from mlcweb.runtime.storage import Storage
 
@@ -51,6 +52,7 @@ class PyodideHost:
         self._arena = Arena(self._grow)
         self.with_wide = script.withWide
         self.bind = script.bind
+        self._chain = script.chain
         self.with_last = script.withLast
         self.timer = script.timer
 
@@ -104,6 +106,11 @@ class PyodideHost:
         """Overwrite bytes of the memory."""
         if data.nbytes:
             self.bytes(address, data.nbytes).assign(data.reshape(-1).view("uint8"))
+
+    def chain(self, calls: Sequence[Callable[[], Any]]) -> Chain:
+        """Several bound functions as one, and what tells which of them was running."""
+        made = self._chain(to_js(calls))
+        return made.run, made.reached
 
     def instantiate(self, code: bytes, imports: Sequence[HostFunction] = ()) -> PageInstance:
         """A module, ready to be called. `imports` are the functions that it imports, in order.

@@ -27,6 +27,7 @@ from mlcweb.runtime.host.traps import KernelTrap
 
 if TYPE_CHECKING:
     from mlcweb.codegen.wasm.module import FunctionType
+    from mlcweb.runtime.host.engine import Chain
     from mlcweb.runtime.host.python_calls import HostFunction
     from mlcweb.runtime.storage import Storage
 
@@ -137,6 +138,19 @@ class WasmtimeHost:
     def write(self, address: int, data: np.ndarray[Any, Any]) -> None:
         """Overwrite bytes of the memory."""
         self.view(address, data.nbytes)[...] = data.reshape(-1).view(np.uint8)
+
+    def chain(self, calls: Sequence[Callable[[], Any]]) -> Chain:
+        """Several bound functions as one, and what tells which of them was running."""
+        reached = 0
+        numbered = tuple(enumerate(calls))
+
+        def run() -> None:
+            nonlocal reached
+            for at, call in numbered:
+                reached = at
+                call()
+
+        return run, lambda: reached
 
     def instantiate(self, code: bytes, imports: Sequence[HostFunction] = ()) -> Instance:
         """A module, ready to be called. `imports` are the functions that it imports, in order.

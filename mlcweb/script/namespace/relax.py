@@ -140,6 +140,23 @@ def call_tir(
     return op.call_tir(gvar, args, info, tir_vars, dtype=_names(dtype))
 
 
+def call_tir_inplace(
+    gvar: Any, args: Any, inplace_indices: Any, out_sinfo: Any = None, tir_vars: Any = None, *,
+    out_ty: Any = None,
+) -> E.Call:  # fmt: skip
+    """See `relax.op.call_tir_inplace`."""
+    info = to_struct_infos(out_sinfo if out_ty is None else out_ty)
+    return op.call_tir_inplace(gvar, args, inplace_indices, info, tir_vars)
+
+
+def call_inplace_packed(
+    func: Any, *args: Any, inplace_indices: Any, sinfo_args: Any = None, ty_args: Any = None
+) -> E.Call:
+    """See `relax.op.call_inplace_packed`."""
+    infos = to_struct_infos(sinfo_args if ty_args is None else ty_args)
+    return op.call_inplace_packed(func, *args, inplace_indices=inplace_indices, sinfo_args=infos)
+
+
 def call_dps_packed(
     func: Any, args: Any, out_sinfo: Any = None, *, dtype: Any = None, out_ty: Any = None
 ) -> E.Call:
@@ -183,6 +200,8 @@ NAMES: dict[str, Any] = {
     "match_cast": match_cast,
     "call_tir": call_tir,
     "call_dps_packed": call_dps_packed,
+    "call_tir_inplace": call_tir_inplace,
+    "call_inplace_packed": call_inplace_packed,
     "call_packed": call_packed,
     "call_pure_packed": call_pure_packed,
     "const": const,

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.script import ir as I
-from mlcweb.script import relax as R
 from mlcweb.script import tir as T
-from mlcweb.script.metadata import metadata_in
-from mlcweb.script.parser import relax
 from mlcweb.script.parser.functions import no_definition, parse_function, parse_module
-from mlcweb.script.parser.relax_types import type_variables_in
 from mlcweb.script.parser.source import source_of_text
 
 __all__ = ["from_source", "parse"]
@@ -29,7 +26,9 @@ def parse(
     wrong.
     """
     tree, source = source_of_text(text, filename)
-    names = {"T": T, "I": I, "R": R, "metadata": metadata_in(tree), **type_variables_in(tree)}
+    names = {"T": T, "I": I}
+    if re.search(r"\bR\b", text):
+        names |= _graph_level(tree)
     names.update(extra_names or {})
     for item in reversed(tree.body):
         if isinstance(item, ast.ClassDef):
@@ -37,6 +36,16 @@ def parse(
         if isinstance(item, ast.FunctionDef):
             return parse_function(item, source, names)
     raise no_definition("The text")
+
+
+def _graph_level(tree: ast.Module) -> dict[str, Any]:
+    """Names that only functions of the graph level use. It is loaded with the first of them: it is
+    as much as all else."""
+    from mlcweb.script import relax as R
+    from mlcweb.script.metadata import metadata_in
+    from mlcweb.script.parser.relax_types import type_variables_in
+
+    return {"R": R, "metadata": metadata_in(tree), **type_variables_in(tree)}
 
 
 from_source = parse

@@ -233,7 +233,17 @@ def _unquoted(text: str, at: ast.expr) -> ast.expr:
     return expression
 
 
-FUNCTION_READERS: dict[str, FunctionReader] = {"prim_func": read_prim_func}
+def _read_graph_function(*arguments: Any, **options: Any) -> BaseFunc:
+    # The graph level is loaded with its first function: it is as much as all else.
+    from mlcweb.script.parser.relax import read_function
+
+    return read_function(*arguments, **options)
+
+
+FUNCTION_READERS: dict[str, FunctionReader] = {
+    "prim_func": read_prim_func,
+    "function": _read_graph_function,
+}
 """How to read a function, by the last name of its decorator. Other dialects add theirs."""
 
 

@@ -22,11 +22,19 @@ from mlcweb.relax.struct_info import FuncStructInfo, ObjectStructInfo, StructInf
 from mlcweb.script import relax as R
 from mlcweb.script.namespace import relax as N
 from mlcweb.script.parser.expressions import NAMESPACES, Evaluator, ModuleNames
-from mlcweb.script.parser.functions import FUNCTION_READERS
 from mlcweb.script.parser.relax_types import annotation, declared_extents
 from mlcweb.tir.expr import Var as PrimVar
 
 NAMESPACES[R.__name__] = R.NAMES
+
+
+_NAMES_A_FUNCTION = (
+    R.NAMES["call_tir"], R.op.call_tir, R.NAMES["call_tir_inplace"], R.op.call_tir_inplace,
+)  # fmt: skip
+"""Calls whose first argument may be the name of a function of the module."""
+
+_TYPES_OF_2022 = ("Tensor", "Shape", "Tuple", "Object", "Callable")
+"""What the courses of 2022 write without `R.`; other things of these names come first."""
 
 
 class RelaxEvaluator(Evaluator):
@@ -43,13 +51,15 @@ class RelaxEvaluator(Evaluator):
             var = self._function(node.id)
             if var is not None and not self.scopes.is_script_name(node.id):
                 return var
+            if node.id in _TYPES_OF_2022 and self.scopes.find(node.id) is None:
+                return R.NAMES[node.id]
         if isinstance(node, ast.Lambda):
             return self._lambda(node)
         if isinstance(node, ast.Call):
             function = self.value(node.func)
             if isinstance(function, (GlobalVar, E.Expr)):
                 return self._call(function, node)
-            if function in (R.NAMES["call_tir"], R.op.call_tir) and node.args:
+            if function in _NAMES_A_FUNCTION and node.args:
                 node = self._with_function(node)
         result = super().value(node)
         if isinstance(result, E.Expr) and result.span is None:
@@ -458,6 +468,3 @@ def _lookup(evaluator: RelaxEvaluator) -> Any:
         return FuncStructInfo(infos, ret or ObjectStructInfo())
 
     return struct_info
-
-
-FUNCTION_READERS["function"] = read_function

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,12 +11,10 @@ from mlcweb.ir.dialect import dialect_of
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.node import Node
 from mlcweb.ir.structural import set_program_marker
-from mlcweb.script.metadata import NOTE, metadata_text
 from mlcweb.script.printer.expressions import expression, is_expression, range_index, region
 from mlcweb.script.printer.functions import (
     function_printers, module, node_printers, standalone,
 )  # fmt: skip
-from mlcweb.script.printer import relax
 from mlcweb.script.printer.page import Page, Place
 from mlcweb.script.printer.statements import is_statement, statement
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
@@ -46,6 +45,8 @@ def script(
     text = _with_marks(page, marked) if marked else page.text()
     if not page.metadata:
         return text
+    from mlcweb.script.metadata import NOTE, metadata_text
+
     return f"{metadata_text(page.metadata)}\n\n{text}" if show_meta else f"{text}\n\n{NOTE}"
 
 
@@ -62,6 +63,9 @@ def render_with_marks(value: Any, nodes: Iterable[Node]) -> str:
 
 
 def _print(value: Any, dialect: str = "tir") -> Page:
+    if "mlcweb.relax.expr" in sys.modules:
+        # Enters the printers of the graph level; before it is loaded, there is nothing to print.
+        from mlcweb.script.printer import relax as _
     page = Page(dialect_of(dialect))
     if isinstance(value, IRModule):
         module(page, value)

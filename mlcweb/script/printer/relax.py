@@ -19,6 +19,7 @@ from mlcweb.script.printer.expressions import dictionary, expression, literal, s
 from mlcweb.script.printer.functions import TIR_IMPORT, function_printers, node_printers
 from mlcweb.script.printer.names import identifier
 from mlcweb.script.printer.page import Page
+from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.expr import IntImm, PrimExpr
 from mlcweb.tir.index_map import IndexMap
 
@@ -120,6 +121,9 @@ def _constant(page: Page, value: E.Constant) -> str:
 
 def _prim_value(page: Page, value: E.PrimValue) -> str:
     text = extent_text(page, value.value)
+    if page.dialect is S_TIR and value.value.dtype == "bool":
+        number = constant_value(value.value)
+        return text if number is None else str(bool(number))
     return text if page.dialect is S_TIR else f"R.prim_value({text})"
 
 
@@ -147,8 +151,8 @@ def _out_sinfo(page: Page, call: E.Call) -> str:
 
 def _call_tir(page: Page, call: E.Call) -> str:
     parts = [_callee(page, call.args[0]), *_arguments(page, call.args[1:2])]
-    parts.extend(_attributes(page, call))
     parts.append(f"{page.dialect.of('out_sinfo')}={_out_sinfo(page, call)}")
+    parts.extend(_attributes(page, call))
     if len(call.args) > 2:
         parts.append(f"tir_vars={value_text(page, call.args[2])}")
     return f"R.{call.op.name.removeprefix('relax.')}({', '.join(parts)})"
@@ -157,6 +161,14 @@ def _call_tir(page: Page, call: E.Call) -> str:
 def _print_call(page: Page, call: E.Call) -> str:
     parts = [*_arguments(page, call.args[1:]), f"format={value_text(page, call.args[0])}"]
     return f"R.print({', '.join(parts)})"
+
+
+def _assert_call(page: Page, call: E.Call) -> str:
+    condition, form, *values = call.args
+    given = _arguments(page, values)
+    shown = given if len(given) == 1 else [f"({', '.join(given)})"]
+    parts = [*_arguments(page, [condition]), *shown, f"format={value_text(page, form)}"]
+    return f"R.assert_op({', '.join(parts)})"
 
 
 def _attributes(page: Page, call: E.Call) -> list[str]:
@@ -205,16 +217,19 @@ def _packed(page: Page, func: Any, args: Sequence[Any], call: E.Call, name: str)
     return f"R.{name}({', '.join(parts)})"
 
 
-def _call_pure_packed(page: Page, call: E.Call) -> str:
-    return _packed(page, call.args[0], call.args[1:], call, "call_pure_packed")
+def _call_packed_by_op(page: Page, call: E.Call) -> str:
+    name = call.op.name.removeprefix("relax.")
+    return _packed(page, call.args[0], call.args[1:], call, name)
 
 
 CALL_PRINTERS: dict[str, Callable[[Page, E.Call], str]] = {
     **dict.fromkeys(
         ("relax.call_tir", "relax.call_dps_packed", "relax.call_tir_inplace"), _call_tir
     ),
-    "relax.call_pure_packed": _call_pure_packed,
+    "relax.call_pure_packed": _call_packed_by_op,
+    "relax.call_inplace_packed": _call_packed_by_op,
     "relax.print": _print_call,
+    "relax.assert_op": _assert_call,
 }
 """Operators that are not written as their arguments followed by their attributes."""
 

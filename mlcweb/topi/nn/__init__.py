@@ -14,13 +14,14 @@ from mlcweb.topi.nn.convolution import (
     group_conv2d_nhwc,
 )  # fmt: skip
 from mlcweb.topi.nn.dense import batch_matmul, dense, matmul
+from mlcweb.topi.nn.loss import nll_loss
 from mlcweb.topi.nn.normalization import (
     batch_norm, group_norm, instance_norm, layer_norm, rms_norm,
 )  # fmt: skip
 from mlcweb.topi.nn.attention import attention
 from mlcweb.topi.nn.pad import circular_pad, mirror_pad, pad, reflect_pad, replicate_pad
 from mlcweb.topi.nn.pooling import (
-    adaptive_pool, avg_pool2d, global_pool, max_pool2d, pool, pool1d, pool2d,
+    adaptive_pool, avg_pool2d, global_pool, max_pool2d, pool, pool1d, pool2d, pool3d,
 )  # fmt: skip
 from mlcweb.topi.nn.softmax import log_softmax, softmax
 from mlcweb.topi.transform import flatten

@@ -121,8 +121,8 @@ def pool(
     )
 
 
-pool1d = pool2d = pool
-"""TVM's names for `pool` with a layout of three and of four letters."""
+pool1d = pool2d = pool3d = pool
+"""TVM's names for `pool` with a layout of three, four and five letters."""
 
 
 def max_pool2d(

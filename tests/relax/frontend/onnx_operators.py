@@ -17,17 +17,8 @@ import numpy as np
 import mlcweb
 from mlcweb import relax
 from mlcweb.relax.frontend.onnx import ConstantNeeded, OnnxError, from_onnx
+from mlcweb.relax.frontend.onnx.graph import CONTROL
 from mlcweb.relax.frontend.onnx.node import CONVERTERS
-
-KNOWN_TO_DIFFER = (
-    "_nan_robustness_expanded",
-    "_negative_offset_structural_empty_expanded",
-    "_fullymasked_qk_matmul_output_mode3_zero_expanded",
-    "_24_qk_matmul_output_mode3_softmax_precision_expanded",
-    "_local_window_gqa_rank4_mask_expanded",
-)
-"""Tests that need the maximum of -inf alone to be -inf: `topi.max` begins at the least finite
-number."""
 
 
 @cache
@@ -85,7 +76,7 @@ def imported(case):
 
 def outcome(case):
     """ "passed", or why not. Raises what running raises."""
-    if not all(name in CONVERTERS or name == "If" for name in operators(case)):
+    if not all(name in CONVERTERS or name in CONTROL for name in operators(case)):
         return "not claimed: operator"
     try:
         module, inputs = imported(case)

@@ -310,3 +310,30 @@ def test_einsum(subscripts, shapes, check, random):
     arrays = [random(*shape) for shape in shapes]
     expected = np.asarray(np.einsum(subscripts, *arrays))
     check(lambda *a: op.einsum(a, subscripts), arrays, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["max", "avg"])
+@pytest.mark.parametrize("padding", [0, 1, (1, 0, 1, 0, 1, 0)])
+def test_pool3d(kind, padding, check, random):
+    x = random(2, 3, 4, 5, 6)
+    sides = [padding] * 6 if isinstance(padding, int) else padding
+    build = op.nn.max_pool3d if kind == "max" else op.nn.avg_pool3d
+    expected = pool(x, kind, [2, 3, 2], [1, 2, 2], sides, counts_padding=True)
+    check(lambda v: build(v, (2, 3, 2), (1, 2, 2), padding), [x], expected)
+
+
+def test_adaptive_avg_pool3d(check, random):
+    x = random(1, 2, 4, 6, 2)
+    expected = x.reshape(1, 2, 2, 2, 2, 3, 2, 1).mean((3, 5, 7))
+    check(lambda v: op.nn.adaptive_avg_pool3d(v, 2), [x], expected)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_conv3d_transpose(groups, check, random):
+    x, w = random(1, 4, 2, 3, 2), random(4, 3, 2, 2, 3)
+    sizes = [(2, 1, 2), (1, 0, 1, 0, 1, 0), (1, 0, 0), (1, 1, 1)]
+    expected = convolution_transpose(x, w, *sizes, groups)
+    check(
+        lambda a, b: op.nn.conv3d_transpose(a, b, *sizes, groups=groups), [x, w], expected,
+        rtol=1e-4,
+    )  # fmt: skip

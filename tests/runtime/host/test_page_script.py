@@ -103,3 +103,16 @@ def test_imported_functions_give_numbers_of_64_bits():
     ]
     call = f"host.instantiate(host.memory(false, 1), new Uint8Array({code}), [() => 7], [true])"
     assert evaluate(f"String({call}.f())") == "7"
+
+
+def test_a_chain_calls_one_after_the_other_and_tells_where_it_stopped():
+    seen, at, again = evaluate(
+        "(() => { const seen = []; let broken = false;"
+        " const step = (n) => () => { if (n === 1 && broken) throw new Error('x'); seen.push(n); };"
+        " const { run, reached } = host.chain([0, 1, 2].map(step)); run(); broken = true;"
+        " let at; try { run(); } catch { at = reached(); } broken = false; run();"
+        " return [seen, at, seen.length]; })()"
+    )
+    assert seen == [0, 1, 2, 0, 0, 1, 2]
+    assert at == 1
+    assert again == 7

@@ -9,7 +9,7 @@ from typing import Any
 
 from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder
-from mlcweb.relax.frontend.onnx import arguments
+from mlcweb.relax.frontend.onnx import arguments, control
 from mlcweb.relax.frontend.onnx.errors import OnnxError, OpNotImplemented
 from mlcweb.relax.frontend.onnx.folding import fold
 from mlcweb.relax.frontend.onnx.known import Known, as_known, known_list
@@ -68,8 +68,8 @@ class Graph:
         if function is not None:
             return self._inlined(function, proto, inputs)
         node = Node(proto, inputs, self.opset, self.builder)
-        if proto.op_type == "If" and proto.domain in _STANDARD:
-            return self._branch(node)
+        if proto.op_type in CONTROL and proto.domain in _STANDARD:
+            return CONTROL[proto.op_type](self, node)
         name = proto.op_type if proto.domain in _STANDARD else f"{proto.domain}.{proto.op_type}"
         values = [as_known(value) for value in inputs]
         if all(v is not None or given is None for v, given in zip(values, inputs, strict=True)):
@@ -91,13 +91,12 @@ class Graph:
             return result
         return self.builder.emit(result)
 
-    def _branch(self, node: Node) -> Sequence[Value]:
-        """`If` with a condition that is known: the branch, in its place."""
-        taken = node.number(0, "the condition")
-        branch = node.attrs["then_branch" if taken else "else_branch"]
-        self.initializers(branch.initializer)
-        self.nodes(branch.node)
-        return [self.value(output.name, str(node)) for output in branch.output]
+    def body(self, graph: Any, inputs: Sequence[Value]) -> list[Value]:
+        """The outputs of a graph inside of this one, whose nodes are put in its place."""
+        self.values.update(zip([given.name for given in graph.input], inputs, strict=True))
+        self.initializers(graph.initializer)
+        self.nodes(graph.node)
+        return [self.value(output.name, "The graph") for output in graph.output]
 
     def _inlined(self, function: Any, call: Any, inputs: list[Value]) -> Sequence[Value]:
         opsets = {entry.domain: entry.version for entry in function.opset_import}
@@ -151,3 +150,6 @@ _CONSTANTS = {
     "value_int": lambda value: Known((), (value,), "int64"),
     "value_ints": known_list,
 }
+
+CONTROL = {"If": control.branch, "Loop": control.loop, "Scan": control.scan}
+"""Operators with graphs inside."""

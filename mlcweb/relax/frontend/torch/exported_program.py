@@ -8,7 +8,12 @@ from typing import Any
 from mlcweb.ir.module import IRModule
 from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder
-from mlcweb.relax.frontend.torch.translator import TorchError, Translator, dtype_name
+from mlcweb.relax.frontend.torch.translator import (
+    WHERE_PYTORCH_IS,
+    TorchError,
+    Translator,
+    dtype_name,
+)
 from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.tir.expr import Var as PrimVar
 
@@ -39,7 +44,7 @@ def from_exported_program(
         raise TorchError(
             "from_exported_program takes a torch.export.ExportedProgram, not "
             f"{type(exported_program).__name__}; torch.export.export(model, args) makes one. "
-            'PyTorch comes with pip install "mlcweb[torch]"'
+            f"{WHERE_PYTORCH_IS}"
         )
     translator = Translator(BlockBuilder(), custom_convert_map, keep_params_as_input)
     nodes = list(exported_program.graph.nodes)

@@ -8,7 +8,12 @@ from typing import Any
 from mlcweb.ir.module import IRModule
 from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder
-from mlcweb.relax.frontend.torch.translator import TorchError, Translator, dtype_name
+from mlcweb.relax.frontend.torch.translator import (
+    WHERE_PYTORCH_IS,
+    TorchError,
+    Translator,
+    dtype_name,
+)
 from mlcweb.relax.struct_info import TensorStructInfo
 
 
@@ -44,8 +49,7 @@ def from_fx(
     if graph is None or not hasattr(graph, "nodes"):
         raise TorchError(
             f"from_fx takes a torch.fx.GraphModule, not {type(model).__name__}; "
-            "torch.fx.symbolic_trace(model) makes one. PyTorch comes with "
-            'pip install "mlcweb[torch]"'
+            f"torch.fx.symbolic_trace(model) makes one. {WHERE_PYTORCH_IS}"
         )
     translator = Translator(BlockBuilder(), custom_convert_map, keep_params_as_input)
     layers = dict(model.named_modules())

@@ -18,6 +18,12 @@ class TorchError(TVMError, NotImplementedError):
     """A model that cannot be imported, or not yet."""
 
 
+WHERE_PYTORCH_IS = (
+    'PyTorch comes with pip install "mlcweb[torch]"; it does not run in a browser, where '
+    "relax.frontend.onnx.from_onnx reads what torch.onnx.export wrote elsewhere"
+)
+
+
 FunctionConverter: TypeAlias = Callable[..., Any]
 """Called with the translator and the arguments as PyTorch gives them, where tensors are
 expressions, shapes are lists, and several results are a tuple."""

@@ -77,7 +77,8 @@ def _infer(rank: int, transposed: bool) -> Infer:
 
 _CONV = {n: register(f"relax.nn.conv{n}d", ("data", "weight"), _infer(n, False)) for n in SPATIAL}
 _TRANSPOSE = {
-    n: register(f"relax.nn.conv{n}d_transpose", ("data", "weight"), _infer(n, True)) for n in (1, 2)
+    n: register(f"relax.nn.conv{n}d_transpose", ("data", "weight"), _infer(n, True))
+    for n in SPATIAL
 }
 
 
@@ -168,3 +169,14 @@ def conv2d_transpose(
     """
     options = locals()
     return _convolution(2, options.pop("data"), options.pop("weight"), options)
+
+
+def conv3d_transpose(
+    data: Any, weight: Any, strides: Any = (1, 1, 1), padding: Any = (0, 0, 0),
+    output_padding: Any = (0, 0, 0), dilation: Any = (1, 1, 1), groups: int = 1,
+    data_layout: str = "NCDHW", kernel_layout: str = "IODHW", out_layout: str | None = None,
+    out_dtype: str | None = None,
+) -> Call:  # fmt: skip
+    """The transpose of a convolution of a volume. See `conv2d_transpose`."""
+    options = locals()
+    return _convolution(3, options.pop("data"), options.pop("weight"), options)

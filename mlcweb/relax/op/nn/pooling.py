@@ -98,6 +98,8 @@ max_pool1d = _pool("max_pool1d", 1, False)
 max_pool2d = _pool("max_pool2d", 2, False)
 avg_pool1d = _pool("avg_pool1d", 1, True)
 avg_pool2d = _pool("avg_pool2d", 2, False)
+max_pool3d = _pool("max_pool3d", 3, False)
+avg_pool3d = _pool("avg_pool3d", 3, True)
 
 
 def _infer_adaptive(rank: int) -> Infer:
@@ -142,3 +144,4 @@ def _adaptive(name: str, rank: int) -> Callable[..., Call]:
 
 adaptive_avg_pool1d = _adaptive("adaptive_avg_pool1d", 1)
 adaptive_avg_pool2d = _adaptive("adaptive_avg_pool2d", 2)
+adaptive_avg_pool3d = _adaptive("adaptive_avg_pool3d", 3)

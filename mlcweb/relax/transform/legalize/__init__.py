@@ -5,5 +5,5 @@ of the arguments and the named attributes. Importing this package enters all of 
 """
 
 from mlcweb.relax.transform.legalize import (
-    create, elementwise, image, index, linear_algebra, manipulate, nn, statistical,
+    create, elementwise, image, index, linear_algebra, manipulate, nn, sorting, statistical,
 )  # fmt: skip

@@ -6,6 +6,7 @@ from typing import Any
 
 from mlcweb import te, topi
 from mlcweb.relax import expr as E
+from mlcweb.relax import op
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.transform.legalize.common import Legalize, enter, known, number
 from mlcweb.tir import arithmetic, intrinsics
@@ -62,6 +63,12 @@ def _eye(builder: BlockBuilder, call: E.Call) -> Any:
     return builder.call_te(eye, *call.args)
 
 
+def _eye_like(builder: BlockBuilder, call: E.Call) -> Any:
+    info = known(builder, call)
+    rows, columns = info.values
+    return op.eye(rows, columns, call.args[1], info.dtype)
+
+
 def _triangle(function: Any) -> Legalize:
     def legalize(builder: BlockBuilder, call: E.Call) -> Any:
         return builder.call_te(function, *call.args)
@@ -78,6 +85,7 @@ enter({
     "ones_like": _filled("ones", 1),
     "arange": _arange,
     "eye": _eye,
+    "eye_like": _eye_like,
     "tril": _triangle(topi.tril),
     "triu": _triangle(topi.triu),
 })  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 from mlcweb import topi
 from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder
-from mlcweb.relax.transform.legalize.common import attribute, enter
+from mlcweb.relax.transform.legalize.common import attribute, by, enter
 
 _ATTRIBUTES = {
     "layout": "layout",
@@ -29,4 +29,9 @@ def _resize2d(builder: BlockBuilder, call: E.Call) -> Any:
     return builder.call_te(topi.image.resize2d, data, roi, size, **options)
 
 
-enter({"image.resize2d": _resize2d})
+enter({
+    "image.resize2d": _resize2d,
+    "image.grid_sample": by(
+        topi.image.grid_sample, "method", "layout", "padding_mode", "align_corners"
+    ),
+})  # fmt: skip

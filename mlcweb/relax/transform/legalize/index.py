@@ -6,6 +6,7 @@ from typing import Any
 
 from mlcweb import te, topi
 from mlcweb.relax import expr as E
+from mlcweb.relax import struct_info as S
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.op.index import slice_arguments
 from mlcweb.relax.transform.legalize.common import attribute, by, enter, fields, known, number
@@ -59,6 +60,29 @@ def _one_hot(builder: BlockBuilder, call: E.Call) -> Any:
     return builder.call_te(topi.one_hot, indices, number(on), number(off), depth, axis, dtype)
 
 
+def _bucketize(builder: BlockBuilder, call: E.Call) -> Any:
+    values, boundaries = call.args
+    dtype = known(builder, call).dtype
+    # A boundary counts that lies before an element, and if `right` one that is equal to it.
+    return builder.call_te(
+        topi.searchsorted, boundaries, values, attribute(call, "right"), dtype,
+        primfunc_name_hint="bucketize",
+    )  # fmt: skip
+
+
+def _index_put(builder: BlockBuilder, call: E.Call) -> Any:
+    data, where, values = call.args
+    tensors = isinstance(known(builder, where), S.TensorStructInfo)
+    indices = [where] if tensors else fields(builder, where)
+    return builder.call_te(topi.index_put, data, indices, values, attribute(call, "accumulate"))
+
+
+def _slice_scatter(builder: BlockBuilder, call: E.Call) -> Any:
+    data, source, *bounds = call.args
+    values = [bound.value if isinstance(bound, E.PrimValue) else bound for bound in bounds]
+    return builder.call_te(topi.slice_scatter, data, source, *values, attribute(call, "axis"))
+
+
 enter({
     "take": _take,
     "strided_slice": _strided_slice,
@@ -68,4 +92,7 @@ enter({
     "scatter_nd": by(_scatter_nd, "reduction", hint="scatter_nd"),
     "index_tensor": _index_tensor,
     "one_hot": _one_hot,
+    "bucketize": _bucketize,
+    "index_put": _index_put,
+    "slice_scatter": _slice_scatter,
 })  # fmt: skip

@@ -113,4 +113,5 @@ enter({
     "split": _split,
     "meshgrid": _meshgrid,
     "layout_transform": _layout_transform,
+    "reverse_sequence": by(topi.reverse_sequence, "seq_axis", "batch_axis"),
 })  # fmt: skip

@@ -46,7 +46,7 @@ def _convolution(function: Any, hint: str) -> Legalize:
 
 def _transposed(rank: int) -> Legalize:
     """Transposed convolutions are done channels first."""
-    spatial = {1: "W", 2: "HW"}[rank]
+    spatial = {1: "W", 2: "HW", 3: "DHW"}[rank]
     first, kernel_first = f"NC{spatial}", f"IO{spatial}"
 
     def legalize(builder: BlockBuilder, call: E.Call) -> Any:
@@ -166,7 +166,34 @@ def _pixel_shuffle(x: te.Tensor, factor: int) -> te.Tensor:
     return te.compute([*outer, kept, high * factor, wide * factor], element, "pixel_shuffle")
 
 
+def _nll_loss(builder: BlockBuilder, call: E.Call) -> Any:
+    predictions, targets, *weights = call.args
+
+    def nll_loss(*tensors: te.Tensor) -> te.Tensor:
+        chosen, wanted, *factors = tensors
+        if chosen.ndim == 1:  # one target
+            chosen = topi.expand_dims(chosen, 0)
+            wanted = topi.expand_dims(wanted, 0)
+        reduction = attribute(call, "reduction")
+        weight = factors[0] if factors else None
+        result = topi.nn.nll_loss(
+            chosen, wanted, weight, reduction, attribute(call, "ignore_index")
+        )
+        return topi.squeeze(result) if reduction == "none" and tensors[0].ndim == 1 else result
+
+    return builder.call_te(nll_loss, predictions, targets, *weights, primfunc_name_hint="nll_loss")
+
+
+def _cross_entropy(predictions: te.Tensor, labels: te.Tensor) -> te.Tensor:
+    total = topi.negative(topi.sum(topi.multiply(predictions, labels)))
+    if predictions.ndim < 2:
+        return total
+    return topi.divide(total, arithmetic.cast(predictions.dtype, predictions.shape[0]))
+
+
 enter({
+    "nn.nll_loss": _nll_loss,
+    "nn.cross_entropy_with_logits": by(_cross_entropy, hint="cross_entropy_with_logits"),
     "nn.relu": by(topi.nn.relu),
     "nn.gelu": by(topi.nn.gelu),
     "nn.gelu_tanh": by(topi.nn.gelu_tanh),
@@ -187,12 +214,16 @@ enter({
     "nn.conv3d": _convolution(topi.nn.conv3d, "conv3d"),
     "nn.conv1d_transpose": _transposed(1),
     "nn.conv2d_transpose": _transposed(2),
+    "nn.conv3d_transpose": _transposed(3),
     "nn.max_pool1d": _pool("max", "max_pool1d"),
     "nn.max_pool2d": _pool("max", "max_pool2d"),
     "nn.avg_pool1d": _pool("avg", "avg_pool1d"),
     "nn.avg_pool2d": _pool("avg", "avg_pool2d"),
+    "nn.max_pool3d": _pool("max", "max_pool3d"),
+    "nn.avg_pool3d": _pool("avg", "avg_pool3d"),
     "nn.adaptive_avg_pool1d": _adaptive("adaptive_avg_pool1d"),
     "nn.adaptive_avg_pool2d": _adaptive("adaptive_avg_pool2d"),
+    "nn.adaptive_avg_pool3d": _adaptive("adaptive_avg_pool3d"),
     "nn.batch_norm": by(
         topi.nn.batch_norm, "axis", "epsilon", "center", "scale", "training", "momentum"
     ),

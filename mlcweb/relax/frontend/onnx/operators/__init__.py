@@ -1,5 +1,6 @@
 """The converters of ONNX operators, a family a file; importing this registers them."""
 
 from mlcweb.relax.frontend.onnx.operators import (
-    elementwise, indexing, layers, pooling, reductions, resizing, shapes,
+    attention, elementwise, images, indexing, layers, losses, pooling, quantized, recurrent,
+    reductions, resizing, shapes, signals, sorting,
 )  # fmt: skip

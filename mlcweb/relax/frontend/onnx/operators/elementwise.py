@@ -136,6 +136,19 @@ def _cast(node: Node) -> Any:
     return _converted(node, cast_dtype(node))
 
 
+@converter("BitCast")
+def _bit_cast(node: Node) -> Any:
+    """The same bits as another type of the same width."""
+    from mlcweb import topi
+
+    dtype = cast_dtype(node)
+    if "bool" in (dtype, node.dtype(0)):
+        raise node.unsupported("the bits of bool")
+    if dtypes.bits(dtype) != dtypes.bits(node.dtype(0)):
+        raise node.wrong(f"{dtype} and {node.dtype(0)} have different widths")
+    return node.builder.emit_te(topi.reinterpret, node.tensor(0), dtype)
+
+
 @converter("CastLike")
 def _cast_like(node: Node) -> Any:
     return _converted(node, node.dtype(1))

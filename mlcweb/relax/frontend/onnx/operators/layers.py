@@ -44,7 +44,9 @@ def per_channel(value: Any, ndim: int) -> Any:
 
 
 _CONVOLUTIONS = {1: op.nn.conv1d, 2: op.nn.conv2d, 3: op.nn.conv3d}
-_TRANSPOSED = {1: op.nn.conv1d_transpose, 2: op.nn.conv2d_transpose}
+_TRANSPOSED = {
+    1: op.nn.conv1d_transpose, 2: op.nn.conv2d_transpose, 3: op.nn.conv3d_transpose,
+}  # fmt: skip
 
 
 @converter("Conv")
@@ -107,10 +109,31 @@ def _rank(node: Node, builders: dict[int, Any], rank: int) -> Any:
 @converter("BatchNormalization")
 def _batch_norm(node: Node) -> Any:
     if node.attrs.get("training_mode", 0):
-        raise node.unsupported("training_mode=1; import the model as it is used after training")
+        return _batch_norm_of_batch(node)
     epsilon = node.attrs.get("epsilon", 1e-5)
     result = node.emit(op.nn.batch_norm(*node.tensors(), axis=1, epsilon=epsilon, training=False))
     return TupleGetItem(result, 0)
+
+
+def _batch_norm_of_batch(node: Node) -> Any:
+    """Normalised by the batch's own mean and variance, and the running ones after it."""
+    ndim = node.ndim(0)
+    axes = [axis for axis in range(ndim) if axis != 1]
+    x, scale, bias, mean, variance = node.tensors()
+    momentum = node.attrs.get("momentum", 0.9)
+    now = node.emit(op.mean(x, axes)), node.emit(op.variance(x, axes))
+    away = op.subtract(x, per_channel(now[0], ndim))
+    epsilon = number(node, node.attrs.get("epsilon", 1e-5))
+    inverse = node.emit(op.rsqrt(op.add(now[1], epsilon)))
+    normal = op.multiply(away, per_channel(node.emit(op.multiply(inverse, scale)), ndim))
+    running = [
+        op.add(
+            op.multiply(old, node.const(momentum, old.struct_info.dtype)),
+            op.multiply(new, number(node, 1 - momentum)),
+        )
+        for old, new in zip((mean, variance), now, strict=True)
+    ]
+    return [op.add(normal, per_channel(bias, ndim)), *running]
 
 
 @converter("LayerNormalization")

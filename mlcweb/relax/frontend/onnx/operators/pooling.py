@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from mlcweb.relax import op
@@ -15,6 +16,8 @@ _POOLS = {
     ("MaxPool", 2): op.nn.max_pool2d,
     ("AveragePool", 1): op.nn.avg_pool1d,
     ("AveragePool", 2): op.nn.avg_pool2d,
+    ("MaxPool", 3): op.nn.max_pool3d,
+    ("AveragePool", 3): op.nn.avg_pool3d,
 }
 
 
@@ -24,7 +27,7 @@ def _pool(node: Node) -> Any:
     rank = len(kernel)
     build = _POOLS.get((node.op_type, rank))
     if build is None:
-        raise node.unsupported(f"{rank} spatial axes; there are 1 and 2")
+        raise node.unsupported(f"{rank} spatial axes; there are 1 to 3")
     if len([name for name in node.outputs if name]) > 1:
         raise node.unsupported("the output Indices")
     strides = node.attrs.get("strides", [1] * rank)
@@ -42,6 +45,30 @@ def _pool(node: Node) -> Any:
         ceil_mode=ceil_mode,
         count_include_pad=bool(node.attrs.get("count_include_pad", 0)),
     )
+
+
+@converter("LpPool")
+def _lp_pool(node: Node) -> Any:
+    """The p-norm of windows, from the mean of powers; padding counts as zeros."""
+    kernel = node.attrs["kernel_shape"]
+    rank, p = len(kernel), node.attrs.get("p", 2)
+    build = _POOLS.get(("AveragePool", rank))
+    if build is None:
+        raise node.unsupported(f"{rank} spatial axes; there are 1 to 3")
+    strides = node.attrs.get("strides", [1] * rank)
+    dilation = node.attrs.get("dilations", [1] * rank)
+    padding = window_pads(node, kernel, strides, dilation)
+    if node.attrs.get("ceil_mode", 0):
+        padding, partial = ceil_padding(node.shape(0)[2:], kernel, strides, padding, dilation)
+        if partial:
+            raise node.unsupported("ceil_mode=1 with symbolic extents")
+    powers = op.power(op.abs(node.tensor(0)), number(node, p))
+    mean = build(
+        node.emit(powers), pool_size=kernel, strides=strides, padding=padding, dilation=dilation,
+        count_include_pad=True,
+    )  # fmt: skip
+    total = op.multiply(node.emit(mean), number(node, math.prod(kernel)))
+    return op.power(total, number(node, 1 / p))
 
 
 @converter("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")

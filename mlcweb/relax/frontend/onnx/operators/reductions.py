@@ -47,10 +47,38 @@ def _reduce(node: Node) -> Any:
         return _log_sum_exp(node, x, axes, keepdims)
     before, combine, after = _REDUCTIONS[node.op_type]
     x = before(x)
-    if axes:
+    if axes and combine in (op.max, op.min) and dtypes.is_float(node.dtype(0)):
+        x = (greatest if combine is op.max else least)(node, x, axes, keepdims)
+    elif axes:
         x = combine(x, axes, keepdims)
     result = after(x)
     return op.astype(result, "bool") if boolean else result
+
+
+def greatest(node: Node, x: Any, axes: list[int], keepdims: bool) -> Any:
+    """The greatest float over axes, which is -inf where all are: `op.max` begins at the least
+    finite number."""
+    return _extremum(node, x, axes, keepdims, "max")
+
+
+def least(node: Node, x: Any, axes: list[int], keepdims: bool) -> Any:
+    """The least float over axes, which is inf where all are."""
+    return _extremum(node, x, axes, keepdims, "min")
+
+
+def _extremum(node: Node, x: Any, axes: list[int], keepdims: bool, name: str) -> Any:
+    from mlcweb import te
+    from mlcweb.tir import arithmetic
+    from mlcweb.topi.reduction import reduced
+
+    combine = arithmetic.maximum if name == "max" else arithmetic.minimum
+    start = -math.inf if name == "max" else math.inf
+    reducer = te.comm_reducer(combine, lambda dtype: arithmetic.const(start, dtype), name)
+
+    def extremum(data: te.Tensor) -> te.Tensor:
+        return reduced(data, axes, keepdims, reducer, name)
+
+    return node.builder.emit_te(extremum, x, primfunc_name_hint=name)
 
 
 def _of_nothing(node: Node, axes: list[int], keepdims: bool) -> Any:
@@ -73,9 +101,9 @@ def _of_nothing(node: Node, axes: list[int], keepdims: bool) -> Any:
 
 def _log_sum_exp(node: Node, x: Any, axes: list[int], keepdims: bool) -> Any:
     """The greatest element is taken out, so that no exponential overflows."""
-    greatest = node.emit(op.max(x, axes, keepdims=True))
-    total = op.log(op.sum(op.exp(op.subtract(x, greatest)), axes, keepdims=True))
-    result = node.emit(op.add(total, greatest))
+    most = node.emit(op.max(x, axes, keepdims=True))
+    total = op.log(op.sum(op.exp(op.subtract(x, most)), axes, keepdims=True))
+    result = node.emit(op.add(total, most))
     return result if keepdims else op.squeeze(result, axes)
 
 
@@ -85,14 +113,14 @@ def _position(node: Node) -> Any:
 
     axis = axis_of(node, 0, node.ndim(0))
     keepdims = bool(node.attrs.get("keepdims", 1))
-    greatest = node.op_type == "ArgMax"
+    most = node.op_type == "ArgMax"
     if node.attrs.get("select_last_index", 0):
-        find = topi.argmax if greatest else topi.argmin
+        find = topi.argmax if most else topi.argmin
         place = node.builder.emit_te(
             find, node.tensor(0), axis=axis, keepdims=keepdims, select_last_index=True
         )
     else:
-        place = node.emit((op.argmax if greatest else op.argmin)(node.tensor(0), axis, keepdims))
+        place = node.emit((op.argmax if most else op.argmin)(node.tensor(0), axis, keepdims))
     return place if place.struct_info.dtype == "int64" else op.astype(place, "int64")
 
 

@@ -1,0 +1,170 @@
+"""Operators on quantised tensors: x = (q - zero point) * scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlcweb.relax import op
+from mlcweb.relax.frontend.onnx.arguments import axis_of
+from mlcweb.relax.frontend.onnx.node import Node, converter
+from mlcweb.relax.frontend.onnx.operators.layers import per_channel
+from mlcweb.relax.frontend.onnx.operators.windows import window_pads
+from mlcweb.relax.frontend.onnx.tensors import dtype_name
+from mlcweb.tir import dtype as dtypes
+
+
+def _zero(node: Node, index: int, like: str, shape: Any = ()) -> Any:
+    """A zero point that may be left out."""
+    return node.tensor(index) if node.has(index) else op.zeros(list(shape), like)
+
+
+def _spread(node: Node, value: Any, ndim: int, axis: int) -> Any:
+    """A scale or zero point, to be broadcast against the tensor: vectors run along an axis, and
+    what has as many dimensions as the tensor has an element for each block of it."""
+    rank = value.struct_info.ndim
+    if rank == 1 and ndim > 1:
+        extents = value.struct_info.values
+        if getattr(extents[0], "value", None) == 1:
+            return node.emit(op.squeeze(value, [0]))
+        value = op.expand_dims(value, [i for i in range(ndim) if i != axis])
+        return node.emit(value)
+    return value
+
+
+def _blocks(node: Node, value: Any, shape: list[Any], axis: int) -> Any:
+    """A number for each block, repeated for each element of it."""
+    size = node.attrs.get("block_size", 0)
+    if not size or value.struct_info.ndim != len(shape):
+        return value
+    repeated = node.emit(op.repeat(value, size, axis))
+    extent = shape[axis]
+    if getattr(repeated.struct_info.values[axis], "value", extent) == extent:
+        return repeated
+    return node.emit(op.strided_slice(repeated, [axis], [0], [extent]))
+
+
+def _parameters(node: Node, scale: int, zero: int, like: str) -> tuple[Any, Any]:
+    """Scale and zero point of the first input, to be broadcast against it."""
+    shape = node.shape(0)
+    axis = axis_of(node, 1, len(shape)) if len(shape) > 1 else 0
+    found = []
+    for index in (scale, zero):
+        value = _zero(node, index, like, node.shape(scale)) if index == zero else (
+            node.tensor(index))  # fmt: skip
+        value = node.emit(value)
+        value = _blocks(node, value, shape, axis)
+        found.append(_spread(node, value, len(shape), axis))
+    return found[0], found[1]
+
+
+def quantized(node: Node, x: Any, scale: Any, zero: Any, dtype: str) -> Any:
+    """x / scale + zero, rounded to even and kept in the range of `dtype`."""
+    wide = x.struct_info.dtype
+    moved = op.add(op.round(op.divide(x, _as(scale, wide))), _as(zero, wide))
+    kept = op.clip(moved, float(dtypes.min_value(dtype)), float(dtypes.max_value(dtype)))
+    return op.astype(node.emit(kept), dtype)
+
+
+def _as(value: Any, dtype: str) -> Any:
+    return value if value.struct_info.dtype == dtype else op.astype(value, dtype)
+
+
+@converter("QuantizeLinear")
+def _quantize_linear(node: Node) -> Any:
+    dtype = node.dtype(2) if node.has(2) else "uint8"
+    if node.attrs.get("output_dtype"):
+        dtype = dtype_name(node.attrs["output_dtype"], f"{node}: the result")
+    if not dtypes.is_integer(dtype):
+        raise node.unsupported(f"quantising to {dtype}")
+    scale, zero = _parameters(node, 1, 2, dtype)
+    x = node.tensor(0)
+    precision = node.attrs.get("precision", 0)
+    wide = dtype_name(precision, f"{node}: precision") if precision else "float32"
+    x = x if node.dtype(0) == wide else node.emit(op.astype(x, wide))
+    return quantized(node, x, scale, zero, dtype)
+
+
+@converter("DequantizeLinear")
+def _dequantize_linear(node: Node) -> Any:
+    scale, zero = _parameters(node, 1, 2, node.dtype(0))
+    wide = node.dtype(1)
+    if node.attrs.get("output_dtype"):
+        wide = dtype_name(node.attrs["output_dtype"], f"{node}: the result")
+    away = op.subtract(_as(node.tensor(0), "int32"), _as(zero, "int32"))
+    return op.multiply(op.astype(node.emit(away), wide), _as(scale, wide))
+
+
+@converter("DynamicQuantizeLinear")
+def _dynamic_quantize(node: Node) -> Any:
+    x, zero = node.tensor(0), node.const(0.0, "float32")
+    low = node.emit(op.minimum(op.min(x), zero))
+    high = node.emit(op.maximum(op.max(x), zero))
+    scale = node.emit(op.divide(op.subtract(high, low), node.const(255.0, "float32")))
+    place = op.round(op.clip(op.negative(op.divide(low, scale)), 0.0, 255.0))
+    offset = node.emit(op.astype(node.emit(place), "uint8"))
+    return [node.emit(quantized(node, x, scale, offset, "uint8")), scale, offset]
+
+
+def _wide(node: Node, index: int, zero: int, axis: int | None = None) -> Any:
+    """An input without its zero point, as int32."""
+    x = node.emit(op.astype(node.tensor(index), "int32"))
+    if not node.has(zero):
+        return x
+    offset = node.emit(op.astype(node.tensor(zero), "int32"))
+    ndim = x.struct_info.ndim
+    if offset.struct_info.ndim == 1:
+        offset = _spread(node, offset, ndim, ndim - 2 if axis is None else axis)
+    return node.emit(op.subtract(x, offset))
+
+
+@converter("MatMulInteger")
+def _matmul_integer(node: Node) -> Any:
+    columns = node.ndim(1) - 1
+    return op.matmul(_wide(node, 0, 2), _wide(node, 1, 3, columns))
+
+
+def _convolved(node: Node, data: Any, weight: Any) -> Any:
+    rank = data.struct_info.ndim - 2
+    build = {1: op.nn.conv1d, 2: op.nn.conv2d, 3: op.nn.conv3d}[rank]
+    kernel = [extent.value for extent in weight.struct_info.values[2:]]
+    strides = node.attrs.get("strides", [1] * rank)
+    dilation = node.attrs.get("dilations", [1] * rank)
+    return build(
+        data, weight, strides=strides, padding=window_pads(node, kernel, strides, dilation),
+        dilation=dilation, groups=node.attrs.get("group", 1),
+    )  # fmt: skip
+
+
+@converter("ConvInteger")
+def _conv_integer(node: Node) -> Any:
+    return _convolved(node, _wide(node, 0, 2), _wide(node, 1, 3, 0))
+
+
+def _requantized(node: Node, total: Any, factor: Any, scale: int, zero: int) -> Any:
+    """Sums of products as quantised numbers."""
+    wide = node.emit(op.multiply(op.astype(total, "float32"), factor))
+    return quantized(node, wide, node.tensor(scale), node.tensor(zero), node.dtype(zero))
+
+
+@converter("QLinearMatMul")
+def _qlinear_matmul(node: Node) -> Any:
+    columns = node.ndim(3) - 1
+    total = node.emit(op.matmul(_wide(node, 0, 2), _wide(node, 3, 5, columns)))
+    ndim = total.struct_info.ndim
+    scales = [
+        _spread(node, node.emit(_as(node.tensor(index), "float32")), ndim, axis)
+        for index, axis in ((1, ndim - 2), (4, ndim - 1))
+    ]
+    return _requantized(node, total, op.multiply(*scales), 6, 7)
+
+
+@converter("QLinearConv")
+def _qlinear_conv(node: Node) -> Any:
+    total = node.emit(_convolved(node, _wide(node, 0, 2), _wide(node, 3, 5, 0)))
+    ndim = total.struct_info.ndim
+    if node.has(8):
+        total = node.emit(op.add(total, per_channel(node.tensor(8), ndim)))
+    weights = node.tensor(4)
+    if weights.struct_info.ndim == 1:
+        weights = _spread(node, weights, ndim, 1)
+    return _requantized(node, total, op.multiply(node.tensor(1), weights), 6, 7)

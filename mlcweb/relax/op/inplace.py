@@ -1,0 +1,98 @@
+"""Calls that write into their arguments instead of into new tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlcweb.ir.module import GlobalVar
+from mlcweb.relax import dims
+from mlcweb.relax.attrs import Attrs
+from mlcweb.relax.expr import Call, ExternFunc, convert_to_expr
+from mlcweb.relax.op import infer
+from mlcweb.relax.op.base import (
+    argument_tuple,
+    given_sinfo_args,
+    infer_sinfo_args,
+    written,
+)  # fmt: skip
+from mlcweb.relax.op.registry import register
+from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+
+
+def _infer_call_tir_inplace(call: Call, context: Any) -> StructInfo:
+    result = infer_sinfo_args(call, context)
+    results = result.fields if isinstance(result, TupleStructInfo) else (result,)
+    arguments = context.struct_info(call.args[1])
+    places = infer.attribute(call, "inplace_indices")
+    if len(places) != len(results):
+        raise infer.shape_error(
+            call, f"inplace_indices {list(places)} must name a place for each of {len(results)} "
+            "result(s): that of an argument, or -1"
+        )  # fmt: skip
+    if all(place == -1 for place in places):
+        raise infer.shape_error(call, "no result is written into an argument; use call_tir")
+    given = arguments.fields if isinstance(arguments, TupleStructInfo) else (arguments,)
+    chosen = [place for place in places if place != -1]
+    if len(set(chosen)) != len(chosen) or any(not 0 <= place < len(given) for place in chosen):
+        raise infer.shape_error(
+            call, f"inplace_indices {list(places)} must be different ones of {len(given)} "
+            "argument(s), or -1"
+        )  # fmt: skip
+    for place, wanted in zip(places, results, strict=True):
+        if place != -1 and not _is_like(given[place], wanted):
+            raise infer.shape_error(
+                call, f"the argument {place} is {given[place]}; the result that is written into it "
+                f"is {wanted}"
+            )  # fmt: skip
+    return result
+
+
+def _is_like(given: StructInfo, wanted: StructInfo) -> bool:
+    if not isinstance(given, TensorStructInfo) or not isinstance(wanted, TensorStructInfo):
+        return False
+    if given.dtype != wanted.dtype or given.values is None or wanted.values is None:
+        return False
+    return len(given.values) == len(wanted.values) and all(
+        dims.equal(a, b) for a, b in zip(given.values, wanted.values, strict=True)
+    )
+
+
+_CALL_TIR_INPLACE = register("relax.call_tir_inplace", ("func", "args"), _infer_call_tir_inplace)
+_CALL_INPLACE_PACKED = register("relax.call_inplace_packed", ("func", "args"), infer_sinfo_args)
+
+
+def call_tir_inplace(
+    gvar: GlobalVar, args: Any, inplace_indices: int | Sequence[int], out_sinfo: Any = None,
+    tir_vars: Any = None,
+) -> Call:  # fmt: skip
+    """As `call_tir`, but of results that are written into arguments.
+
+    Args:
+        inplace_indices: for each result the argument that it is written into, by number; or -1 for
+            a new tensor. What was in the argument is gone: nothing may read it later. The function
+            has no parameters for results that are arguments.
+        out_sinfo: what is written, as in `call_tir`.
+    """
+    places = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
+    last = () if tir_vars is None else (convert_to_expr(tir_vars),)
+    info = written(_CALL_TIR_INPLACE, out_sinfo, None)
+    attrs = Attrs({"inplace_indices": [int(place) for place in places]})
+    return Call(_CALL_TIR_INPLACE, (gvar, argument_tuple(args), *last), attrs, (info,))
+
+
+def call_inplace_packed(
+    func: Any, *args: Any, inplace_indices: int | Sequence[int], sinfo_args: Any = None
+) -> Call:
+    """A call of an external function that changes some of its arguments, which are nobody else's,
+    and has no other effect.
+
+    Args:
+        inplace_indices: what it gives: for each result the argument that it is, or -1.
+        sinfo_args: the struct info of what it gives.
+    """
+    func = ExternFunc(func) if isinstance(func, str) else func
+    places = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
+    attrs = Attrs({"inplace_indices": [int(place) for place in places]})
+    arguments = [convert_to_expr(arg) for arg in (func, *args)]
+    return Call(_CALL_INPLACE_PACKED, arguments, attrs, given_sinfo_args(sinfo_args))

@@ -1,0 +1,95 @@
+"""Losses that training makes small."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlcweb.relax import dims
+from mlcweb.relax.expr import Call
+from mlcweb.relax.op import infer
+from mlcweb.relax.op.registry import call, register
+from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
+
+
+def _infer_cross_entropy(call: Call, context: Any) -> StructInfo:
+    predictions, labels = infer.tensors(call, context)
+    dtype = infer.common_dtype(call, [predictions, labels])
+    both = f"{infer.described(call, 0, predictions)} and {infer.described(call, 1, labels)}"
+    if -1 not in (predictions.ndim, labels.ndim) and predictions.ndim != labels.ndim:
+        raise infer.shape_error(call, f"{both} must have the same rank")
+    if predictions.values is not None and labels.values is not None:
+        if any(map(dims.differ, predictions.values, labels.values)):
+            raise infer.shape_error(call, f"{both} must have the same shape")
+    return TensorStructInfo((), dtype)
+
+
+_CROSS_ENTROPY = register(
+    "relax.nn.cross_entropy_with_logits", ("predictions", "labels"), _infer_cross_entropy
+)
+
+
+def cross_entropy_with_logits(predictions: Any, labels: Any) -> Call:
+    """-sum(predictions * labels), divided by the first extent where there are several dimensions;
+    `predictions` are logarithms of probabilities."""
+    return call(_CROSS_ENTROPY, predictions, labels)
+
+
+def _infer_nll_loss(call: Call, context: Any) -> StructInfo:
+    predictions, targets = infer.tensor(call, 0, context), infer.tensor(call, 1, context)
+    infer.need_integer(call, 1, targets)
+    reduction = infer.attribute(call, "reduction")
+    if reduction not in ("none", "sum", "mean"):
+        raise infer.shape_error(
+            call, f'reduction must be "none", "sum" or "mean", not {reduction!r}'
+        )
+    both = f"{infer.described(call, 0, predictions)} and {infer.described(call, 1, targets)}"
+    if predictions.ndim == 0:
+        raise infer.shape_error(
+            call, f"{infer.described(call, 0, predictions)} has no axis of classes"
+        )
+    if -1 not in (predictions.ndim, targets.ndim) and max(predictions.ndim - 1, 0) != targets.ndim:
+        raise infer.shape_error(call, f"{both}: targets have no axis of classes, else the same")
+    shape = None
+    if predictions.values is not None:
+        values = list(predictions.values)
+        classes = values.pop(1 if len(values) > 1 else 0)
+        shape = values
+        if targets.values is not None and any(map(dims.differ, shape, targets.values)):
+            raise infer.shape_error(
+                call, f"{both} must have the same extents but for the axis of classes"
+            )
+        if len(call.args) > 2:
+            weights = infer.tensor(call, 2, context)
+            infer.need_rank(call, 2, weights, 1, "the classes")
+            if weights.values is not None and dims.differ(weights.values[0], classes):
+                raise infer.shape_error(
+                    call,
+                    f"{infer.described(call, 2, weights)} must have {infer.text(classes)} "
+                    "element(s), one for each class",
+                )
+    if reduction == "none":
+        return TensorStructInfo(shape, predictions.dtype, ndim=targets.ndim)
+    return TensorStructInfo((), predictions.dtype)
+
+
+_NLL_LOSS = register("relax.nn.nll_loss", ("predictions", "targets", "weights"), _infer_nll_loss)
+
+
+def nll_loss(
+    predictions: Any,
+    targets: Any,
+    weights: Any = None,
+    reduction: str = "mean",
+    ignore_index: int = -100,
+) -> Call:
+    """The negative logarithm of the probability of the right class.
+
+    Args:
+        predictions: (n, classes, …), logarithms of probabilities; or (classes,).
+        targets: (n, …), the right classes.
+        weights: (classes,), how much each counts; all 1 by default.
+        reduction: "none", "sum", or "mean": divided by the sum of the weights that counted.
+        ignore_index: targets of this number do not count.
+    """
+    given = (predictions, targets) if weights is None else (predictions, targets, weights)
+    return call(_NLL_LOSS, *given, reduction=reduction, ignore_index=int(ignore_index))

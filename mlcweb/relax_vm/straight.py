@@ -1,0 +1,229 @@
+"""Graph functions that are nothing but kernels, one after the other, on tensors of known layouts:
+one Python function allocates the results and calls the kernels as a chain.
+
+What is bound once (the addresses of arguments and results, and the kernels that are called with
+them) is found again by the addresses, so that a model that is called again and again costs Python
+the same few lines however many kernels it has.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from mlcweb.relax_vm import instructions as vm
+from mlcweb.runtime.direct_call import PointerCall
+from mlcweb.runtime.host.engine import chain
+from mlcweb.runtime.ndarray import Layout, NDArray
+from mlcweb.runtime.storage import allocate
+from mlcweb.tir import dtype as dtypes
+
+if TYPE_CHECKING:
+    from mlcweb.relax_vm.frame import Frame
+    from mlcweb.relax_vm.virtual_machine import VirtualMachine
+
+MOST_ARGUMENTS = 64
+"""Functions of more take the long way."""
+
+MOST_BOUND = 64
+"""So many chains of kernels with different addresses are kept for each frame."""
+
+
+class NotStraight(Exception):
+    """The function does something else than calling kernels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What a function does: `calls` are the positions of its kernels among the steps, `allocated`
+    the registers of tensors that each call makes anew, `results` the registers of what it gives: a
+    tensor, or a list of them."""
+
+    calls: tuple[int, ...]
+    allocated: tuple[vm.Register, ...]
+    results: vm.Register | tuple[vm.Register, ...]
+
+
+def course_of(frame: Frame) -> Course:
+    """The course of a function for the layouts of a frame.
+
+    Raises:
+        NotStraight: something is not known before the call, or is no kernel called by addresses.
+    """
+    calls: list[int] = []
+    allocated: list[vm.Register] = []
+    tuples: dict[vm.Register, tuple[vm.Register, ...]] = {}
+    tensors = {register for register, value in frame.fixed.items() if isinstance(value, NDArray)}
+    tensors.update(range(len(frame.plan.params)))
+    for position, item in enumerate(frame.steps.instructions):
+        if isinstance(item, vm.Alloc) and item.dst in frame.layouts:
+            allocated.append(item.dst)
+            tensors.add(item.dst)
+        elif isinstance(item, vm.CallKernel) and tensors.issuperset(item.args):
+            if not _takes_addresses(frame, item):
+                raise NotStraight
+            calls.append(position)
+        elif isinstance(item, vm.MakeTuple) and tensors.issuperset(item.args):
+            tuples[item.dst] = item.args
+        elif not isinstance(item, vm.Release):
+            raise NotStraight
+    result = frame.plan.body.result
+    results = tuples.get(result, result)
+    written = set(results) if isinstance(results, tuple) else {results}
+    if not written <= tensors or not calls:
+        raise NotStraight
+    return Course(tuple(calls), tuple(allocated), results)
+
+
+def _takes_addresses(frame: Frame, item: vm.CallKernel) -> bool:
+    """Whether a kernel can be called with addresses alone, and writes none of the arguments of the
+    function, of which two may be the same."""
+    function = frame.machine.kernel(item.kernel)
+    layouts: tuple[Any, ...] = tuple([frame.layout(register) for register in item.args])
+    if function.kernel.pointers is None or None in layouts:
+        return False
+    for at in function.signature.written:
+        register = item.args[at]
+        if register < len(frame.plan.params) or item.args.count(register) > 1:
+            return False
+    kernel = function.kernel.pointers(layouts)
+    return kernel is not None and all(layout.memory is kernel.memory for layout in layouts)
+
+
+class Straight:
+    """A frame whose course is known, and the chains of kernels that were bound so far."""
+
+    def __init__(self, frame: Frame, course: Course) -> None:
+        self.frame = frame
+        self.course = course
+        self.bound: dict[tuple[int, ...], Callable[[], Any]] = {}
+        self._behind: dict[tuple[int, ...], tuple[list[PointerCall], Callable[[], int]]] = {}
+
+    def bind(self, key: tuple[int, ...], arrays: Sequence[NDArray]) -> Callable[[], Any]:
+        """The chain for arguments and results, which are `arrays`; kept by their addresses."""
+        frame, params = self.frame, len(self.frame.plan.params)
+        values: dict[vm.Register, Any] = dict(frame.fixed)
+        values.update(enumerate(arrays[:params]))
+        values.update(zip(self.course.allocated, arrays[params:], strict=True))
+        calls: list[Callable[[], Any]] = []
+        kernels: list[PointerCall] = []
+        for position in self.course.calls:
+            item: Any = frame.steps.instructions[position]
+            given = tuple([values[register] for register in item.args])
+            function = frame.machine.kernel(item.kernel)
+            try:
+                function.prepare(given)
+            except Exception as error:
+                frame.steps.annotate(error, position)
+                raise
+            assert function.kernel.pointers is not None
+            kernel = function.kernel.pointers(given)
+            assert kernel is not None
+            calls.append(kernel.bind(*[array.address for array in given]))
+            kernels.append(kernel)
+        if len(self.bound) >= MOST_BOUND:
+            self.bound.clear()
+            self._behind.clear()
+        run, reached = chain(calls)
+        self.bound[key] = run
+        self._behind[key] = kernels, reached
+        return run
+
+    def explain(self, key: tuple[int, ...], error: BaseException) -> BaseException:
+        """The error to be raised for one that running, or binding, a chain has raised."""
+        if key not in self._behind:
+            return error
+        kernels, reached = self._behind[key]
+        place = reached()
+        if isinstance(error, kernels[place].failure):
+            error = kernels[place].explain(error)
+        self.frame.steps.annotate(error, self.course.calls[place])
+        return error
+
+
+def straight_call(
+    machine: VirtualMachine,
+    free: list[Frame],
+    make: Callable[[], Frame],
+    layouts: Sequence[Layout],
+    otherwise: Callable[..., Any],
+) -> Callable[..., Any] | None:
+    """A function of NDArrays that runs a graph function on frames for `layouts`, which are `free`
+    or made, and leaves all other arguments to `otherwise`. None where it is not straight."""
+    if len(layouts) > MOST_ARGUMENTS:
+        return None
+    frame = make()
+    free.append(frame)
+    try:
+        course = course_of(frame)
+    except NotStraight:
+        return None
+    news = [_maker_of(frame.layouts[register], machine) for register in course.allocated]
+    where = {register: f"array{register}" for register in range(len(layouts))}
+    where |= {register: f"new{place}" for place, register in enumerate(course.allocated)}
+
+    def name(register: vm.Register) -> str:
+        return where.get(register) or f"frame.fixed[{register}]"
+
+    results = course.results
+    text = f"[{', '.join(map(name, results))}]" if isinstance(results, tuple) else name(results)
+
+    def straighten(frame: Frame) -> Straight:
+        frame.straight = Straight(frame, course)
+        return frame.straight
+
+    written = _written_out(len(layouts), len(news), text)
+    return written(machine, free, make, straighten, otherwise, *news, *layouts)
+
+
+def _maker_of(layout: Layout, machine: VirtualMachine) -> Callable[[], NDArray]:
+    """What makes a new tensor of a layout."""
+    shape, dtype, device = layout.shape, layout.dtype, machine.device
+    nbytes, kind = math.prod(shape) * dtypes.size_in_bytes(dtype), device.type
+    return lambda: NDArray(shape, dtype, device, allocate(nbytes, kind))
+
+
+@lru_cache
+def _written_out(params: int, made: int, results: str) -> Callable[..., Callable[..., Any]]:
+    """Makes such functions of `params` arrays, which allocate `made` new ones. It is written out as
+    text, since loops would take longer than small kernels."""
+    arrays = [f"array{i}" for i in range(params)]
+    news = [f"new{i}" for i in range(made)]
+    layouts = [f"layout{i}" for i in range(params)]
+    makers = [f"make{i}" for i in range(made)]
+    known = [f"{a}.layout is {b}" for a, b in zip(arrays, layouts, strict=True)]
+    every = (*arrays, *news)
+    text = f"""
+def written(machine, free, make, straighten, otherwise, {", ".join((*makers, *layouts))}):
+    def call(*arguments):
+        try:
+            [{", ".join(arrays)}] = arguments
+            known = {" and ".join(known) or "True"}
+        except (AttributeError, ValueError):
+            known = False
+        if not known or machine.observer is not None:
+            return otherwise(*arguments)
+        try:
+            frame = free.pop()
+        except IndexError:
+            frame = make()
+        try:
+            straight = frame.straight or straighten(frame)
+            [{", ".join(news)}] = [{", ".join(f"{maker}()" for maker in makers)}]
+            key = ({"".join(f"{array}.address, " for array in every)})
+            try:
+                run = straight.bound.get(key) or straight.bind(key, ({", ".join(every)},))
+                run()
+            except Exception as error:
+                raise straight.explain(key, error) from None
+            return {results}
+        finally:
+            free.append(frame)
+    return call
+"""
+    names: dict[str, Any] = {}
+    exec(compile(text, "<straight call>", "exec"), names)
+    return names["written"]

@@ -1,0 +1,202 @@
+"""Sorting along an axis: a stable merge sort from the bottom up, of positions.
+
+NaN counts as greater than any number, as in NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.te.operation import compute, extern
+from mlcweb.te.tensor import Tensor
+from mlcweb.tir import arithmetic, intrinsics
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
+from mlcweb.tir.stmt import BufferStore, For, ForKind, IfThenElse, Stmt, sequence
+from mlcweb.topi import shapes
+from mlcweb.topi.transform import index_type, moved
+
+MOST_STEPS = 31
+"""Doublings of sorted runs where the extent is symbolic."""
+
+
+def argsort(
+    data: Tensor,
+    valid_count: Tensor | None = None,
+    axis: int = -1,
+    is_ascend: bool = True,
+    dtype: str = "float32",
+) -> Tensor:
+    """The positions of the elements along an axis, in the order of their values; of equal ones the
+    first comes first."""
+    if valid_count is not None:
+        raise DiagnosticError("argsort: valid_count is not supported; cut the tensor first")
+    place = shapes.axis_of("argsort", axis, data.ndim)
+    order = _order(data, place, bool(is_ascend))
+    return moved(data.shape, lambda *index: arithmetic.cast(dtype, order(*index)), "T_argsort")
+
+
+def sort(data: Tensor, axis: int = -1, is_ascend: bool = True) -> Tensor:
+    """The elements along an axis in the order of their values."""
+    place = shapes.axis_of("sort", axis, data.ndim)
+    order = _order(data, place, bool(is_ascend))
+    return moved(data.shape, _picked(data, order, place), "T_sort")
+
+
+def topk(
+    data: Tensor,
+    k: int = 1,
+    axis: int = -1,
+    ret_type: str = "both",
+    is_ascend: bool = False,
+    dtype: str = "int64",
+) -> Any:
+    """The first `k` elements along an axis in descending order (`is_ascend`: ascending), and their
+    positions; all of them where `k` is less than 1.
+
+    Returns: a list of both; with `ret_type` "values" or "indices" one of them.
+    """
+    if ret_type not in ("both", "values", "indices"):
+        raise DiagnosticError(f'topk: ret_type is "both", "values" or "indices", not {ret_type!r}')
+    place = shapes.axis_of("topk", axis, data.ndim)
+    order = _order(data, place, bool(is_ascend))
+    shape = list(data.shape)
+    if k >= 1:
+        shape[place] = arithmetic.const(k, shape[place].dtype)
+    results = []
+    if ret_type in ("both", "values"):
+        results.append(compute(shape, _picked(data, order, place), "T_topk"))
+    if ret_type in ("both", "indices"):
+        results.append(
+            compute(shape, lambda *index: arithmetic.cast(dtype, order(*index)), "T_topk_indices")
+        )
+    return results if ret_type == "both" else results[0]
+
+
+def searchsorted(
+    sorted_sequence: Tensor, values: Tensor, right: bool = False, dtype: str = "int64"
+) -> Tensor:
+    """Where in a sorted vector each value would be put: before those equal to it, or behind them if
+    `right`."""
+    if sorted_sequence.ndim != 1:
+        raise DiagnosticError(
+            f"searchsorted: {shapes.show(sorted_sequence.shape)} is no sorted vector"
+        )
+    from mlcweb.tir import reducers
+    from mlcweb.tir.reduction import reduce_axis
+
+    k = reduce_axis((0, sorted_sequence.shape[0]), "k")
+    goes_before = arithmetic.less_equal if right else arithmetic.less
+
+    def place(*index: PrimExpr) -> Any:
+        before = goes_before(sorted_sequence(k.var), values(*index))
+        return reducers.sum(arithmetic.cast(dtype, before), [k])
+
+    return compute(values.shape, place, "T_searchsorted")
+
+
+def _picked(data: Tensor, order: Tensor, place: int) -> Any:
+    def element(*index: PrimExpr) -> Any:
+        return data(*index[:place], order(*index), *index[place + 1 :])
+
+    return element
+
+
+def _order(data: Tensor, place: int, ascending: bool) -> Tensor:
+    """Positions along an axis in the order of the elements there."""
+    extent = data.shape[place]
+    kind = index_type(data)
+    length = shapes.constant(extent)
+
+    def number(value: int) -> PrimExpr:
+        return arithmetic.const(value, kind)
+
+    def body(inputs: list[Buffer], outputs: list[Buffer]) -> Stmt:
+        (source,) = inputs
+        order, spare, fronts = outputs
+        outer = [Var(f"i{i}", n.dtype) for i, n in enumerate(data.shape)]
+
+        def at(position: PrimExpr) -> tuple[PrimExpr, ...]:
+            return (*outer[:place], position, *outer[place + 1 :])
+
+        def value(position: PrimExpr) -> PrimExpr:
+            return BufferLoad(source, at(BufferLoad(order, at(position))))
+
+        fill, copy = outer[place], Var("c", kind)
+        step, run, taken = Var("step", kind), Var("run", kind), Var("t", kind)
+        width = arithmetic.shift_left(number(1), step)
+        start = arithmetic.multiply(run, arithmetic.multiply(width, 2))
+        middle = arithmetic.minimum(arithmetic.add(start, width), extent)
+        end = arithmetic.minimum(arithmetic.add(middle, width), extent)
+        first, second = (BufferLoad(fronts, (number(side),)) for side in (0, 1))
+        from_first = intrinsics.if_then_else(
+            arithmetic.greater_equal(first, middle),
+            arithmetic.const(False),
+            intrinsics.if_then_else(
+                arithmetic.greater_equal(second, end),
+                arithmetic.const(True),
+                arithmetic.logical_not(_before(value(second), value(first), ascending)),
+            ),
+        )
+        target = at(arithmetic.add(start, taken))
+
+        def take(side: int, front: PrimExpr) -> Stmt:
+            return sequence(
+                BufferStore(spare, BufferLoad(order, at(front)), target),
+                BufferStore(fronts, arithmetic.add(front, 1), (number(side),)),
+            )
+
+        merge = sequence(
+            BufferStore(fronts, start, (number(0),)),
+            BufferStore(fronts, middle, (number(1),)),
+            _loop(
+                taken,
+                arithmetic.subtract(end, start),
+                IfThenElse(from_first, take(0, first), take(1, second)),
+            ),
+        )
+        runs = arithmetic.floordiv(
+            arithmetic.add(extent, arithmetic.subtract(arithmetic.multiply(width, 2), 1)),
+            arithmetic.multiply(width, 2),
+        )
+        double: Stmt = sequence(
+            _loop(run, runs, merge),
+            _loop(copy, extent, BufferStore(order, BufferLoad(spare, at(copy)), at(copy))),
+        )
+        steps = MOST_STEPS if length is None else max(length - 1, 0).bit_length()
+        if length is None:
+            double = IfThenElse(arithmetic.less(width, extent), double)
+        line = sequence(
+            _loop(fill, extent, BufferStore(order, fill, at(fill))),
+            _loop(step, number(steps), double),
+        )
+        for axis in reversed(range(data.ndim)):
+            if axis != place:
+                line = _loop(outer[axis], data.shape[axis], line)
+        return line
+
+    every = [data.shape, data.shape, (arithmetic.const(2, kind),)]
+    return extern(every, [data], body, "argsort", dtype=[kind] * 3)[0]
+
+
+def _loop(var: Var, extent: PrimExpr, body: Stmt) -> Stmt:
+    return For(var, arithmetic.const(0, var.dtype), extent, ForKind.SERIAL, body)
+
+
+def _before(a: PrimExpr, b: PrimExpr, ascending: bool) -> PrimExpr:
+    """Whether an element comes before another one."""
+    if not ascending:
+        a, b = b, a
+    before = arithmetic.less(a, b)
+    if not dtypes.is_float(a.dtype):
+        return before
+    only_second = arithmetic.logical_and(
+        arithmetic.logical_not(intrinsics.isnan(a)), intrinsics.isnan(b)
+    )
+    return arithmetic.logical_or(before, only_second)
+
+
+__all__: Sequence[str] = ("argsort", "searchsorted", "sort", "topk")
