@@ -1,4 +1,4 @@
-"""The command line: run a program, search over its schedules, serve the page."""
+"""The command line: run a program or model, search over schedules, tune, serve the page."""
 
 import argparse
 import io
@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 import mlcweb
-from mlcweb import cli_compile, compat
+from mlcweb import cli_compile, cli_records, cli_tune, compat
 
 
 class CommandError(Exception):
@@ -48,6 +48,22 @@ def compile_model(options: argparse.Namespace) -> None:
     try:
         cli_compile.compile(options)
     except cli_compile.CompileError as error:
+        raise CommandError(str(error)) from None
+
+
+def tune(options: argparse.Namespace) -> None:
+    """Searches for fast schedules of a model's functions."""
+    try:
+        cli_tune.tune(options)
+    except cli_compile.CompileError as error:
+        raise CommandError(str(error)) from None
+
+
+def records(options: argparse.Namespace) -> None:
+    """Looks into folders of tuning records, or puts them together."""
+    try:
+        options.of_records(options)
+    except cli_records.RecordsError as error:
         raise CommandError(str(error)) from None
 
 
@@ -139,18 +155,28 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("file", type=Path, metavar="MODEL")
     cli_compile.add_options(command)
 
+    command = commands.add_parser("tune", help="search for fast schedules of a model (.onnx)")
+    command.set_defaults(command=tune)
+    command.add_argument("file", type=Path, metavar="MODEL")
+    cli_tune.add_options(command)
+
+    command = commands.add_parser("records", help="show, merge or prune tuning records")
+    command.set_defaults(command=records)
+    cli_records.add_commands(command)
+
     command = commands.add_parser("search", help="search for a fast schedule")
     command.set_defaults(command=search)
     command.add_argument("file", type=Path, metavar="FILE", help="a program")
-    command.add_argument("--function", required=True, help="takes a Schedule and samples in it")
+    command.add_argument(
+        "--function", help="takes a Schedule and samples in it (default: a space for the program)"
+    )
     command.add_argument("--module", help="the IRModule to schedule, if FILE defines several")
-    command.add_argument("--trials", type=positive, default=20, help="default: %(default)s")
-    command.add_argument("--seed", type=int, help="draw the same samples again")
     command.add_argument("--target", default="llvm", help="what to build for; default: %(default)s")
     command.add_argument(
-        "--workers", type=positive, default=1, help="trials at one time; default: %(default)s"
-    )
-    command.add_argument("--timeout", type=float, default=10.0, metavar="SECONDS", help="per trial")
+        "--work-dir", type=Path, metavar="FOLDER",
+        help="keep records there; what it knows already is not measured again",
+    )  # fmt: skip
+    cli_tune.add_search_options(command, None, None)
     command.add_argument("--json", type=Path, metavar="OUT", help="write all trials to a file")
 
     command = commands.add_parser("serve", help="serve the built page on this machine")
@@ -160,14 +186,6 @@ def parser() -> argparse.ArgumentParser:
     command.add_argument("--open", action="store_true", help="open it, where there is a desktop")
     command.add_argument("--plain", action="store_true", help="without cross-origin isolation")
     return top
-
-
-def positive(text: str) -> int:
-    """A whole number of at least one."""
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
 
 
 def built_page() -> Path:

@@ -19,14 +19,23 @@ class CompileError(Exception):
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """The options that compiling and running share."""
+    add_model_options(command)
+    command.add_argument(
+        "--tuning-records", type=Path, metavar="FOLDER",
+        help="give functions the schedules that `mlcweb tune` found",
+    )  # fmt: skip
+    command.add_argument(
+        "--stages", type=Path, metavar="FOLDER", help="write the module after each stage there"
+    )
+
+
+def add_model_options(command: argparse.ArgumentParser) -> None:
+    """The options that say what is compiled, and for what."""
     command.add_argument("--target", default="llvm", help="default: %(default)s")
     command.add_argument(
         "--shape", action="append", default=[], metavar="NAME=1,3,224,224", type=_shape,
         help="the shape of an input, in place of the model's",
     )  # fmt: skip
-    command.add_argument(
-        "--stages", type=Path, metavar="FOLDER", help="write the module after each stage there"
-    )
 
 
 def compile(options: argparse.Namespace) -> None:
@@ -62,7 +71,7 @@ def _package(options: argparse.Namespace) -> tvmc.Package:
 
     try:
         model = tvmc.load(options.file, shape_dict=dict(options.shape))
-        package = tvmc.compile(model, options.target)
+        package = tvmc.compile(model, options.target, tuning_records=options.tuning_records)
     except (TVMError, OSError) as error:
         raise CompileError(f"{options.file}: {error}") from None
     print(package)

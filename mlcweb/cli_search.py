@@ -1,6 +1,8 @@
 """``mlcweb search``: a progress bar while trials are measured, then a table of them.
 
-Trials are measured in worker processes with a time limit, so none can end the search.
+Trials are measured in worker processes with a time limit, so none can end the search. A function of
+the program is called anew for each trial; with a strategy that learns, with a budget of seconds or
+with a folder of records, `StrategySearch` does the work.
 """
 
 import argparse
@@ -17,11 +19,17 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from mlcweb.ir import IRModule
+from mlcweb.cli_tune import opened_runner
+from mlcweb.ir import IRModule, TVMError
+from mlcweb.meta_schedule.database import Database, JSONDatabase, MemoryDatabase
 from mlcweb.meta_schedule.random_search import ScheduleFunction
 from mlcweb.meta_schedule.session import Search
+from mlcweb.meta_schedule.strategy_search import StrategySearch
 from mlcweb.meta_schedule.trial import Trial, best_trial
+from mlcweb.meta_schedule.tune_context import normalized
 from mlcweb.playground import namespace
+
+DEFAULT_TRIALS = 20
 
 
 class SearchError(Exception):
@@ -41,19 +49,14 @@ def search(variables: Mapping[str, Any], options: argparse.Namespace) -> bool:
         SearchError: the program lacks the function or the module, or cannot be run as it stands.
     """
     console = Console()
-    function = _function(variables, options)
     module = _module(variables, options.module)
+    function = None if options.function is None else _function(variables, options)
     seed = random.randrange(2**31) if options.seed is None else options.seed
-
-    session = Search(
-        module,
-        function,
-        trials=options.trials,
-        target=options.target,
-        seed=seed,
-        workers=options.workers,
-        timeout_s=options.timeout,
-    )
+    try:
+        session, database = _session(module, function, options, seed)
+    except (TVMError, ValueError, ImportError, OSError) as error:
+        raise SearchError(f"There is nothing to search over: {error}") from error
+    earlier = len(database)
     trials: dict[int, Trial] = {}
     with _progress(console) as progress:
         baseline = asyncio.run(_follow(session, trials, progress))
@@ -61,6 +64,8 @@ def search(variables: Mapping[str, Any], options: argparse.Namespace) -> bool:
 
     best = best_trial(done)
     console.print(_table(done, best, baseline, seed))
+    if options.work_dir is not None:
+        _tell_records(console, options.work_dir, database, module, earlier)
     if best is not None:
         console.print(f"\nThe trace of trial {best.index}:", style="bold")
         console.print(str(best.trace), highlight=False, soft_wrap=True, markup=False)
@@ -69,7 +74,57 @@ def search(variables: Mapping[str, Any], options: argparse.Namespace) -> bool:
     return best is not None
 
 
-async def _follow(session: Search, trials: dict[int, Trial], progress: Progress) -> float:
+def _session(
+    module: IRModule, function: ScheduleFunction | None, options: argparse.Namespace, seed: int
+) -> tuple[Search | StrategySearch, Database]:
+    strategy = options.strategy or ("evolutionary" if function is None else "random")
+    plain = options.work_dir is None and options.seconds is None and options.dask is None
+    trials = options.trials
+    if trials is None and options.seconds is None and strategy != "exhaustive":
+        trials = DEFAULT_TRIALS
+    if function is not None and strategy == "random" and plain:
+        search = Search(
+            module,
+            function,
+            trials=trials,
+            target=options.target,
+            seed=seed,
+            workers=options.workers or 1,
+            timeout_s=options.timeout,
+        )
+        return search, MemoryDatabase()
+    if strategy == "random":
+        strategy = "replay-trace" if function is None else "replay-func"
+    database = MemoryDatabase()
+    if options.work_dir is not None:
+        database = JSONDatabase(work_dir=options.work_dir)
+    runner = opened_runner(options)
+    return StrategySearch(
+        module,
+        space="post-order-apply" if function is None else function,
+        strategy=strategy,
+        trials=trials,
+        target=options.target,
+        seed=seed,
+        runner=runner,
+        database=database,
+        cost_model=options.cost_model,
+        max_seconds=options.seconds,
+    ), database
+
+
+def _tell_records(
+    console: Console, folder: Path, database: Database, module: IRModule, earlier: int
+) -> None:
+    best = database.query_tuning_record(normalized(module))
+    fastest = "" if best is None else f"; the fastest takes {best.seconds * 1e3:.3f} ms"
+    fresh = len(database) - earlier
+    console.print(f"{fresh} records are new in {folder}, which has {len(database)}{fastest}")
+
+
+async def _follow(
+    session: Search | StrategySearch, trials: dict[int, Trial], progress: Progress
+) -> float:
     """Collects trials until the last, or until Ctrl-C: what was found by then counts.
 
     Returns:
@@ -108,7 +163,7 @@ def _function(variables: Mapping[str, Any], options: argparse.Namespace) -> Sche
     function = variables.get(options.function)
     if callable(function):
         return function
-    found = namespace.schedule_functions(variables, str(options.file))
+    found = namespace.schedule_functions(variables, [str(options.file)])
     choice = ", ".join(each["name"] for each in found) or "none"
     raise SearchError(
         f"The program has no function {options.function}. Functions of a schedule: {choice}."

@@ -158,3 +158,58 @@ def test_search_reports_failed_trials_with_their_reason(program):
 def test_search_says_what_there_is_to_search(program, arguments, message):
     done = search(program, *arguments)
     assert (done.stderr, done.returncode) == (message, 1)
+
+
+def test_search_without_a_function_makes_a_space_and_keeps_records(program, tmp_path):
+    folder = tmp_path / "records"
+    done = search(program, "--trials", 3, "--seed", 1, "--work-dir", folder)
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert "records are new in" in done.stdout
+    assert "sch.enter_postproc()" in done.stdout
+    first = (folder / "database_tuning_record.json").read_text().splitlines()
+    again = search(program, "--trials", 3, "--seed", 1, "--work-dir", folder)
+    assert again.returncode in (0, 1)  # 1: the space has no more
+    lines = (folder / "database_tuning_record.json").read_text().splitlines()
+    assert lines[: len(first)] == first
+
+
+def test_search_tries_all_of_a_small_space(program, tmp_path):
+    record = tmp_path / "trials.json"
+    done = search(program, "--function", "sampled", "--strategy", "exhaustive", "--json", record)
+    assert (done.stderr, done.returncode) == ("", 0)
+    trials = json.loads(record.read_text())["trials"]
+    # 64 is split into two factors of which the inner is at most 16.
+    assert len(trials) == 5
+    assert len({json.dumps(trial["trace"]) for trial in trials}) == 5
+
+
+def test_search_ends_after_the_seconds_that_it_has(program, tmp_path):
+    record = tmp_path / "trials.json"
+    options = ["--strategy", "random", "--seconds", "0.5", "--json", record]
+    done = search(program, "--function", "sampled", *options)
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert len(json.loads(record.read_text())["trials"]) <= 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [["-m", "mlcweb", "run"], []], ids=["mlcweb", "python"])
+def test_a_program_that_tunes_need_not_ask_for_its_name(tmp_path, command):
+    """Processes that measure do not run the program again, as those of `multiprocessing` would."""
+    file = tmp_path / "tunes.py"
+    tuning = (
+        'print("begins")\n'
+        "from mlcweb import meta_schedule as ms\n"
+        'database = ms.tune_tir(Module, "llvm", max_trials_global=2, space=sampled, seed=1)\n'
+        "print(len(database) > 1)\n"
+    )
+    source = PROGRAM.replace("import tvm\n", "import mlcweb as tvm\n")
+    source = source.replace("from tvm.script", "from mlcweb.script")
+    file.write_text(source[: source.index("if __name__")] + tuning)
+    done = subprocess.run(
+        [sys.executable, *command, str(file)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert (done.stdout, done.returncode) == ("begins\nTrue\n", 0), done.stderr

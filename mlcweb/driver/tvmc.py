@@ -1,7 +1,8 @@
-"""TVM's command-line driver as functions: load a model, compile it, run it.
+"""TVM's command-line driver as functions: load a model, tune it, compile it, run it.
 
     model = tvmc.load("model.onnx", shape_dict={"data": [1, 3, 224, 224]})
-    package = tvmc.compile(model, target="llvm")
+    tvmc.tune(model, target="llvm", tuning_records="records", trials=256)  # if time allows
+    package = tvmc.compile(model, target="llvm", tuning_records="records")
     print(package)                                # what each stage made, and how long it took
     result = tvmc.run(package, device="cpu")
     print(result)                                 # where the time goes, call by call
@@ -16,7 +17,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.module import IRModule
@@ -27,8 +28,12 @@ from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.relax_vm import VirtualMachine, build
 from mlcweb.runtime import ndarray
 from mlcweb.runtime.device import device as device_of
+from mlcweb.runtime.host.waiting import wait_for
 from mlcweb.tir.expr import IntImm
 from mlcweb.tir.function import PrimFunc
+
+if TYPE_CHECKING:
+    from mlcweb.meta_schedule.database import Database
 
 PASSES = (
     transform.LegalizeOps,
@@ -120,10 +125,89 @@ def load(
     return Model(mod, time.perf_counter() - begin)
 
 
+def tune(
+    tvmc_model: Model | IRModule,
+    target: str = "llvm",
+    tuning_records: str | os.PathLike[str] | None = None,
+    prior_records: str | os.PathLike[str] | Database | None = None,
+    trials: int = 1000,
+    tasks: Sequence[str] | None = None,
+    workers: int | None = None,
+    timeout: float = 10.0,
+    passes: Sequence[Any] = PASSES,
+    **options: Any,
+) -> Database:
+    """Search for fast schedules of the functions that `compile` would make of a model.
+
+    Args:
+        tuning_records: the folder of the records. A search goes on where an earlier one with this
+            folder has ended. None keeps the records in memory.
+        prior_records: records to begin with: a database, or its folder.
+        trials: programs measured in all.
+        tasks: tune only functions whose name contains one of these.
+        workers: programs measured at one time; by default what suits this machine.
+        timeout: seconds that one program may take.
+        options: those of `mlcweb.meta_schedule.relax_integration.tune_relax`, such as `seed`,
+            `strategy`, `max_trials_per_task`, `max_seconds`, `runner`, `cost_model`.
+
+    Returns:
+        The database with all records, for `compile`.
+
+    Raises:
+        TVMCException: there are no prior records in this folder.
+        ValueError: there is nothing to tune.
+    """
+    from mlcweb.meta_schedule.database import Database
+    from mlcweb.meta_schedule.local_runner import LocalRunner
+    from mlcweb.meta_schedule.relax_integration import tasks_of, tune_extracted_async
+
+    if tuning_records is None:
+        database = Database.create("memory")
+    else:
+        database = Database.create("json", work_dir=os.fspath(tuning_records))
+    if prior_records is not None:
+        database.merge(_records(prior_records))
+    return wait_for(
+        tune_extracted_async(
+            tasks_of(_lowered(tvmc_model, passes)[-1].mod, target),
+            None,
+            trials,
+            op_names=tasks,
+            database=database,
+            **{"runner": LocalRunner(timeout, max_workers=workers), **options},
+        )
+    )
+
+
 def compile(
-    tvmc_model: Model | IRModule, target: str = "llvm", passes: Sequence[Any] = PASSES
+    tvmc_model: Model | IRModule,
+    target: str = "llvm",
+    passes: Sequence[Any] = PASSES,
+    tuning_records: str | os.PathLike[str] | Database | None = None,
 ) -> Package:
-    """Lower a model pass by pass, and build it."""
+    """Lower a model pass by pass, and build it.
+
+    Args:
+        tuning_records: what `tune` gave, or the folder that it wrote: functions that it knows get
+            their fastest schedules.
+
+    Raises:
+        TVMCException: there are no records in this folder.
+    """
+    stages = _lowered(tvmc_model, passes)
+    if tuning_records is not None:
+        database = _records(tuning_records)
+        begin = time.perf_counter()
+        with database:
+            scheduled = transform.MetaScheduleApplyDatabase()(stages[-1].mod)
+        seconds = time.perf_counter() - begin
+        stages.append(Stage("ApplyDatabase", scheduled, seconds))
+    begin = time.perf_counter()
+    executable = build(stages[-1].mod, target)
+    return Package(executable, tuple(stages), target, time.perf_counter() - begin)
+
+
+def _lowered(tvmc_model: Model | IRModule, passes: Sequence[Any]) -> list[Stage]:
     if isinstance(tvmc_model, IRModule):
         tvmc_model = Model(tvmc_model, 0.0)
     mod = tvmc_model.mod
@@ -133,9 +217,20 @@ def compile(
         step = make()
         mod = step(mod)
         stages.append(Stage(make.__name__, mod, time.perf_counter() - begin))
-    begin = time.perf_counter()
-    executable = build(mod, target)
-    return Package(executable, tuple(stages), target, time.perf_counter() - begin)
+    return stages
+
+
+def _records(given: str | os.PathLike[str] | Database) -> Database:
+    from mlcweb.meta_schedule.database import Database, JSONDatabase
+
+    if isinstance(given, Database):
+        return given
+    try:
+        return JSONDatabase(work_dir=Path(given), allow_missing=False)
+    except FileNotFoundError as error:
+        raise TVMCException(
+            f"{given} holds no tuning records: {error.filename} is missing"
+        ) from None
 
 
 def run(

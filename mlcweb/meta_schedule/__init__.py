@@ -1,5 +1,8 @@
 """Search over schedules: spaces, strategies, cost models, measuring, keeping the best."""
 
+from importlib import import_module
+from typing import Any
+
 from mlcweb.meta_schedule import (
     arg_info,
     cost_model,
@@ -28,3 +31,13 @@ from mlcweb.meta_schedule.task_scheduler import TaskScheduler
 from mlcweb.meta_schedule.tir_integration import compile_tir, tune_tir
 from mlcweb.meta_schedule.tune import TuneConfig, tune_tasks
 from mlcweb.meta_schedule.tune_context import TuneContext
+
+_OF_MODELS = ("compile_relax", "extract_tasks", "tune_relax")
+
+
+def __getattr__(name: str) -> Any:
+    """What tunes whole models is loaded on request: it needs the graph level."""
+    if name == "relax_integration" or name in _OF_MODELS:
+        module = import_module("mlcweb.meta_schedule.relax_integration")
+        return module if name == "relax_integration" else getattr(module, name)
+    raise AttributeError(f"module 'mlcweb.meta_schedule' has no attribute {name!r}")

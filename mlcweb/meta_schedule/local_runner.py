@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from mlcweb.meta_schedule.runner import Runner, Timing
 from mlcweb.meta_schedule.workload import Workload
@@ -16,6 +16,18 @@ if TYPE_CHECKING:
 
 OpenRunner = Callable[[Workload], Runner]
 """Makes the runner of a task."""
+
+
+class Runners(Protocol):
+    """Makes the runner of each task of a search, and ends with it: `LocalRunner` and its like."""
+
+    def open(self, workload: Workload) -> Runner:
+        """A runner for one program."""
+        ...
+
+    def close(self) -> None:
+        """End what the runners share."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,13 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
+from types import ModuleType
 from typing import Any
 
 _Call = tuple[Callable[..., Any], tuple, dict[str, Any]]
@@ -46,6 +49,8 @@ class ProcessPool(Executor):
     ):
         self.timeout_s = timeout_s
         self.start_timeout_s = start_timeout_s
+        self._max_workers = max_workers
+        self._started = False
         # One thread minds one worker: it waits for the answer, and ends the worker if none comes.
         self._minders = ThreadPoolExecutor(max_workers, thread_name_prefix="mlcweb-measure")
         self._mine = threading.local()
@@ -65,6 +70,14 @@ class ProcessPool(Executor):
         if known is None or known[0] is not fn or not _same_objects(known[1], args):
             self._preparation = (fn, args, {})
 
+    def start_workers(self) -> None:
+        """Start and prepare the workers now, beside whatever else there is to do before the first
+        call."""
+        if not self._started and not self._closed:
+            self._started = True
+            for _ in range(self._max_workers):
+                self._minders.submit(self._prepared_worker)
+
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Ends the workers. Without `wait`, calls in progress are cut off and give `PoolClosed`."""
         self._closed = self._closed or not wait
@@ -81,16 +94,18 @@ class ProcessPool(Executor):
         if self._closed:
             raise PoolClosed("the pool was shut down")
         try:
-            worker = self._worker()
-            preparation = self._preparation
-            if preparation is not None and worker.preparation is not preparation:
-                worker.call(preparation, self.start_timeout_s)
-                worker.preparation = preparation
-            return worker.call(call, self.timeout_s)
+            return self._prepared_worker().call(call, self.timeout_s)
         except (TimeoutError, WorkerDied) as failure:
             if self._closed:
                 raise PoolClosed("the pool was shut down") from failure
             raise
+
+    def _prepared_worker(self) -> _Worker:
+        worker, preparation = self._worker(), self._preparation
+        if preparation is not None and worker.preparation is not preparation:
+            worker.call(preparation, self.start_timeout_s)
+            worker.preparation = preparation
+        return worker
 
     def _worker(self) -> _Worker:
         """The worker that this thread minds: a fresh one if there is none, or none any more."""
@@ -116,7 +131,8 @@ class _Worker:
         self.preparation: _Call | None = None
         self.ended = False
         self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        self.process.start()
+        with _without_main_program():
+            self.process.start()
         theirs.close()
 
     def call(self, call: _Call, timeout_s: float) -> Any:
@@ -152,6 +168,23 @@ class _Worker:
         self.end()
         self.connection.close()
         return WorkerDied(f"the worker process {_ending(self.process.exitcode)}")
+
+
+_main_program = threading.Lock()
+
+
+@contextmanager
+def _without_main_program() -> Iterator[None]:
+    """A process that is started runs the main program again, to have what that defines. Workers
+    need nothing of it, and a program that searches without asking for its `__name__` would search
+    again."""
+    with _main_program:
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
 
 
 def _same_objects(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:

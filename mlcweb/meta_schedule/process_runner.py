@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -35,9 +36,12 @@ class ProcessRunner:
         self.workers = workers
         self.workload = workload
         self.timing = timing or Timing()
+        self._best = math.inf
         self._owns_pool = pool is None
         self._pool = pool or ProcessPool(workers, timeout_s=timeout_s)
         self._closed = False
+        self._pool.prepare_workers(_set_workload, workload)
+        self._pool.start_workers()
 
     async def begin(self, reference: Artifact) -> Seconds:
         seconds, results = await self._submit(_run_with_results, reference, self.timing)
@@ -49,7 +53,9 @@ class ProcessRunner:
         return await self._submit(build_artifact, module, function, target)
 
     async def run(self, artifact: Artifact) -> Seconds:
-        return await self._submit(_run, artifact, self.timing)
+        seconds = await self._submit(_run, artifact, self.timing.beside(self._best))
+        self._best = min(self._best, *seconds)
+        return seconds
 
     def close(self) -> None:
         self._closed = True

@@ -1,15 +1,25 @@
-"""A table of the tasks of a search, live in a terminal; elsewhere nothing is said."""
+"""How a search goes on: a live table of its tasks in a terminal, lines of a log elsewhere."""
 
 from __future__ import annotations
 
+import logging
 import sys
-import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from mlcweb.runtime.host import in_browser
+from mlcweb.meta_schedule.cost_model import together
+from mlcweb.meta_schedule.cost_model.learned_model import LearnedModel
+from mlcweb.runtime.host import clock, in_browser
 
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.task_scheduler import TaskScheduler
+
+LOG_EVERY_S = 10.0
+"""A line of the log is written at least so often, in seconds; one more for each better program."""
+
+LEAST_GAIN = 0.02
+"""The share by which a program has to be faster to be worth a line."""
 
 COLUMNS = (
     "ID", "Name", "FLOP", "Weight", "Speed (GFLOPS)", "Latency (us)", "Weighted Latency (us)",
@@ -45,42 +55,131 @@ def totals(scheduler: TaskScheduler, seconds: float) -> str:
     Args:
         seconds: since the search began.
     """
-    done, most = scheduler.total_trials, scheduler.max_trials_global
     best = [task.best * task.weight for task in scheduler.tasks if task.best < float("inf")]
     latency = f"total latency {sum(best) * 1e6:.4g} us, " if best else ""
-    left = f", about {seconds / done * (most - done):.0f} s left" if 0 < done < most else ""
-    return f"{latency}trials {done}/{most}, {seconds:.0f} s{left}"
+    return latency + trials(scheduler, seconds)
+
+
+def trials(scheduler: TaskScheduler, seconds: float) -> str:
+    """How many trials are done, and how long the others will take if all goes on like this."""
+    done, most = scheduler.total_trials, scheduler.max_trials_global
+    goes_on = 0 < done < most and not all(task.terminated for task in scheduler.tasks)
+    left = f", about {seconds / done * (most - done):.0f} s left" if goes_on else ""
+    return f"trials {done}/{most}, {seconds:.0f} s{left}{ranked(scheduler)}"
+
+
+def ranked(scheduler: TaskScheduler) -> str:
+    """How well the cost model ranked programs before they were measured, where there is one."""
+    found = []
+    for task in scheduler.tasks:
+        model = getattr(task.context.search_strategy, "cost_model", None)
+        if isinstance(model, LearnedModel):
+            found.append(model.ranking(task.context))
+    both = together(found)
+    if not both.clear_pairs:
+        return ""
+    return f", {both.clear:.0%} of clear pairs ranked right ({both.all:.0%} of all)"
 
 
 class Progress:
-    """An observer of a task scheduler that shows a live table where standard error is a terminal.
+    """An observer of a task scheduler. Where standard error is a terminal, and `rich` is installed,
+    it shows a live table; elsewhere it writes to the logger "mlcweb.meta_schedule". In a page,
+    whose views show searches, it says nothing.
 
-    Use it as a context: the table ends with it.
+    Use it as a context: what it shows ends with it.
+
+    Args:
+        now: the seconds of a clock.
     """
 
-    def __init__(self) -> None:
-        self._live: Any = None
-        self._begin = time.monotonic()
+    def __init__(self, now: Callable[[], float] = clock) -> None:
+        self._now = now
+        self._begin = now()
+        self._show: Callable[[TaskScheduler, int | None, float], None] | None = None
+        self._open = ExitStack()
 
     def __enter__(self) -> Progress:
-        if in_browser() or not sys.stderr.isatty():
+        if in_browser():
             return self
-        try:
-            from rich.console import Console
-            from rich.live import Live
-        except ImportError:
-            return self
-        self._live = Live(console=Console(stderr=True), refresh_per_second=4)
-        self._live.__enter__()
+        live = _live(self._open) if sys.stderr.isatty() else None
+        self._show = live or Log(self._open)
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        if self._live is not None:
-            self._live.__exit__(*exception)
+        self._show = None
+        self._open.close()
 
     def __call__(self, scheduler: TaskScheduler, task_id: int | None) -> None:
-        if self._live is not None:
-            self._live.update(table(scheduler, time.monotonic() - self._begin))
+        if self._show is not None:
+            self._show(scheduler, task_id, self._now() - self._begin)
+
+
+class Log:
+    """Writes a line for each program that is faster than all before, and now and then another; at
+    the end the table.
+
+    Without logging set up, lines go to standard error.
+    """
+
+    def __init__(self, open_until_the_end: ExitStack) -> None:
+        self.logger = logging.getLogger("mlcweb.meta_schedule")
+        if not self.logger.hasHandlers():
+            handler = logging.StreamHandler(sys.stderr)
+            handler.setFormatter(logging.Formatter("%(asctime)s [INFO] %(message)s", "%H:%M:%S"))
+            self.logger.addHandler(handler)
+            open_until_the_end.callback(self.logger.removeHandler, handler)
+        if self.logger.level == logging.NOTSET:
+            self.logger.setLevel(logging.INFO)
+            open_until_the_end.callback(self.logger.setLevel, logging.NOTSET)
+        self._best: dict[int, float] = {}
+        self._last = 0.0
+        self._began = False
+
+    def __call__(self, scheduler: TaskScheduler, task_id: int | None, seconds: float) -> None:
+        if task_id is not None:
+            best = scheduler.tasks[task_id].best
+            better = best < self._best.get(task_id, float("inf")) * (1 - LEAST_GAIN)
+            if better or seconds - self._last >= LOG_EVERY_S:
+                self._best[task_id], self._last = best, seconds
+                self.logger.info(line(scheduler, task_id, seconds))
+        elif not self._began:
+            self._began = True
+            names = ", ".join(task.name for task in scheduler.tasks)
+            self.logger.info(f"Tuning {names}: {scheduler.max_trials_global} trials at most")
+        else:
+            self.logger.info(f"Done: {totals(scheduler, seconds)}\n{text(scheduler)}")
+
+
+def line(scheduler: TaskScheduler, task_id: int, seconds: float) -> str:
+    """A task, and how far the search is, in one line."""
+    task = scheduler.tasks[task_id]
+    best = f"best {task.best * 1e6:.4g} us" if task.best < float("inf") else "nothing ran yet"
+    speed = "" if task.gflops is None else f", {task.gflops:.4g} GFLOPS"
+    return f'Task #{task_id} "{task.name}": {best}{speed}; {trials(scheduler, seconds)}'
+
+
+def text(scheduler: TaskScheduler) -> str:
+    """The tasks as a table in plain text."""
+    lines = [COLUMNS, *rows(scheduler)]
+    widths = [max(len(row[column]) for row in lines) for column in range(len(COLUMNS))]
+    texts = [
+        " | ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in lines
+    ]
+    rule = "-" * len(texts[0])
+    return "\n".join([texts[0], rule, *texts[1:], rule])
+
+
+def _live(open_until_the_end: ExitStack) -> Any:
+    try:
+        from rich.console import Console
+        from rich.live import Live
+    except ImportError:
+        return None
+    live = open_until_the_end.enter_context(
+        Live(console=Console(stderr=True), refresh_per_second=4)
+    )
+    return lambda scheduler, task_id, seconds: live.update(table(scheduler, seconds))
 
 
 def table(scheduler: TaskScheduler, seconds: float) -> Any:

@@ -34,13 +34,15 @@ def random_search(
         schedule_function: applied to a schedule of `module` with a seed of its own in each trial.
         seed: the same seed samples the same schedules.
     """
-    samples = _samples(module, schedule_function, seed, limit)
-    return Measuring(build, runner).measure(samples)
+    drawn = samples(module, schedule_function, seed, limit)
+    return Measuring(build, runner).measure(drawn)
 
 
-def _samples(
+def samples(
     module: IRModule, function: ScheduleFunction, seed: int, limit: int | None
 ) -> Iterator[Trial]:
+    """The schedules of `random_search` as trials that were not measured yet; one whose function
+    failed has the reason."""
     seeds = random.Random(seed)
     for index in count() if limit is None else range(limit):
         trial_seed = seeds.randrange(1, 2**31 - 1)

@@ -9,7 +9,7 @@ from typing import Any
 
 from mlcweb.meta_schedule.cost_model import CostModel
 from mlcweb.meta_schedule.database import Database
-from mlcweb.meta_schedule.local_runner import LocalBuilder, LocalRunner, OpenRunner
+from mlcweb.meta_schedule.local_runner import LocalBuilder, LocalRunner, OpenRunner, Runners
 from mlcweb.meta_schedule.progress import Progress
 from mlcweb.meta_schedule.task_scheduler import TaskScheduler
 from mlcweb.meta_schedule.tune_context import TuneContext
@@ -61,7 +61,7 @@ async def tune_tasks_async(
     max_trials_per_task: int | None = None,
     num_trials_per_iter: int = 64,
     builder: LocalBuilder | str = "local",
-    runner: LocalRunner | OpenRunner | str = "local",
+    runner: Runners | OpenRunner | str = "local",
     database: Database | str = "json",
     cost_model: CostModel | str = "numpy",
     measure_callbacks: Any = "default",
@@ -69,6 +69,7 @@ async def tune_tasks_async(
     module_equality: str = "structural",
     post_optimization: bool | None = False,
     early_stopping: int | None = None,
+    max_seconds: float | None = None,
 ) -> Database:
     """Tune tasks.
 
@@ -79,13 +80,15 @@ async def tune_tasks_async(
         max_trials_per_task: programs measured of one task, at most.
         num_trials_per_iter: programs in a round, at most.
         builder: "local", or a `LocalBuilder`.
-        runner: "local", a `LocalRunner`, or a function that makes the `Runner` of a workload.
+        runner: "local", a `LocalRunner`, a `DaskRunner` for many machines, or a function that makes
+            the `Runner` of a workload.
         database: "json", "memory" or a database.
         cost_model: "numpy", "xgb", "random" or a model.
         measure_callbacks: "default", or observers of the search: called with the scheduler and the
             number of a task after each of its trials.
         task_scheduler: "gradient", "round-robin" or a scheduler.
         early_stopping: trials without progress that end a task.
+        max_seconds: no more trials are begun after so many seconds.
 
     Raises:
         ValueError: there are no tasks, or an option is not known here.
@@ -95,7 +98,7 @@ async def tune_tasks_async(
     scheduler = _made(task_scheduler, TaskScheduler.create)
     model = _made(cost_model, CostModel.create)
     records = _database(database, work_dir, module_equality)
-    local = _runner(runner, builder)
+    measuring = _runner(runner, builder)
     given = [] if measure_callbacks == "default" else measure_callbacks
     callbacks = [given] if callable(given) else list(given)
     try:
@@ -110,16 +113,18 @@ async def tune_tasks_async(
                 task_weights,
                 observer=observe,
                 early_stopping=early_stopping,
+                max_seconds=max_seconds,
                 max_trials_global=max_trials_global,
                 max_trials_per_task=max_trials_per_task,
                 num_trials_per_iter=num_trials_per_iter,
-                open_runner=local.open if isinstance(local, LocalRunner) else local,
+                open_runner=getattr(measuring, "open", measuring),
                 database=records,
                 cost_model=model,
             )
     finally:
-        if isinstance(local, LocalRunner):
-            local.close()
+        close = getattr(measuring, "close", None)
+        if close is not None:
+            close()
     return records
 
 
@@ -139,8 +144,8 @@ def _database(
 
 
 def _runner(
-    runner: LocalRunner | OpenRunner | str, builder: LocalBuilder | str
-) -> LocalRunner | OpenRunner:
+    runner: Runners | OpenRunner | str, builder: LocalBuilder | str
+) -> Runners | OpenRunner:
     workers = builder.max_workers if isinstance(builder, LocalBuilder) else None
     if not isinstance(builder, LocalBuilder) and builder != "local":
         raise ValueError(f'Unknown builder "{builder}"; there are "local" and LocalBuilder(…)')

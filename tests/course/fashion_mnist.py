@@ -101,12 +101,18 @@ def install(monkeypatch, folder):
     for name, module in modules.items():
         monkeypatch.setitem(sys.modules, name, module)
     monkeypatch.chdir(folder)
-    (folder / "fashionmnist_mlp_params.pkl").write_bytes(pickle.dumps(weights()))
+    for name in ("fashionmnist_mlp_params.pkl", "fasionmnist_mlp_params.pkl"):  # as both spell it
+        (folder / name).write_bytes(pickle.dumps(weights()))
 
 
-def run_chapter(name, folder):
-    """Run a file of cells, in a folder of its own; what they define, and as `printed` what they
-    print."""
+def run_chapter(names, folder):
+    """Run a file of cells, or several one after the other, in a folder of its own; what they
+    define, and as `printed` what they print."""
+    names = [names] if isinstance(names, str) else names
+    first, *rest = ((CELLS / f"{name}.txt").read_text() for name in names)
+    # Python takes this import at the beginning of a source alone, and cells are one source here.
+    rest = [cells.replace("from __future__ import annotations\n", "") for cells in rest]
+    source = "\n# %%\n".join([first, *rest])
     printed = io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
         install(patch, folder)
@@ -116,9 +122,9 @@ def run_chapter(name, folder):
         try:
             with redirect_stdout(printed), warnings.catch_warnings():
                 warnings.simplefilter("ignore", ResourceWarning)  # the book's open() stays open
-                result = cell.execute((CELLS / f"{name}.txt").read_text(), f"{name}.py")
+                result = cell.execute(source, f"{names[0]}.py")
         finally:
             compat.uninstall()
         assert result["ok"], result["error"]
-        names = dict(vars(sys.modules["__main__"]))
-    return SimpleNamespace(**names, printed=printed.getvalue())
+        defined = dict(vars(sys.modules["__main__"]))
+    return SimpleNamespace(**defined, printed=printed.getvalue())

@@ -22,6 +22,7 @@ from mlcweb.meta_schedule.database import (
     OrderedUnionDatabase,
     TuningRecord,
     UnionDatabase,
+    exchange,
     tvm_module,
 )  # fmt: skip
 from mlcweb.meta_schedule.database.json_database import RECORDS, WORKLOADS
@@ -188,11 +189,10 @@ def test_a_writer_that_is_killed_loses_nothing_that_it_had_written(tmp_path: Pat
 
 def test_text_moves_a_database_and_merging_adds_only_what_is_new() -> None:
     one = filled(MemoryDatabase())
-    assert isinstance(one, MemoryDatabase)
     other = MemoryDatabase()
     other.commit_tuning_record(record(other, 9.0, 16))
-    other.import_text(*one.export_text())
-    other.import_text(*one.export_text())
+    assert exchange.merge(other, exchange.load(exchange.dump(one))) == 3
+    assert exchange.merge(other, exchange.load(exchange.dump(one))) == 0
     assert [r.seconds for r in other.get_all_tuning_records()] == [18.0, 6.0, 2.0, 4.0]
     pruned = MemoryDatabase()
     other.dump_pruned(pruned)

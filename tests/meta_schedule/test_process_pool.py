@@ -57,6 +57,15 @@ def test_a_result_that_cannot_travel_is_an_error(pool):
         pool.submit(eval, "lambda: 0").result()
 
 
+def test_workers_can_be_started_and_prepared_before_the_first_call():
+    with ProcessPool(2) as pool:
+        pool.prepare_workers(math.sqrt, 4)
+        pool.start_workers()
+        pool.start_workers()
+    assert len(pool._workers) == 2
+    assert all(worker.preparation == (math.sqrt, (4,), {}) for worker in pool._workers)
+
+
 def test_shutdown_without_waiting_cuts_a_call_off():
     pool = ProcessPool(timeout_s=3600)
     pool.submit(os.getpid).result()

@@ -14,7 +14,7 @@ from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.artifact import Artifact, ModuleArtifact, WasmArtifact, build_artifact
 from mlcweb.meta_schedule.process_pool import WorkerDied
 from mlcweb.meta_schedule.process_runner import ProcessRunner
-from mlcweb.meta_schedule.runner import Runner, RunnerClosed, ThreadRunner, Timing
+from mlcweb.meta_schedule.runner import Runner, RunnerClosed, ThreadRunner, Timing, run_here
 from mlcweb.meta_schedule.workload import WrongResult, random_workload
 from mlcweb.runtime.host.arena import OutOfMemory
 from mlcweb.runtime.host.engine import engine
@@ -158,3 +158,30 @@ def tiled(factor: int) -> IRModule:
 def resident_bytes() -> int:
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_what_takes_far_longer_than_the_best_is_not_timed_further() -> None:
+    timing = Timing(batches=4, least_ms=0.0)
+    assert timing.beside(1e-3).hopeless_s == pytest.approx(3e-3)
+    assert Timing(least_ms=5.0).beside(1e-3).hopeless_s == pytest.approx(5e-3)
+    workload = random_workload(programs.Double)
+    seconds, _ = run_here(code(programs.Double), workload, timing.beside(1.0))
+    assert len(seconds) == 4
+    seconds, _ = run_here(code(programs.Double), workload, timing.beside(1e-12))
+    assert len(seconds) == 1
+
+
+@pytest.mark.parametrize("make", [ThreadRunner, ProcessRunner])
+def test_runners_remember_the_best(make: Any) -> None:
+    async def main() -> None:
+        runner = make(random_workload(programs.Double), timing=Timing(batches=3, least_ms=0.0))
+        try:
+            await runner.begin(code(programs.Double))
+            assert len(await runner.run(code(programs.Double))) == 3
+            # Beside one that takes no time at all, every other is hopeless.
+            runner._best = 1e-12
+            assert len(await runner.run(code(programs.Double))) == 1
+        finally:
+            runner.close()
+
+    asyncio.run(main())

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from contextvars import ContextVar
 from typing import Any, Literal, Self
 
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.database.tuning_record import TuningRecord, Workload
 from mlcweb.runtime.target import Target
+from mlcweb.tir.known_schedules import entered, innermost
 from mlcweb.tir.schedule import Schedule
-
-_current: ContextVar[tuple[Any, ...]] = ContextVar("current_database", default=())
 
 MODULE_EQUALITIES = ("structural", "ignore-tensor")
 """How programs are compared. Programs of TensorIR hold no tensors, so both mean the same."""
@@ -53,9 +51,23 @@ class Database(ABC):
     def __len__(self) -> int:
         """How many records there are."""
 
+    def get_standing_records(self) -> list[TuningRecord]:
+        """The record of each schedule that counts where it was measured several times."""
+        standing: dict[tuple[int, str], TuningRecord] = {}
+        for record in self.get_all_tuning_records():
+            key = record.workload.shash, record.trace_text
+            if record.replaces(standing.get(key)):
+                standing[key] = record
+        return list(standing.values())
+
     def get_records_of(self, workload: Workload) -> list[TuningRecord]:
-        """All records of a workload, failed ones as well, in the order in which they came."""
-        return [r for r in self.get_all_tuning_records() if r.workload.shash == workload.shash]
+        """The record of each schedule of a workload that counts, failed ones as well."""
+        return [r for r in self.get_standing_records() if r.workload.shash == workload.shash]
+
+    def find_record(self, workload: Workload, trace_text: str) -> TuningRecord | None:
+        """The record of a schedule, a failed one as well; None where it was never measured."""
+        records = self.get_records_of(workload)
+        return next((record for record in records if record.trace_text == trace_text), None)
 
     def query_tuning_record(
         self, mod: IRModule, target: Target | str | None = None, workload_name: str = "main"
@@ -101,35 +113,36 @@ class Database(ABC):
     def dump_pruned(self, destination: Database) -> None:
         """Write the fastest record of each workload to another database."""
         best: dict[int, TuningRecord] = {}
-        for record in self.get_all_tuning_records():
+        for record in self.get_standing_records():
             known = best.get(record.workload.shash)
             if record.is_valid and (known is None or record.seconds < known.seconds):
                 best[record.workload.shash] = record
         _add(best.values(), destination)
 
     def merge(self, *sources: Database) -> None:
-        """Add the records of other databases, but for those that are here already."""
+        """Add the records of other databases, but for those that are here already, and those that
+        count no more because their schedule was measured again."""
         known = {_identity(record) for record in self.get_all_tuning_records()}
         for source in sources:
             fresh = []
-            for record in source.get_all_tuning_records():
+            for record in source.get_standing_records():
                 if _identity(record) not in known:
                     known.add(_identity(record))
                     fresh.append(record)
             _add(fresh, self)
 
     def __enter__(self) -> Self:
-        _current.set((*_current.get(), self))
+        entered.set((*entered.get(), self))
         return self
 
     def __exit__(self, *exception: object) -> None:
-        _current.set(_current.get()[:-1])
+        entered.set(entered.get()[:-1])
 
     @staticmethod
     def current() -> Database | None:
         """The database of the innermost `with`."""
-        stack = _current.get()
-        return stack[-1] if stack else None
+        found = innermost()
+        return found if isinstance(found, Database) else None
 
     @staticmethod
     def create(

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from mlcweb.ir import IRModule, structural_hash
-from mlcweb.meta_schedule.database.json_lines import append_line, read_records, read_workloads
-from mlcweb.meta_schedule.database.memory_database import MemoryDatabase, line
+from mlcweb.meta_schedule.database.json_lines import (
+    RECORDS,
+    WORKLOADS,
+    LineFile,
+    LineReader,
+    line,
+    locked,
+    read_record,
+    read_workload,
+)  # fmt: skip
+from mlcweb.meta_schedule.database.memory_database import MemoryDatabase
 from mlcweb.meta_schedule.database.tuning_record import TuningRecord, Workload
-
-WORKLOADS = "database_workload.json"
-RECORDS = "database_tuning_record.json"
 
 
 class JSONDatabase(MemoryDatabase):
     """Tuning records in files. A line of the first file is a workload, and a line of the second the
     number of one and a record; records are written as they come.
+
+    Several processes may have the same files open: each adds its lines behind those of the others,
+    under a lock, and learns of theirs when it writes, or by `refresh`.
 
     Args:
         path_workload: the file of workloads.
@@ -45,50 +55,81 @@ class JSONDatabase(MemoryDatabase):
             raise ValueError("JSONDatabase needs work_dir, or path_workload and path_tuning_record")
         self.path_workload = Path(path_workload)
         self.path_tuning_record = Path(path_tuning_record)
-        self._lines: dict[int, int] = {}
-        workloads = read_workloads(_content(self.path_workload, allow_missing), WORKLOADS)
-        for number, workload in enumerate(workloads.items):
-            # Files that were put together may hold one program several times.
-            if workload is not None and workload.shash not in self._by_hash:
-                self._add_workload(workload)
-                self._lines[workload.shash] = number
-        self._workload_lines = len(workloads.items)
-        self._workload_end = workloads.good_bytes, workloads.ends_with_newline
-        content = _content(self.path_tuning_record, allow_missing)
-        records = read_records(content, RECORDS, workloads.items)
-        for record in records.items:
-            if record is not None:
-                super().commit_tuning_record(record)
-        self._record_end = records.good_bytes, records.ends_with_newline
+        if not allow_missing:
+            for path in (self.path_workload, self.path_tuning_record):
+                path.stat()
+        self._numbered: list[Workload | None] = []
+        self._numbers: dict[int, int] = {}
+        self._missing: set[int] = set()
+        self._workload_file = LineFile(self.path_workload, LineReader(WORKLOADS, read_workload))
+        self._record_file = LineFile(
+            self.path_tuning_record, LineReader(RECORDS, self._numbered_record)
+        )
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Learn of what other processes have written meanwhile."""
+        with locked(self.path_tuning_record, create=False):
+            self._read_news()
 
     def commit_workload(self, mod: IRModule) -> Workload:
         shash = structural_hash(mod)
         known = self._find(mod, shash)
-        if known is not None:
+        if known is not None and shash in self._numbers:
             return known
-        workload = Workload(mod, shash)
-        text = line(workload.as_json())
-        self.path_workload.parent.mkdir(parents=True, exist_ok=True)
-        length = append_line(self.path_workload, text, *self._workload_end)
-        self._workload_end = length, True
-        self._lines[shash] = self._workload_lines
-        self._workload_lines += 1
-        return self._add_workload(workload)
+        with locked(self.path_tuning_record, create=True):
+            self._read_news()
+            return self._numbered_workload(self._find(mod, shash) or Workload(mod, shash))
 
     def commit_tuning_record(self, record: TuningRecord) -> None:
-        if record.workload.shash not in self._lines:
+        if self._find(record.workload.mod, record.workload.shash) is None:
             raise ValueError("The record's workload is not in this database; commit it first")
-        text = line([self._lines[record.workload.shash], record.as_json()])
-        self.path_tuning_record.parent.mkdir(parents=True, exist_ok=True)
-        length = append_line(self.path_tuning_record, text, *self._record_end)
-        self._record_end = length, True
+        with locked(self.path_tuning_record, create=True):
+            self._read_news()
+            self._numbered_workload(record.workload)
+            number = self._numbers[record.workload.shash]
+            self._record_file.append(line([number, record.as_json()]))
         super().commit_tuning_record(record)
 
+    def _numbered_workload(self, workload: Workload) -> Workload:
+        """The workload, of which there is a line in the file."""
+        known = self._find(workload.mod, workload.shash)
+        if known is None or workload.shash not in self._numbers:
+            # Where the file of workloads was damaged, records may have numbers that are no more:
+            # they must not become another program's.
+            while len(self._numbered) in self._missing:
+                self._workload_file.append(line(None))
+                self._numbered.append(None)
+            self._workload_file.append(line(workload.as_json()))
+            known = self._with_number(known or workload)
+        return known
 
-def _content(path: Path, allow_missing: bool) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        if allow_missing:
-            return b""
-        raise
+    def _with_number(self, workload: Workload) -> Workload:
+        # Files that were put together may hold one program several times.
+        known = self._find(workload.mod, workload.shash) or self._add_workload(workload)
+        self._numbers.setdefault(known.shash, len(self._numbered))
+        self._numbered.append(known)
+        return known
+
+    def _numbered_record(self, item: Any) -> TuningRecord:
+        if isinstance(item, list) and item and type(item[0]) is int:
+            if item[0] >= len(self._numbered):
+                self._missing.add(item[0])
+        return read_record(item, self._numbered)
+
+    def _read_news(self) -> None:
+        if self._workload_file.shrank or self._record_file.shrank:
+            # Somebody removed the files. What is in memory stays; numbers are those of new files.
+            self._numbered.clear()
+            self._numbers.clear()
+            self._missing.clear()
+            self._workload_file.start_over()
+            self._record_file.start_over()
+        for workload in self._workload_file.news():
+            if workload is None:
+                self._numbered.append(None)
+            else:
+                self._with_number(workload)
+        for record in self._record_file.news():
+            if record is not None:
+                super().commit_tuning_record(record)

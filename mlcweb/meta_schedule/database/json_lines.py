@@ -1,16 +1,19 @@
-"""Files of JSON lines that survive a crash in the middle of a write.
+"""Files of JSON lines that survive crashes, and to which several processes append.
 
-A line is written with one call that appends. What a killed process leaves is at most a last line
-without its end; it is skipped with a warning, and cut off by the next line that is written.
+Whoever appends holds the file's lock, which the system takes back from a process that dies. What a
+process that was killed in the middle of a write leaves is at most a last line without its end; it
+is skipped with a warning, and cut off by the next line that is written.
 """
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -18,78 +21,187 @@ from mlcweb.meta_schedule.database.tuning_record import TuningRecord, Workload
 
 Item = TypeVar("Item")
 
+WORKLOADS = "database_workload.json"
+RECORDS = "database_tuning_record.json"
+"""TVM's names of the two files of a database."""
 
-@dataclass(frozen=True, slots=True)
-class Lines(Generic[Item]):
-    """What was read: one item for each line, None for a line that is broken.
-
-    `good_bytes` is where the next line goes: behind the last line, unless that is half a line.
-    """
-
-    items: list[Item | None]
-    good_bytes: int
-    ends_with_newline: bool
+_BEYOND = 1 << 62
+"""Windows locks bytes of a file, and nobody else may read those: one that no file has."""
 
 
-def read_workloads(content: bytes, name: str) -> Lines[Workload]:
-    """Read a file of workloads."""
-    return _read(content, name, Workload.from_json)
+def read_workload(item: Any) -> Workload:
+    """A workload from what its line holds."""
+    return Workload.from_json(item)
 
 
-def read_records(
-    content: bytes, name: str, workloads: Sequence[Workload | None]
-) -> Lines[TuningRecord]:
-    """Read a file of records: each line has the number of a workload, and a record."""
-
-    def record(item: Any) -> TuningRecord:
-        if not (isinstance(item, list) and len(item) == 2 and isinstance(item[0], int)):
-            raise ValueError("no list of a workload's number and a record")
-        number = item[0]
-        workload = workloads[number] if 0 <= number < len(workloads) else None
-        if workload is None:
-            raise ValueError(f"there is no readable workload {number}")
-        return TuningRecord.from_json(item[1], workload)
-
-    return _read(content, name, record)
-
-
-def append_line(path: Path, text: str, good_bytes: int, ends_with_newline: bool) -> int:
-    """Write a line behind the first `good_bytes` bytes; the file's new length.
+def read_record(item: Any, workloads: Sequence[Workload | None]) -> TuningRecord:
+    """A record from what its line holds: the number of a workload, and the record.
 
     Raises:
-        OSError: there is no room, or no right to write.
+        ValueError: it is something else, or its workload is missing.
     """
-    data = ("" if ends_with_newline else "\n").encode() + text.encode()
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    if not (isinstance(item, list) and len(item) == 2 and type(item[0]) is int):
+        raise ValueError("no list of a workload's number and a record")
+    number = item[0]
+    workload = workloads[number] if 0 <= number < len(workloads) else None
+    if workload is None:
+        raise ValueError(f"there is no readable workload {number}")
+    return TuningRecord.from_json(item[1], workload)
+
+
+def line(item: object) -> str:
+    """An item as a line."""
+    return json.dumps(item, separators=(",", ":")) + "\n"
+
+
+class LineReader(Generic[Item]):
+    """Makes items of lines as they come.
+
+    Attributes:
+        lines: how many were read, broken ones included.
+    """
+
+    def __init__(self, name: str, convert: Callable[[Any], Item]) -> None:
+        self.name = name
+        self.convert = convert
+        self.lines = 0
+
+    def read(self, content: bytes) -> list[Item | None]:
+        """The items of whole lines: one for each, None for a line that is broken."""
+        return [self.item(text) for text in content.split(b"\n")[:-1]]
+
+    def item(self, text: bytes) -> Item | None:
+        """The item of the next line; None, and a warning, where it is broken."""
+        self.lines += 1
+        try:
+            return self.convert(json.loads(text))
+        # Anything may stand in a file, and a program of nonsense fails wherever it is looked at.
+        except Exception as error:
+            reason = str(error).partition("\n")[0]
+            warnings.warn(f"{self.name}, line {self.lines}, is skipped: {reason}", stacklevel=6)
+            return None
+
+
+class LineFile(Generic[Item]):
+    """A file of lines that other processes may be writing, too.
+
+    All its methods are called while its lock, or one that stands for it, is held.
+    """
+
+    def __init__(self, path: Path, reader: LineReader[Item]) -> None:
+        self.path = path
+        self.reader = reader
+        self._known_bytes = 0
+        self._known_half = b""
+
+    @property
+    def shrank(self) -> bool:
+        """Whether the file is shorter than what was read of it: somebody began it anew."""
+        return self._size() < self._known_bytes
+
+    def start_over(self) -> None:
+        """Read the file again from its beginning."""
+        self._known_bytes = 0
+        self._known_half = b""
+        self.reader.lines = 0
+
+    def news(self) -> list[Item | None]:
+        """What was written since it was last asked for: one item for each line. A last line without
+        its end counts where it can be read; else the process that wrote it is dead."""
+        if self._size() <= self._known_bytes:
+            return []
+        with self.path.open("rb") as file:
+            file.seek(self._known_bytes)
+            content = file.read()
+        whole, newline, half = content.rpartition(b"\n")
+        items = self.reader.read(whole + newline)
+        self._known_bytes += len(whole + newline)
+        if half and half != self._known_half:
+            item = self.reader.item(half)
+            if item is not None:
+                items.append(item)
+                self._known_bytes += len(half)
+                half = b""
+            else:
+                self.reader.lines -= 1
+        self._known_half = half
+        return items
+
+    def append(self, text: str) -> None:
+        """Write a line behind all that can be read. `news` has to be asked for before.
+
+        Raises:
+            OSError: there is no room, or no right to write.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        # Binary: Windows would write other ends of lines.
+        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+        descriptor = os.open(self.path, flags, 0o644)
+        try:
+            os.ftruncate(descriptor, self._known_bytes)
+            if self._known_bytes:
+                os.lseek(descriptor, self._known_bytes - 1, os.SEEK_SET)
+                if os.read(descriptor, 1) != b"\n":
+                    text = "\n" + text
+            data = text.encode()
+            view = memoryview(data)
+            while view:
+                view = view[os.write(descriptor, view) :]
+        finally:
+            os.close(descriptor)
+        self._known_bytes += len(data)
+        self._known_half = b""
+        self.reader.lines += 1
+
+    def _size(self) -> int:
+        try:
+            return self.path.stat().st_size
+        except FileNotFoundError:
+            return 0
+
+
+@contextmanager
+def locked(path: Path, create: bool) -> Iterator[None]:
+    """Hold the lock of a file. Where there is no such file, or no locks, nothing is held.
+
+    Args:
+        create: make the file, and its folder, where it is missing.
+    """
+    if create:
+        path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        os.ftruncate(descriptor, good_bytes)
-        view = memoryview(data)
-        while view:
-            view = view[os.write(descriptor, view) :]
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT if create else os.O_RDONLY, 0o644)
+    except FileNotFoundError:
+        yield
+        return
+    try:
+        _lock(descriptor)
+        yield
     finally:
+        # Closing gives the lock back, and so does the end of the process.
         os.close(descriptor)
-    return good_bytes + len(data)
 
 
-def _read(content: bytes, name: str, convert: Callable[[Any], Item]) -> Lines[Item]:
-    items: list[Item | None] = []
-    lines = content.split(b"\n")
-    last = lines.pop()
-    for number, text in enumerate(lines, 1):
-        items.append(_converted(text, convert, name, number))
-    good_bytes, complete = len(content) - len(last), True
-    if last:
-        item = _converted(last, convert, name, len(lines) + 1)
-        if item is not None:
-            items.append(item)
-            good_bytes, complete = len(content), False
-    return Lines(items, good_bytes, complete)
-
-
-def _converted(text: bytes, convert: Callable[[Any], Item], name: str, number: int) -> Item | None:
+def _lock(descriptor: int) -> None:
     try:
-        return convert(json.loads(text))
-    except (ValueError, RecursionError) as error:
-        reason = str(error).partition("\n")[0]
-        warnings.warn(f"{name}, line {number}, is skipped: {reason}", stacklevel=5)
-        return None
+        if os.name == "nt":
+            _lock_on_windows(descriptor)
+        else:
+            fcntl: Any = import_module("fcntl")
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+    except (ImportError, OSError):
+        # A browser, or a file system of another machine that has no locks: one writer at a time.
+        return
+
+
+def _lock_on_windows(descriptor: int) -> None:
+    msvcrt: Any = import_module("msvcrt")
+    os.lseek(descriptor, _BEYOND, os.SEEK_SET)
+    while True:
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_LOCK, 1)
+            return
+        except OSError as error:
+            # It gives up after ten seconds.
+            if error.errno != errno.EDEADLK:
+                raise

@@ -82,12 +82,27 @@ class TuningRecord:
     @property
     def is_valid(self) -> bool:
         """Whether it was measured, and did not fail."""
-        return self.seconds < FAILED_SECONDS / 10
+        return 0 <= self.seconds < FAILED_SECONDS / 10
+
+    def replaces(self, older: TuningRecord | None) -> bool:
+        """Whether this record counts instead of an older one of the same schedule: it ran, and it
+        was measured at least as often, as what is confirmed is. A lucky time does not last."""
+        if older is None or not older.is_valid:
+            return True
+        return self.is_valid and len(self.run_secs or ()) >= len(older.run_secs or ())
 
     def schedule(self) -> Schedule:
-        """The workload's schedule with all steps done; ScheduleError where they no longer fit."""
+        """The workload's schedule with all steps done.
+
+        Raises:
+            ScheduleError: the steps no longer fit.
+            ValueError: they are none.
+        """
         sch = Schedule(self.workload.mod)
-        Trace.apply_json_to_schedule(json.loads(self.trace_text), sch)
+        try:
+            Trace.apply_json_to_schedule(json.loads(self.trace_text), sch)
+        except (TypeError, LookupError, AttributeError) as error:
+            raise ValueError(f"The trace of a record is damaged: {error}") from error
         return sch
 
     def as_json(self) -> list[Any]:
@@ -109,7 +124,7 @@ class TuningRecord:
         try:
             trace, run_secs, target, args_info = json_obj
             steps, decisions = trace
-            if not all(len(step) == 4 for step in steps) or not isinstance(decisions, list):
+            if not all(map(_is_step, steps)) or not all(map(_is_decision, decisions)):
                 raise ValueError("its trace is no list of steps")
             return TuningRecord(
                 json.dumps(trace, separators=(",", ":")),
@@ -122,6 +137,18 @@ class TuningRecord:
             raise ValueError(f"no tuning record: {error}") from None
 
 
+def _is_step(item: Any) -> bool:
+    """Whether an item has the form of a step: a name, inputs, attributes, and outputs."""
+    if not (isinstance(item, list) and len(item) == 4 and isinstance(item[0], str)):
+        return False
+    return all(isinstance(part, list) for part in item[1:])
+
+
+def _is_decision(item: Any) -> bool:
+    """Whether an item has the form of a decision: the number of a step, and what it decided."""
+    return isinstance(item, list) and len(item) == 2 and type(item[0]) is int
+
+
 def trace_text(trace: Trace, remove_postproc: bool = False) -> str:
     """A trace as a record holds it. Equal texts are equal schedules of one program."""
     return json.dumps(trace.as_json(remove_postproc, dialect=DIALECT), separators=(",", ":"))
@@ -130,6 +157,8 @@ def trace_text(trace: Trace, remove_postproc: bool = False) -> str:
 def _known_target(target: Any) -> Target:
     """A target without what TVM adds of its own."""
     if not isinstance(target, dict):
+        if not isinstance(target, str):
+            raise ValueError(f"{target!r} is no target")
         return Target(target)
     ours = {k: v for k, v in target.items() if k not in ("keys", "tag", "mtriple", "host")}
     return Target(ours)

@@ -13,12 +13,13 @@ from mlcweb.ir import DiagnosticError
 from mlcweb.meta_schedule.artifact import build_artifact
 from mlcweb.meta_schedule.confirm import FINALISTS, confirm
 from mlcweb.meta_schedule.database import Database, TuningRecord
-from mlcweb.meta_schedule.database.tuning_record import FAILED_SECONDS
+from mlcweb.meta_schedule.database.tuning_record import FAILED_SECONDS, Workload, trace_text
 from mlcweb.meta_schedule.measuring import Build, Measuring
 from mlcweb.meta_schedule.runner import Runner
 from mlcweb.meta_schedule.search_strategy import MeasureCandidate, RunnerResult
 from mlcweb.meta_schedule.trial import Trial
 from mlcweb.meta_schedule.tune_context import TuneContext
+from mlcweb.runtime.host import clock
 from mlcweb.tir.analysis.flop_count import estimate_flops
 
 LEAST_GAIN = 0.01
@@ -34,6 +35,7 @@ class Task:
         flops: operations of its program; 0 where they cannot be counted.
         trials: how many were measured, or failed.
         history: the best seconds after each round.
+        best: seconds of the fastest program, of earlier searches as well.
         baseline: seconds of the program as it stands.
         last_gain: the number of the trial that was the last progress.
     """
@@ -51,8 +53,11 @@ class Task:
     last_gain: int = 0
     terminated: bool = False
     history: list[float] = field(default_factory=list)
+    _known_best: float = float("inf")
+    _workload: Workload | None = None
     _measuring: Measuring | None = None
     _finalists: list[tuple[float, int, Trial]] = field(default_factory=list)
+    _repeats: dict[int, list[Trial]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -66,7 +71,10 @@ class Task:
         return self.flops / self.best / 1e9
 
     async def begin(self) -> None:
-        """Run and time the program as it stands; what it computes is what all others must."""
+        """Run and time the program as it stands, the first time that it is called; what it computes
+        is what all others must."""
+        if self._measuring is not None:
+            return
         mod = self.context.mod
         assert mod is not None
         try:
@@ -78,16 +86,32 @@ class Task:
             artifact = await artifact
         self.baseline = statistics.median(await self.runner.begin(artifact))
         self._measuring = Measuring(self.build, self.runner)
+        self._workload = self.database.commit_workload(mod)
+        self._resume(self._workload)
 
-    async def round(self) -> AsyncIterator[Trial]:
+    def _resume(self, workload: Workload) -> None:
+        """Go on where earlier searches with this database ended."""
+        known = self.database.get_records_of(workload)
+        if not known:
+            return
+        best = self.database.get_top_k(workload, 1)
+        self.best = self._known_best = best[0].seconds if best else float("inf")
+        strategy = self.context.search_strategy
+        assert strategy is not None
+        # The same seed would draw what is known already.
+        strategy.rng.seed(f"{self.context.rand_state} after {len(known)}")
+
+    async def round(self, end: float = float("inf")) -> AsyncIterator[Trial]:
         """Measure the next round of the strategy: trials as they come. Records are written as they
         come, too, in the order of their proposal, so that nothing is lost where the search ends.
+
+        Args:
+            end: when to begin no more trials, by the clock of this host.
 
         Raises:
             RunnerClosed: the runner was closed. What was done by then has been yielded.
         """
-        if self._measuring is None:
-            await self.begin()
+        await self.begin()
         strategy = self.context.search_strategy
         assert strategy is not None and self._measuring is not None
         proposed = strategy.propose()
@@ -98,7 +122,7 @@ class Task:
         done: dict[int, Trial] = {}
         written = self.trials
         try:
-            async for trial in self._measuring.measure(self._samples(proposed, candidates)):
+            async for trial in self._measuring.measure(self._samples(proposed, candidates, end)):
                 done[trial.index] = trial
                 self._count(trial)
                 yield trial
@@ -120,19 +144,33 @@ class Task:
         """Measure the best few again, in turn; these times decide."""
         finalists = [trial for _, _, trial in self._finalists]
         if finalists:
-            self.best = float("inf")
-        async for trial in confirm(finalists, build=self.build, runner=self.runner):
+            self.best = self._known_best
+        repeats = [trial for group in self._repeats.values() for trial in group]
+        async for trial in confirm([*finalists, *repeats], build=self.build, runner=self.runner):
             self.best = min(self.best, trial.seconds or float("inf"))
             self._record(trial)
             yield trial
 
     def _samples(
-        self, proposed: Iterator[MeasureCandidate], candidates: dict[int, MeasureCandidate]
+        self,
+        proposed: Iterator[MeasureCandidate],
+        candidates: dict[int, MeasureCandidate],
+        end: float,
     ) -> Iterator[Trial]:
-        for index, candidate in enumerate(proposed, self.trials):
-            candidates[index] = candidate
+        strategy = self.context.search_strategy
+        assert strategy is not None and self._workload is not None
+        index = self.trials
+        for candidate in proposed:
+            if clock() >= end:
+                return
             sch = candidate.sch
+            if self.database.find_record(self._workload, trace_text(sch.trace)) is not None:
+                # An earlier search, or another at the same time, has measured it.
+                strategy.proposed -= 1
+                continue
+            candidates[index] = candidate
             yield Trial(index, 0, sch.trace, sch.mod, predicted=candidate.predicted)
+            index += 1
 
     def _count(self, trial: Trial) -> None:
         self.trials += 1
@@ -143,17 +181,19 @@ class Task:
         if seconds < self.best * (1 - LEAST_GAIN):
             self.last_gain = self.trials
         self.best = min(self.best, seconds)
-        if trial.same_as is None:
-            heapq.heappush(self._finalists, (-seconds, -trial.index, trial))
-            if len(self._finalists) > FINALISTS:
-                heapq.heappop(self._finalists)
+        if trial.same_as is not None:
+            # What becomes of its like becomes of it; its own program is not needed for that.
+            if any(-index == trial.same_as for _, index, _ in self._finalists):
+                self._repeats.setdefault(trial.same_as, []).append(trial)
+            return
+        heapq.heappush(self._finalists, (-seconds, -trial.index, trial))
+        if len(self._finalists) > FINALISTS:
+            _, index, _ = heapq.heappop(self._finalists)
+            self._repeats.pop(-index, None)
 
     def _record(self, trial: Trial) -> None:
-        mod = self.context.mod
-        assert mod is not None
-        workload = self.database.commit_workload(mod)
-        strategy = self.context.search_strategy
-        assert strategy is not None
+        workload, strategy = self._workload, self.context.search_strategy
+        assert workload is not None and strategy is not None
         self.database.commit_tuning_record(
             TuningRecord(
                 trial.trace,

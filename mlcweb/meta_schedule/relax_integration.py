@@ -1,0 +1,255 @@
+"""Tuning models: their functions are tuned, and the schedules that are found put back.
+
+database = ms.relax_integration.tune_relax(mod, params, target, work_dir, max_trials_global=256)
+executable = ms.relax_integration.compile_relax(database, mod, target, params)
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from mlcweb.ir import IRModule, TVMError, structural_hash
+from mlcweb.ir.module import GlobalVar
+from mlcweb.ir.visitor import walk
+from mlcweb.meta_schedule.arg_info import ArgInfo
+from mlcweb.meta_schedule.database import Database, MemoryDatabase
+from mlcweb.meta_schedule.extracted_task import ExtractedTask
+from mlcweb.meta_schedule.search_strategy import SearchStrategy
+from mlcweb.meta_schedule.space_generator import SpaceGenerator
+from mlcweb.meta_schedule.tune import tune_tasks_async
+from mlcweb.meta_schedule.tune_context import (
+    SearchStrategyType,
+    SpaceGeneratorType,
+    TuneContext,
+)  # fmt: skip
+from mlcweb.relax import expr as E
+from mlcweb.relax.pipeline import fused
+from mlcweb.relax.transform import BindParams, MetaScheduleApplyDatabase
+from mlcweb.relax.transform.apply_database import SCHEDULED, program_of
+from mlcweb.relax_vm import Executable, build
+from mlcweb.runtime.host.waiting import wait_for
+from mlcweb.runtime.target import Target
+from mlcweb.tir.function import PrimFunc
+
+
+def extract_tasks(
+    mod: IRModule | E.Function,
+    target: Target | str,
+    params: Mapping[str, Any] | None = None,
+    module_equality: str = "structural",
+) -> list[ExtractedTask]:
+    """What there is to tune in a model: each function of TensorIR that its graph functions call,
+    after operators were lowered and fused as `relax.build` does it. Functions that are the same are
+    one task. Those that are scheduled already are left out.
+
+    Args:
+        params: values of parameters of "main", by name.
+        module_equality: "structural" or "ignore-tensor", which is the same for functions.
+    """
+    MemoryDatabase(module_equality)
+    return tasks_of(fused(_bound(mod, params)), target)
+
+
+def tasks_of(lowered: IRModule, target: Target | str) -> list[ExtractedTask]:
+    """What there is to tune in a module whose operators were lowered and fused already."""
+    calls = _calls(lowered)
+    tasks: dict[int, tuple[str, IRModule, int]] = {}
+    for var, func in lowered.functions.items():
+        if not isinstance(func, PrimFunc) or SCHEDULED in func.attrs:
+            continue
+        count = calls[var.name_hint]
+        if not count:
+            continue
+        program = program_of(func)
+        shash = structural_hash(program)
+        name, program, weight = tasks.get(shash, (var.name_hint, program, 0))
+        tasks[shash] = name, program, weight + count
+    target = Target(target)
+    return [
+        ExtractedTask(name, program, target, [program], weight)
+        for name, program, weight in tasks.values()
+    ]
+
+
+def extracted_tasks_to_tune_contexts(
+    extracted_tasks: Sequence[ExtractedTask],
+    work_dir: str | Path | None,
+    space: SpaceGeneratorType = "post-order-apply",
+    strategy: SearchStrategyType = "evolutionary",
+    num_threads: Literal["physical", "logical"] | int = "physical",
+    seed: int | None = None,
+) -> tuple[list[TuneContext], list[float]]:
+    """The tasks of a search, and their weights. What cannot be run on its own, such as a function
+    of symbolic extents, is left out with a warning.
+
+    Args:
+        work_dir: as in TVM; contexts write nothing there.
+        space: a generator, its name or a schedule function; each task has a copy of its own.
+        strategy: a search strategy or its name; each task has a copy of its own.
+        num_threads: cores of the machine that is tuned for.
+        seed: of everything random.
+    """
+    contexts, weights = [], []
+    generator = space if isinstance(space, SpaceGenerator) else SpaceGenerator.create(space)
+    for number, task in enumerate(extracted_tasks):
+        (program,) = task.dispatched
+        try:
+            ArgInfo.from_entry_func(program)
+        except TVMError as error:
+            warnings.warn(f'"{task.task_name}" is not tuned: {error}', stacklevel=2)
+            continue
+        contexts.append(
+            TuneContext(
+                program,
+                target=task.target,
+                space_generator=generator.clone(),
+                search_strategy=(
+                    SearchStrategy.create(strategy)
+                    if isinstance(strategy, str)
+                    else strategy.clone()
+                ),
+                task_name=task.task_name,
+                rand_state=-1 if seed is None else seed + number,
+                num_threads=num_threads,
+            )
+        )
+        weights.append(float(task.weight))
+    return contexts, weights
+
+
+def tune_relax(
+    mod: IRModule | E.Function,
+    params: Mapping[str, Any] | None,
+    target: str | Target,
+    work_dir: str | Path | None,
+    max_trials_global: int,
+    max_trials_per_task: int | None = None,
+    op_names: Sequence[str] | None = None,
+    **options: Any,
+) -> Database:
+    """Tune the functions of a model.
+
+    Args:
+        params: values of parameters of "main", by name.
+        target: what to tune for.
+        work_dir: the folder of the database; None keeps the records in memory.
+        max_trials_global: programs measured in all.
+        max_trials_per_task: programs measured of one function, at most.
+        op_names: tune only functions whose name contains one of these.
+        options: `num_trials_per_iter`, `builder`, `runner`, `database`, `cost_model`,
+            `measure_callbacks`, `task_scheduler`, `early_stopping`, `module_equality`: see
+            `tune_tasks_async`; `space`, `strategy`, `seed`: see `extracted_tasks_to_tune_contexts`.
+
+    Returns:
+        The database with all records.
+
+    Raises:
+        ValueError: there is nothing to tune.
+    """
+    return wait_for(
+        tune_relax_async(
+            mod, params, target, work_dir, max_trials_global, max_trials_per_task, op_names,
+            **options,
+        )
+    )  # fmt: skip
+
+
+async def tune_relax_async(
+    mod: IRModule | E.Function,
+    params: Mapping[str, Any] | None,
+    target: str | Target,
+    work_dir: str | Path | None,
+    max_trials_global: int,
+    max_trials_per_task: int | None = None,
+    op_names: Sequence[str] | None = None,
+    *,
+    module_equality: str = "structural",
+    **options: Any,
+) -> Database:
+    """`tune_relax` to be awaited: in a page whose browser cannot let Python wait."""
+    return await tune_extracted_async(
+        extract_tasks(mod, target, params, module_equality),
+        work_dir,
+        max_trials_global,
+        max_trials_per_task,
+        op_names,
+        module_equality=module_equality,
+        **options,
+    )
+
+
+async def tune_extracted_async(
+    tasks: Sequence[ExtractedTask],
+    work_dir: str | Path | None,
+    max_trials_global: int,
+    max_trials_per_task: int | None = None,
+    op_names: Sequence[str] | None = None,
+    *,
+    space: SpaceGeneratorType = "post-order-apply",
+    strategy: SearchStrategyType = "evolutionary",
+    seed: int | None = None,
+    **options: Any,
+) -> Database:
+    """Tune what `extract_tasks` or `tasks_of` found; the arguments are those of `tune_relax`."""
+    if op_names:
+        tasks = [task for task in tasks if any(name in task.task_name for name in op_names)]
+    contexts, weights = extracted_tasks_to_tune_contexts(
+        tasks, work_dir, space, strategy, seed=seed
+    )
+    return await tune_tasks_async(
+        tasks=contexts,
+        task_weights=weights,
+        work_dir=work_dir,
+        max_trials_global=max_trials_global,
+        max_trials_per_task=max_trials_per_task,
+        **options,
+    )
+
+
+def compile_relax(
+    database: Database,
+    mod: IRModule,
+    target: Target | str,
+    params: Mapping[str, Any] | None,
+    enable_warning: bool = False,
+) -> Executable:
+    """Build a model whose functions have the schedules of a database.
+
+    Args:
+        params: values of parameters of "main", by name.
+        enable_warning: whether functions that the database does not know cause a warning.
+    """
+    with database:
+        lowered = fused(_bound(mod, params))
+        scheduled = MetaScheduleApplyDatabase(enable_warning=enable_warning)(lowered)
+        return build(scheduled, target, relax_pipeline=None)
+
+
+def _bound(mod: IRModule | E.Function, params: Mapping[str, Any] | None) -> IRModule:
+    if isinstance(mod, E.Function):
+        mod = IRModule.from_expr(mod)
+    return BindParams("main", params)(mod) if params else mod
+
+
+def _calls(mod: IRModule) -> Counter[str]:
+    """How often the graph functions of a module call each of its functions of TensorIR, by
+    GlobalVar or by name. A call counts once however often the program runs it."""
+    calls: Counter[str] = Counter()
+    for func in mod.functions.values():
+        if isinstance(func, E.Function):
+            calls.update(_called(func))
+    return calls
+
+
+def _called(func: E.Function) -> Iterator[str]:
+    for node in walk(func):
+        if isinstance(node, E.Call):
+            for callee in (node.op, *node.args[:1]):
+                if isinstance(callee, GlobalVar):
+                    yield callee.name_hint
+                elif isinstance(callee, E.ExternFunc):
+                    yield callee.global_symbol

@@ -1,0 +1,88 @@
+"""A search on a cluster of two processes, one of which is killed in the middle."""
+
+import asyncio
+import os
+import signal
+import time
+
+import pytest
+
+from mlcweb import meta_schedule as ms
+from mlcweb.meta_schedule import dask_runner
+from mlcweb.meta_schedule.artifact import build_artifact
+from mlcweb.meta_schedule.dask_runner import DaskRunner
+from mlcweb.meta_schedule.local_runner import EvaluatorConfig
+from mlcweb.meta_schedule.runner import RunnerClosed
+from mlcweb.meta_schedule.workload import WrongResult, random_workload
+from tests.meta_schedule import programs
+from tests.meta_schedule.matmul import Matmul, tiles
+
+distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
+
+# What the cluster warns of as it ends is not ours.
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+QUICK = EvaluatorConfig(number=1, repeat=2, min_repeat_ms=0.1)
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+def test_a_worker_that_is_killed_costs_no_trial(client, tmp_path) -> None:
+    victim = next(iter(client.run(os.getpid).values()))
+    seen = []
+
+    def observe(scheduler, task_id) -> None:
+        seen.append(task_id)
+        if len(seen) == 5:
+            os.kill(victim, signal.SIGKILL)
+
+    database = ms.tune_tir(
+        Matmul,
+        "llvm",
+        str(tmp_path),
+        max_trials_global=24,
+        space=tiles,
+        strategy="replay-trace",
+        seed=1,
+        runner=DaskRunner(client.scheduler.address, evaluator_config=QUICK),
+        measure_callbacks=observe,
+    )
+    assert len(seen) > 5
+    records = database.get_records_of(database.commit_workload(Matmul))
+    assert len(records) == 24
+    assert all(record.is_valid for record in records)
+    assert victim not in client.run(os.getpid).values()
+
+
+def test_what_is_wrong_or_hangs_costs_its_own_trial_alone(client, monkeypatch) -> None:
+    monkeypatch.setattr(dask_runner, "GRACE_S", 1.0)
+
+    async def trials() -> None:
+        opened = DaskRunner(client, 1.0, QUICK).open(random_workload(programs.Double))
+        await opened.begin(build_artifact(programs.Double, "main"))
+        with pytest.raises(WrongResult, match="differ from the unscheduled"):
+            await opened.run(build_artifact(programs.Triple, "main"))
+        begin = time.monotonic()
+        with pytest.raises(TimeoutError, match="no result after 1 s"):
+            await opened.run(build_artifact(programs.Hangs, "main"))
+        assert time.monotonic() - begin < 60
+        # The worker is back, and so is what it computes on.
+        assert len(await opened.run(await opened.build(programs.Double, "main", "llvm"))) == 2
+        waiting = asyncio.ensure_future(opened.run(build_artifact(programs.Hangs, "main")))
+        await asyncio.sleep(0.2)
+        opened.close()
+        with pytest.raises(RunnerClosed):
+            await waiting
+        with pytest.raises(RunnerClosed):
+            await opened.run(build_artifact(programs.Double, "main"))
+
+    asyncio.run(trials())

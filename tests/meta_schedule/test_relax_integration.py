@@ -1,0 +1,281 @@
+"""Models: what there is to tune in them, tuned, and put back."""
+
+import json
+import subprocess
+from functools import partial
+
+import numpy as np
+import pytest
+
+import mlcweb as tvm
+from mlcweb import meta_schedule as ms
+from mlcweb import relax
+from mlcweb.ir import TVMError, assert_structural_equal, structural_equal
+from mlcweb.meta_schedule.runner import ThreadRunner, Timing
+from mlcweb.runtime.target import Target
+from mlcweb.script import from_source
+from mlcweb.script import ir as I
+from mlcweb.script import relax as R
+from mlcweb.script import tir as T
+from mlcweb.tir import PrimFunc, Schedule
+from tests.meta_schedule import models
+
+TARGET = "llvm --num-cores=1"
+SMALL = {
+    "runner": partial(ThreadRunner, timing=Timing(2, 0.02)),
+    "seed": 1,
+    "space": "post-order-apply",
+}
+
+
+def names_and_weights(tasks):
+    return {task.task_name: task.weight for task in tasks}
+
+
+def run(executable, x, **weights):
+    vm = relax.VirtualMachine(executable, tvm.cpu())
+    return vm["main"](tvm.nd.array(x), *map(tvm.nd.array, weights.values())).numpy()
+
+
+def test_tasks_are_the_functions_that_relax_build_makes() -> None:
+    tasks = ms.relax_integration.extract_tasks(models.Mlp, TARGET)
+    assert names_and_weights(tasks) == {
+        "transpose": 1, "transpose1": 2, "fused_matmul_add_relu": 1, "fused_matmul1_add_relu": 2,
+    }  # fmt: skip
+    bound = ms.relax_integration.extract_tasks(
+        models.Mlp, Target(TARGET), models.arrays(models.mlp_weights())
+    )
+    assert names_and_weights(bound) == {"fused_matmul_add_relu": 1, "fused_matmul1_add_relu": 2}
+    (task, _) = bound
+    assert task.dispatched == [task.mod]
+    assert [var.name_hint for var in task.mod.functions] == ["main"]
+    assert task.mod["main"].attrs["global_symbol"] == "main"
+
+
+@I.ir_module
+class Calls:
+    """The same function under two names, one called by name, one that nobody calls."""
+
+    @T.prim_func
+    def inc(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("b"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = A[vi] + T.float32(1)
+
+    @T.prim_func
+    def inc_again(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.block("b"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = A[vi] + T.float32(1)
+
+    @T.prim_func
+    def unused(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block("b"):
+                vi = T.axis.spatial(8, i)
+                B[vi] = A[vi] + T.float32(2)
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        with R.dataflow():
+            a = R.call_tir(Calls.inc, (x,), out_sinfo=R.Tensor((4,), "float32"))
+            b = R.call_tir(Calls.inc, (a,), out_sinfo=R.Tensor((4,), "float32"))
+            c = R.call_dps_packed("inc_again", (b,), R.Tensor((4,), "float32"))
+            R.output(c)
+        return c
+
+
+def halves(sch: Schedule) -> None:
+    (i,) = sch.get_loops(sch.get_block("b"))
+    sch.split(i, [2, None])
+
+
+def test_functions_that_are_the_same_are_one_task() -> None:
+    tasks = ms.relax_integration.extract_tasks(Calls, TARGET)
+    assert names_and_weights(tasks) == {"inc": 3}
+    with pytest.raises(ValueError, match='module_equality "anchor" is not known'):
+        ms.relax_integration.extract_tasks(Calls, TARGET, module_equality="anchor")
+
+
+def test_an_entered_database_schedules_what_it_knows() -> None:
+    with ms.Database.create(halves):
+        new = relax.transform.MetaScheduleApplyDatabase()(Calls)
+    for name in ("inc", "inc_again", "unused"):
+        attrs = new[name].attrs
+        assert attrs["tir.is_scheduled"]
+        assert attrs.get("global_symbol") == Calls[name].attrs.get("global_symbol")
+        assert "i_0" in new[name].script()
+    assert ms.relax_integration.extract_tasks(new, TARGET) == []
+    with ms.Database.create(halves):
+        assert relax.transform.MetaScheduleApplyDatabase()(new) is new
+        x = np.zeros(4, "float32")
+        np.testing.assert_array_equal(run(relax.build(Calls, TARGET), x), np.full(4, 3.0))
+
+
+def test_what_a_database_does_not_know_stays_and_may_cause_a_warning(tmp_path) -> None:
+    with ms.Database.create("memory"):
+        assert relax.transform.MetaScheduleApplyDatabase()(Calls) is Calls
+        with pytest.warns(UserWarning, match='No tuning record for the function "') as warned:
+            relax.transform.MetaScheduleApplyDatabase(enable_warning=True)(Calls)
+    assert len(warned) == 3
+    assert relax.transform.MetaScheduleApplyDatabase(str(tmp_path))(Calls) is Calls
+    with pytest.raises(TVMError, match="write `with database:` around it, or give work_dir"):
+        relax.transform.MetaScheduleApplyDatabase()(Calls)
+
+
+def test_a_record_that_does_not_fit_is_left_out() -> None:
+    database = ms.database.MemoryDatabase()
+    (task,) = ms.relax_integration.extract_tasks(Calls, TARGET)
+    workload = database.commit_workload(task.mod)
+    trace = json.dumps([[["GetSBlock", [], ["nowhere", "main"], ["b0"]]], []])
+    database.commit_tuning_record(ms.database.TuningRecord(trace, workload, (1.0,), TARGET))
+    with database, pytest.warns(UserWarning, match='The record of "inc.* does not fit'):
+        assert relax.transform.MetaScheduleApplyDatabase()(Calls) is Calls
+
+
+def test_a_model_is_tuned_and_computes_the_same(tmp_path) -> None:
+    weights = models.mlp_weights()
+    params = models.arrays(weights)
+    database = ms.relax_integration.tune_relax(
+        models.Mlp, params, TARGET, tmp_path, max_trials_global=8, num_trials_per_iter=4, **SMALL
+    )
+    tasks = ms.relax_integration.extract_tasks(models.Mlp, TARGET, params)
+    for task in tasks:
+        assert database.query_tuning_record(task.mod) is not None
+    x = np.random.default_rng(0).random((1, 48), dtype="float32")
+    compiled = ms.relax_integration.compile_relax(database, models.Mlp, TARGET, params, True)
+    np.testing.assert_allclose(run(compiled, x), models.mlp_expected(x), rtol=1e-4, atol=1e-5)
+    with database:
+        built = relax.build(models.Mlp, TARGET, params=params)
+        zero = relax.get_pipeline("zero")(relax.transform.BindParams("main", params)(models.Mlp))
+    np.testing.assert_allclose(run(built, x), models.mlp_expected(x), rtol=1e-4, atol=1e-5)
+    assert zero["fused_matmul_add_relu"].attrs["tir.is_scheduled"]
+    # Nothing is left of it outside of the `with`.
+    plain = relax.get_pipeline("default")(relax.transform.BindParams("main", params)(models.Mlp))
+    assert not any("tir.is_scheduled" in func.attrs for func in plain.functions.values())
+
+
+def test_the_tuning_passes_leave_records(tmp_path, monkeypatch) -> None:
+    from mlcweb.meta_schedule import tuning_passes
+
+    for name in ("tune_relax", "tune_tir"):
+        whole = getattr(ms.relax_integration if name == "tune_relax" else ms.tir_integration, name)
+        monkeypatch.setattr(tuning_passes, name, partial(whole, **SMALL))
+    params = models.arrays(models.mlp_weights())
+    with Target(TARGET):
+        tuned = tvm.transform.Sequential([
+            relax.transform.BindParams("main", params),
+            relax.transform.MetaScheduleTuneIRMod({}, str(tmp_path / "a"), 4, op_names=["matmul1"]),
+            relax.get_pipeline("zero"),
+            relax.transform.MetaScheduleApplyDatabase(str(tmp_path / "a")),
+        ])(models.Mlp)  # fmt: skip
+        assert relax.transform.MetaScheduleTuneTIR(str(tmp_path / "b"), 3)(Calls) is Calls
+    scheduled = [v.name_hint for v, f in tuned.functions.items() if "tir.is_scheduled" in f.attrs]
+    assert scheduled == ["fused_matmul1_add_relu"]
+    assert ms.database.JSONDatabase(work_dir=tmp_path / "b").has_workload(
+        ms.tune_context.normalized(Calls["inc"])
+    )
+    with pytest.raises(ValueError, match="Target context required"):
+        relax.transform.MetaScheduleTuneTIR(str(tmp_path), 3)(Calls)
+
+
+def test_the_tuning_pipeline_tunes_and_applies(tmp_path, monkeypatch) -> None:
+    from mlcweb.meta_schedule import tuning_passes
+
+    monkeypatch.setattr(
+        tuning_passes, "tune_relax", partial(ms.relax_integration.tune_relax, **SMALL)
+    )
+    weights = models.mlp_weights()
+    bound = relax.transform.BindParams("main", models.arrays(weights))(models.Mlp)
+    options = {"target": TARGET, "work_dir": str(tmp_path)}
+    tuned = relax.get_pipeline("static_shape_tuning", total_trials=4, **options)(bound)
+    names = [v.name_hint for v, f in tuned.functions.items() if "tir.is_scheduled" in f.attrs]
+    assert "fused_matmul_add_relu" in names
+    x = np.random.default_rng(0).random((1, 48), dtype="float32")
+    result = run(relax.build(tuned, TARGET), x)
+    np.testing.assert_allclose(result, models.mlp_expected(x), rtol=1e-4, atol=1e-5)
+    again = relax.get_pipeline("static_shape_tuning", total_trials=0, **options)(bound)
+    assert_structural_equal(again, tuned)
+    with pytest.raises(ValueError, match="cpu_weight_prepack is not known"):
+        relax.get_pipeline(
+            "static_shape_tuning", total_trials=0, cpu_weight_prepack=True, target=""
+        )
+
+
+@I.ir_module
+class Symbolic:
+    @R.function
+    def main(x: R.Tensor(("n", 4), "float32"), w: R.Tensor((4, 4), "float32")):
+        with R.dataflow():
+            y = R.matmul(x, w)
+            z = R.matmul(w, w)
+            R.output(y, z)
+        return y, z
+
+
+def test_functions_of_symbolic_extents_are_left_out_with_a_warning() -> None:
+    tasks = ms.relax_integration.extract_tasks(Symbolic, TARGET)
+    with pytest.warns(UserWarning, match='"matmul" is not tuned: The buffer "x" has no constant'):
+        contexts, weights = ms.relax_integration.extracted_tasks_to_tune_contexts(tasks, None)
+    assert [context.task_name for context in contexts] == ["matmul1"]
+    assert weights == [1.0]
+
+
+@pytest.mark.slow
+def test_a_convolutional_network_is_tuned_and_computes_the_same() -> None:
+    weights = models.cnn_weights()
+    x = np.random.default_rng(0).random((1, 3, 16, 16), dtype="float32")
+    before = run(relax.build(models.Cnn, TARGET), x, **weights)
+    database = ms.relax_integration.tune_relax(
+        models.Cnn, None, TARGET, None, 15, num_trials_per_iter=3, **SMALL
+    )
+    assert len(database) >= 12
+    after = run(
+        ms.relax_integration.compile_relax(database, models.Cnn, TARGET, None), x, **weights
+    )
+    np.testing.assert_allclose(after, before, rtol=1e-4, atol=1e-4)
+
+
+ORACLE = """
+import sys, json
+import tvm
+from tvm import relax
+from tvm.s_tir import meta_schedule as ms
+model = tvm.script.from_source(sys.stdin.read())
+target = tvm.target.Target({"kind": "llvm", "num-cores": 1})
+lowered = relax.get_pipeline("zero")(model)
+tasks = ms.relax_integration.extract_tasks(lowered, target)
+database = ms.database.JSONDatabase(work_dir=sys.argv[1])
+with target, database:
+    new = relax.get_pipeline("zero")(model)
+scheduled = [v.name_hint for v, f in new.functions.items() if "tirx.is_scheduled" in f.attrs]
+print(json.dumps([[[t.task_name, t.weight, t.mod.script()] for t in tasks], scheduled]))
+"""
+
+
+@pytest.mark.oracle
+@pytest.mark.slow
+def test_tvm_has_the_same_tasks_and_applies_our_records(oracle_python, tmp_path) -> None:
+    database = ms.relax_integration.tune_relax(
+        models.Mlp, None, TARGET, tmp_path / "ours", 4, op_names=["matmul1"], **SMALL
+    )
+    assert len(database)
+    script = tmp_path / "ask.py"
+    script.write_text(ORACLE)
+    done = subprocess.run(
+        [oracle_python, str(script), str(tmp_path / "ours")],
+        input=models.Mlp.script(dialect="s_tir"), capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    theirs, scheduled = json.loads(done.stdout.splitlines()[-1])
+    ours = {task.task_name: task for task in ms.relax_integration.extract_tasks(models.Mlp, TARGET)}
+    assert {name: weight for name, weight, _ in theirs} == names_and_weights(ours.values())
+    for name, _, source in theirs:
+        module = from_source(source)
+        func = module["main"]
+        assert isinstance(func, PrimFunc)
+        assert structural_equal(module, ours[name].mod), name
+    assert scheduled == ["fused_matmul1_add_relu"]
+    assert_structural_equal(ours["transpose"].mod, ours["transpose"].dispatched[0])
