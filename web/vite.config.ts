@@ -1,4 +1,6 @@
 import { defineConfig } from "vite";
+import { lessons } from "./plugins/lessons";
+import { release } from "./scripts/release";
 
 /** Cross-origin isolation: precise timers and an interrupt buffer. The page also works without. */
 const headers = {
@@ -8,13 +10,23 @@ const headers = {
   "Document-Isolation-Policy": "isolate-and-require-corp",
 };
 
+/** Scripts whose names never change: pages of others and browsers ask for them by name. */
+const FIXED_NAMES: Record<string, string> = { elements: "embed.js", offline: "service-worker.js" };
+
 export default defineConfig({
   base: "./",
   build: {
     target: "es2022",
+    rollupOptions: {
+      input: { index: "index.html", embed: "embed.html", elements: "src/embed/elements.ts", offline: "src/offline/service_worker.ts" },
+      output: {
+        entryFileNames: ({ name }) => FIXED_NAMES[name] ?? "assets/[name]-[hash].js",
+      },
+    },
     chunkSizeWarningLimit: 700,
     reportCompressedSize: false,
   },
+  plugins: [lessons(), release()],
   worker: { format: "es" },
   server: { headers },
   preview: { headers },

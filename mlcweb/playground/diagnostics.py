@@ -5,40 +5,68 @@ from __future__ import annotations
 import linecache
 import sys
 import traceback
+from collections.abc import Collection
 from itertools import islice
 from types import TracebackType
 from typing import Any
 
+from mlcweb.playground import fixes
 from mlcweb.tir.schedule import ScheduleError
 
 
-def describe(error: BaseException, filename: str) -> dict[str, Any]:
+def describe(
+    error: BaseException, filename: str, own: Collection[str] | None = None
+) -> dict[str, Any]:
     """What to show for an exception that a program named `filename` raised.
+
+    Args:
+        error: the exception.
+        filename: the text in which the place at fault is looked for.
+        own: names of all files of the program, whose frames are shown; `filename` alone if None.
 
     Returns:
         ``kind`` (the class), ``message``, ``text`` (a traceback of the program's own
         frames), and ``diagnostics``: ranges in the program, lines from 1, columns from 0 in UTF-16
-        units, as editors count.
+        units, as editors count; a ``fix``, where there is an obvious one, has a ``title``, a
+        ``text``, and the range that it replaces.
     """
     message = error.msg if isinstance(error, SyntaxError) else _message(error)
     place = _place(error, filename)
     kind = _kind(error)
     marks = []
     if place is not None and not isinstance(error, KeyboardInterrupt):
-        line, column, end_line, end_column = place
-        marks.append(
-            {
-                "line": line,
-                "column": _utf16(filename, line, column),
-                "endLine": end_line,
-                "endColumn": _utf16(filename, end_line, end_column),
-                "message": f"{kind}: {message}",
-                "severity": "error",
-            }
-        )
+        mark = {
+            **_range(filename, place),
+            "message": f"{kind}: {message}",
+            "severity": "error",
+        }
+        if fix := _fix(error, message, place, filename):
+            mark["fix"] = fix
+        marks.append(mark)
     own_name = f"{type(error).__module__}.{type(error).__qualname__}: "
-    text = _traceback(error, filename).replace(own_name, f"{kind}: ") + _hint(error)
+    text = _traceback(error, own or (filename,)).replace(own_name, f"{kind}: ") + _hint(error)
     return {"kind": kind, "message": message, "text": text, "diagnostics": marks}
+
+
+def _range(filename: str, place: tuple[int, int, int, int]) -> dict[str, int]:
+    line, column, end_line, end_column = place
+    return {
+        "line": line,
+        "column": _utf16(filename, line, column),
+        "endLine": end_line,
+        "endColumn": _utf16(filename, end_line, end_column),
+    }
+
+
+def _fix(
+    error: BaseException, message: str, place: tuple[int, int, int, int], filename: str
+) -> dict[str, Any] | None:
+    lines = [line.rstrip("\r\n") for line in linecache.getlines(filename)]
+    fix = fixes.suggest(error, message, place, lines, vars(sys.modules["__main__"]))
+    if fix is None:
+        return None
+    where = (fix["line"], fix["column"], fix["endLine"], fix["endColumn"])
+    return {"title": fix["title"], "text": fix["text"], **_range(filename, where)}
 
 
 def _kind(error: BaseException) -> str:
@@ -114,7 +142,7 @@ def _utf16(filename: str, line: int, column: int) -> int:
     return len(text.encode("utf-16-le")) // 2 + max(0, column - len(text))
 
 
-def _traceback(error: BaseException, filename: str) -> str:
+def _traceback(error: BaseException, own_files: Collection[str]) -> str:
     """A traceback without the frames of the library, which says how many it left out."""
     report = traceback.TracebackException.from_exception(error)
     hidden = 0
@@ -123,13 +151,13 @@ def _traceback(error: BaseException, filename: str) -> str:
         part = pending.pop()
         if part is None:
             continue
-        own = [frame for frame in part.stack if frame.filename == filename]
+        own = [frame for frame in part.stack if frame.filename in own_files]
         hidden += len(part.stack) - len(own)
         part.stack = traceback.StackSummary.from_list(own)
         pending += [part.__cause__, part.__context__]
     text = "".join(report.format()).rstrip()
     # The frames that run the cell are of no interest to anyone, so they are not counted.
-    inside = max(0, hidden - _frames_before(error, filename))
+    inside = max(0, hidden - _frames_before(error, own_files))
     if not inside:
         return text
     frames = (
@@ -140,10 +168,10 @@ def _traceback(error: BaseException, filename: str) -> str:
     return f"{text}\n({frames} not shown)"
 
 
-def _frames_before(error: BaseException, filename: str) -> int:
+def _frames_before(error: BaseException, own_files: Collection[str]) -> int:
     count = 0
     frame = error.__traceback__
-    while frame is not None and frame.tb_frame.f_code.co_filename != filename:
+    while frame is not None and frame.tb_frame.f_code.co_filename not in own_files:
         count += 1
         frame = frame.tb_next
     return count

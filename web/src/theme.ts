@@ -7,18 +7,23 @@ export type Theme = "light" | "dark";
 const system = matchMedia("(prefers-color-scheme: dark)");
 const listeners = new Set<() => void>();
 
+/** What the page around a frame wants; it counts more than all else. */
+let imposed: Theme | null = null;
+
 export function currentTheme(): Theme {
+  if (imposed) return imposed;
   const chosen = recall("theme");
   if (chosen === "light" || chosen === "dark") return chosen;
   return system.matches ? "dark" : "light";
 }
 
+function apply(): void {
+  document.documentElement.dataset.theme = currentTheme();
+  for (const listener of listeners) listener();
+}
+
 /** Apply the theme and follow the system until the reader chooses by `button`. */
 export function setUpTheme(button: HTMLElement): void {
-  const apply = (): void => {
-    document.documentElement.dataset.theme = currentTheme();
-    for (const listener of listeners) listener();
-  };
   system.addEventListener("change", apply);
   button.addEventListener("click", () => {
     const next: Theme = currentTheme() === "dark" ? "light" : "dark";
@@ -26,6 +31,12 @@ export function setUpTheme(button: HTMLElement): void {
     remember("theme", followsSystem ? null : next);
     apply();
   });
+  apply();
+}
+
+/** Apply the theme that the page around a frame names; any other name leaves it to the system. */
+export function imposeTheme(name: string | null): void {
+  imposed = name === "light" || name === "dark" ? name : system.matches ? "dark" : "light";
   apply();
 }
 

@@ -4,7 +4,7 @@ import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } 
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { python } from "@codemirror/lang-python";
 import { bracketMatching, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
-import { lintGutter, lintKeymap, setDiagnostics, type Diagnostic as LintMark } from "@codemirror/lint";
+import { lintGutter, lintKeymap, setDiagnostics, type Action, type Diagnostic as LintMark } from "@codemirror/lint";
 import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
 import { EditorState, type Extension, type Text } from "@codemirror/state";
 import {
@@ -18,12 +18,17 @@ import {
 } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
 import type { Diagnostic } from "../python/protocol";
+import { help } from "./help/extensions";
 
 interface EditorOptions {
   parent: HTMLElement;
   onRun: () => void;
   onChange: (text: string) => void;
+  /** What screen readers call it. */
+  label?: string;
 }
+
+const LABEL = "Python program. Escape, then Tab, leaves the editor.";
 
 export class Editor {
   private readonly view: EditorView;
@@ -32,7 +37,7 @@ export class Editor {
   private readonly extensions: Extension;
   private name = "";
 
-  constructor({ parent, onRun, onChange }: EditorOptions) {
+  constructor({ parent, onRun, onChange, label = LABEL }: EditorOptions) {
     const run = (): boolean => {
       onRun();
       return true;
@@ -53,6 +58,7 @@ export class Editor {
       highlightActiveLine(),
       highlightSelectionMatches(),
       python(),
+      help(),
       syntaxHighlighting(classHighlighter),
       keymap.of([
         ...closeBracketsKeymap,
@@ -64,7 +70,7 @@ export class Editor {
         indentWithTab,
       ]),
       EditorView.contentAttributes.of({
-        "aria-label": "Python program. Escape, then Tab, leaves the editor.",
+        "aria-label": label,
         spellcheck: "false",
         tabindex: "0",
       }),
@@ -127,6 +133,12 @@ export class Editor {
     this.view.focus();
   }
 
+  /** Underline the ranges, without moving what is seen: its writer is writing. */
+  mark(diagnostics: Diagnostic[]): void {
+    const { doc } = this.view.state;
+    this.view.dispatch(setDiagnostics(this.view.state, diagnostics.map((diagnostic) => toMark(doc, diagnostic))));
+  }
+
   /** Underline the ranges; an empty list takes all underlines away. */
   underline(diagnostics: Diagnostic[]): void {
     const { doc } = this.view.state;
@@ -138,12 +150,24 @@ export class Editor {
 }
 
 /** A diagnostic as a range of the text, clipped to it and never empty where that can be helped. */
-export function toMark(doc: Text, { line, column, endLine, endColumn, message, severity }: Diagnostic): LintMark {
+export function toMark(doc: Text, { line, column, endLine, endColumn, message, severity, fix }: Diagnostic): LintMark {
   const from = offset(doc, line, column);
   const to = Math.max(from, offset(doc, endLine, endColumn));
   const atLine = doc.lineAt(from);
   const visible = to > from ? [from, to] : from < atLine.to ? [from, from + 1] : [Math.max(atLine.from, from - 1), from];
-  return { from: visible[0]!, to: visible[1]!, message, severity };
+  return { from: visible[0]!, to: visible[1]!, message, severity, actions: fix ? [toAction(fix)] : [] };
+}
+
+/** A fix as a button of the message; it is applied where the text is still what it was made for. */
+function toAction({ title, text, line, column, endLine, endColumn }: NonNullable<Diagnostic["fix"]>): Action {
+  return {
+    name: title,
+    apply(view) {
+      const { doc } = view.state;
+      const from = offset(doc, line, column);
+      view.dispatch({ changes: { from, to: Math.max(from, offset(doc, endLine, endColumn)), insert: text }, userEvent: "input.fix" });
+    },
+  };
 }
 
 function offset(doc: Text, line: number, column: number): number {

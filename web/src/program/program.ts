@@ -1,6 +1,7 @@
 /** The program: files in an editor, a console, and the run that joins them. */
 
 import { byId, element } from "../dom";
+import type { PythonSession } from "../python/client";
 import type { SharedState } from "../share/state";
 import type { PageDocument } from "../shell/document";
 import type { MenuItem } from "../shell/menu";
@@ -12,6 +13,7 @@ import { Editor } from "./editor";
 import { FileTabs } from "./file_tabs";
 import { freeName, renamed, textOf, withFile, withoutFile, withText, type ProgramFiles } from "./files";
 import firstProgram from "./first_program.py?raw";
+import { TypingCheck } from "./help/typing";
 import "./program.css";
 import { acceptDrops, chooseFiles, downloadNotebook, downloadPython, readFiles } from "./transfer";
 import { Workspace } from "./workspace";
@@ -33,10 +35,12 @@ export class ProgramDocument implements PageDocument {
   private readonly console: ConsolePanel;
   private readonly workspace = new Workspace({ files: [{ name: FIRST, text: firstProgram }], open: FIRST });
   private readonly tabs: FileTabs;
+  private readonly typing: TypingCheck;
   private saving = 0;
 
   constructor(
     private readonly runner: Runner,
+    session: PythonSession,
     private readonly show: (pane: string) => void,
   ) {
     this.editor = new Editor({
@@ -44,9 +48,11 @@ export class ProgramDocument implements PageDocument {
       onRun: () => this.run(),
       onChange: (text) => {
         this.change(withText(this.files, this.files.open, text));
+        this.typing.changed(text);
         if (this.workspace.link === null) this.onLeaveLink?.();
       },
     });
+    this.typing = new TypingCheck(session, (diagnostics) => this.editor.mark(diagnostics));
     this.tabs = new FileTabs(byId("files"), {
       onOpen: (name) => this.display({ ...this.files, open: name }),
       onAdd: () => this.add("untitled", ""),
@@ -105,6 +111,7 @@ export class ProgramDocument implements PageDocument {
     if (this.runner.busy) return;
     this.show("console");
     this.console.clear();
+    this.typing.cancel();
     this.editor.underline([]);
     const { files, open } = this.files;
     const others = files.filter(({ name }) => name !== open);
@@ -114,7 +121,8 @@ export class ProgramDocument implements PageDocument {
     }
   }
 
-  private add(name: string, text: string): void {
+  /** Add a file, and open it. */
+  add(name: string, text: string): void {
     this.display(withFile(this.files, { name: freeName(name, this.files), text }));
     this.editor.focus();
   }

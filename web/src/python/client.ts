@@ -1,10 +1,8 @@
 /** The page's side of the Python worker: calls with answers, Stop, and starting again. */
 
 import { TrialPool } from "../trials/pool";
+import { startWorker, type Connect, type Connection, type Receiver } from "./connection";
 import type { CallName, Calls, FromWorker, OutputChunk, RuntimeFacts, ToWorker } from "./protocol";
-
-/** Milliseconds that an interrupted program has to come to an end before Python is ended. */
-const GRACE = 1000;
 
 export type SessionState = "loading" | "ready" | "failed";
 
@@ -15,6 +13,8 @@ export interface SessionEvents {
   state: (state: SessionState) => void;
   progress: (stage: string, fraction: number) => void;
   output: (chunks: OutputChunk[]) => void;
+  /** Python tells of something while it is busy. */
+  event: (name: string, data: unknown) => void;
   /** Python's memory is kept for the next start, or could not be. */
   kept: (done: boolean) => void;
   /** Python has been ended and starts anew; `reason` is a sentence for the reader. */
@@ -22,9 +22,16 @@ export interface SessionEvents {
 }
 
 interface Pending {
-  message: ToWorker;
+  message: ToWorker & { type: "call" };
   resolve: (value: never) => void;
   reject: (error: Error) => void;
+  /** Who has asked: another frame, or null for this page. */
+  guest: Guest | null;
+}
+
+/** A frame that uses this page's Python. */
+export interface Guest {
+  output(chunks: OutputChunk[]): void;
 }
 
 export class PythonSession {
@@ -37,23 +44,23 @@ export class PythonSession {
     () => new Worker(new URL("../trials/worker.ts", import.meta.url), { type: "module", name: "trials" }),
   );
 
-  private worker: Worker | null = null;
-  private interrupt: Uint8Array | null = null;
-  private pending = new Map<number, Pending>();
+  private connection: Connection | null = null;
+  /** Calls in the order in which they were made; Python has the first of them. */
+  private readonly pending = new Map<number, Pending>();
   private lastId = 0;
-  private listeners: { [K in keyof SessionEvents]: Set<SessionEvents[K]> } = {
+  private readonly listeners: { [K in keyof SessionEvents]: Set<SessionEvents[K]> } = {
     state: new Set(),
     progress: new Set(),
     output: new Set(),
+    event: new Set(),
     kept: new Set(),
     restarted: new Set(),
   };
 
-  constructor(private readonly base: string) {}
-
-  get isolated(): boolean {
-    return typeof SharedArrayBuffer !== "undefined" && globalThis.crossOriginIsolated === true;
-  }
+  constructor(
+    private readonly base: string,
+    private connect: Connect = startWorker,
+  ) {}
 
   get busy(): boolean {
     return this.pending.size > 0;
@@ -63,21 +70,19 @@ export class PythonSession {
     this.listeners[event].add(listener);
   }
 
-  /** Start a worker. Calls may be made at once; they wait until Python is there. */
+  /** Start Python. Calls may be made at once; they wait until it is there. */
   launch(): void {
-    const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
-    this.worker = worker;
-    this.interrupt = this.isolated ? new Uint8Array(new SharedArrayBuffer(1)) : null;
-    worker.onmessage = ({ data }: MessageEvent<FromWorker>) => {
-      if (this.worker === worker) this.receive(data);
-    };
-    worker.onerror = (event) => {
-      if (this.worker === worker) this.fail(event.message || "the worker's script did not load");
-    };
     this.setState("loading");
-    const trials = this.trials.connect();
-    const message: ToWorker = { type: "start", base: this.base, interrupt: this.interrupt, trials };
-    worker.postMessage(message, [trials]);
+    const receiver: Receiver = {
+      receive: (message) => {
+        if (this.connection === connection) this.receive(message);
+      },
+      fail: (reason) => {
+        if (this.connection === connection) this.fail(reason);
+      },
+    };
+    const connection = this.connect(receiver, this.base, this.trials.connect());
+    this.connection = connection;
   }
 
   /**
@@ -87,24 +92,38 @@ export class PythonSession {
    * reason that is no result (a broken runtime, unknown arguments).
    */
   call<K extends CallName>(name: K, ...args: Parameters<Calls[K]>): Promise<ReturnType<Calls[K]>> {
+    return this.callFor(null, name, args);
+  }
+
+  /** `call` for another frame, which gets the output. */
+  callFor<K extends CallName>(guest: Guest | null, name: K, args: unknown[]): Promise<ReturnType<Calls[K]>> {
     if (this.state === "failed") return Promise.reject(new Error(this.failure));
     const id = ++this.lastId;
-    const message: ToWorker = { type: "call", id, name, args };
-    if (!this.busy && this.interrupt) this.interrupt[0] = 0;
     return new Promise((resolve, reject) => {
-      this.pending.set(id, { message, resolve, reject });
-      if (this.state === "ready") this.send(message);
+      this.pending.set(id, { message: { type: "call", id, name, args }, resolve, reject, guest });
+      if (this.state === "ready" && this.pending.size === 1) this.sendFirst();
     });
   }
 
-  /** Stop what runs: by an interrupt where that is possible, else by starting Python again. */
+  /** Stop what this page runs: by an interrupt where that is possible, else by starting Python again. */
   async stop(): Promise<void> {
-    if (this.state === "loading") this.rejectAll(new Stopped("Stopped before Python was there."));
-    const calls = [...this.pending.keys()];
-    const running = (): boolean => calls.some((id) => this.pending.has(id));
-    if (this.interrupt && running()) {
-      this.interrupt[0] = 2;
-      const end = performance.now() + GRACE;
+    await this.stopFor(null);
+  }
+
+  /** `stop` for another frame, or for this page: what others run goes on. */
+  async stopFor(guest: Guest | null): Promise<void> {
+    const reason = "Stopped before it began.";
+    const first = this.first;
+    for (const [id, each] of this.pending) {
+      if (each.guest !== guest || (each === first && this.state !== "loading")) continue;
+      this.pending.delete(id);
+      each.reject(new Stopped(reason));
+    }
+    if (!first || first.guest !== guest) return;
+    const running = (): boolean => this.first === first;
+    const { connection } = this;
+    if (running() && connection?.interrupt()) {
+      const end = performance.now() + connection.grace;
       while (running() && performance.now() < end) await new Promise((r) => setTimeout(r, 20));
     }
     if (running()) this.restart("Stopped. Python was restarted, so its variables are lost.");
@@ -112,10 +131,17 @@ export class PythonSession {
 
   /** End Python and start it anew; calls under way are rejected with `Stopped`. */
   restart(reason: string): void {
-    this.worker?.terminate();
+    this.connection?.end();
     this.launch();
     this.emit("restarted", reason);
     this.rejectAll(new Stopped(reason));
+  }
+
+  /** Go on with another Python, since the frame that had it is gone. */
+  reconnect(connect: Connect): void {
+    this.connect = connect;
+    this.connection = null;
+    this.restart("The part of the page that ran Python is gone. It was started again.");
   }
 
   private receive(message: FromWorker): void {
@@ -127,7 +153,7 @@ export class PythonSession {
       case "ready":
         this.runtime = message.runtime;
         this.setState("ready");
-        for (const { message: waiting } of this.pending.values()) this.send(waiting);
+        this.sendFirst();
         break;
       case "kept":
         this.emit("kept", message.done);
@@ -137,13 +163,21 @@ export class PythonSession {
         else this.fail(message.message);
         break;
       case "output":
-        this.emit("output", message.chunks);
+        if (this.first?.guest) this.first.guest.output(message.chunks);
+        else this.emit("output", message.chunks);
+        break;
+      case "event":
+        if (!this.first?.guest) this.emit("event", message.name, message.data);
         break;
       case "answer":
         this.take(message.id)?.resolve(message.value as never);
         break;
+      case "restarted":
+        this.emit("restarted", message.reason);
+        this.rejectAll(new Stopped(message.reason));
+        break;
       case "refusal":
-        this.take(message.id)?.reject(new Error(message.message));
+        this.take(message.id)?.reject(message.stopped ? new Stopped(message.message) : new Error(message.message));
         break;
     }
   }
@@ -157,7 +191,20 @@ export class PythonSession {
   private take(id: number): Pending | undefined {
     const pending = this.pending.get(id);
     this.pending.delete(id);
+    this.sendFirst();
     return pending;
+  }
+
+  /** The call that Python has, or gets next. */
+  private get first(): Pending | undefined {
+    return this.pending.values().next().value;
+  }
+
+  private sendFirst(): void {
+    const { first } = this;
+    if (!first || this.state !== "ready") return;
+    this.connection?.allow();
+    this.connection?.post(first.message);
   }
 
   private rejectAll(error: Error): void {
@@ -173,9 +220,5 @@ export class PythonSession {
 
   private emit<K extends keyof SessionEvents>(event: K, ...args: Parameters<SessionEvents[K]>): void {
     for (const listener of this.listeners[event]) (listener as (...a: typeof args) => void)(...args);
-  }
-
-  private send(message: ToWorker): void {
-    this.worker?.postMessage(message);
   }
 }

@@ -1,5 +1,20 @@
 /** What the page and its Python worker say to each other. All of it is plain, cloneable data. */
 
+import type {
+  EarlierRecords,
+  ModelTimes,
+  ReadRecords,
+  SearchModule,
+  SearchSettings,
+  SearchStart,
+  ToldTrial,
+  TrialDetails,
+} from "./search_protocol";
+
+import type { AccessReport, AccessResult } from "../views/access/report";
+
+import type { LiveNames } from "../program/help/table";
+
 export type Stream = "stdout" | "stderr";
 
 /** A piece of output. `dropped` lines before it were left out, because there were too many. */
@@ -11,16 +26,23 @@ export interface OutputChunk {
 
 export type ToWorker =
   | { type: "start"; base: string; interrupt: Uint8Array | null; trials: MessagePort }
-  | { type: "call"; id: number; name: CallName; args: unknown[] };
+  | { type: "call"; id: number; name: CallName; args: unknown[] }
+  /** Where Python is another frame's: join in, stop what this frame runs there, end Python. */
+  | { type: "join" }
+  | { type: "stop" }
+  | { type: "end" };
 
 export type FromWorker =
   | { type: "progress"; stage: string; fraction: number }
   | { type: "ready"; runtime: RuntimeFacts }
   | { type: "kept"; done: boolean }
   | { type: "failed"; message: string }
+  /** Where Python is another frame's: it was ended there. */
+  | { type: "restarted"; reason: string }
   | { type: "output"; chunks: OutputChunk[] }
+  | { type: "event"; name: string; data: unknown }
   | { type: "answer"; id: number; value: unknown }
-  | { type: "refusal"; id: number; message: string };
+  | { type: "refusal"; id: number; message: string; stopped?: boolean };
 
 export interface RuntimeFacts {
   pyodide: string;
@@ -36,24 +58,62 @@ export interface RuntimeFacts {
 /** Functions of `mlcweb.playground` that the page may call, by module and name. */
 export interface Calls {
   "cell.execute": (source: string, filename: string) => RunResult;
+  "notebook.execute": (source: string, lesson: string, number: number) => RunResult;
+  "notebook.restart": (lesson: string) => null;
+  "notebook.check": (exercise: string, lesson: string) => Verdict;
+  "checking.check": (source: string) => Diagnostic[];
+  "completion.live": () => LiveNames;
   "files.place": (files: { name: string; text: string }[]) => null;
   "trace_view.trace_steps": (traceId: string) => TraceStep[];
+  "trace_view.derive": (traceId: string, changes: Changes) => DerivedTrace;
+  "trace_view.refusal": (traceId: string, changes: Changes, step: number, decision: unknown) => string | null;
+  "trace_timing.begin": (traceId: string, changes: Changes) => { id: string; outcome: StepOutcome };
+  "trace_timing.step": (timingId: string, traceId: string, changes: Changes, step: number) => StepOutcome;
+  "trace_timing.finish": (timingId: string) => null;
+  "trace_compare.compare": (first: string, ofFirst: Changes, second: string, ofSecond: Changes) => TraceComparison;
+  "trace_export.python": (traceId: string, changes: Changes) => string;
+  "trace_export.record": (traceId: string, changes: Changes, runSecs: number[] | null) => unknown;
+  "trace_export.steps_json": (traceId: string, changes: Changes) => unknown[];
+  "trace_export.load": (title: string, steps: unknown[]) => ShownTrace;
+  "access_view.explain": (
+    programId: string,
+    functionName: string | null,
+    /** Empty for the program that the schedule started from. */
+    otherId: string | null,
+    size: number | null,
+    line: number,
+    cacheBytes: number,
+    ways: number,
+  ) => AccessReport;
+  "access_view.simulate": (
+    programId: string,
+    functionName: string,
+    otherId: string | null,
+    size: number,
+    line: number,
+    cacheBytes: number,
+    ways: number,
+  ) => AccessResult;
   "code_view.code": (programId: string, functionName: string | null, fused: boolean | null) => MachineCode;
   "code_view.after_pass": (programId: string, functionName: string, index: number) => { lines: PassLine[] };
   "code_measure.measure": (programId: string, functionName: string, fused: boolean | null) => CodeMeasurement;
-  "search.begin": (
-    functionName: string,
-    moduleName: string,
-    seed: number,
-    trials: number,
-    workers: number,
-  ) => SearchStart;
-  "search.step": (searchId: string) => Trial | null;
+  "search.workload": (moduleName: string, functionName: string | null) => { key: string; line: string };
+  "search.begin": (settings: SearchSettings, earlier: EarlierRecords | null) => SearchStart;
+  "search.step": (searchId: string) => ToldTrial | null;
   "search.details": (searchId: string, index: number) => TrialDetails;
+  "search.compare": (searchId: string, index: number) => ModelTimes;
+  "search.read_files": (files: Record<string, string>) => ReadRecords;
+  "search.forget": (searchId: string) => null;
   "search.finish": (searchId: string) => null;
 }
 
 export type CallName = keyof Calls;
+
+/** Whether an exercise is solved, and what to tell its reader. */
+export interface Verdict {
+  passed: boolean;
+  message: string;
+}
 
 /** A range of the program's text. Lines count from 1, columns from 0, ends are exclusive. */
 export interface Diagnostic {
@@ -63,6 +123,8 @@ export interface Diagnostic {
   endColumn: number;
   message: string;
   severity: "error" | "warning";
+  /** An edit that would mend it: `text` in the place of a range. */
+  fix?: { title: string; text: string; line: number; column: number; endLine: number; endColumn: number };
 }
 
 export interface RunError {
@@ -105,7 +167,7 @@ export interface RunResult {
   /** Programs whose machine code can be looked at, the latest last. */
   programs: { id: string; title: string }[];
   searchFunctions: { name: string; line: number }[];
-  searchModules: { name: string }[];
+  searchModules: SearchModule[];
 }
 
 export interface DiffLine {
@@ -113,10 +175,113 @@ export interface DiffLine {
   text: string;
 }
 
-/** The module after instruction `index` of a trace; index 0 is the module before any. */
+/** Decisions in place of a trace's own, by step. */
+export type Changes = Record<string, unknown>;
+
+/**
+ * What step `index` of a trace did; step 0 is the program before any. Where the step leaves the
+ * program as it was, `module`, `diff`, `nest` and `gone` are null.
+ */
 export interface TraceStep {
   index: number;
-  diff: DiffLine[];
+  /** A sentence without its subject: "splits j (128) into …". */
+  words: string;
+  changed: boolean;
+  module: string | null;
+  /** The lines of the program, with "-", "+" or a blank in front. */
+  diff: string | null;
+  nest: NestEntry[] | null;
+  /** Loops and blocks that the step did away with. */
+  gone: string[] | null;
+}
+
+/** A part of a loop nest; `change` is what the step did to it. */
+export type NestEntry =
+  | { kind: "function"; name: string; body: NestEntry[] }
+  | { kind: "statement"; text: string; body: NestEntry[] }
+  | NestLoop
+  | NestBlock;
+
+export interface NestLoop {
+  kind: "loop";
+  name: string;
+  extent: string;
+  how: "serial" | "parallel" | "vectorized" | "unrolled" | "thread";
+  /** The thread axis that it is bound to. */
+  thread: string | null;
+  notes: string[];
+  /** Where it came from: "outer part of j, 16 of 128". */
+  origin: string;
+  /** Numbers of the loops that it goes back to. */
+  colours: number[];
+  change: string | null;
+  body: NestEntry[];
+}
+
+export interface NestBlock {
+  kind: "block";
+  name: string;
+  iterators: { name: string; type: string; value: string }[];
+  where: string | null;
+  reads: NestRegion[];
+  writes: NestRegion[];
+  init: string | null;
+  statement: string | null;
+  buffers: string[];
+  notes: string[];
+  change: string | null;
+  body: NestEntry[];
+}
+
+export interface NestRegion {
+  text: string;
+  buffer: string;
+  scope: string;
+  elements: number | null;
+}
+
+/** A trace with some decisions replaced, as far as its steps can be done. */
+export interface DerivedTrace {
+  instructions: Instruction[];
+  steps: TraceStep[];
+  controls: TraceControl[];
+  failure: { step: number; message: string } | null;
+}
+
+/** A decision of a trace, and what it could be instead. */
+export interface TraceControl {
+  step: number;
+  kind: "tile" | "choice" | "location" | "factors";
+  label: string;
+  decision: unknown;
+  recorded: unknown;
+  changed: boolean;
+  parts: { name: string; value: string; options: TraceOption[] }[];
+}
+
+export interface TraceOption {
+  text: string;
+  /** The whole decision that it would make. */
+  decision: unknown;
+  /** Why it cannot be chosen. */
+  reason: string | null;
+}
+
+/** How long the program after a step takes, or why that is not known. */
+export interface StepOutcome {
+  state: "measured" | "failed" | "stopped";
+  seconds: number | null;
+  repeats: number[];
+  reason: string | null;
+}
+
+/** Two traces: pairs of steps, and how the programs differ in the end. */
+export interface TraceComparison {
+  rows: [number | null, number | null][];
+  /** Rows whose steps are the same but for what they decide. */
+  decided: number[];
+  equal: boolean;
+  diff: string;
 }
 
 /** Text whose lines know which lines, counted from 1, of an earlier text they were made from. */
@@ -180,36 +345,4 @@ export interface MachinePeak {
   fusedFlops: number | null;
   memoryBandwidth: number;
   cacheBandwidth: number;
-}
-
-export interface SearchStart {
-  id: string;
-  /** Time of the program as it stands, unscheduled. */
-  baselineSeconds: number;
-  /** How many trials are measured at one time. */
-  workers: number;
-}
-
-export interface Trial {
-  index: number;
-  seed: number;
-  state: "measured" | "repeated" | "failed";
-  /** The median of `repeats`. */
-  seconds: number | null;
-  /** Seconds per call of each batch. */
-  repeats: number[];
-  /** Why a failed trial failed. */
-  reason: string | null;
-  /** The earlier trial with the same program, whose time a repeated trial takes over. */
-  sameAs: number | null;
-  /** Measured once more at the end, with nothing beside it. */
-  confirmed: boolean;
-  decisions: string[];
-}
-
-export interface TrialDetails {
-  trace: ShownTrace | null;
-  source: string | null;
-  /** Python that builds this trial's schedule again. */
-  code: string | null;
 }

@@ -24,11 +24,14 @@ let queue: Promise<void> = Promise.resolve();
 
 port.onmessage = ({ data }) => {
   if (data.type === "start") {
-    // Python's host finds it under this name.
-    Object.assign(self, { mlcwebTrials: new TrialLine(data.trials) });
+    // Python's host finds them under these names.
+    Object.assign(self, {
+      mlcwebTrials: new TrialLine(data.trials),
+      mlcwebTell: (name: string, text: string) => post({ type: "event", name, data: JSON.parse(text) }),
+    });
     runtime = load(data.base, data.interrupt);
     runtime.catch((error: unknown) => post({ type: "failed", message: describe(error) }));
-  } else {
+  } else if (data.type === "call") {
     queue = queue.then(() => answer(data));
   }
 };
@@ -123,7 +126,7 @@ async function answer({ id, name, args }: ToWorker & { type: "call" }): Promise<
   try {
     const pyodide = await runtime!;
     await rest;
-    if (name === "cell.execute") await loadImports(pyodide, args[0] as string);
+    if (name === "cell.execute" || name === "notebook.execute") await loadImports(pyodide, args[0] as string);
     const scope = pyodide.toPy({ name, arguments: JSON.stringify(args) });
     try {
       // Asynchronous even for plain functions: only so may Python wait for promises.

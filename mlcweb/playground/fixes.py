@@ -1,0 +1,113 @@
+"""Edits that would mend an error, where one is obvious: a misspelled name, a missing import."""
+
+from __future__ import annotations
+
+import builtins
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+IMPORTS = {
+    "np": "import numpy as np",
+    "tvm": "import tvm",
+    "mlcweb": "import mlcweb",
+    "T": "from tvm.script import tir as T",
+    "R": "from tvm.script import relax as R",
+    "I": "from tvm.script import ir as I",
+    "te": "from tvm import te",
+    "tir": "from tvm import tir",
+    "relax": "from tvm import relax",
+    "topi": "from tvm import topi",
+    "ms": "from tvm import meta_schedule as ms",
+}
+"""What names stand for in all courses."""
+
+_QUOTED = re.compile(r"\"([^\"\s]+)\"|'([^'\s]+)'")
+_MEANT = re.compile(r"did you mean:? (.+?)\?", re.IGNORECASE)
+
+
+def suggest(
+    error: BaseException,
+    message: str,
+    place: tuple[int, int, int, int],
+    lines: Sequence[str],
+    known: Iterable[str] = (),
+) -> dict[str, Any] | None:
+    """The edit that would mend an error.
+
+    Args:
+        error: the exception.
+        message: what the reader is told about it.
+        place: line, column, end line and end column of what is at fault; lines from 1, columns in
+            characters from 0.
+        lines: the program's lines.
+        known: names that the program has.
+
+    Returns:
+        None, or ``title``, the ``text`` to insert, and the range that it replaces, as in `place`:
+        ``line``, ``column``, ``endLine``, ``endColumn``.
+    """
+    if isinstance(error, NameError) and not isinstance(error, UnboundLocalError):
+        if error.name in IMPORTS:
+            return _import(IMPORTS[error.name], lines)
+        return _replacement(error.name, [*known, *dir(builtins)], place, lines)
+    if isinstance(error, AttributeError) and error.name:
+        names = [name for name in dir(error.obj) if not name.startswith("_")]
+        return _replacement(error.name, names, place, lines)
+    undefined = re.match(r'"(\w+)" is not defined', message)
+    if undefined and undefined[1] in IMPORTS and not _MEANT.search(message):
+        return _import(IMPORTS[undefined[1]], lines)
+    if missing := re.search(r"has no (\w+); ", message):
+        return _replacement(missing[1], _meant(message), place, lines)
+    quoted = [first or second for first, second in _QUOTED.findall(message)]
+    if not quoted:
+        return None
+    return _replacement(quoted[0], _meant(message) or quoted[1:], place, lines)
+
+
+def _meant(message: str) -> list[str]:
+    return [name for text in _MEANT.findall(message) for name in re.findall(r"[\w.]+", text)]
+
+
+def _replacement(
+    wrong: str | None,
+    candidates: Iterable[str],
+    place: tuple[int, int, int, int],
+    lines: Sequence[str],
+) -> dict[str, Any] | None:
+    """`wrong`, where it stands in the place at fault, replaced by what it looks most like."""
+    found = difflib.get_close_matches(wrong or "", [n for n in candidates if n != wrong], n=1)
+    if not wrong or not found:
+        return None
+    line, column, end_line, end_column = place
+    for number in range(line, min(end_line, len(lines)) + 1):
+        text = lines[number - 1]
+        start = column if number == line else 0
+        end = end_column if number == end_line else len(text)
+        match = re.compile(rf"(?<!\w){re.escape(wrong)}(?!\w)").search(text, start, end)
+        if match:
+            return {
+                "title": f"Change {wrong} to {found[0]}",
+                "text": found[0],
+                "line": number,
+                "column": match.start(),
+                "endLine": number,
+                "endColumn": match.end(),
+            }
+    return None
+
+
+def _import(statement: str, lines: Sequence[str]) -> dict[str, Any]:
+    """The statement as a line before the first import, or before the first statement."""
+    imports = [n for n, text in enumerate(lines, 1) if re.match(r"(import|from)\s", text)]
+    code = [n for n, text in enumerate(lines, 1) if text.strip() and not text.startswith("#")]
+    line = next(iter(imports or code), 1)
+    return {
+        "title": f"Add {statement}",
+        "text": f"{statement}\n",
+        "line": line,
+        "column": 0,
+        "endLine": line,
+        "endColumn": 0,
+    }

@@ -1,0 +1,44 @@
+/** Vite plugin: tells the service worker which files the built page has, and what is in them. */
+
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, relative, resolve, sep } from "node:path";
+import type { Plugin } from "vite";
+
+const WORKER = "service-worker.js";
+
+export function release(): Plugin {
+  let folder = "";
+  return {
+    name: "release",
+    apply: "build",
+    configResolved(config) {
+      folder = resolve(config.root, config.build.outDir);
+    },
+    closeBundle() {
+      const files: Record<string, string> = {};
+      for (const path of walk(folder)) {
+        const name = relative(folder, path).split(sep).join("/");
+        // Compressed twins are sent by servers in the place of the files themselves.
+        if (name === WORKER || name.endsWith(".gz") || name.endsWith(".br")) continue;
+        files[name] = digest(readFileSync(path));
+      }
+      const version = digest(JSON.stringify(files));
+      const place = join(folder, WORKER);
+      const code = readFileSync(place, "utf8").replaceAll("__RELEASE__", JSON.stringify({ version, files }));
+      writeFileSync(place, code);
+    },
+  };
+}
+
+function* walk(folder: string): Generator<string> {
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) yield* walk(path);
+    else yield path;
+  }
+}
+
+function digest(content: string | Buffer): string {
+  return createHash("sha256").update(content).digest("hex").slice(0, 16);
+}

@@ -1,0 +1,131 @@
+/** What a frame shows: a program or a lesson, and the views that the page around asks for. */
+
+import { byId, element } from "../dom";
+import type { Editor } from "../program/editor";
+import { setLiveNames } from "../program/help/extensions";
+import "../program/program.css";
+import type { PythonSession } from "../python/client";
+import type { RunResult } from "../python/protocol";
+import { encode, type SharedState } from "../share/state";
+import { Activity } from "../shell/activity";
+import { Runner } from "../shell/runner";
+import { setUpStatus } from "../shell/status";
+import { setUpTabs } from "../shell/tabs";
+import { toast } from "../shell/toast";
+import { imposeTheme } from "../theme";
+import { views as viewFactories } from "../views/index";
+import type { View, ViewContext } from "../views/view";
+import { cellContent } from "./cell";
+import { lessonContent } from "./lesson";
+import { MARK, type FrameOptions, type FromFrame } from "./messages";
+
+/** What fills a frame. */
+export interface FrameContent {
+  root: HTMLElement;
+  /** Where views put code; null where there is no program. */
+  editor: Editor | null;
+  run(): void;
+  /** What the link to the playground opens: a program, or else the hash of its address. */
+  shared(): SharedState | string;
+}
+
+/** What a content needs of its frame. */
+export interface FrameHost {
+  session: PythonSession;
+  runner: Runner;
+  /** Whether there is a view of this name, and then it comes to the front. */
+  show(view: string): void;
+  views: readonly View[];
+}
+
+/** Fill the frame; returns what applies another theme. `code` is a program in the frame's address. */
+export async function startFrame(
+  session: PythonSession,
+  options: FrameOptions,
+  code: string | null,
+  say: (message: FromFrame) => void,
+): Promise<(theme: string | null) => void> {
+  imposeTheme(options.theme);
+  document.body.classList.toggle("has-fixed-height", options.fixedHeight);
+  const activity = new Activity();
+  const views: View[] = [];
+  const runner = new Runner(session, activity, (result: RunResult) => {
+    for (const view of views) view.onResult?.(result);
+    session.call("completion.live").then(setLiveNames, () => undefined);
+    say({ mark: MARK, type: "ran", ok: result.ok });
+  });
+  const tabs = element("div", { class: "panes", role: "tablist", "aria-label": "Views" });
+  let select: ((view: string) => void) | null = null;
+  const host: FrameHost = {
+    session,
+    runner,
+    views,
+    show: (name) => {
+      if (views.some(({ id }) => id === name)) select?.(name);
+    },
+  };
+  const content = options.lesson === null ? await cellContent(host, options.cell, code) : await lessonContent(host, options.lesson);
+  byId("embed").append(content.root);
+
+  const { editor } = content;
+  if (editor && options.panes.length) {
+    const context: ViewContext = {
+      session,
+      editor,
+      during: (what, stop, work) => activity.during(what, stop, work),
+      isBusy: () => activity.running !== null,
+      show: host.show,
+      toast,
+    };
+    views.push(...viewFactories.map((create) => create(context)).filter(({ id }) => options.panes.includes(id)));
+  }
+  if (views.length) {
+    const list = setUpTabs(tabs, views, (id) => {
+      for (const view of views) view.panel.hidden = view.id !== id;
+      views.find((view) => view.id === id)?.onShow?.();
+    });
+    byId("embed").append(
+      element("section", { class: "embed-views", "aria-label": "Views" }, tabs, ...views.map(({ panel }) => panel)),
+    );
+    select = (name) => list.select(name);
+    select(views[0]!.id);
+  }
+
+  activity.onChange(() => {
+    for (const view of views) view.onActivity?.();
+  });
+  session.on("restarted", () => {
+    for (const view of views) view.onRestart?.();
+  });
+  setUpStatus(session, activity);
+  byId("run").addEventListener("click", () => content.run());
+  byId("stop").addEventListener("click", () => activity.running?.stop());
+  setUpLink(byId<HTMLAnchorElement>("playground"), () => content.shared());
+  if (!options.fixedHeight) tellHeight(say);
+  if (options.run && options.lesson === null) content.run();
+  return imposeTheme;
+}
+
+/** The link leads to the playground with what the frame shows when the link is followed. */
+function setUpLink(link: HTMLAnchorElement, shared: () => SharedState | string): void {
+  link.title = "Open this in the playground";
+  const renew = (): void => {
+    const state = shared();
+    if (typeof state === "string") link.href = `./#${state}`;
+    else void encode(state).then((code) => (link.href = `./#code=${code}`));
+  };
+  for (const event of ["pointerenter", "focus", "touchstart"] as const) link.addEventListener(event, renew, { passive: true });
+  renew();
+}
+
+/** Tell the page around how high the content is, whenever that changes. */
+function tellHeight(say: (message: FromFrame) => void): void {
+  let told = 0;
+  const observer = new ResizeObserver(() => {
+    const height = Math.ceil(document.body.getBoundingClientRect().height);
+    if (height === told) return;
+    told = height;
+    say({ mark: MARK, type: "resize", height });
+  });
+  observer.observe(document.body);
+}

@@ -1,0 +1,96 @@
+/**
+ * The page's service worker: everything once loaded works offline, and hosts that cannot send
+ * headers get an isolated page all the same, from the second visit on.
+ *
+ * A version is the content of all files. Its files are fetched into a cache of their own while the
+ * version before serves on; files that did not change are copied from there.
+ */
+
+interface Versioned {
+  version: string;
+  /** Path below the page's folder, and a digest of the content. */
+  files: Record<string, string>;
+}
+
+/** Filled in when the page has been built. */
+declare const __RELEASE__: Versioned;
+
+interface ExtendableEvent extends Event {
+  waitUntil(work: Promise<unknown>): void;
+}
+
+interface FetchEvent extends ExtendableEvent {
+  readonly request: Request;
+  respondWith(response: Promise<Response>): void;
+}
+
+interface ServiceWorkerScope {
+  readonly registration: { readonly scope: string };
+  readonly clients: { claim(): Promise<void> };
+  skipWaiting(): Promise<void>;
+  addEventListener(type: "install" | "activate", listener: (event: ExtendableEvent) => void): void;
+  addEventListener(type: "fetch", listener: (event: FetchEvent) => void): void;
+}
+
+const scope = self as unknown as ServiceWorkerScope;
+const release = __RELEASE__;
+const PREFIX = "mlcweb-page-";
+const CACHE = PREFIX + release.version;
+/** Header of a cached response: the digest of its content. */
+const DIGEST = "x-content-digest";
+
+const ISOLATION = {
+  "Cross-Origin-Opener-Policy": "same-origin",
+  "Cross-Origin-Embedder-Policy": "require-corp",
+  "Cross-Origin-Resource-Policy": "cross-origin",
+  "Document-Isolation-Policy": "isolate-and-require-corp",
+};
+
+const address = (path: string): string => new URL(path, scope.registration.scope).href;
+
+scope.addEventListener("install", (event) => event.waitUntil(install()));
+scope.addEventListener("activate", (event) => event.waitUntil(activate()));
+scope.addEventListener("fetch", (event) => {
+  const { request } = event;
+  if (request.method === "GET" && request.url.startsWith(scope.registration.scope)) event.respondWith(answer(request));
+});
+
+async function install(): Promise<void> {
+  const cache = await caches.open(CACHE);
+  for (const [path, digest] of Object.entries(release.files)) {
+    if (await cache.match(address(path))) continue;
+    const known = await caches.match(address(path));
+    const response = known?.headers.get(DIGEST) === digest ? known : await fetch(address(path), { cache: "no-cache" });
+    if (!response.ok) throw new Error(`${path}: ${response.status}`);
+    await cache.put(address(path), marked(response, { [DIGEST]: digest }));
+  }
+  await scope.skipWaiting();
+}
+
+/** The version before stays, for pages that are still open; older ones go. */
+async function activate(): Promise<void> {
+  const versions = (await caches.keys()).filter((name) => name.startsWith(PREFIX) && name !== CACHE);
+  for (const name of versions.slice(0, -1)) await caches.delete(name);
+  await scope.clients.claim();
+}
+
+async function answer(request: Request): Promise<Response> {
+  const url = new URL(request.url);
+  url.search = "";
+  url.hash = "";
+  if (url.pathname.endsWith("/")) url.pathname += "index.html";
+  const cache = await caches.open(CACHE);
+  const found = (await cache.match(url.href)) ?? (await caches.match(url.href));
+  return marked(found ?? (await fetch(request)), ISOLATION);
+}
+
+/** A response with more headers. */
+function marked(response: Response, more: Record<string, string>): Response {
+  // What another origin answered cannot be looked into, so it cannot be made anew either.
+  if (response.type === "opaque" || response.type === "opaqueredirect") return response;
+  const headers = new Headers(response.headers);
+  for (const [name, value] of Object.entries(more)) headers.set(name, value);
+  const { status, statusText } = response;
+  const empty = status === 204 || status === 304;
+  return new Response(empty ? null : response.body, { status, statusText, headers });
+}

@@ -1,0 +1,47 @@
+/** The way to a Python: a worker of this page's own, or a line to that of another frame. */
+
+import type { FromWorker, ToWorker } from "./protocol";
+
+export interface Connection {
+  /** Milliseconds that an interrupted program has to come to an end before Python is ended. */
+  readonly grace: number;
+  post(message: ToWorker, transfer?: Transferable[]): void;
+  /** Let programs run on that were interrupted: called before a call that is the only one. */
+  allow(): void;
+  /** Ask what runs to stop; false where only ending Python stops it. */
+  interrupt(): boolean;
+  /** End Python; where it is another frame's, ask for that. */
+  end(): void;
+}
+
+/** What comes back over a connection. */
+export interface Receiver {
+  receive(message: FromWorker): void;
+  fail(reason: string): void;
+}
+
+export type Connect = (receiver: Receiver, base: string, trials: MessagePort) => Connection;
+
+/** Whether memory can be shared between threads: then a program can be interrupted. */
+export function isolated(): boolean {
+  return typeof SharedArrayBuffer !== "undefined" && globalThis.crossOriginIsolated === true;
+}
+
+/** Start a worker that loads Python with everything from `base`. */
+export function startWorker(receiver: Receiver, base: string, trials: MessagePort): Connection {
+  const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module", name: "python" });
+  const signal = isolated() ? new Uint8Array(new SharedArrayBuffer(1)) : null;
+  worker.onmessage = ({ data }: MessageEvent<FromWorker>) => receiver.receive(data);
+  worker.onerror = (event) => receiver.fail(event.message || "the worker's script did not load");
+  worker.postMessage({ type: "start", base, interrupt: signal, trials } satisfies ToWorker, [trials]);
+  return {
+    grace: 1000,
+    post: (message, transfer = []) => worker.postMessage(message, transfer),
+    allow: () => signal?.set([0]),
+    interrupt: () => {
+      signal?.set([2]);
+      return signal !== null;
+    },
+    end: () => worker.terminate(),
+  };
+}
