@@ -16,15 +16,18 @@ from pathlib import Path
 
 from benchmarks.bench import BUILDS, CALL
 from benchmarks.browser import engines as pages
+from benchmarks.browser import tuning as page_tuning
 from benchmarks.browser.search import SEARCH, SearchEngine
 from benchmarks.engine import Engine, NotForThis
 from benchmarks.kernels import WORKLOADS
 from benchmarks.native import NativeEngine, TVMEngine
 from benchmarks.report import markdown, plain
 from benchmarks.suite import measure
+from benchmarks.tuning import quality, rate, strategies
 from mlcweb.codegen.registry import RELAXED_MADD
 
-ENGINES = (*pages.TITLES, "native", "tvm", "search")
+TUNING = (*strategies.STRATEGIES, quality.TUNED, quality.COLD)
+ENGINES = (*pages.TITLES, "native", "tvm", "search", page_tuning.IN_PAGE, *TUNING, rate.RATE)
 BUILT_PAGE = Path(__file__).parents[1] / "web" / "dist"
 
 
@@ -32,6 +35,12 @@ def all_programs() -> list[str]:
     """The names of everything that can be measured."""
     kernels = [f"{w.name}/{program}" for w in WORKLOADS.values() for program in w.programs]
     return [*kernels, CALL, *BUILDS, SEARCH]
+
+
+def long_programs() -> list[str]:
+    """The names of what takes minutes, and is measured only where it is asked for."""
+    tuned = [*strategies.programs(), *quality.programs(), *rate.programs()]
+    return [*tuned, *page_tuning.programs()]
 
 
 def open_engines(options: argparse.Namespace, stack: ExitStack) -> list[Engine]:
@@ -53,10 +62,17 @@ def open_engines(options: argparse.Namespace, stack: ExitStack) -> list[Engine]:
         "native": lambda: [NativeEngine(config)],
         "tvm": lambda: [TVMEngine(stack)],
         "search": lambda: [SearchEngine(chromium(), stack, options.built_page)],
+        page_tuning.IN_PAGE: lambda: [
+            page_tuning.PageSearchEngine(chromium(), stack, options.built_page)
+        ],
+        rate.RATE: lambda: [rate.RateEngine()],
     }
     if in_page:
         engines_in_page = partial(pages.open_page, chromium, stack, in_page, config)
         makers = {in_page[0]: engines_in_page, **makers}
+    if any(name in TUNING for name in names):
+        tuning = [*strategies.engines(), *quality.engines()]
+        makers |= {each.name: lambda each=each: [each] for each in tuning}
     for name, make in makers.items():
         try:
             engines += make() if name in names else []
@@ -68,7 +84,7 @@ def open_engines(options: argparse.Namespace, stack: ExitStack) -> list[Engine]:
 def main() -> None:
     """Measure what is asked for and print it."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--only", nargs="+", metavar="PATTERN", default=["*"])
+    parser.add_argument("--only", nargs="+", metavar="PATTERN", default=None)
     parser.add_argument("--engines", type=lambda text: text.split(","), default=list(ENGINES))
     parser.add_argument("--fused", choices=("on", "off"))
     parser.add_argument("--built-page", type=Path, default=BUILT_PAGE, metavar="FOLDER")
@@ -78,10 +94,13 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := set(options.engines) - set(ENGINES):
         parser.error(f"no engine {', '.join(sorted(unknown))}; there are {', '.join(ENGINES)}")
-    patterns = [p if "/" in p or "*" in p else f"{p}/*" for p in options.only]
-    programs = [p for p in all_programs() if any(fnmatch(p, pattern) for pattern in patterns)]
+    known = [*all_programs(), *long_programs()]
+    patterns = [p if "/" in p or "*" in p else f"{p}/*" for p in options.only or ()]
+    programs = [p for p in known if any(fnmatch(p, pattern) for pattern in patterns)]
+    if options.only is None:
+        programs = all_programs()
     if options.list or not programs:
-        print("programs:", *all_programs(), "engines:", *ENGINES, sep="\n  ")
+        print("programs:", *known, "engines:", *ENGINES, sep="\n  ")
         return
     with ExitStack() as stack:
         engines = open_engines(options, stack)

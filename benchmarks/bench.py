@@ -56,11 +56,21 @@ class Bench:
         if workload_name not in WORKLOADS:
             raise NotForThis(f"no program {name}")
         workload = WORKLOADS[workload_name]
+        if program not in workload.programs:
+            raise NotForThis(f"no program {name}")
+        self.prepare_module(name, workload, workload.programs[program]())
+
+    def prepare_module(self, name: str, workload: Workload, mod: IRModule) -> None:
+        """Build a program of a workload, to be known by a name.
+
+        Raises:
+            AssertionError: it computes something wrong.
+        """
         if workload.model:
-            self._prepare_model(name, workload, workload.programs[program]())
+            self._prepare_model(name, workload, mod)
             return
         inputs, expected = workload.arguments()
-        module = self._build(workload.programs[program]())
+        module = self._build(mod)
         arrays = [nd.array(array) for array in [*inputs, expected * float("nan")]]
         function = module["main"]
         function(*arrays)

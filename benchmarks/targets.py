@@ -6,7 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+from benchmarks.browser import tuning as page_tuning
 from benchmarks.results import Results
+from benchmarks.tuning import rate, strategies
+from benchmarks.tuning.quality import COLD, TUNED
 
 NATIVE_PART = 0.8
 """Natively, so much of what is asked in the page, as a share of wasmtime's own peak."""
@@ -35,6 +38,18 @@ MILLISECONDS = {
 }
 
 TRIALS_A_SECOND = 15
+NATIVE_TRIALS_A_SECOND = 25
+
+TUNED_SHARE = 0.80
+COLD_SHARE = 0.65
+PAGE_SEARCH_MILLISECONDS = 8000
+MODEL_OVER_NUMPY = 3
+TUNED_GAINS = {
+    ("softmax", "best"): 1,
+    ("layer_norm", "best"): 1,
+    ("linear0", "untransformed"): 2,
+}
+"""How many times as fast tuned programs are as others of the same workload."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +123,27 @@ class Faster:
 
 
 @dataclass(frozen=True)
+class Gain:
+    """A program is so many times as fast as another one is on another engine."""
+
+    program: str
+    engine: str
+    other: tuple[str, str]
+    least: float
+
+    @property
+    def wanted(self) -> str:
+        return f">= {self.least:g} x {self.other[0]} on {self.other[1]}"
+
+    def verdict(self, results: Results) -> Verdict | None:
+        seconds, other = results.seconds(self.program, self.engine), results.seconds(*self.other)
+        if seconds is None or other is None:
+            return None
+        noise = LEVEL_WITHIN if self.least == 1 else 0.0
+        return Verdict(f"{other / seconds:.2f} x", other / seconds / self.least, noise)
+
+
+@dataclass(frozen=True)
 class Within:
     """A program takes no longer than so many milliseconds."""
 
@@ -159,8 +195,24 @@ def _targets() -> Iterator[Target]:
     for (program, engine), most in MILLISECONDS.items():
         yield Within(program, engine, most)
     yield Rate("search/matmul128", "search", TRIALS_A_SECOND)
+    for program in rate.programs():
+        yield Rate(program, rate.RATE, NATIVE_TRIALS_A_SECOND)
     for program, share in SHARES.items():
         yield Share(program, "native", NATIVE_PART * share)
+    for program in strategies.programs():
+        workload = program.partition("/")[0]
+        yield Faster(program, "evolutionary", ("random",), 1, workload)
+    yield Share(f"matmul128/{TUNED}", TUNED, NATIVE_PART * TUNED_SHARE)
+    yield Share(f"matmul128/{COLD}", COLD, NATIVE_PART * COLD_SHARE)
+    in_page = page_tuning.IN_PAGE
+    yield Within(page_tuning.WALL, in_page, PAGE_SEARCH_MILLISECONDS)
+    yield Share(page_tuning.TUNED, in_page, TUNED_SHARE)
+    yield Share(page_tuning.COLD, in_page, COLD_SHARE)
+    yield Gain(
+        page_tuning.MODEL_TUNED, in_page, (page_tuning.MODEL_NUMPY, in_page), MODEL_OVER_NUMPY
+    )
+    for (workload, other), factor in TUNED_GAINS.items():
+        yield Gain(f"{workload}/{TUNED}", TUNED, (f"{workload}/{other}", "native"), factor)
 
 
 TARGETS: tuple[Target, ...] = tuple(_targets())

@@ -97,6 +97,7 @@ def _workload(n: int, **programs: partial[IRModule]) -> Workload:
         reference=lambda a, b: a @ b,
         programs=programs,
         flops=2 * n**3,
+        source=partial(untransformed, n),
     )
 
 

@@ -24,7 +24,8 @@ class Workload:
     is the number of additions and multiplications; 0 where the time alone says more. The programs
     by name are modules whose "main" takes the inputs and the output; that of the name "best" is
     compared with others. "main" of a `model` is a graph function, which a virtual machine runs: it
-    takes the inputs and returns the output.
+    takes the inputs and returns the output. `source` makes the program before any schedule, where
+    it is too slow to be among the programs.
     """
 
     name: str
@@ -35,6 +36,12 @@ class Workload:
     flops: int = 0
     tolerance: float = 1e-4
     model: bool = False
+    source: Callable[[], IRModule] | None = field(default=None, repr=False)
+
+    @property
+    def as_written(self) -> Callable[[], IRModule]:
+        """Makes the program before any schedule."""
+        return self.source or self.programs["untransformed"]
 
     def arguments(self) -> tuple[list[Array], Array]:
         """The inputs, always the same, and what is to come out."""

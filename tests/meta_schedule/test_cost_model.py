@@ -6,15 +6,23 @@ import sys
 import numpy as np
 import pytest
 
+from mlcweb.ir import IRModule
 from mlcweb.meta_schedule import TuneContext, cost_model
-from mlcweb.meta_schedule.cost_model import NumPyModel, RandomModel, pairwise_accuracy
+from mlcweb.meta_schedule.cost_model import (
+    NumPyModel,
+    RandomModel,
+    XGBModel,
+    linear,
+    pairwise_accuracy,
+)
 from mlcweb.meta_schedule.cost_model.boosted_trees import fit
 from mlcweb.meta_schedule.cost_model.learned_model import MOST_SAMPLES
-from mlcweb.meta_schedule.cost_model.metric import max_curve
+from mlcweb.meta_schedule.cost_model.metric import max_curve, rank, together
 from mlcweb.meta_schedule.feature_extractor import NAMES, features
 from mlcweb.meta_schedule.search_strategy import MeasureCandidate, RunnerResult
 from mlcweb.tir import Schedule
 from tests.meta_schedule.matmul import Matmul, seconds, tiles
+from tests.meta_schedule.programs import Double
 
 
 def named(schedule: Schedule) -> dict[str, float]:
@@ -46,6 +54,12 @@ def test_features_of_a_tiled_product() -> None:
     assert of["main accumulators"] == 8
     assert of["main operands per step"] == 32 + 4 + 8
     assert of["main reduction"] == 32
+    # Those steps load 4 numbers of A and 2 vectors of B, for 8 vectors of multiply-add.
+    assert of["main loads per step"] == 4 + 2
+    assert of["main work per load"] == pytest.approx(8 / 6, abs=1e-5)
+    assert of["main waiting"] == 4
+    assert of["main cycles"] == 32 * 32 * 32 / (4 * 8) * 4
+    assert of["all cycles"] == of["main cycles"] + of["other cycles"]
     assert of["main touched bytes"] == 3 * 32 * 32 * 4
     assert of["main touched lines"] == 3 * 32 * 2
     # The rest is the initialisation.
@@ -63,29 +77,109 @@ def test_trees_learn_a_function_and_nothing_where_nothing_varies() -> None:
     assert constant.predict(np.zeros((2, 3))).tolist() == [2.0, 2.0]
 
 
-def context() -> TuneContext:
-    return TuneContext(Matmul, target="llvm", rand_state=1)
+def test_a_linear_model_needs_few_rows_and_forgives_what_was_disturbed() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(40, 30))
+    truth = rows[:, 3] - 0.5 * rows[:, 7]
+    # A third of the programs seemed slower than they are, since something else ran.
+    targets = np.where(rng.uniform(size=40) < 0.33, truth - 1.0, truth)
+    unseen = rng.normal(size=(200, 30))
+    wanted = unseen[:, 3] - 0.5 * unseen[:, 7]
+
+    def agreement(below: float) -> float:
+        model = linear.fit(rows, targets, regularisation=5.0, below=below)
+        return float(np.corrcoef(model.predict(unseen), wanted)[0, 1])
+
+    assert agreement(0.15) > 0.85
+    assert agreement(0.15) > agreement(1.0)
+    constant = linear.fit(np.ones((5, 3)), np.arange(5.0))
+    assert constant.predict(np.zeros((2, 3))).tolist() == pytest.approx([2.0, 2.0])
 
 
-def sampled(count: int, first_seed: int) -> tuple[list[MeasureCandidate], list[RunnerResult]]:
+def test_trees_split_many_values_in_few_places() -> None:
+    rows = np.arange(5000.0)[:, None]
+    model = fit(rows, np.where(rows[:, 0] > 3000, 1.0, 0.0))
+    assert model.predict(np.array([[100.0], [4900.0]])).tolist() == pytest.approx([0, 1], abs=0.05)
+
+
+def context(mod: IRModule = Matmul) -> TuneContext:
+    return TuneContext(mod, target="llvm", rand_state=1)
+
+
+def sampled(
+    count: int, first_seed: int, disturbed: float = 0.0
+) -> tuple[list[MeasureCandidate], list[RunnerResult]]:
+    """Candidates, and what they took: a share of them longer than they had to."""
+    rng = np.random.default_rng(first_seed)
     candidates = []
     for seed in range(first_seed, first_seed + count):
         sch = Schedule(Matmul, seed=seed)
         tiles(sch)
         candidates.append(MeasureCandidate(sch))
-    return candidates, [RunnerResult((seconds(each.sch.mod),)) for each in candidates]
+    factors = np.where(rng.uniform(size=count) < disturbed, 1.45, 1.0)
+    return candidates, [
+        RunnerResult((factor * seconds(each.sch.mod), 2.0))
+        for each, factor in zip(candidates, factors, strict=True)
+    ]
 
 
-def test_the_model_ranks_trials_that_it_has_not_seen() -> None:
-    model = NumPyModel()
+MODELS = [NumPyModel, XGBModel]
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize(("disturbed", "least"), [(0.0, 0.85), (0.3, 0.75)])
+def test_models_rank_trials_that_they_have_not_seen(kind, disturbed: float, least: float) -> None:
+    if kind is XGBModel:
+        pytest.importorskip("xgboost")
+    model = kind()
     for first in (1, 100, 200, 300):
-        model.update(context(), *sampled(32, first))
+        model.update(context(), *sampled(32, first, disturbed))
     assert math.isnan(model.accuracy[0])
     assert all(0 <= accuracy <= 1 for accuracy in model.accuracy[1:])
     held_out, results = sampled(48, 1000)
     scores = model.predict(context(), held_out)
     times = [result.run_secs[0] for result in results if result.run_secs]
-    assert pairwise_accuracy(scores.tolist(), times) > 0.75
+    assert pairwise_accuracy(scores.tolist(), times) > least
+
+
+def test_a_ranking_is_of_predictions_made_before() -> None:
+    model = NumPyModel()
+    assert math.isnan(model.ranking(context()).all)
+    rankings = []
+    for first in (1, 100, 200):
+        candidates, results = sampled(16, first)
+        scores = model.predict(context(), candidates)
+        rankings.append(rank(scores.tolist(), [min(r.run_secs or ()) for r in results]))
+        model.update(context(), candidates, results)
+    found = model.ranking(context())
+    # Of the first batch nothing could be known.
+    assert found == together(rankings[1:])
+    assert found.clear > 0.6
+    assert found.clear_pairs <= found.pairs
+
+
+def test_tasks_do_not_mix_and_a_new_one_profits_from_others() -> None:
+    model = NumPyModel()
+    first = sampled(32, 1)
+    model.update(context(), *first)
+    of_others = model.predict(context(Double), first[0])
+    assert len(set(of_others)) > 1
+    before = model.predict(context(), first[0]).tolist()
+    model.update(context(Double), first[0], [RunnerResult((1.0,))] * 31 + [RunnerResult((2.0,))])
+    assert model.predict(context(), first[0]).tolist() == before
+
+
+def test_what_was_learnt_is_saved(tmp_path) -> None:
+    model = NumPyModel()
+    model.update(context(), *sampled(32, 1))
+    path = str(tmp_path / "model.npz")
+    model.save(path)
+    other = NumPyModel()
+    other.load(path)
+    held_out, _ = sampled(8, 100)
+    assert other.predict(context(), held_out).tolist() == (
+        model.predict(context(), held_out).tolist()
+    )
 
 
 def test_failed_trials_teach_nothing_and_an_empty_model_has_no_opinion() -> None:
@@ -114,6 +208,11 @@ def test_metrics() -> None:
     assert pairwise_accuracy([1, 2, 3], [1, 2, 3]) == 0.0
     assert pairwise_accuracy([1, 1], [1, 2]) == 0.5
     assert math.isnan(pairwise_accuracy([1, 2], [1.0, 1.001]))
+    # The first two differ by less than noise, and are ranked wrong.
+    both = rank([2, 3, 1], [1.0, 1.05, 2.0])
+    assert (both.clear, both.clear_pairs, both.pairs) == (1.0, 2, 3)
+    assert both.all == pytest.approx(2 / 3)
+    assert rank([], []).as_dict() == {"clear": None, "all": None, "clear_pairs": 0, "pairs": 0}
     assert max_curve([1, 3, 2], [1.0, 4.0, 2.0]) == [0.25, 0.5, 1.0]
 
 

@@ -14,6 +14,7 @@ from mlcweb.meta_schedule.space_generator import ScheduleFn
 from mlcweb.meta_schedule.tune import tune_tasks
 from mlcweb.tir import Schedule
 from tests.meta_schedule.matmul import FakeRunner, Matmul, columns, tiles
+from tests.meta_schedule.matmul import seconds as time_of
 
 
 def space(function: Any) -> ScheduleFn:
@@ -66,13 +67,41 @@ def test_exhaustive_finds_every_program() -> None:
     assert len({structural_hash(module) for module in runner.measured}) == 21
 
 
-def test_the_same_seed_makes_the_same_search() -> None:
-    def texts(seed: int) -> list[Any]:
-        database, _ = tuned(tiles, "evolutionary", 48, seed, cost_model=NumPyModel())
-        return [(r.trace_text, r.run_secs) for r in database.get_all_tuning_records()]
+@pytest.mark.parametrize("strategy", ["evolutionary", "replay-trace"])
+def test_the_same_seed_and_times_make_the_same_search(strategy: str) -> None:
+    def found(seed: int) -> tuple[list[Any], list[Any]]:
+        database, runner = tuned(tiles, strategy, 32, seed, cost_model=NumPyModel())
+        records = [(r.trace_text, r.run_secs) for r in database.get_all_tuning_records()]
+        return records, [structural_hash(module) for module in runner.measured]
 
-    assert texts(3) == texts(3)
-    assert texts(3) != texts(4)
+    assert found(3) == found(3)
+    assert found(3) != found(4)
+
+
+def test_what_was_predicted_is_kept_with_the_candidate() -> None:
+    context = TuneContext(
+        Matmul, target="llvm", space_generator=space(tiles), search_strategy="evolutionary",
+        rand_state=1,
+    )  # fmt: skip
+    model = NumPyModel()
+    context.pre_tuning(48, 64, cost_model=model)
+    rounds: list[list[float | None]] = []
+    measured: set[int] = set()
+    while (candidates := context.generate_measure_candidates()) is not None:
+        # What was chosen by chance has a prediction as well.
+        rounds.append([each.predicted for each in candidates])
+        expected = model.predict(context, candidates).tolist()
+        if len(rounds) == 1:
+            assert rounds[0] == [None] * 16
+        else:
+            assert rounds[-1] == pytest.approx(expected)
+        hashes = {structural_hash(each.sch.mod) for each in candidates}
+        assert len(hashes) == len(candidates)
+        assert not hashes & measured
+        measured |= hashes
+        results = [search_strategy.RunnerResult((time_of(each.sch.mod),)) for each in candidates]
+        context.notify_runner_results(candidates, results)
+    assert [len(each) for each in rounds] == [16, 8, 8, 8, 8]
 
 
 def best(database: Any) -> float:
@@ -101,9 +130,7 @@ def test_evolution_goes_on_from_the_records_of_a_database() -> None:
 
 
 def seconds_of(runner: FakeRunner) -> list[float]:
-    from tests.meta_schedule.matmul import seconds
-
-    return [seconds(module) for module in runner.measured]
+    return [time_of(module) for module in runner.measured]
 
 
 def test_a_search_without_progress_ends_early() -> None:

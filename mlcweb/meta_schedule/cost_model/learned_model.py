@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir import structural_hash
 from mlcweb.meta_schedule.cost_model.cost_model import CostModel
-from mlcweb.meta_schedule.cost_model.metric import pairwise_accuracy
+from mlcweb.meta_schedule.cost_model.metric import Ranking, rank, together
 from mlcweb.meta_schedule.feature_extractor import FeatureExtractor
 
 if TYPE_CHECKING:
@@ -18,17 +18,22 @@ if TYPE_CHECKING:
     from mlcweb.meta_schedule.search_strategy import MeasureCandidate, RunnerResult
     from mlcweb.meta_schedule.tune_context import TuneContext
 
-MOST_SAMPLES = 2048
+MOST_SAMPLES = 1024
 """Of each task, so many samples are kept: the fastest half, and the latest."""
 
-SLOWEST = -6.0
+SLOWEST = -4.0
 """A score no lower than this is learnt: how much slower the slow are does not matter."""
 
 
 @dataclass(slots=True)
 class _Samples:
+    """What is known of a task: features and seconds of what was measured, and how it had been
+    ranked before."""
+
     rows: list[np.ndarray] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+    ranking: Ranking = field(default_factory=lambda: together(()))
+    model: Any = None
 
     def prune(self) -> None:
         if len(self.rows) <= MOST_SAMPLES:
@@ -39,21 +44,32 @@ class _Samples:
         self.rows = [self.rows[n] for n in kept]
         self.seconds = [self.seconds[n] for n in kept]
 
+    def targets(self) -> list[float]:
+        """What is learnt: the logarithm to base 2 of the speed relative to the fastest."""
+        import numpy as np
+
+        best = min(self.seconds)
+        return [max(SLOWEST, float(np.log2(best / seconds))) for seconds in self.seconds]
+
 
 class LearnedModel(CostModel):
-    """Learns one function of the features for all tasks; its target is the logarithm of the speed
-    relative to the fastest of the task.
+    """Learns, for each task, a function of the features; its target is the logarithm to base 2 of
+    the speed relative to the fastest of the task. A task that nothing was measured of yet is judged
+    by what was learnt of all others.
+
+    A program's time is its shortest batch: what else the machine does makes batches longer, never
+    shorter.
 
     Attributes:
         accuracy: the pairwise accuracy of its predictions for each batch, made before the batch
-            was learnt: NaN where it knew nothing yet.
+            was learnt: NaN where it knew nothing yet. `ranking` puts a task's together.
     """
 
     def __init__(self, extractor: FeatureExtractor | None = None) -> None:
         self.extractor = extractor or FeatureExtractor()
         self.accuracy: list[float] = []
         self._samples: dict[int, _Samples] = {}
-        self._model: Any = None
+        self._of_all: Any = None
 
     @abstractmethod
     def fit(self, rows: np.ndarray, targets: np.ndarray) -> Any:
@@ -70,7 +86,7 @@ class LearnedModel(CostModel):
         results: Sequence[RunnerResult],
     ) -> None:
         pairs = [
-            (candidate, sum(result.run_secs) / len(result.run_secs))
+            (candidate, min(result.run_secs))
             for candidate, result in zip(candidates, results, strict=True)
             if result.run_secs
         ]
@@ -78,37 +94,76 @@ class LearnedModel(CostModel):
             return
         rows = self.extractor.extract_from(context, [candidate for candidate, _ in pairs])
         seconds = [time for _, time in pairs]
-        if len(pairs) > 1:
-            scores = self._scores(rows) if self._model is not None else [0.0] * len(rows)
-            accuracy = pairwise_accuracy(scores, seconds)
-            self.accuracy.append(accuracy if self._model is not None else float("nan"))
         samples = self._samples.setdefault(_task(context), _Samples())
+        if samples.model is not None:
+            found = rank(self._scores(samples.model, rows), seconds)
+            samples.ranking = together((samples.ranking, found))
+            if len(pairs) > 1:
+                self.accuracy.append(found.clear)
+        elif len(pairs) > 1:
+            self.accuracy.append(float("nan"))
         samples.rows += rows
         samples.seconds += seconds
         samples.prune()
-        self._learn()
+        samples.model = self._fitted([samples])
+        self._of_all = None
 
     def predict(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
         import numpy as np
 
-        if self._model is None or not candidates:
+        model = self._model_of(context)
+        if model is None or not candidates:
             return np.zeros(len(candidates))
-        return np.asarray(self._scores(self.extractor.extract_from(context, candidates)))
+        return np.asarray(self._scores(model, self.extractor.extract_from(context, candidates)))
 
-    def _scores(self, rows: Sequence[np.ndarray]) -> list[float]:
+    def ranking(self, context: TuneContext) -> Ranking:
+        """How well the programs of a task were ranked before they were measured, batch by batch."""
+        return self._samples.get(_task(context), _Samples()).ranking
+
+    def save(self, path: str) -> None:
+        """Write all samples to a file of NumPy arrays."""
         import numpy as np
 
-        return [float(score) for score in self.evaluate(self._model, np.array(rows))]
+        arrays: dict[str, Any] = {}
+        for task, samples in self._samples.items():
+            arrays[f"rows {task}"] = np.array(samples.rows)
+            arrays[f"seconds {task}"] = np.array(samples.seconds)
+        with open(path, "wb") as file:
+            np.savez_compressed(file, **arrays)
 
-    def _learn(self) -> None:
+    def load(self, path: str) -> None:
+        """Learn the samples that `save` wrote."""
         import numpy as np
 
-        rows, targets = [], []
-        for samples in self._samples.values():
-            best = min(samples.seconds)
-            rows += samples.rows
-            targets += [max(SLOWEST, np.log2(best / seconds)) for seconds in samples.seconds]
-        self._model = self.fit(np.array(rows), np.array(targets))
+        with np.load(path) as arrays:
+            for name in arrays.files:
+                kind, task = name.split()
+                if kind == "rows":
+                    seconds = [float(time) for time in arrays[f"seconds {task}"]]
+                    samples = _Samples(list(arrays[name]), seconds)
+                    samples.model = self._fitted([samples])
+                    self._samples[int(task)] = samples
+        self._of_all = None
+
+    def _model_of(self, context: TuneContext) -> Any:
+        own = self._samples.get(_task(context))
+        if own is not None:
+            return own.model
+        if self._of_all is None and self._samples:
+            self._of_all = self._fitted(list(self._samples.values()))
+        return self._of_all
+
+    def _scores(self, model: Any, rows: Sequence[np.ndarray]) -> list[float]:
+        import numpy as np
+
+        return [float(score) for score in self.evaluate(model, np.array(rows))]
+
+    def _fitted(self, tasks: Sequence[_Samples]) -> Any:
+        import numpy as np
+
+        rows = [row for samples in tasks for row in samples.rows]
+        targets = [target for samples in tasks for target in samples.targets()]
+        return self.fit(np.array(rows), np.array(targets))
 
 
 def _task(context: TuneContext) -> int:

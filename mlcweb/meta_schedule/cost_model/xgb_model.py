@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.meta_schedule.cost_model import linear
 from mlcweb.meta_schedule.cost_model.learned_model import LearnedModel
+from mlcweb.meta_schedule.cost_model.numpy_model import BELOW
 from mlcweb.meta_schedule.feature_extractor import FeatureExtractor
 
 if TYPE_CHECKING:
@@ -12,10 +14,13 @@ if TYPE_CHECKING:
 
 
 class XGBModel(LearnedModel):
-    """Boosted trees of xgboost, fitted to the rates by squared error.
+    """Boosted trees of xgboost, on top of the linear model that `NumPyModel` begins with, too.
 
     Args:
         num_tuning_cores: threads that learn.
+        trees: how many.
+        tree_method: how xgboost looks for splits.
+        below: see `NumPyModel`.
 
     Raises:
         ImportError: xgboost is not installed.
@@ -28,15 +33,18 @@ class XGBModel(LearnedModel):
         num_tuning_cores: int | None = None,
         trees: int = 60,
         tree_method: str = "auto",
+        below: float = BELOW,
     ) -> None:
         super().__init__(extractor)
         self._xgboost = _xgboost()
         self._trees = trees
+        self._below = below
         self._options = {
-            "objective": "reg:squarederror",
-            "max_depth": 5,
-            "eta": 0.2,
+            "max_depth": 3,
+            "eta": 0.1,
+            "lambda": 2.0,
             "min_child_weight": 1,
+            "base_score": 0.0,
             "tree_method": tree_method,
             "nthread": num_tuning_cores or 1,
             "seed": 43,
@@ -44,11 +52,25 @@ class XGBModel(LearnedModel):
         }
 
     def fit(self, rows: np.ndarray, targets: np.ndarray) -> Any:
-        data = self._xgboost.DMatrix(rows, label=targets)
-        return self._xgboost.train(self._options, data, num_boost_round=self._trees)
+        first = linear.fit(rows, targets, below=self._below)
+        data = self._xgboost.DMatrix(rows, label=targets - first.predict(rows))
+        trees = self._xgboost.train(
+            self._options, data, num_boost_round=self._trees, obj=self._objective
+        )
+        return first, trees
 
     def evaluate(self, model: Any, rows: np.ndarray) -> np.ndarray:
-        return model.predict(self._xgboost.DMatrix(rows))
+        first, trees = model
+        return first.predict(rows) + trees.predict(self._xgboost.DMatrix(rows))
+
+    def _objective(self, predictions: np.ndarray, data: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Gradient and curvature of the squared error, in which rows below the prediction count
+        less."""
+        import numpy as np
+
+        apart = predictions - data.get_label()
+        counts = np.where(apart > 0, self._below, 1.0)
+        return counts * apart, counts
 
 
 def _xgboost() -> Any:

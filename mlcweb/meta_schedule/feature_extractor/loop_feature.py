@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-from mlcweb.ir import IRModule
+from mlcweb.ir import IRModule, structural_hash
 from mlcweb.meta_schedule.feature_extractor.nests import OPERATIONS, Access, Nest, nests_of
 from mlcweb.tir.stmt import ForKind
 
@@ -22,6 +22,12 @@ CACHES = (32 << 10, 1 << 20)
 
 LINE_BYTES = 64
 VECTOR_BYTES = 16
+LATENCY = 4
+"""Cycles that an addition takes."""
+
+UNITS = 2
+"""Loads, and vector operations, that begin in one cycle."""
+
 ACCESSES = 3
 """How many accesses are described one by one: those that touch most."""
 
@@ -36,22 +42,45 @@ _NEST_NAMES = (
     *(f"{what} {size >> 10} KB" for size in CACHES for what in ("traffic", "working set")),
     "touched bytes", "touched lines",
     "accumulators", "over 16 registers", "operands per step", "work per operand", "reduction",
+    "loads per step", "work per load", "waiting", "cycles",
     "code size",
     *(f"{name} {number}" for number in range(ACCESSES) for name in _ACCESS_NAMES),
 )  # fmt: skip
 
-NAMES = (*(f"main {name}" for name in _NEST_NAMES), *(f"other {name}" for name in _NEST_NAMES))
-"""What each number means: those of the store that does most work, then the sums of all others."""
+NAMES = (
+    *(f"main {name}" for name in _NEST_NAMES),
+    *(f"other {name}" for name in _NEST_NAMES),
+    "all cycles",
+)
+"""What each number means: those of the store that does most work, then the sums of all others, and
+one sum of both."""
+
+
+MOST_ROWS = 1024
+"""So many rows are kept for programs that are asked about again."""
 
 
 class FeatureExtractor:
-    """Makes one row of numbers of each candidate."""
+    """Makes one row of numbers of each candidate. A search asks about the same programs again and
+    again as it learns; their rows are kept."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, np.ndarray] = {}
 
     def extract_from(
         self, context: TuneContext, candidates: Sequence[MeasureCandidate]
     ) -> list[np.ndarray]:
         """A float64 array of shape (len(NAMES),) for each candidate."""
-        return [features(candidate.sch.mod) for candidate in candidates]
+        return [self._row(candidate.sch.mod) for candidate in candidates]
+
+    def _row(self, module: IRModule) -> np.ndarray:
+        shash = structural_hash(module)
+        row = self._rows.get(shash)
+        if row is None:
+            while len(self._rows) >= MOST_ROWS:
+                del self._rows[next(iter(self._rows))]
+            row = self._rows[shash] = features(module)
+        return row
 
 
 def features(module: IRModule) -> np.ndarray:
@@ -65,8 +94,9 @@ def features(module: IRModule) -> np.ndarray:
     rows = np.array([nest_features(nest) for nest in nests])
     work = [nest.iterations * (1 + sum(nest.operations.values())) for nest in nests]
     main = int(np.argmax(work))
-    others = rows.sum(axis=0) - rows[main]
-    return np.log2(1.0 + np.abs(np.concatenate([rows[main], others])))
+    total = rows.sum(axis=0)
+    cycles = total[_NEST_NAMES.index("cycles")]
+    return np.log2(1.0 + np.abs(np.concatenate([rows[main], total - rows[main], [cycles]])))
 
 
 def nest_features(nest: Nest) -> list[float]:
@@ -92,7 +122,7 @@ def nest_features(nest: Nest) -> list[float]:
         depth = next((n for n, (touched, _) in enumerate(sets) if touched <= size), len(loops))
         found += [prod(loop.extent for loop in loops[:depth]) * sets[depth][1], sets[depth][0]]
     found += [*sets[0]]
-    found += _registers(nest, real)
+    found += _registers(nest, real, vector)
     found.append(_unrolled(nest) * (1 + sum(nest.operations.values()) + len(nest.accesses)))
     accesses = sorted(nest.accesses, key=lambda a: -prod(a.box(0)) * a.item_bytes)[:ACCESSES]
     for access in accesses:
@@ -135,19 +165,35 @@ def _working_set(nest: Nest, depth: int) -> tuple[float, float]:
     return sum(b for b, _ in of_buffer.values()), sum(n for _, n in of_buffer.values())
 
 
-def _registers(nest: Nest, real: list[int]) -> list[float]:
-    """What one step of the innermost loop that sums up keeps and needs: sums and operands, counted
-    in vector registers, and work for each operand."""
+def _registers(nest: Nest, real: list[int], vector: int | None) -> list[float]:
+    """What one step of the innermost loop that sums up keeps and needs: sums, counted in vector
+    registers, operands, work for each; and, as far as loads, operations and sums that wait for the
+    one before tell, how many cycles all steps take."""
     written = next(access for access in nest.accesses if access.writes)
+    reads = [access for access in nest.accesses if not access.writes]
     sums = [n for n in real if written.strides[n] == 0 and not any(written.spans[n])]
     depth = sums[-1] + 1 if sums else len(nest.loops)
     lanes = max(1, VECTOR_BYTES // written.item_bytes)
     accumulators = -(-prod(written.box(depth)) // lanes)
-    operands = sum(prod(access.box(depth)) for access in nest.accesses if not access.writes)
+    operands = sum(prod(access.box(depth)) for access in reads)
     steps = prod(loop.extent for loop in nest.loops[depth:])
-    work = steps * sum(nest.operations.values()) / max(operands, 1)
+    # A product that is added at once is one operation.
+    fused = min(nest.operations["add"], nest.operations["multiply"])
+    operations = sum(nest.operations.values()) - fused
     extent = nest.loops[sums[-1]].extent if sums else 1
-    return [accumulators, max(0, accumulators - 16), operands, work, extent]
+    width = 1 if vector is None else min(lanes, nest.loops[vector].extent)
+    work = steps * operations / width
+    loads = sum(
+        prod(access.box(depth)) / (width if vector is not None and access.strides[vector] else 1)
+        for access in reads
+        if access.buffer is not written.buffer
+    )
+    waiting = LATENCY * steps / width / accumulators if sums else 0.0
+    cycles = max(loads / UNITS, work / UNITS, waiting) * nest.iterations / steps
+    return [
+        accumulators, max(0, accumulators - 16), operands, steps * operations / max(operands, 1),
+        extent, loads, work / max(loads, 1), waiting, cycles,
+    ]  # fmt: skip
 
 
 def _reuse(

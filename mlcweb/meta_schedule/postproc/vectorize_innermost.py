@@ -10,6 +10,7 @@ from mlcweb.meta_schedule.schedule_rule.block_facts import (
     SPATIAL,
     bound_regions,
     extent_of,
+    is_root,
     is_single,
     is_spatial,
     strides,
@@ -18,7 +19,7 @@ from mlcweb.meta_schedule.schedule_rule.vector_lanes import LANES_NOTE
 from mlcweb.tir.schedule import Schedule
 from mlcweb.tir.schedule.compute_locations import loop_type
 from mlcweb.tir.schedule.state import BlockPlace, loops_above
-from mlcweb.tir.stmt import For, ForKind
+from mlcweb.tir.stmt import BlockIdentity, For, ForKind
 
 LANES = 16
 """Elements at a time where no note says otherwise."""
@@ -30,17 +31,26 @@ class VectorizeInnermost(Postproc):
     of fewer that divide them."""
 
     def apply(self, sch: Schedule) -> bool:
-        lanes = LANES
-        for place in list(sch.state.index.blocks.values()):
-            if LANES_NOTE in place.block.annotations:
-                lanes = int(place.block.annotations[LANES_NOTE])
-                sch.unannotate(sch.get_block(place.block.name_hint, place.function), LANES_NOTE)
+        noted = _taken_notes(sch)
         for place in list(sch.state.index.blocks.values()):
             current = sch.state.block(place.block.identity)
+            lanes = noted.get(current.block.identity, noted.get(None, LANES))
             count, width = vector_loops(current, lanes)
             if count:
                 _vectorize(sch, current, count, width)
         return True
+
+
+def _taken_notes(sch: Schedule) -> dict[BlockIdentity | None, int]:
+    """The lanes that `VectorLanes` noted on blocks, which lose their notes; those of the root block
+    are for None."""
+    found: dict[BlockIdentity | None, int] = {}
+    for place in list(sch.state.index.blocks.values()):
+        if LANES_NOTE in place.block.annotations:
+            key = None if is_root(place) else place.block.identity
+            found[key] = int(place.block.annotations[LANES_NOTE])
+            sch.unannotate(sch.get_block(place.block.name_hint, place.function), LANES_NOTE)
+    return found
 
 
 def _vectorize(sch: Schedule, place: BlockPlace, count: int, width: int) -> None:

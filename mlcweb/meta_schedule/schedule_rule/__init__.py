@@ -3,6 +3,7 @@
 from mlcweb.meta_schedule.schedule_rule.add_rfactor import AddRFactor
 from mlcweb.meta_schedule.schedule_rule.apply_custom_rule import ApplyCustomRule
 from mlcweb.meta_schedule.schedule_rule.auto_inline import AutoInline, InlineConstantScalars
+from mlcweb.meta_schedule.schedule_rule.fuse_rows import FuseRows
 from mlcweb.meta_schedule.schedule_rule.multi_level_tiling import MultiLevelTiling, ReuseType
 from mlcweb.meta_schedule.schedule_rule.parallel_vectorize_unroll import (
     ParallelizeVectorizeUnroll,
@@ -19,6 +20,7 @@ __all__ = [
     "AddRFactor",
     "ApplyCustomRule",
     "AutoInline",
+    "FuseRows",
     "InlineConstantScalars",
     "MultiLevelTiling",
     "ParallelizeVectorizeUnroll",

@@ -81,13 +81,13 @@ def reduction_lane(place: BlockPlace) -> int | None:
     return None
 
 
-def least_vectors(*limited: tuple[int, int]) -> int:
+def least_vectors(*limited: tuple[int, int], enough: int = _ENOUGH_VECTORS) -> int:
     """The fewest vectors of sums to make together, of loops whose extents may be cut into tiles up
-    to a limit."""
+    to a limit: as many as there can be, but no more than are enough."""
     most = prod(
         max(tile for tile in range(1, limit + 1) if extent % tile == 0) for extent, limit in limited
     )
-    return min(most, _ENOUGH_VECTORS)
+    return min(most, enough)
 
 
 def _steps(place: BlockPlace, loops: tuple[For, ...]) -> list[list[int | None]]:

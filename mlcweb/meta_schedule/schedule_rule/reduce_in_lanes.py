@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from mlcweb.meta_schedule.schedule_rule.block_facts import (
     REDUCTION,
+    SPATIAL,
     TILING_STRUCTURE,
     extent_of,
     has_trivial_binding,
@@ -28,29 +29,37 @@ from mlcweb.tir.schedule.state import loops_above
 
 STRUCTURE = "lanes"
 
+ENOUGH_VECTORS = 2
+"""Fewer vectors of sums than this are not tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class InLanes:
+    """A reduction in lanes: `parts` makes several vectors of sums, `sums` adds these up to one, and
+    `block` adds up its lanes. The first two iterate over vectors and lanes first."""
+
+    parts: BlockRV
+    sums: BlockRV
+    block: BlockRV
+
 
 @dataclass(eq=False)
 class ReduceInLanes(ScheduleRule):
     """Makes the sums of a reduction in the lanes of vectors, several vectors side by side, since
-    one would wait for itself, and puts the lanes together at the end.
+    one would wait for itself, and puts vectors and lanes together at the end.
 
     Args:
         max_vectors: the most vectors of one sum.
         max_outputs: how many neighbouring sums are made together at most, where they read the same.
+        max_unrolled: the most steps that are unrolled.
     """
 
     max_vectors: int = 10
-    max_outputs: int = 4
+    max_outputs: int = 8
+    max_unrolled: int = 4
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
-        place = place_of(sch, block)
-        if is_root(place) or TILING_STRUCTURE in place.block.annotations:
-            return [sch]
-        if not has_trivial_binding(place) or not is_reduction_block(sch.state, place):
-            return [sch]
-        if len(place.block.writes) != 1 or spatial_lanes(place):
-            return [sch]
-        position = reduction_lane(place)
+        position = self.lane(sch, block)
         if position is None:
             return [sch]
         made = sch.copy()
@@ -60,7 +69,20 @@ class ReduceInLanes(ScheduleRule):
             return [sch]
         return [made]
 
-    def _reduce(self, sch: Schedule, block: BlockRV, position: int) -> None:
+    def lane(self, sch: Schedule, block: BlockRV) -> int | None:
+        """The position of the loop of a block whose iterations this rule makes side by side; None
+        where it leaves the block alone."""
+        place = place_of(sch, block)
+        if is_root(place) or TILING_STRUCTURE in place.block.annotations:
+            return None
+        if not has_trivial_binding(place) or not is_reduction_block(sch.state, place):
+            return None
+        if len(place.block.writes) != 1 or spatial_lanes(place):
+            return None
+        return reduction_lane(place)
+
+    def split(self, sch: Schedule, block: BlockRV, position: int) -> InLanes:
+        """Divide a reduction by the loop at a position into blocks of their own."""
         place = place_of(sch, block)
         loops = sch.get_loops(block)
         kinds = [loop_type(loop) for loop in loops_above(place)]
@@ -73,18 +95,48 @@ class ReduceInLanes(ScheduleRule):
             outer, inner = sch.split(last, sch.sample_perfect_tile(last, 2, self.max_outputs))
             around, outputs = [*around, outer], [inner]
         extents = [extent_of(loop) or 1 for loop in loops_above(place)]
-        least = least_vectors((extents[position] // LANES, self.max_vectors))
+        least = least_vectors((extents[position] // LANES, self.max_vectors), enough=ENOUGH_VECTORS)
         vectors, within = sch.split(loops[position], [None, LANES])
         serial, line = sch.split(vectors, sch.sample_perfect_tile(vectors, 2, self.max_vectors))
-        sch.reorder(*around, *(loops[n] for n in steps), serial, *outputs, line, within)
-        parts = sch.rfactor(sch.fuse(line, within), len(place.block.writes[0].buffer.shape))
-        sch.set_scope(parts, 0, "local")
-        for made in (parts, block):
+        serial, unrolled = sch.split(serial, sch.sample_perfect_tile(serial, 2, self.max_unrolled))
+        others = [loops[n] for n in steps]
+        sch.reorder(*around, *others, serial, unrolled, *outputs, line, within)
+        axis = len(place.block.writes[0].buffer.shape)
+        sums = sch.rfactor(within, axis)
+        parts = sch.rfactor(sch.get_loops(sums)[-2], axis)
+        for made in (parts, sums):
+            sch.set_scope(made, 0, "local")
+        for made in (parts, sums, block):
             sch.annotate(made, TILING_STRUCTURE, STRUCTURE)
         sch.annotate(parts, LEAST_VECTORS, least)
-        in_parts = sch.get_loops(parts)
-        if around:
-            sch.reverse_compute_at(block, in_parts[len(around) - 1], preserve_unit_loops=True)
-        if outputs:
-            sch.unroll(in_parts[-2])
-        sch.vectorize(in_parts[-1])
+        return InLanes(parts, sums, block)
+
+    def _reduce(self, sch: Schedule, block: BlockRV, position: int) -> None:
+        made = self.split(sch, block, position)
+        loops = sch.get_loops(made.parts)
+        kinds = [loop_type(loop) for loop in loops_above(place_of(sch, made.parts))]
+        around = kinds.index(REDUCTION)
+        for each in (made.sums, made.block):
+            if around:
+                sch.reverse_compute_at(each, loops[around - 1], preserve_unit_loops=True)
+        settle(sch, made.sums)
+        for loop in sch.get_loops(made.block)[around + 1 :]:
+            sch.unroll(loop)
+        last_step = len(kinds) - 1 - kinds[::-1].index(REDUCTION)
+        for loop in loops[last_step:-1]:
+            sch.unroll(loop)
+        sch.vectorize(loops[-1])
+
+
+def settle(sch: Schedule, block: BlockRV) -> None:
+    """Order the loops that moving a block of vectors gave it, one for each of its iterators: first
+    the outputs, the steps of the reduction, the vectors, and the lanes of these. All but the first
+    steps are unrolled."""
+    kinds = [iter_var.iter_type for iter_var in place_of(sch, block).block.iter_vars]
+    line, lane, *others = sch.get_loops(block)[-len(kinds) :]
+    outputs = [loop for loop, kind in zip(others, kinds[2:], strict=True) if kind == SPATIAL]
+    steps = [loop for loop in others if loop not in outputs]
+    sch.reorder(*outputs, *steps, line, lane)
+    for loop in (*outputs, *steps[-1:], line):
+        sch.unroll(loop)
+    sch.vectorize(lane)

@@ -3,18 +3,20 @@
 The scheme is Ansor's (Zheng et al., "Ansor: Generating High-Performance Tensor Programs for Deep
 Learning", OSDI 2020): a population of the fastest known and of random programs; generations of
 mutations in which the better are chosen more often; then the best that were not measured yet, and
-a few at random, so that the model meets what it does not know.
+a few at random, so that the model meets what it does not know. Unlike there, what a round found and
+had no room for waits for the next: a program takes about as long to make as to measure.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from mlcweb.ir import TVMError, structural_hash
 from mlcweb.meta_schedule.database import MemoryDatabase
+from mlcweb.meta_schedule.database.tuning_record import trace_text
 from mlcweb.meta_schedule.search_strategy.decisions import crossed, with_other_decision
 from mlcweb.meta_schedule.search_strategy.search_strategy import (
     MeasureCandidate,
@@ -27,9 +29,17 @@ from mlcweb.tir.schedule import Schedule, ScheduleError, Trace
 CROSSING = 0.2
 """The share of children with two parents."""
 
+KEPT = 4
+"""So many times a generation are kept of what was found and not measured yet."""
+
+MOST_TRIED = 1 << 16
+"""So many combinations of decisions are remembered."""
+
 
 @dataclass(slots=True)
 class _Individual:
+    """A program, with what the cost model thinks of it."""
+
     sch: Schedule
     shash: int
     score: float = 0.0
@@ -57,15 +67,15 @@ class EvolutionarySearch(SearchStrategy):
     def __init__(
         self,
         *,
-        population_size: int = 32,
-        init_measured_ratio: float = 0.5,
+        population_size: int = 16,
+        init_measured_ratio: float = 0.75,
         init_min_unmeasured: int = 16,
         max_fail_count: int = 50,
         genetic_num_iters: int = 2,
-        genetic_mutate_prob: float = 0.85,
+        genetic_mutate_prob: float = 0.9,
         genetic_max_fail_count: int = 5,
         eps_greedy: float = 0.1,
-        round_size: int = 16,
+        round_size: int = 8,
     ) -> None:
         for name, value in (
             ("init_measured_ratio", init_measured_ratio),
@@ -90,15 +100,19 @@ class EvolutionarySearch(SearchStrategy):
             self.database = MemoryDatabase()
         assert self.context.mod is not None
         self.workload = self.database.commit_workload(self.context.mod)
-        self._replayed: dict[str, _Individual] = {}
+        self._known: dict[str, _Individual] = {}
+        self._waiting: dict[int, _Individual] = {}
+        self._tried: set[int] = set()
+        self._has_learnt = False
 
     def propose(self) -> Iterator[MeasureCandidate] | None:
         room = min(self.room(), self.round_size)
         if room <= 0:
             return None
         known = self._fastest_known()
-        if not known or self.proposed < min(self.init_min_unmeasured, self.max_trials // 2):
-            found = peeked(self.fresh_candidates(room, self.max_fail_count))
+        first = min(self.init_min_unmeasured, self.max_trials // 2) - self.proposed
+        if not known or first > 0:
+            found = peeked(self._at_random(min(self.room(), max(room, first))))
             if found is not None or not known:
                 return found
         return peeked(self._round(known, room))
@@ -108,19 +122,25 @@ class EvolutionarySearch(SearchStrategy):
     ) -> None:
         if self.cost_model is not None:
             self.cost_model.update(self.context, measure_candidates, results)
+            self._has_learnt = self._has_learnt or any(result.run_secs for result in results)
+        # Those among them that are fast need not be replayed.
+        for candidate, result in zip(measure_candidates, results, strict=True):
+            if result.run_secs:
+                individual = _Individual(candidate.sch, structural_hash(candidate.sch.mod))
+                self._known[trace_text(candidate.sch.trace)] = individual
 
     def _fastest_known(self) -> list[_Individual]:
-        """The fastest schedules of the database; each is replayed once."""
+        """The fastest schedules of the database. Those of earlier searches are replayed, once."""
         assert self.database is not None
         count = max(1, int(self.population_size * self.init_measured_ratio))
         texts = [r.trace_text for r in self.database.get_top_k(self.workload, count)]
         found: dict[str, _Individual] = {}
         for text in texts:
-            individual = self._replayed.get(text) or self._of_record(text)
+            individual = self._known.get(text) or self._of_record(text)
             if individual is not None:
                 found[text] = individual
         # What is no longer among the fastest is forgotten.
-        self._replayed = found
+        self._known = found
         return list(found.values())
 
     def _of_record(self, text: str) -> _Individual | None:
@@ -132,43 +152,49 @@ class EvolutionarySearch(SearchStrategy):
         self.seen.add(sch.mod)
         return _Individual(sch, structural_hash(sch.mod))
 
+    def _at_random(self, count: int) -> Iterator[MeasureCandidate]:
+        """New programs drawn at random. What the model thinks of them is noted all the same: those
+        that it did not choose itself tell most about it."""
+        for candidate in self.fresh_candidates(count, self.max_fail_count):
+            individual = _Individual(candidate.sch, 0)
+            self._score([individual])
+            yield replace(candidate, predicted=self._prediction(individual))
+
     def _round(self, known: list[_Individual], room: int) -> Iterator[MeasureCandidate]:
         at_random = sum(self.rng.random() < self.eps_greedy for _ in range(room))
-        yield from self._chosen(self._evolved(known), room - at_random)
-        # The rest by chance, also where evolution found too few.
-        missing = room - self._made
-        yield from self.fresh_candidates(missing, self.max_fail_count)
-
-    def _chosen(self, found: list[_Individual], count: int) -> Iterator[MeasureCandidate]:
-        self._made = 0
-        for individual in sorted(found, key=lambda each: -each.score):
-            if self._made == count:
-                return
+        made = 0
+        for individual in self._evolved(known):
+            if made == room - at_random:
+                break
+            del self._waiting[individual.shash]
             if self.seen.add(individual.sch.mod):
-                self._made += 1
-                yield self.candidate(individual.sch, individual.score)
+                made += 1
+                yield self.candidate(individual.sch, self._prediction(individual))
+        # The rest by chance, also where evolution found too few.
+        yield from self._at_random(room - made)
 
     def _evolved(self, known: list[_Individual]) -> list[_Individual]:
-        """All programs of all generations that were not measured yet, with scores."""
-        population = list(known)
-        found: dict[int, _Individual] = {}
-        failures = 0
-        while len(population) < self.population_size and failures < self.max_fail_count:
+        """Programs that were not measured yet, the best first: of the generations of this round,
+        and of earlier rounds."""
+        population = [*known, *self._waiting.values()]
+        for _ in range(self.population_size - len(known)):
             sch = self.sampler.fresh(self.design_spaces)
-            if sch is None:
-                failures += 1
-                continue
-            individual = _Individual(sch, structural_hash(sch.mod))
-            failures += individual.shash in found
-            found[individual.shash] = individual
-            population.append(individual)
-        for generation in range(self.genetic_num_iters + 1):
-            self._score(population)
-            for individual in population:
-                found.setdefault(individual.shash, individual)
-            if generation < self.genetic_num_iters:
-                population = self._children(population)
-        return list(found.values())
+            if sch is not None and sch.mod not in self.seen:
+                population.append(self._waits(sch))
+        self._score(population)
+        for _ in range(self.genetic_num_iters):
+            population.sort(key=lambda each: -each.score)
+            children = self._children(population[: self.population_size])
+            self._score(children)
+            population += children
+        ranked = sorted(self._waiting.values(), key=lambda each: -each.score)
+        del ranked[KEPT * self.population_size :]
+        self._waiting = {each.shash: each for each in ranked}
+        return ranked
+
+    def _waits(self, sch: Schedule) -> _Individual:
+        individual = _Individual(sch, structural_hash(sch.mod))
+        return self._waiting.setdefault(individual.shash, individual)
 
     def _score(self, population: Sequence[_Individual]) -> None:
         if self.cost_model is None or not population:
@@ -178,30 +204,44 @@ class EvolutionarySearch(SearchStrategy):
         for individual, score in zip(population, scores, strict=True):
             individual.score = float(score)
 
-    def _children(self, population: list[_Individual]) -> list[_Individual]:
-        """The next generation. Parents are chosen by rank: scores of models have no scale."""
-        parents = sorted(population, key=lambda each: -each.score)
+    def _prediction(self, individual: _Individual) -> float | None:
+        """The score, where the model has learnt something."""
+        return individual.score if self._has_learnt else None
+
+    def _children(self, parents: list[_Individual]) -> list[_Individual]:
+        """The next generation: programs that were not met before. Parents are sorted, and chosen by
+        rank: scores of models have no scale."""
         weights = list(accumulate(1.0 / (rank + 2) for rank in range(len(parents))))
-        children: list[_Individual] = []
-        met: set[int] = set()
+        children: dict[int, _Individual] = {}
         for _ in range(self.population_size):
+            if self.rng.random() >= self.genetic_mutate_prob:
+                # It stays as it is, and is known already.
+                continue
             for _ in range(self.genetic_max_fail_count):
-                (parent, other) = self.rng.choices(parents, cum_weights=weights, k=2)
-                if self.rng.random() >= self.genetic_mutate_prob:
-                    if parent.shash not in met:
-                        met.add(parent.shash)
-                        children.append(parent)
-                    break
-                trace = self._mutated(parent.sch.trace, other.sch.trace)
-                sch = None if trace is None else self.sampler.replay(trace)
-                if sch is None:
-                    continue
-                child = _Individual(sch, structural_hash(sch.mod))
-                if child.shash not in met:
-                    met.add(child.shash)
-                    children.append(child)
-                    break
-        return children or parents
+                parent, other = self.rng.choices(parents, cum_weights=weights, k=2)
+                sch = self._child(parent.sch.trace, other.sch.trace)
+                if sch is not None and sch.mod not in self.seen:
+                    if structural_hash(sch.mod) not in self._waiting:
+                        child = self._waits(sch)
+                        children[child.shash] = child
+                        break
+        return list(children.values())
+
+    def _child(self, trace: Trace, other: Trace) -> Schedule | None:
+        """A schedule with other decisions; None where they do not fit, or were tried before."""
+        changed = self._mutated(trace, other)
+        if changed is None:
+            return None
+        decisions = [changed.get_decision(inst) for inst in changed.insts if inst.kind.sampling]
+        if None not in decisions:
+            # Replaying takes longer than all else here.
+            key = hash(f"{len(changed.insts)} {decisions}")
+            if key in self._tried:
+                return None
+            if len(self._tried) == MOST_TRIED:
+                self._tried.clear()
+            self._tried.add(key)
+        return self.sampler.replay(changed)
 
     def _mutated(self, trace: Trace, other: Trace) -> Trace | None:
         own = _without_postproc(trace)

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from mlcweb.ir import IRModule, TVMError, structural_hash
 from mlcweb.tir.schedule import Schedule, ScheduleError, Trace
+from mlcweb.tir.schedule.replay_memory import ReplayMemory
 
 
 class PostprocLike(Protocol):
@@ -30,6 +31,7 @@ class Sampler:
         self.mod = mod
         self.postprocs = tuple(postprocs)
         self.rng = rng
+        self._memory = ReplayMemory()
 
     def fresh(self, design_spaces: Sequence[Trace]) -> Schedule | None:
         """A schedule of one of the spaces whose steps all decide anew; None where that fails."""
@@ -44,7 +46,9 @@ class Sampler:
         """
         sch = self.blank()
         try:
-            trace.apply_to_schedule(sch, remove_postproc=True, decision_provider=decide)
+            trace.apply_to_schedule(
+                sch, remove_postproc=True, decision_provider=decide, memory=self._memory
+            )
             return self.finished(sch)
         except (ScheduleError, TVMError, ValueError):
             return None
@@ -71,6 +75,10 @@ class Seen:
         new = shash not in self._hashes
         self._hashes.add(shash)
         return new
+
+    def update(self, hashes: Iterable[int]) -> None:
+        """Note programs by their structural hashes."""
+        self._hashes.update(hashes)
 
     def __contains__(self, module: IRModule) -> bool:
         return structural_hash(module) in self._hashes

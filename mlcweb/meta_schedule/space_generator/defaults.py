@@ -26,6 +26,7 @@ from mlcweb.meta_schedule.schedule_rule import (
     AddRFactor,
     ApplyCustomRule,
     AutoInline,
+    FuseRows,
     InlineConstantScalars,
     MultiLevelTiling,
     ParallelizeVectorizeUnroll,
@@ -110,6 +111,7 @@ def _wasm_rules() -> list[ScheduleRule]:
     return [
         ApplyCustomRule(),
         InlineConstantScalars(),
+        FuseRows(),
         inlining(),
         ReduceInLanes(),
         RegisterTiling(),

@@ -33,6 +33,38 @@ def main(A: T.Buffer((6, 24), "float32"), B: T.Buffer((24,), "float32")):
                 B[vj] = T.float32(0)
             B[vj] = B[vj] + A[vi, vj]
 """
+LAYER_NORM = """
+@T.prim_func
+def main(A: T.Buffer((6, 24), "float32"), B: T.Buffer((6, 24), "float32")):
+    total = T.alloc_buffer((6,))
+    squares = T.alloc_buffer((6,))
+    mean = T.alloc_buffer((6,))
+    factor = T.alloc_buffer((6,))
+    for i, k in T.grid(6, 24):
+        with T.block("total"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                total[vi] = T.float32(0)
+            total[vi] = total[vi] + A[vi, vk]
+    for i in range(6):
+        with T.block("mean"):
+            vi = T.axis.spatial(6, i)
+            mean[vi] = total[vi] / T.float32(24)
+    for i, k in T.grid(6, 24):
+        with T.block("squares"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                squares[vi] = T.float32(0)
+            squares[vi] = squares[vi] + (A[vi, vk] - mean[vi]) * (A[vi, vk] - mean[vi])
+    for i in range(6):
+        with T.block("factor"):
+            vi = T.axis.spatial(6, i)
+            factor[vi] = T.float32(1) / T.sqrt(squares[vi] / T.float32(24) + T.float32(1e-5))
+    for i, j in T.grid(6, 24):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = (A[vi, vj] - mean[vi]) * factor[vi]
+"""
 CHAIN = """
 @T.prim_func
 def main(A: T.Buffer((6, 10), "float32"), C: T.Buffer((6, 10), "float32")):
@@ -65,6 +97,7 @@ PROGRAMS = {
     "linear": _smaller("linear0", _128=10, _784=24),
     "conv": _smaller("conv2d", _32=8, _30=6, _16=8),
     "softmax": _smaller("softmax", _128=6, _1000=20),
+    "layer_norm": LAYER_NORM,
     "sum": SUM,
     "columns": COLUMNS,
     "chain": CHAIN,

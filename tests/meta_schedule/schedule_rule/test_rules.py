@@ -6,6 +6,7 @@ from mlcweb.meta_schedule.schedule_rule import (
     AddRFactor,
     ApplyCustomRule,
     AutoInline,
+    FuseRows,
     InlineConstantScalars,
     MultiLevelTiling,
     ParallelizeVectorizeUnroll,
@@ -18,7 +19,7 @@ from mlcweb.meta_schedule.schedule_rule import (
 )
 from mlcweb.runtime.registry import register_func, remove_global_func
 from mlcweb.tir import Schedule
-from mlcweb.tir.stmt import ForKind
+from mlcweb.tir.stmt import For, ForKind
 from tests.meta_schedule.schedule_rule.small import PROGRAMS, check, drawn, module, spaces, steps
 
 INLINE = {
@@ -172,9 +173,11 @@ def test_register_tiling_leaves_what_is_not_worth_packing():
 def test_reduce_in_lanes(name):
     (sch,) = spaces(name, ReduceInLanes())
     made = [found for found in names_of_blocks(sch) if found.endswith("_rf")]
-    assert len(made) == {"linear": 1, "softmax": 2, "sum": 1}[name]
+    # Of each reduction one block for vectors of sums, and one that adds these up.
+    assert len(made) == 2 * {"linear": 1, "softmax": 2, "sum": 1}[name]
     for block in made:
-        assert kinds_of_loops(sch, block)[-1] == ForKind.VECTORIZED
+        assert kinds_of_loops(sch, block)[-2:] == [ForKind.UNROLLED, ForKind.VECTORIZED]
+        assert sch.get(sch.get_loops(sch.get_block(block))[-1]).extent.value == 4
     check_drawn(name, sch, seeds=(1, 2, 3))
 
 
@@ -183,9 +186,38 @@ def test_reduce_in_lanes_leaves_what_has_spatial_lanes():
     assert "rfactor" not in steps(sch)
 
 
+def test_fuse_rows_puts_a_whole_row_into_one_loop():
+    fused, first = spaces("softmax", FuseRows())
+    assert set(steps(first)) == {"get_block"}
+    root = fused.get(fused.get_block("root"))
+    assert isinstance(root.body, For)
+    assert {fused.get(fused.get_loops(fused.get_block(name))[0]) for name in ("total", "B")} == {
+        root.body
+    }
+    # A row of the powers is made once and read twice.
+    assert "compute_inline" not in steps(fused)
+    check_drawn("softmax", fused, seeds=(1, 2, 3))
+
+
+def test_fuse_rows_keeps_what_is_made_once_for_a_row():
+    unfused, fused = spaces("layer_norm", FuseRows(), AutoInline(**INLINE))
+    assert not {"mean", "factor"} & set(names_of_blocks(unfused))
+    assert {"mean", "factor"} <= set(names_of_blocks(fused))
+    check_drawn("layer_norm", fused, seeds=(1, 2, 3))
+
+
+@pytest.mark.parametrize("name", ["matmul", "matmul_relu", "linear", "sum", "columns", "chain"])
+def test_fuse_rows_leaves_what_has_no_rows(name):
+    (sch,) = spaces(name, FuseRows())
+    assert set(steps(sch)) == {"get_block"}
+
+
 def test_vector_lanes():
     (sch,) = spaces("chain", VectorLanes([8]))
-    assert sch.get(sch.get_block("root")).annotations["meta_schedule.lanes"] == 8
+    for name in ("root", "B", "C"):
+        assert sch.get(sch.get_block(name)).annotations["meta_schedule.lanes"] == 8
+    (sch,) = spaces("matmul", VectorLanes([8]))
+    assert "meta_schedule.lanes" not in sch.get(sch.get_block("C")).annotations
 
 
 def test_apply_custom_rule():
@@ -235,4 +267,5 @@ def test_rules_leave_the_root_block_in_peace(name):
     for kind in ("llvm", "wasm"):
         for rule in ScheduleRule.create(kind):
             sch = Schedule(module(name))
-            assert rule.apply(sch, sch.get_block("root")) == [sch]
+            # What goes over all blocks at once offers a copy besides.
+            assert rule.apply(sch, sch.get_block("root"))[0] is sch
