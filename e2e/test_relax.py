@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 from playwright.sync_api import expect
 
 MODELS = (
@@ -33,19 +32,6 @@ def linear(x, w, b, out):
 def relu(x, out):
     out.copyfrom(np.maximum(x.numpy(), 0))
 """
-
-
-@pytest.fixture
-def run(playground):
-    """A function that runs a program to its good end and returns what it printed."""
-
-    def printed(program: str) -> str:
-        playground.run_to_end(program + "\nprint('the end')")
-        expect(playground["console"]).to_contain_text("the end")
-        playground.expect_state("ready")
-        return playground["console"].inner_text()
-
-    return printed
 
 
 def test_a_model_predicts_what_numpy_predicts(run):

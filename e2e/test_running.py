@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from e2e.conftest import LOADING_MS
+
 PROGRAM = """\
 import tvm
 from tvm.script import tir as T
@@ -47,21 +49,53 @@ def test_output_streams_while_the_program_runs(playground):
     playground["stop"].click()
 
 
-@pytest.mark.parametrize(
-    "program",
-    [
-        "while True: pass",
-        "while True:\n    try:\n        while True: pass\n    except:\n        pass",
-    ],
-    ids=["loop", "loop that catches everything"],
-)
+ENDLESS = {
+    "loop": "while True: pass",
+    "loop that catches everything": (
+        "while True:\n    try:\n        while True: pass\n    except:\n        pass"
+    ),
+    "sleep": "import time\ntime.sleep(1000)",
+    "asynchronous sleep": "import asyncio\nawait asyncio.sleep(1000)",
+    "loop in C": "sum(range(10**15))",
+    "regular expression": "import re\nre.match('(a+)+$', 'a' * 60 + 'b')",
+    "kernel": """
+import tvm
+from tvm.script import tir as T
+
+@T.prim_func
+def endless(A: T.Buffer((4,), "int32")):
+    for i, j, k in T.grid(1000000, 1000000, 4):
+        with T.block("A"):
+            vi, vj, vk = T.axis.remap("RRS", [i, j, k])
+            A[vk] = A[vk] * 3 + vi
+
+tvm.build(endless)["endless"](tvm.nd.empty((4,), "int32"))
+""",
+}
+
+
+@pytest.mark.parametrize("program", ENDLESS.values(), ids=ENDLESS)
 def test_stop_ends_a_program_and_the_page_goes_on(playground, program):
     playground.run(f"print('begun')\n{program}")
-    expect(playground["console"]).to_contain_text("begun")
+    expect(playground["console"]).to_contain_text("begun", timeout=LOADING_MS)
     playground["stop"].click()
     playground.expect_state("ready", "loading", timeout_ms=5_000)
     playground.run_to_end("print('once ' + 'more')")
-    expect(playground["console"]).to_contain_text("once more")
+    expect(playground["console"]).to_contain_text("once more", timeout=LOADING_MS)
+
+
+def test_a_stop_that_ends_python_leaves_text_and_results(playground):
+    playground.run_lesson()
+    steps = playground.open_view("trace").get_by_test_id("trace-step")
+    expect(steps.nth(2)).to_be_visible()
+    count = steps.count()
+    playground.run("import time\nprint('begun')\ntime.sleep(1000)  # precious")
+    expect(playground["console"]).to_contain_text("begun", timeout=LOADING_MS)
+    playground["stop"].click()
+    expect(playground["console"]).to_contain_text("Python was restarted", timeout=LOADING_MS)
+    playground.expect_state("ready", timeout_ms=LOADING_MS)
+    expect(playground["editor"]).to_contain_text("# precious")
+    expect(steps).to_have_count(count)
 
 
 def test_a_syntax_error_is_underlined(playground):

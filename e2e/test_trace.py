@@ -1,7 +1,39 @@
-"""Stepping through a trace."""
+"""Stepping through a trace, changing its decisions, timing its steps, and taking it along."""
+
+import json
+import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
+
+AXE = Path(__file__).parents[1] / "web" / "node_modules" / "axe-core" / "axe.min.js"
+
+TWO_TRACES = """
+import tvm
+from tvm.script import tir as T
+
+@tvm.script.ir_module
+class MyModule:
+    @T.prim_func
+    def main(A: T.Buffer((64, 64), "float32"), B: T.Buffer((64, 64), "float32")):
+        T.func_attr({"global_symbol": "main", "tir.noalias": True})
+        for i, j in T.grid(64, 64):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] + T.float32(1)
+
+first = tvm.tir.Schedule(MyModule)
+i, j = first.get_loops(first.get_block("B"))
+j_0, j_1 = first.split(j, factors=[None, 8])
+first.vectorize(j_1)
+
+second = tvm.tir.Schedule(MyModule)
+i, j = second.get_loops(second.get_block("B"))
+j_0, j_1 = second.split(j, factors=second.sample_perfect_tile(j, 2, 16, decision=[4, 16]))
+second.reorder(j_0, i, j_1)
+second.vectorize(j_1)
+"""
 
 
 @pytest.fixture
@@ -9,6 +41,17 @@ def trace(playground):
     playground.run_lesson()
     playground.open_view("trace")
     return playground
+
+
+@pytest.fixture
+def two(playground):
+    playground.run_to_end(TWO_TRACES)
+    playground.open_view("trace")
+    return playground
+
+
+def step(page, text):
+    return page["trace-step"].filter(has_text=text)
 
 
 def test_steps_show_the_module_after_each(trace):
@@ -21,14 +64,17 @@ def test_steps_show_the_module_after_each(trace):
 
 
 def test_a_step_shows_what_it_changed(trace):
-    trace["trace-step"].filter(has_text="sch.decompose_reduction").click()
+    step(trace, "sch.decompose_reduction").click()
     module = trace["trace-module"]
     expect(module.locator("del").filter(has_text="with T.init():")).to_have_count(1)
     expect(module.locator(".added").filter(has_text='T.block("C_init")')).to_have_count(1)
+    expect(trace["view-trace"].locator(".step-caption")).to_contain_text(
+        "takes the init of block C out, as block C_init before loop k"
+    )
 
 
 def test_sampled_decisions_stand_out(trace):
-    sampling = trace["trace-step"].filter(has_text="sch.sample_perfect_tile")
+    sampling = step(trace, "sch.sample_perfect_tile")
     expect(sampling.locator("mark")).to_contain_text("decision=[")
 
 
@@ -37,3 +83,241 @@ def test_arrow_keys_step(trace):
     expect(trace["trace-step"].nth(0)).to_have_attribute("aria-selected", "true")
     trace.page.keyboard.press("ArrowDown")
     expect(trace["trace-step"].nth(1)).to_have_attribute("aria-selected", "true")
+    trace.page.keyboard.press("End")
+    expect(trace["trace-step"].last).to_have_attribute("aria-selected", "true")
+
+
+def test_unchanged_lines_fold_and_unfold_with_the_keyboard(trace):
+    step(trace, "sch.reorder").click()
+    fold = trace["trace-module"].get_by_role("button").first
+    expect(fold).to_have_attribute("aria-expanded", "false")
+    first = trace["trace-module"].locator(".line").first
+    expect(first).to_be_hidden()
+    fold.press("Enter")
+    expect(fold).to_have_attribute("aria-expanded", "true")
+    expect(first).to_be_visible()
+    fold.press("Enter")
+    expect(first).to_be_hidden()
+
+
+def test_steps_are_found_by_words_and_look_ups_left_out(trace):
+    shown = trace["trace-step"].filter(visible=True)
+    trace["trace-changes-only"].check()
+    expect(shown).to_have_count(4)  # sampling, split, reorder, decompose_reduction
+    trace["trace-step"].filter(has_text="sch.split").click()
+    trace.page.keyboard.press("ArrowUp")
+    trace.page.keyboard.press("ArrowUp")  # what is not listed is stepped over
+    expect(step(trace, "sch.sample_perfect_tile")).to_have_attribute("aria-selected", "true")
+    trace["trace-changes-only"].uncheck()
+    trace["trace-find"].fill("init block")  # in what the step did, not in its code
+    expect(shown).to_have_count(1)
+    expect(shown).to_contain_text("sch.decompose_reduction")
+    trace["trace-find"].fill("")
+    expect(shown).to_have_count(7)
+
+
+def test_the_loop_nest_tells_extents_kinds_and_where_loops_came_from(two):
+    nest = two["trace-loopnest"]
+    inner = nest.locator("[data-loop=j_1]")
+    expect(inner).to_have_attribute("data-extent", "16")
+    expect(inner).to_have_attribute("data-kind", "vectorized")
+    expect(inner).to_have_attribute("data-change", "vectorized")
+    expect(inner).to_contain_text("inner part of j, 16 of 64")
+    # Nested: the outermost loop holds all others, the innermost the block.
+    expect(nest.locator("[data-loop=j_0] [data-loop=i] [data-loop=j_1]")).to_have_count(1)
+    block = inner.locator("[data-block=B]")
+    expect(block).to_contain_text(re.compile(r"reads\s*A\[vi, vj\]\s*writes\s*B\[vi, vj\]"))
+    step(two, "sch.reorder").click()
+    expect(nest.locator("[data-loop=j_0]")).to_have_attribute("data-change", "moved")
+    step(two, "the program before any step").click()
+    expect(nest.locator("[data-loop=j]")).to_contain_text("a loop of the program")
+    expect(nest.locator("[data-change]")).to_have_count(0)
+
+
+def test_colours_follow_the_loop_of_the_program(two):
+    colour = "element => getComputedStyle(element).getPropertyValue('--origin')"
+    loops = two["trace-loopnest"].locator("li[data-loop]")
+    expect(loops).to_have_count(3)
+    found = {
+        loop.get_attribute("data-loop"): loop.evaluate(colour)
+        for loop in (loops.nth(n) for n in range(3))
+    }
+    assert found["j_0"] == found["j_1"] != found["i"]
+
+
+def test_every_step_is_timed_on_demand(two):
+    expect(two["trace-step-time"]).to_have_count(0)
+    two["trace-time"].click()
+    two.expect_state("ready")
+    # The program itself, split, reorder, vectorize; look-ups leave it as it is.
+    expect(two["trace-step-time"]).to_have_count(4)
+    for cell in two["trace-step-time"].all():
+        assert float(cell.get_attribute("data-seconds")) > 0
+    expect(step(two, "sch.vectorize").get_by_test_id("trace-step-time")).to_have_attribute(
+        "data-factor", re.compile(r"^\d")
+    )
+    # The times stay with the steps.
+    step(two, "sch.reorder").click()
+    two.open_view("tensorir")
+    two.open_view("trace")
+    expect(two["trace-step-time"]).to_have_count(4)
+
+
+def test_timing_can_be_stopped(trace):
+    trace["trace-time"].click()
+    trace["trace-time-stop"].click()
+    trace.expect_state("ready")
+    expect(trace["trace-time"]).to_be_enabled()
+    trace["trace-time"].click()
+    trace.expect_state("ready")
+    expect(trace["trace-step-time"]).to_have_count(4)
+
+
+def test_a_changed_decision_derives_checks_and_times_the_program(two):
+    control = two["trace-decision"].filter(has_text="tiles of j (64)")
+    outer, inner = (control.get_by_test_id("trace-decision-value").nth(n) for n in (0, 1))
+    inner.focus()
+    inner.select_option(label="8")
+    expect(two["trace-outcome"]).to_contain_text("Computes the same as before any step")
+    two.expect_state("ready")
+    expect(outer.locator("option:checked")).to_have_text("8")
+    expect(two["trace-loopnest"].locator("[data-loop=j_1]")).to_have_attribute("data-extent", "8")
+    expect(step(two, "sample_perfect_tile")).to_contain_text("decision=[8, 8]")
+    expect(inner).to_be_focused()
+    two["trace-decision-reset"].click()
+    expect(two["trace-loopnest"].locator("[data-loop=j_1]")).to_have_attribute("data-extent", "16")
+    expect(two["trace-decision-reset"]).to_be_disabled()
+    two.expect_state("ready")
+
+
+def test_values_that_cannot_be_are_greyed_with_the_reason(two):
+    inner = two["trace-decision-value"].last
+    options = inner.locator("option")
+    expect(options.filter(has_text="9: 7·9 ≠ 64")).to_be_disabled()
+    expect(
+        options.filter(has_text="32: innermost factor 32 > max_innermost_factor 16")
+    ).to_be_disabled()
+    expect(options.filter(has_text=re.compile("^8$"))).to_be_enabled()
+
+
+def test_factors_written_into_a_split_can_be_changed(two):
+    two["view-trace"].get_by_label("Schedule").select_option(label="first")
+    control = two["trace-decision"].filter(has_text="factors of j (64)")
+    control.get_by_test_id("trace-decision-value").select_option(label="4")
+    expect(two["trace-outcome"]).to_contain_text("Computes the same")
+    two.expect_state("ready")
+    expect(two["trace-loopnest"].locator("[data-loop=j_0]")).to_have_attribute("data-extent", "16")
+
+
+def test_two_traces_stand_side_by_side(two):
+    two["trace-second"].select_option(label="first")
+    pairs = two["trace-pair"]
+    expect(pairs.filter(has_text="not there").filter(has_text="sch.reorder")).to_have_count(1)
+    expect(two["trace-compare-nest"]).to_have_count(2)
+    expect(two["trace-compare-nest"].first).to_contain_text("inner part of j, 16 of 64")
+    expect(two["trace-compare-nest"].last).to_contain_text("inner part of j, 8 of 64")
+    expect(two["trace-compare-verdict"]).to_contain_text("the second program has")
+    expect(two["trace-compare-diff"].locator(".added").first).to_be_visible()
+    pairs.first.click()
+    two.page.keyboard.press("End")
+    expect(pairs.last).to_have_attribute("aria-selected", "true")
+    two["trace-second"].select_option(label="nothing")
+    expect(two["trace-loopnest"]).to_be_visible()
+
+
+def test_a_changed_trace_stands_beside_the_recorded_one(two):
+    two["trace-decision-value"].last.select_option(label="2")
+    two.expect_state("ready")
+    expect(two["trace-outcome"]).to_contain_text("Computes the same")
+    two["trace-second"].select_option(label="this one as recorded")
+    decided = two["trace-pair"].locator(".decision")
+    expect(decided).to_have_text(["decision=[32, 2]", "decision=[4, 16]"])
+
+
+def saved(page, name):
+    page["trace-export"].click()
+    with page.page.expect_download() as download:
+        page[name].click()
+    return download.value.path().read_text(encoding="utf-8")
+
+
+def test_a_trace_is_exported_as_python_that_runs(two):
+    text = saved(two, "trace-save-python")
+    assert "decision=[4, 16]" in text
+    two.run_to_end(text)
+    two.expect_state("ready")
+    expect(two["trace-step"]).to_have_count(7)
+
+
+def test_a_trace_is_exported_as_a_record_of_tvm(two):
+    record = json.loads(saved(two, "trace-save-json"))
+    [steps, decisions], _, target, arguments = record["record"]
+    assert [step[0] for step in steps][-1] == "Vectorize"
+    assert decisions == [[2, [4, 16]]]
+    assert target["kind"] == "llvm"
+    assert arguments == [["TENSOR", "float32", [64, 64]]] * 2
+
+
+def test_a_search_trial_opens_in_the_view(playground):
+    playground.run_lesson()
+    playground.open_view("search")
+    playground["search-trials"].fill("2")
+    playground["search-start"].click()
+    playground.expect_state("ready")
+    expect(playground["view-search"].locator(".stepper .nest-loop").first).to_be_visible()
+
+
+def test_a_link_brings_back_the_step_and_the_decisions(two, open_playground):
+    two["trace-decision-value"].last.select_option(label="8")
+    two.expect_state("ready")
+    expect(two["trace-outcome"]).to_contain_text("Computes the same")
+    step(two, "sch.reorder").click()
+    share = two.page.locator("#share")
+    share.click()
+    expect(share).to_have_attribute("data-link", re.compile("code="))
+    link = share.get_attribute("data-link")
+    two.page.keyboard.press("Escape")
+    other = open_playground()
+    other.page.goto(link)
+    other.page.reload()
+    other.expect_state("ready", timeout_ms=90_000)
+    expect(other["trace-step"]).to_have_count(0)  # nothing runs by itself
+    other["run"].click()
+    other.expect_state("ready")
+    other.open_view("trace")
+    expect(step(other, "sch.reorder")).to_have_attribute("aria-selected", "true")
+    expect(step(other, "sample_perfect_tile")).to_contain_text("decision=[8, 8]")
+
+
+def test_nothing_is_wider_than_a_phone(two):
+    size = two.page.viewport_size
+    two.page.set_viewport_size({"width": 390, "height": 844})
+    try:
+        two["tab-trace"].click()
+        assert two.page.evaluate("document.documentElement.scrollWidth") <= 390
+        view = two["view-trace"]
+        assert view.evaluate("element => element.scrollWidth <= element.clientWidth")
+        two["trace-loopnest"].scroll_into_view_if_needed()
+        expect(two["trace-loopnest"]).to_be_in_viewport()
+        two["trace-second"].select_option(label="first")
+        expect(two["trace-compare"]).to_be_visible()
+        assert view.evaluate("element => element.scrollWidth <= element.clientWidth")
+    finally:
+        two.page.set_viewport_size(size)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_axe_finds_nothing(two, theme):
+    two.page.emulate_media(color_scheme=theme)
+    two["trace-time"].click()
+    two.expect_state("ready")
+    two.page.evaluate(AXE.read_text(encoding="utf-8"))
+    check = """async () => (await axe.run("#view-trace")).violations.map(
+        ({ id, nodes }) => [id, ...nodes.map(({ html }) => html)])"""
+    try:
+        assert two.page.evaluate(check) == []
+        two["trace-second"].select_option(label="first")
+        expect(two["trace-compare"]).to_be_visible()
+        assert two.page.evaluate(check) == []
+    finally:
+        two.page.emulate_media(color_scheme="light")

@@ -8,10 +8,14 @@ from collections.abc import Callable
 from typing import Any
 
 from mlcweb.playground import (
+    access_view,
     cell,
+    checking,
     code_measure,
     code_view,
+    completion,
     files,
+    notebook,
     search,
     trace_compare,
     trace_export,
@@ -21,6 +25,11 @@ from mlcweb.playground import (
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cell.execute": cell.execute_async,
+    "notebook.execute": notebook.execute,
+    "notebook.restart": notebook.restart,
+    "notebook.check": notebook.check,
+    "checking.check": checking.check,
+    "completion.live": completion.live,
     "files.place": files.place,
     "trace_view.trace_steps": trace_view.trace_steps,
     "trace_view.derive": trace_view.derive,

@@ -14,11 +14,13 @@ import linecache
 import re
 import sys
 import time
+from collections.abc import Collection
 from types import CodeType, ModuleType
 from typing import Any
 
 from mlcweb.ir.display import display_hook, publish
 from mlcweb.playground import diagnostics, namespace
+from mlcweb.playground.search.watched import telling_of_searches
 from mlcweb.playground.shown import Gallery
 from mlcweb.runtime.build import say_again
 
@@ -43,28 +45,41 @@ async def execute_async(source: str, filename: str = "lesson.py") -> dict[str, A
         has left behind is in it too.
     """
     say_again()
-    module = ModuleType("__main__")
+    return await run_in(ModuleType("__main__"), source, filename)
+
+
+async def run_in(
+    module: ModuleType, source: str, filename: str, earlier: Collection[str] = ()
+) -> dict[str, Any]:
+    """Run `source` in a module, which becomes ``__main__``; returns what `execute_async` does.
+
+    Args:
+        module: where names are looked up and defined; it may hold those of earlier cells.
+        filename: what tracebacks call the source.
+        earlier: file names of the cells that ran in this module before.
+    """
     module.__file__ = filename
     sys.modules["__main__"] = module
     variables = vars(module)
+    own = {filename, *earlier}
     gallery = Gallery(variables, filename)
     error = None
     started = time.perf_counter()
     try:
-        with display_hook(gallery.show):
+        with display_hook(gallery.show), telling_of_searches():
             await _run(source, filename, variables)
     except SystemExit:
         pass  # the program asked for its end
     except BaseException as raised:
-        error = diagnostics.describe(raised, filename)
+        error = diagnostics.describe(raised, filename, own)
     elapsed = time.perf_counter() - started
     return {
         "ok": error is None,
         "error": error,
         "elapsedMs": elapsed * 1000,
         **gallery.content(),
-        "searchFunctions": namespace.schedule_functions(variables, filename),
-        "searchModules": [{"name": name} for name in namespace.modules(variables)],
+        "searchFunctions": namespace.schedule_functions(variables, own),
+        "searchModules": namespace.search_modules(variables),
     }
 
 

@@ -45,7 +45,7 @@ def register(programs: Iterable[tuple[str, IRModule]]) -> list[dict[str, str]]:
     _compiled.cache_clear()
     shown = []
     for title, module in programs:
-        if _function_names(module):
+        if function_names(module):
             identifier = f"p{len(_programs)}"
             _programs[identifier] = module
             shown.append({"id": identifier, "title": title})
@@ -70,7 +70,7 @@ def code(identifier: str, name: str | None = None, fused: bool | None = None) ->
         sentences on what is different here.
     """
     module = find_program(identifier)
-    names = _function_names(module)
+    names = function_names(module)
     chosen = name if name in names else "main" if "main" in names else names[0]
     built = _compiled(identifier, chosen, fused)
     result: dict[str, Any] = {
@@ -241,7 +241,13 @@ def find_program(identifier: str) -> IRModule:
     return _programs[identifier]
 
 
-def _function_names(module: IRModule) -> list[str]:
+def programs() -> dict[str, IRModule]:
+    """The registered programs by identifier."""
+    return dict(_programs)
+
+
+def function_names(module: IRModule) -> list[str]:
+    """The names of a module's TensorIR functions."""
     functions = module.functions.items()
     return [var.name_hint for var, func in functions if isinstance(func, PrimFunc)]
 

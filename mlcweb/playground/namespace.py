@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import FunctionType
 from typing import Any
 
@@ -23,6 +23,19 @@ def modules(variables: Mapping[str, Any]) -> dict[str, IRModule]:
     return found
 
 
+def search_modules(variables: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The modules of a search: ``name``, the names of their TensorIR ``functions``, and whether
+    they are a ``model``, with a graph function "main" that can be timed as a whole."""
+    found: list[dict[str, Any]] = []
+    for name, module in modules(variables).items():
+        kinds = {var.name_hint: isinstance(f, PrimFunc) for var, f in module.functions.items()}
+        functions = [function for function, is_prim in kinds.items() if is_prim]
+        if functions:
+            model = kinds.get("main") is False
+            found.append({"name": name, "functions": functions, "model": model})
+    return found
+
+
 def schedules(variables: Mapping[str, Any]) -> dict[str, Schedule]:
     """The program's schedules by name, each once, in the order in which they were defined."""
     found: dict[str, Schedule] = {}
@@ -32,13 +45,18 @@ def schedules(variables: Mapping[str, Any]) -> dict[str, Schedule]:
     return found
 
 
-def schedule_functions(variables: Mapping[str, Any], filename: str) -> list[dict[str, Any]]:
-    """Functions of the program that take a schedule and nothing else that they insist on."""
+def schedule_functions(
+    variables: Mapping[str, Any], filenames: Collection[str]
+) -> list[dict[str, Any]]:
+    """Functions of the program that take a schedule and nothing else that they insist on.
+
+    `filenames` are those of the program: functions that it imports are not its own.
+    """
     return [
         {"name": name, "line": value.__code__.co_firstlineno}
         for name, value in _public(variables)
         if isinstance(value, FunctionType)
-        and value.__code__.co_filename == filename
+        and value.__code__.co_filename in filenames
         and _takes_schedule(value)
     ]
 

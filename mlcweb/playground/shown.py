@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from mlcweb.ir import BaseFunc, IRModule, Node
 from mlcweb.playground import code_view, namespace, trace_view
+from mlcweb.playground.access import derivation
 from mlcweb.tir import PrimFunc
 from mlcweb.tir.schedule import Schedule, Trace
 
@@ -83,6 +84,7 @@ class Gallery:
             trace_view.register("run", title, trace, [original] if original else modules, result)
             for title, trace, original, result in self._traces
         ]
+        derivation.register(shown[1:] for shown in self._traces)
         programs = code_view.register(self._all_programs(schedules))
         return {"modules": self._modules, "traces": traces, "programs": programs}
 

@@ -1,31 +1,45 @@
-"""Traces step by step: the module after each instruction, and what the instruction changed.
+"""Traces step by step: the program after each instruction, and what the instruction changed.
 
-The modules come from replaying the instructions one by one on the program that the trace starts
-from. A trace does not hold that program, so the program's own modules are tried.
+The programs come from replaying the instructions one by one on the program that the trace starts
+from. A trace does not hold that program, so the program's own modules are tried. A reader may
+replace decisions; what follows from them is derived in the same way.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
 from mlcweb.ir import IRModule, TVMError, structural_equal
-from mlcweb.tir.schedule import Schedule, Trace
-from mlcweb.tir.schedule.instruction import map_inputs, python_text
+from mlcweb.playground import trace_controls
+from mlcweb.playground.trace_nest import nest, vanished
+from mlcweb.playground.trace_replay import Changes, Replay, replay
+from mlcweb.playground.trace_words import words
+from mlcweb.tir.schedule import Trace
+from mlcweb.tir.schedule.instruction import python_text
+
+KEPT = 8
+"""Replays kept of each trace, for readers who go back and forth between decisions."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Record:
+@dataclass(slots=True)
+class Record:
+    """A trace that the page knows."""
+
     owner: str
+    title: str
     trace: Trace
     originals: tuple[IRModule, ...]
     result: IRModule | None
+    start: IRModule | None = None
+    replays: dict[str, Replay] = field(default_factory=dict)
 
 
-_records: dict[str, _Record] = {}
+_records: dict[str, Record] = {}
 _numbers = count(1)
 
 
@@ -45,7 +59,7 @@ def register(
         result: the program that the trace arrives at, where that is known.
     """
     identifier = f"t{next(_numbers)}"
-    _records[identifier] = _Record(owner, trace.copy(), tuple(originals), result)
+    _records[identifier] = Record(owner, title, trace.copy(), tuple(originals), result)
     return {"id": identifier, "title": title, "steps": instructions(trace)}
 
 
@@ -75,24 +89,91 @@ def instructions(trace: Trace) -> list[dict[str, Any]]:
 
 
 def trace_steps(identifier: str) -> list[dict[str, Any]]:
-    """`trace_step` for every step of a trace, step 0 (the program before any) included."""
-    scripts = _scripts(identifier)
-    return [_step(scripts, index) for index in range(len(scripts))]
+    """Every step of a trace as recorded, step 0 (the program before any) included.
+
+    Returns:
+        For each step plain JSON: ``index``; ``words``, what it did; ``changed``, whether the
+        program is another one after it. Where it is (and for step 0), ``module``, the program's
+        text; ``diff``, all lines of the texts before and after (see `marked_diff`); ``nest`` (see
+        `trace_nest.nest`); and ``gone``, the loops and blocks that are no more. Elsewhere these are
+        None.
+
+    Raises:
+        TVMError: the trace fits no program, or is of an earlier run.
+    """
+    return _steps(replayed(identifier))
 
 
-def trace_step(identifier: str, index: int) -> dict[str, Any]:
-    """The program after step `index`: ``index``, ``module`` (its text), and ``diff``: lines with a
-    ``kind`` of "same", "added" or "removed" against the program before the step."""
-    return _step(_scripts(identifier), index)
+def derive(identifier: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+    """A trace with some decisions replaced.
 
+    Args:
+        changes: decisions by step (as a string, since this is JSON).
 
-def _step(scripts: Sequence[str], index: int) -> dict[str, Any]:
-    previous = scripts[max(0, index - 1)]
+    Returns:
+        Plain JSON: ``instructions``, ``steps`` (see `trace_steps`) as far as they can be done,
+        ``controls`` (see `trace_controls.controls`) and, where a step cannot be done, ``failure``:
+        its ``step`` and the reason as ``message``.
+    """
+    done = replayed(identifier, changes)
+    failure = done.failure
     return {
-        "index": index,
-        "module": scripts[index],
-        "diff": line_diff(previous.splitlines(), scripts[index].splitlines()),
+        "instructions": instructions(done.schedule.trace),
+        "steps": _steps(done),
+        "controls": trace_controls.controls(find(identifier).trace, done, numbered(changes)),
+        "failure": failure and {"step": failure.step, "message": str(failure)},
     }
+
+
+def refusal(identifier: str, changes: Mapping[str, Any], step: int, decision: Any) -> str | None:
+    """Why a step of a trace cannot decide so, if a later step refuses what comes of it."""
+    done = replayed(identifier, changes)
+    return trace_controls.refusal(find(identifier).trace, done, numbered(changes), step, decision)
+
+
+def _steps(done: Replay) -> list[dict[str, Any]]:
+    text = done.start.module.script().rstrip("\n")
+    steps = [
+        {
+            "index": 0,
+            "words": "the program before any step",
+            "changed": False,
+            "module": text,
+            "diff": marked_diff(text, text),
+            "nest": nest(done.start, done.first_origins),
+            "gone": [],
+        }
+    ]
+    for index, step in enumerate(done.steps, 1):
+        entry: dict[str, Any] = {
+            "index": index,
+            "words": words(step),
+            "changed": step.changed,
+            "module": None,
+            "diff": None,
+            "nest": None,
+            "gone": None,
+        }
+        if step.changed:
+            previous, text = text, step.after.module.script().rstrip("\n")
+            entry["module"] = text
+            entry["diff"] = marked_diff(previous, text)
+            entry["nest"] = nest(step.after, step.origins, step.before)
+            entry["gone"] = vanished(step.before, step.after)
+        steps.append(entry)
+    return steps
+
+
+def marked_diff(before: str, after: str) -> str:
+    """Both texts line by line, what was removed before what was added in its place, each line with
+    "-", "+" or a blank in front."""
+    return "\n".join(
+        _MARKS[line["kind"]] + line["text"]
+        for line in line_diff(before.splitlines(), after.splitlines())
+    )
+
+
+_MARKS = {"same": " ", "removed": "-", "added": "+"}
 
 
 def line_diff(before: Sequence[str], after: Sequence[str]) -> list[dict[str, str]]:
@@ -108,43 +189,46 @@ def line_diff(before: Sequence[str], after: Sequence[str]) -> list[dict[str, str
     return lines
 
 
-def _scripts(identifier: str) -> list[str]:
-    """The program's text before the first step and after each."""
+def find(identifier: str) -> Record:
+    """A registered trace; a TVMError where it is of an earlier run."""
     if identifier not in _records:
         raise TVMError("this trace is of an earlier run; run the program again")
-    texts: list[str] = []
-    previous: IRModule | None = None
-    for module in _replay(_records[identifier]):
-        # Most steps only look something up and leave the very same module.
-        texts.append(texts[-1] if module is previous else module.script().rstrip("\n"))
-        previous = module
-    return texts
+    return _records[identifier]
 
 
-def _replay(record: _Record) -> list[IRModule]:
-    failure: Exception | None = None
+def numbered(changes: Mapping[str, Any]) -> Changes:
+    """Changes as JSON has them, by number."""
+    return {int(step): decision for step, decision in changes.items()}
+
+
+def replayed(identifier: str, changes: Mapping[str, Any] | None = None) -> Replay:
+    """The replay of a registered trace with other decisions; done once and kept."""
+    record = find(identifier)
+    changes = changes or {}
+    key = json.dumps(changes, sort_keys=True)
+    if key not in record.replays:
+        start = starting_program(record)
+        while len(record.replays) >= KEPT:
+            del record.replays[next(iter(record.replays))]
+        if key not in record.replays:
+            record.replays[key] = replay(record.trace, start, numbered(changes))
+    return record.replays[key]
+
+
+def starting_program(record: Record) -> IRModule:
+    """The program that a trace starts from: the first that it can be replayed on, and that leads
+    to its result where that is known."""
+    if record.start is not None:
+        return record.start
+    reason = ""
     for original in record.originals:
-        try:
-            modules = modules_between(record.trace, original)
-        except (TVMError, ValueError, IndexError, TypeError) as error:
-            failure = failure or error
-            continue
-        if record.result is None or structural_equal(modules[-1], record.result):
-            return modules
-    reason = f": {failure}" if failure else ""
+        done = replay(record.trace, original)
+        if done.failure is not None:
+            reason = reason or f": {done.failure}"
+        elif record.result is None or structural_equal(done.modules[-1], record.result):
+            record.start = original
+            record.replays["{}"] = done
+            return original
     raise TVMError(
         "the trace does not start from a module that the program keeps in a variable" + reason
     )
-
-
-def modules_between(trace: Trace, original: IRModule) -> list[IRModule]:
-    """The program before the first step of a trace and after each, by replaying it."""
-    schedule = Schedule(original)
-    modules = [schedule.mod]
-    replayed: dict[Any, Any] = {}
-    for inst in trace.insts:
-        inputs = map_inputs(inst.inputs, replayed)
-        outputs = schedule.replay(inst.kind, inputs, inst.attrs, trace.get_decision(inst))
-        replayed.update(zip(inst.outputs, outputs, strict=True))
-        modules.append(schedule.mod)
-    return modules

@@ -111,11 +111,13 @@ def test_a_shown_schedule_keeps_its_trace_under_its_line(run: Run) -> None:
 def test_what_a_search_can_start_from(run: Run) -> None:
     result = run("")
     assert [f["name"] for f in result["searchFunctions"]] == ["stochastic_schedule_mm"]
-    assert result["searchModules"] == [{"name": "MyModule"}]
+    offered = {"name": "MyModule", "functions": ["main"], "model": False}
+    assert result["searchModules"] == [offered]
 
 
 def test_a_failed_run_still_offers_what_it_defined(run: Run) -> None:
     result = run("1 / 0")
     assert not result["ok"]
-    assert result["searchModules"] == [{"name": "MyModule"}]
+    offered = {"name": "MyModule", "functions": ["main"], "model": False}
+    assert result["searchModules"] == [offered]
     assert result["modules"][0]["title"] == "MyModule"

@@ -1,4 +1,4 @@
-"""The page's searches, from begin to the code for the editor."""
+"""The page's searches over a function of the program, from begin to the code for the editor."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from mlcweb.ir import TVMError
-from mlcweb.meta_schedule.runner import ThreadRunner, Timing
 from mlcweb.playground import cell, search, trace_view
+from tests.playground.searching import earlier_of, fast_runner, followed, settings
 
 Run = Callable[[str], dict[str, Any]]
 
@@ -16,47 +16,45 @@ Run = Callable[[str], dict[str, Any]]
 @pytest.fixture(autouse=True)
 def runner_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """The page has its own workers; here the programs are known to end."""
-    monkeypatch.setattr(
-        "mlcweb.meta_schedule.session._runner",
-        lambda workload, *options: ThreadRunner(workload, Timing(2, 0.1)),
-    )
-
-
-async def followed(function: str, seed: int, trials: int) -> tuple[str, list[dict[str, Any]]]:
-    """A search's name, and all that its steps tell."""
-    begun = await search.begin(function, "MyModule", seed, trials)
-    assert begun["baselineSeconds"] > 0
-    assert begun["workers"] == 1
-    told = []
-    while (trial := await search.step(begun["id"])) is not None:
-        told.append(trial)
-    search.finish(begun["id"])
-    return begun["id"], told
+    monkeypatch.setattr("mlcweb.playground.search.run.open_runner", fast_runner)
 
 
 def test_a_search_from_begin_to_the_code_for_the_editor(run: Run) -> None:
     run("")
-    identifier, told = asyncio.run(followed("stochastic_schedule_mm", 3, 6))
+    identifier, told = followed(settings(seed=3, trials=6))
     first = [trial for trial in told if not trial["confirmed"]]
-    trials = {trial["index"]: trial for trial in told}
+    trials = {trial["index"]: trial for trial in first}
     assert [trial["index"] for trial in first] == list(range(6))
     assert len(told) > len(first)
     # 16 has five factors, so six trials must repeat one.
     assert {trial["state"] for trial in told} == {"measured", "repeated"}
     for trial in told:
         assert min(trial["repeats"]) <= trial["seconds"] <= max(trial["repeats"])
+    for trial in first:
         [decision] = trial["decisions"]
         outer, inner = eval(decision)
         assert outer * inner == 16
         if trial["state"] == "repeated":
             assert trials[trial["sameAs"]]["decisions"] == trial["decisions"]
+    assert [trial["labels"] for trial in first] == [["j"], *[None] * 5]
 
     details = search.details(identifier, 2)
     steps = trace_view.trace_steps(details["trace"]["id"])
-    assert steps[-1]["module"] == details["source"].rstrip("\n")
+    changed = [step["module"] for step in steps if step["changed"]]
+    assert changed[-1] == details["source"].rstrip("\n")
+    assert any(line.startswith("+") for line in details["diff"].splitlines())
     assert f"decision={trials[2]['decisions'][0]}" in details["code"]
     again = run(details["code"])
     assert again["ok"]
+    assert again["modules"][-1]["source"] == details["source"]
+
+
+def test_code_replaces_the_function_in_its_module(run: Run) -> None:
+    run("")
+    identifier, _ = followed(settings(trials=2))
+    details = search.details(identifier, 1)
+    again = run(details["replacing"])
+    assert again["ok"], again["error"]
     assert again["modules"][-1]["source"] == details["source"]
 
 
@@ -64,24 +62,48 @@ def test_the_seed_decides_what_is_sampled(run: Run) -> None:
     run("")
 
     def decisions(seed: int) -> list[list[str]]:
-        _, told = asyncio.run(followed("stochastic_schedule_mm", seed, 4))
+        _, told = followed(settings(seed=seed, trials=4))
         return [trial["decisions"] for trial in told if not trial["confirmed"]]
 
     assert decisions(1) == decisions(1)
     assert decisions(1) != decisions(2)
 
 
+def test_programs_known_from_earlier_are_not_measured(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("")
+    _, told = followed(settings(trials=8))
+    ran: list[str] = []
+    monkeypatch.setattr(
+        "mlcweb.playground.search.run.open_runner",
+        lambda workload, workers: fast_runner(workload, workers, ran),
+    )
+    _, again = followed(settings(trials=8), earlier_of(told))
+    before = {t["index"]: t["seconds"] for t in told}
+    for trial in again:
+        if not trial["confirmed"]:
+            assert trial["state"] in ("recalled", "repeated")
+            assert trial["record"] is None or trial["state"] == "repeated"
+            assert trial["seconds"] == pytest.approx(before[trial["index"]])
+    finalists = {trial["index"] for trial in again if trial["confirmed"]}
+    assert len(ran) <= 3 * len(finalists)
+
+
 def test_a_finished_search_ends_and_keeps_its_trials(run: Run) -> None:
     run("")
 
     async def main() -> None:
-        identifier = (await search.begin("stochastic_schedule_mm", "MyModule"))["id"]
+        identifier = (await search.begin(settings()))["id"]
         trial = await search.step(identifier)
         assert trial is not None
         search.finish(identifier)
         while await search.step(identifier) is not None:
             pass
         assert search.details(identifier, trial["index"])["code"]
+        search.forget(identifier)
+        with pytest.raises(TVMError, match="no search"):
+            search.details(identifier, trial["index"])
 
     asyncio.run(main())
 
@@ -92,18 +114,40 @@ def test_a_failing_schedule_function_makes_failed_trials(run: Run) -> None:
         '    i, j, k = sch.get_loops(sch.get_block("C"))\n'
         "    sch.parallel(k)\n"
     )
-    identifier, [trial] = asyncio.run(followed("bad", 0, 1))
+    identifier, [trial] = followed(settings(scheduleFunction="bad", trials=1))
     assert trial["state"] == "failed"
     assert trial["seconds"] is None
     assert "Error: " in trial["reason"]
+    assert trial["record"] is None
     details = search.details(identifier, 0)
     assert details["code"] is None
     assert [step["name"] for step in details["trace"]["steps"]] == ["get_block", "get_loops"]
 
 
-def test_unknown_names_are_refused() -> None:
+def test_a_schedule_of_something_else_is_told_so(run: Run) -> None:
+    run(
+        "def other(sch):\n"
+        "    found = tvm.tir.Schedule(tvm.IRModule({'main': MyModule['main']}))\n"
+        "    found.fuse(*found.get_loops(found.get_block('C'))[:2])\n"
+        "    fresh = tvm.tir.Schedule(found.mod)\n"
+        "    return fresh\n"
+    )
+    identifier, told = followed(settings(scheduleFunction="other", trials=1))
+    assert told[0]["state"] == "measured"
+    with pytest.raises(TVMError, match="does not start from the program"):
+        search.details(identifier, 0)
+
+
+def test_unknown_names_are_refused(run: Run) -> None:
     cell.execute("x = 1")
     with pytest.raises(TVMError, match="no MyModule; run it first"):
-        asyncio.run(search.begin("f", "MyModule"))
+        asyncio.run(search.begin(settings()))
     with pytest.raises(TVMError, match="no search"):
         asyncio.run(search.step("s999"))
+    run("")
+    with pytest.raises(TVMError, match="no nothing; run it first"):
+        asyncio.run(search.begin(settings(scheduleFunction="nothing")))
+    with pytest.raises(TVMError, match='no TensorIR function "other", but main'):
+        asyncio.run(search.begin(settings(function="other")))
+    with pytest.raises(TVMError, match='no strategy "best"'):
+        asyncio.run(search.begin(settings(strategy="best")))

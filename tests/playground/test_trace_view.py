@@ -13,6 +13,14 @@ Run = Callable[[str], dict[str, Any]]
 SCHEDULE = "sch = stochastic_schedule_mm(tvm.tir.Schedule(MyModule, seed=1))\n"
 
 
+def sides(diff: str) -> tuple[str, str]:
+    """The texts before and after in a marked diff."""
+    lines = diff.split("\n")
+    before = [line[1:] for line in lines if line[0] != "+"]
+    after = [line[1:] for line in lines if line[0] != "-"]
+    return "\n".join(before), "\n".join(after)
+
+
 def test_line_diff_keeps_both_texts_in_order() -> None:
     before, after = ["a", "b", "c"], ["a", "x", "y", "c"]
     diff = trace_view.line_diff(before, after)
@@ -23,6 +31,7 @@ def test_line_diff_keeps_both_texts_in_order() -> None:
         ("added", "y"),
         ("same", "c"),
     ]
+    assert trace_view.marked_diff("a\nb\nc", "a\nx\ny\nc") == " a\n-b\n+x\n+y\n c"
 
 
 def test_steps_go_from_the_program_to_the_scheduled_program(run: Run) -> None:
@@ -32,23 +41,46 @@ def test_steps_go_from_the_program_to_the_scheduled_program(run: Run) -> None:
     assert [step["index"] for step in steps] == list(range(len(trace["steps"]) + 1))
     assert "for i, j, k in T.grid(16, 16, 16):" in steps[0]["module"]
     assert steps[-1]["module"] == result["modules"][0]["source"].rstrip("\n")
-    assert trace_view.trace_step(trace["id"], 4) == steps[4]
 
 
 def test_each_diff_leads_from_one_step_to_the_next(run: Run) -> None:
     [trace] = run(SCHEDULE)["traces"]
     steps = trace_view.trace_steps(trace["id"])
-    for previous, step in pairwise(steps):
-        old = [line["text"] for line in step["diff"] if line["kind"] != "added"]
-        new = [line["text"] for line in step["diff"] if line["kind"] != "removed"]
-        assert "\n".join(old) == previous["module"]
-        assert "\n".join(new) == step["module"]
-    changing = [
-        trace["steps"][step["index"] - 1]["name"]
-        for step in steps[1:]
-        if any(line["kind"] != "same" for line in step["diff"])
-    ]
-    assert changing == ["split", "reorder", "decompose_reduction"]
+    changing = [step for step in steps if step["changed"]]
+    for previous, step in pairwise([steps[0], *changing]):
+        assert sides(step["diff"]) == (previous["module"], step["module"])
+    names = [trace["steps"][step["index"] - 1]["name"] for step in changing]
+    assert names == ["split", "reorder", "decompose_reduction"]
+    looking = [step for step in steps[1:] if not step["changed"]]
+    for step in looking:
+        assert step["module"] is step["diff"] is step["nest"] is step["gone"] is None
+
+
+def test_a_changed_decision_leads_to_another_program(run: Run) -> None:
+    [trace] = run(SCHEDULE)["traces"]
+    derived = trace_view.derive(trace["id"], {"3": [2, 8]})
+    assert derived["failure"] is None
+    assert "for i, j_0 in T.grid(16, 2):" in derived["steps"][-1]["module"]
+    assert derived["instructions"][2]["decision"] == "[2, 8]"
+    # The trace itself stays as it is.
+    assert "T.grid(16, 1)" in trace_view.trace_steps(trace["id"])[-1]["module"]
+
+
+def test_a_step_that_cannot_be_done_says_why(run: Run) -> None:
+    source = """
+sch = tvm.tir.Schedule(MyModule)
+i, j, k = sch.get_loops(sch.get_block("C"))
+j_0, j_1 = sch.split(j, factors=[4, 4])
+sch.reorder(k, j_1)
+sch.vectorize(j_1)
+"""
+    [trace] = run(source)["traces"]
+    derived = trace_view.derive(trace["id"], {"3": [4, 0]})
+    assert derived["failure"]["step"] == 3
+    assert "factor" in derived["failure"]["message"]
+    assert [step["index"] for step in derived["steps"]] == [0, 1, 2]
+    assert "factor" in (trace_view.refusal(trace["id"], {}, 3, [4, 0]) or "")
+    assert trace_view.refusal(trace["id"], {}, 3, [2, 8]) is None
 
 
 def test_a_trace_shows_the_schedule_as_it_was(run: Run) -> None:

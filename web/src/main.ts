@@ -1,6 +1,8 @@
 /** Puts the page together: documents, views, and what they share. */
 
 import { byId } from "./dom";
+import { LessonDocument } from "./lessons/document";
+import { setLiveNames } from "./program/help/extensions";
 import { ProgramDocument } from "./program/program";
 import type { PythonSession } from "./python/client";
 import type { RunResult } from "./python/protocol";
@@ -23,12 +25,13 @@ export function startPage(session: PythonSession): void {
   const views: View[] = [];
   const onResult = (result: RunResult): void => {
     for (const view of views) view.onResult?.(result);
+    session.call("completion.live").then(setLiveNames, () => undefined);
   };
   const runner = new Runner(session, activity, onResult);
   const show = (pane: string): void => panes.show(pane);
 
   setUpTheme(byId("theme"));
-  const program = new ProgramDocument(runner, show);
+  const program = new ProgramDocument(runner, session, show);
   const context: ViewContext = {
     session,
     editor: program.editor,
@@ -39,18 +42,44 @@ export function startPage(session: PythonSession): void {
   };
   views.push(...viewFactories.map((create) => create(context)));
   byId("views").append(...views.map(({ panel }) => panel));
-  const panes = new Panes([program], views);
+  const lesson = new LessonDocument({
+    runner,
+    session,
+    show,
+    showModule: (module) => {
+      views.find(({ id }) => id === "tensorir")?.onResult?.({ ...NOTHING, modules: [module] });
+      show("tensorir");
+    },
+    openProgram: (name, text) => {
+      show("editor");
+      program.add(name, text);
+    },
+  });
+  const panes = new Panes([program, lesson], views);
   setUpMenu(byId("file-menu"), "Files", () => program.menu());
   setUpSharing(byId("share"), () => sharedState(program, views));
   program.onLeaveLink = () => {
     if (hashParts(location.hash).has("code")) setHash("");
   };
+  panes.onOpen = ({ id }) => {
+    byId("to-lessons").ariaCurrent = id === "lesson" ? "page" : null;
+    byId("to-program").ariaCurrent = id === "program" ? "page" : null;
+    if (id !== "program") return;
+    document.title = TITLE;
+    if (hashParts(location.hash).has("lesson")) setHash("");
+  };
   const route = async (): Promise<void> => {
-    const code = hashParts(location.hash).get("code");
+    const asked = hashParts(location.hash);
+    const code = asked.get("code");
+    if (asked.has("lesson")) {
+      await lesson.open(asked.get("lesson") ?? "");
+      panes.openDocument("lesson");
+      return;
+    }
+    panes.openDocument("program");
     if (!code) return;
     try {
       const state = await decode(code);
-      panes.openDocument("program");
       program.openLink(code, state);
       if (state.view) show(state.view);
       for (const view of views) view.restore?.(state.views?.[view.id]);
@@ -85,6 +114,20 @@ export function startPage(session: PythonSession): void {
     panes.document.run();
   });
 }
+
+const TITLE = document.title;
+
+/** The result of a run that shows nothing. */
+const NOTHING: RunResult = {
+  ok: true,
+  error: null,
+  elapsedMs: 0,
+  modules: [],
+  traces: [],
+  programs: [],
+  searchFunctions: [],
+  searchModules: [],
+};
 
 /** What the page shows now, for a link. */
 function sharedState(program: ProgramDocument, views: View[]): SharedState {

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { Trial } from "../src/python/protocol";
+import type { Trial } from "../src/python/search_protocol";
 import { agrees, layOut } from "../src/trials/kernel";
 import { TrialLine } from "../src/trials/line";
 import { TrialPool, type TrialWorker } from "../src/trials/pool";
 import type { FromTrialWorker, ToTrialWorker, TrialJob, Workload } from "../src/trials/protocol";
-import { failures, place, runs } from "../src/views/search/trials";
+import { failures, place, runs, type ShownTrial } from "../src/views/search/trials";
 
 /** A worker that is up at once and keeps what it is told; the test answers in its name. */
 class FakeWorker implements TrialWorker {
@@ -53,7 +53,7 @@ function setUp(workers: number): { pool: TrialPool; made: FakeWorker[] } {
     made.push(worker);
     return worker;
   });
-  pool.open(workload, workers, 1000);
+  pool.open(1, workload, workers, 1000);
   return { pool, made };
 }
 
@@ -63,7 +63,7 @@ afterEach(() => vi.useRealTimers());
 test("workers start when needed, learn the workload once, and take turns", async () => {
   const { pool, made } = setUp(2);
   expect(made).toHaveLength(0);
-  const outcomes = ["a", "b", "c"].map((name) => pool.run(job(name)));
+  const outcomes = ["a", "b", "c"].map((name) => pool.run(1, job(name)));
   await settled();
   expect(made.map(({ jobs }) => jobs)).toEqual([["a"], ["b"]]);
   made[1]!.succeed(2);
@@ -79,8 +79,8 @@ test("workers start when needed, learn the workload once, and take turns", async
 
 test("a kernel that hangs costs itself; the next one gets a new worker", async () => {
   const { pool, made } = setUp(1);
-  const hanging = pool.run(job("hangs"));
-  const next = pool.run(job("next"));
+  const hanging = pool.run(1, job("hangs"));
+  const next = pool.run(1, job("next"));
   await vi.advanceTimersByTimeAsync(1001);
   expect(await hanging).toMatchObject({ ok: false, kind: "TimeoutError", message: "no result within 1 s" });
   expect(made.map(({ ended }) => ended)).toEqual([true, false]);
@@ -90,8 +90,8 @@ test("a kernel that hangs costs itself; the next one gets a new worker", async (
 
 test("a worker that fails costs one trial, with the reason", async () => {
   const { pool, made } = setUp(1);
-  const lost = pool.run(job("lost"));
-  const next = pool.run(job("next"));
+  const lost = pool.run(1, job("lost"));
+  const next = pool.run(1, job("next"));
   await settled();
   made[0]!.onerror?.({ message: "out of memory" } as ErrorEvent);
   expect(await lost).toMatchObject({ kind: "WorkerDied", message: "the worker failed: out of memory" });
@@ -102,7 +102,7 @@ test("a worker that fails costs one trial, with the reason", async () => {
 
 test("a failed kernel leaves its worker alone", async () => {
   const { pool, made } = setUp(1);
-  const outcome = pool.run(job("traps"));
+  const outcome = pool.run(1, job("traps"));
   await settled();
   const trap = { ok: false, kind: "RuntimeError", message: "unreachable", stack: "" } as const;
   made[0]!.say({ type: "outcome", outcome: trap });
@@ -112,17 +112,37 @@ test("a failed kernel leaves its worker alone", async () => {
 
 test("stop ends everything at once, also what starts or waits, until the pool is opened again", async () => {
   const { pool, made } = setUp(1);
-  const under = [pool.run(job("starts")), pool.run(job("waits"))];
+  const under = [pool.run(1, job("starts")), pool.run(1, job("waits"))];
   pool.stop();
-  expect(await Promise.all([...under, pool.run(job("late"))])).toMatchObject(
+  expect(await Promise.all([...under, pool.run(1, job("late"))])).toMatchObject(
     Array(3).fill({ ok: false, kind: "Stopped" }),
   );
   expect(made.every(({ ended }) => ended)).toBe(true);
-  pool.open(workload, 1, 1000);
-  const again = pool.run(job("again"));
+  pool.open(1, workload, 1, 1000);
+  const again = pool.run(1, job("again"));
   await settled();
   made.at(-1)!.succeed(1);
   expect(await again).toMatchObject({ ok: true });
+});
+
+test("owners have workloads of their own, and each is closed alone", async () => {
+  const { pool, made } = setUp(1);
+  const other: Workload = { script: "", arrays: [] };
+  pool.open(2, other, 1, 1000);
+  const first = pool.run(1, job("a"));
+  const second = pool.run(2, job("b"));
+  await settled();
+  pool.close(1);
+  expect(await first).toMatchObject({ kind: "Stopped" });
+  await settled();
+  const last = made.at(-1)!;
+  expect(last.jobs).toEqual(["b"]);
+  expect(last.told).toContainEqual({ type: "workload", workload: other });
+  last.succeed(1);
+  expect(await second).toMatchObject({ ok: true });
+  expect(await pool.run(1, job("late"))).toMatchObject({ kind: "Stopped" });
+  pool.close(2);
+  expect(last.ended).toBe(true);
 });
 
 test("Python's end of the line gets each answer for its own call", async () => {
@@ -130,14 +150,14 @@ test("Python's end of the line gets each answer for its own call", async () => {
   const { pool, made } = setUp(2);
   const port = pool.connect();
   const line = new TrialLine(port);
-  line.open(workload, 2, 1000);
-  const outcomes = [line.run(job("a")), line.run(job("b"))];
+  line.open(1, workload, 2, 1000);
+  const outcomes = [line.run(1, job("a")), line.run(1, job("b"))];
   await vi.waitFor(() => expect(made.map(({ jobs }) => jobs)).toEqual([["a"], ["b"]]));
   made[1]!.succeed(2);
   made[0]!.succeed(1);
   expect(await Promise.all(outcomes)).toMatchObject([{ seconds: [1] }, { seconds: [2] }]);
-  const stopped = line.run(job("c"));
-  line.close();
+  const stopped = line.run(1, job("c"));
+  line.close(1);
   expect(await stopped).toMatchObject({ kind: "Stopped" });
   port.close();
 });
@@ -165,20 +185,22 @@ test("floating results may be off by the tolerance, others by nothing", () => {
 });
 
 function trial(index: number, more: Partial<Trial> = {}): Trial {
-  const nothing = { reason: null, sameAs: null, confirmed: false, decisions: [], repeats: [] };
+  const nothing = { reason: null, sameAs: null, confirmed: false, decisions: [], repeats: [], space: 0, predicted: null, round: 0 };
   return { index, seed: 1, state: "measured", seconds: 1, ...nothing, ...more };
 }
 
-test("trials are placed by their index, and a confirmed one replaces the first", () => {
-  const trials: Trial[] = [];
-  for (const index of [1, 0, 3, 2]) place(trials, trial(index));
-  place(trials, trial(1, { seconds: 5, confirmed: true }));
-  expect(trials.map(({ index, seconds }) => [index, seconds])).toEqual([[0, 1], [1, 5], [2, 1], [3, 1]]);
+test("trials are placed by their index, and a confirmed one replaces the first but for what it leaves out", () => {
+  const trials: ShownTrial[] = [];
+  for (const [at, index] of [1, 0, 3, 2].entries()) place(trials, { ...trial(index, { decisions: ["[4]"] }), record: null }, at);
+  const { decisions: _, space: __, ...told } = trial(1, { seconds: 5, confirmed: true });
+  place(trials, { ...told, record: null }, 9);
+  expect(trials.map(({ index, seconds, at }) => [index, seconds, at])).toEqual([[0, 1, 1], [1, 5, 0], [2, 1, 3], [3, 1, 2]]);
+  expect(trials[1]).toMatchObject({ confirmed: true, decisions: ["[4]"], space: 0 });
 });
 
 test("failures are counted by their reason; repeats do not count as run", () => {
   const failed = (index: number, reason: string): Trial => trial(index, { state: "failed", seconds: null, reason });
-  const trials = [failed(0, "trap"), failed(1, "hang"), trial(2), failed(3, "hang"), trial(4, { sameAs: 2 })];
+  const trials = [failed(0, "trap"), failed(1, "hang"), trial(2), failed(3, "hang"), trial(4, { sameAs: 2 }), trial(5, { state: "recalled" })];
   expect(failures(trials)).toEqual([
     { reason: "hang", count: 2, first: 1 },
     { reason: "trap", count: 1, first: 0 },

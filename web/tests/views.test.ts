@@ -1,7 +1,7 @@
 import { Text } from "@codemirror/state";
 import { expect, test } from "vitest";
 import { toMark } from "../src/program/editor";
-import type { Trial } from "../src/python/protocol";
+import type { Trial } from "../src/python/search_protocol";
 import { comparison, duration, milliseconds } from "../src/views/format";
 import { bestOf, outcome } from "../src/views/search/trials";
 
@@ -45,7 +45,8 @@ test("comparison says in which direction", () => {
 });
 
 function trial(index: number, seconds: number | null, state: Trial["state"] = "measured"): Trial {
-  return { index, seed: 1, state, seconds, reason: null, sameAs: null, decisions: [], repeats: [], confirmed: false };
+  const nothing = { reason: null, sameAs: null, decisions: [], repeats: [], confirmed: false, space: 0, predicted: null, round: 0 };
+  return { index, seed: 1, state, seconds, ...nothing };
 }
 
 test("the best trial is the fastest, and failed trials are none", () => {

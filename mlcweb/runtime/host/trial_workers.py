@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import count
 from typing import Any
 
 import js  # pyright: ignore[reportMissingImports]
@@ -53,8 +54,12 @@ class TrialKernel:
     scratchBytes: int
 
 
+_numbers = count(1)
+
+
 class TrialWorkers:
-    """The page's pool of light workers.
+    """The page's pool of light workers. Several searches may hold it: each has buffers of its own,
+    and what it closes is its own alone.
 
     Args:
         workers: how many; by default as many as the machine has cores, but at most `MOST_WORKERS`.
@@ -65,12 +70,13 @@ class TrialWorkers:
         cores = int(js.navigator.hardwareConcurrency or 1)
         self.workers = workers or min(cores, MOST_WORKERS)
         self.timeout_s = timeout_s
+        self._owner = next(_numbers)
         self._line: Any = js.mlcwebTrials
 
     def open(self, arrays: Sequence[TrialArray]) -> None:
         """Have the buffers of all kernels to come ready in all workers."""
         workload = {"script": SCRIPT, "arrays": [asdict(array) for array in arrays]}
-        self._line.open(_plain(workload), self.workers, self.timeout_s * 1e3)
+        self._line.open(self._owner, _plain(workload), self.workers, self.timeout_s * 1e3)
 
     async def run(
         self, kernel: TrialKernel, batches: int, least_ms: float
@@ -87,7 +93,7 @@ class TrialWorkers:
             WorkerDied, OutOfMemory, KernelTrap: what else can become of it.
         """
         job = {**asdict(kernel), "batches": batches, "leastMs": least_ms}
-        outcome = await self._line.run(_plain(job))
+        outcome = await self._line.run(self._owner, _plain(job))
         if not outcome.ok:
             raise self._failure(outcome)
         content = outcome.arrays
@@ -96,8 +102,8 @@ class TrialWorkers:
         )
 
     def close(self) -> None:
-        """End the workers; what they were at raises `Stopped`."""
-        self._line.close()
+        """Let go of the workers; what they were at raises `Stopped`."""
+        self._line.close(self._owner)
 
     def _failure(self, outcome: JsProxy) -> Exception:
         match outcome.kind:

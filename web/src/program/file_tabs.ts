@@ -27,7 +27,7 @@ export class FileTabs {
     add.addEventListener("click", () => this.options.onAdd());
     const list = element("div", { class: "file-list", role: "tablist", "aria-label": "Files" });
     list.append(...files.files.map(({ name }) => this.tab(name)));
-    this.strip.replaceChildren(list, ...this.tools(files), add);
+    this.strip.replaceChildren(list, add, ...this.tools(files));
     if (hadFocus) this.strip.querySelector<HTMLElement>('[aria-selected="true"]')?.focus();
   }
 
@@ -56,17 +56,20 @@ export class FileTabs {
 
   private tools({ files, open }: ProgramFiles): HTMLElement[] {
     if (files.length < 2) return [];
-    const remove = element("button", { class: "file-remove", type: "button", "aria-label": `Remove ${open}`, title: `Remove ${open}`, "data-testid": "file-remove" }, "×");
+    const remove = element("button", { class: "file-remove", type: "button", "data-testid": "file-remove" }, `Remove ${open}`);
     remove.addEventListener("click", () => this.options.onRemove(open));
     return [remove];
   }
 
-  /** Put a field in the place of the tab; Enter takes the name, Escape leaves the old one. */
+  /** Put a field over the tab; Enter takes the name, Escape leaves the old one. */
   rename(name: string): void {
     const tab = [...this.strip.querySelectorAll<HTMLElement>(".file-tab")].find((each) => each.textContent === name);
     if (!tab) return;
     const input = element("input", { class: "file-name", value: name, "aria-label": `New name of ${name}`, spellcheck: "false", size: name.length });
-    tab.replaceWith(input);
+    // Beside the list, since a list of tabs may hold nothing but tabs.
+    input.style.left = `${Math.max(0, tab.offsetLeft - tab.parentElement!.scrollLeft)}px`;
+    input.style.minWidth = `${tab.offsetWidth}px`;
+    this.strip.append(input);
     input.focus();
     input.setSelectionRange(0, name.length - ".py".length);
     let done = false;

@@ -104,6 +104,7 @@ export class ProgramDocument implements PageDocument {
       { label: "Download as notebook", testId: "export-notebook", run: () => downloadNotebook(file) },
       { label: "New file", run: () => this.add("untitled", "") },
       { label: `Rename ${open}`, run: () => this.tabs.rename(open) },
+      { label: "Put the first program back", run: () => this.reset() },
     ];
   }
 

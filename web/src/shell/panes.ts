@@ -8,6 +8,8 @@ import { setUpTabs } from "./tabs";
 const narrow = matchMedia("(max-width: 800px)");
 
 export class Panes {
+  /** Called when a document has taken the left half. */
+  onOpen?: (document: PageDocument) => void;
   private readonly tabs;
   private open: PageDocument;
 
@@ -47,6 +49,7 @@ export class Panes {
     }
     if (this.isLeft(document.body.dataset.pane)) document.body.dataset.pane = this.open.panes[0]!.id;
     this.arrange();
+    this.onOpen?.(this.open);
   }
 
   /** Bring a pane to the front. On a wide page those of the document are always there. */

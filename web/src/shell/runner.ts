@@ -1,7 +1,7 @@
 /** Runs programs for the documents of the page, each with a place for its output. */
 
 import { Stopped, type PythonSession } from "../python/client";
-import type { OutputChunk, RunError, RunResult } from "../python/protocol";
+import type { OutputChunk, RunError, RunResult, Verdict } from "../python/protocol";
 import { duration } from "../views/format";
 import type { Activity } from "./activity";
 
@@ -48,13 +48,42 @@ export class Runner {
     sink: OutputSink,
     others: { name: string; text: string }[] = [],
   ): Promise<RunResult | null> {
+    return this.perform("Running", sink, async (session) => {
+      await session.call("files.place", others);
+      return session.call("cell.execute", source, filename);
+    });
+  }
+
+  /** Run a cell of a lesson, which shares its names with the lesson's other cells; else as `run`. */
+  async runCell(source: string, lesson: string, number: number, sink: OutputSink): Promise<RunResult | null> {
+    return this.perform(`Running cell ${number}`, sink, (session) =>
+      session.call("notebook.execute", source, lesson, number),
+    );
+  }
+
+  /** Judge an exercise by what the cells of its lesson have defined; null if something else runs. */
+  async check(exercise: string, lesson: string, sink: OutputSink): Promise<Verdict | null> {
     const { session, activity } = this;
     if (this.busy) return null;
     this.sink = sink;
-    return activity.during("Running", () => void session.stop(), async () => {
+    return activity.during("Checking", () => void session.stop(), async () => {
+      const verdict = await session.call("notebook.check", exercise, lesson);
+      activity.outcome = { text: verdict.passed ? "Solved" : "Not solved yet", failed: false };
+      return verdict;
+    });
+  }
+
+  private async perform(
+    what: string,
+    sink: OutputSink,
+    work: (session: PythonSession) => Promise<RunResult>,
+  ): Promise<RunResult | null> {
+    const { session, activity } = this;
+    if (this.busy) return null;
+    this.sink = sink;
+    return activity.during(what, () => void session.stop(), async () => {
       try {
-        await session.call("files.place", others);
-        const result = await session.call("cell.execute", source, filename);
+        const result = await work(session);
         this.finish(result, sink);
         return result;
       } catch (error) {

@@ -23,6 +23,7 @@ export function setUpTabs(list: HTMLElement, tabs: Tab[], onSelect: (id: string)
       button.tabIndex = name === id ? 0 : -1;
     }
     onSelect(id);
+    reveal(list, buttons.get(id));
   };
   for (const { id, title, panel, kind } of tabs) {
     const button = element(
@@ -59,3 +60,14 @@ export function setUpTabs(list: HTMLElement, tabs: Tab[], onSelect: (id: string)
   });
   return { select };
 }
+
+/** Bring a tab into the seen part of its strip; unlike `scrollIntoView`, move nothing around it. */
+function reveal(list: HTMLElement, button: HTMLElement | undefined): void {
+  if (!button || list.scrollWidth <= list.clientWidth) return;
+  const [strip, tab] = [list.getBoundingClientRect(), button.getBoundingClientRect()];
+  if (tab.left < strip.left) list.scrollLeft -= strip.left - tab.left + EDGE;
+  else if (tab.right > strip.right) list.scrollLeft += tab.right - strip.right + EDGE;
+}
+
+/** Pixels of the next tab that stay in sight, as a sign that the strip goes on. */
+const EDGE = 24;

@@ -13,20 +13,20 @@ export class TrialLine {
     };
   }
 
-  open(workload: Workload, workers: number, limitMs: number): void {
-    this.send({ type: "open", workload, workers, limitMs });
+  open(owner: number, workload: Workload, workers: number, limitMs: number): void {
+    this.send({ type: "open", owner, workload, workers, limitMs });
   }
 
-  run(job: TrialJob): Promise<TrialOutcome> {
+  run(owner: number, job: TrialJob): Promise<TrialOutcome> {
     const id = ++this.last;
     return new Promise((resolve) => {
       this.waiting.set(id, resolve);
-      this.send({ type: "run", id, job });
+      this.send({ type: "run", owner, id, job });
     });
   }
 
-  close(): void {
-    this.send({ type: "close" });
+  close(owner: number): void {
+    this.send({ type: "close", owner });
   }
 
   private send(message: ToTrialPool): void {

@@ -30,7 +30,15 @@ export interface TrialWorker {
   onmessageerror: ((event: MessageEvent) => void) | null;
 }
 
+/** What the kernels of one search run on, and how long one may take, in milliseconds. */
+interface Account {
+  workload: Workload;
+  workers: number;
+  limit: number;
+}
+
 interface Waiting {
+  owner: number;
   job: TrialJob;
   resolve: (outcome: TrialOutcome) => void;
 }
@@ -38,8 +46,7 @@ interface Waiting {
 export class TrialPool {
   private minders: Minder[] = [];
   private queue: Waiting[] = [];
-  private workload: Workload | null = null;
-  private limit = 0;
+  private readonly accounts = new Map<number, Account>();
   private port: MessagePort | null = null;
 
   constructor(private readonly spawn: () => TrialWorker) {}
@@ -51,10 +58,10 @@ export class TrialPool {
     const { port1, port2 } = new MessageChannel();
     this.port = port1;
     port1.onmessage = ({ data }: MessageEvent<ToTrialPool>) => {
-      if (data.type === "open") this.open(data.workload, data.workers, data.limitMs);
-      else if (data.type === "close") this.stop();
+      if (data.type === "open") this.open(data.owner, data.workload, data.workers, data.limitMs);
+      else if (data.type === "close") this.close(data.owner);
       else
-        void this.run(data.job).then((outcome) => {
+        void this.run(data.owner, data.job).then((outcome) => {
           const answer: FromTrialPool = { id: data.id, outcome };
           port1.postMessage(answer);
         });
@@ -62,37 +69,61 @@ export class TrialPool {
     return port2;
   }
 
-  /** Take kernels for this workload from now on. Workers start when there is something to do. */
-  open(workload: Workload, workers: number, limitMs: number): void {
-    this.workload = workload;
-    this.limit = limitMs;
-    for (const surplus of this.minders.splice(workers)) surplus.end();
-    while (this.minders.length < workers) this.minders.push(new Minder(this.spawn));
+  /** Take an owner's kernels for this workload from now on. Workers start when there is something to do. */
+  open(owner: number, workload: Workload, workers: number, limitMs: number): void {
+    this.accounts.set(owner, { workload, workers, limit: limitMs });
+    this.resize();
     this.dispatch();
   }
 
   /** Run a kernel as soon as a worker is free. Every failure is an outcome. */
-  run(job: TrialJob): Promise<TrialOutcome> {
-    if (!this.workload) return Promise.resolve(STOPPED);
+  run(owner: number, job: TrialJob): Promise<TrialOutcome> {
+    if (!this.accounts.has(owner)) return Promise.resolve(STOPPED);
     return new Promise((resolve) => {
-      this.queue.push({ job, resolve });
+      this.queue.push({ owner, job, resolve });
       this.dispatch();
     });
   }
 
+  /** End what an owner's kernels do or wait for; those of others go on. */
+  close(owner: number): void {
+    this.accounts.delete(owner);
+    const cut = this.queue.filter((waiting) => waiting.owner === owner);
+    this.queue = this.queue.filter((waiting) => waiting.owner !== owner);
+    for (const { resolve } of cut) resolve(STOPPED);
+    this.end((minder) => minder.owner === owner);
+    this.resize();
+    this.dispatch();
+  }
+
   /** End all workers at once. Kernels that run or wait come to nothing, and so do later ones. */
   stop(): void {
-    this.workload = null;
-    for (const { resolve } of this.queue.splice(0)) resolve(STOPPED);
-    for (const minder of this.minders.splice(0)) minder.end();
+    for (const owner of [...this.accounts.keys()]) this.close(owner);
+  }
+
+  /** As many workers as the owner who wants most of them; what others run is left alone. */
+  private resize(): void {
+    const wanted = Math.max(0, ...[...this.accounts.values()].map(({ workers }) => workers));
+    let surplus = this.minders.length - wanted;
+    this.end((minder) => minder.owner === null && surplus-- > 0);
+    while (this.minders.length < wanted) this.minders.push(new Minder(this.spawn));
+  }
+
+  private end(isMeant: (minder: Minder) => boolean): void {
+    this.minders = this.minders.filter((minder) => {
+      const meant = isMeant(minder);
+      if (meant) minder.end();
+      return !meant;
+    });
   }
 
   private dispatch(): void {
     for (const minder of this.minders) {
-      if (minder.busy) continue;
+      if (minder.owner !== null) continue;
       const next = this.queue.shift();
       if (!next) return;
-      void minder.run(next.job, this.workload!, this.limit).then((outcome) => {
+      const { workload, limit } = this.accounts.get(next.owner)!;
+      void minder.run(next.owner, next.job, workload, limit).then((outcome) => {
         next.resolve(outcome);
         this.dispatch();
       });
@@ -102,15 +133,16 @@ export class TrialPool {
 
 /** Minds one worker: gives it a kernel, and gives it up if no answer comes. */
 class Minder {
-  busy = false;
+  /** Whose kernel runs. */
+  owner: number | null = null;
   private worker: TrialWorker | null = null;
   private known: Workload | null = null;
   private giveUp: (reason: TrialFailure) => void = () => undefined;
 
   constructor(private readonly spawn: () => TrialWorker) {}
 
-  async run(job: TrialJob, workload: Workload, limit: number): Promise<TrialOutcome> {
-    this.busy = true;
+  async run(owner: number, job: TrialJob, workload: Workload, limit: number): Promise<TrialOutcome> {
+    this.owner = owner;
     try {
       const worker = this.worker ?? (await this.start());
       if (this.known !== workload) {
@@ -125,7 +157,7 @@ class Minder {
       this.drop();
       return reason as TrialFailure;
     } finally {
-      this.busy = false;
+      this.owner = null;
     }
   }
 

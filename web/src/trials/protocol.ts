@@ -52,10 +52,11 @@ export type TrialOutcome = TrialSuccess | TrialFailure;
 export type ToTrialWorker = { type: "workload"; workload: Workload } | { type: "run"; job: TrialJob };
 export type FromTrialWorker = { type: "up" } | { type: "outcome"; outcome: TrialOutcome };
 
+/** `owner` is who asked for workers: several searches may hold some at one time. */
 export type ToTrialPool =
-  | { type: "open"; workload: Workload; workers: number; limitMs: number }
-  | { type: "run"; id: number; job: TrialJob }
-  | { type: "close" };
+  | { type: "open"; owner: number; workload: Workload; workers: number; limitMs: number }
+  | { type: "run"; owner: number; id: number; job: TrialJob }
+  | { type: "close"; owner: number };
 export type FromTrialPool = { id: number; outcome: TrialOutcome };
 
 export function failure(kind: string, message: string, stack = ""): TrialFailure {

@@ -30,10 +30,14 @@ export function roof(intensity: number, bandwidth: number, peak: number): number
   return Math.min(peak, intensity * bandwidth);
 }
 
-/** Ranges of both axes, in which the kernel and the bends of all roofs lie. */
-export function axes({ intensity, rate }: Point, peak: MachinePeak): { x: [number, number]; y: [number, number] } {
+/** Ranges of both axes, in which the kernel, other intensities and the bends of all roofs lie. */
+export function axes(
+  { intensity, rate }: Point,
+  peak: MachinePeak,
+  others: number[] = [],
+): { x: [number, number]; y: [number, number] } {
   const top = Math.max(peak.flops, peak.fusedFlops ?? 0, rate);
-  const bends = [top / peak.memoryBandwidth, peak.flops / peak.cacheBandwidth];
+  const bends = [top / peak.memoryBandwidth, peak.flops / peak.cacheBandwidth, ...others];
   const x: [number, number] = [Math.min(intensity, ...bends) / 3, Math.max(intensity, ...bends) * 3];
   return { x, y: [Math.min(rate, roof(x[0], peak.memoryBandwidth, top)) / 2, top * 2] };
 }
@@ -55,16 +59,17 @@ export class Roofline {
   readonly root = element("div", { class: "roofline" });
   private readonly chart = element("div", { class: "roofline-chart" });
   private readonly table = element("div", { class: "roofline-numbers" });
-  private shown: { name: string; measurement: CodeMeasurement } | null = null;
+  private shown: { name: string; measurement: CodeMeasurement; simulated: number | null } | null = null;
 
   constructor() {
     this.root.append(this.chart, this.table);
     new ResizeObserver(() => this.draw()).observe(this.chart);
   }
 
-  show(name: string, measurement: CodeMeasurement): void {
-    this.shown = { name, measurement };
-    this.table.replaceChildren(numbers(measurement));
+  /** Show a measurement; `simulated` is how many operations a byte of simulated traffic gets. */
+  show(name: string, measurement: CodeMeasurement, simulated: number | null = null): void {
+    this.shown = { name, measurement, simulated };
+    this.table.replaceChildren(numbers(measurement, simulated));
     this.draw();
   }
 
@@ -72,16 +77,16 @@ export class Roofline {
     const width = this.chart.clientWidth;
     if (!this.shown?.measurement.operations) this.chart.replaceChildren();
     else if (width) {
-      const { name, measurement } = this.shown;
-      this.chart.replaceChildren(drawing(name, measurement, width), legend());
+      const { name, measurement, simulated } = this.shown;
+      this.chart.replaceChildren(drawing(name, measurement, simulated, width), legend(simulated !== null));
     }
   }
 }
 
-function drawing(name: string, measurement: CodeMeasurement, width: number): SVGElement {
+function drawing(name: string, measurement: CodeMeasurement, simulated: number | null, width: number): SVGElement {
   const { peak } = measurement;
   const point = { intensity: measurement.operations / measurement.bytes, rate: measurement.rate };
-  const range = axes(point, peak);
+  const range = axes(point, peak, simulated === null ? [] : [simulated]);
   const across = scale(range.x, PLOT.left, width - PLOT.right);
   const upwards = scale(range.y, HEIGHT - PLOT.bottom, PLOT.top);
   const svg = node("svg", { width, height: HEIGHT, role: "img", "aria-label": `${sentence(name, measurement)} The table has the numbers.` });
@@ -115,6 +120,12 @@ function drawing(name: string, measurement: CodeMeasurement, width: number): SVG
   const y = upwards(point.rate);
   svg.append(node("line", { class: "drop", x1: x, x2: x, y1: y, y2: upwards(roof(point.intensity, peak.cacheBandwidth, top)) }));
   svg.append(node("text", { class: "roof-label", x: right, y: upwards(highest) - 6, "text-anchor": "end" }, roofLabel(peak)));
+  if (simulated !== null) {
+    svg.append(
+      node("line", { class: "drop", x1: x, x2: across(simulated), y1: y, y2: y }),
+      node("circle", { class: "dot simulated", cx: across(simulated), cy: y, r: 4.5 }),
+    );
+  }
   svg.append(node("circle", { class: "dot", cx: x, cy: y, r: 5.5 }));
   const left = x > width * 0.6;
   svg.append(
@@ -125,11 +136,12 @@ function drawing(name: string, measurement: CodeMeasurement, width: number): SVG
   return svg;
 }
 
-function legend(): HTMLElement {
+function legend(simulated: boolean): HTMLElement {
   return element(
     "div",
     { class: "legend", "aria-hidden": "true" },
     element("span", { class: "key trial" }, "this kernel"),
+    simulated ? element("span", { class: "key simulated" }, "per byte that the small cache moves") : null,
     element("span", { class: "key memory" }, "roof of memory"),
     element("span", { class: "key cache" }, "roof of the cache"),
   );
@@ -153,7 +165,7 @@ function peaks({ flops, fusedFlops }: MachinePeak): number[] {
   return fusedFlops === null ? [flops] : [flops, fusedFlops];
 }
 
-function numbers(measurement: CodeMeasurement): HTMLElement {
+function numbers(measurement: CodeMeasurement, simulated: number | null): HTMLElement {
   const { seconds, repeats, operations, bytes, rate, peak, clockStep, isolated } = measurement;
   const intensity = operations / bytes;
   const memory = roof(intensity, peak.memoryBandwidth, peakOf(measurement));
@@ -173,6 +185,7 @@ function numbers(measurement: CodeMeasurement): HTMLElement {
       ["Operations per byte", short(intensity)],
       ["What memory allows", gflops(memory)],
     );
+    if (simulated !== null) kernel.push(["Operations per byte moved, small cache", short(simulated)]);
   }
   const machine: [string, string][] = [
     [`Peak, ${peak.dtype}`, gflops(peak.flops)],

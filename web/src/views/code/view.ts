@@ -47,14 +47,14 @@ export function codeView(context: ViewContext): View {
     lowered: listing("lowered", "Loops after lowering", python),
     wat: listing("wat", "WebAssembly text", watLine),
   };
-  const loweredTitle = element("h3", {}, LOOPS);
+  const loweredTitle = element("h2", {}, LOOPS);
   const copy = element("button", { class: "button quiet small", type: "button" }, "Copy");
   const panes = element(
     "div",
     { class: "code-panes" },
-    pane("tensorir", element("h3", {}, "TensorIR"), listings.tensorir),
+    pane("tensorir", element("h2", {}, "TensorIR"), listings.tensorir),
     pane("lowered", loweredTitle, listings.lowered),
-    pane("wat", element("h3", {}, "WebAssembly"), listings.wat, copy),
+    pane("wat", element("h2", {}, "WebAssembly"), listings.wat, copy),
   );
 
   const roofline = new Roofline();

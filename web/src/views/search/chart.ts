@@ -2,7 +2,7 @@
 
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import type { Trial } from "../../python/protocol";
+import type { Trial } from "../../python/search_protocol";
 import { onThemeChange } from "../../theme";
 import { logRange } from "./scale";
 

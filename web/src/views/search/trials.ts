@@ -1,34 +1,43 @@
 /** What a list of trials amounts to. */
 
-import type { Trial } from "../../python/protocol";
+import type { ToldTrial, Trial } from "../../python/search_protocol";
 
 /**
  * The fastest trial, the first of them if several are equally fast. Where some are confirmed, it is
  * one of those: times taken beside other work are no verdict.
  */
-export function bestOf(trials: Trial[]): Trial | null {
+export function bestOf<T extends Trial>(trials: readonly T[]): T | null {
   const confirmed = trials.filter((trial) => trial.confirmed);
-  let best: Trial | null = null;
+  let best: T | null = null;
   for (const trial of confirmed.length ? confirmed : trials) {
     if (trial.seconds !== null && (best === null || trial.seconds < best.seconds!)) best = trial;
   }
   return best;
 }
 
-/** Put a trial in its place by its index; it replaces what it says better. */
-export function place(trials: Trial[], trial: Trial): void {
-  let at = trials.length;
-  while (at > 0 && trials[at - 1]!.index >= trial.index) at -= 1;
-  trials.splice(at, trials[at]?.index === trial.index ? 1 : 0, trial);
+/** A trial in the page. `at`: seconds from the search's begin to its arrival, pauses left out. */
+export interface ShownTrial extends Trial {
+  at: number;
 }
 
-/** How many trials were really run: those that did not take over what another came to. */
-export function runs(trials: Trial[]): number {
-  return trials.filter(({ sameAs }) => sameAs === null).length;
+/** Put a trial in its place by its index; it replaces what it says better, and keeps the rest. */
+export function place(trials: ShownTrial[], { record: _record, labels: _labels, ...told }: ToldTrial, at: number): ShownTrial {
+  let position = trials.length;
+  while (position > 0 && trials[position - 1]!.index >= told.index) position -= 1;
+  const there = trials[position]?.index === told.index ? trials[position] : undefined;
+  const shown: ShownTrial = { decisions: [], space: 0, ...there, ...told, at: there?.at ?? at };
+  trials.splice(position, there ? 1 : 0, shown);
+  return shown;
+}
+
+/** How many trials were really run: those that did not take over what another came to, now or in an
+ * earlier search. */
+export function runs(trials: readonly Trial[]): number {
+  return trials.filter(({ sameAs, state }) => sameAs === null && state !== "recalled").length;
 }
 
 /** Why trials failed, each reason once: how often, and in which trial first. */
-export function failures(trials: Trial[]): { reason: string; count: number; first: number }[] {
+export function failures(trials: readonly Trial[]): { reason: string; count: number; first: number }[] {
   const found = new Map<string, { reason: string; count: number; first: number }>();
   for (const { state, reason, index } of trials) {
     if (state !== "failed") continue;
@@ -41,10 +50,12 @@ export function failures(trials: Trial[]): { reason: string; count: number; firs
 }
 
 /** A sentence's worth of what a search came to. */
-export function outcome(trials: Trial[]): string {
+export function outcome(trials: readonly Trial[]): string {
   const failed = trials.filter(({ state }) => state === "failed").length;
   const repeated = trials.filter(({ state }) => state === "repeated").length;
+  const recalled = trials.filter(({ state }) => state === "recalled").length;
   const parts = [`${trials.length} ${trials.length === 1 ? "trial" : "trials"}`];
+  if (recalled) parts.push(`${recalled} of them known from earlier searches`);
   if (repeated) parts.push(`${repeated} of them repeated earlier programs`);
   if (failed) parts.push(`${failed} failed`);
   return parts.join(", ");

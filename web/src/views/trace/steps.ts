@@ -1,27 +1,37 @@
-/** A trace as a list of steps beside the module after the chosen step, with what the step changed. */
+/** A trace as a list of steps, with the loop nest and the module after the chosen one. */
 
 import { element } from "../../dom";
 import { highlightedLines } from "../../highlight";
-import type { DiffLine, Instruction, ShownTrace, TraceStep } from "../../python/protocol";
+import type { Instruction, ShownTrace, StepOutcome, TraceStep } from "../../python/protocol";
+import { countChanges, diffListing, markedLines, settled } from "./diff";
+import { StepFilter } from "./filter";
+import { nestList } from "./nest";
+import { effects, effectSentence, effectText, type Effect } from "./timing";
 import "./trace.css";
 
 interface StepListOptions {
-  /** Test ids of the steps and of the module, where this list is the page's main one. */
-  ids?: { step: string; module: string };
+  /** Test ids of the steps, of the module and of the nest, where this list is the page's main one. */
+  ids?: { step: string; module: string; nest?: string };
+  onSelect?: (index: number) => void;
 }
 
 /** Shows one trace at a time; arrow keys go from step to step. */
 export class StepList {
   readonly root: HTMLElement;
   private readonly list: HTMLOListElement;
+  private readonly filter: StepFilter;
   private readonly caption = element("p", { class: "step-caption", "aria-live": "polite" });
+  private readonly nest: HTMLElement;
   private readonly code: HTMLElement;
   private readonly ids: StepListOptions["ids"];
   private steps: TraceStep[] = [];
   private instructions: Instruction[] = [];
-  private selected = 0;
+  private pictures = new Map<number, [listing: HTMLElement, nest: HTMLElement]>();
+  private effects = new Map<number, Effect>();
+  private current = 0;
+  private frame = 0;
 
-  constructor(options: StepListOptions = {}) {
+  constructor(private readonly options: StepListOptions = {}) {
     this.ids = options.ids;
     this.list = element("ol", {
       class: "steps",
@@ -30,40 +40,133 @@ export class StepList {
       start: 0,
       "aria-label": "Steps of the trace",
     });
-    this.code = element("pre", { class: "code", tabindex: 0, "aria-label": "Module after the step" });
-    if (this.ids) this.code.dataset.testid = this.ids.module;
+    this.filter = new StepFilter(() => this.sift());
+    this.nest = element("div", {
+      class: "nest",
+      tabindex: 0,
+      role: "region",
+      "aria-label": "Loop nest after the step",
+      "data-testid": this.ids?.nest,
+    });
+    this.code = element("pre", {
+      class: "code",
+      tabindex: 0,
+      "aria-label": "Module after the step",
+      "data-testid": this.ids?.module,
+    });
     this.root = element(
       "div",
       { class: "stepper" },
-      this.list,
-      element("div", { class: "step-module" }, this.caption, this.code),
+      element("div", { class: "step-box" }, this.filter.root, this.list),
+      this.caption,
+      this.code,
+      this.nest,
     );
     this.list.addEventListener("keydown", (event) => this.onKey(event));
   }
 
-  /** Show a trace with the modules between its steps, at its last step. */
-  show(trace: ShownTrace, steps: TraceStep[]): void {
-    this.steps = steps;
-    this.instructions = trace.steps;
-    this.list.replaceChildren(...steps.map((step) => this.item(step)));
-    this.select(steps.length - 1);
+  /** The chosen step. */
+  get selected(): number {
+    return this.current;
   }
 
-  private item({ index, diff }: TraceStep): HTMLElement {
+  /** Show a trace with the modules between its steps, at its last step or at `index`. */
+  show(trace: Pick<ShownTrace, "steps">, steps: TraceStep[], index = steps.length - 1): void {
+    this.steps = steps;
+    this.instructions = trace.steps;
+    this.pictures.clear();
+    this.list.replaceChildren(...steps.map((step) => this.item(step)));
+    this.filter.root.hidden = steps.length < 4;
+    this.setTimes(new Map());
+    this.sift();
+    this.select(Math.min(Math.max(0, index), steps.length - 1));
+  }
+
+  /** Go to a step. */
+  select(index: number): void {
+    const step = this.steps[index];
+    if (!step) return;
+    this.list.children[this.current]?.setAttribute("aria-selected", "false");
+    this.current = index;
+    const item = this.list.children[index] as HTMLElement;
+    item.setAttribute("aria-selected", "true");
+    this.list.setAttribute("aria-activedescendant", item.id);
+    scrollWithin(this.list, item);
+    this.caption.textContent = this.describe(step);
+    // Of steps that a held key runs through only those are drawn that are seen.
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      this.draw();
+    });
+    this.options.onSelect?.(index);
+  }
+
+  private draw(): void {
+    const [listing, nest] = this.picture(this.current);
+    this.code.replaceChildren(listing);
+    this.nest.replaceChildren(nest);
+    const change = this.code.querySelector<HTMLElement>(".added, .removed");
+    if (change) scrollWithin(this.code, change, 60);
+    else this.code.scrollTop = 0;
+    const marked = this.nest.querySelector<HTMLElement>("[data-change] > .nest-bar");
+    this.nest.scrollTop = 0;
+    if (marked) scrollWithin(this.nest, marked);
+  }
+
+  /** The module and the nest after a step, made once. */
+  private picture(index: number): [HTMLElement, HTMLElement] {
+    const known = this.pictures.get(index);
+    if (known) return known;
+    const step = this.steps[index]!;
+    // Where a step leaves the program as it was, the last change tells what it is.
+    const source = this.steps.slice(0, index + 1).findLast(({ diff }) => diff !== null)!;
+    const fresh = source === step && step.changed;
+    const lines = markedLines(source.diff!);
+    const nest = element(
+      "div",
+      {},
+      element("h2", { class: "nest-heading" }, "Loop nest"),
+      fresh && step.gone?.length ? element("p", { class: "nest-gone" }, `Gone: ${step.gone.join(", ")}`) : null,
+      nestList(source.nest ?? [], fresh),
+    );
+    const made: [HTMLElement, HTMLElement] = [diffListing(fresh ? lines : settled(lines)), nest];
+    this.pictures.set(index, made);
+    return made;
+  }
+
+  /** Show how long the program takes after steps; `running` is the step that is measured now. */
+  setTimes(outcomes: ReadonlyMap<number, StepOutcome>, running: number | null = null): void {
+    this.effects = effects(this.steps, outcomes);
+    this.list.classList.toggle("has-times", outcomes.size > 0 || running !== null);
+    for (const [index, item] of [...this.list.children].entries()) {
+      item.querySelector(".step-time")?.replaceWith(timeCell(this.effects.get(index), index === running));
+    }
+    const step = this.steps[this.current];
+    if (step) this.caption.textContent = this.describe(step);
+  }
+
+  private item({ index, changed, diff, words }: TraceStep): HTMLElement {
     const instruction = this.instructions[index - 1];
-    const { added, removed } = countChanges(diff);
+    const { added, removed } = countChanges(changed ? markedLines(diff!) : []);
+    const classes = ["step"];
+    if (instruction?.isSampling) classes.push("sampling");
+    else if (!changed && index) classes.push("looks-up");
     const item = element(
       "li",
       {
-        class: instruction?.isSampling ? "step sampling" : "step",
+        class: classes.join(" "),
         role: "option",
         id: `${this.ids?.step ?? "trial-step"}-${index}`,
         "data-testid": this.ids?.step,
         "data-step": index,
+        "data-words": words,
+        "data-changed": changed,
+        "aria-selected": "false",
       },
       element("span", { class: "step-number", "aria-hidden": "true" }, String(index)),
       instruction ? instructionText(instruction) : element("span", {}, "the program before any step"),
       added || removed ? element("span", { class: "step-change", "aria-hidden": "true" }, `+${added} −${removed}`) : null,
+      timeCell(undefined, false),
     );
     item.addEventListener("click", () => {
       this.select(index);
@@ -72,53 +175,54 @@ export class StepList {
     return item;
   }
 
-  private select(index: number): void {
-    const step = this.steps[index];
-    if (!step) return;
-    this.selected = index;
-    for (const [i, item] of [...this.list.children].entries()) {
-      item.setAttribute("aria-selected", String(i === index));
-    }
-    const item = this.list.children[index] as HTMLElement;
-    this.list.setAttribute("aria-activedescendant", item.id);
-    scrollWithin(this.list, item);
-    this.caption.textContent = this.describe(step);
-    this.code.replaceChildren(diffListing(step.diff));
-    const change = this.code.querySelector<HTMLElement>(".added, .removed");
-    if (change) scrollWithin(this.code, change, 60);
-    else this.code.scrollTop = 0;
+  private describe(step: TraceStep): string {
+    const effect = this.effects.get(step.index);
+    return effect ? `${this.tell(step)} ${effectSentence(effect)}` : this.tell(step);
   }
 
-  private describe({ index, diff }: TraceStep): string {
-    if (index === 0) return "The program before any step";
-    const instruction = this.instructions[index - 1];
-    const name = instruction?.name.replaceAll("_", " ") ?? "";
-    const { added, removed } = countChanges(diff);
-    if (!added && !removed) {
-      return `Step ${index}: ${name} ${instruction?.isSampling ? "decides" : "looks up"}, the program stays as it is`;
+  private tell({ index, changed, diff, words }: TraceStep): string {
+    if (index === 0) return "The program before any step.";
+    const start = `Step ${index} ${words}`;
+    if (!changed) return `${start}. The program stays as it is.`;
+    const { added, removed, shifted } = countChanges(markedLines(diff!));
+    const moved = shifted ? `; ${lines(shifted)} stay but for the indentation` : "";
+    return `${start}. It writes ${lines(added)} and removes ${lines(removed)}${moved}.`;
+  }
+
+  /** Hide the steps that are not looked for. */
+  private sift(): void {
+    let shown = 0;
+    for (const [index, item] of [...this.list.children].entries()) {
+      const step = this.steps[index]!;
+      const text = `${this.instructions[index - 1]?.text ?? ""} ${step.words}`;
+      const wanted = this.filter.wants(text, step.changed || this.instructions[index - 1]?.isSampling === true);
+      (item as HTMLElement).hidden = !wanted;
+      shown += Number(wanted);
     }
-    return `Step ${index}: ${name} writes ${lines(added)} and removes ${lines(removed)}`;
+    this.filter.report(shown, this.steps.length);
   }
 
   private onKey(event: KeyboardEvent): void {
-    const last = this.steps.length - 1;
-    const targets: Record<string, number> = {
-      ArrowUp: this.selected - 1,
-      ArrowLeft: this.selected - 1,
-      ArrowDown: this.selected + 1,
-      ArrowRight: this.selected + 1,
-      Home: 0,
-      End: last,
+    const shown = this.steps.map(({ index }) => index).filter((index) => !(this.list.children[index] as HTMLElement).hidden);
+    const before = shown.filter((index) => index < this.current).at(-1);
+    const after = shown.find((index) => index > this.current);
+    const targets: Record<string, number | undefined> = {
+      ArrowUp: before,
+      ArrowLeft: before,
+      ArrowDown: after,
+      ArrowRight: after,
+      Home: shown[0],
+      End: shown.at(-1),
     };
-    const target = targets[event.key];
-    if (target === undefined) return;
+    if (!(event.key in targets)) return;
     event.preventDefault();
-    this.select(Math.min(last, Math.max(0, target)));
+    const target = targets[event.key];
+    if (target !== undefined) this.select(target);
   }
 }
 
 /** The instruction with its decision standing out. */
-function instructionText({ text, decision, isSampling }: Instruction): HTMLElement {
+export function instructionText({ text, decision, isSampling }: Instruction): HTMLElement {
   const code = element("code", {});
   const mark = `decision=${decision}`;
   const at = isSampling && decision !== null ? text.lastIndexOf(mark) : -1;
@@ -134,24 +238,21 @@ function instructionText({ text, decision, isSampling }: Instruction): HTMLEleme
   return code;
 }
 
-function diffListing(diff: DiffLine[]): HTMLElement {
-  // Each side is highlighted as a whole: a line alone may be half of something.
-  const side = (other: DiffLine["kind"]): DocumentFragment[] =>
-    highlightedLines(diff.filter(({ kind }) => kind !== other).map(({ text }) => text).join("\n"));
-  const now = side("removed");
-  const before = side("added");
-  const code = element("code", { class: "listing diff" });
-  for (const { kind } of diff) {
-    const oldLine = kind === "added" ? undefined : before.shift();
-    const line = kind === "removed" ? oldLine : now.shift();
-    code.append(element(kind === "removed" ? "del" : "span", { class: `line ${kind}` }, line), "\n");
+function timeCell(effect: Effect | undefined, running: boolean): HTMLElement {
+  const cell = element("span", { class: "step-time" });
+  if (running) cell.append("measuring …");
+  if (!effect || running) return cell;
+  cell.dataset.testid = "trace-step-time";
+  cell.dataset.state = effect.state;
+  cell.append(element("span", { class: "step-time-text", title: effect.reason }, effectText(effect)));
+  if (effect.seconds !== null) {
+    const bar = element("span", { class: "step-time-bar", "aria-hidden": "true" });
+    bar.style.setProperty("--share", String(effect.share));
+    cell.append(bar);
+    cell.dataset.seconds = String(effect.seconds);
+    if (effect.factor !== null) cell.dataset.factor = String(effect.factor);
   }
-  return code;
-}
-
-function countChanges(diff: DiffLine[]): { added: number; removed: number } {
-  const count = (wanted: DiffLine["kind"]): number => diff.filter(({ kind }) => kind === wanted).length;
-  return { added: count("added"), removed: count("removed") };
+  return cell;
 }
 
 function lines(count: number): string {

@@ -1,0 +1,308 @@
+"""Why is it faster? Sentences, the animation, the cache's table, and the roofline."""
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from e2e.test_code import PROGRAM
+
+ENDLESS = """\
+import tvm
+from tvm.script import tir as T
+
+
+@T.prim_func
+def endless(A: T.Buffer((4,), "float32")):
+    while T.int32(1) > T.int32(0):
+        T.evaluate(0)
+"""
+
+BY_HAND = """\
+from tvm.script import tir as T
+
+
+@T.prim_func
+def reverse(A: T.Buffer((40, 40), "float32"), B: T.Buffer((40, 40), "float32")):
+    for i, j in T.grid(40, 40):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[39 - vj, vi]
+"""
+
+CHOICES = {"access-size": "", "cache-line": "32", "cache-size": "512", "cache-ways": "4"}
+
+LONG_TASKS = """() => {
+  window.longTasks = [];
+  new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) window.longTasks.push(Math.round(duration));
+  }).observe({ type: "longtask" });
+}"""
+
+
+def show(playground, program: str = PROGRAM):
+    """Runs a program and opens the view, with its animation at rest at the start."""
+    playground.run_to_end(program)
+    playground.expect_state("ready")
+    playground.open_view("access")
+    settle(playground)
+    expect(playground["cache-table"]).to_be_visible()
+    # What a test before has chosen stays chosen.
+    for name, value in CHOICES.items():
+        if playground[name].input_value() != value:
+            playground[name].select_option(value)
+            settle(playground)
+    playground["access-start"].click()
+    return playground
+
+
+def settle(page) -> None:
+    """Waits until what is shown is what was asked for."""
+    page.expect_state("ready")
+    expect(page["view-access"]).not_to_have_attribute("aria-busy", "true", timeout=60_000)
+    expect(page["view-access"].locator("[aria-busy=true]")).to_have_count(0)
+
+
+@pytest.fixture
+def access(playground):
+    return show(playground)
+
+
+def row(page, buffer: str, kind: str) -> Locator:
+    """The row of the last subscript of a buffer in the table of hits."""
+    return page["cache-table"].locator(f'tr[data-buffer="{buffer}"][data-kind="{kind}"]').last
+
+
+def figure(of: Locator, name: str) -> Locator:
+    return of.locator(f'[data-figure="{name}"]')
+
+
+def picture(page, buffer: str) -> str:
+    """The content of a buffer's canvas."""
+    canvas = page["access-stage"].locator(f'[data-buffer="{buffer}"] canvas')
+    # Drawn at the next frame.
+    page.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+    return canvas.evaluate("(canvas) => canvas.toDataURL()")
+
+
+def test_sentences_say_what_the_schedule_changes(access):
+    sentences = access["access-sentences"].locator("li")
+    expect(sentences.nth(0)).to_contain_text("The loops are i, j_0, k, j_1 (of 16, 2, 16, 8 turns)")
+    expect(sentences.nth(1)).to_have_text(
+        "B is now read with stride 1 in the innermost loop j_1 instead of stride 16 (a row) in k: "
+        "8 times fewer lines fetched (512 instead of 4,096)."
+    )
+    expect(access["access-note"]).to_have_text(
+        "A smaller program runs here: 128 became 16, and its schedule was repeated on them."
+    )
+    access["access-other"].select_option(label="after step 3, split")
+    settle(access)
+    expect(sentences.nth(0)).to_contain_text("instead of i, j_0, j_1, k.")
+    access["access-other"].select_option(label="nothing")
+    settle(access)
+    expect(sentences.first).to_contain_text("accesses fetch")
+
+
+def test_the_table_counts_hits_of_every_access(access):
+    read = row(access, "B", "read")
+    expect(read.locator(".stride")).to_have_text("unit in j_1")
+    expect(figure(read, "accesses")).to_have_text("4,096")
+    expect(figure(read, "hits")).to_have_text("3,584")
+    expect(figure(read, "misses")).to_contain_text("512")
+    expect(figure(read, "rate")).to_have_text("87.5 %")
+    expect(figure(read, "bytes")).to_have_text("16 KiB")
+    access["access-program"].select_option(label="MyModule")
+    expect(read.locator(".stride")).to_have_text("stride 16 in k")
+    expect(figure(read, "rate")).to_have_text("0 %")
+    expect(row(access, "C", "write").locator(".stride")).to_have_text("same in k")
+
+
+def test_another_cache_starts_anew(access):
+    access["access-step"].click()
+    expect(access["access-position"]).to_have_value("1")
+    access["cache-size"].select_option(label="4 KiB")
+    expect(figure(row(access, "B", "read"), "misses")).to_have_text(re.compile(r"^32all first"))
+    access["access-start"].click()
+    expect(access["access-position"]).to_have_value("0")
+    access["cache-line"].select_option(label="64 B")
+    expect(figure(row(access, "B", "read"), "misses")).to_have_text(re.compile(r"^16all first"))
+    expect(access["access-sentences"]).to_contain_text("instead of stride 16 (a row) in k")
+    access["cache-size"].select_option(label="128 B")
+    expect(access["cache-ways"].locator("option:not([disabled])")).to_have_text(
+        ["1 (direct)", "2 ways", "full"]
+    )
+    expect(access["cache-ways"]).to_have_value("0")
+
+
+def test_accesses_are_gone_through_step_by_step(access):
+    caption = access["access-caption"]
+    expect(caption).to_have_text("Nothing is touched yet; 16,640 accesses follow.")
+    blank = picture(access, "C")
+    access["access-step"].click()
+    expect(caption).to_have_text(
+        "Access 1 of 16,640: writes C[0, 0] at i=0, j_0=0, j_1_init=0: a miss, so line 64 is "
+        "fetched."
+    )
+    first = picture(access, "C")
+    assert first != blank
+    access["access-stage"].focus()
+    for _ in range(9):
+        access.page.keyboard.press("ArrowRight")
+    expect(caption).to_contain_text(
+        "Access 10 of 16,640: reads A[0, 0] at i=0, j_0=0, k=0, j_1=0: a"
+    )
+    access["access-miss"].click()
+    expect(caption).to_contain_text("reads B[0, 0]")
+    expect(caption).to_contain_text("a miss, so line 32 is fetched")
+    expect(access["access-code"].locator(".is-current")).to_contain_text("A[vi, vk] * B[vk, vj]")
+    access["access-stage"].focus()
+    access.page.keyboard.press("End")
+    expect(caption).to_contain_text("Access 16,640 of 16,640: writes C[15, 15]")
+    slider = access["access-position"]
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("writes C"))
+    slider.fill("1")
+    expect(caption).to_contain_text("Access 1 of 16,640")
+    assert picture(access, "C") == first
+    access["access-back"].click()
+    assert picture(access, "C") == blank
+
+
+def test_it_plays_and_pauses(access):
+    access["access-speed"].select_option("200")
+    access["access-play"].click()
+    expect(access["access-play"]).to_have_attribute("aria-label", "Pause")
+    expect(access["access-caption"]).to_have_attribute("aria-live", "off")
+    expect(access["access-position"]).not_to_have_value("0")
+    access["access-stage"].focus()
+    access.page.keyboard.press("Space")
+    expect(access["access-play"]).to_have_attribute("aria-label", "Play")
+    at = access["access-position"].input_value()
+    access.page.wait_for_timeout(200)
+    expect(access["access-position"]).to_have_value(at)
+    access["access-play"].click()
+    access.open_view("tensorir")
+    access.open_view("access")
+    expect(access["access-play"]).to_have_attribute("aria-label", "Play")
+
+
+def test_tables_stand_behind_the_pictures(access):
+    access["access-view"].locator("summary").click()
+    for _ in range(3):
+        access["access-step"].click()
+    steps = access["access-steps"].locator("tbody tr")
+    expect(steps).to_have_count(14)
+    current = access["access-steps"].locator("tr[aria-current]")
+    expect(current).to_have_text(re.compile(r"3writes C\[0, 2\]i=0, j_0=0, j_1_init=264hit"))
+    canvas = access["access-stage"].locator('[data-buffer="C"] canvas')
+    expect(canvas).to_have_attribute(
+        "aria-label", "Grid of C: 3 accesses so far, 2 of them hits; the last at 0, 2"
+    )
+    access["access-view"].locator("summary").click()
+
+
+def test_strides_stand_with_the_lines(access):
+    line = access["access-code"].locator(".access-line", has_text="A[vi, vk] * B[vk, vj]")
+    expect(line.locator(".line-badge")).to_have_text(
+        ["C unit in j_1", "A same in j_1", "B unit in j_1"]
+    )
+
+
+def test_the_kernel_is_under_its_roof_with_its_traffic(access):
+    access["access-measure"].click()
+    access.expect_state("ready")
+    roofline = access["access-roofline"]
+    expect(roofline.locator("svg .dot")).to_have_count(2)
+    expect(roofline.locator("tr", has_text="per byte moved")).to_contain_text("0.4")
+    assert float(roofline.get_attribute("data-gflops") or "nan") > 0
+
+
+def test_what_has_no_smaller_form_runs_as_it_is(playground):
+    show(playground, BY_HAND)
+    expect(playground["access-note"]).to_contain_text("the number 39 stands in an index")
+    expect(row(playground, "A", "read").locator(".stride")).to_have_text("stride -40 in j")
+    expect(playground["access-other"]).to_have_value("none")
+
+
+def test_sizes_can_be_chosen(access):
+    access["access-size"].select_option(label="up to 8")
+    expect(access["access-note"]).to_contain_text("128 became 8")
+    access.expect_state("ready")
+    access["access-size"].select_option(label="as it is")
+    expect(access["access-note"]).to_contain_text("ended after 200,000 accesses", timeout=60_000)
+    expect(access["access-sentences"].locator("li").first).to_have_text(
+        "Only the first 200,000 accesses of both are compared."
+    )
+    access.expect_state("ready")
+
+
+def test_a_recording_can_be_stopped(playground):
+    playground.open_view("tensorir")
+    playground.run_to_end(ENDLESS)
+    view = playground.open_view("access")
+    playground.expect_state("running")
+    playground["stop"].click()
+    playground.expect_state("ready", "error", timeout_ms=90_000)
+    expect(view).to_contain_text("The recording was stopped.", timeout=20_000)
+    playground.open_view("tensorir")
+
+
+def test_the_page_never_hangs(access):
+    """Other work on the machine only makes tasks longer, so the best of three tries counts."""
+    access.page.evaluate(LONG_TASKS)
+    longest = [longest_task(access) for _ in range(3)]
+    assert min(longest) < 100, longest
+
+
+def longest_task(access) -> int:
+    """Milliseconds of the longest task of the page while a long run is shown, played and gone
+    through; 0 if all were below 50."""
+    access.page.evaluate("window.longTasks = []")
+    access["access-size"].select_option(label="as it is")
+    expect(access["access-note"]).to_contain_text("ended after", timeout=60_000)
+    settle(access)
+    access["access-speed"].select_option("20000")
+    access["access-start"].click()
+    access["access-play"].click()
+    access.page.wait_for_timeout(1000)
+    access["access-position"].fill("150000")
+    access["access-position"].fill("100")
+    longest = access.page.evaluate("Math.max(0, ...window.longTasks)")
+    access["access-size"].select_option(label="a good size")
+    settle(access)
+    return longest
+
+
+def test_little_motion_means_single_steps(open_playground):
+    page = open_playground(reduced_motion="reduce")
+    page.expect_state("ready", timeout_ms=90_000)
+    page.run_to_end(PROGRAM)
+    page.expect_state("ready")
+    page.open_view("access")
+    expect(page["cache-table"]).to_be_visible(timeout=60_000)
+    expect(page["access-play"]).to_have_attribute("aria-label", "Play")
+    expect(page["access-position"]).to_have_value("0")
+    expect(page["access-speed"]).to_be_hidden()
+    page["access-play"].click()
+    page.page.wait_for_timeout(1200)
+    page["access-play"].click()
+    assert int(page["access-position"].input_value()) <= 3
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_a_phone_nothing_sticks_out(open_playground, scheme):
+    options = {"viewport": {"width": 390, "height": 844}, "has_touch": True}
+    page = open_playground(color_scheme=scheme, **options)
+    page.expect_state("ready", timeout_ms=90_000)
+    show(page)
+    page["access-miss"].tap()
+    expect(page["access-caption"]).to_contain_text("Access 1 of")
+    overflow = page.page.evaluate(
+        "['html', '#view-access'].map((s) => document.querySelector(s))"
+        ".map((box) => box.scrollWidth - box.clientWidth)"
+    )
+    assert overflow == [0, 0]
+    tops = {
+        page["access-stage"].locator(f'[data-buffer="{name}"]').bounding_box()["y"]
+        for name in "ABC"
+    }
+    assert len(tops) == 1

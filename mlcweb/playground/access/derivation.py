@@ -1,0 +1,64 @@
+"""Which program and which steps the modules of a run came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import NamedTuple
+
+from mlcweb.ir import IRModule, structural_equal
+from mlcweb.playground.trace_replay import replay
+from mlcweb.tir.schedule import Trace
+
+
+class Derivation(NamedTuple):
+    """`result` is what `trace` makes of `original`."""
+
+    trace: Trace
+    original: IRModule
+    result: IRModule
+
+
+class Step(NamedTuple):
+    """A step on the way to a module that changed the program; `number` counts from 1."""
+
+    number: int
+    method: str
+    derivation: Derivation
+
+
+_derivations: list[Derivation] = []
+
+
+def register(derivations: Iterable[tuple[Trace, IRModule | None, IRModule | None]]) -> None:
+    """Keep the traces of a run whose start and result are known; those before are forgotten."""
+    steps.cache_clear()
+    _derivations[:] = [
+        Derivation(trace.copy(), original, result)
+        for trace, original, result in derivations
+        if original is not None and result is not None
+    ]
+
+
+def of(module: IRModule) -> Derivation | None:
+    """How a module of the run was made, if a schedule made it."""
+    same = (found for found in _derivations if found.result is module)
+    equal = (found for found in _derivations if structural_equal(found.result, module))
+    return next(same, None) or next(equal, None)
+
+
+@cache
+def steps(module: IRModule) -> tuple[Step, ...]:
+    """The steps that changed the program on the way to a module of the run, without the last one,
+    which made it."""
+    made = of(module)
+    if made is None:
+        return ()
+    found = []
+    for number, step in enumerate(replay(made.trace, made.original).steps, 1):
+        if step.changed:
+            insts = made.trace.insts[:number]
+            decisions = {i: made.trace.decisions[i] for i in insts if i in made.trace.decisions}
+            derivation = Derivation(Trace(insts, decisions), made.original, step.after.module)
+            found.append(Step(number, step.instruction.kind.method, derivation))
+    return tuple(found[:-1])

@@ -1,0 +1,208 @@
+"""Running a function in the interpreter, and keeping every access that it makes."""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from mlcweb.codegen.external import callables
+from mlcweb.codegen.interpreter import build_function, support
+from mlcweb.codegen.names import NameTable
+from mlcweb.ir import IRModule
+from mlcweb.meta_schedule.workload import random_workload
+from mlcweb.playground.access.instrumented import InstrumentedSource, Loop, Subscript
+from mlcweb.playground.source_lines import Listing, listing
+from mlcweb.runtime.registry import get_global_func
+from mlcweb.tir import PrimFunc
+from mlcweb.tir.buffer import Buffer, constant_shape
+from mlcweb.tir.dtype import size_in_bytes
+
+ALIGNMENT = 64
+"""Buffers begin at multiples of this many bytes, one after another."""
+
+MOST_ACCESSES = 200_000
+MOST_SECONDS = 10.0
+_CLOCK_EVERY = 2048
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A buffer in the simulated memory; `base` in bytes. `parameter` tells those of the caller."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    item_bytes: int
+    base: int
+    parameter: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recording:
+    """The accesses of one run, in order.
+
+    Attributes:
+        listing: the program as it ran; lines of `sites` are lines of it.
+        places: the buffers; `sites` are the subscripts that touched them.
+        place_of: for each site its number in `places`.
+        site: which of `sites` made each access; int64, like the other arrays.
+        element: the element touched, counted row by row in its buffer.
+        point: the turns of the loops around it as one number; see `decoded`.
+        unfinished: why the run was ended before the program's end, or None.
+    """
+
+    listing: Listing
+    places: tuple[Place, ...]
+    sites: tuple[Subscript, ...]
+    place_of: tuple[int, ...]
+    site: np.ndarray
+    element: np.ndarray
+    point: np.ndarray
+    unfinished: str | None
+
+    @property
+    def addresses(self) -> np.ndarray:
+        """The byte that each access begins at."""
+        place = np.array(self.place_of, np.int64)[self.site]
+        bases = np.array([place.base for place in self.places], np.int64)
+        sizes = np.array([place.item_bytes for place in self.places], np.int64)
+        return bases[place] + sizes[place] * self.element
+
+    @property
+    def writes(self) -> np.ndarray:
+        """Whether each access is a write."""
+        return np.array([site.write for site in self.sites], bool)[self.site]
+
+    def elements(self) -> list[tuple[str, int]]:
+        """The accesses as names of buffers and numbers of elements."""
+        names = [self.places[place].name for place in self.place_of]
+        return [(names[s], int(e)) for s, e in zip(self.site, self.element, strict=True)]
+
+
+def decoded(loops: Sequence[Loop], point: int) -> dict[str, int]:
+    """The loops' values that a point stands for, its last digit being the innermost loop's."""
+    values = {}
+    for loop in reversed(loops):
+        point, digit = divmod(point, loop.extent)
+        values[loop.name] = loop.low + digit
+    return dict(reversed(values.items()))
+
+
+def record(
+    module: IRModule,
+    name: str,
+    most_accesses: int = MOST_ACCESSES,
+    most_seconds: float = MOST_SECONDS,
+) -> Recording:
+    """Run a function on random content and record its accesses, up to a number of them or a time.
+
+    What functions do that it calls by name is not recorded.
+
+    Raises:
+        TVMError: it takes something else than buffers of constant shape, or leaves their bounds.
+    """
+    shown = listing(module[name])
+    func = shown.function
+    contents = random_workload(IRModule({name: func}), name).inputs
+    writer = InstrumentedSource(support.namespace)
+    identifier = NameTable().fresh(name)
+    source = writer.function(func, identifier)
+    tape = _Tape(most_accesses, most_seconds)
+    functions = {var.name_hint: each for var, each in module.functions.items()}
+
+    def lookup(called: str) -> Any:
+        return functions.get(called) or get_global_func(called, True)
+
+    names = {
+        **support.namespace,
+        "at": support.index_checker(writer.expressions.sites),
+        "lookup": callables(lookup, build_function),
+        "see": tape.see,
+        "see_view": tape.see_view,
+    }
+    exec(compile(source, f"<recording of {name}>", "exec"), names)
+    unfinished = None
+    try:
+        with np.errstate(all="ignore"):
+            names[identifier](*contents)
+    except _TapeEnds as end:
+        unfinished = str(end)
+    sites = tuple(writer.subscripts)
+    places = _places(func, sites)
+    numbers = {id(buffer): number for number, buffer in enumerate(places)}
+    return Recording(
+        shown,
+        tuple(places.values()),
+        sites,
+        tuple(numbers[id(site.owner)] for site in sites),
+        np.array(tape.sites, np.int64),
+        np.array(tape.elements, np.int64),
+        np.array(tape.points, np.int64),
+        unfinished,
+    )
+
+
+def _places(func: PrimFunc, sites: Sequence[Subscript]) -> dict[Buffer, Place]:
+    """Where buffers lie: those of the caller in their order, then those that the function makes."""
+    parameters = dict.fromkeys(func.parameter_buffers)
+    found: dict[Buffer, Place] = {}
+    end = 0
+    for buffer in [*parameters, *dict.fromkeys(site.owner for site in sites)]:
+        if buffer in found:
+            continue
+        shape = constant_shape(buffer) or ()
+        size = size_in_bytes(buffer.dtype)
+        found[buffer] = Place(buffer.name, buffer.dtype, shape, size, end, buffer in parameters)
+        end += -(-prod(shape) * size // ALIGNMENT) * ALIGNMENT
+    return found
+
+
+class _TapeEnds(Exception):
+    """The tape is full; the message says of what."""
+
+
+class _Tape:
+    """What generated code calls with its accesses."""
+
+    def __init__(self, most_accesses: int, most_seconds: float) -> None:
+        self.sites = array("q")
+        self.elements = array("q")
+        self.points = array("q")
+        self.most = most_accesses
+        self.seconds = most_seconds
+        self.end = time.monotonic() + most_seconds
+
+    def see(self, site: int, memory: np.ndarray, point: int, indices: Any) -> Any:
+        """Note an access of a buffer that has its memory to itself."""
+        element = 0
+        for index, extent in zip(indices, memory.shape, strict=True):
+            element = element * extent + index
+        self.note(site, element, point)
+        return indices
+
+    def see_view(
+        self, site: int, view: np.ndarray, memory: np.ndarray, point: int, indices: Any
+    ) -> Any:
+        """Note an access of a view of the memory of another buffer."""
+        element = support.element_offset(view, memory)
+        for index, stride in zip(indices, support.strides_in_elements(view), strict=True):
+            element = element + index * stride
+        self.note(site, element, point)
+        return indices
+
+    def note(self, site: int, element: Any, point: int) -> None:
+        count = len(self.sites)
+        if count >= self.most:
+            raise _TapeEnds(f"after {self.most:,} accesses")
+        if count % _CLOCK_EVERY == 0 and time.monotonic() > self.end:
+            raise _TapeEnds(f"after {self.seconds:g} seconds")
+        for each in element.tolist() if isinstance(element, np.ndarray) else (element,):
+            self.sites.append(site)
+            self.elements.append(each)
+            self.points.append(point)

@@ -1,0 +1,47 @@
+"""Checkers of the lessons' exercises: one module each, with a function `check`.
+
+`check` takes the variables that the reader's cells have defined. It returns what to say to someone
+who got it right, and raises `Wrong` with what to say to someone who did not yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from mlcweb.ir import TVMError
+from mlcweb.playground.checks.verdict import Verdict, Wrong
+
+EXERCISES = (
+    "first_program",
+    "jfactor",
+    "broadcast_add",
+    "conv2d",
+    "bmm_relu",
+    "packed_functions",
+    "stochastic_schedule",
+    "te_linear",
+    "thread_blocks",
+    "tensorize",
+    "matmul_add_fusion",
+    "beat_this_time",
+)
+"""The exercises, by the names of their modules."""
+
+
+def judge(exercise: str, variables: Mapping[str, Any]) -> Verdict:
+    """Check an exercise; an error that the reader's program raises meanwhile is a verdict, too."""
+    if exercise not in EXERCISES:
+        raise TVMError(f'there is no exercise "{exercise}"')
+    check = import_module(f"{__name__}.{exercise}").check
+    try:
+        return Verdict(True, check(variables))
+    except Wrong as wrong:
+        return Verdict(False, str(wrong))
+    except Exception as error:
+        reason = str(getattr(error, "reason", "") or getattr(error, "message", "") or error)
+        return Verdict(False, f"Your program raised {type(error).__name__}: {reason}")
+
+
+__all__ = ["EXERCISES", "Verdict", "Wrong", "judge"]

@@ -1,0 +1,65 @@
+"""Lessons: cells that share one module, as those of a notebook do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+from mlcweb.ir import TVMError
+from mlcweb.playground import cell, checks
+from mlcweb.runtime.build import say_again
+
+
+@dataclass(slots=True)
+class _Notebook:
+    module: ModuleType = field(default_factory=lambda: ModuleType("__main__"))
+    files: set[str] = field(default_factory=set)
+
+
+_notebooks: dict[str, _Notebook] = {}
+
+
+def filename_of(lesson: str, number: int) -> str:
+    """What tracebacks call a cell. It is the cell's own, so that sources of functions that other
+    cells have defined can still be found."""
+    return f"{lesson}-cell-{number}.py"
+
+
+async def execute(source: str, lesson: str, number: int) -> dict[str, Any]:
+    """Run a cell with the names that earlier cells of its lesson have defined.
+
+    Args:
+        source: the cell's text.
+        lesson: which cells belong together.
+        number: the cell's place in the lesson, from 1.
+
+    Returns:
+        What `cell.execute_async` does. Diagnostics are places in this cell, even where the error
+        was raised in a function of another one.
+    """
+    if lesson not in _notebooks:
+        say_again()
+        _notebooks[lesson] = _Notebook()
+    notebook = _notebooks[lesson]
+    filename = filename_of(lesson, number)
+    result = await cell.run_in(notebook.module, source, filename, notebook.files)
+    notebook.files.add(filename)
+    return result
+
+
+def restart(lesson: str) -> None:
+    """Forget everything that the cells of a lesson have defined."""
+    _notebooks.pop(lesson, None)
+
+
+def check(exercise: str, lesson: str) -> dict[str, Any]:
+    """Judge an exercise by what the lesson's cells have defined.
+
+    Returns:
+        ``passed`` and ``message``, a few sentences for the reader.
+    """
+    if lesson not in _notebooks:
+        raise TVMError("nothing of this lesson has run yet; run the exercise's cell first")
+    verdict = checks.judge(exercise, vars(_notebooks[lesson].module))
+    return {"passed": verdict.passed, "message": verdict.message}

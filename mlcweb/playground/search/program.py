@@ -1,0 +1,82 @@
+"""The program that a search schedules: a function of a module of the page's program."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from mlcweb.ir import IRModule, TVMError
+from mlcweb.ir.module import the_function_name
+from mlcweb.meta_schedule.tune_context import normalized
+from mlcweb.playground import namespace
+from mlcweb.tir import PrimFunc
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A function to schedule.
+
+    Attributes:
+        name: the variable that holds its module.
+        module: the module as the variable holds it.
+        function: the function's name there.
+        scheduled: the module that schedules start from. Where the function is one of several, it
+            stands alone there under the name "main", as `tune_tir` and records have it.
+    """
+
+    name: str
+    module: IRModule
+    function: str
+    scheduled: IRModule
+
+    @property
+    def alone(self) -> bool:
+        """Whether schedules start from the very module that the variable holds."""
+        return self.scheduled is self.module
+
+    @property
+    def title(self) -> str:
+        return self.name if self.alone else f"{self.function} of {self.name}"
+
+    @property
+    def main(self) -> str:
+        """The function's name in `scheduled`."""
+        return self.function if self.alone else "main"
+
+
+def find(name: str, function: str | None = None) -> Program:
+    """A function of the program that ran last.
+
+    Raises:
+        TVMError: there is none of these names.
+    """
+    module = namespace.modules(variables()).get(name)
+    if module is None:
+        raise TVMError(f"the program has no {name}; run it first")
+    names = functions_of(module)
+    chosen = function or (names[0] if len(names) == 1 else the_function_name(module, None))
+    if chosen not in names:
+        raise TVMError(f'{name} has no TensorIR function "{chosen}", but {", ".join(names)}')
+    alone = len(module.functions) == 1
+    scheduled = module if alone else normalized(module[chosen])
+    return Program(name, module, chosen, scheduled)
+
+
+def named(name: str) -> Any:
+    """A function of the program; a TVMError where there is none of this name."""
+    found = variables().get(name)
+    if not callable(found):
+        raise TVMError(f"the program has no {name}; run it first")
+    return found
+
+
+def functions_of(module: IRModule) -> list[str]:
+    """The names of a module's TensorIR functions."""
+    return [var.name_hint for var, func in module.functions.items() if isinstance(func, PrimFunc)]
+
+
+def variables() -> Mapping[str, Any]:
+    """The global variables of the program that ran last."""
+    return vars(sys.modules["__main__"])

@@ -1,0 +1,51 @@
+"""What is decided in a design space, in words: which loop a tiling is of, which block moves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlcweb.ir import IRModule, TVMError
+from mlcweb.tir.schedule import Instruction, Schedule, Trace
+from mlcweb.tir.schedule.instruction import map_inputs
+
+
+def signature(trace: Trace) -> tuple[str, ...]:
+    """Equal for traces that decide the same things."""
+    return tuple(
+        f"{position} {inst.kind.name}"
+        for position, inst in enumerate(trace.insts)
+        if inst.kind.sampling
+    )
+
+
+def labels(trace: Trace, program: IRModule) -> list[str]:
+    """A name for each decision of a trace: the loop that is tiled, the block that is moved, the
+    annotation whose value is chosen."""
+    schedule = Schedule(program)
+    replayed: dict[Any, Any] = {}
+    found: list[str] = []
+    for inst in trace.insts:
+        inputs = map_inputs(inst.inputs, replayed)
+        if inst.kind.sampling:
+            found.append(_label(schedule, trace, inst, inputs))
+        try:
+            outputs = schedule.replay(inst.kind, inputs, inst.attrs, trace.get_decision(inst))
+        except (TVMError, ValueError, IndexError, TypeError):
+            break
+        replayed.update(zip(inst.outputs, outputs, strict=True))
+    rest = [inst.kind.method for inst in trace.insts if inst.kind.sampling][len(found) :]
+    return found + [name.removeprefix("sample_").replace("_", " ") for name in rest]
+
+
+def _label(schedule: Schedule, trace: Trace, inst: Instruction, inputs: list[Any]) -> str:
+    plain = inst.kind.method.removeprefix("sample_").replace("_", " ")
+    if inst.kind.name == "SampleCategorical":
+        [chosen] = inst.outputs
+        for later in trace.insts:
+            if later.kind.name == "Annotate" and any(value is chosen for value in later.inputs):
+                return str(later.attrs[0]).strip('"').removeprefix("meta_schedule.")
+        return plain
+    place: Any = schedule.get(inputs[0])
+    if hasattr(place, "loop_var"):
+        return place.loop_var.name
+    return f"{place.name_hint}: {plain}" if hasattr(place, "name_hint") else plain

@@ -1,0 +1,129 @@
+"""Searches that a program of the page runs by itself (`tune_tir`, `tune_relax`): told to the
+Search view while they go on, and printed, a line now and then."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from mlcweb.ir import IRModule, structural_equal
+from mlcweb.meta_schedule.progress import line
+from mlcweb.meta_schedule.task_scheduler import Task, TaskScheduler
+from mlcweb.meta_schedule.trial import Trial
+from mlcweb.meta_schedule.tune_context import normalized
+from mlcweb.meta_schedule.watching import watching
+from mlcweb.playground import namespace
+from mlcweb.playground.search import calls
+from mlcweb.playground.search import program as programs
+from mlcweb.playground.search.program import Program
+from mlcweb.playground.search.storage import Recorder
+from mlcweb.runtime.host import clock
+from mlcweb.runtime.host.page_events import tell_page
+
+EVENT = "search"
+
+TELLING_S = 0.2
+PRINTING_S = 2.0
+"""Seconds between two messages to the page, and two printed lines."""
+
+
+@contextmanager
+def telling_of_searches() -> Iterator[None]:
+    """While active, the page hears of searches that programs run."""
+    with watching(_Watcher()):
+        yield
+
+
+@dataclass(slots=True)
+class _Watched:
+    """The search of one task, and what was not told of it yet."""
+
+    identifier: str
+    search: calls.Search
+    waiting: list[dict[str, Any]] = field(default_factory=list)
+    begun: bool = False
+
+
+class _Watcher:
+    """Follows task schedulers, one after the other."""
+
+    def __init__(self) -> None:
+        self._watched: dict[int, _Watched] = {}
+        self._scheduler: TaskScheduler | None = None
+        self._start = self._told = self._printed = clock()
+
+    def __call__(self, scheduler: TaskScheduler, number: int | None, trial: Trial | None) -> None:
+        if scheduler is not self._scheduler:
+            self._begin(scheduler)
+        elif number is None:
+            self._end(scheduler)
+        else:
+            assert trial is not None
+            self._add(scheduler, number, trial)
+
+    def _begin(self, scheduler: TaskScheduler) -> None:
+        self._scheduler = scheduler
+        self._watched = {}
+        self._start = self._told = self._printed = clock()
+
+    def _add(self, scheduler: TaskScheduler, number: int, trial: Trial) -> None:
+        task = scheduler.tasks[number]
+        watched = self._watched.get(number)
+        if watched is None:
+            watched = self._watched[number] = _watched(task)
+        watched.waiting.append(calls.told(watched.search, trial))
+        now = clock()
+        if now - self._told >= TELLING_S:
+            self._told = now
+            self._tell(scheduler)
+        if now - self._printed >= PRINTING_S:
+            self._printed = now
+            print(line(scheduler, number, now - self._start))
+
+    def _tell(self, scheduler: TaskScheduler, over: bool = False) -> None:
+        for number, watched in self._watched.items():
+            if not watched.waiting and not over:
+                continue
+            task = scheduler.tasks[number]
+            message: dict[str, Any] = {"id": watched.identifier, "trials": watched.waiting}
+            if not watched.begun:
+                watched.begun = True
+                recorder = watched.search.recorder
+                assert recorder is not None
+                message["start"] = {
+                    "id": watched.identifier,
+                    "title": f"{task.name}, by the program",
+                    "baselineSeconds": task.baseline,
+                    "workers": task.runner.workers,
+                    "operations": task.flops,
+                    "planned": scheduler.max_trials_global if len(scheduler.tasks) == 1 else None,
+                    "workload": {"key": recorder.key, "line": recorder.line},
+                }
+            message["over"] = over
+            tell_page(EVENT, json.dumps(message))
+            watched.waiting = []
+
+    def _end(self, scheduler: TaskScheduler) -> None:
+        self._tell(scheduler, over=True)
+        self._scheduler = None
+        for number in self._watched:
+            print(line(scheduler, number, clock() - self._start))
+
+
+def _watched(task: Task) -> _Watched:
+    assert task.context.mod is not None
+    search = calls.Search(_program(task.context.mod), recorder=Recorder(task.context.mod))
+    return _Watched(calls.keep(search), search)
+
+
+def _program(mod: IRModule) -> Program:
+    """Where the program keeps what is tuned; a name that is to be replaced if it does not."""
+    for name, module in namespace.modules(programs.variables()).items():
+        for function in programs.functions_of(module):
+            alone = len(module.functions) == 1 and function == "main"
+            if structural_equal(module if alone else normalized(module[function]), mod):
+                return Program(name, module, function, module if alone else mod)
+    return Program("MyModule", mod, "main", mod)

@@ -1,0 +1,87 @@
+"""Two traces side by side: which steps are the same, and how the programs differ in the end."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any
+
+from mlcweb.ir import structural_equal
+from mlcweb.playground.trace_replay import Replay
+from mlcweb.playground.trace_view import marked_diff, replayed
+from mlcweb.tir.expr import Var
+from mlcweb.tir.schedule.instruction import BlockRV, Instruction, LoopRV
+
+
+def compare(
+    first: str, first_changes: Mapping[str, Any], second: str, second_changes: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Align the steps of two traces, and compare the programs that they arrive at.
+
+    Returns:
+        Plain JSON: ``rows``, pairs of steps (from 0, the programs before any), one of them None
+        where the other trace has no such step; ``decided``, the numbers of the rows whose steps
+        are the same but for what they decide; ``equal``, whether the programs are in the end;
+        and ``diff`` of their texts (see `trace_view.marked_diff`).
+    """
+    left, right = replayed(first, first_changes), replayed(second, second_changes)
+    rows: list[tuple[int | None, int | None]] = [(0, 0)]
+    numbers: dict[Any, int] = {}
+    keys = _keys(left, numbers), _keys(right, numbers)
+    matcher = difflib.SequenceMatcher(None, *keys, autojunk=False)
+    for kind, i, i_end, j, j_end in matcher.get_opcodes():
+        if kind == "equal":
+            rows += [(i + n + 1, j + n + 1) for n in range(i_end - i)]
+        else:
+            rows += [(n + 1, None) for n in range(i, i_end)]
+            rows += [(None, n + 1) for n in range(j, j_end)]
+    decided = [n for n, row in enumerate(rows) if _decides_otherwise(left, right, row)]
+    before, after = left.modules[-1], right.modules[-1]
+    return {
+        "rows": rows,
+        "decided": decided,
+        "equal": structural_equal(before, after),
+        "diff": marked_diff(before.script().rstrip("\n"), after.script().rstrip("\n")),
+    }
+
+
+def _decides_otherwise(left: Replay, right: Replay, row: tuple[int | None, int | None]) -> bool:
+    one, other = row
+    if not one or not other:
+        return False
+    steps = left.steps[one - 1], right.steps[other - 1]
+    return steps[0].decision != steps[1].decision or _literals(steps[0].instruction) != _literals(
+        steps[1].instruction
+    )
+
+
+def _keys(done: Replay, numbers: dict[Any, int]) -> list[int]:
+    """What makes steps the same, as a number: the method, where its random variables come from, and
+    its other arguments, but not what is decided. `numbers` are those of the steps met so far."""
+    made: dict[Any, tuple[int, int]] = {}
+    keys = []
+    for step in done.steps:
+        inst, method = step.instruction, step.instruction.kind.method
+        # How a loop is split, by numbers or by what a step drew, is a decision.
+        inputs = tuple(_key(value, made) for value in inst.inputs[: _UNDECIDED.get(method)])
+        attrs = () if inst.kind.sampling else tuple(repr(value) for value in inst.attrs)
+        key = numbers.setdefault((method, len(inst.inputs), inputs, attrs), len(numbers))
+        keys.append(key)
+        made.update((output, (key, n)) for n, output in enumerate(inst.outputs))
+    return keys
+
+
+_UNDECIDED = {"split": 1}
+"""How many inputs of a method are no decision; all of them elsewhere."""
+
+
+def _key(value: Any, made: Mapping[Any, Any]) -> Any:
+    if isinstance(value, BlockRV | LoopRV | Var):
+        return made.get(value)
+    if isinstance(value, list | tuple):
+        return tuple(_key(item, made) for item in value)
+    return None  # a literal: what differs is shown as a decision
+
+
+def _literals(inst: Instruction) -> list[str]:
+    return [repr(v) for v in inst.inputs if not isinstance(v, BlockRV | LoopRV | Var)]

@@ -1,0 +1,268 @@
+"""The decisions of a trace as controls: what each could be instead, and why some values cannot be.
+
+A value that the sampling step itself rules out is told with its reason at once. Whether later steps
+can live with a value shows only when they are replayed; `refusal` tells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+from math import prod
+from typing import Any
+
+from mlcweb.playground.trace_origins import extent_text
+from mlcweb.playground.trace_replay import (
+    REFUSALS,
+    Changes,
+    Replay,
+    ReplayedStep,
+    literal_factors,
+    reason_of,
+    replay,
+)
+from mlcweb.playground.trace_words import loop_path
+from mlcweb.tir.arithmetic import is_const_int
+from mlcweb.tir.expr import IntImm
+from mlcweb.tir.schedule import Trace
+from mlcweb.tir.schedule.compute_locations import locations, loop_type
+from mlcweb.tir.schedule.instruction import plain
+from mlcweb.tir.schedule.primitives.compute_location import LAST, compute_at
+from mlcweb.tir.schedule.scopes import scope_at
+from mlcweb.tir.schedule.state import BlockPlace, LoopPlace, ScheduleState, loops_above
+from mlcweb.tir.stmt import IterType
+
+SMALL = 17
+"""Whole numbers below this are always offered as factors, also those that cannot be."""
+
+
+def controls(trace: Trace, done: Replay, changes: Changes) -> list[dict[str, Any]]:
+    """The decisions of a replayed trace, and the literal factors of its splits.
+
+    Returns:
+        Plain JSON for each: ``step``; ``kind`` ("tile", "choice", "location" or "factors");
+        ``label``, what is decided; ``decision``, that in force; ``recorded``, that of the trace;
+        ``changed``, whether they differ; and ``parts``, for each number to choose its ``name``, its
+        ``value`` as text, and ``options``: ``text``, the whole ``decision`` that it would make, and
+        ``reason``, why it cannot be (None where it can, as far as this step goes).
+    """
+    found = []
+    for number, step in enumerate(done.steps, 1):
+        made = _control(step)
+        if made is None:
+            continue
+        inst = trace.insts[number - 1]
+        recorded = plain(trace.get_decision(inst)) if inst.kind.sampling else literal_factors(inst)
+        decision = made["decision"]
+        found.append(
+            {
+                "step": number,
+                "recorded": recorded,
+                "changed": number in changes and decision != recorded,
+                **made,
+            }
+        )
+    return found
+
+
+def refusal(trace: Trace, done: Replay, changes: Changes, step: int, decision: Any) -> str | None:
+    """Why a decision of one step cannot be: the reason for which a later step refuses; None if
+    none does."""
+    failure = replay(trace, done.start.module, {**changes, step: decision}).failure
+    if failure is None:
+        return None
+    name = trace.insts[failure.step - 1].kind.method
+    return f"step {failure.step}, {name}: {failure}"
+
+
+def _control(step: ReplayedStep) -> dict[str, Any] | None:
+    method = step.instruction.kind.method
+    if method in ("sample_perfect_tile", "sample_partitioned_tile"):
+        return _tile(step)
+    if method == "sample_categorical":
+        return _choice(step)
+    if method == "sample_compute_location":
+        return _location(step)
+    factors = literal_factors(step.instruction)
+    return None if factors is None else _factors(step, factors)
+
+
+def _tile(step: ReplayedStep) -> dict[str, Any] | None:
+    loop = step.found[0]
+    if not isinstance(loop, LoopPlace) or not isinstance(loop.loop.extent, IntImm):
+        return None
+    extent = loop.loop.extent.value
+    factors = [int(plain(factor)) for factor in step.decision]
+    parts = [
+        _part(
+            _part_name(loop, position, len(factors)),
+            str(factors[position]),
+            [
+                _tile_option(step, extent, factors, position, value)
+                for value in _candidates(extent, factors[position])
+            ],
+        )
+        for position in range(len(factors))
+    ]
+    return {
+        "kind": "tile",
+        "label": f"tiles of {loop.loop.loop_var.name} ({extent})",
+        "decision": factors,
+        "parts": parts,
+    }
+
+
+def _tile_option(
+    step: ReplayedStep, extent: int, factors: Sequence[int], position: int, value: int
+) -> dict[str, Any]:
+    """One factor set to a value; another one takes what is left, the outermost where it can."""
+    new = list(factors)
+    new[position] = value
+    if len(new) == 1:
+        reason = None if value == extent else f"{value} ≠ {extent}"
+        return _option(str(value), new, reason)
+    rest = 1 if position == 0 else 0
+    others = prod(factor for n, factor in enumerate(new) if n != rest)
+    if extent % others:
+        return _option(str(value), new, _does_not_divide(new, rest, extent))
+    new[rest] = extent // others
+    return _option(str(value), new, _outside_space(step, new))
+
+
+def _does_not_divide(factors: Sequence[int], rest: int, extent: int) -> str:
+    fixed = [f for n, f in enumerate(factors) if n != rest and f != 1] or [1]
+    nearest = max(1, round(extent / prod(fixed)))
+    product = "·".join(map(str, (nearest, *fixed) if rest == 0 else (*fixed, nearest)))
+    return f"{product} ≠ {extent}"
+
+
+def _outside_space(step: ReplayedStep, factors: Sequence[int]) -> str | None:
+    """Why the sampling step would never draw these factors."""
+    attrs = dict(zip(step.instruction.kind.attributes, step.instruction.attrs, strict=True))
+    limit = attrs.get("max_innermost_factor", -1)
+    if limit >= 1 and factors[-1] > limit:
+        return f"innermost factor {factors[-1]} > max_innermost_factor {limit}"
+    multiple = attrs.get("innerpart_factor", 1)
+    inner = prod(factors[attrs.get("partition_pos", 0) :])
+    if inner % multiple:
+        return f"inner part {inner} is no multiple of innerpart_factor {multiple}"
+    return None
+
+
+def _factors(step: ReplayedStep, factors: Sequence[int | None]) -> dict[str, Any] | None:
+    """The written factors of a split; None is what is left, and stays so."""
+    loop = step.found[0]
+    if not isinstance(loop, LoopPlace) or not isinstance(loop.loop.extent, IntImm):
+        return None
+    extent = loop.loop.extent.value
+    made = [place.loop.extent for place in step.made if isinstance(place, LoopPlace)]
+    rest = factors.index(None) if None in factors else 0
+    parts = []
+    for position, factor in enumerate(factors):
+        name = _part_name(loop, position, len(factors))
+        shown = extent_text(made[position]) if position < len(made) else "?"
+        options: list[dict[str, Any]] = []
+        if position != rest and factor is not None:
+            options = [
+                _factor_option(extent, factors, position, rest, value)
+                for value in _candidates(extent, factor)
+            ]
+        parts.append(_part(name, shown, options))
+    return {
+        "kind": "factors",
+        "label": f"factors of {loop.loop.loop_var.name} ({extent})",
+        "decision": list(factors),
+        "parts": parts,
+    }
+
+
+def _factor_option(
+    extent: int, factors: Sequence[int | None], position: int, rest: int, value: int
+) -> dict[str, Any]:
+    new = list(factors)
+    new[position] = value
+    others = prod(factor for n, factor in enumerate(new) if n != rest and factor is not None)
+    needed = -(-extent // others)
+    if new[rest] is not None:
+        new[rest] = needed
+    covered = needed * others
+    text = str(value) if covered == extent else f"{value} ({covered - extent} past the end skipped)"
+    return _option(text, new, f"{others} > {extent}" if others > extent else None)
+
+
+def _choice(step: ReplayedStep) -> dict[str, Any]:
+    candidates, probabilities = step.instruction.attrs
+    options = [
+        _option(f"{plain(candidate)} (p = {float(plain(p)):.3g})", n, None)
+        for n, (candidate, p) in enumerate(zip(candidates, probabilities, strict=True))
+    ]
+    chosen = int(step.decision)
+    return {
+        "kind": "choice",
+        "label": "choice",
+        "decision": chosen,
+        "parts": [_part("value", options[chosen]["text"], options)],
+    }
+
+
+def _location(step: ReplayedStep) -> dict[str, Any] | None:
+    block = step.found[0]
+    if not isinstance(block, BlockPlace):
+        return None
+    options = _location_options(step.before, block)
+    chosen = int(step.decision)
+    value = next((option["text"] for option in options if option["decision"] == chosen), "?")
+    return {
+        "kind": "location",
+        "label": f"place of block {block.block.name_hint}",
+        "decision": chosen,
+        "parts": [_part("place", value, options)],
+    }
+
+
+def _location_options(state: ScheduleState, block: BlockPlace) -> list[dict[str, Any]]:
+    identity = block.block.identity
+    possible = {number for number, _ in locations(state, identity)}
+    inline = None if -2 in possible else "it cannot be inlined"
+    options = [_option("inlined", -2, inline), _option("where it is", -1, None)]
+    consumers = scope_at(state, state.scope_of(block)).consumers(block)
+    around = loops_above(consumers[0]) if consumers else ()
+    for number, loop in enumerate(around):
+        place = state.loop(loop.loop_var)
+        text = f"in {loop_path(place)} ({extent_text(loop.extent)})"
+        reason = None if number in possible else _why_not_there(state, block, place)
+        options.append(_option(text, number, reason))
+    return options
+
+
+def _why_not_there(state: ScheduleState, block: BlockPlace, place: LoopPlace) -> str:
+    loop = place.loop
+    if is_const_int(loop.extent, 1):
+        return "a loop of one turn"
+    try:
+        compute_at(state, block.block.identity, loop.loop_var, True, LAST)
+    except REFUSALS as error:
+        return reason_of(error)
+    if loop_type(loop) == IterType.DATA_PARALLEL:
+        return "never drawn: a spatial loop inside of a reduction"
+    return "never drawn: the innermost reduction"
+
+
+def _candidates(extent: int, chosen: int) -> list[int]:
+    """Values to offer as a factor: the divisors, and small numbers that show what does not fit."""
+    divisors = (d for n in range(1, int(extent**0.5) + 1) if extent % n == 0
+                for d in (n, extent // n))  # fmt: skip
+    return sorted({*chain(divisors, range(1, min(SMALL, extent + 1))), chosen})
+
+
+def _part_name(loop: LoopPlace, position: int, count: int) -> str:
+    name = loop.loop.loop_var.name
+    return f"{name}_{position}" if count > 1 else name
+
+
+def _part(name: str, value: str, options: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"name": name, "value": value, "options": options}
+
+
+def _option(text: str, decision: Any, reason: str | None) -> dict[str, Any]:
+    return {"text": text, "decision": decision, "reason": reason}

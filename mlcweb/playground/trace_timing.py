@@ -1,0 +1,123 @@
+"""How fast the program is after each step of a trace, and whether it still computes the same.
+
+Programs are measured by the workers that measure a search's trials, so that one that hangs ends
+with its worker. Each is compared with what the program before any step computes.
+"""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from mlcweb.ir import IRModule, TVMError, structural_hash
+from mlcweb.playground.trace_replay import Replay, reason_of
+from mlcweb.playground.trace_view import find, replayed, starting_program
+from mlcweb.tir import PrimFunc
+
+TIMEOUT_S = 10.0
+"""Seconds that one program may take."""
+
+
+@dataclass(slots=True)
+class _Session:
+    """Workers that know what one program computes. `outcomes` are those of programs by their
+    structure."""
+
+    function: str
+    local: Any
+    runner: Any
+    outcomes: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+
+_sessions: dict[str, _Session] = {}
+_numbers = count(1)
+
+
+async def begin(identifier: str, changes: dict[str, Any]) -> dict[str, Any]:
+    """Run and time the program that a trace starts from, and keep workers for its steps.
+
+    Returns:
+        Plain JSON: ``id`` of the session, to be ended by `finish`; and the ``outcome`` of the
+        program (see `step`).
+
+    Raises:
+        TVMError: the program cannot be run on random content, or not be built; or the trace is
+            of an earlier run.
+    """
+    from mlcweb.meta_schedule.local_runner import EvaluatorConfig, LocalRunner
+    from mlcweb.meta_schedule.workload import random_workload
+
+    start = starting_program(find(identifier))
+    workload = random_workload(start, scheduled_function(replayed(identifier, changes)))
+    local = LocalRunner(TIMEOUT_S, EvaluatorConfig(repeat=5, min_repeat_ms=5.0), max_workers=1)
+    session = _Session(workload.function, local, local.open(workload))
+    key = f"m{next(_numbers)}"
+    _sessions[key] = session
+    try:
+        seconds = await session.runner.begin(_artifact(start, session.function))
+    except Exception as error:
+        finish(key)
+        raise TVMError(
+            f"the program before any step cannot be timed: {reason_of(error)}"
+        ) from error
+    outcome = _measured(seconds)
+    session.outcomes[structural_hash(start)] = outcome
+    return {"id": key, "outcome": outcome}
+
+
+async def step(key: str, identifier: str, changes: dict[str, Any], index: int) -> dict[str, Any]:
+    """Build, check and time the program after a step (0: before any).
+
+    Returns:
+        Plain JSON: ``state`` ("measured", "failed" or "stopped"); ``seconds`` of a call, the median
+        of the ``repeats``; and ``reason``, why there is no time: the program cannot be built,
+        computes something else than the program before any step, or takes too long.
+    """
+    from mlcweb.meta_schedule.runner import RunnerClosed
+
+    session = _sessions.get(key)
+    if session is None:
+        return {"state": "stopped", "seconds": None, "repeats": [], "reason": "stopped"}
+    module = replayed(identifier, changes).modules[index]
+    shash = structural_hash(module)
+    if shash not in session.outcomes:
+        try:
+            artifact = _artifact(module, session.function)
+            session.outcomes[shash] = _measured(await session.runner.run(artifact))
+        except RunnerClosed:
+            return {"state": "stopped", "seconds": None, "repeats": [], "reason": "stopped"}
+        except Exception as error:
+            reason = reason_of(error)
+            failed = {"state": "failed", "seconds": None, "repeats": [], "reason": reason}
+            session.outcomes[shash] = failed
+    return session.outcomes[shash]
+
+
+def finish(key: str) -> None:
+    """End a session and its workers."""
+    session = _sessions.pop(key, None)
+    if session is not None:
+        session.runner.close()
+        session.local.close()
+
+
+def scheduled_function(done: Replay) -> str | None:
+    """The function that a trace works on: the first that it changes; None where it changes none,
+    or where there is but one."""
+    before, after = done.modules[0], done.modules[-1]
+    names = [v.name_hint for v, f in before.functions.items() if isinstance(f, PrimFunc)]
+    changed = [name for name in names if before[name] is not after[name]]
+    return changed[0] if changed and len(names) > 1 else None
+
+
+def _artifact(module: IRModule, function: str) -> Any:
+    from mlcweb.meta_schedule.artifact import build_artifact
+
+    return build_artifact(module, function)
+
+
+def _measured(seconds: tuple[float, ...]) -> dict[str, Any]:
+    median = statistics.median(seconds)
+    return {"state": "measured", "seconds": median, "repeats": list(seconds), "reason": None}

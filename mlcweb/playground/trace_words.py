@@ -1,0 +1,215 @@
+"""What a step of a trace did, in a sentence: "splits j (128) into j_0 × j_1 = 16 × 8"."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from mlcweb.playground.trace_origins import TIMES, extent_text, listed
+from mlcweb.playground.trace_replay import ReplayedStep
+from mlcweb.tir.schedule.instruction import plain
+from mlcweb.tir.schedule.state import BlockPlace, LoopPlace, loops_above
+
+
+def words(step: ReplayedStep) -> str:
+    """What the step did. It begins with a verb, and has no full stop."""
+    method = step.instruction.kind.method
+    made_of = _WORDS.get(method)
+    if made_of is not None:
+        return made_of(step)
+    text = method.replace("_", " ")
+    things = _named(step.found)
+    if not step.changed:
+        return f"does {text}{_of(things)}, which leaves the program as it is"
+    return f"does {text}{_of(things)}"
+
+
+_PLACES = LoopPlace | BlockPlace
+
+
+def _split(step: ReplayedStep) -> str:
+    loops = _loops(step.made)
+    names = TIMES.join(place.loop.loop_var.name for place in loops)
+    extents = TIMES.join(_extent(place) for place in loops)
+    return f"splits {_sized(step.found[0])} into {names} = {extents}"
+
+
+def _fuse(step: ReplayedStep) -> str:
+    loops = _loops(step.found)
+    whole = _sized(step.made[0]) if step.made and step.made[0] else "one loop"
+    return f"fuses {listed(map(_sized, loops))} into {whole}"
+
+
+def _reorder(step: ReplayedStep) -> str:
+    loops = _loops(step.found)
+    order = ", ".join(_name(place) for place in loops)
+    if not step.changed:
+        return f"orders the loops {order}, as they were"
+    depth = {place.loop.loop_var: len(place.parents) for place in loops}
+    was = ", ".join(_name(p) for p in sorted(loops, key=lambda p: depth[p.loop.loop_var]))
+    return f"orders the loops {order}; they were {was}"
+
+
+def _loop_words(text: str) -> Callable[[ReplayedStep], str]:
+    return lambda step: text.format(_sized(step.found[0]))
+
+
+def _bind(step: ReplayedStep) -> str:
+    return f"binds {_sized(step.found[0])} to {step.instruction.attrs[0]}"
+
+
+def _block_words(text: str) -> Callable[[ReplayedStep], str]:
+    return lambda step: text.format(_name(step.found[0]))
+
+
+def _compute_at(step: ReplayedStep) -> str:
+    block, loop = step.found[0], step.found[1]
+    if isinstance(loop, LoopPlace):
+        return f"computes {_name(block)} inside loop {_name(loop)}"
+    if step.changed:
+        return f"inlines {_name(block)}"
+    return f"leaves {_name(block)} where it is"
+
+
+def _cache(step: ReplayedStep) -> str:
+    block = step.found[0]
+    made = _named(step.made)
+    index, scope = step.instruction.attrs[0], step.instruction.attrs[1]
+    writes = "write" in step.instruction.kind.method
+    regions = () if block is None else block.block.writes if writes else block.block.reads
+    known = isinstance(index, int) and index < len(regions)
+    buffer = regions[index].buffer.name if known else "a buffer"
+    verb = "lets {} write {} by way of" if writes else "lets {} read {} by way of"
+    return f"{verb.format(_name(block), buffer)} a copy in {scope} memory, made by {made}"
+
+
+def _decompose(step: ReplayedStep) -> str:
+    block, loop = step.found[0], step.found[1]
+    made = _named(step.made)
+    return f"takes the init of {_name(block)} out, as {made} before loop {_name(loop)}"
+
+
+def _rfactor(step: ReplayedStep) -> str:
+    made = _named(step.made)
+    return f"reduces each turn of {_sized(step.found[0])} by itself, in {made}"
+
+
+def _annotate(step: ReplayedStep) -> str:
+    target, *values = step.found
+    shown = "".join(str(plain(value)) for value in values)
+    return f"notes {step.instruction.attrs[0]} = {shown} on {_name(target)}"
+
+
+def _unannotate(step: ReplayedStep) -> str:
+    return f"takes the note {step.instruction.attrs[0]} off {_name(step.found[0])}"
+
+
+def _set_scope(step: ReplayedStep) -> str:
+    return (
+        f"keeps a buffer that {_name(step.found[0])} writes in {step.instruction.attrs[-1]} memory"
+    )
+
+
+def _get_block(step: ReplayedStep) -> str:
+    return f"finds {_name(step.made[0]) if step.made else 'a block'}"
+
+
+def _get_loops(step: ReplayedStep) -> str:
+    loops = ", ".join(_name(place) for place in _loops(step.made))
+    kind = "loop" if len(step.made) == 1 else "loops"
+    return f"finds the {kind} {loops} of {_name(step.found[0])}" if loops else "finds no loops"
+
+
+def _find(what: str) -> Callable[[ReplayedStep], str]:
+    def made_of(step: ReplayedStep) -> str:
+        made = _named(step.made)
+        whose = _name(step.found[0]) if step.found and step.found[0] else "the program"
+        return f"finds the {what} of {whose}: {made or 'none'}"
+
+    return made_of
+
+
+def _tile(step: ReplayedStep) -> str:
+    factors = TIMES.join(map(str, step.decision))
+    return f"decides the tiles of {_sized(step.found[0])}: {factors}"
+
+
+def _categorical(step: ReplayedStep) -> str:
+    candidates = step.instruction.attrs[0]
+    return f"decides for {candidates[step.decision]} among {', '.join(map(str, candidates))}"
+
+
+def _location(step: ReplayedStep) -> str:
+    where = step.made[0]
+    block = _name(step.found[0])
+    if isinstance(where, LoopPlace):
+        return f"decides to compute {block} in loop {_sized(where)}"
+    if step.decision == -2:
+        return f"decides to inline {block}"
+    return f"decides to leave {block} where it is"
+
+
+_WORDS: dict[str, Callable[[ReplayedStep], str]] = {
+    "split": _split,
+    "fuse": _fuse,
+    "reorder": _reorder,
+    "parallel": _loop_words("runs {} in parallel"),
+    "vectorize": _loop_words("turns {} into vector lanes"),
+    "unroll": _loop_words("unrolls {}"),
+    "bind": _bind,
+    "compute_at": _compute_at,
+    "reverse_compute_at": _compute_at,
+    "compute_inline": _block_words("puts what {} computes where it is used"),
+    "reverse_compute_inline": _block_words("puts {} into the block that it uses"),
+    "cache_read": _cache,
+    "cache_write": _cache,
+    "decompose_reduction": _decompose,
+    "rfactor": _rfactor,
+    "set_scope": _set_scope,
+    "annotate": _annotate,
+    "unannotate": _unannotate,
+    "enter_postproc": lambda step: "ends the schedule proper; what follows finishes it",
+    "get_block": _get_block,
+    "get_loops": _get_loops,
+    "get_child_blocks": _find("inner blocks"),
+    "get_producers": _find("producers"),
+    "get_consumers": _find("consumers"),
+    "get_output_blocks": _find("output blocks"),
+    "sample_perfect_tile": _tile,
+    "sample_partitioned_tile": _tile,
+    "sample_categorical": _categorical,
+    "sample_compute_location": _location,
+}
+
+
+def loop_path(place: LoopPlace) -> str:
+    """A loop with those around it: "i / j_0"."""
+    return " / ".join(loop.loop_var.name for loop in (*loops_above(place), place.loop))
+
+
+def _named(values: Iterable[Any]) -> str:
+    return listed(_name(value) for value in values if isinstance(value, _PLACES))
+
+
+def _loops(values: Iterable[Any]) -> list[LoopPlace]:
+    return [value for value in values if isinstance(value, LoopPlace)]
+
+
+def _name(value: Any) -> str:
+    if isinstance(value, LoopPlace):
+        return value.loop.loop_var.name
+    if isinstance(value, BlockPlace):
+        return f"block {value.block.name_hint}"
+    return "it"
+
+
+def _extent(place: LoopPlace) -> str:
+    return extent_text(place.loop.extent)
+
+
+def _sized(value: Any) -> str:
+    return f"{_name(value)} ({_extent(value)})" if isinstance(value, LoopPlace) else _name(value)
+
+
+def _of(things: str) -> str:
+    return f" on {things}" if things else ""

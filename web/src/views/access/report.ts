@@ -1,0 +1,155 @@
+/** What Python tells about the accesses of a program, and its streams as numbers. */
+
+/** A subscript in the text of the program. */
+export interface AccessSite {
+  /** Its number among the buffers. */
+  buffer: number;
+  write: boolean;
+  /** Such as "A[vi, vk]". */
+  text: string;
+  line: number;
+  block: string;
+  /** Outermost first. */
+  loops: AccessLoop[];
+  /** "unit", "stride n", "same", "irregular" or "once", in `loop`, the innermost that takes turns. */
+  badge: string;
+  loop: string | null;
+  /** Elements that a turn of each loop goes on; null where they differ. */
+  steps: { loop: string; elements: number | null }[];
+}
+
+export interface AccessLoop {
+  name: string;
+  low: number;
+  extent: number;
+}
+
+export interface AccessBuffer {
+  name: string;
+  dtype: string;
+  shape: number[];
+  itemBytes: number;
+  /** The byte of the simulated memory that it begins at. */
+  base: number;
+  /** Whether the caller made it. */
+  parameter: boolean;
+}
+
+/** Counts of accesses, and of lines. */
+export interface AccessFigures {
+  accesses: number;
+  hits: number;
+  /** Misses on lines that were never touched before. */
+  first: number;
+  fetched: number;
+  written: number;
+  bytes: number;
+}
+
+/** What a cache made of the accesses. `hit` and `evicted` are packed. */
+export interface AccessResult {
+  hit: string;
+  evicted: string;
+  /** One for each site. */
+  rows: AccessFigures[];
+  total: AccessFigures;
+  sentences: string[];
+  other: { total: AccessFigures } | null;
+}
+
+export interface AccessReport {
+  functions: string[];
+  function: string;
+  /** The program that it is compared with. */
+  other: string | null;
+  /** Steps of its schedule that it can be compared with. */
+  steps: { id: string; title: string }[];
+  /** The largest size left, 0 for the program as it is, and what that means. */
+  size: { most: number; note: string };
+  lines: string[];
+  buffers: AccessBuffer[];
+  sites: AccessSite[];
+  stream: { count: number; site: string; element: string; point: string };
+  /** Null where the run was not finished. */
+  operations: number | null;
+  result: AccessResult;
+}
+
+/** The simulated cache, in bytes; 0 ways for one set of all lines. */
+export interface CacheSettings {
+  line: number;
+  size: number;
+  ways: number;
+}
+
+/** The accesses of a run in order. */
+export interface Accesses {
+  count: number;
+  /** The subscript that made each. */
+  site: Uint16Array;
+  /** The element touched, counted row by row. */
+  element: Uint32Array;
+  /** The turns of the loops around, as digits of one number. */
+  point: Float64Array;
+}
+
+export function accessesOf({ stream }: AccessReport): Accesses {
+  return {
+    count: stream.count,
+    site: new Uint16Array(bytes(stream.site)),
+    element: new Uint32Array(bytes(stream.element)),
+    point: new Float64Array(bytes(stream.point)),
+  };
+}
+
+/** For each access whether it hit, and the line that had to go for it, or -1. */
+export interface Hits {
+  hit: Uint8Array;
+  evicted: Int32Array;
+}
+
+export function hitsOf({ hit, evicted }: AccessResult): Hits {
+  return { hit: new Uint8Array(bytes(hit)), evicted: new Int32Array(bytes(evicted)) };
+}
+
+/** Browsers that can decode by themselves are much quicker at it. */
+const decoder = Uint8Array as unknown as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> };
+
+function bytes(base64: string): ArrayBuffer {
+  if (decoder.fromBase64) return decoder.fromBase64(base64).buffer;
+  const text = atob(base64);
+  const found = new Uint8Array(text.length);
+  for (let index = 0; index < text.length; index++) found[index] = text.charCodeAt(index);
+  return found.buffer;
+}
+
+/** The loops' values at an access, outermost first. */
+export function turns(loops: AccessLoop[], point: number): [name: string, value: number][] {
+  let rest = point;
+  return loops
+    .toReversed()
+    .map(({ name, low, extent }): [string, number] => {
+      const value = low + (rest % extent);
+      rest = Math.floor(rest / extent);
+      return [name, value];
+    })
+    .reverse();
+}
+
+/** The indices of an element that is counted row by row. */
+export function indices(shape: number[], element: number): number[] {
+  let rest = element;
+  return shape
+    .toReversed()
+    .map((extent) => {
+      const index = rest % extent;
+      rest = Math.floor(rest / extent);
+      return index;
+    })
+    .reverse();
+}
+
+/** The stride of a subscript with its loop: "stride 16 in k". */
+export function badgeText({ badge, loop }: Pick<AccessSite, "badge" | "loop">): string {
+  return loop === null ? badge : `${badge} in ${loop}`;
+}

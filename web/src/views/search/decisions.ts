@@ -1,0 +1,89 @@
+/** Decisions as numbers on axes, and what each choice came to. */
+
+import type { Trial } from "../../python/search_protocol";
+
+export interface Axis {
+  /** "j, part 2" for a factor of a tiling, else the decision's name. */
+  label: string;
+  /** All values met, in rising order. */
+  values: number[];
+}
+
+export interface DecidedTrial<T extends Trial = Trial> {
+  trial: T;
+  /** One number for each axis. */
+  values: number[];
+}
+
+export interface DecisionTable<T extends Trial = Trial> {
+  axes: Axis[];
+  rows: DecidedTrial<T>[];
+}
+
+/** What one value of an axis came to, in seconds. */
+export interface Choice {
+  value: number;
+  trials: number;
+  best: number;
+  median: number;
+}
+
+/** The numbers of a decision as Python writes it: "[4, 32]", "3"; empty where it is something else. */
+export function numbersOf(decision: string): number[] {
+  try {
+    const found: unknown = JSON.parse(decision);
+    const list = Array.isArray(found) ? found : [found];
+    return list.every((value) => typeof value === "number") ? (list as number[]) : [];
+  } catch {
+    return [];
+  }
+}
+
+/** The design spaces that trials come from, the one with most trials first. */
+export function spacesOf(trials: readonly Trial[]): { space: number; trials: number }[] {
+  const counts = new Map<number, number>();
+  for (const { space, seconds } of trials) if (seconds !== null) counts.set(space, (counts.get(space) ?? 0) + 1);
+  return [...counts].map(([space, count]) => ({ space, trials: count })).sort((a, b) => b.trials - a.trials);
+}
+
+/** The timed trials of a design space with an axis for each number that they decide. */
+export function decisionTable<T extends Trial>(trials: readonly T[], space: number, labels: string[]): DecisionTable<T> {
+  const rows: DecidedTrial<T>[] = [];
+  let parts: number[] = [];
+  for (const trial of trials) {
+    if (trial.space !== space || trial.seconds === null) continue;
+    const decided = trial.decisions.map(numbersOf);
+    const shape = decided.map(({ length }) => length);
+    if (!rows.length) parts = shape;
+    // Decisions of another form have no place on these axes.
+    if (shape.join() === parts.join() && parts.length) rows.push({ trial, values: decided.flat() });
+  }
+  const axes = parts.flatMap((count, decision) => {
+    const label = labels[decision] ?? `decision ${decision + 1}`;
+    return Array.from({ length: count }, (_, part) => (count > 1 ? `${label}, part ${part + 1}` : label));
+  });
+  return {
+    axes: axes.map((label, axis) => ({
+      label,
+      values: [...new Set(rows.map(({ values }) => values[axis]!))].sort((a, b) => a - b),
+    })),
+    rows,
+  };
+}
+
+/** What each value of an axis came to. */
+export function choices({ axes, rows }: DecisionTable, axis: number): Choice[] {
+  return axes[axis]!.values.map((value) => {
+    const seconds = rows
+      .filter(({ values }) => values[axis] === value)
+      .map(({ trial }) => trial.seconds!)
+      .sort((a, b) => a - b);
+    return { value, trials: seconds.length, best: seconds[0]!, median: median(seconds) };
+  });
+}
+
+/** The median of numbers in rising order. */
+export function median(sorted: readonly number[]): number {
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}

@@ -1,0 +1,166 @@
+/** Records of searches: in the browser's own database, or in memory where that is denied. */
+
+import { openDB, type DBSchema, type IDBPDatabase } from "idb";
+import type { EarlierRecords, RecordGroup, StoredRecord } from "../../python/search_protocol";
+
+const NAME = "mlcweb-records";
+const VERSION = 1;
+
+/** So many of the fastest records of a workload are handed to a search as a whole. */
+const FASTEST = 200;
+
+/** The names that TVM gives to the two files of a database. */
+export const WORKLOADS = "database_workload.json";
+export const RECORDS = "database_tuning_record.json";
+
+export interface StoredWorkload {
+  key: string;
+  line: string;
+}
+
+export interface RecordStore {
+  /** Whether records outlive the page. */
+  readonly lasting: boolean;
+  /** Keep records; one of the same schedule takes the place of the older. */
+  add(workload: StoredWorkload, records: StoredRecord[]): Promise<void>;
+  ofWorkload(key: string): Promise<StoredRecord[]>;
+  all(): Promise<RecordGroup[]>;
+  count(): Promise<number>;
+  clear(): Promise<void>;
+}
+
+interface Schema extends DBSchema {
+  workloads: { key: string; value: StoredWorkload };
+  records: { key: string; value: StoredRecord; indexes: { workload: string } };
+}
+
+/** The browser's database; where it is denied, memory. */
+export async function openStore(): Promise<RecordStore> {
+  try {
+    const database = await openDB<Schema>(NAME, VERSION, {
+      upgrade(made) {
+        made.createObjectStore("workloads", { keyPath: "key" });
+        made.createObjectStore("records", { keyPath: "id" }).createIndex("workload", "workload");
+      },
+    });
+    return new BrowserStore(database);
+  } catch {
+    return new MemoryStore();
+  }
+}
+
+class BrowserStore implements RecordStore {
+  readonly lasting = true;
+
+  constructor(private readonly database: IDBPDatabase<Schema>) {}
+
+  async add(workload: StoredWorkload, records: StoredRecord[]): Promise<void> {
+    const change = this.database.transaction(["workloads", "records"], "readwrite");
+    const into = change.objectStore("records");
+    await Promise.all([
+      change.objectStore("workloads").put(workload),
+      ...records.map((record) => into.put(record)),
+      change.done,
+    ]);
+  }
+
+  ofWorkload(key: string): Promise<StoredRecord[]> {
+    return this.database.getAllFromIndex("records", "workload", key);
+  }
+
+  async all(): Promise<RecordGroup[]> {
+    const workloads = await this.database.getAll("workloads");
+    return Promise.all(workloads.map(async ({ key, line }) => ({ key, line, records: await this.ofWorkload(key) })));
+  }
+
+  count(): Promise<number> {
+    return this.database.count("records");
+  }
+
+  async clear(): Promise<void> {
+    const change = this.database.transaction(["workloads", "records"], "readwrite");
+    await Promise.all([change.objectStore("workloads").clear(), change.objectStore("records").clear(), change.done]);
+  }
+}
+
+export class MemoryStore implements RecordStore {
+  readonly lasting = false;
+  private readonly groups = new Map<string, { line: string; records: Map<string, StoredRecord> }>();
+
+  async add({ key, line }: StoredWorkload, records: StoredRecord[]): Promise<void> {
+    const group = this.groups.get(key) ?? { line, records: new Map<string, StoredRecord>() };
+    this.groups.set(key, group);
+    for (const record of records) group.records.set(record.id, record);
+  }
+
+  async ofWorkload(key: string): Promise<StoredRecord[]> {
+    return [...(this.groups.get(key)?.records.values() ?? [])];
+  }
+
+  async all(): Promise<RecordGroup[]> {
+    return [...this.groups].map(([key, { line, records }]) => ({ key, line, records: [...records.values()] }));
+  }
+
+  async count(): Promise<number> {
+    return [...this.groups.values()].reduce((sum, { records }) => sum + records.size, 0);
+  }
+
+  async clear(): Promise<void> {
+    this.groups.clear();
+  }
+}
+
+/** What a search is told of the records of its workload: all by hash, the fastest as a whole. */
+export function earlier(records: StoredRecord[]): EarlierRecords {
+  const ran = records.filter(({ seconds }) => seconds !== null).sort((a, b) => a.seconds! - b.seconds!);
+  return {
+    programs: records.flatMap(({ program, seconds }): [string, number | null][] => (program ? [[program, seconds]] : [])),
+    lines: ran.slice(0, FASTEST).map(({ record, program }) => ({ record, program })),
+  };
+}
+
+/** Groups of records as TVM's two files: each line of the second has the number of a line of the first. */
+export function toFiles(groups: RecordGroup[]): Record<string, string> {
+  const filled = groups.filter(({ records }) => records.length);
+  return {
+    [WORKLOADS]: filled.map(({ line }) => `${line}\n`).join(""),
+    [RECORDS]: filled.flatMap(({ records }, number) => records.map(({ record }) => `[${number},${record}]\n`)).join(""),
+  };
+}
+
+/** Which of TVM's files a text is: by its name, or else by how it begins; null where it is neither. */
+export function kindOf(name: string, text: string): string | null {
+  if (/workload/i.test(name)) return WORKLOADS;
+  if (/tuning_record/i.test(name)) return RECORDS;
+  if (/^\s*\[\s*"/.test(text)) return WORKLOADS;
+  return /^\s*\[\s*\d+\s*,\s*\[/.test(text) ? RECORDS : null;
+}
+
+/** Collects records and stores them now and then, so that a search does not wait for storage. */
+export class RecordWriter {
+  private readonly waiting = new Map<string, { workload: StoredWorkload; records: StoredRecord[] }>();
+  private timer = 0;
+
+  constructor(
+    private readonly store: Promise<RecordStore>,
+    private readonly onStored: () => void,
+    private readonly delay = 1000,
+  ) {}
+
+  add(workload: StoredWorkload, record: StoredRecord): void {
+    const waiting = this.waiting.get(workload.key) ?? { workload, records: [] };
+    this.waiting.set(workload.key, waiting);
+    waiting.records.push(record);
+    this.timer ||= window.setTimeout(() => void this.flush(), this.delay);
+  }
+
+  async flush(): Promise<void> {
+    clearTimeout(this.timer);
+    this.timer = 0;
+    const all = [...this.waiting.values()];
+    this.waiting.clear();
+    const store = await this.store;
+    for (const { workload, records } of all) await store.add(workload, records);
+    if (all.length) this.onStored();
+  }
+}

@@ -1,0 +1,79 @@
+/** A search as the page keeps it, from its start until the reader lets go of it. */
+
+import type { SearchSettings, SearchStart, ToldTrial } from "../../python/search_protocol";
+import type { StoredWorkload } from "./records";
+import { place, type ShownTrial } from "./trials";
+
+export type SearchState = "running" | "paused" | "ended";
+
+const STRATEGIES: Record<SearchSettings["strategy"], string> = {
+  function: "own function",
+  random: "random",
+  evolutionary: "evolutionary",
+  exhaustive: "exhaustive",
+};
+
+let made = 0;
+
+export class Search {
+  readonly number = ++made;
+  state: SearchState = "running";
+  /** Python's name of it; empty before it began, and after Python restarted. */
+  id = "";
+  baseline: number | null = null;
+  operations = 0;
+  workers = 0;
+  readonly trials: ShownTrial[] = [];
+  /** How the page's storage knows the program; null until that is known. */
+  workload: StoredWorkload | null = null;
+  /** Whether the last rounds have begun, in which the best are measured again. */
+  confirming = false;
+  /** Names of the decisions of each design space. */
+  readonly labels = new Map<number, string[]>();
+  /** Milliseconds that it has run; pauses do not count. */
+  spent = 0;
+  /** Up to the last trial that was no confirmation, in milliseconds. */
+  sampled = 0;
+
+  constructor(
+    readonly title: string,
+    /** Null for a search that a program runs by itself. */
+    readonly settings: SearchSettings | null,
+    /** How many trials there will be, where that is known. */
+    readonly planned: number | null,
+    /** Whether the searched module is a model. */
+    readonly model = false,
+  ) {}
+
+  get name(): string {
+    const how = this.settings ? `, ${STRATEGIES[this.settings.strategy]}` : "";
+    return `${this.number}: ${this.title}${how}`;
+  }
+
+  /** Seconds of the budget, where it is one of time. */
+  get seconds(): number | null {
+    return this.settings?.seconds ?? null;
+  }
+
+  begin({ id, baselineSeconds, workers, operations }: SearchStart): void {
+    this.id = id;
+    this.baseline = baselineSeconds;
+    this.workers = workers;
+    this.operations = operations;
+  }
+
+  /** Take a trial in. */
+  add(told: ToldTrial): ShownTrial {
+    if (told.labels && told.space !== undefined) this.labels.set(told.space, told.labels);
+    if (told.confirmed) this.confirming = true;
+    else this.sampled = this.spent;
+    return place(this.trials, told, this.spent / 1000);
+  }
+
+  /** How far it has come, from 0 to 1; null where nobody knows. */
+  get share(): number | null {
+    if (this.state === "ended") return 1;
+    if (this.seconds !== null) return Math.min(1, this.spent / 1000 / this.seconds);
+    return this.planned ? Math.min(1, this.trials.length / this.planned) : null;
+  }
+}

@@ -1,0 +1,152 @@
+/** A program with what a step changed in it; parts that stayed as they are fold away. */
+
+import { element } from "../../dom";
+import { highlightedLines } from "../../highlight";
+
+/** A line that is "shifted" stays but for its indentation: a loop more or less is around it. */
+export type LineKind = "same" | "added" | "removed" | "shifted";
+
+export interface MarkedLine {
+  kind: LineKind;
+  text: string;
+}
+
+/** A run of lines that are shown, or that are folded away. */
+export interface Run {
+  folded: boolean;
+  lines: MarkedLine[];
+}
+
+/** Unchanged lines that stay in sight around a change. */
+const CONTEXT = 3;
+/** Fewer unchanged lines are not worth folding. */
+const LEAST_FOLD = 4;
+
+const KINDS: Record<string, LineKind> = { " ": "same", "+": "added", "-": "removed" };
+
+/** Lines of a diff that has "-", "+" or a blank before each. */
+export function markedLines(diff: string): MarkedLine[] {
+  const found: MarkedLine[] = [];
+  let changed: MarkedLine[] = [];
+  for (const line of diff.split("\n")) {
+    const marked: MarkedLine = { kind: KINDS[line[0] ?? " "] ?? "same", text: line.slice(1) };
+    if (marked.kind !== "same") {
+      changed.push(marked);
+      continue;
+    }
+    found.push(...withoutShifts(changed), marked);
+    changed = [];
+  }
+  return [...found, ...withoutShifts(changed)];
+}
+
+/** Changed lines in a row, with those shifted that come back with another indentation. */
+function withoutShifts(changed: MarkedLine[]): MarkedLine[] {
+  const removed = changed.filter(({ kind }) => kind === "removed");
+  const added = changed.filter(({ kind }) => kind === "added");
+  if (!removed.length || !added.length) return changed;
+  const found: MarkedLine[] = [];
+  let [from, to] = [0, 0];
+  for (const [old, now] of commonLines(removed, added)) {
+    found.push(...removed.slice(from, old), ...added.slice(to, now), { kind: "shifted", text: added[now]!.text });
+    [from, to] = [old + 1, now + 1];
+  }
+  return [...found, ...removed.slice(from), ...added.slice(to)];
+}
+
+/** The longest sequence of pairs of lines that are the same but for their indentation. */
+function commonLines(one: MarkedLine[], other: MarkedLine[]): [number, number][] {
+  const [left, right] = [one, other].map((lines) => lines.map(({ text }) => text.trim())) as [string[], string[]];
+  const width = right.length + 1;
+  const lengths = new Uint32Array((left.length + 1) * width);
+  for (let i = left.length - 1; i >= 0; i--) {
+    for (let j = right.length - 1; j >= 0; j--) {
+      lengths[i * width + j] =
+        left[i] === right[j]
+          ? lengths[(i + 1) * width + j + 1]! + 1
+          : Math.max(lengths[(i + 1) * width + j]!, lengths[i * width + j + 1]!);
+    }
+  }
+  const pairs: [number, number][] = [];
+  for (let i = 0, j = 0; i < left.length && j < right.length; ) {
+    if (left[i] === right[j]) pairs.push([i++, j++]);
+    else if (lengths[(i + 1) * width + j]! >= lengths[i * width + j + 1]!) i++;
+    else j++;
+  }
+  return pairs;
+}
+
+/** The lines without those that were removed, and without marks. */
+export function settled(lines: MarkedLine[]): MarkedLine[] {
+  return lines.filter(({ kind }) => kind !== "removed").map(({ text }) => ({ kind: "same", text }));
+}
+
+export function countChanges(lines: MarkedLine[]): { added: number; removed: number; shifted: number } {
+  const count = (wanted: LineKind): number => lines.filter(({ kind }) => kind === wanted).length;
+  return { added: count("added"), removed: count("removed"), shifted: count("shifted") };
+}
+
+/** Runs of lines: folded are those that are far from any change, if there is one at all. */
+export function runs(lines: MarkedLine[]): Run[] {
+  const near = new Array<boolean>(lines.length).fill(false);
+  for (const [at, { kind }] of lines.entries()) {
+    if (kind === "same" || kind === "shifted") continue;
+    near.fill(true, Math.max(0, at - CONTEXT), at + CONTEXT + 1);
+  }
+  if (!near.includes(true)) return [{ folded: false, lines }];
+  const found: Run[] = [];
+  for (const [at, line] of lines.entries()) {
+    const last = found.at(-1);
+    if (last && last.folded !== near[at]) last.lines.push(line);
+    else found.push({ folded: !near[at], lines: [line] });
+  }
+  return merged(found);
+}
+
+/** Runs with folds that are too short opened. */
+function merged(found: Run[]): Run[] {
+  const result: Run[] = [];
+  for (const { folded, lines } of found) {
+    const last = result.at(-1);
+    const fold = folded && lines.length >= LEAST_FOLD;
+    if (last && !last.folded && !fold) last.lines.push(...lines);
+    else result.push({ folded: fold, lines: [...lines] });
+  }
+  return result;
+}
+
+/** The lines as a listing. Folded lines are there, hidden behind a button that shows them. */
+export function diffListing(lines: MarkedLine[]): HTMLElement {
+  // Each side is highlighted as a whole: a line alone may be half of something.
+  const side = (other: LineKind): DocumentFragment[] =>
+    highlightedLines(lines.filter(({ kind }) => kind !== other).map(({ text }) => text).join("\n"));
+  const now = side("removed");
+  const before = side("added");
+  const node = ({ kind }: MarkedLine): HTMLElement => {
+    const oldLine = kind === "added" ? undefined : before.shift();
+    const line = kind === "removed" ? oldLine : now.shift();
+    return element(kind === "removed" ? "del" : "span", { class: `line ${kind}` }, line);
+  };
+  const code = element("code", { class: "listing diff" });
+  for (const run of runs(lines)) {
+    const nodes = run.lines.flatMap((line) => [node(line), "\n"]);
+    if (run.folded) code.append(fold(run.lines, nodes));
+    else code.append(...nodes);
+  }
+  return code;
+}
+
+function fold(lines: MarkedLine[], nodes: (HTMLElement | string)[]): HTMLElement {
+  const body = element("span", { class: "fold-body", hidden: true }, ...nodes);
+  const button = element("button", { class: "fold", type: "button", "aria-expanded": "false" });
+  const shifted = lines.some(({ kind }) => kind === "shifted");
+  const what = `${lines.length} ${shifted ? "lines that stay but for their indentation" : "unchanged lines"}`;
+  const label = (open: boolean): string => (open ? `Hide ${what}` : what);
+  button.textContent = label(false);
+  button.addEventListener("click", () => {
+    body.hidden = !body.hidden;
+    button.setAttribute("aria-expanded", String(!body.hidden));
+    button.textContent = label(!body.hidden);
+  });
+  return element("span", { class: "fold-box" }, button, body);
+}

@@ -1,0 +1,132 @@
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import type { StoredRecord, Trial } from "../src/python/search_protocol";
+import { bestAt, reached, runningBest } from "../src/views/search/curves";
+import { choices, decisionTable, median, numbersOf, spacesOf } from "../src/views/search/decisions";
+import { linear, logarithmic, logTicks, ticks } from "../src/views/search/plot";
+import { accuracy, predicted, rounds } from "../src/views/search/ranking";
+import { earlier, kindOf, MemoryStore, RECORDS, RecordWriter, toFiles, WORKLOADS } from "../src/views/search/records";
+import { Search } from "../src/views/search/search";
+import type { ShownTrial } from "../src/views/search/trials";
+
+function trial(index: number, seconds: number | null, more: Partial<Trial> = {}): ShownTrial {
+  const nothing = { reason: null, sameAs: null, confirmed: false, decisions: [], repeats: [], space: 0, predicted: null, round: 0 };
+  return { index, seed: 1, state: seconds === null ? "failed" : "measured", seconds, at: index, ...nothing, ...more };
+}
+
+test("decisions become axes, one for each number, and choices are summed up by value", () => {
+  expect(["[4, 32]", "3", "None", "x["].map(numbersOf)).toEqual([[4, 32], [3], [], []]);
+  const trials = [
+    trial(0, 0.004, { decisions: ["[2, 8]", "1"] }),
+    trial(1, 0.002, { decisions: ["[4, 4]", "0"] }),
+    trial(2, 0.001, { decisions: ["[4, 4]", "1"] }),
+    trial(3, null, { decisions: ["[1, 16]", "1"] }),
+    trial(4, 0.003, { decisions: ["[16]"], space: 1 }),
+  ];
+  expect(spacesOf(trials)).toEqual([{ space: 0, trials: 3 }, { space: 1, trials: 1 }]);
+  const table = decisionTable(trials, 0, ["j", "lanes"]);
+  expect(table.axes).toEqual([
+    { label: "j, part 1", values: [2, 4] },
+    { label: "j, part 2", values: [4, 8] },
+    { label: "lanes", values: [0, 1] },
+  ]);
+  expect(choices(table, 0)).toEqual([
+    { value: 2, trials: 1, best: 0.004, median: 0.004 },
+    { value: 4, trials: 2, best: 0.001, median: 0.0015 },
+  ]);
+  expect(median([1, 2, 9])).toBe(2);
+});
+
+test("accuracy counts pairs within a round, ties of time not at all, ties of scores by half", () => {
+  const scored = (index: number, seconds: number, score: number, round = 0): ShownTrial =>
+    trial(index, seconds, { predicted: score, round });
+  const right = [scored(0, 3, 0.1), scored(1, 2, 0.2), scored(2, 1, 0.3), trial(3, 1)];
+  expect(accuracy(predicted(right))).toEqual({ share: 1, pairs: 3 });
+  const mixed = [scored(0, 3, 0.5), scored(1, 1, 0.5), scored(2, 1.01, 0.4)];
+  expect(accuracy(predicted(mixed))).toEqual({ share: 0.25, pairs: 2 });
+  const apart = [scored(0, 3, 0.9, 0), scored(1, 1, 0.1, 1)];
+  expect(accuracy(predicted(apart))).toEqual({ share: null, pairs: 0 });
+  expect([...rounds(predicted(apart)).keys()]).toEqual([0, 1]);
+});
+
+test("the best so far falls by trials and by time, in the order of arrival", () => {
+  const trials = [trial(0, 4, { at: 2 } as Partial<Trial>), trial(1, 5, { at: 1 } as Partial<Trial>), trial(2, null), trial(3, 1)];
+  expect(runningBest(trials, "trials")).toEqual([{ x: 1, seconds: 5 }, { x: 2, seconds: 4 }, { x: 4, seconds: 1 }]);
+  const curve = runningBest(trials, "seconds");
+  expect(curve.map(({ x }) => x)).toEqual([1, 2, 3]);
+  expect([reached(curve, 4), reached(curve, 0.5), bestAt(curve, 2.5), bestAt(curve, 0)]).toEqual([2, null, 4, null]);
+});
+
+test("scales map ends to ends, ticks are round", () => {
+  expect(linear([0, 10], [100, 0])(5)).toBe(50);
+  expect(logarithmic([1, 100], [0, 2])(10)).toBeCloseTo(1);
+  expect(ticks([0, 97], 5)).toEqual([0, 20, 40, 60, 80]);
+  expect(logTicks([0.09, 3])).toEqual([0.1, 0.2, 0.5, 1, 2]);
+  expect(logTicks([0.61, 0.63]).length).toBeGreaterThan(1);
+});
+
+function record(id: string, seconds: number | null, program: string | null = id): StoredRecord {
+  return { id, workload: "w", program, seconds, record: `["${id}"]` };
+}
+
+test("records become TVM's two files, with the number of the workload before each", async () => {
+  const store = new MemoryStore();
+  await store.add({ key: "w", line: '["1","m"]' }, [record("a", 2), record("b", null)]);
+  await store.add({ key: "v", line: '["2","n"]' }, [record("c", 1)]);
+  await store.add({ key: "empty", line: '["3","o"]' }, []);
+  await store.add({ key: "w", line: '["1","m"]' }, [{ ...record("a", 3), record: '["later"]' }]);
+  expect(await store.count()).toBe(3);
+  expect(toFiles(await store.all())).toEqual({
+    [WORKLOADS]: '["1","m"]\n["2","n"]\n',
+    [RECORDS]: '[0,["later"]]\n[0,["b"]]\n[1,["c"]]\n',
+  });
+  expect(earlier(await store.ofWorkload("w"))).toEqual({
+    programs: [["a", 3], ["b", null]],
+    lines: [{ record: '["later"]', program: "a" }],
+  });
+  await store.clear();
+  expect(await store.count()).toBe(0);
+});
+
+test("files of records are told by their name or their first line", () => {
+  expect(kindOf("database_workload (1).json", "")).toBe(WORKLOADS);
+  expect(kindOf("my_tuning_record.json", "")).toBe(RECORDS);
+  expect(kindOf("a.json", '["123","..."]')).toBe(WORKLOADS);
+  expect(kindOf("b.json", "[0, [[[]]]]")).toBe(RECORDS);
+  expect(kindOf("c.json", '{"a": 1}')).toBeNull();
+});
+
+test("a search keeps the names of decisions and says how far it is", () => {
+  const settings = {
+    module: "M", function: null, strategy: "random", scheduleFunction: null, seed: 0, trials: null, seconds: 10, workers: 1,
+  } as const;
+  const search = new Search("M", settings, null);
+  search.spent = 4000;
+  search.add({ ...trial(0, 1), labels: ["j"], record: null });
+  expect(search.labels.get(0)).toEqual(["j"]);
+  expect(search.trials[0]!.at).toBe(4);
+  expect(search.share).toBeCloseTo(0.4);
+  search.state = "ended";
+  expect(search.share).toBe(1);
+});
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  vi.stubGlobal("window", globalThis);
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
+
+test("records are written together, a while after the first", async () => {
+  const store = new MemoryStore();
+  const stored = vi.fn();
+  const writer = new RecordWriter(Promise.resolve(store), stored);
+  for (const id of ["a", "b"]) writer.add({ key: "w", line: "" }, record(id, 1));
+  expect(await store.count()).toBe(0);
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(await store.count()).toBe(2);
+  expect(stored).toHaveBeenCalledTimes(1);
+  await writer.flush();
+  expect(stored).toHaveBeenCalledTimes(1);
+});
