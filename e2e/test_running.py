@@ -131,3 +131,25 @@ def test_underlines_go_with_the_next_run(playground):
     expect(playground.underlined_line()).to_have_text("1 / 0")
     playground.run_to_end("1 / 1")
     expect(playground.underlined_line()).to_have_count(0)
+
+
+def test_integers_of_numpy_go_into_programs_of_64_bits(playground):
+    # Chapter 2's exercise as it stands: its arrays have 64-bit integers on all but 32-bit hosts.
+    playground.run_to_end("""
+import numpy as np
+import tvm
+from tvm.script import tir as T
+
+@T.prim_func
+def add(A: T.Buffer((4,), "int64"), B: T.Buffer((4,), "int64"), C: T.Buffer((4,), "int64")):
+    for i in range(4):
+        with T.block("C"):
+            vi = T.axis.spatial(4, i)
+            C[vi] = A[vi] + B[vi]
+
+a, b = (tvm.nd.array(x) for x in (np.arange(4), [4, 3, 2, 1]))
+c = tvm.nd.array(np.empty(4, dtype=np.int64))
+tvm.build(add)["add"](a, b, c)
+print(c)
+""")
+    expect(playground["console"]).to_contain_text("[4 4 4 4]")

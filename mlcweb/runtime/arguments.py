@@ -9,7 +9,7 @@ from typing import Any
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.visitor import walk
 from mlcweb.runtime.device import Device
-from mlcweb.runtime.ndarray import Layout, NDArray, layout_of
+from mlcweb.runtime.ndarray import Layout, NDArray, default_integer, empty, layout_of
 from mlcweb.runtime.storage import BORROWED
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -121,6 +121,8 @@ class Signature:
                 f"Expected an NDArray but got {type(array).__name__}{hint}: "
                 + self._place(position)
             )
+        if array.dtype != buffer.dtype and self._is_default_integer(position, buffer, array):
+            array = empty(array.shape, buffer.dtype, array.device).copyfrom(array.numpy())
         if array.dtype != buffer.dtype:
             raise ArgumentTypeError(
                 f"Expected dtype {buffer.dtype} but got {array.dtype}: {self._place(position)}"
@@ -143,6 +145,12 @@ class Signature:
                     f"{array.shape}: {self._place(position)}"
                 )
         return array
+
+    def _is_default_integer(self, position: int, buffer: Buffer, array: NDArray) -> bool:
+        """Whether an array has the integers of a host whose NumPy makes 32-bit ones by default,
+        where programs written elsewhere mean 64 bits, and is only read."""
+        wide, default = buffer.dtype == "int64", default_integer()
+        return wide and array.dtype == default and position not in self.written
 
     def _scalar(self, position: int, param: E.Var, value: Any, sizes: dict[int, int]) -> Any:
         if param.dtype == "handle":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
@@ -185,6 +186,14 @@ def array(arr: Any, device: Device | str | None = None, mem_scope: str | None = 
     if not isinstance(arr, NDArray):
         arr = np.asarray(arr)
     return empty(arr.shape, arr.dtype, device).copyfrom(arr)
+
+
+@cache
+def default_integer() -> str:
+    """The type of integers that NumPy makes where none is named: int32 in a browser."""
+    import numpy as np
+
+    return np.arange(0).dtype.name
 
 
 def from_dlpack(source: Any) -> NDArray:
