@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from mlcweb.codegen.registry import find_target
 from mlcweb.ir import IRModule
 from mlcweb.runtime.host import in_browser
 from mlcweb.runtime.target import Target
+from mlcweb.tir import PrimFunc
+from mlcweb.tir.transform.optimize.accesses import of_distinct_arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,9 @@ def build_artifact(module: IRModule, function: str, target: str = "llvm") -> Art
     # A worker of the page has a memory of its own, which nobody shares.
     shared = host.shared and not in_browser()
     try:
-        compiled = compile_functions({function: module[function]}, host.options, shared)
+        # Trials run on arrays of their own.
+        func = of_distinct_arrays(cast(PrimFunc, module[function]))
+        compiled = compile_functions({function: func}, host.options, shared)
     except UnsupportedError:
         return ModuleArtifact(module, function, target)
     if compiled.python_calls:

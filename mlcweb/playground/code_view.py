@@ -28,6 +28,7 @@ from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.expr import IntImm
 from mlcweb.tir.transform import PASSES, PassRecord, record_lowering
 from mlcweb.tir.transform.optimize import OPTIMIZATIONS
+from mlcweb.tir.transform.optimize.accesses import of_distinct_arrays
 from mlcweb.tir.transform.optimize.rewriter import normalize
 
 VECTOR_PREFIXES = ("v128.", "i8x16.", "i16x8.", "i32x4.", "i64x2.", "f32x4.", "f64x2.")
@@ -175,7 +176,8 @@ class _Build:
         flat = to_loops[-1].after
         # The compiler leaves functions alone whose expressions have effects.
         more = (normalize,) if calls_in_expressions(flat) else OPTIMIZATIONS
-        return to_loops + record_lowering(flat, more)
+        # What is shown is the code for calls whose arrays share no memory.
+        return to_loops + record_lowering(of_distinct_arrays(flat), more)
 
     @cached_property
     def lowered(self) -> Listing:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mlcweb.runtime import build, from_dlpack, nd
+from mlcweb.runtime import build, cpu, from_dlpack, nd
 from mlcweb.runtime.host.engine import available
 from mlcweb.script import from_source
 
@@ -111,3 +111,20 @@ def test_a_read_only_array_is_copied_when_it_comes_in(target):
         pytest.skip("this NumPy exports no read-only arrays")
     build(SHARED, target)["main"](array, array)
     assert values.tolist() == list(range(8))
+
+
+@pytest.mark.skipif(not available(), reason="no WebAssembly engine")
+def test_code_is_made_for_distinct_arrays_and_timed_for_those_that_are_given():
+    lanes = from_source("""
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    for i_0 in range(16):
+        for i_1 in T.vectorized(4):
+            B[i_0 * 4 + i_1] = A[i_0 * 4 + i_1] + T.float32(1)
+""")
+    built = build(lanes, "wasm")
+    assert "f32x4.add" in built.get_source()
+    array = nd.array(np.zeros(64, "float32"))
+    built.time_evaluator("main", cpu(), number=1)(array, array)
+    assert len({*array.numpy()}) == 1
+    assert array.numpy()[0] > 1

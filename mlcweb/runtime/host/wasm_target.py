@@ -34,6 +34,7 @@ from mlcweb.runtime.host.traps import KernelTrap
 from mlcweb.runtime.storage import Storage
 from mlcweb.tir import expr as E
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.transform.optimize.accesses import NOALIAS, of_distinct_arrays
 from mlcweb.tir.transform.specialize import specialize
 
 MOST_VARIANTS = 64
@@ -79,16 +80,28 @@ def _configured(options: Options, config: Mapping[str, Any]) -> Options:
 
 
 class WasmKernel:
-    """A `Kernel` whose code is WebAssembly. Arrays outside of its memory are copied in and out."""
+    """A `Kernel` whose code is WebAssembly. Arrays outside of its memory are copied in and out.
+
+    Its code takes all arrays for distinct, whether the function is declared so or not: calls find
+    out before, and those with arrays that share memory go to `run_aliased`, where `distinct` is
+    false.
+    """
 
     language = "wat"
     takes_arrays = True
 
     def __init__(
-        self, name: str, func: PrimFunc, options: Options, host: Host, lookup: FunctionLookup
+        self,
+        name: str,
+        func: PrimFunc,
+        options: Options,
+        host: Host,
+        lookup: FunctionLookup,
+        distinct: bool = True,
     ) -> None:
         self.name = name
         self.function = func
+        self.distinct = distinct
         self.options = options
         self.host = host
         self.lookup = lookup
@@ -103,6 +116,7 @@ class WasmKernel:
         known = self._variants.get(sizes)
         if known is None:
             func = without_offsets(self.function)
+            func = of_distinct_arrays(func) if self.distinct else func.without_attr(NOALIAS)
             if sizes:
                 func = specialize(func, dict(zip(self.symbols, sizes, strict=True)))
             compiled = compile_functions(
@@ -142,8 +156,10 @@ class WasmKernel:
 
     def time_batch(self, number: int, *arguments: Any) -> float:
         """Seconds that `number` calls take, in a loop of the module's own."""
-        variant = self.variant_for(arguments)
         with self._in_memory(arguments) as values:
+            arrays = [values[position] for position in self._positions]
+            shared = self.distinct and len({*arrays}) < len(arrays)
+            variant = (self._aliased if shared else self).variant_for(arguments)
             return variant.time(number, *values)
 
     @contextmanager
@@ -191,8 +207,13 @@ class WasmKernel:
     @cached_property
     def run_aliased(self) -> Callable[..., None]:
         """The same for arrays that share memory."""
-        func: Any = self.function.without_attr("tir.noalias")
-        return WasmKernel(self.name, func, self.options, self.host, self.lookup).run
+        return self._aliased.run
+
+    @cached_property
+    def _aliased(self) -> WasmKernel:
+        return WasmKernel(
+            self.name, self.function, self.options, self.host, self.lookup, distinct=False
+        )
 
     @property
     def source(self) -> str:

@@ -70,12 +70,21 @@ class AccessMutator(Mutator):
         return self.changed(store if value is store.value else replace(store, value=value))
 
 
+NOALIAS = "tir.noalias"
+"""The attribute of functions whose parameters never share memory."""
+
+
+def of_distinct_arrays(func: PrimFunc) -> PrimFunc:
+    """The function for calls whose arrays are known to share no memory."""
+    return func.with_attr(NOALIAS, True)
+
+
 def may_alias(a: Buffer, b: Buffer, func: PrimFunc) -> bool:
     """Whether two buffers may share memory: the same data, or two parameters of a function that is
     not declared free of aliases."""
     if a.data is b.data:
         return True
-    if func.attrs.get("tir.noalias"):
+    if func.attrs.get(NOALIAS):
         return False
     parameters = {buffer.data for buffer in func.parameter_buffers}
     return a.data in parameters and b.data in parameters
