@@ -263,4 +263,5 @@ def test_the_example_page_works(embed, host, serve):
     page = embed("")
     page.goto(address)
     frame = start(page)
+    frame.get_by_test_id("tab-trace").click()
     expect(frame.get_by_test_id("trace-step").last).to_contain_text("vectorize", timeout=LOADING_MS)

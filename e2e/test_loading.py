@@ -40,6 +40,7 @@ def test_fits_a_phone_in_every_pane(open_playground):
     for pane in ("editor", "console", "tensorir", "trace", "search"):
         playground[f"tab-{pane}"].tap()
         expect(playground["run"]).to_be_in_viewport()
+        expect(playground.page.locator(".pane:visible")).to_have_count(1)
         width = playground.page.evaluate("document.documentElement.scrollWidth")
         assert width <= PHONE["viewport"]["width"], pane
 

@@ -136,6 +136,15 @@ def test_the_best_trials_schedule_goes_into_the_editor_and_runs(search):
     search.expect_state("ready")
 
 
+def test_a_trial_opens_in_the_trace_view(search):
+    to_end(search, 2)
+    search["search-best"].click()
+    search["search-open-trace"].click()
+    expect(search["view-trace"]).to_be_visible()
+    expect(search["trace-step"].filter(has_text="sch.decompose_reduction")).to_have_count(1)
+    expect(search["trace-decision"].first).to_be_visible()
+
+
 def test_stop_keeps_what_was_found(search):
     start(search, 1000)
     expect(search["search-row"].nth(1)).to_be_visible(timeout=SEARCH_MS)

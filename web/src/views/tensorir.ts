@@ -24,7 +24,7 @@ export function tensorIRView({ toast }: ViewContext): View {
       "article",
       { class: "card" },
       element("header", { class: "card-head" }, element("h2", {}, title), copy),
-      element("pre", { class: "code numbered", tabindex: 0, "aria-label": title }, highlighted(source)),
+      element("pre", { class: "code numbered", tabindex: 0, role: "group", "aria-label": title }, highlighted(source)),
     );
   };
 

@@ -72,7 +72,8 @@ export interface Palette {
 
 /** The colours of the theme, as numbers. */
 export function palette(parent: HTMLElement): Palette {
-  const probe = element("span");
+  // Where the system imposes its colours on text, a picture still tells things apart by colour.
+  const probe = element("span", { style: "forced-color-adjust: none" });
   parent.append(probe);
   const context = element("canvas").getContext("2d", { willReadFrequently: true })!;
   const colour = (name: string): Colour => {

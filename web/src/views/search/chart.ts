@@ -62,7 +62,8 @@ export class SearchChart {
     const colour = (name: string): string => style.getPropertyValue(name).trim();
     const resolve = (name: string): string => {
       const probe = document.createElement("span");
-      probe.style.color = `var(${name})`;
+      // Where the system imposes its colours on text, a picture still tells things apart by colour.
+      probe.style.cssText = `color: var(${name}); forced-color-adjust: none`;
       this.parent.append(probe);
       const value = getComputedStyle(probe).color;
       probe.remove();

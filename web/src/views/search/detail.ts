@@ -6,6 +6,7 @@ import type { TraceStep } from "../../python/protocol";
 import type { ModelTimes, TrialDetails } from "../../python/search_protocol";
 import { comparison, milliseconds, short } from "../format";
 import { diffListing, markedLines } from "../trace/diff";
+import { openTrace } from "../trace/open";
 import { StepList } from "../trace/steps";
 import type { Search } from "./search";
 
@@ -81,6 +82,10 @@ export class TrialDetail {
     const seconds = trial?.seconds ?? null;
     const speed = seconds !== null && search.operations ? `, ${short(search.operations / seconds / 1e9)} GFLOPS` : "";
     const time = seconds === null ? "" : `, ${milliseconds(seconds)} ms${speed}`;
+    const open = element("button", { class: "button", type: "button", "data-testid": "search-open-trace", hidden: !details.trace }, "Open its trace");
+    open.addEventListener("click", () => {
+      if (details.trace) openTrace(details.trace);
+    });
     const body = element("div", { class: "trial-body" });
     const ways = this.ways((way) => {
       this.way = way;
@@ -95,6 +100,7 @@ export class TrialDetail {
         element(
           "div",
           { class: "actions" },
+          open,
           use(code, "search-use", "Use in editor", "The schedule was appended to the program"),
           use(replacing, "search-replace", "Replace in module", "Code that replaces the function was appended to the program"),
         ),
@@ -157,7 +163,7 @@ export class TrialDetail {
 
 function wholeDiff(diff: string): HTMLElement {
   const label = "The trial's program against the one before any step";
-  return element("pre", { class: "code", tabindex: 0, "aria-label": label, "data-testid": "search-diff" }, diffListing(markedLines(diff)));
+  return element("pre", { class: "code", tabindex: 0, role: "group", "aria-label": label, "data-testid": "search-diff" }, diffListing(markedLines(diff)));
 }
 
 function message(error: unknown): string {

@@ -51,6 +51,7 @@ export class StepList {
     this.code = element("pre", {
       class: "code",
       tabindex: 0,
+      role: "group",
       "aria-label": "Module after the step",
       "data-testid": this.ids?.module,
     });
