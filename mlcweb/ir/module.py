@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 from mlcweb.ir import printing
 from mlcweb.ir.display import Listing, publish
@@ -33,12 +33,12 @@ class BaseFunc(Node):
 
     attrs: Mapping[str, Any] = attribute(default_factory=dict, kw_only=True)
 
-    def with_attr(self, key: str | Mapping[str, Any], value: Any = None) -> BaseFunc:
+    def with_attr(self, key: str | Mapping[str, Any], value: Any = None) -> Self:
         """The function with one attribute (or a mapping of them) set."""
         changes = dict(key) if isinstance(key, Mapping) else {key: value}
         return replace(self, attrs={**self.attrs, **changes})
 
-    def without_attr(self, key: str) -> BaseFunc:
+    def without_attr(self, key: str) -> Self:
         """The function without the attribute `key`."""
         return replace(self, attrs={k: v for k, v in self.attrs.items() if k != key})
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING
 
-from mlcweb.ir import IRModule, structural_hash
+from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.feature_extractor.nests import OPERATIONS, Access, Nest, nests_of
 from mlcweb.tir.stmt import ForKind
 
@@ -71,15 +71,15 @@ class FeatureExtractor:
         self, context: TuneContext, candidates: Sequence[MeasureCandidate]
     ) -> list[np.ndarray]:
         """A float64 array of shape (len(NAMES),) for each candidate."""
-        return [self._row(candidate.sch.mod) for candidate in candidates]
+        return [self._row(candidate) for candidate in candidates]
 
-    def _row(self, module: IRModule) -> np.ndarray:
-        shash = structural_hash(module)
+    def _row(self, candidate: MeasureCandidate) -> np.ndarray:
+        shash = candidate.shash
         row = self._rows.get(shash)
         if row is None:
             while len(self._rows) >= MOST_ROWS:
                 del self._rows[next(iter(self._rows))]
-            row = self._rows[shash] = features(module)
+            row = self._rows[shash] = features(candidate.sch.mod)
         return row
 
 

@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
-from mlcweb.tir.schedule import Schedule
+from mlcweb.tir.schedule import Instruction, Schedule, Trace
 
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.tune_context import TuneContext
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What some sampling steps of a trace must decide, or a post-processor refuses.
+
+    Attributes:
+        steps: the steps, all of them tilings of a loop whose extent is always the same.
+        holds: whether decisions of the steps fulfil it.
+    """
+
+    steps: tuple[Instruction, ...]
+    holds: Callable[[Mapping[Instruction, Any]], bool]
 
 
 class Postproc(ABC):
@@ -21,6 +36,11 @@ class Postproc(ABC):
     @abstractmethod
     def apply(self, sch: Schedule) -> bool:
         """Whether the schedule, which may be changed, is fit to be measured."""
+
+    def conditions(self, trace: Trace) -> Sequence[Condition]:
+        """What is known before a trace is replayed of the decisions with which `apply` would refuse
+        it; nothing by default."""
+        return ()
 
     def clone(self) -> Self:
         """A post-processor of the same options, for another task."""

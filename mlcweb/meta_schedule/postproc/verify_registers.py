@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from math import prod
+from typing import Any
 
-from mlcweb.meta_schedule.postproc.postproc import Postproc
+from mlcweb.meta_schedule.postproc.postproc import Condition, Postproc
 from mlcweb.meta_schedule.schedule_rule.block_facts import SPATIAL, TILING_STRUCTURE, extent_of
 from mlcweb.meta_schedule.schedule_rule.lanes import LANES, LEAST_VECTORS
-from mlcweb.tir.schedule import Schedule
+from mlcweb.meta_schedule.schedule_rule.register_tiles import RegisterTile, register_tiles
+from mlcweb.tir.schedule import Instruction, Schedule, Trace
 from mlcweb.tir.schedule.compute_locations import loop_type
 from mlcweb.tir.schedule.state import BlockPlace, loops_above
 from mlcweb.tir.stmt import ForKind
@@ -29,10 +33,22 @@ class VerifyRegisters(Postproc):
 
     def apply(self, sch: Schedule) -> bool:
         return all(
-            _least(place) * LANES <= _sums(place) <= self.max_vectors * LANES
+            self._fits(_least(place), _sums(place))
             for place in sch.state.index.blocks.values()
             if TILING_STRUCTURE in place.block.annotations
         )
+
+    def conditions(self, trace: Trace) -> list[Condition]:
+        return [
+            Condition(tile.tilings, partial(self._may_fit, tile)) for tile in register_tiles(trace)
+        ]
+
+    def _may_fit(self, tile: RegisterTile, decisions: Mapping[Instruction, Any]) -> bool:
+        sums = tile.sums(decisions)
+        return sums is None or self._fits(tile.least, sums)
+
+    def _fits(self, least: int, sums: int) -> bool:
+        return least * LANES <= sums <= self.max_vectors * LANES
 
 
 def _least(place: BlockPlace) -> int:

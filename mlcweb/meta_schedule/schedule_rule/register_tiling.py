@@ -30,6 +30,7 @@ from mlcweb.meta_schedule.schedule_rule.lanes import (
     least_vectors,
     spatial_lanes,
 )
+from mlcweb.meta_schedule.schedule_rule.register_tiles import STRUCTURE
 from mlcweb.meta_schedule.schedule_rule.schedule_rule import ScheduleRule
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import Var
@@ -40,8 +41,6 @@ from mlcweb.tir.schedule.scopes import is_output_block
 from mlcweb.tir.schedule.state import loops_above
 from mlcweb.tir.stmt import For
 from mlcweb.tir.substitute import uses
-
-STRUCTURE = "SSRRS"
 
 
 @dataclass(eq=False)

@@ -25,6 +25,7 @@ from mlcweb.meta_schedule.search_strategy.search_strategy import (
     peeked,
 )  # fmt: skip
 from mlcweb.tir.schedule import Schedule, ScheduleError, Trace
+from mlcweb.tir.schedule.instruction import plain
 
 CROSSING = 0.2
 """The share of children with two parents."""
@@ -126,7 +127,7 @@ class EvolutionarySearch(SearchStrategy):
         # Those among them that are fast need not be replayed.
         for candidate, result in zip(measure_candidates, results, strict=True):
             if result.run_secs:
-                individual = _Individual(candidate.sch, structural_hash(candidate.sch.mod))
+                individual = _Individual(candidate.sch, candidate.shash)
                 self._known[trace_text(candidate.sch.trace)] = individual
 
     def _fastest_known(self) -> list[_Individual]:
@@ -149,14 +150,16 @@ class EvolutionarySearch(SearchStrategy):
             Trace.apply_json_to_schedule(json.loads(text), sch)
         except (ScheduleError, TVMError, ValueError):
             return None
-        self.seen.add(sch.mod)
-        return _Individual(sch, structural_hash(sch.mod))
+        shash = structural_hash(sch.mod)
+        self.seen.add(shash)
+        return _Individual(sch, shash)
 
     def _at_random(self, count: int) -> Iterator[MeasureCandidate]:
         """New programs drawn at random. What the model thinks of them is noted all the same: those
         that it did not choose itself tell most about it."""
         for candidate in self.fresh_candidates(count, self.max_fail_count):
-            individual = _Individual(candidate.sch, 0)
+            individual = _Individual(candidate.sch, candidate.shash)
+            self._remember(_decided(_without_postproc(candidate.sch.trace)))
             self._score([individual])
             yield replace(candidate, predicted=self._prediction(individual))
 
@@ -167,9 +170,10 @@ class EvolutionarySearch(SearchStrategy):
             if made == room - at_random:
                 break
             del self._waiting[individual.shash]
-            if self.seen.add(individual.sch.mod):
+            if self.seen.add(individual.shash):
                 made += 1
-                yield self.candidate(individual.sch, self._prediction(individual))
+                score = self._prediction(individual)
+                yield self.candidate(individual.sch, individual.shash, score)
         # The rest by chance, also where evolution found too few.
         yield from self._at_random(room - made)
 
@@ -179,8 +183,10 @@ class EvolutionarySearch(SearchStrategy):
         population = [*known, *self._waiting.values()]
         for _ in range(self.population_size - len(known)):
             sch = self.sampler.fresh(self.design_spaces)
-            if sch is not None and sch.mod not in self.seen:
-                population.append(self._waits(sch))
+            individual = None if sch is None else self._waits(sch)
+            if individual is not None:
+                self._remember(_decided(_without_postproc(individual.sch.trace)))
+                population.append(individual)
         self._score(population)
         for _ in range(self.genetic_num_iters):
             population.sort(key=lambda each: -each.score)
@@ -192,14 +198,20 @@ class EvolutionarySearch(SearchStrategy):
         self._waiting = {each.shash: each for each in ranked}
         return ranked
 
-    def _waits(self, sch: Schedule) -> _Individual:
-        individual = _Individual(sch, structural_hash(sch.mod))
-        return self._waiting.setdefault(individual.shash, individual)
+    def _waits(self, sch: Schedule) -> _Individual | None:
+        """Keep a program that was not met before until it is measured; None for others."""
+        shash = structural_hash(sch.mod)
+        if shash in self.seen or shash in self._waiting:
+            return None
+        self._waiting[shash] = _Individual(sch, shash)
+        return self._waiting[shash]
 
     def _score(self, population: Sequence[_Individual]) -> None:
         if self.cost_model is None or not population:
             return
-        candidates = [MeasureCandidate(each.sch, self.args_info) for each in population]
+        candidates = [
+            MeasureCandidate(each.sch, self.args_info, known_hash=each.shash) for each in population
+        ]
         scores = self.cost_model.predict(self.context, candidates)
         for individual, score in zip(population, scores, strict=True):
             individual.score = float(score)
@@ -212,7 +224,7 @@ class EvolutionarySearch(SearchStrategy):
         """The next generation: programs that were not met before. Parents are sorted, and chosen by
         rank: scores of models have no scale."""
         weights = list(accumulate(1.0 / (rank + 2) for rank in range(len(parents))))
-        children: dict[int, _Individual] = {}
+        children: list[_Individual] = []
         for _ in range(self.population_size):
             if self.rng.random() >= self.genetic_mutate_prob:
                 # It stays as it is, and is known already.
@@ -220,28 +232,31 @@ class EvolutionarySearch(SearchStrategy):
             for _ in range(self.genetic_max_fail_count):
                 parent, other = self.rng.choices(parents, cum_weights=weights, k=2)
                 sch = self._child(parent.sch.trace, other.sch.trace)
-                if sch is not None and sch.mod not in self.seen:
-                    if structural_hash(sch.mod) not in self._waiting:
-                        child = self._waits(sch)
-                        children[child.shash] = child
-                        break
-        return list(children.values())
+                child = None if sch is None else self._waits(sch)
+                if child is not None:
+                    children.append(child)
+                    break
+        return children
 
     def _child(self, trace: Trace, other: Trace) -> Schedule | None:
         """A schedule with other decisions; None where they do not fit, or were tried before."""
         changed = self._mutated(trace, other)
-        if changed is None:
+        if changed is None or not self.sampler.may_pass(changed):
             return None
-        decisions = [changed.get_decision(inst) for inst in changed.insts if inst.kind.sampling]
-        if None not in decisions:
+        key = _decided(changed)
+        if key is not None:
             # Replaying takes longer than all else here.
-            key = hash(f"{len(changed.insts)} {decisions}")
             if key in self._tried:
                 return None
+            self._remember(key)
+        return self.sampler.replay(changed)
+
+    def _remember(self, decided: int | None) -> None:
+        """Note decisions that are, or were, replayed."""
+        if decided is not None:
             if len(self._tried) == MOST_TRIED:
                 self._tried.clear()
-            self._tried.add(key)
-        return self.sampler.replay(changed)
+            self._tried.add(decided)
 
     def _mutated(self, trace: Trace, other: Trace) -> Trace | None:
         own = _without_postproc(trace)
@@ -256,6 +271,12 @@ class EvolutionarySearch(SearchStrategy):
             if changed is not None:
                 return changed
         return with_other_decision(own, self.rng)
+
+
+def _decided(trace: Trace) -> int | None:
+    """A hash of the decisions of a trace without post-processing; None where some are not made."""
+    decisions = [trace.get_decision(inst) for inst in trace.insts if inst.kind.sampling]
+    return None if None in decisions else hash(f"{len(trace.insts)} {plain(decisions)}")
 
 
 def _without_postproc(trace: Trace) -> Trace:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from mlcweb.ir import structural_hash
 from mlcweb.meta_schedule.search_strategy.decisions import choices
 from mlcweb.meta_schedule.search_strategy.search_strategy import (
     MeasureCandidate,
@@ -29,8 +30,11 @@ class Exhaustive(SearchStrategy):
         for trace in self.design_spaces:
             for sch in self._all(trace):
                 finished = self.sampler.finished(sch)
-                if finished is not None and self.seen.add(finished.mod):
-                    yield self.candidate(finished)
+                if finished is None:
+                    continue
+                shash = structural_hash(finished.mod)
+                if self.seen.add(shash):
+                    yield self.candidate(finished, shash)
 
     def _all(self, trace: Trace) -> Iterator[Schedule]:
         """The trace with all combinations of decisions, counted up like the digits of a number:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mlcweb.ir import structural_hash
 from mlcweb.meta_schedule.search_strategy.search_strategy import (
     MeasureCandidate,
     SearchStrategy,
@@ -40,7 +41,10 @@ class ReplayFunc(SearchStrategy):
                 finished = self.sampler.finished(sch.copy())
             except ScheduleError:
                 continue
-            if finished is not None and self.seen.add(finished.mod):
+            if finished is None:
+                continue
+            shash = structural_hash(finished.mod)
+            if self.seen.add(shash):
                 failures = 0
                 count -= 1
-                yield self.candidate(finished)
+                yield self.candidate(finished, shash)

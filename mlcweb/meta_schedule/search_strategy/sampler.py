@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
+from math import prod
 from typing import Any, Protocol
 
-from mlcweb.ir import IRModule, TVMError, structural_hash
-from mlcweb.tir.schedule import Schedule, ScheduleError, Trace
+from mlcweb.ir import IRModule, TVMError
+from mlcweb.meta_schedule.postproc.postproc import Condition, Postproc
+from mlcweb.tir.arithmetic import constant_value
+from mlcweb.tir.schedule import Instruction, Schedule, ScheduleError, Trace
+from mlcweb.tir.schedule.random_state import RandomState
 from mlcweb.tir.schedule.replay_memory import ReplayMemory
+from mlcweb.tir.schedule.sampling import draw_perfect_tile
+
+MOST_DRAWS = 256
+"""So often the steps of a condition are drawn until it holds."""
 
 
 class PostprocLike(Protocol):
@@ -35,7 +43,35 @@ class Sampler:
 
     def fresh(self, design_spaces: Sequence[Trace]) -> Schedule | None:
         """A schedule of one of the spaces whose steps all decide anew; None where that fails."""
-        return self.replay(self.rng.choice(design_spaces), decide=lambda *_: None)
+        space = self.rng.choice(design_spaces)
+        drawn: dict[Instruction, Any] = {}
+        for condition in self._conditions(space):
+            drawn |= self._drawn(space, condition)
+        return self.replay(Trace(space.insts, drawn))
+
+    def may_pass(self, trace: Trace) -> bool:
+        """False where the decisions of a trace alone show that a post-processor would refuse it."""
+        return all(condition.holds(trace.decisions) for condition in self._conditions(trace))
+
+    def _conditions(self, trace: Trace) -> list[Condition]:
+        checks = [postproc for postproc in self.postprocs if isinstance(postproc, Postproc)]
+        return [condition for check in checks for condition in check.conditions(trace)]
+
+    def _drawn(self, space: Trace, condition: Condition) -> dict[Instruction, Any]:
+        """Decisions for which a condition holds, each as likely as where all are drawn and some are
+        refused; none where they are hard to find."""
+        extents = [prod(space.get_decision(inst) or (0,)) for inst in condition.steps]
+        if any(extent < 1 for extent in extents):
+            return {}
+        random_state = RandomState(self._seed())
+        for _ in range(MOST_DRAWS):
+            drawn = {
+                inst: draw_perfect_tile(random_state, extent, *_limits(inst))
+                for inst, extent in zip(condition.steps, extents, strict=True)
+            }
+            if condition.holds(drawn):
+                return drawn
+        return {}
 
     def replay(self, trace: Trace, decide: Any = None) -> Schedule | None:
         """A schedule with the steps and decisions of a trace, and post-processed; None where they
@@ -55,7 +91,10 @@ class Sampler:
 
     def blank(self) -> Schedule:
         """A schedule without steps, with a seed of its own."""
-        return Schedule(self.mod, seed=self.rng.randrange(1, 2**31 - 1), error_render_level="none")
+        return Schedule(self.mod, seed=self._seed(), error_render_level="none")
+
+    def _seed(self) -> int:
+        return self.rng.randrange(1, 2**31 - 1)
 
     def finished(self, sch: Schedule) -> Schedule | None:
         """The schedule post-processed; None where a post-processor refuses."""
@@ -63,22 +102,27 @@ class Sampler:
         return sch if all(postproc.apply(sch) for postproc in self.postprocs) else None
 
 
+def _limits(inst: Instruction) -> tuple[int, int]:
+    """How many factors a tiling has, and the limit of the innermost; -1 is none."""
+    n, limit = (int(constant_value(value) or 0) for value in inst.attrs)
+    return n, limit
+
+
 class Seen:
-    """The programs that were tried, by hash: thousands of them take little room."""
+    """The programs that were tried, by structural hash: thousands of them take little room."""
 
     def __init__(self) -> None:
         self._hashes: set[int] = set()
 
-    def add(self, module: IRModule) -> bool:
+    def add(self, shash: int) -> bool:
         """Note a program; whether it is new."""
-        shash = structural_hash(module)
         new = shash not in self._hashes
         self._hashes.add(shash)
         return new
 
     def update(self, hashes: Iterable[int]) -> None:
-        """Note programs by their structural hashes."""
+        """Note several programs."""
         self._hashes.update(hashes)
 
-    def __contains__(self, module: IRModule) -> bool:
-        return structural_hash(module) in self._hashes
+    def __contains__(self, shash: int) -> bool:
+        return shash in self._hashes

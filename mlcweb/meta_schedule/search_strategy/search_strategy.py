@@ -9,6 +9,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from mlcweb.ir import structural_hash
 from mlcweb.meta_schedule.arg_info import ArgInfo
 from mlcweb.meta_schedule.search_strategy.sampler import Sampler, Seen
 from mlcweb.tir.schedule import Schedule, Trace
@@ -25,11 +26,18 @@ class MeasureCandidate:
 
     Attributes:
         predicted: what the cost model thinks of it; larger is faster.
+        known_hash: the structural hash of its program, where it was made already.
     """
 
     sch: Schedule
     args_info: Sequence[ArgInfo] = ()
     predicted: float | None = None
+    known_hash: int | None = None
+
+    @property
+    def shash(self) -> int:
+        """The structural hash of its program."""
+        return structural_hash(self.sch.mod) if self.known_hash is None else self.known_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +113,12 @@ class SearchStrategy(ABC):
         """How many candidates the next round may have."""
         return min(self.num_trials_per_iter, self.max_trials - self.proposed)
 
-    def candidate(self, sch: Schedule, predicted: float | None = None) -> MeasureCandidate:
+    def candidate(
+        self, sch: Schedule, shash: int, predicted: float | None = None
+    ) -> MeasureCandidate:
         """A candidate, counted."""
         self.proposed += 1
-        return MeasureCandidate(sch, self.args_info, predicted)
+        return MeasureCandidate(sch, self.args_info, predicted, shash)
 
     def fresh_candidates(self, count: int, most_failures: int) -> Iterator[MeasureCandidate]:
         """Up to `count` new programs, drawn at random; fewer where nothing new turns up in
@@ -116,12 +126,13 @@ class SearchStrategy(ABC):
         failures = 0
         while count > 0 and failures < most_failures:
             sch = self.sampler.fresh(self.design_spaces)
-            if sch is None or not self.seen.add(sch.mod):
+            shash = 0 if sch is None else structural_hash(sch.mod)
+            if sch is None or not self.seen.add(shash):
                 failures += 1
                 continue
             failures = 0
             count -= 1
-            yield self.candidate(sch)
+            yield self.candidate(sch, shash)
 
     @staticmethod
     def create(kind: str = "evolutionary", **options: Any) -> SearchStrategy:
