@@ -83,7 +83,10 @@ def test_errors_are_underlined_in_their_cell(lesson):
     expect(at_fault).to_have_text("b = a / 0")
 
 
-def test_a_cell_that_needs_those_above_offers_to_run_them(lesson):
+def test_a_cell_that_needs_those_above_offers_to_run_them(playground, lesson):
+    # Another test may have run this lesson, whose names would still be there.
+    playground.page.reload()
+    playground.expect_state("ready", timeout_ms=LOADING_MS)
     lesson.open("09-graphs")
     lesson.run(3, state="failed")
     lesson.page.get_by_test_id("offer-above").click()

@@ -71,7 +71,7 @@ def test_a_new_version_takes_the_place_of_the_old_one(browser, tmp_path):
             # The new version installs behind the page, and serves the visits after that.
             for _ in range(30):
                 page.wait_for_timeout(1000)
-                page.reload()
+                page.reload(timeout=LOADING_MS)
                 if page.title().startswith("newer"):
                     break
             expect(page).to_have_title(re.compile("^newer mlcweb"))
