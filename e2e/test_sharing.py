@@ -53,6 +53,28 @@ def test_a_link_holds_files_and_view_and_runs_nothing(playground, open_playgroun
     playground["file-remove"].click()
 
 
+def test_a_link_holds_the_settings_of_the_search(playground, open_playground):
+    playground.run_lesson()
+    playground.open_view("search")
+    playground["search-strategy"].select_option("random")
+    playground["search-trials"].fill("17")
+    playground["search-unit"].select_option("seconds")
+    link = link_of(playground)
+    playground["search-strategy"].select_option("function")
+    playground["search-trials"].fill("10")
+    playground["search-unit"].select_option("trials")
+
+    reader = open_playground()
+    reader.page.goto(link)
+    expect(reader["search-trials"]).to_have_value("17")
+    reader.expect_state("ready", timeout_ms=90_000)
+    reader.run_to_end()
+    reader.open_view("search")
+    expect(reader["search-strategy"]).to_have_value("random")
+    expect(reader["search-trials"]).to_have_value("17")
+    expect(reader["search-unit"]).to_have_value("seconds")
+
+
 def test_a_link_of_an_old_version_opens(reader):
     reader.page.evaluate("code => { location.hash = `code=${code}` }", OLD_LINK)
     expect(reader["editor"]).to_contain_text("shared in 2026")

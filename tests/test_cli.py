@@ -99,7 +99,14 @@ def test_serve_tells_where_it_is_and_ends_quietly(tmp_path):
     (tmp_path / "index.html").write_text("page")
     command = [sys.executable, "-m", "mlcweb", "serve", str(tmp_path), "--port", "0"]
     pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, cwd=ROOT) as process:
+
+    def take_interrupts() -> None:
+        # A shell starts what runs in its background with interrupts ignored.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    with subprocess.Popen(
+        command, stdout=pipe, stderr=pipe, text=True, cwd=ROOT, preexec_fn=take_interrupts
+    ) as process:
         assert process.stdout is not None
         address = process.stdout.readline().split()[3]
         with urlopen(address) as response:

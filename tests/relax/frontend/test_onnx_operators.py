@@ -8,8 +8,11 @@ from mlcweb.relax.frontend.onnx.node import CONVERTERS
 pytest.importorskip("onnx")
 from tests.relax.frontend.onnx_operators import cases, operators, outcome
 
-LEAST = {"passed": 1500}
-"""How many pass with onnx 1.23; later versions have more."""
+LEAST = 0.7
+"""What part of every share passes, at the least."""
+
+SHARES = 24
+"""So that several processes can run them, each takes some of the tests."""
 
 
 def of_operator(name):
@@ -32,10 +35,13 @@ def test_an_operator(name):
 
 
 @pytest.mark.slow
-def test_all_operator_tests():
+@pytest.mark.parametrize("share", range(SHARES))
+def test_all_operator_tests(share):
+    every = list(cases().items())
+    mine = every[share::SHARES]
     passed = 0
-    for name, case in cases().items():
+    for name, case in mine:
         result = outcome(case)
         passed += result == "passed"
         assert result == "passed" or result.startswith("not claimed"), name
-    assert passed >= LEAST["passed"]
+    assert passed >= LEAST * len(mine)

@@ -37,6 +37,10 @@ export class SearchForm {
   private readonly stopButton = actionButton("search-stop", "Stop");
   private modules: SearchModule[] = [];
   private busy = false;
+  /** Whether the reader has set anything. */
+  private touched = false;
+  /** Settings of a link, until the program that they are for has run. */
+  private wanted: Partial<SearchSettings> | null = null;
 
   constructor(actions: FormActions) {
     this.unit.append(element("option", { value: "trials" }, "trials"), element("option", { value: "seconds" }, "seconds"));
@@ -64,6 +68,10 @@ export class SearchForm {
     });
     this.pauseButton.addEventListener("click", actions.pause);
     this.stopButton.addEventListener("click", actions.stop);
+    this.root.addEventListener("input", () => {
+      this.touched = true;
+      this.wanted = null;
+    });
     this.module.addEventListener("change", () => this.offerFunctions());
     this.strategy.addEventListener("change", () => this.update());
     this.update();
@@ -95,6 +103,18 @@ export class SearchForm {
     };
   }
 
+  /** The settings, if the reader has made any. */
+  state(): Partial<SearchSettings> | null {
+    return this.wanted ?? (this.touched ? this.settings() : null);
+  }
+
+  /** Set what `state` told, as far as the program has it; the rest when it has run. */
+  restore(state: unknown): void {
+    if (typeof state !== "object" || state === null) return;
+    this.wanted = state;
+    this.applyWanted();
+  }
+
   /** Offer what a program has left behind. */
   offer(functions: string[], modules: SearchModule[]): void {
     if (modules.length) {
@@ -108,6 +128,7 @@ export class SearchForm {
       if (functions.length && !had) this.strategy.value = "function";
     }
     this.update();
+    this.applyWanted();
   }
 
   /** Nothing is known any more. */
@@ -124,6 +145,31 @@ export class SearchForm {
     this.pauseButton.disabled = paused ? busy : !running;
     this.stopButton.disabled = !running && !paused;
     this.update();
+  }
+
+  private applyWanted(): void {
+    const { wanted } = this;
+    if (!wanted) return;
+    const amount = wanted.trials ?? wanted.seconds;
+    if (typeof amount === "number") {
+      this.amount.value = String(amount);
+      this.unit.value = wanted.trials ? "trials" : "seconds";
+      whole(this.amount);
+    }
+    for (const [input, value] of [[this.seed, wanted.seed], [this.workers, wanted.workers]] as const) {
+      if (typeof value !== "number") continue;
+      input.value = String(value);
+      whole(input);
+    }
+    choose(this.module, wanted.module);
+    this.offerFunctions();
+    choose(this.func, wanted.function);
+    choose(this.scheduler, wanted.scheduleFunction);
+    choose(this.strategy, wanted.strategy);
+    this.update();
+    if (!this.known) return;
+    this.wanted = null;
+    this.touched = true;
   }
 
   private get chosen(): SearchModule | undefined {
@@ -163,6 +209,12 @@ function whole(input: HTMLInputElement): number {
   const value = Math.min(most, Math.max(least, Math.round(input.valueAsNumber) || least));
   input.value = String(value);
   return value;
+}
+
+/** Choose an option, if there is one of this value that can be chosen. */
+function choose(select: HTMLSelectElement, value: unknown): void {
+  const option = [...select.options].find((each) => each.value === value && !each.disabled);
+  if (option) select.value = option.value;
 }
 
 /** New options, keeping the choice where it is still there; else the first that has `preferred`. */

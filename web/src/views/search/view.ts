@@ -235,6 +235,8 @@ export function searchView(context: ViewContext): View {
     },
     onActivity: update,
     onShow: report,
+    state: () => form.state(),
+    restore: (state) => form.restore(state),
   };
 }
 
