@@ -31,12 +31,13 @@ def link_of(playground: Playground) -> str:
     return link
 
 
-def test_a_link_holds_files_and_view_and_runs_nothing(playground, open_playground):
-    playground.write("print('from the link')")
-    playground["file-add"].click()
-    playground.page.keyboard.insert_text("second = 2")
-    playground.open_view("code")
-    link = link_of(playground)
+def test_a_link_holds_files_and_view_and_runs_nothing(open_playground):
+    writer = open_playground()
+    writer.write("print('from the link')")
+    writer["file-add"].click()
+    writer.page.keyboard.insert_text("second = 2")
+    writer.open_view("code")
+    link = link_of(writer)
     assert len(link) < 400
 
     reader = open_playground()
@@ -50,7 +51,6 @@ def test_a_link_holds_files_and_view_and_runs_nothing(playground, open_playgroun
     reader["file-tab"].first.click()
     reader.run_to_end()
     expect(reader["console"]).to_contain_text("from the link")
-    playground["file-remove"].click()
 
 
 def test_a_link_holds_the_settings_of_the_search(playground, open_playground):
