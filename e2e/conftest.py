@@ -38,6 +38,25 @@ RUNNING_MS = 60_000
 """Limit for a program or a search of a test."""
 
 
+def replace_text(editor: Locator, code: str) -> None:
+    """Puts `code` in the place of an editor's text.
+
+    Keys would be indented and bracketed by the editor; pasted text stays as it is.
+    """
+    editor.focus()
+    editor.page.keyboard.press("ControlOrMeta+a")
+    editor.evaluate(
+        """(element, code) => {
+            const clipboardData = new DataTransfer();
+            clipboardData.setData("text/plain", code);
+            element.dispatchEvent(
+                new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }),
+            );
+        }""",
+        code,
+    )
+
+
 class Playground:
     """The page at ``/`` as a reader meets it: its parts, and what can be done with them."""
 
@@ -60,20 +79,7 @@ class Playground:
 
     def write(self, code: str) -> None:
         """Replaces the text of the editor."""
-        editor = self["editor"].locator(".cm-content")
-        editor.focus()
-        self.page.keyboard.press("ControlOrMeta+a")
-        # Keys would be indented and bracketed by the editor; pasted text stays as it is.
-        editor.evaluate(
-            """(element, code) => {
-                const clipboardData = new DataTransfer();
-                clipboardData.setData("text/plain", code);
-                element.dispatchEvent(
-                    new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }),
-                );
-            }""",
-            code,
-        )
+        replace_text(self["editor"].locator(".cm-content"), code)
 
     def run(self, code: str | None = None) -> None:
         """Runs the editor's text, or `code` in its place, without waiting for its end."""

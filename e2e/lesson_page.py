@@ -7,6 +7,8 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
+from e2e.conftest import replace_text
+
 RUNNING_MS = 120_000
 """Limit for all cells of a lesson, on a slow, busy machine."""
 
@@ -61,19 +63,7 @@ class LessonPage:
         """Replaces the text of a cell."""
         cell = self.cell(number)
         cell.locator(".cell-code").click()
-        editor = cell.locator(".cm-content")
-        editor.focus()
-        self.page.keyboard.press("ControlOrMeta+a")
-        editor.evaluate(
-            """(element, code) => {
-                const clipboardData = new DataTransfer();
-                clipboardData.setData("text/plain", code);
-                element.dispatchEvent(
-                    new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }),
-                );
-            }""",
-            code,
-        )
+        replace_text(cell.locator(".cm-content"), code)
 
     def run(self, number: int, *, state: str = "done") -> None:
         """Runs a cell and waits until it is in `state`."""

@@ -1,14 +1,7 @@
 import { defineConfig } from "vite";
 import { lessons } from "./plugins/lessons";
 import { release } from "./scripts/release";
-
-/** Cross-origin isolation: precise timers and an interrupt buffer. The page also works without. */
-const headers = {
-  "Cross-Origin-Opener-Policy": "same-origin",
-  "Cross-Origin-Embedder-Policy": "require-corp",
-  "Cross-Origin-Resource-Policy": "cross-origin",
-  "Document-Isolation-Policy": "isolate-and-require-corp",
-};
+import { ISOLATION } from "./src/offline/isolation";
 
 /** Scripts whose names never change: pages of others and browsers ask for them by name. */
 const FIXED_NAMES: Record<string, string> = { elements: "embed.js", offline: "service-worker.js" };
@@ -28,6 +21,6 @@ export default defineConfig({
   },
   plugins: [lessons(), release()],
   worker: { format: "es" },
-  server: { headers },
-  preview: { headers },
+  server: { headers: ISOLATION },
+  preview: { headers: ISOLATION },
 });

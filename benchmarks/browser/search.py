@@ -11,9 +11,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser
 
-from benchmarks.browser.engines import serve
+from benchmarks.browser.built_page import open_built_page
 from benchmarks.engine import NotForThis
-from e2e.conftest import LOADING_MS, Playground
 
 SEARCH = "search/matmul128"
 TRIALS = 48
@@ -81,12 +80,7 @@ class SearchEngine:
     only_best = False
 
     def __init__(self, chromium: Browser, stack: ExitStack, built: Path) -> None:
-        if not (built / "index.html").is_file():
-            raise NotForThis(f"no built page in {built}: `npm run build` in web/ makes it")
-        page = chromium.new_page()
-        self._playground = Playground(page)
-        page.goto(serve(stack, built))
-        self._playground.expect_state("ready", timeout_ms=LOADING_MS)
+        self._playground = open_built_page(chromium, stack, built)
         self._seed = 0
 
     def prepare(self, name: str) -> None:

@@ -14,10 +14,9 @@ from pathlib import Path
 
 from playwright.sync_api import Browser
 
-from benchmarks.browser.engines import serve
+from benchmarks.browser.built_page import open_built_page
 from benchmarks.engine import NotForThis
 from benchmarks.kernels.mlp import MODEL
-from e2e.conftest import LOADING_MS, Playground
 
 IN_PAGE = "page_search"
 TRIALS = 64
@@ -94,12 +93,7 @@ class PageSearchEngine:
     only_best = False
 
     def __init__(self, chromium: Browser, stack: ExitStack, built: Path) -> None:
-        if not (built / "index.html").is_file():
-            raise NotForThis(f"no built page in {built}: `npm run build` in web/ makes it")
-        page = chromium.new_page()
-        self._view = Playground(page)
-        page.goto(serve(stack, built))
-        self._view.expect_state("ready", timeout_ms=LOADING_MS)
+        self._view = open_built_page(chromium, stack, built)
         self._seed = 0
         self._found: dict[str, list[float]] = {WALL: [], TUNED: [], COLD: []}
 

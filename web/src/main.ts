@@ -2,7 +2,6 @@
 
 import { byId } from "./dom";
 import { LessonDocument } from "./lessons/document";
-import { setLiveNames } from "./program/help/extensions";
 import { ProgramDocument } from "./program/program";
 import type { PythonSession } from "./python/client";
 import type { RunResult } from "./python/protocol";
@@ -10,6 +9,7 @@ import { hashParts, setHash } from "./share/address";
 import { setUpSharing } from "./share/dialog";
 import { BadLink, decode, type SharedState } from "./share/state";
 import { Activity } from "./shell/activity";
+import { COMMAND } from "./shell/keys";
 import { setUpMenu } from "./shell/menu";
 import { Panes } from "./shell/panes";
 import { Runner } from "./shell/runner";
@@ -17,17 +17,14 @@ import { setUpSplitter } from "./shell/splitter";
 import { setUpStatus } from "./shell/status";
 import { toast } from "./shell/toast";
 import { setUpTheme } from "./theme";
+import { followActivity, showResult } from "./views/following";
 import { views as viewFactories } from "./views/index";
 import type { View, ViewContext } from "./views/view";
 
 export function startPage(session: PythonSession): void {
   const activity = new Activity();
   const views: View[] = [];
-  const onResult = (result: RunResult): void => {
-    for (const view of views) view.onResult?.(result);
-    session.call("completion.live").then(setLiveNames, () => undefined);
-  };
-  const runner = new Runner(session, activity, onResult);
+  const runner = new Runner(session, activity, (result) => showResult(views, session, result));
   const show = (pane: string): void => panes.show(pane);
 
   setUpTheme(byId("theme"));
@@ -91,12 +88,7 @@ export function startPage(session: PythonSession): void {
   addEventListener("hashchange", () => void route());
   void route();
 
-  activity.onChange(() => {
-    for (const view of views) view.onActivity?.();
-  });
-  session.on("restarted", () => {
-    for (const view of views) view.onRestart?.();
-  });
+  followActivity(views, session, activity);
   setUpStatus(session, activity);
   setUpSplitter(byId("split-columns"), byId("workbench"), {
     property: "split-columns",
@@ -107,7 +99,7 @@ export function startPage(session: PythonSession): void {
 
   byId("run").addEventListener("click", () => panes.document.run());
   byId("stop").addEventListener("click", () => activity.running?.stop());
-  document.querySelector("#run kbd")!.textContent = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘↵" : "Ctrl ↵";
+  document.querySelector("#run kbd")!.textContent = `${COMMAND}↵`;
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.defaultPrevented) return;
     event.preventDefault();

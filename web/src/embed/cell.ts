@@ -3,6 +3,7 @@
 import { element } from "../dom";
 import { ConsolePanel } from "../program/console";
 import { Editor } from "../program/editor";
+import { runOpenFile } from "../program/run";
 import { BadLink, decode } from "../share/state";
 import { toast } from "../shell/toast";
 import type { FrameContent, FrameHost } from "./frame";
@@ -18,10 +19,7 @@ export async function cellContent({ runner }: FrameHost, given: CellOptions | nu
   const consoleBox = element("div", { class: "console", "data-testid": "console", role: "log", tabindex: "0", "aria-label": "Output" });
   const run = async (): Promise<void> => {
     if (runner.busy) return;
-    console.clear();
-    editor.underline([]);
-    const result = await runner.run(editor.text, open, console, others);
-    if (result?.error && result.error.kind !== "KeyboardInterrupt") editor.underline(result.error.diagnostics);
+    await runOpenFile(runner, editor, console, { files, open });
   };
   const editor = new Editor({ parent: editorBox, onRun: () => void run(), onChange: () => undefined });
   editor.open(open, files.find(({ name }) => name === open)?.text ?? "");

@@ -2,10 +2,8 @@
 
 import { byId, element } from "../dom";
 import type { Editor } from "../program/editor";
-import { setLiveNames } from "../program/help/extensions";
 import "../program/program.css";
 import type { PythonSession } from "../python/client";
-import type { RunResult } from "../python/protocol";
 import { encode, type SharedState } from "../share/state";
 import { Activity } from "../shell/activity";
 import { Runner } from "../shell/runner";
@@ -13,6 +11,7 @@ import { setUpStatus } from "../shell/status";
 import { setUpTabs } from "../shell/tabs";
 import { toast } from "../shell/toast";
 import { imposeTheme } from "../theme";
+import { followActivity, showResult } from "../views/following";
 import { views as viewFactories } from "../views/index";
 import type { View, ViewContext } from "../views/view";
 import { cellContent } from "./cell";
@@ -49,9 +48,8 @@ export async function startFrame(
   document.body.classList.toggle("has-fixed-height", options.fixedHeight);
   const activity = new Activity();
   const views: View[] = [];
-  const runner = new Runner(session, activity, (result: RunResult) => {
-    for (const view of views) view.onResult?.(result);
-    session.call("completion.live").then(setLiveNames, () => undefined);
+  const runner = new Runner(session, activity, (result) => {
+    showResult(views, session, result);
     say({ mark: MARK, type: "ran", ok: result.ok });
   });
   const tabs = element("div", { class: "panes", role: "tablist", "aria-label": "Views" });
@@ -91,12 +89,7 @@ export async function startFrame(
     select(views[0]!.id);
   }
 
-  activity.onChange(() => {
-    for (const view of views) view.onActivity?.();
-  });
-  session.on("restarted", () => {
-    for (const view of views) view.onRestart?.();
-  });
+  followActivity(views, session, activity);
   setUpStatus(session, activity);
   byId("run").addEventListener("click", () => content.run());
   byId("stop").addEventListener("click", () => activity.running?.stop());

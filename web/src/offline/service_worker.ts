@@ -6,6 +6,8 @@
  * version before serves on; files that did not change are copied from there.
  */
 
+import { ISOLATION } from "./isolation";
+
 interface Versioned {
   version: string;
   /** Path below the page's folder, and a digest of the content. */
@@ -38,13 +40,6 @@ const PREFIX = "mlcweb-page-";
 const CACHE = PREFIX + release.version;
 /** Header of a cached response: the digest of its content. */
 const DIGEST = "x-content-digest";
-
-const ISOLATION = {
-  "Cross-Origin-Opener-Policy": "same-origin",
-  "Cross-Origin-Embedder-Policy": "require-corp",
-  "Cross-Origin-Resource-Policy": "cross-origin",
-  "Document-Isolation-Policy": "isolate-and-require-corp",
-};
 
 const address = (path: string): string => new URL(path, scope.registration.scope).href;
 

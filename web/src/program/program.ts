@@ -7,6 +7,7 @@ import type { PageDocument } from "../shell/document";
 import type { MenuItem } from "../shell/menu";
 import type { Runner } from "../shell/runner";
 import { setUpSplitter } from "../shell/splitter";
+import { COMMAND } from "../shell/keys";
 import { toast } from "../shell/toast";
 import { ConsolePanel } from "./console";
 import { Editor } from "./editor";
@@ -15,6 +16,7 @@ import { freeName, renamed, textOf, withFile, withoutFile, withText, type Progra
 import firstProgram from "./first_program.py?raw";
 import { TypingCheck } from "./help/typing";
 import "./program.css";
+import { runOpenFile } from "./run";
 import { acceptDrops, chooseFiles, downloadNotebook, downloadPython, readFiles } from "./transfer";
 import { Workspace } from "./workspace";
 
@@ -111,15 +113,8 @@ export class ProgramDocument implements PageDocument {
   private async runProgram(): Promise<void> {
     if (this.runner.busy) return;
     this.show("console");
-    this.console.clear();
     this.typing.cancel();
-    this.editor.underline([]);
-    const { files, open } = this.files;
-    const others = files.filter(({ name }) => name !== open);
-    const result = await this.runner.run(this.editor.text, open, this.console, others);
-    if (result?.error && result.error.kind !== "KeyboardInterrupt" && this.files.open === open) {
-      this.editor.underline(result.error.diagnostics);
-    }
+    await runOpenFile(this.runner, this.editor, this.console, this.files, (name) => this.files.open === name);
   }
 
   /** Add a file, and open it. */
@@ -152,8 +147,7 @@ export class ProgramDocument implements PageDocument {
     }
     this.editor.replace(firstProgram);
     this.editor.underline([]);
-    const undo = /Mac|iPhone|iPad/.test(navigator.platform) ? "⌘Z" : "Ctrl Z";
-    toast(`The first program is back; ${undo} in the editor brings yours back`);
+    toast(`The first program is back; ${COMMAND}Z in the editor brings yours back`);
   }
 
   /** Show files: their tabs, and the open one in the editor. */
