@@ -44,6 +44,7 @@ export function setUpSharing(button: HTMLElement, state: () => SharedState): voi
   };
 
   button.addEventListener("click", () => {
+    delete button.dataset.link; // an earlier one
     void (async () => {
       const now = state();
       const code = await encode(now);

@@ -2,18 +2,26 @@
 
 import { element } from "../../dom";
 
+/** Test ids of the two fields. */
+export interface FilterIds {
+  find: string;
+  changesOnly: string;
+}
+
 export class StepFilter {
   readonly root: HTMLElement;
-  private readonly text = element("input", {
-    type: "search",
-    placeholder: "Find steps",
-    "aria-label": "Find steps",
-    "data-testid": "trace-find",
-  });
-  private readonly changes = element("input", { type: "checkbox", "data-testid": "trace-changes-only" });
+  private readonly text: HTMLInputElement;
+  private readonly changes: HTMLInputElement;
   private readonly count = element("span", { class: "step-count", role: "status" });
 
-  constructor(onChange: () => void) {
+  constructor(onChange: () => void, ids?: FilterIds) {
+    this.text = element("input", {
+      type: "search",
+      placeholder: "Find steps",
+      "aria-label": "Find steps",
+      "data-testid": ids?.find,
+    });
+    this.changes = element("input", { type: "checkbox", "data-testid": ids?.changesOnly });
     this.root = element(
       "div",
       { class: "step-filter", role: "search", "aria-label": "Steps" },

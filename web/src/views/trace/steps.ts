@@ -4,14 +4,14 @@ import { element } from "../../dom";
 import { highlightedLines } from "../../highlight";
 import type { Instruction, ShownTrace, StepOutcome, TraceStep } from "../../python/protocol";
 import { countChanges, diffListing, markedLines, settled } from "./diff";
-import { StepFilter } from "./filter";
+import { StepFilter, type FilterIds } from "./filter";
 import { nestList } from "./nest";
 import { effects, effectSentence, effectText, type Effect } from "./timing";
 import "./trace.css";
 
 interface StepListOptions {
-  /** Test ids of the steps, of the module and of the nest, where this list is the page's main one. */
-  ids?: { step: string; module: string; nest?: string };
+  /** Test ids of the parts, where this list is the page's main one. */
+  ids?: { step: string; module: string; nest: string; filter: FilterIds };
   onSelect?: (index: number) => void;
 }
 
@@ -40,7 +40,7 @@ export class StepList {
       start: 0,
       "aria-label": "Steps of the trace",
     });
-    this.filter = new StepFilter(() => this.sift());
+    this.filter = new StepFilter(() => this.sift(), this.ids?.filter);
     this.nest = element("div", {
       class: "nest",
       tabindex: 0,

@@ -40,7 +40,14 @@ export function traceView(context: ViewContext): View {
   panel.append(nothing);
 
   const timer = new StepTimer(session);
-  const steps = new StepList({ ids: { step: "trace-step", module: "trace-module", nest: "trace-loopnest" } });
+  const steps = new StepList({
+    ids: {
+      step: "trace-step",
+      module: "trace-module",
+      nest: "trace-loopnest",
+      filter: { find: "trace-find", changesOnly: "trace-changes-only" },
+    },
+  });
   const comparer = new TraceComparer();
   const decisions = new Decisions({
     onChoose: (step, decision) => void change({ ...shown?.changes, [step]: decision }, step),
