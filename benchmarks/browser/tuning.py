@@ -1,8 +1,8 @@
 """Tuning in the playground's Search view, as a reader does it: two workers, the default space, no
 records of earlier searches.
 
-The page is driven by its own controls. What a search finds is read off the view: the best of 64
-trials, the best after five seconds, and the whole model with its first layer tuned.
+The page is driven by its own controls: 64 trials, of which the best of all and the best after five
+seconds are put into the program and timed there, and the whole model with its first layer tuned.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ HEAD = """\
 import numpy as np
 import tvm
 from tvm.script import ir as I, relax as R, tir as T
-from mlcweb.runtime.machine_peak import machine_peak
+from mlcweb.runtime.machine_peak import multiply_add_timer, operations_a_turn
 """
 
 PRODUCT = (
@@ -59,8 +59,23 @@ class Module:
 )
 
 PEAK = """
-peak = machine_peak("float32")
-print("peak:", max(peak.flops, peak.fused_flops or 0) / 1e9)
+TURNS = 250_000
+operations = operations_a_turn("float32") * TURNS
+timers = [multiply_add_timer("float32", fused) for fused in (False, True)]
+
+def peak():
+    return max(operations / timer(TURNS) / 1e9 for timer in timers)
+
+print("peak:", max(peak() for _ in range(3)))
+"""
+
+FOUND = """
+rng = np.random.default_rng(0)
+arrays = [tvm.nd.array(rng.uniform(-1, 1, (128, 128)).astype("float32")) for _ in range(3)]
+library = tvm.build(Module, target="llvm")
+timer = library.time_evaluator("main", tvm.cpu(), number=20, repeat=3)
+times = [timer(*arrays).min for _ in range(9)]
+print("seconds:", sorted(times)[4])
 """
 
 NUMPY = """
@@ -94,8 +109,11 @@ class PageSearchEngine:
 
     def __init__(self, chromium: Browser, stack: ExitStack, built: Path) -> None:
         self._view = open_built_page(chromium, stack, built)
+        # So high that the editor draws every line, and the program can be read off it.
+        self._view.page.set_viewport_size({"width": 1400, "height": 4000})
         self._seed = 0
-        self._found: dict[str, list[float]] = {WALL: [], TUNED: [], COLD: []}
+        self._wall = 0.0
+        self._found: dict[str, str] = {}
 
     def prepare(self, name: str) -> None:
         if name not in programs():
@@ -104,15 +122,17 @@ class PageSearchEngine:
     def sample(self, name: str) -> float:
         """Seconds: of a whole search for the first program, of a call of what it found for others.
 
-        One search serves the first three; each search has another seed.
+        The first searches, each time with another seed; what it found is timed when its turn comes.
         """
         if name == MODEL_NUMPY:
             return float(self._printed(HEAD + NUMPY, "seconds:"))
         if name == MODEL_TUNED:
             return self._tuned_model()
-        if not self._found[name]:
+        if name == WALL or name not in self._found:
             self._search()
-        return self._found[name].pop(0)
+        if name == WALL:
+            return self._wall
+        return float(self._printed(self._found[name] + FOUND, "seconds:"))
 
     def peak(self) -> float | None:
         """In GFLOPS, of this page."""
@@ -125,10 +145,10 @@ class PageSearchEngine:
         self._open(PRODUCT)
         begin = self._start()
         self._view.page.wait_for_timeout((COLD_SECONDS - (time.perf_counter() - begin)) * 1e3)
-        self._found[COLD].append(self._best())
+        early = self._best()
         self._view.expect_state("ready", timeout_ms=LIMIT_MS)
-        self._found[WALL].append(time.perf_counter() - begin)
-        self._found[TUNED].append(self._best())
+        self._wall = time.perf_counter() - begin
+        self._found = {TUNED: self._program_of(self._best()), COLD: self._program_of(early)}
 
     def _tuned_model(self) -> float:
         self._open(HEAD + MODEL)
@@ -166,9 +186,25 @@ class PageSearchEngine:
         self._view.expect_state("running")
         return begin
 
-    def _best(self) -> float:
-        """Seconds of the best that the view shows."""
-        return float(self._view["search-best"].get_attribute("data-ms") or "inf") / 1e3
+    def _best(self) -> str:
+        """The number of the trial that the view shows as the best."""
+        text = self._view["search-best"].inner_text()
+        found = re.search(r"trial (\d+)", text)
+        if found is None:
+            raise RuntimeError(f"the view says: {text}")
+        return found[1]
+
+    def _program_of(self, trial: str) -> str:
+        """The program with its function replaced by what a trial made of it."""
+        view = self._view
+        view.write(PRODUCT)
+        view.open_view("search")
+        view["search-row"].and_(view.page.locator(f"[data-trial='{trial}']")).click()
+        view.page.get_by_role("heading", name=re.compile(rf"^Trial {trial}\b")).wait_for()
+        view["search-replace"].click()
+        lines = view["editor"].locator(".cm-line")
+        lines.filter(has_text="update_func").wait_for()
+        return "\n".join(lines.all_inner_texts()) + "\n"
 
     def _printed(self, program: str, mark: str) -> str:
         """The word after a mark in what a program prints."""

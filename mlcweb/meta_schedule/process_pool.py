@@ -7,6 +7,7 @@ its own call alone; a fresh worker takes the next one.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import pickle
@@ -21,6 +22,9 @@ from types import ModuleType
 from typing import Any
 
 _Call = tuple[Callable[..., Any], tuple, dict[str, Any]]
+
+LOADING_CALLS = 2
+"""After so many calls all modules that a worker needs are loaded: one prepares, one builds."""
 
 
 class WorkerDied(RuntimeError):
@@ -217,6 +221,7 @@ def _serve(connection: Connection) -> None:
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         os.environ.setdefault(variable, "1")
     connection.send((True, None))
+    calls = 0
     while True:
         try:
             fn, args, kwargs = connection.recv()
@@ -230,3 +235,8 @@ def _serve(connection: Connection) -> None:
             connection.send(answer)
         except Exception as error:
             connection.send((False, TypeError(f"the result cannot be sent back: {error}")))
+        calls += 1
+        if calls <= LOADING_CALLS:
+            # Modules: no garbage for as long as the process lives.
+            gc.collect()
+            gc.freeze()

@@ -9,6 +9,7 @@ from functools import partial
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.artifact import build_artifact
 from mlcweb.meta_schedule.confirm import confirm
+from mlcweb.meta_schedule.long_lived import long_lived
 from mlcweb.meta_schedule.random_search import ScheduleFunction, random_search
 from mlcweb.meta_schedule.runner import Runner, RunnerClosed, Seconds, Timing
 from mlcweb.meta_schedule.trial import Trial
@@ -80,7 +81,7 @@ class Search:
             seed=self.seed,
             limit=self.limit,
         )
-        with suppress(RunnerClosed):
+        with long_lived(), suppress(RunnerClosed):
             async for trial in sampled:
                 done.append(trial)
                 yield trial

@@ -41,9 +41,9 @@ class NumPyModel(LearnedModel):
         self,
         *,
         extractor: FeatureExtractor | None = None,
-        trees: int = 80,
+        trees: int = 30,
         depth: int = 2,
-        rate: float = 0.1,
+        rate: float = 0.25,
         regularisation: float = linear.REGULARISATION,
         below: float = BELOW,
     ) -> None:

@@ -3,8 +3,9 @@
 The scheme is Ansor's (Zheng et al., "Ansor: Generating High-Performance Tensor Programs for Deep
 Learning", OSDI 2020): a population of the fastest known and of random programs; generations of
 mutations in which the better are chosen more often; then the best that were not measured yet, and
-a few at random, so that the model meets what it does not know. Unlike there, what a round found and
-had no room for waits for the next: a program takes about as long to make as to measure.
+a few at random, so that the model meets what it does not know. Unlike there, a program takes about
+as long to make as to measure: of many mutations only those are replayed that their decisions speak
+for, and what a round found and had no room for waits for the next.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from itertools import accumulate
 
 from mlcweb.ir import TVMError, structural_hash
 from mlcweb.meta_schedule.database import MemoryDatabase
-from mlcweb.meta_schedule.database.tuning_record import trace_text
+from mlcweb.meta_schedule.database.tuning_record import TuningRecord, trace_text
+from mlcweb.meta_schedule.search_strategy.decision_model import DecisionModel
 from mlcweb.meta_schedule.search_strategy.decisions import crossed, with_other_decision
 from mlcweb.meta_schedule.search_strategy.search_strategy import (
     MeasureCandidate,
@@ -58,8 +60,9 @@ class EvolutionarySearch(SearchStrategy):
         init_min_unmeasured: programs drawn at random before anything is learnt.
         max_fail_count: draws in a row without a new program that end the search.
         genetic_num_iters: generations in a round.
-        genetic_mutate_prob: the probability that a child is changed.
-        genetic_max_fail_count: attempts at one child.
+        genetic_mutate_prob: the probability that a candidate of a generation is changed.
+        genetic_max_fail_count: so many mutations are considered for each child that is made.
+        children: programs made in a generation.
         eps_greedy: the share of a round that is drawn at random.
         round_size: candidates in a round, where `num_trials_per_iter` does not say fewer: after
             each the search learns.
@@ -69,14 +72,15 @@ class EvolutionarySearch(SearchStrategy):
         self,
         *,
         population_size: int = 16,
-        init_measured_ratio: float = 0.75,
+        init_measured_ratio: float = 0.9,
         init_min_unmeasured: int = 16,
         max_fail_count: int = 50,
-        genetic_num_iters: int = 2,
+        genetic_num_iters: int = 1,
         genetic_mutate_prob: float = 0.9,
-        genetic_max_fail_count: int = 5,
+        genetic_max_fail_count: int = 8,
         eps_greedy: float = 0.1,
         round_size: int = 8,
+        children: int = 8,
     ) -> None:
         for name, value in (
             ("init_measured_ratio", init_measured_ratio),
@@ -94,6 +98,7 @@ class EvolutionarySearch(SearchStrategy):
         self.genetic_max_fail_count = genetic_max_fail_count
         self.eps_greedy = eps_greedy
         self.round_size = round_size
+        self.children = children
 
     def pre_tuning(self, *args: object, **kwargs: object) -> None:
         super().pre_tuning(*args, **kwargs)  # type: ignore[arg-type]
@@ -104,6 +109,7 @@ class EvolutionarySearch(SearchStrategy):
         self._known: dict[str, _Individual] = {}
         self._waiting: dict[int, _Individual] = {}
         self._tried: set[int] = set()
+        self._guesses = DecisionModel()
         self._has_learnt = False
 
     def propose(self) -> Iterator[MeasureCandidate] | None:
@@ -129,29 +135,31 @@ class EvolutionarySearch(SearchStrategy):
             if result.run_secs:
                 individual = _Individual(candidate.sch, candidate.shash)
                 self._known[trace_text(candidate.sch.trace)] = individual
+                self._guesses.learn(_without_postproc(candidate.sch.trace), min(result.run_secs))
 
     def _fastest_known(self) -> list[_Individual]:
         """The fastest schedules of the database. Those of earlier searches are replayed, once."""
         assert self.database is not None
         count = max(1, int(self.population_size * self.init_measured_ratio))
-        texts = [r.trace_text for r in self.database.get_top_k(self.workload, count)]
         found: dict[str, _Individual] = {}
-        for text in texts:
-            individual = self._known.get(text) or self._of_record(text)
+        for record in self.database.get_top_k(self.workload, count):
+            text = record.trace_text
+            individual = self._known.get(text) or self._of_record(record)
             if individual is not None:
                 found[text] = individual
         # What is no longer among the fastest is forgotten.
         self._known = found
         return list(found.values())
 
-    def _of_record(self, text: str) -> _Individual | None:
+    def _of_record(self, record: TuningRecord) -> _Individual | None:
         sch = self.sampler.blank()
         try:
-            Trace.apply_json_to_schedule(json.loads(text), sch)
+            Trace.apply_json_to_schedule(json.loads(record.trace_text), sch)
         except (ScheduleError, TVMError, ValueError):
             return None
         shash = structural_hash(sch.mod)
         self.seen.add(shash)
+        self._guesses.learn(_without_postproc(sch.trace), record.seconds)
         return _Individual(sch, shash)
 
     def _at_random(self, count: int) -> Iterator[MeasureCandidate]:
@@ -221,35 +229,48 @@ class EvolutionarySearch(SearchStrategy):
         return individual.score if self._has_learnt else None
 
     def _children(self, parents: list[_Individual]) -> list[_Individual]:
-        """The next generation: programs that were not met before. Parents are sorted, and chosen by
-        rank: scores of models have no scale."""
-        weights = list(accumulate(1.0 / (rank + 2) for rank in range(len(parents))))
+        """The next generation: programs that were not met before."""
         children: list[_Individual] = []
-        for _ in range(self.population_size):
-            if self.rng.random() >= self.genetic_mutate_prob:
-                # It stays as it is, and is known already.
-                continue
-            for _ in range(self.genetic_max_fail_count):
-                parent, other = self.rng.choices(parents, cum_weights=weights, k=2)
-                sch = self._child(parent.sch.trace, other.sch.trace)
-                child = None if sch is None else self._waits(sch)
-                if child is not None:
-                    children.append(child)
+        for trace in self._promising(self._changed(parents)):
+            sch = self.sampler.replay(trace)
+            child = None if sch is None else self._waits(sch)
+            if child is not None:
+                children.append(child)
+                if len(children) == self.children:
                     break
         return children
 
-    def _child(self, trace: Trace, other: Trace) -> Schedule | None:
-        """A schedule with other decisions; None where they do not fit, or were tried before."""
-        changed = self._mutated(trace, other)
-        if changed is None or not self.sampler.may_pass(changed):
-            return None
-        key = _decided(changed)
-        if key is not None:
-            # Replaying takes longer than all else here.
-            if key in self._tried:
-                return None
-            self._remember(key)
-        return self.sampler.replay(changed)
+    def _changed(self, parents: list[_Individual]) -> dict[int | Trace, Trace]:
+        """Traces with decisions that were not tried before, by what they decided. Parents are
+        sorted, and chosen by rank: scores of models have no scale."""
+        weights = list(accumulate(1.0 / (rank + 2) for rank in range(len(parents))))
+        found: dict[int | Trace, Trace] = {}
+        for _ in range(self.genetic_max_fail_count * self.children):
+            if self.rng.random() >= self.genetic_mutate_prob:
+                # It stays as it is, and is known already.
+                continue
+            parent, other = self.rng.choices(parents, cum_weights=weights, k=2)
+            changed = self._mutated(parent.sch.trace, other.sch.trace)
+            if changed is None or not self.sampler.may_pass(changed):
+                continue
+            key = _decided(changed)
+            if key is None:
+                found[changed] = changed
+            elif key not in self._tried:
+                found[key] = changed
+        return found
+
+    def _promising(self, changed: dict[int | Trace, Trace]) -> Iterator[Trace]:
+        """Traces that their decisions speak for, the best first."""
+        keys = list(changed)
+        scores = self._guesses.guess([changed[key] for key in keys])
+        if scores is not None:
+            order = sorted(range(len(keys)), key=lambda n: -scores[n])
+            keys = [keys[n] for n in order]
+        for key in keys:
+            if isinstance(key, int):
+                self._remember(key)
+            yield changed[key]
 
     def _remember(self, decided: int | None) -> None:
         """Note decisions that are, or were, replayed."""

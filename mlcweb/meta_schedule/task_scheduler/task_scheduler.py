@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing
 from typing import Any
 
 from mlcweb.ir import TVMError
@@ -12,6 +13,7 @@ from mlcweb.meta_schedule import watching
 from mlcweb.meta_schedule.cost_model import CostModel
 from mlcweb.meta_schedule.database import Database
 from mlcweb.meta_schedule.local_runner import OpenRunner
+from mlcweb.meta_schedule.long_lived import long_lived
 from mlcweb.meta_schedule.measuring import reason_of
 from mlcweb.meta_schedule.runner import RunnerClosed
 from mlcweb.meta_schedule.task_scheduler.task import Task, build_for
@@ -96,36 +98,42 @@ class TaskScheduler(ABC):
         """
         end = float("inf") if max_seconds is None else clock() + max_seconds
         try:
-            while any(not task.terminated for task in self.tasks) and clock() < end:
-                left = self.max_trials_global - self.total_trials
-                if left <= 0:
-                    break
-                number = self.next_task_id()
-                task = self.tasks[number]
-                try:
-                    await task.begin()
-                except RunnerClosed:
-                    raise
-                except Exception as error:
-                    self._leave_out(task.context, error, len(self.tasks))
-                    task.terminated = True
-                    continue
-                assert task.context.search_strategy is not None
-                strategy = task.context.search_strategy
-                strategy.max_trials = min(strategy.max_trials, strategy.proposed + left)
-                async for trial in task.round(end):
-                    yield number, trial
-                idle = task.trials - task.last_gain
-                if early_stopping is not None and idle >= early_stopping:
-                    task.terminated = True
-            for number, task in enumerate(self.tasks):
-                async for trial in task.confirm():
-                    yield number, trial
+            with long_lived():
+                async with aclosing(self._rounds(end, early_stopping)) as rounds:
+                    async for step in rounds:
+                        yield step
+                for number, task in enumerate(self.tasks):
+                    async for trial in task.confirm():
+                        yield number, trial
         except RunnerClosed:
             return
         finally:
             for task in self.tasks:
                 task.context.post_tuning()
+
+    async def _rounds(self, end: float, early_stopping: int | None) -> AsyncGenerator[Step, None]:
+        while any(not task.terminated for task in self.tasks) and clock() < end:
+            left = self.max_trials_global - self.total_trials
+            if left <= 0:
+                break
+            number = self.next_task_id()
+            task = self.tasks[number]
+            try:
+                await task.begin()
+            except RunnerClosed:
+                raise
+            except Exception as error:
+                self._leave_out(task.context, error, len(self.tasks))
+                task.terminated = True
+                continue
+            assert task.context.search_strategy is not None
+            strategy = task.context.search_strategy
+            strategy.max_trials = min(strategy.max_trials, strategy.proposed + left)
+            async for trial in task.round(end):
+                yield number, trial
+            idle = task.trials - task.last_gain
+            if early_stopping is not None and idle >= early_stopping:
+                task.terminated = True
 
     async def tune_async(
         self,

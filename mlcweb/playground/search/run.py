@@ -12,6 +12,7 @@ from typing import Any
 from mlcweb.meta_schedule.artifact import build_artifact
 from mlcweb.meta_schedule.confirm import FINALISTS, confirm
 from mlcweb.meta_schedule.local_runner import LocalRunner
+from mlcweb.meta_schedule.long_lived import long_lived
 from mlcweb.meta_schedule.measuring import Build, Measuring
 from mlcweb.meta_schedule.runner import Runner, RunnerClosed, Seconds
 from mlcweb.meta_schedule.trial import Trial
@@ -77,7 +78,7 @@ class Run:
         runner = Remembering(self._build, self.runner, self.earlier.seconds if own else {})
         measuring = Measuring(runner.build, runner)
         self._begun = clock()
-        with suppress(RunnerClosed):
+        with long_lived(), suppress(RunnerClosed):
             number = 0
             while not self._is_over() and (samples := source.round()) is not None:
                 done: list[Trial] = []

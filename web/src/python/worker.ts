@@ -104,8 +104,14 @@ async function restore(
 async function loadRest(pyodide: PyodideAPI, files: Promise<void>): Promise<void> {
   await files;
   await pyodide.loadPackage("numpy", { messageCallback: () => undefined });
-  await pyodide.runPythonAsync("import numpy");
+  await pyodide.runPythonAsync(LOADED);
 }
+
+// What is loaded stays: the garbage collector need not look at it again and again.
+const LOADED = `
+import gc, numpy
+gc.freeze()
+`;
 
 // Restored memory holds the random numbers of the visit that made it.
 const START = `
