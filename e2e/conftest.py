@@ -1,7 +1,8 @@
 """Browser tests: the built page, served by our own server, in headless Chromium.
 
 Loading Python takes seconds, so most tests share one loaded page (`playground`) and leave it ready
-for the next one. A test about loading itself opens a page of its own (`open_playground`).
+for the next one. A test that needs a page of its own opens one (`open_playground`), with the memory
+of Python that the shared page has kept; a test about loading itself opens it `cold`.
 """
 
 import os
@@ -13,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
 
-from e2e import chromium
-from mlcweb.server import PageServer
+from e2e import chromium, kept_memory
+from e2e.kept_memory import VisitedServer
 
 ROOT = Path(__file__).parents[1]
 DIST = Path(os.environ.get("MLCWEB_DIST", ROOT / "web" / "dist"))
@@ -122,33 +123,60 @@ def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[s
 
 
 @pytest.fixture(scope="session")
-def serve() -> Iterator[Callable[[bool], str]]:
-    """A function that serves the built page, isolated or not, and returns its address."""
+def server() -> Iterator[Callable[[bool], VisitedServer]]:
+    """A function that starts a server of the built page, isolated or not, once each."""
     with ExitStack() as stack:
-        addresses: dict[bool, str] = {}
+        started: dict[bool, VisitedServer] = {}
 
-        def start(isolated: bool) -> str:
-            if isolated not in addresses:
-                server = stack.enter_context(PageServer(DIST, isolated=isolated))
+        def start(isolated: bool) -> VisitedServer:
+            if isolated not in started:
+                server = stack.enter_context(VisitedServer(DIST, isolated=isolated))
                 thread = threading.Thread(target=server.serve_forever, args=(0.05,))
                 thread.start()
                 stack.callback(thread.join)
                 stack.callback(server.shutdown)
-                addresses[isolated] = server.url
-            return addresses[isolated]
+                started[isolated] = server
+            return started[isolated]
 
         yield start
 
 
+@pytest.fixture(scope="session")
+def serve(server: Callable[[bool], VisitedServer]) -> Callable[[bool], str]:
+    """A function that serves the built page, isolated or not, and returns its address."""
+    return lambda isolated: server(isolated).url
+
+
+@pytest.fixture(scope="session")
+def open_context(
+    request: pytest.FixtureRequest, browser: Browser, server: Callable[[bool], VisitedServer]
+) -> Callable[..., BrowserContext]:
+    """A function that makes a context with the options given, in which Python starts from kept
+    memory; the caller closes it."""
+
+    def start(isolated: bool = True, **options: Any) -> BrowserContext:
+        serving = server(isolated)
+        serving.kept = kept = request.getfixturevalue("kept")
+        context = browser.new_context(**options)
+        kept_memory.lay(context, serving.url, kept)
+        return context
+
+    return start
+
+
 @pytest.fixture
 def open_playground(
-    browser: Browser, serve: Callable[[bool], str]
+    browser: Browser,
+    serve: Callable[[bool], str],
+    open_context: Callable[..., BrowserContext],
 ) -> Iterator[Callable[..., Playground]]:
-    """A function that opens the page anew, in a context of its own with the options given."""
+    """A function that opens the page anew, in a context of its own with the options given; `cold`
+    as on a first visit."""
     opened: list[Playground] = []
 
-    def start(*, isolated: bool = True, **options: Any) -> Playground:
-        playground = Playground(browser.new_context(**options).new_page())
+    def start(*, isolated: bool = True, cold: bool = False, **options: Any) -> Playground:
+        context = browser.new_context(**options) if cold else open_context(isolated, **options)
+        playground = Playground(context.new_page())
         opened.append(playground)
         playground.page.goto(serve(isolated))
         return playground
@@ -167,6 +195,12 @@ def loaded(browser: Browser, serve: Callable[[bool], str]) -> Iterator[Playgroun
         playground.page.goto(serve(True))
         playground.expect_state("ready", timeout_ms=LOADING_MS)
         yield playground
+
+
+@pytest.fixture(scope="session")
+def kept(loaded: Playground, tmp_path_factory: pytest.TempPathFactory) -> kept_memory.KeptMemory:
+    """The memory of Python that the shared page has kept."""
+    return kept_memory.read(loaded.page, tmp_path_factory.mktemp("kept") / "memory", LOADING_MS)
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ second = frist + 1
 
 def while_loading(open_playground: Callable[..., Playground], **options: object) -> Playground:
     """A page whose Python never comes."""
-    playground = open_playground(service_workers="block", **options)
+    playground = open_playground(cold=True, service_workers="block", **options)
     playground.page.route("**/pyodide/**", lambda route: None)
     playground.page.reload()
     playground.expect_state("loading")

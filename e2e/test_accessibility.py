@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from e2e import page_states, test_embedding
 from e2e.conftest import LOADING_MS, ROOT, RUNNING_MS, Playground
@@ -49,12 +49,10 @@ def size(request: pytest.FixtureRequest) -> dict[str, int]:
 
 @pytest.fixture(scope="module")
 def stage(
-    browser: Browser, serve: Callable[[bool], str], size: dict[str, int]
+    open_context: Callable[..., BrowserContext], serve: Callable[[bool], str], size: dict[str, int]
 ) -> Iterator[Playground]:
     """A page of this size that goes through its states."""
-    with browser.new_context(
-        viewport={"width": size["width"], "height": size["height"]}
-    ) as context:
+    with open_context(viewport={"width": size["width"], "height": size["height"]}) as context:
         playground = Playground(context.new_page())
         playground.page.goto(serve(True))
         yield playground

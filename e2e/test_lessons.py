@@ -51,7 +51,7 @@ def test_every_lesson_runs_and_its_solutions_pass(lesson, source: Lesson):
 
 
 def test_a_lesson_is_useful_before_python_is_there(open_playground):
-    playground = open_playground(service_workers="block")
+    playground = open_playground(cold=True, service_workers="block")
     page = playground.page
     page.route("**/pyodide/**", lambda route: None)
     page.goto(f"{page.url}#lesson=02-tensorir")

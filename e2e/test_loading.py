@@ -10,7 +10,7 @@ LOADING_MS = 90_000
 
 
 def test_loads_to_ready_from_its_own_origin_with_the_lesson_in_the_editor(open_playground, serve):
-    playground = open_playground()
+    playground = open_playground(cold=True)
     expect(playground["editor"]).to_contain_text("class MyModule:")
     playground.expect_state("ready", timeout_ms=LOADING_MS)
     assert playground.page.evaluate("crossOriginIsolated") is True
@@ -19,7 +19,7 @@ def test_loads_to_ready_from_its_own_origin_with_the_lesson_in_the_editor(open_p
 
 
 def test_runs_and_stops_without_isolation_headers(open_playground):
-    playground = open_playground(isolated=False)
+    playground = open_playground(isolated=False, cold=True)
     assert playground.page.evaluate("crossOriginIsolated") is False
     playground.expect_state("ready", timeout_ms=LOADING_MS)
     playground.run_to_end("print(6 * 7)")
@@ -47,14 +47,14 @@ def test_fits_a_phone_in_every_pane(open_playground):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_follows_the_colour_scheme(open_playground, scheme):
-    playground = open_playground(color_scheme=scheme)
+    playground = open_playground(cold=True, color_scheme=scheme)
     colour = playground.page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
     brightness = sum(map(int, re.findall(r"\d+", colour)[:3])) / 3
     assert (brightness > 128) == (scheme == "light")
 
 
 def test_a_later_visit_starts_from_kept_memory(open_playground):
-    first = open_playground()
+    first = open_playground(cold=True)
     first.expect_state("ready", timeout_ms=LOADING_MS)
     expect(first["status"]).to_have_attribute("data-start", "plain")
     first.run_to_end("import random\nprint('random', random.random())")
@@ -81,7 +81,7 @@ def test_a_later_visit_starts_from_kept_memory(open_playground):
 
 
 def test_kept_memory_that_is_spoilt_is_dropped(open_playground):
-    first = open_playground()
+    first = open_playground(cold=True)
     first.expect_state("ready", timeout_ms=LOADING_MS)
     expect(first["status"]).to_have_attribute("data-kept", "true", timeout=LOADING_MS)
     first.page.evaluate(

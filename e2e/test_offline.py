@@ -16,7 +16,7 @@ def visited(open_playground):
     """Opens the page and waits until everything of it is kept."""
 
     def visit(**options) -> Playground:
-        playground = open_playground(**options)
+        playground = open_playground(cold=True, **options)
         playground.expect_state("ready", timeout_ms=LOADING_MS)
         expect_kept(playground.page)
         return playground

@@ -41,10 +41,14 @@ class Analyzer:
             self.bind(variable, domain)
 
     def _forget(self) -> None:
-        # Answers by the identity of the expression, which is kept alive with its answer.
+        # Answers by the identity of the expression, which is kept alive with its answer. A rule may
+        # ask for what its node's operands have been asked for already (the difference of those of
+        # a minimum, say), so that without them a nest takes twice as long with every level.
         self._bounds: dict[int, tuple[Node, ConstIntBound]] = {}
         self._modular_sets: dict[int, tuple[Node, ModularSet]] = {}
         self._simplified: dict[int, tuple[Node, E.PrimExpr]] = {}
+        self.rewritten: dict[int, tuple[Node, E.PrimExpr]] = {}
+        self.canonical_values: dict[int, tuple[Node, canonical.Value]] = {}
 
     def bind(self, variable: E.Var, value: Range | ConstIntBound | E.PrimExpr | int) -> None:
         """Say what a variable is: a range, constant bounds, or the same as an expression.
@@ -66,7 +70,7 @@ class Analyzer:
             self.bound_of_variable[variable] = value
         else:
             self._bind_expression(variable, convert(value))
-        if self._bounds or self._modular_sets or self._simplified:
+        if self._bounds or self._modular_sets or self.rewritten or self.canonical_values:
             self._forget()
 
     def _bind_symbolic(self, variable: E.Var, domain: Range) -> None:
@@ -86,6 +90,7 @@ class Analyzer:
         """While active, `condition` is taken to hold."""
         assumptions = self._constraints, self._known_bounds
         answers = self._bounds, self._modular_sets, self._simplified
+        forms = self.rewritten, self.canonical_values
         parts = [self.rewrite(part) for part in conjuncts(convert(condition))]
         self._constraints, self._known_bounds = list(assumptions[0]), list(assumptions[1])
         self._forget()
@@ -96,6 +101,7 @@ class Analyzer:
         finally:
             self._constraints, self._known_bounds = assumptions
             self._bounds, self._modular_sets, self._simplified = answers
+            self.rewritten, self.canonical_values = forms
 
     def _assume(self, condition: E.PrimExpr) -> None:
         self._constraints.append(condition)

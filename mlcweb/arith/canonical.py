@@ -53,7 +53,7 @@ class Term:
 
 
 class Sum:
-    """Terms plus a constant. Changed only while it is being built."""
+    """Terms plus a constant. Changed only while it is being built: an analyzer remembers it."""
 
     __slots__ = ("base", "dtype", "terms")
 
@@ -171,8 +171,9 @@ def _merge_digits(terms: list[Term]) -> list[Term]:
 
 
 def canonical_sum(expression: E.PrimExpr, analyzer: Analyzer) -> Sum:
-    """The expression, an integer, as a sum."""
-    return _as_sum(_value(expression, analyzer))
+    """The expression, an integer, as a sum, which is the caller's to change."""
+    found = _as_sum(_value(expression, analyzer))
+    return Sum(found.dtype, list(found.terms), found.base)
 
 
 def affine_form(expression: E.PrimExpr, analyzer: Analyzer) -> tuple[E.PrimExpr, bool]:
@@ -193,10 +194,21 @@ def canonical(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
 
 
 def _value(expression: E.PrimExpr, analyzer: Analyzer) -> Value:
-    rule = _RULES.get(type(expression))
+    cls = type(expression)
+    if cls is E.Var:
+        return analyzer.value_of(expression)  # type: ignore[arg-type]
+    if cls in _CONSTANTS:
+        return expression
+    known = analyzer.canonical_values.get(id(expression))
+    if known is not None:
+        return known[1]
+    rule = _RULES.get(cls)
     if rule is not None:
-        return rule(expression, analyzer)
-    return apply_rule(rebuilt(expression, canonical, analyzer), analyzer)
+        value = rule(expression, analyzer)
+    else:
+        value = apply_rule(rebuilt(expression, canonical, analyzer), analyzer)
+    analyzer.canonical_values[id(expression)] = (expression, value)
+    return value
 
 
 def _expression(value: Value) -> E.PrimExpr:
@@ -353,10 +365,9 @@ def _remainder_of_term(term: Term, divisor: int, analyzer: Analyzer) -> Term:
     return Term(term.expression(), 1, divisor, 1)
 
 
+_CONSTANTS = (E.IntImm, E.FloatImm)
+
 _RULES: dict[type, Callable[[Any, Analyzer], Value]] = {
-    E.Var: lambda expression, analyzer: analyzer.value_of(expression),
-    E.IntImm: lambda expression, analyzer: expression,
-    E.FloatImm: lambda expression, analyzer: expression,
     E.Add: _add,
     E.Sub: _subtract,
     E.Mul: _multiply,

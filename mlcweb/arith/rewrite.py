@@ -39,7 +39,12 @@ def rewrite(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
         return analyzer.value_of(expression)  # type: ignore[arg-type]
     if cls in _LEAVES:
         return expression
-    return apply_rule(rebuilt(expression, rewrite, analyzer), analyzer)
+    known = analyzer.rewritten.get(id(expression))
+    if known is not None:
+        return known[1]
+    result = apply_rule(rebuilt(expression, rewrite, analyzer), analyzer)
+    analyzer.rewritten[id(expression)] = (expression, result)
+    return result
 
 
 def apply_rule(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:

@@ -124,8 +124,7 @@ class BlockBuilder:
         self._values: dict[E.Var, Any] = {}
         self._normalize = Normalizer(self)
         self.context = Context(self.function_struct_info)
-        for var, func in self._module.functions.items():
-            self._known.setdefault(structural_hash(func), []).append(var)
+        self._unhashed = list(self._module.functions.items())
 
     @staticmethod
     def current() -> BlockBuilder | None:
@@ -298,6 +297,9 @@ class BlockBuilder:
 
     def add_func(self, func: BaseFunc, func_name: str) -> GlobalVar:
         """Add a function under a name made unique. One that is there already is not added again."""
+        for var, given in self._unhashed:  # most builders add no function
+            self._known.setdefault(structural_hash(given), []).append(var)
+        self._unhashed.clear()
         key = structural_hash(func)
         for var in self._known.get(key, ()):
             known = self._module.functions.get(var)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlcweb.arith import Analyzer, same_expression
+from mlcweb.arith import Analyzer, rewrite, same_expression
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
 from tests.arith.expressions import Chance, Names, assignments, evaluate
@@ -113,3 +115,57 @@ def test_indices_of_loads_are_simplified() -> None:
     simple = analyzer.simplify(load)
     assert isinstance(simple, E.BufferLoad)
     assert infix(simple.indices[0]) == "i * 8 + j"
+
+
+def steps(expression: E.PrimExpr, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How many rules are tried to simplify an expression."""
+    tried = 0
+
+    def counting(rule: rewrite.Rule) -> rewrite.Rule:
+        def apply(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
+            nonlocal tried
+            tried += 1
+            return rule(expression, analyzer)
+
+        return apply
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rewrite, "_RULES", {k: counting(r) for k, r in rewrite._RULES.items()})
+        Analyzer().simplify(expression)
+    return tried
+
+
+def least_of_greatest(x: E.PrimExpr, level: int) -> E.PrimExpr:
+    a, b = E.Var(f"a{level}", "int32"), E.Var(f"b{level}", "int32")
+    return arithmetic.minimum(x, arithmetic.maximum(a, b))
+
+
+def least_in_a_sum(x: E.PrimExpr, level: int) -> E.PrimExpr:
+    a = E.Var(f"a{level}", "int32")
+    return least_of_greatest(x * 2 + a, level)
+
+
+def compared_twice(x: E.PrimExpr, level: int) -> E.PrimExpr:
+    a = E.Var(f"a{level}", "int32")
+    return E.Cast("int32", arithmetic.less(arithmetic.maximum(x, 1), arithmetic.minimum(x, a)))
+
+
+def used_twice(x: E.PrimExpr, level: int) -> E.PrimExpr:
+    digit = arithmetic.floormod(x, 7 + level)
+    return arithmetic.floordiv(digit * 3 + arithmetic.minimum(x, 5), 2)
+
+
+@pytest.mark.parametrize("nest", [least_of_greatest, least_in_a_sum, compared_twice, used_twice])
+def test_deep_nests_take_few_steps(
+    nest: Callable[[E.PrimExpr, int], E.PrimExpr], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rules that look at operands again must not double the work at every level."""
+
+    def nested(depth: int) -> E.PrimExpr:
+        result: E.PrimExpr = E.Var("x", "int32")
+        for level in range(depth):
+            result = nest(result, level)
+        return result
+
+    shallow, deep = (steps(nested(depth), monkeypatch) for depth in (6, 18))
+    assert deep < 12 * shallow

@@ -6,7 +6,9 @@ import re
 import sys
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -14,6 +16,7 @@ from mlcweb import compat, meta_schedule
 from mlcweb.meta_schedule.runner import ThreadRunner, Timing
 from mlcweb.playground import notebook
 from mlcweb.playground.checks import EXERCISES
+from mlcweb.runtime import registry
 from web.scripts.lesson_source import OUTPUTS, Lesson, lessons
 
 LESSONS = lessons()
@@ -23,8 +26,10 @@ each_lesson = pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: less
 
 
 @pytest.fixture(autouse=True)
-def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """What the page provides: the name `tvm`, and trials that need no process of their own."""
+def page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """What the page provides: the name `tvm`, a folder to write in, and trials that need no process
+    of their own."""
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
     whole = meta_schedule.tune_tir
     runner = partial(ThreadRunner, timing=Timing(1, 0.005))
@@ -32,7 +37,8 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         meta_schedule, "tune_tir", lambda **options: whole(**{**options, "runner": runner})
     )
     compat.install()
-    yield
+    with mock.patch.dict(registry._functions):  # lessons register some
+        yield
     compat.uninstall()
 
 

@@ -1,5 +1,6 @@
 """Runs schedule cases, and reads programs that we printed, with a real TVM 0.27. Run by the
-interpreter that has it: questions as JSON on standard input, answers on standard output.
+interpreter that has it: questions on standard input and answers on standard output, each as JSON
+on a line.
 
 A question is a case in TVM's spelling of today, with what we made of it: `module`, `schedule`,
 `seed`, `run`, `intrinsics` (description and implementation by name), and, where we accepted it,
@@ -93,5 +94,5 @@ def attempt(number: int, question: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    questions = json.load(sys.stdin)
-    json.dump([attempt(*numbered) for numbered in enumerate(questions)], sys.stdout)
+    for number, line in enumerate(sys.stdin):
+        print(json.dumps(attempt(number, json.loads(line))), flush=True)

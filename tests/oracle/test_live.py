@@ -1,10 +1,6 @@
 """The schedule cases, asked of the TVM that is installed: it must still answer what is stored, and
 programs, traces and records that we print must mean the same to it."""
 
-import json
-import subprocess
-from pathlib import Path
-
 import pytest
 
 from mlcweb.ir import assert_structural_equal
@@ -30,19 +26,20 @@ def question(name):
     return asked
 
 
+@pytest.fixture(scope="module", params=NAMES)
+def name(request):
+    """Of the module's scope, so that the tests of one case follow each other and share `fresh`."""
+    return request.param
+
+
 @pytest.fixture(scope="module")
-def answers(oracle_python):
-    asked = json.dumps([question(name) for name in NAMES])
-    script = Path(__file__).parent / "ask_tvm.py"
-    done = subprocess.run([oracle_python, str(script)], input=asked, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return dict(zip(NAMES, json.loads(done.stdout), strict=True))
+def fresh(ask_tvm, name):
+    """TVM's answer."""
+    return ask_tvm(question(name))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_tvm_answers_what_is_stored(answers, name):
+def test_tvm_answers_what_is_stored(fresh, name):
     _, stored = load(name)
-    fresh = answers[name]
     assert "failed" not in fresh, fresh["failed"]
     if not stored["ok"]:
         assert fresh == {"error": stored["error"]["class"]}
@@ -56,10 +53,9 @@ def test_tvm_answers_what_is_stored(answers, name):
             assert value == pytest.approx(wanted[key], rel=1e-4, abs=1e-3), (wanted["name"], key)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_what_we_print_comes_back(answers, name):
+def test_what_we_print_comes_back(fresh, name):
     """TVM has found our module, trace and record to be its own; its text of our module is ours."""
     case, stored = load(name)
-    assert "failed" not in answers[name], answers[name]["failed"]
+    assert "failed" not in fresh, fresh["failed"]
     if stored["ok"]:
-        assert_structural_equal(from_source(answers[name]["pasted"]), scheduled(case).mod)
+        assert_structural_equal(from_source(fresh["pasted"]), scheduled(case).mod)
