@@ -29,7 +29,7 @@ from mlcweb.script import ir as I
 from mlcweb.script import tir as T
 from mlcweb.tir import Schedule
 
-N = 512
+N = 1440
 """Of smaller products there are too few programs."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from mlcweb.meta_schedule.schedule_rule.block_facts import (
     REDUCTION,
@@ -94,10 +95,16 @@ class ReduceInLanes(ScheduleRule):
             last = around.pop()
             outer, inner = sch.split(last, sch.sample_perfect_tile(last, 2, self.max_outputs))
             around, outputs = [*around, outer], [inner]
-        extents = [extent_of(loop) or 1 for loop in loops_above(place)]
-        least = least_vectors((extents[position] // LANES, self.max_vectors), enough=ENOUGH_VECTORS)
+        extent = (extent_of(loops_above(place)[position]) or 1) // LANES
+        least = least_vectors((extent, self.max_vectors), enough=ENOUGH_VECTORS)
         vectors, within = sch.split(loops[position], [None, LANES])
-        serial, line = sch.split(vectors, sch.sample_perfect_tile(vectors, 2, self.max_vectors))
+        if outputs:
+            factors: list[Any] = sch.sample_perfect_tile(vectors, 2, self.max_vectors)
+        else:
+            # A tiling could leave too few; a choice among those that are enough cannot.
+            lines = [n for n in range(least, self.max_vectors + 1) if extent % n == 0]
+            factors = [None, sch.sample_categorical(lines, [1.0 / len(lines)] * len(lines))]
+        serial, line = sch.split(vectors, factors)
         serial, unrolled = sch.split(serial, sch.sample_perfect_tile(serial, 2, self.max_unrolled))
         others = [loops[n] for n in steps]
         sch.reorder(*around, *others, serial, unrolled, *outputs, line, within)

@@ -14,7 +14,7 @@ from mlcweb.tir.schedule import Trace
 if TYPE_CHECKING:
     import numpy as np
 
-LEAST = 12
+LEAST = 8
 """With fewer programs measured nothing is guessed."""
 
 MOST = 512

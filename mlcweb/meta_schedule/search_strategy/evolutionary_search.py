@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from mlcweb.ir import TVMError, structural_hash
 from mlcweb.meta_schedule.database import MemoryDatabase
@@ -31,6 +31,9 @@ from mlcweb.tir.schedule.instruction import plain
 
 CROSSING = 0.2
 """The share of children with two parents."""
+
+MOST_REPLAYS = 2
+"""No more traces than so many times the children are replayed for a generation."""
 
 KEPT = 4
 """So many times a generation are kept of what was found and not measured yet."""
@@ -229,9 +232,10 @@ class EvolutionarySearch(SearchStrategy):
         return individual.score if self._has_learnt else None
 
     def _children(self, parents: list[_Individual]) -> list[_Individual]:
-        """The next generation: programs that were not met before."""
+        """The next generation: programs that were not met before. In a space in which many
+        decisions make the same program there may be few."""
         children: list[_Individual] = []
-        for trace in self._promising(self._changed(parents)):
+        for trace in islice(self._promising(self._changed(parents)), MOST_REPLAYS * self.children):
             sch = self.sampler.replay(trace)
             child = None if sch is None else self._waits(sch)
             if child is not None:
