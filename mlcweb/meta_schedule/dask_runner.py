@@ -6,16 +6,20 @@
 
 The machines should be alike, since their times are compared, and each worker should be a process
 with a core of its own. A worker that is lost, with its machine or without, costs nothing but time:
-the scheduler gives what it was at to another. One whose trial does not end is started anew.
+the scheduler gives what it was at to another. One whose trial does not end is started anew, also
+where the search has ended meanwhile: by itself, where a nanny minds it, as Dask has it by default.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
+import os
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +35,9 @@ if TYPE_CHECKING:
 GRACE_S = 20.0
 """Beside the time that a trial may take: for the way there and back, and for starting elsewhere
 where a worker is lost."""
+
+GUARD_STEP_S = 0.5
+"""How often a worker looks whether somebody still waits for a trial that takes too long."""
 
 
 class DaskRunner:
@@ -87,13 +94,14 @@ class ClusterRunner:
         # Nothing waits in the cluster, where waiting would count as running.
         self._room = asyncio.Semaphore(self.workers)
         self._under_way: set[Future] = set()
+        self._best = math.inf
         self._closed = False
         self._workload = workload
         self._shared = self._share(workload)
 
     async def begin(self, reference: Artifact) -> Seconds:
         seconds, results = await self._submit(
-            _run_with_results, reference, self._shared, self.timing
+            _run_with_results, reference, self._shared, self.timing, self.timeout_s
         )
         self._workload = self._workload.expecting(results)
         self._shared = self._share(self._workload)
@@ -104,7 +112,10 @@ class ClusterRunner:
         return await self._submit(build_artifact, module, function, target)
 
     async def run(self, artifact: Artifact) -> Seconds:
-        return await self._submit(_run, artifact, self._shared, self.timing)
+        timing = self.timing.beside(self._best)
+        seconds = await self._submit(_run, artifact, self._shared, timing, self.timeout_s)
+        self._best = min(self._best, *seconds)
+        return seconds
 
     def close(self) -> None:
         self._closed = True
@@ -165,10 +176,42 @@ def _itself(workload: Workload) -> Workload:
     return workload
 
 
-def _run_with_results(artifact: Artifact, workload: Workload, timing: Timing) -> Any:
-    with _one_at_a_time:
+def _run_with_results(
+    artifact: Artifact, workload: Workload, timing: Timing, limit_s: float
+) -> Any:
+    with _one_at_a_time, _guarded(limit_s):
         return run_here(artifact, workload, timing)
 
 
-def _run(artifact: Artifact, workload: Workload, timing: Timing) -> Seconds:
-    return _run_with_results(artifact, workload, timing)[0]
+def _run(artifact: Artifact, workload: Workload, timing: Timing, limit_s: float) -> Seconds:
+    return _run_with_results(artifact, workload, timing, limit_s)[0]
+
+
+@contextmanager
+def _guarded(limit_s: float) -> Iterator[None]:
+    """On a worker: ends its process where what runs takes longer than it may and nobody waits for
+    it any more. A cancelled call goes on, since threads cannot be ended, and the next search would
+    wait for the worker. Without a nanny to start it anew a worker is left alone: its process may be
+    that of the search."""
+    from distributed import get_worker
+
+    worker = get_worker()
+    if worker.nanny is None:
+        yield
+        return
+    key = worker.get_current_task()
+    done = threading.Event()
+
+    def guard() -> None:
+        if done.wait(limit_s):
+            return
+        while not done.wait(GUARD_STEP_S):
+            task = worker.state.tasks.get(key)
+            if task is None or task.state == "cancelled":
+                os._exit(1)
+
+    threading.Thread(target=guard, name="mlcweb-guard", daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -37,31 +38,36 @@ class PageRunner:
         timing = timing or Timing()
         shortest = STEPS_PER_BATCH * clock_step() * 1e3
         self.timing = replace(timing, least_ms=max(timing.least_ms, shortest))
+        self._best = math.inf
         self._pool = TrialWorkers(workers, timeout_s)
         self.workers = self._pool.workers
 
     async def begin(self, reference: Artifact) -> Seconds:
         self._pool.open(self._arrays())
-        seconds, results = await self._measure(reference)
+        seconds, results = await self._measure(reference, self.timing)
         self.workload = self.workload.expecting(results)
         self._pool.open(self._arrays())
         return seconds
 
     async def run(self, artifact: Artifact) -> Seconds:
-        return (await self._measure(artifact))[0]
+        seconds = (await self._measure(artifact, self.timing.beside(self._best)))[0]
+        self._best = min(self._best, *seconds)
+        return seconds
 
     def close(self) -> None:
         self._pool.close()
 
-    async def _measure(self, artifact: Artifact) -> tuple[Seconds, tuple[np.ndarray, ...]]:
+    async def _measure(
+        self, artifact: Artifact, timing: Timing
+    ) -> tuple[Seconds, tuple[np.ndarray, ...]]:
         if not isinstance(artifact, WasmArtifact):
-            return run_here(artifact, self.workload, self.timing)
+            return run_here(artifact, self.workload, timing)
         kernel = TrialKernel(
             artifact.code, artifact.function, artifact.repeated, artifact.scratch_bytes
         )
         try:
             seconds, content = await self._pool.run(
-                kernel, self.timing.batches, self.timing.least_ms
+                kernel, timing.batches, timing.least_ms, timing.hopeless_s * 1e3
             )
         except Stopped:
             raise RunnerClosed("The search was stopped") from None

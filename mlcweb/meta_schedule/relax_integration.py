@@ -20,7 +20,7 @@ from mlcweb.meta_schedule.database import Database, MemoryDatabase
 from mlcweb.meta_schedule.extracted_task import ExtractedTask
 from mlcweb.meta_schedule.search_strategy import SearchStrategy
 from mlcweb.meta_schedule.space_generator import SpaceGenerator
-from mlcweb.meta_schedule.tune import tune_tasks_async
+from mlcweb.meta_schedule.tune import check_options, tune_tasks_async
 from mlcweb.meta_schedule.tune_context import (
     SearchStrategyType,
     SpaceGeneratorType,
@@ -34,6 +34,9 @@ from mlcweb.relax_vm import Executable, build
 from mlcweb.runtime.host.waiting import wait_for
 from mlcweb.runtime.target import Target
 from mlcweb.tir.function import PrimFunc
+
+OWN_OPTIONS = ("num_tuning_cores", "seed", "space", "special_space", "strategy")
+"""What `tune_relax` takes beside the options of `tune_tasks_async`."""
 
 
 def extract_tasks(
@@ -141,14 +144,18 @@ def tune_relax(
         max_trials_per_task: programs measured of one function, at most.
         op_names: tune only functions whose name contains one of these.
         options: `num_trials_per_iter`, `builder`, `runner`, `database`, `cost_model`,
-            `measure_callbacks`, `task_scheduler`, `early_stopping`, `module_equality`: see
-            `tune_tasks_async`; `space`, `strategy`, `seed`: see `extracted_tasks_to_tune_contexts`.
+            `measure_callbacks`, `task_scheduler`, `early_stopping`, `max_seconds`,
+            `module_equality`: see `tune_tasks_async`; `space`, `strategy`, `seed`: see
+            `extracted_tasks_to_tune_contexts`. As in `tune_tir`, `special_space` has spaces of
+            tasks by name, where None leaves a task out, and `num_tuning_cores` says for how many
+            cores of the machine the search is.
 
     Returns:
         The database with all records.
 
     Raises:
-        ValueError: there is nothing to tune.
+        TypeError: an option is not known; names those that are.
+        ValueError: there is nothing to tune, or an option has no such value.
     """
     return wait_for(
         tune_relax_async(
@@ -171,6 +178,7 @@ async def tune_relax_async(
     **options: Any,
 ) -> Database:
     """`tune_relax` to be awaited: in a page whose browser cannot let Python wait."""
+    check_options("tune_relax", options, OWN_OPTIONS)
     return await tune_extracted_async(
         extract_tasks(mod, target, params, module_equality),
         work_dir,
@@ -189,17 +197,27 @@ async def tune_extracted_async(
     max_trials_per_task: int | None = None,
     op_names: Sequence[str] | None = None,
     *,
-    space: SpaceGeneratorType = "post-order-apply",
+    space: SpaceGeneratorType | None = "post-order-apply",
+    special_space: Mapping[str, SpaceGeneratorType | None] | None = None,
     strategy: SearchStrategyType = "evolutionary",
+    num_tuning_cores: Literal["physical", "logical"] | int = "physical",
     seed: int | None = None,
     **options: Any,
 ) -> Database:
     """Tune what `extract_tasks` or `tasks_of` found; the arguments are those of `tune_relax`."""
+    check_options("tune_relax", options, OWN_OPTIONS)
     if op_names:
         tasks = [task for task in tasks if any(name in task.task_name for name in op_names)]
-    contexts, weights = extracted_tasks_to_tune_contexts(
-        tasks, work_dir, space, strategy, seed=seed
-    )
+    contexts, weights = [], []
+    for number, task in enumerate(tasks):
+        own = (special_space or {}).get(task.task_name, space)
+        if own is not None:
+            own_seed = None if seed is None else seed + number
+            found = extracted_tasks_to_tune_contexts(
+                [task], work_dir, own, strategy, num_tuning_cores, own_seed
+            )
+            contexts += found[0]
+            weights += found[1]
     return await tune_tasks_async(
         tasks=contexts,
         task_weights=weights,

@@ -33,13 +33,14 @@ class RunnerClosed(TVMError):
 
 
 HOPELESS = 3.0
-"""A program that takes so many times as long as the best is not worth more than two calls."""
+"""A program that takes so many times as long as the best is not worth more than its first calls:
+two natively, some more in a page, whose browser first runs what it has translated in haste."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
     """How a kernel is timed: so many batches of calls, each at least so many milliseconds long; a
-    kernel whose first two calls take longer than `hopeless_s` seconds not at all beyond that."""
+    kernel whose first calls all take longer than `hopeless_s` seconds not at all beyond those."""
 
     batches: int = 5
     least_ms: float = 3.0

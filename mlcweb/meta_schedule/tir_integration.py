@@ -11,7 +11,7 @@ from mlcweb.meta_schedule.database import Database
 from mlcweb.meta_schedule.search_strategy import SearchStrategy
 from mlcweb.meta_schedule.space_generator import SpaceGenerator
 from mlcweb.meta_schedule.task_scheduler import TaskScheduler
-from mlcweb.meta_schedule.tune import TuneConfig, tune_tasks_async
+from mlcweb.meta_schedule.tune import TuneConfig, check_options, tune_tasks_async
 from mlcweb.meta_schedule.tune_context import SpaceGeneratorType, TuneContext, normalized
 from mlcweb.runtime.host.waiting import wait_for
 from mlcweb.runtime.target import Target
@@ -19,6 +19,8 @@ from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.schedule import Schedule
 
 _OF_SPACES = ("sch_rules", "postprocs", "mutator_probs")
+
+_OWN = ("space", "special_space", "strategy", "seed", "task_name", "num_tuning_cores")
 
 
 def tune_tir(
@@ -41,8 +43,13 @@ def tune_tir(
         options: `max_trials_per_task`, `num_trials_per_iter`, `builder`, `runner`, `database`,
             `cost_model`, `measure_callbacks`, `task_scheduler`, `early_stopping`: see
             `tune_tasks_async`. `space` (a generator, its name or a schedule function),
-            `special_space` (spaces of functions by name), `strategy`, `seed`, `task_name`,
-            `num_tuning_cores`, and `sch_rules`, `postprocs`, `mutator_probs` for the space.
+            `special_space` (spaces of functions by name; None leaves a function out), `strategy`,
+            `seed`, `task_name`, `num_tuning_cores`, and `sch_rules`, `postprocs`, `mutator_probs`
+            for the space.
+
+    Raises:
+        TypeError: an option is not known; names those that are.
+        ValueError: there is nothing to tune, or an option has no such value.
     """
     return wait_for(tune_tir_async(mod, target, config, work_dir, max_trials_global, **options))
 
@@ -63,6 +70,7 @@ async def tune_tir_async(
         max_trials_global = config.max_trials_global
     if max_trials_global is None:
         raise ValueError("tune_tir needs max_trials_global, or config=TuneConfig(…)")
+    check_options("tune_tir", options, (*_OWN, *_OF_SPACES, "num_threads", "blocks"))
     tasks = _tasks(mod, target, options)
     database = await tune_tasks_async(
         tasks=tasks,
@@ -99,8 +107,8 @@ def _tasks(
     mod: IRModule | PrimFunc, target: Target | str, options: dict[str, Any]
 ) -> list[TuneContext]:
     """One task for each function; takes its options out of those of the search."""
-    space: SpaceGeneratorType = options.pop("space", "post-order-apply")
-    special: Mapping[str, SpaceGeneratorType] = options.pop("special_space", None) or {}
+    space: SpaceGeneratorType | None = options.pop("space", "post-order-apply")
+    special: Mapping[str, SpaceGeneratorType | None] = options.pop("special_space", None) or {}
     strategy: Any = options.pop("strategy", "evolutionary")
     seed = options.pop("seed", None)
     name = options.pop("task_name", None)
@@ -112,6 +120,8 @@ def _tasks(
     tasks = []
     for number, (function, module) in enumerate(programs):
         chosen = special.get(function, space)
+        if chosen is None:
+            continue
         if not isinstance(chosen, SpaceGenerator):
             chosen = SpaceGenerator.create(chosen, **of_space)
         single = SearchStrategy.create(strategy) if isinstance(strategy, str) else strategy.clone()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -126,6 +127,24 @@ async def tune_tasks_async(
         if close is not None:
             close()
     return records
+
+
+def check_options(call: str, names: Iterable[str], own: Iterable[str]) -> None:
+    """Refuse options that neither a tuning function nor `tune_tasks_async` has.
+
+    Args:
+        call: the function.
+        names: the options that it was given.
+        own: those that it has beside the others.
+
+    Raises:
+        TypeError: one is not known; names those that are.
+    """
+    known = {*own, *signature(tune_tasks_async).parameters} - {"tasks", "task_weights"}
+    for name in names:
+        if name not in known:
+            listed = ", ".join(sorted(known))
+            raise TypeError(f'{call} has no option "{name}"; there are {listed}')
 
 
 def _made(given: Any, create: Any) -> Any:

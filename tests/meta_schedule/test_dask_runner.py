@@ -86,3 +86,32 @@ def test_what_is_wrong_or_hangs_costs_its_own_trial_alone(client, monkeypatch) -
             await opened.run(build_artifact(programs.Double, "main"))
 
     asyncio.run(trials())
+
+
+def test_a_worker_is_rid_of_a_hanging_trial_of_a_search_that_was_closed(client) -> None:
+    before = client.run(os.getpid)
+
+    async def trials() -> None:
+        hung = DaskRunner(client, 2.0, QUICK).open(random_workload(programs.Double))
+        await hung.begin(build_artifact(programs.Double, "main"))
+        code = build_artifact(programs.Hangs, "main")
+        waiting = [asyncio.ensure_future(hung.run(code)) for _ in before]
+        # Both are under way.
+        while sum(map(len, (await asyncio.to_thread(client.processing)).values())) < len(before):
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(0.5)
+        hung.close()
+        outcomes = await asyncio.gather(*waiting, return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [RunnerClosed] * len(before)
+        # The next search waits for nothing but the workers' starting anew.
+        following = DaskRunner(client, 10.0, QUICK).open(random_workload(programs.Double))
+        double = build_artifact(programs.Double, "main")
+        await following.begin(double)
+        times = await asyncio.gather(*(following.run(double) for _ in range(8)))
+        assert [len(each) for each in times] == [2] * 8
+        following.close()
+
+    asyncio.run(asyncio.wait_for(trials(), 60))
+    client.wait_for_workers(len(before), timeout=30)
+    after = client.run(os.getpid)
+    assert not set(before.values()) & set(after.values())

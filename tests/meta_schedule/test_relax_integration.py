@@ -157,6 +157,44 @@ def test_a_model_is_tuned_and_computes_the_same(tmp_path) -> None:
     assert not any("tir.is_scheduled" in func.attrs for func in plain.functions.values())
 
 
+def test_options_have_the_names_of_today_and_others_are_refused() -> None:
+    tune = ms.relax_integration.tune_relax
+    options = {
+        "num_trials_per_iter": 2, "builder": "local", "database": "memory", "cost_model": "random",
+        "measure_callbacks": "default", "task_scheduler": "round-robin", "strategy": "replay-trace",
+        "module_equality": "structural", **SMALL,
+    }  # fmt: skip
+    database = tune(models.Mlp, None, TARGET, None, 4, 2, ["fused_matmul_"], **options)
+    assert len({record.workload.shash for record in database.get_all_tuning_records()}) == 1
+    with pytest.raises(
+        TypeError, match=r'no option "num_trials"; there are .* num_trials_per_iter'
+    ):
+        tune(Calls, None, TARGET, None, 4, num_trials=2)
+    with pytest.raises(TypeError, match='no option "task_weights"'):
+        tune(Calls, None, TARGET, None, 4, task_weights=[1.0])
+    with pytest.raises(ValueError, match='Unknown runner "rpc"'):
+        tune(Calls, None, TARGET, None, 4, runner="rpc")
+    with pytest.raises(ValueError, match="post_optimization is not known here"):
+        tune(Calls, None, TARGET, None, 4, post_optimization=True)
+
+
+def test_tasks_may_have_spaces_of_their_own() -> None:
+    seen = []
+    special = {"inc": halves}
+    database = ms.relax_integration.tune_relax(
+        Calls, None, TARGET, None, 2, num_tuning_cores=1, **{**SMALL, "space": None},
+        special_space=special, measure_callbacks=lambda scheduler, _: seen.append(scheduler.tasks),
+    )  # fmt: skip
+    (task,) = seen[-1]
+    assert task.context.num_threads == 1
+    (record,) = database.get_records_of(database.commit_workload(task.context.mod))
+    assert "Split" in record.trace_text
+    with pytest.raises(ValueError, match="There are no tasks to tune"):
+        ms.relax_integration.tune_relax(
+            Calls, None, TARGET, None, 2, **SMALL, special_space={"inc": None}
+        )
+
+
 def test_the_tuning_passes_leave_records(tmp_path, monkeypatch) -> None:
     from mlcweb.meta_schedule import tuning_passes
 

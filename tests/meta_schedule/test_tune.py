@@ -146,5 +146,9 @@ def test_options_that_are_not_known_are_named() -> None:
         ms.tune_tir(Matmul, TARGET)
     with pytest.raises(ValueError, match='Unknown runner "rpc"'):
         ms.tune_tir(Matmul, TARGET, max_trials_global=1, runner="rpc", space=columns)
+    with pytest.raises(TypeError, match='tune_tir has no option "num_trials"; there are blocks'):
+        ms.tune_tir(Matmul, TARGET, max_trials_global=1, num_trials=2)
+    with pytest.raises(ValueError, match="There are no tasks to tune"):
+        ms.tune_tir(Matmul, TARGET, max_trials_global=1, special_space={"main": None})
     with pytest.raises(ValueError, match="caches cannot be emptied"):
         EvaluatorConfig(enable_cpu_cache_flush=True)

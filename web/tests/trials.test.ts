@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Trial } from "../src/python/search_protocol";
-import { agrees, layOut } from "../src/trials/kernel";
+import { agrees, layOut, runKernel, type KernelHost } from "../src/trials/kernel";
 import { TrialLine } from "../src/trials/line";
 import { TrialPool, type TrialWorker } from "../src/trials/pool";
 import type { FromTrialWorker, ToTrialWorker, TrialJob, Workload } from "../src/trials/protocol";
@@ -43,7 +43,7 @@ const workload: Workload = { script: "", arrays: [] };
 const settled = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
 
 function job(entry: string): TrialJob {
-  return { code: new Uint8Array(), entry, repeated: "", scratchBytes: 0, batches: 1, leastMs: 1 };
+  return { code: new Uint8Array(), entry, repeated: "", scratchBytes: 0, batches: 1, leastMs: 1, hopelessMs: Infinity };
 }
 
 function setUp(workers: number): { pool: TrialPool; made: FakeWorker[] } {
@@ -182,6 +182,40 @@ test("floating results may be off by the tolerance, others by nothing", () => {
   expect(check(ints(7, 8), "int32", ints(7, 8))).toBe(true);
   expect(check(ints(7, 8), "int32", ints(7, 9))).toBe(false);
   expect(check(floats(1), "float32")).toBe(false);
+});
+
+/** Exports `run`, which adds 1 to what lies at its first argument, and `repeat`, which runs it so often. */
+const COUNTS = Uint8Array.from(
+  atob(
+    "AGFzbQEAAAABDAJgAn9/AGADf39/AAIPAQNlbnYGbWVtb3J5AgABAwMCAAEHEAIDcnVuAAAGcmVwZWF0AAEKJgIPACAAIAAoAgBBAWo2AgALFAADQCABIAIQACAAQQFrIgANAAsL",
+  ),
+  (letter) => letter.charCodeAt(0),
+);
+
+/** What comes of a kernel whose calls take so many milliseconds, and how often it was called. */
+function timed(calls: number[], hopelessMs: number): { seconds: number[]; called: number; arrays: unknown } {
+  let now = 0;
+  const readings = calls.flatMap((taken) => [now, (now += taken)]);
+  const clock = vi.spyOn(performance, "now").mockImplementation(() => readings.shift() ?? now);
+  const host: KernelHost = { timer: () => () => 0.25 };
+  const memory = new WebAssembly.Memory({ initial: 1 });
+  const bytes = (number: number): Uint8Array => new Uint8Array(new Int32Array([number]).buffer);
+  const array = { dtype: "int32", input: bytes(0), expected: bytes(1), tolerance: 0 };
+  const counts = { code: COUNTS, entry: "run", repeated: "repeat", scratchBytes: 0, batches: 3, leastMs: 1, hopelessMs };
+  const { seconds, arrays } = runKernel(host, memory, [array], counts);
+  clock.mockRestore();
+  return { seconds, arrays, called: new Int32Array(memory.buffer, 4096)[0]! };
+}
+
+test("a kernel far slower than the best has its first calls only, and what they left is looked at", () => {
+  expect(timed([512, 64, 128, 256, 1], 50)).toEqual({ seconds: [0.064], called: 4, arrays: undefined });
+});
+
+test("a kernel within the limit is timed as ever, also where its first calls were not", () => {
+  const batches = [0.25, 0.25, 0.25];
+  expect(timed([40], 50)).toEqual({ seconds: batches, called: 1, arrays: undefined });
+  expect(timed([70, 60, 50], 50)).toEqual({ seconds: batches, called: 3, arrays: undefined });
+  expect(timed([1e6], Infinity)).toEqual({ seconds: batches, called: 1, arrays: undefined });
 });
 
 function trial(index: number, more: Partial<Trial> = {}): Trial {

@@ -164,7 +164,12 @@ def _add(records: Any, destination: Database) -> None:
         workload = destination.commit_workload(record.workload.mod)
         destination.commit_tuning_record(
             TuningRecord(
-                record.trace_text, workload, record.run_secs, record.target, record.args_info
+                record.trace_text,
+                workload,
+                record.run_secs,
+                record.target,
+                record.args_info,
+                record.program,
             )
         )
 

@@ -1,7 +1,13 @@
-"""Tuning records in two files, in TVM's layout: one line for each item."""
+"""Tuning records in two files, in TVM's layout: one line for each item.
+
+TVM's records have no room for the hashes of the scheduled programs, by which a search that is
+resumed knows what it need not measure again. They are in a third file; without it nothing is lost
+but that.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +67,14 @@ class JSONDatabase(MemoryDatabase):
         self._numbered: list[Workload | None] = []
         self._numbers: dict[int, int] = {}
         self._missing: set[int] = set()
+        self._programs: dict[int, int] = {}
         self._workload_file = LineFile(self.path_workload, LineReader(WORKLOADS, read_workload))
         self._record_file = LineFile(
             self.path_tuning_record, LineReader(RECORDS, self._numbered_record)
         )
+        path = self.path_tuning_record
+        path_program = path.with_name(f"{path.stem}_programs{path.suffix}")
+        self._program_file = LineFile(path_program, LineReader(path_program.name, _read_program))
         self.refresh()
 
     def refresh(self) -> None:
@@ -87,9 +97,16 @@ class JSONDatabase(MemoryDatabase):
         with locked(self.path_tuning_record, create=True):
             self._read_news()
             self._numbered_workload(record.workload)
+            self._keep_program(record)
             number = self._numbers[record.workload.shash]
             self._record_file.append(line([number, record.as_json()]))
         super().commit_tuning_record(record)
+
+    def _keep_program(self, record: TuningRecord) -> None:
+        key = _key(record)
+        if record.program is not None and self._programs.get(key) != record.program:
+            self._program_file.append(line([f"{key:016x}", f"{record.program:016x}"]))
+            self._programs[key] = record.program
 
     def _numbered_workload(self, workload: Workload) -> Workload:
         """The workload, of which there is a line in the file."""
@@ -115,7 +132,9 @@ class JSONDatabase(MemoryDatabase):
         if isinstance(item, list) and item and type(item[0]) is int:
             if item[0] >= len(self._numbered):
                 self._missing.add(item[0])
-        return read_record(item, self._numbered)
+        record = read_record(item, self._numbered)
+        record.program = self._programs.get(_key(record))
+        return record
 
     def _read_news(self) -> None:
         if self._workload_file.shrank or self._record_file.shrank:
@@ -130,6 +149,20 @@ class JSONDatabase(MemoryDatabase):
                 self._numbered.append(None)
             else:
                 self._with_number(workload)
+        if self._program_file.shrank:
+            self._program_file.start_over()
+        self._programs.update(filter(None, self._program_file.news()))
         for record in self._record_file.news():
             if record is not None:
                 super().commit_tuning_record(record)
+
+
+def _key(record: TuningRecord) -> int:
+    """What stands for a schedule of a workload in the file of programs."""
+    text = f"{record.workload.shash:016x}{record.trace_text}"
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+def _read_program(item: Any) -> tuple[int, int]:
+    key, program = item
+    return int(key, 16), int(program, 16)

@@ -51,9 +51,11 @@ class TuningRecord:
 
     Attributes:
         run_secs: seconds per call, one number for each batch; none before it was measured.
+        program: the structural hash of the scheduled program, where it is known without a replay:
+            several traces may lead to one program.
     """
 
-    __slots__ = ("args_info", "run_secs", "target", "trace_text", "workload")
+    __slots__ = ("args_info", "program", "run_secs", "target", "trace_text", "workload")
 
     def __init__(
         self,
@@ -62,12 +64,14 @@ class TuningRecord:
         run_secs: Sequence[float] | None = None,
         target: Target | str | None = None,
         args_info: Sequence[ArgInfo] | None = None,
+        program: int | None = None,
     ) -> None:
         self.trace_text = trace if isinstance(trace, str) else trace_text(trace)
         self.workload = workload
         self.run_secs = None if run_secs is None else tuple(float(s) for s in run_secs)
         self.target = None if target is None else Target(target)
         self.args_info = None if args_info is None else tuple(args_info)
+        self.program = program
 
     @property
     def trace(self) -> Trace:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import heapq
 import statistics
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from mlcweb.ir import DiagnosticError
+from mlcweb.ir import DiagnosticError, TVMError, structural_hash
 from mlcweb.meta_schedule.artifact import build_artifact
 from mlcweb.meta_schedule.confirm import FINALISTS, confirm
 from mlcweb.meta_schedule.database import Database, TuningRecord
@@ -24,6 +24,9 @@ from mlcweb.tir.analysis.flop_count import estimate_flops
 
 LEAST_GAIN = 0.01
 """A program that is faster by less than this share is no progress."""
+
+REPLAYED = 64
+"""So many records that came without the hash of their program are replayed to find it."""
 
 
 @dataclass(slots=True)
@@ -98,6 +101,7 @@ class Task:
         self.best = self._known_best = best[0].seconds if best else float("inf")
         strategy = self.context.search_strategy
         assert strategy is not None
+        strategy.seen.update(_programs(known))
         # The same seed would draw what is known already.
         strategy.rng.seed(f"{self.context.rand_state} after {len(known)}")
 
@@ -127,13 +131,13 @@ class Task:
                 self._count(trial)
                 yield trial
                 while written in done:
-                    self._record(done[written])
+                    self._record(done[written], candidates[written].shash)
                     written += 1
         finally:
             finished = sorted(done)
             for index in finished:
                 if index >= written:
-                    self._record(done[index])
+                    self._record(done[index], candidates[index].shash)
             strategy.notify_runner_results(
                 [candidates[index] for index in finished],
                 [RunnerResult(done[i].run_secs or None, done[i].reason) for i in finished],
@@ -148,7 +152,7 @@ class Task:
         repeats = [trial for group in self._repeats.values() for trial in group]
         async for trial in confirm([*finalists, *repeats], build=self.build, runner=self.runner):
             self.best = min(self.best, trial.seconds or float("inf"))
-            self._record(trial)
+            self._record(trial, structural_hash(trial.module))
             yield trial
 
     def _samples(
@@ -191,7 +195,7 @@ class Task:
             _, index, _ = heapq.heappop(self._finalists)
             self._repeats.pop(-index, None)
 
-    def _record(self, trial: Trial) -> None:
+    def _record(self, trial: Trial, program: int) -> None:
         workload, strategy = self._workload, self.context.search_strategy
         assert workload is not None and strategy is not None
         self.database.commit_tuning_record(
@@ -201,8 +205,25 @@ class Task:
                 trial.run_secs or (FAILED_SECONDS,),
                 self.context.target,
                 strategy.args_info,
+                program,
             )
         )
+
+
+def _programs(records: Iterable[TuningRecord]) -> Iterator[int]:
+    """The hashes of the programs of records. Of those that do not say it, the fastest are replayed,
+    which takes about as long as making a program."""
+    silent = []
+    for record in records:
+        if record.program is not None:
+            yield record.program
+        else:
+            silent.append(record)
+    for record in heapq.nsmallest(REPLAYED, silent, key=lambda record: record.seconds):
+        try:
+            yield structural_hash(record.schedule().mod)
+        except (TVMError, ValueError, IndexError, TypeError):
+            continue  # a record of another version, or one that no longer fits
 
 
 def build_for(context: TuneContext, runner: Runner) -> Build:

@@ -7,6 +7,7 @@ that the page laid (`mlcwebTrials`), and awaits the answers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import count
@@ -79,20 +80,22 @@ class TrialWorkers:
         self._line.open(self._owner, _plain(workload), self.workers, self.timeout_s * 1e3)
 
     async def run(
-        self, kernel: TrialKernel, batches: int, least_ms: float
+        self, kernel: TrialKernel, batches: int, least_ms: float, hopeless_ms: float = math.inf
     ) -> tuple[tuple[float, ...], tuple[bytes, ...] | None]:
-        """Run a kernel once, look at its buffers, and time it.
+        """Run a kernel once, look at its buffers, and time it: in batches of at least `least_ms`
+        milliseconds each, unless its first calls all take longer than `hopeless_ms`.
 
         Returns:
-            The seconds per call of each batch, and the content of the buffers after the first call,
-            or None where all are as expected.
+            The seconds per call of each batch, or of the quickest of those first calls; and the
+            content of the buffers after the first call, or None where all are as expected.
 
         Raises:
             TimeoutError: it took longer than its limit.
             Stopped: the workers were ended meanwhile.
             WorkerDied, OutOfMemory, KernelTrap: what else can become of it.
         """
-        job = {**asdict(kernel), "batches": batches, "leastMs": least_ms}
+        times = {"batches": batches, "leastMs": least_ms, "hopelessMs": hopeless_ms}
+        job = {**asdict(kernel), **times}
         outcome = await self._line.run(self._owner, _plain(job))
         if not outcome.ok:
             raise self._failure(outcome)

@@ -42,6 +42,41 @@ def test_no_program_is_measured_twice(tmp_path, strategy: str) -> None:
     assert len({record.trace_text for record in records}) == 48
 
 
+def marked(sch) -> None:
+    """Six programs, each of which has three traces."""
+    j = sch.get_loops(sch.get_block("C"))[1]
+    sch.split(j, sch.sample_perfect_tile(j, 2, 32))
+    sch.annotate(
+        sch.get_loops(sch.get_block("C"))[0], "mark", sch.sample_categorical([1] * 3, [1 / 3] * 3)
+    )
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_program_is_known_under_any_trace(tmp_path, kept: bool) -> None:
+    first, database = tune(tmp_path, 40, "replay-trace", marked)
+    assert len(set(first)) == len(database.get_standing_records()) == 6
+    hashes = tmp_path / "database_tuning_record_programs.json"
+    assert len(hashes.read_text().splitlines()) == 6
+    if not kept:
+        # As records of TVM are: they are replayed.
+        hashes.unlink()
+    again = ms.database.JSONDatabase(work_dir=tmp_path)
+    assert all((record.program is not None) == kept for record in again.get_all_tuning_records())
+    for seed in (2, 3):
+        second, _ = tune(tmp_path, 40, "replay-trace", marked, seed=seed)
+        assert second == []
+
+
+def test_a_database_in_memory_knows_programs_too() -> None:
+    _, database = tune(None, 40, "replay-trace", marked)
+    merged = ms.database.MemoryDatabase()
+    merged.merge(database)
+    assert {record.program for record in merged.get_all_tuning_records()} == {
+        structural_hash(record.schedule().mod) for record in database.get_standing_records()
+    }
+    assert tune(None, 40, "replay-trace", marked, seed=2, database=merged)[0] == []
+
+
 def test_an_exhaustive_search_takes_up_the_rest(tmp_path) -> None:
     found = [tune(tmp_path, 2, "exhaustive", columns)[0] for _ in range(4)]
     # All five programs, two at a time.

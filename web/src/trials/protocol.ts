@@ -29,6 +29,8 @@ export interface TrialJob {
   batches: number;
   /** Milliseconds that a batch takes at least. */
   leastMs: number;
+  /** A kernel whose calls take longer is not worth more than a few of them; may be infinite. */
+  hopelessMs: number;
 }
 
 export interface TrialSuccess {

@@ -1,0 +1,81 @@
+"""Python's part of measuring in light workers of a page, with a stand-in for the page."""
+
+import asyncio
+import importlib
+import math
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mlcweb.meta_schedule.artifact import build_artifact
+from mlcweb.meta_schedule.runner import Timing
+from mlcweb.meta_schedule.workload import random_workload
+from tests.meta_schedule import programs
+
+TIMING = Timing(batches=2, least_ms=50.0)
+
+
+class Page:
+    """Answers every kernel with the next of some times, and keeps what it was asked for."""
+
+    def __init__(self, *times: float) -> None:
+        self.times = list(times)
+        self.jobs: list[dict[str, Any]] = []
+
+    def open(self, *arguments: Any) -> None:
+        """It needs no buffers."""
+
+    def close(self, *arguments: Any) -> None:
+        """It has nothing to end."""
+
+    async def run(self, owner: int, job: dict[str, Any]) -> Any:
+        self.jobs.append(job)
+        seconds = [self.times.pop(0)] * job["batches"]
+        # What a correct program leaves: of the reference as it is, of others that it is the same.
+        content = SimpleNamespace(to_bytes=lambda: bytes(256))
+        arrays = [content, content] if len(self.jobs) == 1 else None
+        return SimpleNamespace(
+            ok=True, arrays=arrays, seconds=SimpleNamespace(to_py=lambda: seconds)
+        )
+
+
+@pytest.fixture
+def page_runner(monkeypatch):
+    """The module under test as a page imports it, and the page."""
+    page = Page(9.0, 0.1, 0.02, 0.5)
+    js = SimpleNamespace(
+        mlcwebTrials=page,
+        navigator=SimpleNamespace(hardwareConcurrency=8),
+        Object=SimpleNamespace(fromEntries=None),
+    )
+    ffi = SimpleNamespace(JsProxy=object, to_js=lambda value, dict_converter: value)
+    monkeypatch.setitem(sys.modules, "js", js)
+    monkeypatch.setitem(sys.modules, "pyodide.ffi", ffi)
+    names = ["mlcweb.runtime.host.trial_workers", "mlcweb.meta_schedule.page_runner"]
+    for name in names:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    module = importlib.import_module(names[-1])
+    yield module, page
+    for name in names:
+        sys.modules.pop(name, None)
+
+
+def test_what_is_far_slower_than_the_best_may_be_left_early(page_runner) -> None:
+    module, page = page_runner
+
+    async def main() -> None:
+        runner = module.PageRunner(random_workload(programs.Double), timing=TIMING)
+        code = build_artifact(programs.Double, "main")
+        assert runner.workers == 4
+        assert await runner.begin(code) == (9.0, 9.0)
+        assert await runner.run(code) == (0.1, 0.1)
+        assert await runner.run(code) == (0.02, 0.02)
+        assert await runner.run(code) == (0.5, 0.5)
+
+    asyncio.run(main())
+    # The program as it stands is no measure; then three times the best, but a batch at least.
+    limits = [job["hopelessMs"] for job in page.jobs]
+    assert limits == [math.inf, math.inf, pytest.approx(300.0), pytest.approx(60.0)]
+    assert [job["leastMs"] for job in page.jobs] == [50.0] * 4
