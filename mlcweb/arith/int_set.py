@@ -116,8 +116,7 @@ def eval_set(expression: E.PrimExpr, domains: Domains, analyzer: Analyzer) -> In
     The ends may mention the other variables. The result can be larger than the set of values, never
     smaller.
     """
-    sets = {v: (IntSet.from_range(d) if isinstance(d, Range) else d) for v, d in domains.items()}
-    low, high = _Evaluator(sets, analyzer).eval(expression)
+    low, high = _Evaluator(domains, analyzer).eval(expression)
     return _interval(
         None if low is None else analyzer.simplify(low),
         None if high is None else analyzer.simplify(high),
@@ -147,8 +146,8 @@ def upper_limits(expression: E.PrimExpr, analyzer: Analyzer) -> Iterator[E.PrimE
 class _Evaluator:
     """Interval arithmetic with symbolic ends."""
 
-    def __init__(self, sets: Mapping[E.Var, IntSet], analyzer: Analyzer) -> None:
-        self.sets = sets
+    def __init__(self, domains: Domains, analyzer: Analyzer) -> None:
+        self.domains = domains
         self.analyzer = analyzer
         self.depth = 0
 
@@ -159,13 +158,15 @@ class _Evaluator:
         return EVERYTHING if self.moves(expression) else IntSet.point(expression)
 
     def moves(self, expression: E.PrimExpr) -> bool:
-        return any(isinstance(n, E.Var) and n in self.sets for n in walk(expression))
+        return any(isinstance(n, E.Var) and n in self.domains for n in walk(expression))
 
     def variable(self, variable: E.Var) -> IntSet:
-        found = self.sets.get(variable)
+        found = self.domains.get(variable)
         if found is None:
             return IntSet.point(variable)
-        if self.depth >= len(self.sets):
+        if isinstance(found, Range):
+            found = IntSet.from_range(found)
+        if self.depth >= len(self.domains):
             return found
         # The ends of a domain may mention other variables that move.
         self.depth += 1

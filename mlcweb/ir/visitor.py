@@ -18,8 +18,10 @@ def children(node: Node) -> list[Node]:
         value = getattr(node, name)
         if isinstance(value, Node):
             found.append(value)
-        elif isinstance(value, tuple):
-            found += [item for item in value if isinstance(item, Node)]
+        elif type(value) is tuple:
+            for item in value:
+                if isinstance(item, Node):
+                    found.append(item)
     return found
 
 

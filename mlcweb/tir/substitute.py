@@ -48,4 +48,4 @@ def uses(node: Node, var: Var) -> bool:
     """Whether a variable occurs in a node."""
     if isinstance(node, Var):
         return node is var
-    return var in variables_in(node)
+    return any(found is var for found in walk(node))

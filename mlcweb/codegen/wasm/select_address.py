@@ -15,14 +15,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlcweb.codegen.wasm.select_types import UnsupportedError, stack_type
-from mlcweb.ir.node import Node
-from mlcweb.ir.visitor import children
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.dtype import wrap_integer
 from mlcweb.tir.transform.optimize.accesses import REGISTER_SCOPE
 from mlcweb.tir.transform.optimize.indices import Indices, Sum
+from mlcweb.tir.transform.optimize.rewriter import loops_in
 
 if TYPE_CHECKING:
     from mlcweb.codegen.wasm.select_function import FunctionSelector
@@ -69,19 +68,17 @@ class Addresses:
 
     def plan(self, body: S.Stmt) -> None:
         """Find out which places each loop needs pointers for."""
-        self._plan(body, [])
+        self._places_in(body)
+        for loop in loops_in(body):
+            self.in_loop[id(loop)] = {
+                place.key: place
+                for place in self._places_in(loop)
+                if loop.loop_var in place.total.terms
+            }
 
-    def _plan(self, node: Node, loops: list[S.For]) -> None:
-        if isinstance(node, (E.BufferLoad, S.BufferStore)) and _is_in_memory(node):
-            place = self.place(node)
-            for loop in loops:
-                if loop.loop_var in place.total.terms:
-                    self.in_loop[id(loop)][place.key] = place
-        if isinstance(node, S.For):
-            self.in_loop[id(node)] = {}
-            loops = [*loops, node]
-        for child in children(node):
-            self._plan(child, loops)
+    def _places_in(self, statement: S.Stmt) -> list[Place]:
+        accesses = self.selector.accesses.of(statement)
+        return [self.place(access) for access in accesses if _is_in_memory(access)]
 
     def place(self, access: E.BufferLoad | S.BufferStore) -> Place:
         """Where an access reads or writes (its first element, if several)."""

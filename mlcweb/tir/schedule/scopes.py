@@ -34,7 +34,7 @@ from mlcweb.tir.stmt import (
     For,
     IterType,
 )
-from mlcweb.tir.substitute import uses
+from mlcweb.tir.substitute import uses, variables_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +175,20 @@ def driven_iterators(realize: BlockRealize, loop: Var) -> dict[Var, IterType]:
     }
 
 
+def iterators_by_variable(realize: BlockRealize) -> dict[Var, dict[Var, IterType]]:
+    """`driven_iterators` of every variable that the values of a block's iterators depend on."""
+    driven: dict[Var, dict[Var, IterType]] = {}
+    for iter_var, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+        for variable in variables_in(value):
+            driven.setdefault(variable, {})[iter_var.var] = iter_var.iter_type
+    return driven
+
+
 def runs_one_to_one(realize: BlockRealize, loops: Iterable[For]) -> bool:
     """Whether those of `loops` that drive iterators of a block run through iterations of their own:
     with the other loops fixed, no two of them repeat the same values."""
-    driving = tuple(loop for loop in loops if driven_iterators(realize, loop.loop_var))
+    driven = iterators_by_variable(realize)
+    driving = tuple(loop for loop in loops if loop.loop_var in driven)
     return any(
         detect_iter_map(
             realize.iter_values, loop_ranges(driving), predicate, BIJECTIVE

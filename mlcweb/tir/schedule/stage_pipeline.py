@@ -43,9 +43,19 @@ def check_stage_pipeline(
     one) is known to read elements that its producers, in the same loops, have not written.
     """
     blocks = scope_at(state, scope)
+    if reader is not None:
+        _check_stages(scope, blocks, (reader,))
+        return
+    # Whoever looks for a place for a block asks this of the same state for each place.
+    state.cached(
+        ("stages", scope.block.identity), lambda: _check_stages(scope, blocks, blocks.children)
+    )
+
+
+def _check_stages(scope: BlockPlace, blocks: Scope, readers: Sequence[BlockPlace]) -> None:
     _check_no_write_after_read(scope, blocks)
-    for child in blocks.children if reader is None else (reader,):
-        check_cover(scope, blocks, child)
+    for reader in readers:
+        check_cover(scope, blocks, reader)
 
 
 def _check_no_write_after_read(scope: BlockPlace, blocks: Scope) -> None:
@@ -91,10 +101,6 @@ def _is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: Block
     """
     chains = [loops_above(place) for place in (reader, *producers)]
     shared = _common(chains)
-    analyzer = Analyzer()
-    for loop in (*shared, *(loop for chain in chains for loop in chain[len(shared) :])):
-        for var, domain in domains_of(loop).items():
-            analyzer.bind(var, domain)
     written: list[list[IntSet]] = []
     for producer, chain in zip(producers, chains[1:], strict=True):
         inner = _domains(chain[len(shared) :])
@@ -107,6 +113,10 @@ def _is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: Block
             written.append([IntSet.from_range(dimension) for dimension in exact])
         if any(_is_whole(item, buffer) for item in written):
             return False
+    analyzer = Analyzer()
+    for loop in (*shared, *(loop for chain in chains for loop in chain[len(shared) :])):
+        for var, domain in domains_of(loop).items():
+            analyzer.bind(var, domain)
     limits = [IntSet.from_min_extent(extent - extent, extent) for extent in buffer.shape]
     inner = _domains(chains[0][len(shared) :])
     predicate = reader.realize.predicate

@@ -6,7 +6,7 @@ is rebuilt, so that nothing has to be kept in step. Primitives take a state and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,23 +46,18 @@ _BODIES: dict[type, tuple[str, ...]] = {
 """The fields of each statement that hold statements; SeqStmt holds a tuple of them."""
 
 
-def substatements(statement: Stmt) -> Iterator[Stmt]:
+def substatements(statement: Stmt) -> Sequence[Stmt]:
     """The statements directly below a statement, in order."""
     if isinstance(statement, SeqStmt):
-        yield from statement.seq
-    for name in _BODIES.get(type(statement), ()):
-        below = getattr(statement, name)
-        if below is not None:
-            yield below
+        return statement.seq
+    bodies = [getattr(statement, name) for name in _BODIES.get(type(statement), ())]
+    return [below for below in bodies if below is not None]
 
 
-def executed_substatements(statement: Stmt) -> Iterator[Stmt]:
+def executed_substatements(statement: Stmt) -> Sequence[Stmt]:
     """The substatements but for the init of a block, which belongs to the block as its iterators
     do: its loops and blocks are nobody's to schedule until decompose_reduction brings them out."""
-    if isinstance(statement, Block):
-        yield statement.body
-    else:
-        yield from substatements(statement)
+    return (statement.body,) if isinstance(statement, Block) else substatements(statement)
 
 
 def with_substatements(statement: Stmt, changes: Mapping[Stmt, Stmt]) -> Stmt:
@@ -160,9 +155,11 @@ def _index(module: IRModule) -> _Index:
             index.loops[statement.loop_var] = LoopPlace(function, statement, parents)
         elif isinstance(statement, BlockRealize):
             index.blocks[statement.block.identity] = BlockPlace(function, statement, parents)
-        inner = (*parents, statement)
-        for below in executed_substatements(statement):
-            visit(below, function, inner)
+        below = executed_substatements(statement)
+        if below:
+            inner = (*parents, statement)
+            for part in below:
+                visit(part, function, inner)
 
     for var, func in module.functions.items():
         if isinstance(func, PrimFunc):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from mlcweb.arith import Analyzer, IntSet, eval_set, intersect, union
+from mlcweb.arith import Analyzer, IntSet, eval_set, intersect, same_expression, union
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, Visitor, on
 from mlcweb.tir import dtype as dtypes
@@ -101,10 +101,19 @@ class _Search(Visitor):
         self.box: list[IntSet] | None = None
         self.opaque = False
         self.inner: dict[E.Var, Range] = {}
+        self.analyzer = Analyzer()
+        # Where it was touched since the last loop began; an update reads what it writes.
+        self.seen: list[tuple[E.PrimExpr, ...]] = []
 
     @on(S.For)
     def loop(self, loop: S.For) -> None:
-        self.inner[loop.loop_var] = Range(loop.min, loop.extent)
+        self.seen = []
+        again = loop.loop_var in self.inner
+        self.inner[loop.loop_var] = domain = Range(loop.min, loop.extent)
+        if again:
+            self.analyzer = Analyzer(self.inner)
+        else:
+            self.analyzer.bind(loop.loop_var, domain)
         self.visit_children(loop)
 
     @on(S.LetStmt, E.Let)
@@ -125,16 +134,18 @@ class _Search(Visitor):
         if node.buffer is not self.buffer:
             self.opaque = True
             return
-        analyzer = Analyzer(self.inner)
-        sides = [self.side(index, analyzer) for index in node.indices]
+        if any(all(map(same_expression, node.indices, known)) for known in self.seen):
+            return
+        self.seen.append(node.indices)
+        sides = [self.side(index) for index in node.indices]
         if self.box is not None:
-            sides = [union(pair, analyzer) for pair in zip(self.box, sides, strict=True)]
+            sides = [union(pair, self.analyzer) for pair in zip(self.box, sides, strict=True)]
         self.box = sides
 
-    def side(self, index: E.PrimExpr, analyzer: Analyzer) -> IntSet:
+    def side(self, index: E.PrimExpr) -> IntSet:
         first = index.base if isinstance(index, E.Ramp) else index
-        ends = eval_set(first, self.inner, analyzer)
+        ends = eval_set(first, self.inner, self.analyzer)
         if not isinstance(index, E.Ramp):
             return ends if dtypes.lanes(index.dtype) == 1 else IntSet(None, None)
         last = add(first, multiply(index.stride, index.lanes - 1))
-        return union([ends, eval_set(last, self.inner, analyzer)], analyzer)
+        return union([ends, eval_set(last, self.inner, self.analyzer)], self.analyzer)

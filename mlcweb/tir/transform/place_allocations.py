@@ -8,14 +8,15 @@ not proved stays outside.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from mlcweb.arith import Analyzer, estimate_region
-from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.arith import Analyzer, estimate_region, same_expression
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.visitor import Mutator, children, on, walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import add, const, less_equal
+from mlcweb.tir.arithmetic import add, const, is_const_int, less_equal
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import substitute, variables_in
@@ -33,6 +34,7 @@ def place_allocations(func: PrimFunc) -> PrimFunc:
 class _Placement(Mutator):
     def __init__(self) -> None:
         self.domains: dict[E.Var, Range] = {}
+        self.touched = _Touched()
 
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
@@ -44,35 +46,95 @@ class _Placement(Mutator):
     @on(S.AllocBuffer)
     def allocation(self, statement: S.AllocBuffer) -> S.Stmt:
         body = self.rewrite(statement.body)
-        if not _touches(body, statement.buffer):
+        if statement.buffer.data not in self.touched.by(body):
             return body
-        placed = _sink(statement, body, dict(self.domains))
+        placed = _Sinking(statement, self.touched).around(body, dict(self.domains))
         same = isinstance(placed, S.AllocBuffer) and placed.body is statement.body
         return statement if same else placed
 
 
-def _sink(allocation: S.AllocBuffer, body: S.Stmt, domains: Domains) -> S.Stmt:
-    """`body` with the allocation around the least part of it that may hold it; `domains` are those
-    of the loops around it."""
-    buffer = allocation.buffer
-    if isinstance(body, S.SeqStmt):
-        touching = [i for i, part in enumerate(body.seq) if _touches(part, buffer)]
-        first, last = touching[0], touching[-1] + 1
-        inside = S.sequence(*body.seq[first:last])
-        if last - first < len(body.seq):
-            inner = _sink(allocation, inside, domains)
-            return S.sequence(*body.seq[:first], inner, *body.seq[last:])
-    elif isinstance(body, S.AllocBuffer):
-        return replace(body, body=_sink(allocation, body.body, domains))
-    elif isinstance(body, S.For):
-        nest = _nest(body)
-        depth = _fresh_depth(nest, buffer, domains)
-        if depth > 0:
-            placed = _sink(allocation, nest[depth - 1].body, _inside(nest[:depth], domains))
-            for loop in reversed(nest[:depth]):
-                placed = replace(loop, body=placed)
-            return placed
-    return replace(allocation, body=body)
+class _Touched:
+    """The data of the buffers that parts of a function touch, found once for each part."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[Node, frozenset[E.Var]]] = {}
+
+    def by(self, node: Node) -> frozenset[E.Var]:
+        """The pointers in a statement or expression, those of the buffers accessed included."""
+        if isinstance(node, E.Var):
+            return frozenset((node,)) if node.dtype == "handle" else _NOTHING
+        known = self._known.get(id(node))
+        if known is None:
+            accesses = isinstance(node, (E.BufferLoad, S.BufferStore))
+            found = frozenset((node.buffer.data,)) if accesses else _NOTHING
+            for child in children(node):
+                if type(child) is not E.IntImm:
+                    found |= self.by(child)
+            known = self._known[id(node)] = (node, found)
+        return known[1]
+
+
+_NOTHING: frozenset[E.Var] = frozenset()
+
+
+class _Sinking:
+    """Moves one allocation down."""
+
+    def __init__(self, allocation: S.AllocBuffer, touched: _Touched) -> None:
+        self.allocation = allocation
+        self.buffer = allocation.buffer
+        self.touched = touched
+
+    def around(self, body: S.Stmt, domains: Domains) -> S.Stmt:
+        """`body` with the allocation around the least part of it that may hold it; `domains` are
+        those of the loops around it."""
+        if isinstance(body, S.SeqStmt):
+            data = self.buffer.data
+            touching = [i for i, part in enumerate(body.seq) if data in self.touched.by(part)]
+            first, last = touching[0], touching[-1] + 1
+            inside = S.sequence(*body.seq[first:last])
+            if last - first < len(body.seq):
+                inner = self.around(inside, domains)
+                return S.sequence(*body.seq[:first], inner, *body.seq[last:])
+        elif isinstance(body, S.AllocBuffer):
+            return replace(body, body=self.around(body.body, domains))
+        elif isinstance(body, S.For):
+            nest = _nest(body)
+            depth = self.fresh_depth(nest, domains)
+            if depth > 0:
+                placed = self.around(nest[depth - 1].body, _inside(nest[:depth], domains))
+                for loop in reversed(nest[:depth]):
+                    placed = replace(loop, body=placed)
+                return placed
+        return replace(self.allocation, body=body)
+
+    def fresh_depth(self, nest: Sequence[S.For], domains: Domains) -> int:
+        """How many loops of a nest the allocation may enter."""
+        # An iteration of an outer loop sees of others no more than those of an inner one do, which
+        # mostly see nothing.
+        if self.is_fresh(nest[-1], _inside(nest, domains)):
+            return len(nest)
+        for depth in range(1, len(nest)):
+            if not self.is_fresh(nest[depth - 1], _inside(nest[:depth], domains)):
+                return depth - 1
+        return len(nest) - 1
+
+    def is_fresh(self, loop: S.For, domains: Domains) -> bool:
+        """Whether each iteration reads of the buffer only what it has written itself."""
+        coverage = _Coverage(self.buffer, set(domains), self.touched)
+        return not self.is_opaque(loop.body) and coverage.check(loop.body, [], domains) is not None
+
+    def is_opaque(self, node: Node) -> bool:
+        """Whether the buffer is touched in a way that is not followed: by its pointer, through
+        another buffer, or with a vector of indices."""
+        if self.buffer.data not in self.touched.by(node):
+            return False
+        if isinstance(node, (E.BufferLoad, S.BufferStore)) and node.buffer.data is self.buffer.data:
+            if node.buffer is not self.buffer:
+                return True
+            if any(dtypes.lanes(index.dtype) > 1 for index in node.indices):
+                return True
+        return node is self.buffer.data or any(map(self.is_opaque, children(node)))
 
 
 def _nest(loop: S.For) -> list[S.For]:
@@ -87,36 +149,26 @@ def _inside(nest: Sequence[S.For], domains: Domains) -> Domains:
     return {**domains, **{loop.loop_var: Range(loop.min, loop.extent) for loop in nest}}
 
 
-def _fresh_depth(nest: Sequence[S.For], buffer: Buffer, domains: Domains) -> int:
-    """How many loops of a nest the allocation may enter."""
-    # An iteration of an outer loop sees of others no more than those of an inner one do, which
-    # mostly see nothing.
-    if _is_fresh(nest[-1], buffer, _inside(nest, domains)):
-        return len(nest)
-    for depth in range(1, len(nest)):
-        if not _is_fresh(nest[depth - 1], buffer, _inside(nest[:depth], domains)):
-            return depth - 1
-    return len(nest) - 1
+@dataclass(slots=True)
+class _Written:
+    """What is surely written: a box, while the `loops` that it knows nothing of run, the innermost
+    first. Most of what is written is never asked about."""
 
+    box: Box | None
+    loops: tuple[S.For, ...] = ()
 
-def _touches(statement: S.Stmt, buffer: Buffer) -> bool:
-    return any(
-        node is buffer.data
-        or (isinstance(node, (E.BufferLoad, S.BufferStore)) and node.buffer.data is buffer.data)
-        for node in walk(statement)
-    )
+    def over(self, loop: S.For) -> _Written:
+        """The same while another loop runs, around the others."""
+        return _Written(self.box, (*self.loops, loop))
 
-
-def _is_fresh(loop: S.For, buffer: Buffer, domains: Domains) -> bool:
-    """Whether each iteration reads of the buffer only what it has written itself."""
-    for node in walk(loop.body):
-        if node is buffer.data:
-            return False
-        if isinstance(node, (E.BufferLoad, S.BufferStore)):
-            vector = any(dtypes.lanes(index.dtype) > 1 for index in node.indices)
-            if node.buffer.data is buffer.data and (vector or node.buffer is not buffer):
-                return False
-    return _Coverage(buffer, set(domains)).check(loop.body, [], domains) is not None
+    def whole(self) -> Box | None:
+        """The box over all iterations; None where that is no box."""
+        for loop in self.loops:
+            if self.box is not None:
+                domain = Range(loop.min, loop.extent)
+                self.box = estimate_region(self.box, {loop.loop_var: domain})
+        self.loops = ()
+        return self.box
 
 
 class _Coverage:
@@ -125,14 +177,19 @@ class _Coverage:
     `outside` are the variables of the loops around the statement.
     """
 
-    def __init__(self, buffer: Buffer, outside: set[E.Var]) -> None:
+    def __init__(self, buffer: Buffer, outside: set[E.Var], touched: _Touched) -> None:
         self.buffer = buffer
         self.outside = outside
+        self.touched = touched
 
-    def check(self, statement: S.Stmt, written: list[Box], domains: Domains) -> list[Box] | None:
-        """The boxes that the statement surely writes; None if it reads outside `written`."""
+    def check(
+        self, statement: S.Stmt, written: list[_Written], domains: Domains
+    ) -> list[_Written] | None:
+        """What the statement surely writes; None if it reads outside `written`."""
+        if self.buffer.data not in self.touched.by(statement):
+            return []
         if isinstance(statement, S.SeqStmt):
-            done: list[Box] = []
+            done: list[_Written] = []
             for part in statement.seq:
                 more = self.check(part, [*written, *done], domains)
                 if more is None:
@@ -146,7 +203,8 @@ class _Coverage:
                 return None
             if statement.buffer is not self.buffer:
                 return []
-            return [[Range(index, const(1, index.dtype)) for index in statement.indices]]
+            one = [Range(index, const(1, index.dtype)) for index in statement.indices]
+            return [_Written(one)]
         if isinstance(statement, (S.AllocBuffer, S.AttrStmt)):
             return self.check(statement.body, written, domains)
         if isinstance(statement, S.IfThenElse):
@@ -155,9 +213,11 @@ class _Coverage:
             if not self.reads_covered(statement.condition, written, domains) or None in sure:
                 return None
             return self.done_at_start(statement.condition, sure[0] or [], domains)
-        return [] if not _touches(statement, self.buffer) else None
+        return None
 
-    def done_at_start(self, condition: E.PrimExpr, boxes: list[Box], domains: Domains) -> list[Box]:
+    def done_at_start(
+        self, condition: E.PrimExpr, written: list[_Written], domains: Domains
+    ) -> list[_Written]:
         """Of what is written where a condition holds, that which is written for sure: the condition
         is about inner loops alone, holds in their first iteration, and the place written is the
         same in all. The init of a reduction is like that."""
@@ -167,34 +227,51 @@ class _Coverage:
         start = substitute(condition, {var: domains[var].min for var in variables})
         if not Analyzer().can_prove(start):
             return []
-        return [box for box in boxes if not any(variables & variables_in(side.min) for side in box)]
+        return [
+            item
+            for item in written
+            if not any(variables & variables_in(side.min) for side in item.whole() or ())
+        ]
 
-    def check_loop(self, loop: S.For, written: list[Box], domains: Domains) -> list[Box] | None:
+    def check_loop(
+        self, loop: S.For, written: list[_Written], domains: Domains
+    ) -> list[_Written] | None:
         domain = Range(loop.min, loop.extent)
         inside = self.check(loop.body, written, {**domains, loop.loop_var: domain})
         if inside is None:
             return None
         runs = isinstance(loop.extent, E.IntImm) and loop.extent.value > 0
-        widened = [estimate_region(box, {loop.loop_var: domain}) for box in inside if runs]
-        return [box for box in widened if box is not None]
+        return [item.over(loop) for item in inside] if runs else []
 
     def reads_covered(
-        self, part: S.Stmt | E.PrimExpr, written: list[Box], domains: Domains
+        self, part: S.Stmt | E.PrimExpr, written: list[_Written], domains: Domains
     ) -> bool:
+        if self.buffer.data not in self.touched.by(part):
+            return True
         loads = [
             node
             for node in walk(part)
             if isinstance(node, E.BufferLoad) and node.buffer is self.buffer
         ]
-        if not loads:
-            return True
+        if not loads or not written:
+            return not loads
         analyzer = Analyzer(domains)
-        return all(any(_contains(box, node.indices, analyzer) for box in written) for node in loads)
+        return all(
+            any(_contains(item.whole(), node.indices, analyzer) for item in written)
+            for node in loads
+        )
 
 
-def _contains(box: Box, indices: Sequence[E.PrimExpr], analyzer: Analyzer) -> bool:
-    return all(
-        analyzer.can_prove(less_equal(side.min, index))
-        and analyzer.can_prove(less_equal(add(index, 1), add(side.min, side.extent)))
-        for side, index in zip(box, indices, strict=True)
+def _contains(box: Box | None, indices: Sequence[E.PrimExpr], analyzer: Analyzer) -> bool:
+    if box is None:
+        return False
+    return all(_reaches(side, index, analyzer) for side, index in zip(box, indices, strict=True))
+
+
+def _reaches(side: Range, index: E.PrimExpr, analyzer: Analyzer) -> bool:
+    """Whether an index is known to lie in a range."""
+    if same_expression(side.min, index) and is_const_int(side.extent, 1):
+        return True
+    return analyzer.can_prove(less_equal(side.min, index)) and analyzer.can_prove(
+        less_equal(add(index, 1), add(side.min, side.extent))
     )

@@ -17,7 +17,7 @@ from mlcweb.tir.schedule.scopes import (
     analyzer_at,
     check_affine,
     check_declares_all,
-    driven_iterators,
+    iterators_by_variable,
     loop_ranges,
     runs_one_to_one,
 )  # fmt: skip
@@ -325,7 +325,8 @@ def _check_init_stays_first(
     """
     if realize.block.init is None:
         return
-    drives = {loop: driven_iterators(realize, loop) for loop in old_order}
+    driven = iterators_by_variable(realize)
+    drives = {loop: driven.get(loop, {}) for loop in old_order}
     after = {loop.loop_var: place for place, loop in enumerate(new_order)}
     repeats_parts = not runs_one_to_one(realize, new_order)
     repeating = {

@@ -14,7 +14,7 @@ from mlcweb.tir.schedule.errors import BindingError, DataflowError, LoopError
 from mlcweb.tir.schedule.scopes import (
     check_affine,
     check_reduction,
-    driven_iterators,
+    iterators_by_variable,
     runs_one_to_one,
 )  # fmt: skip
 from mlcweb.tir.schedule.state import BlockPlace, ScheduleState, block_realizes_below, loops_above
@@ -76,9 +76,9 @@ def decompose_reduction(
 
 
 def _check_not_repeated(place: BlockPlace, inner: tuple[For, ...]) -> None:
+    driven = iterators_by_variable(place.realize)
     for loop in inner:
-        repeats = not driven_iterators(place.realize, loop.loop_var)
-        if repeats and not is_const_int(loop.extent, 1):
+        if loop.loop_var not in driven and not is_const_int(loop.extent, 1):
             raise LoopError(
                 f'The loop "{loop.loop_var.name}" repeats the whole reduction of block '
                 f'"{place.block.name_hint}", which a single init before it would not do',

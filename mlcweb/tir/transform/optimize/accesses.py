@@ -33,7 +33,9 @@ class Accesses:
         known = self._known.get(id(node))
         if known is None:
             found: list[Access] = [node] if isinstance(node, (E.BufferLoad, S.BufferStore)) else []
-            for child in children(node):
+            # Most nodes are operations on two operands.
+            parts = (node.a, node.b) if isinstance(node, E.BinaryExpr) else children(node)
+            for child in parts:
                 if type(child) not in _LEAVES:
                     found += self.of(child)
             known = self._known[id(node)] = (node, tuple(found))
@@ -98,6 +100,8 @@ def statements_in(statement: S.Stmt) -> Iterator[S.Stmt]:
         yield part
         if isinstance(part, S.SeqStmt):
             pending.extend(reversed(part.seq))
+        elif isinstance(part, (S.For, S.AllocBuffer, S.LetStmt)):
+            pending.append(part.body)
         elif not isinstance(part, (S.BufferStore, S.Evaluate)):
             inner = [child for child in children(part) if isinstance(child, S.Stmt)]
             pending.extend(reversed(inner))

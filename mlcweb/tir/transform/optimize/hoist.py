@@ -27,6 +27,8 @@ from mlcweb.tir.transform.optimize.rewriter import definitions_in, is_choice
 MOST_HOISTED = 24
 """So many values are held over a loop at most; more would not find a register."""
 
+_LEAVES = (E.Var, E.IntImm, E.FloatImm, E.StringImm)
+
 
 def hoist(func: PrimFunc) -> PrimFunc:
     """Compute what a loop does not change before the loop."""
@@ -97,7 +99,7 @@ class _Search:
             self.expression(statement.condition)
 
     def expression(self, expression: E.PrimExpr) -> None:
-        if isinstance(expression, (E.Var, E.IntImm, E.FloatImm, E.StringImm)):
+        if isinstance(expression, _LEAVES):
             return
         if self.is_invariant(expression):
             if is_worth_a_name(expression):
@@ -122,6 +124,8 @@ class _Replacement(Mutator):
         self.names = names
 
     def rewrite(self, node: Node) -> Node:
+        if isinstance(node, _LEAVES):
+            return node
         if isinstance(node, E.PrimExpr):
             var = self.names.get(self.indices.key(node))
             if var is not None:
@@ -131,6 +135,8 @@ class _Replacement(Mutator):
 
 def sure_operands(expression: E.PrimExpr) -> list[E.PrimExpr]:
     """The operands that are computed whenever an expression is; not the indices of loads."""
+    if isinstance(expression, E.BinaryExpr):
+        return [expression.a, expression.b]
     if isinstance(expression, E.BufferLoad):
         return []
     if isinstance(expression, (E.And, E.Or)):

@@ -73,6 +73,15 @@ class Indices:
         known = self._keys.get(id(node))
         if known is not None:
             return known[1]
+        key = (
+            (type(node), self.key(node.a), self.key(node.b))
+            if isinstance(node, E.BinaryExpr)
+            else self._key_of_fields(node)
+        )
+        self._keys[id(node)] = (node, key)
+        return key
+
+    def _key_of_fields(self, node: Node) -> Any:
         parts: list[Any] = [type(node)]
         for name in node.structural_fields:
             value = getattr(node, name)
@@ -84,9 +93,7 @@ class Indices:
                 parts.append(value.hex())
             else:
                 parts.append(value)
-        key = tuple(parts)
-        self._keys[id(node)] = (node, key)
-        return key
+        return tuple(parts)
 
     def variables(self, node: Node) -> frozenset[E.Var]:
         """The variables that occur in an expression or statement."""
@@ -136,6 +143,7 @@ class Indices:
         if written is None:
             written = self._written[key] = write()
             self._sums[id(written)] = (written, total)
+            self._normal[id(written)] = (written, written)
         return written
 
     def normal(self, expression: E.PrimExpr) -> E.PrimExpr:

@@ -75,7 +75,8 @@ class Rewriter(Mutator):
 
     @on(E.Add, E.Sub, E.Mul, E.FloorDiv, E.FloorMod)
     def arithmetic(self, expression: E.BinaryExpr) -> E.PrimExpr:
-        if not dtypes.is_integer(expression.dtype) or dtypes.lanes(expression.dtype) > 1:
+        dtype = expression.dtype
+        if not dtypes.is_integer(dtype) or dtypes.lanes(dtype) > 1:
             return self.rewrite_children(expression)
         if self.indices.variables(expression).isdisjoint(self.values):
             return self.indices.normal(expression)
