@@ -35,7 +35,7 @@ test: .venv/test.stamp .venv-oracle/stamp web/dist/index.html
 	$(NPM) run typecheck
 	$(NPM) test
 	$(PY) -m pytest tests -n auto
-	$(PY) -m pytest e2e -n 2 --dist loadfile
+	$(PY) -m pytest e2e
 
 # Python: one environment; `make play` needs little of it, `make test` all.
 

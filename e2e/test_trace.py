@@ -36,18 +36,23 @@ second.vectorize(j_1)
 """
 
 
+def opened(playground):
+    """The view, once it shows the traces of this run."""
+    view = playground.open_view("trace")
+    expect(view).not_to_have_attribute("aria-busy", "true")
+    return playground
+
+
 @pytest.fixture
 def trace(playground):
     playground.run_lesson()
-    playground.open_view("trace")
-    return playground
+    return opened(playground)
 
 
 @pytest.fixture
 def two(playground):
     playground.run_to_end(TWO_TRACES)
-    playground.open_view("trace")
-    return playground
+    return opened(playground)
 
 
 def step(page, text):
