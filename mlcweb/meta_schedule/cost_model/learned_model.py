@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import log2
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir import structural_hash
@@ -44,12 +45,11 @@ class _Samples:
         self.rows = [self.rows[n] for n in kept]
         self.seconds = [self.seconds[n] for n in kept]
 
-    def targets(self) -> list[float]:
-        """What is learnt: the logarithm to base 2 of the speed relative to the fastest."""
-        import numpy as np
 
-        best = min(self.seconds)
-        return [max(SLOWEST, float(np.log2(best / seconds))) for seconds in self.seconds]
+def speeds(seconds: Sequence[float]) -> list[float]:
+    """What is learnt of times: the logarithm to base 2 of the speed relative to the fastest."""
+    best = min(seconds)
+    return [max(SLOWEST, log2(best / time)) for time in seconds]
 
 
 class LearnedModel(CostModel):
@@ -162,7 +162,7 @@ class LearnedModel(CostModel):
         import numpy as np
 
         rows = [row for samples in tasks for row in samples.rows]
-        targets = [target for samples in tasks for target in samples.targets()]
+        targets = [target for samples in tasks for target in speeds(samples.seconds)]
         return self.fit(np.array(rows), np.array(targets))
 
 

@@ -8,6 +8,7 @@ from math import log2
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.meta_schedule.cost_model import boosted_trees
+from mlcweb.meta_schedule.cost_model.learned_model import speeds
 from mlcweb.meta_schedule.cost_model.numpy_model import BELOW
 from mlcweb.tir.schedule import Trace
 
@@ -22,9 +23,6 @@ MOST = 512
 
 TREES = 30
 RATE = 0.2
-
-SLOWEST = -4.0
-"""As of the cost models: how much slower the slow are does not matter."""
 
 
 class DecisionModel:
@@ -53,12 +51,8 @@ class DecisionModel:
         rows = [self._row(trace) for trace in traces]
         width = max(map(len, [*self._rows, *rows]))
         if self._model is None:
-            best = min(self._seconds)
-            speeds = [max(SLOWEST, log2(best / seconds)) for seconds in self._seconds]
-            known = _padded(self._rows, width)
-            self._model = boosted_trees.fit(
-                known, np.array(speeds), trees=TREES, rate=RATE, below=BELOW
-            )
+            known, targets = _padded(self._rows, width), np.array(speeds(self._seconds))
+            self._model = boosted_trees.fit(known, targets, trees=TREES, rate=RATE, below=BELOW)
         return self._model.predict(_padded(rows, width)).tolist()
 
     def _row(self, trace: Trace) -> list[float]:

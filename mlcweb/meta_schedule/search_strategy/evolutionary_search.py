@@ -248,13 +248,14 @@ class EvolutionarySearch(SearchStrategy):
         """Traces with decisions that were not tried before, by what they decided. Parents are
         sorted, and chosen by rank: scores of models have no scale."""
         weights = list(accumulate(1.0 / (rank + 2) for rank in range(len(parents))))
+        traces = [_without_postproc(parent.sch.trace) for parent in parents]
         found: dict[int | Trace, Trace] = {}
         for _ in range(self.genetic_max_fail_count * self.children):
             if self.rng.random() >= self.genetic_mutate_prob:
                 # It stays as it is, and is known already.
                 continue
-            parent, other = self.rng.choices(parents, cum_weights=weights, k=2)
-            changed = self._mutated(parent.sch.trace, other.sch.trace)
+            own, other = self.rng.choices(traces, cum_weights=weights, k=2)
+            changed = self._mutated(own, other)
             if changed is None or not self.sampler.may_pass(changed):
                 continue
             key = _decided(changed)
@@ -283,10 +284,9 @@ class EvolutionarySearch(SearchStrategy):
                 self._tried.clear()
             self._tried.add(decided)
 
-    def _mutated(self, trace: Trace, other: Trace) -> Trace | None:
-        own = _without_postproc(trace)
+    def _mutated(self, own: Trace, other: Trace) -> Trace | None:
         if self.rng.random() < CROSSING:
-            return crossed(own, _without_postproc(other), self.rng)
+            return crossed(own, other, self.rng)
         mutators = self.context.mutator_probs
         if mutators:
             kinds, weights = list(mutators), list(mutators.values())
