@@ -3,6 +3,7 @@
 import re
 import shutil
 import threading
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -61,20 +62,36 @@ def test_a_new_version_takes_the_place_of_the_old_one(browser, tmp_path):
             page = context.new_page()
             page.goto(server.url)
             expect_kept(page)
-            index = copy / "index.html"
-            index.write_text(index.read_text().replace("<title>mlcweb", "<title>newer mlcweb"))
-            worker = copy / "service-worker.js"
-            changed = re.sub(r'("index.html":")\w+', r"\g<1>0123456789abcdef", worker.read_text())
-            worker.write_text(re.sub(r'(version":")\w+', r"\g<1>fedcba9876543210", changed))
-            page.reload()
-            expect(page).to_have_title(re.compile("^mlcweb"))
-            # The new version installs behind the page, and serves the visits after that.
-            for _ in range(30):
-                page.wait_for_timeout(1000)
-                page.reload(timeout=LOADING_MS)
-                if page.title().startswith("newer"):
-                    break
-            expect(page).to_have_title(re.compile("^newer mlcweb"))
+            for title, version in [("newer", "fedcba9876543210"), ("newest", "0123456789abcdef")]:
+                publish(copy, title, version)
+                # The new version installs behind the page, and serves the visits after that.
+                for _ in range(30):
+                    page.reload(timeout=LOADING_MS)
+                    if page.title().startswith(title):
+                        break
+                    page.wait_for_timeout(1000)
+                expect(page).to_have_title(re.compile(f"^{title} mlcweb"))
+            # What two versions before left behind is gone.
+            versions = ["mlcweb-page-0123456789abcdef", "mlcweb-page-fedcba9876543210"]
+            page.wait_for_function(
+                """async (versions) => (await caches.keys())
+                    .filter((name) => /^mlcweb-page-(?!served)/.test(name))
+                    .sort().join() === versions.join()""",
+                arg=versions,
+            )
+            page.close()
+            page = context.new_page()
+            page.goto(server.url)
+            expect(page).to_have_title(re.compile("^newest mlcweb"))
         finally:
             server.shutdown()
             thread.join()
+
+
+def publish(site: Path, title: str, version: str) -> None:
+    """Puts another version of the page in the place of the one that a server gives out."""
+    index = site / "index.html"
+    index.write_text(re.sub(r"<title>(?:\w+ )?mlcweb", f"<title>{title} mlcweb", index.read_text()))
+    worker = site / "service-worker.js"
+    changed = re.sub(r'("index.html":")\w+', rf"\g<1>{version}", worker.read_text())
+    worker.write_text(re.sub(r'(version":")\w+', rf"\g<1>{version}", changed))

@@ -26,7 +26,7 @@ export function registerOffline(session: PythonSession): void {
 
 /** `data-offline` of the document says when everything is there. */
 function noteWhenActive(registration: ServiceWorkerRegistration): void {
-  const worker = registration.installing ?? registration.waiting ?? registration.active;
+  const worker = registration.active ?? registration.waiting ?? registration.installing;
   const note = (): void => {
     if (worker?.state === "activated") document.documentElement.dataset.offline = "ready";
   };

@@ -3,7 +3,11 @@
  * headers get an isolated page all the same, from the second visit on.
  *
  * A version is the content of all files. Its files are fetched into a cache of their own while the
- * version before serves on; files that did not change are copied from there.
+ * version before serves on; files that did not change are copied from there. Once it is whole, pages
+ * are served from it, by whichever worker is active: a worker takes the place of another only after
+ * the last page is closed, as browsers do of themselves. Made to do so earlier (`skipWaiting`),
+ * Chromium stops the old worker in the midst of what it answers, and a page that is just being
+ * reloaded waits for ever.
  */
 
 import { ISOLATION } from "./isolation";
@@ -29,7 +33,6 @@ interface FetchEvent extends ExtendableEvent {
 interface ServiceWorkerScope {
   readonly registration: { readonly scope: string };
   readonly clients: { claim(): Promise<void> };
-  skipWaiting(): Promise<void>;
   addEventListener(type: "install" | "activate", listener: (event: ExtendableEvent) => void): void;
   addEventListener(type: "fetch", listener: (event: FetchEvent) => void): void;
 }
@@ -38,13 +41,15 @@ const scope = self as unknown as ServiceWorkerScope;
 const release = __RELEASE__;
 const PREFIX = "mlcweb-page-";
 const CACHE = PREFIX + release.version;
+/** A cache with one entry: the name of the cache that pages are served from. */
+const SERVED = PREFIX + "served";
 /** Header of a cached response: the digest of its content. */
 const DIGEST = "x-content-digest";
 
 const address = (path: string): string => new URL(path, scope.registration.scope).href;
 
 scope.addEventListener("install", (event) => event.waitUntil(install()));
-scope.addEventListener("activate", (event) => event.waitUntil(activate()));
+scope.addEventListener("activate", (event) => event.waitUntil(scope.clients.claim()));
 scope.addEventListener("fetch", (event) => {
   const { request } = event;
   if (request.method === "GET" && request.url.startsWith(scope.registration.scope)) event.respondWith(answer(request));
@@ -59,14 +64,18 @@ async function install(): Promise<void> {
     if (!response.ok) throw new Error(`${path}: ${response.status}`);
     await cache.put(address(path), marked(response, { [DIGEST]: digest }));
   }
-  await scope.skipWaiting();
+  const before = await served();
+  await (await caches.open(SERVED)).put(address(SERVED), new Response(CACHE));
+  // The version before stays, for pages that are still open; older ones go.
+  const kept = [SERVED, CACHE, before];
+  for (const name of await caches.keys()) {
+    if (name.startsWith(PREFIX) && !kept.includes(name)) await caches.delete(name);
+  }
 }
 
-/** The version before stays, for pages that are still open; older ones go. */
-async function activate(): Promise<void> {
-  const versions = (await caches.keys()).filter((name) => name.startsWith(PREFIX) && name !== CACHE);
-  for (const name of versions.slice(0, -1)) await caches.delete(name);
-  await scope.clients.claim();
+async function served(): Promise<string> {
+  const name = await (await caches.open(SERVED)).match(address(SERVED));
+  return name?.text() ?? CACHE;
 }
 
 async function answer(request: Request): Promise<Response> {
@@ -74,7 +83,7 @@ async function answer(request: Request): Promise<Response> {
   url.search = "";
   url.hash = "";
   if (url.pathname.endsWith("/")) url.pathname += "index.html";
-  const cache = await caches.open(CACHE);
+  const cache = await caches.open(await served());
   const found = (await cache.match(url.href)) ?? (await caches.match(url.href));
   return marked(found ?? (await fetch(request)), ISOLATION);
 }
