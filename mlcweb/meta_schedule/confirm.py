@@ -1,9 +1,9 @@
 """The verdict of a search: the best few programs measured again, in turn and with nothing beside.
 
-During a search programs are timed beside each other and beside the compiler. On few cores that
-makes times longer now and then, never shorter; so the programs with the shortest batches go into
-the last rounds, and only what they take there decides. Measuring them in turn spreads what changes
-with time (the clock rate, other programs) over all of them alike.
+During a search programs are timed beside each other and beside the compiler. Putting their times
+right for the pace of the machine leaves some percent of error, which is more than the best differ
+by; so they go into the last rounds, and only what they take there decides. Measuring them in turn
+spreads what changes with time (the clock rate, other programs) over all of them alike.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from mlcweb.meta_schedule.measuring import Build
 from mlcweb.meta_schedule.runner import Runner, RunnerClosed
 from mlcweb.meta_schedule.trial import Trial
 
-FINALISTS = 4
-ROUNDS = 3
+FINALISTS = 8
+ROUNDS = 2
 
 
 async def confirm(
@@ -57,4 +57,4 @@ async def _built(build: Build, trial: Trial) -> Artifact:
 
 def _shortlist(trials: Sequence[Trial], finalists: int) -> list[Trial]:
     measured = [trial for trial in trials if trial.state == "measured"]
-    return sorted(measured, key=lambda trial: (min(trial.run_secs), trial.index))[:finalists]
+    return sorted(measured, key=lambda trial: (trial.seconds, trial.index))[:finalists]

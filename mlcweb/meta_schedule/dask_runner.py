@@ -13,7 +13,6 @@ where the search has ended meanwhile: by itself, where a nanny minds it, as Dask
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import threading
 import warnings
@@ -26,8 +25,9 @@ from typing import TYPE_CHECKING, Any
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.artifact import Artifact, build_artifact
 from mlcweb.meta_schedule.local_runner import EvaluatorConfig
-from mlcweb.meta_schedule.runner import RunnerClosed, Seconds, Timing, run_here
+from mlcweb.meta_schedule.runner import RunnerClosed, Seconds, Standing, Timing, run_here
 from mlcweb.meta_schedule.workload import Workload
+from mlcweb.runtime.machine_pace import Timed
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -94,28 +94,27 @@ class ClusterRunner:
         # Nothing waits in the cluster, where waiting would count as running.
         self._room = asyncio.Semaphore(self.workers)
         self._under_way: set[Future] = set()
-        self._best = math.inf
+        self._standing = Standing(timing)
         self._closed = False
         self._workload = workload
         self._shared = self._share(workload)
 
     async def begin(self, reference: Artifact) -> Seconds:
-        seconds, results = await self._submit(
+        timed, results = await self._submit(
             _run_with_results, reference, self._shared, self.timing, self.timeout_s
         )
         self._workload = self._workload.expecting(results)
         self._shared = self._share(self._workload)
-        return seconds
+        return self._standing.reference(timed)
 
     async def build(self, module: IRModule, function: str, target: str) -> Artifact:
         """Compile on a worker, beside the search, as `build_artifact` does here."""
         return await self._submit(build_artifact, module, function, target)
 
     async def run(self, artifact: Artifact) -> Seconds:
-        timing = self.timing.beside(self._best)
-        seconds = await self._submit(_run, artifact, self._shared, timing, self.timeout_s)
-        self._best = min(self._best, *seconds)
-        return seconds
+        timing = self._standing.next_timing()
+        timed = await self._submit(_run, artifact, self._shared, timing, self.timeout_s)
+        return self._standing.seconds(timed)
 
     def close(self) -> None:
         self._closed = True
@@ -183,7 +182,7 @@ def _run_with_results(
         return run_here(artifact, workload, timing)
 
 
-def _run(artifact: Artifact, workload: Workload, timing: Timing, limit_s: float) -> Seconds:
+def _run(artifact: Artifact, workload: Workload, timing: Timing, limit_s: float) -> Timed:
     return _run_with_results(artifact, workload, timing, limit_s)[0]
 
 

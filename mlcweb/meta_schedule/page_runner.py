@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mlcweb.meta_schedule.artifact import Artifact, WasmArtifact
-from mlcweb.meta_schedule.runner import RunnerClosed, Seconds, Timing, run_here
+from mlcweb.meta_schedule.runner import RunnerClosed, Seconds, Standing, Timing, run_here
 from mlcweb.meta_schedule.workload import Workload, tolerance
 from mlcweb.runtime.benchmark import STEPS_PER_BATCH
 from mlcweb.runtime.host import clock_step
 from mlcweb.runtime.host.trial_workers import Stopped, TrialArray, TrialKernel, TrialWorkers
+from mlcweb.runtime.machine_pace import Timed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,36 +38,40 @@ class PageRunner:
         timing = timing or Timing()
         shortest = STEPS_PER_BATCH * clock_step() * 1e3
         self.timing = replace(timing, least_ms=max(timing.least_ms, shortest))
-        self._best = math.inf
+        self._standing = Standing(self.timing)
         self._pool = TrialWorkers(workers, timeout_s)
         self.workers = self._pool.workers
 
     async def begin(self, reference: Artifact) -> Seconds:
         self._pool.open(self._arrays())
-        seconds, results = await self._measure(reference, self.timing)
+        timed, results = await self._measure(reference, self.timing)
         self.workload = self.workload.expecting(results)
         self._pool.open(self._arrays())
-        return seconds
+        return self._standing.reference(timed)
 
     async def run(self, artifact: Artifact) -> Seconds:
-        seconds = (await self._measure(artifact, self.timing.beside(self._best)))[0]
-        self._best = min(self._best, *seconds)
-        return seconds
+        timed, _ = await self._measure(artifact, self._standing.next_timing())
+        return self._standing.seconds(timed)
 
     def close(self) -> None:
         self._pool.close()
 
     async def _measure(
         self, artifact: Artifact, timing: Timing
-    ) -> tuple[Seconds, tuple[np.ndarray, ...]]:
+    ) -> tuple[Timed, tuple[np.ndarray, ...]]:
         if not isinstance(artifact, WasmArtifact):
             return run_here(artifact, self.workload, timing)
         kernel = TrialKernel(
             artifact.code, artifact.function, artifact.repeated, artifact.scratch_bytes
         )
         try:
-            seconds, content = await self._pool.run(
-                kernel, timing.batches, timing.least_ms, timing.hopeless_s * 1e3
+            timed, content = await self._pool.run(
+                kernel,
+                batches=timing.batches,
+                fewest=timing.fewest,
+                least_ms=timing.least_ms,
+                enough_ms=timing.enough_ms,
+                hopeless_ms=timing.hopeless_s * 1e3,
             )
         except Stopped:
             raise RunnerClosed("The search was stopped") from None
@@ -75,7 +79,7 @@ class PageRunner:
         results = self.workload.expected or () if content is None else self._as_arrays(content)
         if content is not None:
             self.workload.check(results)
-        return seconds, results
+        return timed, results
 
     def _arrays(self) -> list[TrialArray]:
         inputs = self.workload.inputs

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import Callable
 from typing import Any
 
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.artifact import Artifact, build_artifact
 from mlcweb.meta_schedule.process_pool import PoolClosed, ProcessPool
-from mlcweb.meta_schedule.runner import RunnerClosed, Seconds, Timing, run_here
+from mlcweb.meta_schedule.runner import RunnerClosed, Seconds, Standing, Timing, run_here
 from mlcweb.meta_schedule.workload import Workload
+from mlcweb.runtime.machine_pace import Timed
 
 
 class ProcessRunner:
@@ -36,7 +36,7 @@ class ProcessRunner:
         self.workers = workers
         self.workload = workload
         self.timing = timing or Timing()
-        self._best = math.inf
+        self._standing = Standing(self.timing)
         self._owns_pool = pool is None
         self._pool = pool or ProcessPool(workers, timeout_s=timeout_s)
         self._closed = False
@@ -44,18 +44,17 @@ class ProcessRunner:
         self._pool.start_workers()
 
     async def begin(self, reference: Artifact) -> Seconds:
-        seconds, results = await self._submit(_run_with_results, reference, self.timing)
+        timed, results = await self._submit(_run_with_results, reference, self.timing)
         self.workload = self.workload.expecting(results)
-        return seconds
+        return self._standing.reference(timed)
 
     async def build(self, module: IRModule, function: str, target: str) -> Artifact:
         """Compile in a worker, beside the search, as `build_artifact` does here."""
         return await self._submit(build_artifact, module, function, target)
 
     async def run(self, artifact: Artifact) -> Seconds:
-        seconds = await self._submit(_run, artifact, self.timing.beside(self._best))
-        self._best = min(self._best, *seconds)
-        return seconds
+        timed = await self._submit(_run, artifact, self._standing.next_timing())
+        return self._standing.seconds(timed)
 
     def close(self) -> None:
         self._closed = True
@@ -86,5 +85,5 @@ def _run_with_results(artifact: Artifact, timing: Timing) -> Any:
     return run_here(artifact, _workload, timing)
 
 
-def _run(artifact: Artifact, timing: Timing) -> Seconds:
+def _run(artifact: Artifact, timing: Timing) -> Timed:
     return _run_with_results(artifact, timing)[0]

@@ -7,6 +7,7 @@ processes natively, light workers in a page.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,16 +17,18 @@ import mlcweb
 from mlcweb.ir import TVMError
 from mlcweb.meta_schedule.artifact import Artifact, ModuleArtifact, WasmArtifact
 from mlcweb.meta_schedule.workload import Workload
-from mlcweb.runtime.benchmark import BenchmarkResult, measure
-from mlcweb.runtime.host import clock
+from mlcweb.runtime.benchmark import STEPS_PER_BATCH, long_enough
+from mlcweb.runtime.host import clock, clock_step
 from mlcweb.runtime.host.engine import engine
+from mlcweb.runtime.machine_pace import Pace, Timed, pace_timer
 from mlcweb.runtime.ndarray import NDArray
 
 if TYPE_CHECKING:
     import numpy as np
 
 Seconds = tuple[float, ...]
-"""Seconds per call: one number for each batch that was timed."""
+"""Seconds per call: one number for each batch that counts. Where the pace of the machine was timed
+beside them, those are the batches in the quietest third of the time, put right for the pace."""
 
 
 class RunnerClosed(TVMError):
@@ -37,19 +40,60 @@ HOPELESS = 3.0
 two natively, some more in a page, whose browser first runs what it has translated in haste."""
 
 
+FEWEST_BATCHES = 5
+
+ZERO_BATCHES = 100
+"""So many batches may take no time by the clock before one is believed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How a kernel is timed: so many batches of calls, each at least so many milliseconds long; a
-    kernel whose first calls all take longer than `hopeless_s` seconds not at all beyond those."""
+    """How a kernel is timed: so many batches of calls, each at least so many milliseconds long, but
+    no more than `FEWEST_BATCHES` where they take more than `enough_ms`; a kernel whose first calls
+    all take longer than `hopeless_s` seconds not at all beyond those.
 
-    batches: int = 5
-    least_ms: float = 3.0
+    Many short batches tell more than a few long ones: between two disturbances there is room for
+    some of them.
+    """
+
+    batches: int = 9
+    least_ms: float = 1.0
     hopeless_s: float = math.inf
+    enough_ms: float = 20.0
+
+    @property
+    def fewest(self) -> int:
+        """The batches that are made in any case."""
+        return min(self.batches, FEWEST_BATCHES)
 
     def beside(self, best: float) -> Timing:
         """How a kernel is timed where the best takes so many seconds. A call that is no longer than
         a batch tells too little, and saves nothing."""
         return replace(self, hopeless_s=max(HOPELESS * best, self.least_ms * 1e-3))
+
+
+class Standing:
+    """What a runner knows from the programs that it timed: how long the best took, and how fast the
+    machine can be."""
+
+    def __init__(self, timing: Timing) -> None:
+        self._timing = timing
+        self._best = math.inf
+        self._pace = Pace()
+
+    def next_timing(self) -> Timing:
+        """How the next program is timed."""
+        return self._timing.beside(self._best)
+
+    def reference(self, timed: Timed) -> Seconds:
+        """The times of the unscheduled program, put right. It is no measure for others."""
+        return self._pace.corrected(timed)
+
+    def seconds(self, timed: Timed) -> Seconds:
+        """The times of a program, put right."""
+        seconds = self._pace.corrected(timed)
+        self._best = min(self._best, statistics.median(seconds))
+        return seconds
 
 
 class Runner(Protocol):
@@ -83,11 +127,11 @@ class Runner(Protocol):
 
 def run_here(
     artifact: Artifact, workload: Workload, timing: Timing
-) -> tuple[Seconds, tuple[np.ndarray, ...]]:
+) -> tuple[Timed, tuple[np.ndarray, ...]]:
     """Run a program in this thread, check what it computed, and time it.
 
     Returns:
-        The seconds, and the content of the buffers after the first call.
+        The times, and the content of the buffers after the first call.
     """
     arguments = [mlcweb.nd.array(array) for array in workload.inputs]
     if isinstance(artifact, WasmArtifact):
@@ -101,8 +145,8 @@ def run_here(
         # Once more: something else may have run meanwhile.
         second = min(first, _seconds(run))
         if second > timing.hopeless_s:
-            return (second,), results
-    return time().results, results
+            return Timed((second,)), results
+    return time(), results
 
 
 def _seconds(run: Callable[[], Any]) -> float:
@@ -111,7 +155,7 @@ def _seconds(run: Callable[[], Any]) -> float:
     return clock() - start
 
 
-Prepared = tuple[Callable[[], Any], Callable[[], BenchmarkResult]]
+Prepared = tuple[Callable[[], Any], Callable[[], Timed]]
 """What runs a program once, and what times it."""
 
 
@@ -126,15 +170,31 @@ def _prepare_code(artifact: WasmArtifact, arguments: list[NDArray], timing: Timi
     def call(function: Callable[..., Any], *first: int) -> Any:
         return function(*first, *map(host.address_of, arguments), scratch.address)
 
-    time = partial(measure, partial(call, repeat), 1, timing.batches, timing.least_ms)
-    return partial(call, run), time
+    return partial(call, run), partial(_in_batches, partial(call, repeat), timing)
+
+
+def _in_batches(time_batch: Callable[[int], float], timing: Timing) -> Timed:
+    pace = pace_timer()
+    shortest = max(timing.least_ms * 1e-3, STEPS_PER_BATCH * clock_step())
+    time_batch(1)
+    number, spent = 1, 0.0
+    results: list[float] = []
+    paces = [pace()]
+    while len(results) < timing.batches:
+        if len(results) >= timing.fewest and spent * 1e3 > timing.enough_ms:
+            break
+        number, seconds = long_enough(time_batch, number, shortest, ZERO_BATCHES)
+        results.append(seconds / number)
+        spent += seconds
+        paces.append(pace())
+    return Timed(tuple(results), tuple(paces))
 
 
 def _prepare_module(artifact: ModuleArtifact, arguments: list[NDArray], timing: Timing) -> Prepared:
     library = mlcweb.build(artifact.module, target=artifact.target)
     function = artifact.function
     evaluator = library.time_evaluator(function, mlcweb.cpu(), 1, timing.batches, timing.least_ms)
-    return partial(library[function], *arguments), partial(evaluator, *arguments)
+    return partial(library[function], *arguments), lambda: Timed(evaluator(*arguments).results)
 
 
 class ThreadRunner:
@@ -145,20 +205,19 @@ class ThreadRunner:
     def __init__(self, workload: Workload, timing: Timing | None = None) -> None:
         self.workload = workload
         self.timing = timing or Timing()
-        self._best = math.inf
+        self._standing = Standing(self.timing)
         self._closed = False
 
     async def begin(self, reference: Artifact) -> Seconds:
-        seconds, results = run_here(reference, self.workload, self.timing)
+        timed, results = run_here(reference, self.workload, self.timing)
         self.workload = self.workload.expecting(results)
-        return seconds
+        return self._standing.reference(timed)
 
     async def run(self, artifact: Artifact) -> Seconds:
         if self._closed:
             raise RunnerClosed("The search was stopped")
-        seconds = run_here(artifact, self.workload, self.timing.beside(self._best))[0]
-        self._best = min(self._best, *seconds)
-        return seconds
+        timed, _ = run_here(artifact, self.workload, self._standing.next_timing())
+        return self._standing.seconds(timed)
 
     def close(self) -> None:
         self._closed = True

@@ -90,7 +90,7 @@ def measure(
     for index in range(repeat):
         if before_repeat is not None:
             before_repeat()
-        number, seconds = _long_enough(time_batch, number, shortest, limit_zero_time_iterations)
+        number, seconds = long_enough(time_batch, number, shortest, limit_zero_time_iterations)
         results.append(seconds / number)
         if cooldown_interval_ms > 0 and (index + 1) % repeats_to_cooldown == 0:
             time.sleep(cooldown_interval_ms * 1e-3)
@@ -101,16 +101,18 @@ def _warm_up(time_batch: Callable[[int], float], shortest: float) -> None:
     """Run batches until two that follow each other agree, or it has taken long enough."""
     number, before, spent = 1, math.inf, 0.0
     while spent < LONGEST_WARM_UP:
-        number, seconds = _long_enough(time_batch, number, max(shortest, LEAST_WARM_UP_BATCH), 0)
+        number, seconds = long_enough(time_batch, number, max(shortest, LEAST_WARM_UP_BATCH), 0)
         if abs(seconds / number - before) <= AGREEMENT * before < math.inf:
             return
         before = seconds / number
         spent += max(seconds, LEAST_WARM_UP_BATCH)
 
 
-def _long_enough(
+def long_enough(
     time_batch: Callable[[int], float], number: int, shortest: float, zero_limit: int
 ) -> tuple[int, float]:
+    """A batch of `number` calls, or of so many more that it lasts `shortest` seconds; how many they
+    are, and what they took. No more than `zero_limit` batches that take no time are tried."""
     zeros = 0
     while True:
         seconds = time_batch(number)

@@ -11,12 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from mlcweb.codegen.wasm.binary import encode
 from mlcweb.codegen.wasm.builder import FunctionBuilder
-from mlcweb.codegen.wasm.module import Export, Function, Import, Memory, Module
+from mlcweb.codegen.wasm.module import Function
 from mlcweb.runtime.benchmark import measure
-from mlcweb.runtime.host.arena import MAXIMUM_PAGES
 from mlcweb.runtime.host.engine import Instance, engine
+from mlcweb.runtime.own_kernel import count_down, instance_of
 
 CHAINS = 12
 """Sums side by side, enough to hide how long one multiplication and addition takes, and few enough
@@ -89,7 +88,7 @@ def _flops(dtype: str, fused: bool) -> float:
 def multiply_add_timer(dtype: str, fused: bool) -> Callable[[int], float]:
     """A function that takes the time, in seconds, of so many turns of vector multiplications and
     additions on registers. `fused` needs an engine with relaxed multiply-adds."""
-    run = _instance(_multiply_adds(dtype, fused)).timer("peak", ["i32", "i32"])
+    run = instance_of(_multiply_adds(dtype, fused)).timer("peak", ["i32", "i32"])
     room = engine().allocate(VECTOR_BYTES * CHAINS)
     return lambda turns: run(turns, room.address)
 
@@ -101,7 +100,7 @@ def operations_a_turn(dtype: str) -> int:
 
 @lru_cache(maxsize=1)
 def _bandwidths() -> tuple[float, float]:
-    instance = _instance(_copies())
+    instance = instance_of(_copies())
     return _bandwidth(instance, MEMORY_BYTES), _bandwidth(instance, CACHE_BYTES)
 
 
@@ -117,17 +116,6 @@ def _bandwidth(instance: Instance, nbytes: int) -> float:
         min_repeat_ms=5,
     ).min
     return 2 * nbytes / seconds
-
-
-def _instance(function: Function) -> Instance:
-    host = engine()
-    memory = Memory(1, MAXIMUM_PAGES, True) if host.shared else Memory(1)
-    module = Module(
-        functions=(function,),
-        imports=(Import("env", "memory", memory),),
-        exports=(Export(function.name, "function", function.name),),
-    )
-    return host.instantiate(encode(module).code)
 
 
 def _multiply_adds(dtype: str, fused: bool) -> Function:
@@ -150,7 +138,7 @@ def _multiply_adds(dtype: str, fused: bool) -> Function:
             emit("local.get", factor)
             emit(f"{prefix}.relaxed_madd" if fused else f"{prefix}.add")
             emit("local.set", total)
-        _count_down(builder)
+        count_down(builder)
         builder.jump_if(again)
     for position, total in enumerate(sums):
         emit("local.get", builder.parameter("result"))
@@ -189,15 +177,6 @@ def _copies() -> Function:
             emit("local.get", end)
             emit("i32.ne")
             builder.jump_if(further)
-        _count_down(builder)
+        count_down(builder)
         builder.jump_if(once_more)
     return builder.build()
-
-
-def _count_down(builder: FunctionBuilder) -> None:
-    """Take one from the parameter `number`, and leave what remains on the stack."""
-    number = builder.parameter("number")
-    builder.emit("local.get", number)
-    builder.emit("i32.const", 1)
-    builder.emit("i32.sub")
-    builder.emit("local.tee", number)

@@ -14,7 +14,14 @@ from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.artifact import Artifact, ModuleArtifact, WasmArtifact, build_artifact
 from mlcweb.meta_schedule.process_pool import WorkerDied
 from mlcweb.meta_schedule.process_runner import ProcessRunner
-from mlcweb.meta_schedule.runner import Runner, RunnerClosed, ThreadRunner, Timing, run_here
+from mlcweb.meta_schedule.runner import (
+    FEWEST_BATCHES,
+    Runner,
+    RunnerClosed,
+    ThreadRunner,
+    Timing,
+    run_here,
+)
 from mlcweb.meta_schedule.workload import WrongResult, random_workload
 from mlcweb.runtime.host.arena import OutOfMemory
 from mlcweb.runtime.host.engine import engine
@@ -165,10 +172,18 @@ def test_what_takes_far_longer_than_the_best_is_not_timed_further() -> None:
     assert timing.beside(1e-3).hopeless_s == pytest.approx(3e-3)
     assert Timing(least_ms=5.0).beside(1e-3).hopeless_s == pytest.approx(5e-3)
     workload = random_workload(programs.Double)
-    seconds, _ = run_here(code(programs.Double), workload, timing.beside(1.0))
-    assert len(seconds) == 4
-    seconds, _ = run_here(code(programs.Double), workload, timing.beside(1e-12))
-    assert len(seconds) == 1
+    timed, _ = run_here(code(programs.Double), workload, timing.beside(1.0))
+    assert (len(timed.seconds), len(timed.paces)) == (4, 5)
+    timed, _ = run_here(code(programs.Double), workload, timing.beside(1e-12))
+    assert (len(timed.seconds), len(timed.paces)) == (1, 0)
+
+
+def test_of_a_program_with_long_batches_there_are_fewer() -> None:
+    work = random_workload(programs.Double)
+    timed, _ = run_here(code(programs.Double), work, Timing(least_ms=0.1, enough_ms=0.0))
+    assert (len(timed.seconds), len(timed.paces)) == (FEWEST_BATCHES, FEWEST_BATCHES + 1)
+    timed, _ = run_here(code(programs.Double), work, Timing(2, least_ms=0.1, enough_ms=0.0))
+    assert len(timed.seconds) == 2
 
 
 @pytest.mark.parametrize("make", [ThreadRunner, ProcessRunner])
@@ -179,7 +194,7 @@ def test_runners_remember_the_best(make: Any) -> None:
             await runner.begin(code(programs.Double))
             assert len(await runner.run(code(programs.Double))) == 3
             # Beside one that takes no time at all, every other is hopeless.
-            runner._best = 1e-12
+            runner._standing._best = 1e-12
             assert len(await runner.run(code(programs.Double))) == 1
         finally:
             runner.close()

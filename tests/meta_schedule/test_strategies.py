@@ -7,6 +7,7 @@ import pytest
 
 from mlcweb.ir import structural_hash
 from mlcweb.meta_schedule import TuneContext, search_strategy
+from mlcweb.meta_schedule.confirm import ROUNDS
 from mlcweb.meta_schedule.cost_model import NumPyModel, RandomModel
 from mlcweb.meta_schedule.database import MemoryDatabase
 from mlcweb.meta_schedule.search_strategy.decisions import divisors, factorisations
@@ -49,11 +50,11 @@ def test_factorisations_are_all_and_each_once() -> None:
 @pytest.mark.parametrize("strategy", ["replay-trace", "replay-func", "evolutionary", "exhaustive"])
 def test_no_program_is_measured_twice_and_a_small_space_ends(strategy: str) -> None:
     database, runner = tuned(columns, strategy, 64)
-    # Five programs with an innermost factor of at most 16; then the best four three times more.
+    # Five programs with an innermost factor of at most 16; then all of them again.
     distinct = {structural_hash(module) for module in runner.measured}
     assert len(distinct) == 5
-    assert len(runner.measured) == 5 + 4 * 3
-    assert len(database) == 5 + 4
+    assert len(runner.measured) == 5 + 5 * ROUNDS
+    assert len(database) == 5 + 5
 
 
 def test_exhaustive_finds_every_program() -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from mlcweb.runtime import machine_peak, nd
 from mlcweb.runtime.host.engine import engine
+from mlcweb.runtime.own_kernel import instance_of
 
 pytest.importorskip("wasmtime")
 
@@ -12,7 +13,7 @@ pytest.importorskip("wasmtime")
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("fused", [False, True])
 def test_the_arithmetic_loop_really_runs(dtype: str, fused: bool) -> None:
-    instance = machine_peak._instance(machine_peak._multiply_adds(dtype, fused))
+    instance = instance_of(machine_peak._multiply_adds(dtype, fused))
     results = nd.empty((machine_peak.CHAINS * machine_peak.LANES[dtype],), dtype)
     instance.function("peak", ["i32", "i32"])(2, engine().address_of(results))
     # Four steps of x ↦ x / 2 + 1/2 from 0.
@@ -20,7 +21,7 @@ def test_the_arithmetic_loop_really_runs(dtype: str, fused: bool) -> None:
 
 
 def test_the_copying_loop_copies() -> None:
-    instance = machine_peak._instance(machine_peak._copies())
+    instance = instance_of(machine_peak._copies())
     source = nd.array(np.arange(256, dtype="float32"))
     target = nd.array(np.zeros(256, "float32"))
     addresses = [engine().address_of(array) for array in (source, target)]

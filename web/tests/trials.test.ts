@@ -3,7 +3,7 @@ import type { Trial } from "../src/python/search_protocol";
 import { agrees, layOut, runKernel, type KernelHost } from "../src/trials/kernel";
 import { TrialLine } from "../src/trials/line";
 import { TrialPool, type TrialWorker } from "../src/trials/pool";
-import type { FromTrialWorker, ToTrialWorker, TrialJob, Workload } from "../src/trials/protocol";
+import type { FromTrialWorker, ToTrialWorker, TrialJob, TrialSuccess, Workload } from "../src/trials/protocol";
 import { failures, place, runs, type ShownTrial } from "../src/views/search/trials";
 
 /** A worker that is up at once and keeps what it is told; the test answers in its name. */
@@ -31,7 +31,7 @@ class FakeWorker implements TrialWorker {
   }
 
   succeed(seconds: number): void {
-    this.say({ type: "outcome", outcome: { ok: true, seconds: [seconds], arrays: undefined } });
+    this.say({ type: "outcome", outcome: { ok: true, seconds: [seconds], paces: [], arrays: undefined } });
   }
 
   get jobs(): string[] {
@@ -39,11 +39,13 @@ class FakeWorker implements TrialWorker {
   }
 }
 
-const workload: Workload = { script: "", arrays: [] };
+const pace = { code: new Uint8Array(), turns: 1, leastMs: 0 };
+const workload: Workload = { script: "", pace, arrays: [] };
 const settled = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
 
 function job(entry: string): TrialJob {
-  return { code: new Uint8Array(), entry, repeated: "", scratchBytes: 0, batches: 1, leastMs: 1, hopelessMs: Infinity };
+  const timing = { batches: 1, fewest: 1, leastMs: 1, enoughMs: 1, hopelessMs: Infinity };
+  return { code: new Uint8Array(), entry, repeated: "", scratchBytes: 0, ...timing };
 }
 
 function setUp(workers: number): { pool: TrialPool; made: FakeWorker[] } {
@@ -127,7 +129,7 @@ test("stop ends everything at once, also what starts or waits, until the pool is
 
 test("owners have workloads of their own, and each is closed alone", async () => {
   const { pool, made } = setUp(1);
-  const other: Workload = { script: "", arrays: [] };
+  const other: Workload = { script: "", pace, arrays: [] };
   pool.open(2, other, 1, 1000);
   const first = pool.run(1, job("a"));
   const second = pool.run(2, job("b"));
@@ -164,6 +166,9 @@ test("Python's end of the line gets each answer for its own call", async () => {
 
 test("buffers lie aligned and apart, above the null page", () => {
   expect(layOut([4, 64, 0, 65])).toEqual([[4096, 4160, 4224, 4288], 4416]);
+  // Pages alike would be taken for one another by loads that follow stores.
+  const [addresses] = layOut([65536, 65536, 65536]);
+  expect(addresses.map((address) => address % 4096)).toEqual([0, 1088, 2176]);
 });
 
 test("floating results may be off by the tolerance, others by nothing", () => {
@@ -193,7 +198,7 @@ const COUNTS = Uint8Array.from(
 );
 
 /** What comes of a kernel whose calls take so many milliseconds, and how often it was called. */
-function timed(calls: number[], hopelessMs: number): { seconds: number[]; called: number; arrays: unknown } {
+function timed(calls: number[], hopelessMs: number, enoughMs = 1e3): Partial<TrialSuccess> & { called: number } {
   let now = 0;
   const readings = calls.flatMap((taken) => [now, (now += taken)]);
   const clock = vi.spyOn(performance, "now").mockImplementation(() => readings.shift() ?? now);
@@ -201,21 +206,27 @@ function timed(calls: number[], hopelessMs: number): { seconds: number[]; called
   const memory = new WebAssembly.Memory({ initial: 1 });
   const bytes = (number: number): Uint8Array => new Uint8Array(new Int32Array([number]).buffer);
   const array = { dtype: "int32", input: bytes(0), expected: bytes(1), tolerance: 0 };
-  const counts = { code: COUNTS, entry: "run", repeated: "repeat", scratchBytes: 0, batches: 3, leastMs: 1, hopelessMs };
-  const { seconds, arrays } = runKernel(host, memory, [array], counts);
+  const timing = { batches: 3, fewest: 2, leastMs: 1, enoughMs, hopelessMs };
+  const counts = { code: COUNTS, entry: "run", repeated: "repeat", scratchBytes: 0, ...timing };
+  const readingsOfPace = [0.5, 0.4, 0.7, 0.6];
+  const { seconds, paces, arrays } = runKernel(host, () => readingsOfPace.shift()!, memory, [array], counts);
   clock.mockRestore();
-  return { seconds, arrays, called: new Int32Array(memory.buffer, 4096)[0]! };
+  return { seconds, paces, arrays, called: new Int32Array(memory.buffer, 4096)[0]! };
 }
 
 test("a kernel far slower than the best has its first calls only, and what they left is looked at", () => {
-  expect(timed([512, 64, 128, 256, 1], 50)).toEqual({ seconds: [0.064], called: 4, arrays: undefined });
+  expect(timed([512, 64, 128, 256, 1], 50)).toEqual({ seconds: [0.064], paces: [], called: 4 });
 });
 
 test("a kernel within the limit is timed as ever, also where its first calls were not", () => {
-  const batches = [0.25, 0.25, 0.25];
-  expect(timed([40], 50)).toEqual({ seconds: batches, called: 1, arrays: undefined });
-  expect(timed([70, 60, 50], 50)).toEqual({ seconds: batches, called: 3, arrays: undefined });
-  expect(timed([1e6], Infinity)).toEqual({ seconds: batches, called: 1, arrays: undefined });
+  const whole = { seconds: [0.25, 0.25, 0.25], paces: [0.5, 0.4, 0.7, 0.6] };
+  expect(timed([40], 50)).toEqual({ ...whole, called: 1 });
+  expect(timed([70, 60, 50], 50)).toEqual({ ...whole, called: 3 });
+  expect(timed([1e6], Infinity)).toEqual({ ...whole, called: 1 });
+});
+
+test("of a kernel with long batches there are no more than the fewest", () => {
+  expect(timed([40], 50, 400)).toEqual({ seconds: [0.25, 0.25], paces: [0.5, 0.4, 0.7], called: 1 });
 });
 
 function trial(index: number, more: Partial<Trial> = {}): Trial {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Sequence
 from typing import Any
 
@@ -80,8 +81,8 @@ class TuningRecord:
 
     @property
     def seconds(self) -> float:
-        """The mean of the batches; infinite where there is none."""
-        return sum(self.run_secs) / len(self.run_secs) if self.run_secs else float("inf")
+        """The median of the batches, as of a trial; infinite where there is none."""
+        return statistics.median(self.run_secs) if self.run_secs else float("inf")
 
     @property
     def is_valid(self) -> bool:

@@ -32,6 +32,10 @@ from mlcweb.tir.schedule.instruction import plain
 CROSSING = 0.2
 """The share of children with two parents."""
 
+FURTHER = 0.4
+"""The probability that a child is changed once more: two changes may lead out of what none of them
+alone does."""
+
 MOST_REPLAYS = 2
 """No more traces than so many times the children are replayed for a generation."""
 
@@ -256,6 +260,8 @@ class EvolutionarySearch(SearchStrategy):
                 continue
             own, other = self.rng.choices(traces, cum_weights=weights, k=2)
             changed = self._mutated(own, other)
+            while changed is not None and self.rng.random() < FURTHER:
+                changed = self._mutated(changed, other)
             if changed is None or not self.sampler.may_pass(changed):
                 continue
             key = _decided(changed)

@@ -159,7 +159,7 @@ class Run:
         if trial.same_as is not None:
             self._repeats.setdefault(trial.same_as, []).append(self._light(trial))
             return
-        best = sorted([*self._finalists, trial], key=lambda each: (min(each.run_secs), each.index))
+        best = sorted([*self._finalists, trial], key=lambda each: (each.seconds, each.index))
         self._finalists = best[:FINALISTS]
 
     def _light(self, trial: Trial) -> Trial:

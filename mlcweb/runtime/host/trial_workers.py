@@ -18,8 +18,10 @@ from pyodide.ffi import JsProxy, to_js  # pyright: ignore[reportMissingImports]
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.host.arena import OutOfMemory
+from mlcweb.runtime.host.clock import clock_step
 from mlcweb.runtime.host.page_script import SCRIPT
 from mlcweb.runtime.host.traps import trap_in_browser
+from mlcweb.runtime.machine_pace import LEAST_STEPS, TURNS, Timed, pace_code
 
 MOST_WORKERS = 4
 """So many by default, also where there are more cores: they share caches and the clock rate."""
@@ -76,31 +78,47 @@ class TrialWorkers:
 
     def open(self, arrays: Sequence[TrialArray]) -> None:
         """Have the buffers of all kernels to come ready in all workers."""
-        workload = {"script": SCRIPT, "arrays": [asdict(array) for array in arrays]}
+        pace = {
+            "code": pace_code(), "turns": TURNS, "leastMs": LEAST_STEPS * clock_step() * 1e3,
+        }  # fmt: skip
+        buffers = [asdict(array) for array in arrays]
+        workload = {"script": SCRIPT, "pace": pace, "arrays": buffers}
         self._line.open(self._owner, _plain(workload), self.workers, self.timeout_s * 1e3)
 
     async def run(
-        self, kernel: TrialKernel, batches: int, least_ms: float, hopeless_ms: float = math.inf
-    ) -> tuple[tuple[float, ...], tuple[bytes, ...] | None]:
+        self,
+        kernel: TrialKernel,
+        *,
+        batches: int,
+        fewest: int,
+        least_ms: float,
+        enough_ms: float,
+        hopeless_ms: float = math.inf,
+    ) -> tuple[Timed, tuple[bytes, ...] | None]:
         """Run a kernel once, look at its buffers, and time it: in batches of at least `least_ms`
-        milliseconds each, unless its first calls all take longer than `hopeless_ms`.
+        milliseconds each, no more than the `fewest` where they take longer than `enough_ms`, unless
+        its first calls all take longer than `hopeless_ms`.
 
         Returns:
-            The seconds per call of each batch, or of the quickest of those first calls; and the
-            content of the buffers after the first call, or None where all are as expected.
+            The times of the batches, or of the quickest of those first calls; and the content of
+            the buffers after the first call, or None where all are as expected.
 
         Raises:
             TimeoutError: it took longer than its limit.
             Stopped: the workers were ended meanwhile.
             WorkerDied, OutOfMemory, KernelTrap: what else can become of it.
         """
-        times = {"batches": batches, "leastMs": least_ms, "hopelessMs": hopeless_ms}
+        times = {
+            "batches": batches, "fewest": fewest, "leastMs": least_ms, "enoughMs": enough_ms,
+            "hopelessMs": hopeless_ms,
+        }  # fmt: skip
         job = {**asdict(kernel), **times}
         outcome = await self._line.run(self._owner, _plain(job))
         if not outcome.ok:
             raise self._failure(outcome)
         content = outcome.arrays
-        return tuple(outcome.seconds.to_py()), (
+        timed = Timed(tuple(outcome.seconds.to_py()), tuple(outcome.paces.to_py()))
+        return timed, (
             tuple(array.to_bytes() for array in content) if content is not None else None
         )
 

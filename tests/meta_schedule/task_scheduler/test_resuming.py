@@ -11,6 +11,7 @@ import pytest
 
 from mlcweb import meta_schedule as ms
 from mlcweb.ir import structural_hash
+from mlcweb.meta_schedule.confirm import FINALISTS
 from tests.meta_schedule import programs
 from tests.meta_schedule.matmul import FakeRunner, Matmul, columns, seconds, tiles
 
@@ -160,8 +161,8 @@ def test_what_shared_the_time_of_a_lucky_program_is_confirmed_with_it(tmp_path) 
     )  # fmt: skip
     workload = database.commit_workload(Matmul)
     confirmed = [r for r in database.get_records_of(workload) if len(r.run_secs) > 2]
-    assert len(confirmed) == 4
-    assert len(database) == 16
+    assert FINALISTS <= len(confirmed) < 12
+    assert len(database) == 12 + len(confirmed)
     assert all(r.seconds == pytest.approx(seconds(r.schedule().mod), rel=1e-6) for r in confirmed)
 
 
@@ -183,7 +184,7 @@ def test_one_task_that_fails_does_not_end_the_others() -> None:
     good, bad = context(Matmul, tiles, "good"), context(programs.Double, programs.tile, "bad")
     with pytest.warns(UserWarning, match='"bad" is not tuned: RuntimeError: no such machine'):
         database = ms.tune_tasks(tasks=[bad, good], task_weights=[1.0, 1.0], **options)
-    assert len(database) == 8 + 4
+    assert len(database) == 8 + 8
     with pytest.raises(RuntimeError, match="no such machine"):
         ms.tune_tasks(tasks=[bad.clone()], task_weights=[1.0], **options)
 
@@ -195,4 +196,4 @@ def test_a_budget_of_seconds_ends_a_search(monkeypatch) -> None:
     for module in (task, task_scheduler):
         monkeypatch.setattr(module, "clock", lambda: float(next(ticks)))
     _, database = tune(None, 1000, "replay-trace", max_seconds=20.0)
-    assert 10 <= len(database) <= 24
+    assert 10 <= len(database) <= 20 + FINALISTS

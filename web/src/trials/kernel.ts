@@ -1,6 +1,6 @@
 /** One trial: lay out the buffers, run the kernel, look at what it left, time it. */
 
-import type { TrialArray, TrialJob, TrialSuccess } from "./protocol";
+import type { PaceWork, TrialArray, TrialJob, TrialSuccess } from "./protocol";
 
 /** The part of the JavaScript half of Python's host that trials use. */
 export interface KernelHost {
@@ -30,6 +30,9 @@ const FIRST_CALLS = 4;
 
 const PAGE_BYTES = 65536;
 const ALIGNMENT = 64;
+/** As in Python's own device memory, too: large arrays begin at different places of a page. */
+const STAGGER = 17 * ALIGNMENT;
+const LARGE = 8192;
 /** Nothing lies below, as in Python's own device memory. */
 const FIRST_ADDRESS = 4096;
 
@@ -44,6 +47,7 @@ export class OutOfMemory extends Error {
 
 export function runKernel(
   host: KernelHost,
+  pace: () => number,
   memory: WebAssembly.Memory,
   arrays: TrialArray[],
   job: TrialJob,
@@ -62,16 +66,34 @@ export function runKernel(
   const asExpected = arrays.every((array, index) => agrees(memory, addresses[index]!, array));
   const left = asExpected ? undefined : arrays.map(({ input }, index) => copy(memory, addresses[index]!, input.length));
   const quickest = quickestOf(call, first, job.hopelessMs);
-  if (quickest > job.hopelessMs) return { ok: true, seconds: [quickest * 1e-3], arrays: left };
+  if (quickest > job.hopelessMs) return { ok: true, seconds: [quickest * 1e-3], paces: [], arrays: left };
   const timer = host.timer(exports[job.repeated] as Callable, WARM_UP);
   const seconds: number[] = [];
   let number = 1;
-  while (seconds.length < job.batches) {
-    const taken = timer(number, ...addresses);
-    if (taken * 1e3 >= job.leastMs) seconds.push(taken / number);
-    else number = Math.ceil(number * Math.min(16, Math.max(1.6, (1.05 * job.leastMs) / (taken * 1e3))));
+  let spentMs = 0;
+  const paces: number[] = [];
+  while (seconds.length < job.batches && (seconds.length < job.fewest || spentMs <= job.enoughMs)) {
+    if (paces.length === 0) paces.push(pace());
+    const takenMs = timer(number, ...addresses) * 1e3;
+    if (takenMs < job.leastMs) {
+      number = Math.ceil(number * Math.min(16, Math.max(1.6, (1.05 * job.leastMs) / takenMs)));
+      continue;
+    }
+    seconds.push((takenMs * 1e-3) / number);
+    spentMs += takenMs;
+    paces.push(pace());
   }
-  return { ok: true, seconds, arrays: left };
+  return { ok: true, seconds, paces, arrays: left };
+}
+
+/** A function that does the fixed work, and gives the seconds that it takes. */
+export function paceTimer(host: KernelHost, { code, turns, leastMs }: PaceWork): () => number {
+  const module = new WebAssembly.Module(code as Uint8Array<ArrayBuffer>);
+  const { exports } = new WebAssembly.Instance(module, { env: { memory: new WebAssembly.Memory({ initial: 1 }) } });
+  const timer = host.timer(exports.pace as Callable, WARM_UP);
+  const once = timer(turns, 0) * 1e3;
+  const rounds = Math.max(1, Math.ceil(leastMs / Math.max(once, 1e-3)));
+  return () => timer(rounds * turns, 0) / rounds;
 }
 
 /** The quickest of the first calls; there are no more of them once one is within the limit. */
@@ -88,7 +110,8 @@ export function layOut(sizes: number[]): [addresses: number[], end: number] {
   let end = FIRST_ADDRESS;
   const addresses = sizes.map((size) => {
     const address = end;
-    end += Math.ceil(Math.max(size, 1) / ALIGNMENT) * ALIGNMENT;
+    const room = Math.ceil(Math.max(size, 1) / ALIGNMENT) * ALIGNMENT;
+    end += room < LARGE ? room : room + STAGGER;
     return address;
   });
   return [addresses, end];

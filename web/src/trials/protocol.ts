@@ -12,9 +12,18 @@ export interface TrialArray {
   tolerance: number;
 }
 
+/** Fixed work that tells how fast the machine is: a module, and the turns of its loop to be timed. */
+export interface PaceWork {
+  code: Uint8Array;
+  turns: number;
+  /** Milliseconds that it has to take for the clock; it is done several times where it is faster. */
+  leastMs: number;
+}
+
 /** What the kernels of a search have in common. `script` is the JavaScript half of Python's host. */
 export interface Workload {
   script: string;
+  pace: PaceWork;
   arrays: TrialArray[];
 }
 
@@ -27,6 +36,9 @@ export interface TrialJob {
   repeated: string;
   scratchBytes: number;
   batches: number;
+  /** No more batches than these where they take longer than `enoughMs`. */
+  fewest: number;
+  enoughMs: number;
   /** Milliseconds that a batch takes at least. */
   leastMs: number;
   /** A kernel whose calls take longer is not worth more than a few of them; may be infinite. */
@@ -37,6 +49,8 @@ export interface TrialSuccess {
   ok: true;
   /** Seconds per call, for each batch. */
   seconds: number[];
+  /** What the fixed work took before the first batch and after each; empty where it was not timed. */
+  paces: number[];
   /** The buffers after the first call; undefined if all of them are as expected. */
   arrays: Uint8Array[] | undefined;
 }

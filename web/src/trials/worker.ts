@@ -1,6 +1,6 @@
 /** A light worker: one WebAssembly memory, one kernel at a time, and nothing else to lose. */
 
-import { runKernel, type KernelHost } from "./kernel";
+import { paceTimer, runKernel, type KernelHost } from "./kernel";
 import { failure, type FromTrialWorker, type ToTrialWorker, type TrialOutcome, type Workload } from "./protocol";
 
 const port = self as unknown as {
@@ -10,6 +10,7 @@ const port = self as unknown as {
 
 let workload: Workload | null = null;
 let host: KernelHost | null = null;
+let pace: (() => number) | null = null;
 let memory: WebAssembly.Memory | null = null;
 
 port.onmessage = ({ data }) => {
@@ -21,8 +22,9 @@ port.onmessage = ({ data }) => {
   }
   let outcome: TrialOutcome;
   try {
+    pace ??= paceTimer(host!, workload!.pace);
     memory ??= new WebAssembly.Memory({ initial: 1 });
-    outcome = runKernel(host!, memory, workload!.arrays, data.job);
+    outcome = runKernel(host!, pace, memory, workload!.arrays, data.job);
   } catch (error) {
     // Whatever it grew to is given back.
     memory = null;

@@ -1,0 +1,134 @@
+"""How fast the machine is at the moment: a fixed piece of work, timed beside what is measured.
+
+The same program takes now and then half as long again, for seconds at a time: another program uses
+the other half of the core, or the clock rate falls. What slows one kernel then slows others much
+alike if they keep the same parts of the core busy, so the fixed work is the inner loop of a matrix
+product in registers: loads, multiplications and additions. The chain of sums that finds the peak of
+a machine would not do: it mostly waits for itself, and hardly notices that the core is shared.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+from mlcweb.codegen.wasm.builder import FunctionBuilder
+from mlcweb.codegen.wasm.module import Function
+from mlcweb.runtime.host import clock_step
+from mlcweb.runtime.host.engine import engine
+from mlcweb.runtime.own_kernel import count_down, instance_of, module_code
+
+ROWS = 4
+VECTORS = 3
+STEPS = 8
+"""A turn makes so many steps of the sums of so many vectors in so many rows."""
+
+TURNS = 8000
+"""Of the fixed work: a quarter of a millisecond at 50 GFLOPS."""
+
+VECTOR_BYTES = 16
+LINES_BYTES = VECTOR_BYTES * STEPS * VECTORS
+FACTORS_BYTES = 4 * ROWS * STEPS
+DATA_BYTES = LINES_BYTES + FACTORS_BYTES + VECTOR_BYTES * ROWS * VECTORS
+"""What the work needs of the memory: it writes zeros there, and reads them."""
+
+LEAST_BATCHES = 3
+"""Of few batches, so many count."""
+
+LEAST_STEPS = 20
+"""The work lasts at least so many steps of the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Seconds per call of batches, and the seconds that the fixed work took before the first of
+    them and after each, where it was timed."""
+
+    seconds: tuple[float, ...]
+    paces: tuple[float, ...] = ()
+
+
+class Pace:
+    """Puts times right for the pace of the machine, as if it had always been the fastest that was
+    seen."""
+
+    def __init__(self) -> None:
+        self.fastest = math.inf
+
+    def corrected(self, timed: Timed) -> tuple[float, ...]:
+        """What the batches in the quietest third of the time would have taken, at least
+        `LEAST_BATCHES` of them; without paces, all batches as they are."""
+        if not timed.paces:
+            return timed.seconds
+        self.fastest = min(self.fastest, *timed.paces)
+        beside = [(before + after) / 2 for before, after in pairwise(timed.paces)]
+        batches = sorted(zip(beside, timed.seconds, strict=True))
+        quietest = batches[: max(LEAST_BATCHES, len(batches) // 3)]
+        return tuple(seconds * self.fastest / pace for pace, seconds in quietest)
+
+
+@lru_cache(maxsize=1)
+def pace_timer() -> Callable[[], float]:
+    """A function that does the fixed work and takes its time, in seconds.
+
+    Raises:
+        TVMError: there is no WebAssembly engine.
+    """
+    run = instance_of(_work()).timer("pace", ["i32", "i32"])
+    room = engine().allocate(DATA_BYTES)
+    # What is compiled in haste or paged in at first does not count.
+    typical = statistics.median(run(TURNS, room.address) for _ in range(3))
+    times = rounds(typical, clock_step())
+    return lambda: run(TURNS * times, room.address) / times
+
+
+def rounds(seconds: float, step: float) -> int:
+    """How often the work is done so that a clock with steps of so many seconds can time it."""
+    return max(1, math.ceil(LEAST_STEPS * step / seconds)) if seconds > 0 else LEAST_STEPS
+
+
+@lru_cache(maxsize=1)
+def pace_code() -> bytes:
+    """The module of the fixed work: it imports a memory of its own, and exports
+    pace(turns, address)."""
+    return module_code(_work())
+
+
+def _work() -> Function:
+    builder = FunctionBuilder("pace", [("number", "i32"), ("data", "i32")])
+    emit, data = builder.emit, builder.parameter("data")
+    sums = [[builder.local("v128") for _ in range(VECTORS)] for _ in range(ROWS)]
+    line = [builder.local("v128") for _ in range(VECTORS)]
+    factor = builder.local("v128", "factor")
+    for offset in range(0, DATA_BYTES, VECTOR_BYTES):
+        emit("local.get", data)
+        emit("v128.const", bytes(VECTOR_BYTES))
+        emit("v128.store", offset)
+    with builder.loop() as again:
+        for step in range(STEPS):
+            for number, vector in enumerate(line):
+                emit("local.get", data)
+                emit("v128.load", VECTOR_BYTES * (step * VECTORS + number))
+                emit("local.set", vector)
+            for number, row in enumerate(sums):
+                emit("local.get", data)
+                emit("v128.load32_splat", LINES_BYTES + 4 * (number * STEPS + step))
+                emit("local.set", factor)
+                for total, vector in zip(row, line, strict=True):
+                    emit("local.get", total)
+                    emit("local.get", factor)
+                    emit("local.get", vector)
+                    emit("f32x4.mul")
+                    emit("f32x4.add")
+                    emit("local.set", total)
+        count_down(builder)
+        builder.jump_if(again)
+    for position, total in enumerate(total for row in sums for total in row):
+        emit("local.get", data)
+        emit("local.get", total)
+        emit("v128.store", LINES_BYTES + FACTORS_BYTES + VECTOR_BYTES * position)
+    return builder.build()

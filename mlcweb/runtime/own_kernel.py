@@ -1,0 +1,35 @@
+"""Kernels of our own that look at the machine: written in WebAssembly, called like any other."""
+
+from __future__ import annotations
+
+from mlcweb.codegen.wasm.binary import encode
+from mlcweb.codegen.wasm.builder import FunctionBuilder
+from mlcweb.codegen.wasm.module import Export, Function, Import, Memory, Module
+from mlcweb.runtime.host.arena import MAXIMUM_PAGES
+from mlcweb.runtime.host.engine import Instance, engine
+
+
+def module_code(function: Function, shared: bool = False) -> bytes:
+    """A module that exports one function and imports its memory, which threads may share."""
+    memory = Memory(1, MAXIMUM_PAGES, True) if shared else Memory(1)
+    module = Module(
+        functions=(function,),
+        imports=(Import("env", "memory", memory),),
+        exports=(Export(function.name, "function", function.name),),
+    )
+    return encode(module).code
+
+
+def instance_of(function: Function) -> Instance:
+    """A function on the memory of this process or page."""
+    host = engine()
+    return host.instantiate(module_code(function, host.shared))
+
+
+def count_down(builder: FunctionBuilder) -> None:
+    """Take one from the parameter `number`, and leave what remains on the stack."""
+    number = builder.parameter("number")
+    builder.emit("local.get", number)
+    builder.emit("i32.const", 1)
+    builder.emit("i32.sub")
+    builder.emit("local.tee", number)

@@ -1,0 +1,48 @@
+"""Times put right for the pace of the machine."""
+
+import numpy as np
+import pytest
+
+from mlcweb.runtime import nd
+from mlcweb.runtime.host.engine import engine
+from mlcweb.runtime.machine_pace import DATA_BYTES, LEAST_BATCHES, Pace, Timed, pace_timer, rounds
+from mlcweb.runtime.own_kernel import instance_of
+
+
+def test_batches_of_the_quietest_third_count_at_the_fastest_pace() -> None:
+    pace = Pace()
+    # The machine is half as fast in the middle; one batch at the start was disturbed all the same.
+    timed = Timed(
+        (5.0, 2.0, 2.0, 2.0, 2.0, 4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 2.0),
+        (1.0, 1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0, 1.0),
+    )
+    assert pace.corrected(timed) == (2.0, 2.0, 2.0, 5.0)
+    # All of it in a slow time: as it would have been in a fast one.
+    assert pace.corrected(Timed((4.0,) * 9, (2.0,) * 10)) == (2.0,) * LEAST_BATCHES
+    # A faster pace than any before counts from then on.
+    assert pace.corrected(Timed((3.0, 3.0), (0.5, 0.5, 0.5))) == (3.0, 3.0)
+    assert pace.corrected(Timed((4.0,), (1.0, 1.0))) == (2.0,)
+
+
+def test_without_paces_times_stay_as_they_are() -> None:
+    pace = Pace()
+    assert pace.corrected(Timed((3.0, 1.0, 2.0))) == (3.0, 1.0, 2.0)
+    assert pace.fastest == float("inf")
+
+
+def test_the_work_is_done_as_often_as_the_clock_needs() -> None:
+    assert rounds(2.5e-4, 1e-7) == 1
+    assert rounds(2.5e-4, 1e-4) == 8
+    assert rounds(0.0, 1e-4) == 20
+
+
+def test_the_work_runs_and_stays_within_its_memory() -> None:
+    pytest.importorskip("wasmtime")
+    from mlcweb.runtime import machine_pace
+
+    assert pace_timer()() > 0
+    room = nd.array(np.full(DATA_BYTES // 4 + 4, 7, "float32"))
+    work = instance_of(machine_pace._work()).function("pace", ["i32", "i32"])
+    work(3, engine().address_of(room))
+    assert (room.numpy()[:-4] == 0).all()
+    assert (room.numpy()[-4:] == 7).all()
