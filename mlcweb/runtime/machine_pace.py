@@ -39,6 +39,10 @@ DATA_BYTES = LINES_BYTES + FACTORS_BYTES + VECTOR_BYTES * ROWS * VECTORS
 LEAST_BATCHES = 3
 """Of few batches, so many count."""
 
+MOST_SLOWER = 2.0
+"""No pace is taken for slower than so many times the fastest: what takes longer was interrupted,
+which the batches beside it need not have been."""
+
 LEAST_STEPS = 20
 """The work lasts at least so many steps of the clock."""
 
@@ -68,7 +72,8 @@ class Pace:
         beside = [(before + after) / 2 for before, after in pairwise(timed.paces)]
         batches = sorted(zip(beside, timed.seconds, strict=True))
         quietest = batches[: max(LEAST_BATCHES, len(batches) // 3)]
-        return tuple(seconds * self.fastest / pace for pace, seconds in quietest)
+        slowest = MOST_SLOWER * self.fastest
+        return tuple(seconds * self.fastest / min(pace, slowest) for pace, seconds in quietest)
 
 
 @lru_cache(maxsize=1)

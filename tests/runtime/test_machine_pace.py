@@ -19,6 +19,8 @@ def test_batches_of_the_quietest_third_count_at_the_fastest_pace() -> None:
     assert pace.corrected(timed) == (2.0, 2.0, 2.0, 5.0)
     # All of it in a slow time: as it would have been in a fast one.
     assert pace.corrected(Timed((4.0,) * 9, (2.0,) * 10)) == (2.0,) * LEAST_BATCHES
+    # What was interrupted for long is no pace.
+    assert pace.corrected(Timed((4.0,), (9.0, 50.0))) == (2.0,)
     # A faster pace than any before counts from then on.
     assert pace.corrected(Timed((3.0, 3.0), (0.5, 0.5, 0.5))) == (3.0, 3.0)
     assert pace.corrected(Timed((4.0,), (1.0, 1.0))) == (2.0,)
