@@ -260,9 +260,9 @@ def test_records_are_exported_cleared_and_imported(search, tmp_path):
     expect(search["search-record-count"]).to_have_attribute("data-count", str(kept))
     search["tab-search-times"].click()
     to_end(search, 4, "random")
-    assert states(search)[:4] == ["recalled"] * 4
-    assert len(states(search)) == 8
-    assert "recalled" not in states(search)[4:]
+    assert states(search)[:6] == ["recalled"] * 6
+    assert len(states(search)) == 10
+    assert "recalled" not in states(search)[6:]
 
 
 def test_a_later_visit_goes_on_from_records(open_playground):
@@ -277,9 +277,9 @@ def test_a_later_visit_goes_on_from_records(open_playground):
     playground.open_view("search")
     to_end(playground, 4, "random")
     # The strategy and the seed are the same, the new programs are others.
-    assert states(playground)[:4] == ["recalled"] * 4
-    assert "recalled" not in states(playground)[4:]
-    assert len(states(playground)) == 8
+    assert states(playground)[:6] == ["recalled"] * 6
+    assert "recalled" not in states(playground)[6:]
+    assert len(states(playground)) == 10
     assert best_ms(playground) > 0
 
 
