@@ -4,6 +4,8 @@ not how well their proposals can be told apart while the next are compiled."""
 
 from __future__ import annotations
 
+from functools import partial
+
 from benchmarks.tuning.searched import SearchedEngine
 from mlcweb.meta_schedule.runner import ThreadRunner
 
@@ -16,7 +18,7 @@ STRATEGIES = {"random": "random search", "evolutionary": "evolutionary search"}
 def engines() -> list[SearchedEngine]:
     """One for each strategy."""
     return [
-        SearchedEngine(name, title, PROGRAM, SEEDS, strategy=name, runner=ThreadRunner)
+        SearchedEngine(name, title, PROGRAM, SEEDS, strategy=name, runner=partial(ThreadRunner))
         for name, title in STRATEGIES.items()
     ]
 
