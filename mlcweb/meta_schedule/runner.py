@@ -180,9 +180,7 @@ def _in_batches(time_batch: Callable[[int], float], timing: Timing) -> Timed:
     number, spent = 1, 0.0
     results: list[float] = []
     paces = [pace()]
-    while len(results) < timing.batches:
-        if len(results) >= timing.fewest and spent * 1e3 > timing.enough_ms:
-            break
+    while len(results) < (timing.fewest if spent * 1e3 > timing.enough_ms else timing.batches):
         number, seconds = long_enough(time_batch, number, shortest, ZERO_BATCHES)
         results.append(seconds / number)
         spent += seconds

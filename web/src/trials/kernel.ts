@@ -71,9 +71,8 @@ export function runKernel(
   const seconds: number[] = [];
   let number = 1;
   let spentMs = 0;
-  const paces: number[] = [];
-  while (seconds.length < job.batches && (seconds.length < job.fewest || spentMs <= job.enoughMs)) {
-    if (paces.length === 0) paces.push(pace());
+  const paces = [pace()];
+  while (seconds.length < (spentMs > job.enoughMs ? job.fewest : job.batches)) {
     const takenMs = timer(number, ...addresses) * 1e3;
     if (takenMs < job.leastMs) {
       number = Math.ceil(number * Math.min(16, Math.max(1.6, (1.05 * job.leastMs) / takenMs)));
