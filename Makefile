@@ -32,6 +32,7 @@ test: .venv/test.stamp .venv-oracle/stamp web/dist/index.html
 	.venv/bin/ruff format --check
 	.venv/bin/pyright --pythonpath $(PY)
 	.venv/bin/lint-imports --no-logo
+	$(NPM) run lint
 	$(NPM) run typecheck
 	$(NPM) test
 	$(PY) -m pytest tests -n auto

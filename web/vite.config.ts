@@ -11,7 +11,12 @@ export default defineConfig({
   build: {
     target: "es2022",
     rollupOptions: {
-      input: { index: "index.html", embed: "embed.html", elements: "src/embed/elements.ts", offline: "src/offline/service_worker.ts" },
+      input: {
+        index: "index.html",
+        embed: "embed.html",
+        elements: "src/embed/elements.ts",
+        offline: "src/offline/service_worker.ts",
+      },
       output: {
         entryFileNames: ({ name }) => FIXED_NAMES[name] ?? "assets/[name]-[hash].js",
       },

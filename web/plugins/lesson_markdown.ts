@@ -14,7 +14,8 @@ const FRONT = /^---\n([\s\S]*?)\n---\n/;
 const markdown = new MarkdownIt({ html: false, typographer: false });
 markdown.renderer.rules.heading_open = (tokens, index) => `<${lower(tokens[index]!.tag)}>`;
 markdown.renderer.rules.heading_close = (tokens, index) => `</${lower(tokens[index]!.tag)}>`;
-markdown.renderer.rules.table_open = () => '<div class="lesson-table" tabindex="0" role="region" aria-label="Table"><table>';
+markdown.renderer.rules.table_open = () =>
+  '<div class="lesson-table" tabindex="0" role="region" aria-label="Table"><table>';
 markdown.renderer.rules.table_close = () => "</table></div>";
 
 /** The page has a heading of its own above, and the lesson's title is one too. */
@@ -55,7 +56,8 @@ function* partsOf(id: string, text: string): Generator<LessonPart> {
   let pending: ReturnType<typeof markdown.parse> = [];
   let cells = 0;
   const flush = function* (): Generator<LessonPart> {
-    if (pending.length) yield { kind: "text", html: markdown.renderer.render(pending, markdown.options, env) };
+    if (pending.length)
+      yield { kind: "text", html: markdown.renderer.render(pending, markdown.options, env) };
     pending = [];
   };
   for (const token of markdown.parse(text, env)) {
@@ -67,11 +69,17 @@ function* partsOf(id: string, text: string): Generator<LessonPart> {
     const [language, ...words] = token.info.trim().split(/\s+/);
     const names = new Map(words.map((word) => word.split("=") as [string, string | undefined]));
     if (language === "hint") yield { kind: "hint", html: markdown.render(token.content) };
-    else if (language !== "python") throw new Error(`${id}: a fence of kind "${token.info}" is not known`);
+    else if (language !== "python")
+      throw new Error(`${id}: a fence of kind "${token.info}" is not known`);
     else if (names.has("static")) yield { kind: "static", code: highlighted(token.content) };
     else if (names.has("solution")) {
       const exercise = names.get("solution")!;
-      yield { kind: "solution", exercise, source: trimmed(token.content), code: highlighted(token.content) };
+      yield {
+        kind: "solution",
+        exercise,
+        source: trimmed(token.content),
+        code: highlighted(token.content),
+      };
     } else {
       cells += 1;
       yield {
@@ -101,12 +109,17 @@ export function highlighted(source: string): string {
     text,
     pythonLanguage.parser.parse(text),
     classHighlighter,
-    (code, classes) => (html += classes ? `<span class="${classes}">${escaped(code)}</span>` : escaped(code)),
+    (code, classes) =>
+      (html += classes ? `<span class="${classes}">${escaped(code)}</span>` : escaped(code)),
     () => (html += '</span>\n<span class="line">'),
   );
   return `${html}</span>`;
 }
 
 export function escaped(text: string): string {
-  return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/"/g, "&quot;");
+  return text
+    .replace(/&/g, "&amp;")
+    .replace(/</g, "&lt;")
+    .replace(/>/g, "&gt;")
+    .replace(/"/g, "&quot;");
 }

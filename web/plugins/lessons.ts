@@ -25,12 +25,19 @@ export function lessons(): Plugin {
       const [, id, entry] = found;
       texts.set(id!, source);
       const lesson = parseLesson(id!, source);
-      return { code: `export default ${JSON.stringify(entry ? entryOf(lesson) : lesson)};`, map: null };
+      return {
+        code: `export default ${JSON.stringify(entry ? entryOf(lesson) : lesson)};`,
+        map: null,
+      };
     },
     generateBundle() {
       for (const [id, text] of texts) {
         const lesson = staticLesson(parseLesson(id, text), recordings.get(id) ?? null);
-        this.emitFile({ type: "asset", fileName: `lessons/${id}.json`, source: JSON.stringify(lesson) });
+        this.emitFile({
+          type: "asset",
+          fileName: `lessons/${id}.json`,
+          source: JSON.stringify(lesson),
+        });
       }
     },
   };

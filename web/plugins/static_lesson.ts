@@ -14,22 +14,24 @@ export interface StaticLesson {
 
 export function staticLesson(lesson: LessonText, recording: Recording | null): StaticLesson {
   const { id, title, chapter, summary } = lesson;
-  const body = lesson.parts.map((part) => {
-    switch (part.kind) {
-      case "text":
-        return part.html;
-      case "static":
-        return code(part.code);
-      case "hint":
-        return `<details><summary>Hint</summary>${part.html}</details>`;
-      case "solution":
-        return `<details><summary>Solution</summary>${code(part.code)}</details>`;
-      case "cell":
-        return code(part.code) + output(recording, part.number);
-    }
-  });
+  const body = lesson.parts.map((part) => staticPart(part, recording));
   const html = `<article class="mlc-lesson"><h2>${escaped(title)}</h2>\n${body.join("\n")}</article>`;
   return { id, title, chapter, summary, html };
+}
+
+function staticPart(part: LessonText["parts"][number], recording: Recording | null): string {
+  switch (part.kind) {
+    case "text":
+      return part.html;
+    case "static":
+      return code(part.code);
+    case "hint":
+      return `<details><summary>Hint</summary>${part.html}</details>`;
+    case "solution":
+      return `<details><summary>Solution</summary>${code(part.code)}</details>`;
+    case "cell":
+      return code(part.code) + output(recording, part.number);
+  }
 }
 
 function code(highlightedCode: string): string {
@@ -41,7 +43,8 @@ function output(recording: Recording | null, number: number): string {
   if (!recording || !recorded || (!recorded.text && !recorded.modules.length)) return "";
   const text = recorded.text ? `<pre>${escaped(recorded.text)}</pre>` : "";
   const modules = recorded.modules.map(
-    ({ title, source }) => `<details><summary>${escaped(title)}</summary>${code(highlighted(source))}</details>`,
+    ({ title, source }) =>
+      `<details><summary>${escaped(title)}</summary>${code(highlighted(source))}</details>`,
   );
   const when = `recorded on ${recording.date}, ${recording.browser}`;
   return `<figure class="mlc-output">${text}${modules.join("")}<figcaption>${escaped(when)}</figcaption></figure>`;

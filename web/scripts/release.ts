@@ -25,7 +25,10 @@ export function release(): Plugin {
       }
       const version = digest(JSON.stringify(files));
       const place = join(folder, WORKER);
-      const code = readFileSync(place, "utf8").replaceAll("__RELEASE__", JSON.stringify({ version, files }));
+      const code = readFileSync(place, "utf8").replaceAll(
+        "__RELEASE__",
+        JSON.stringify({ version, files }),
+      );
       writeFileSync(place, code);
     },
   };

@@ -12,7 +12,8 @@ export function element<K extends keyof HTMLElementTagNameMap>(
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === true) made.setAttribute(name, "");
-    else if (value !== false && value !== null && value !== undefined) made.setAttribute(name, String(value));
+    else if (value !== false && value !== null && value !== undefined)
+      made.setAttribute(name, String(value));
   }
   made.append(...children.filter((child) => child !== null && child !== undefined));
   return made;

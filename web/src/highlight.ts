@@ -13,7 +13,10 @@ export function highlightedLines(text: string): DocumentFragment[] {
     pythonLanguage.parser.parse(text),
     classHighlighter,
     (code, classes) => line.append(classes ? element("span", { class: classes }, code) : code),
-    () => lines.push((line = new DocumentFragment())),
+    () => {
+      line = new DocumentFragment();
+      lines.push(line);
+    },
   );
   return lines;
 }

@@ -101,7 +101,8 @@ export function startPage(session: PythonSession): void {
   byId("stop").addEventListener("click", () => activity.running?.stop());
   document.querySelector("#run kbd")!.textContent = `${COMMAND}↵`;
   document.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.defaultPrevented) return;
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.defaultPrevented)
+      return;
     event.preventDefault();
     panes.document.run();
   });
@@ -123,7 +124,9 @@ const NOTHING: RunResult = {
 
 /** What the page shows now, for a link. */
 function sharedState(program: ProgramDocument, views: View[]): SharedState {
-  const states = views.map((view) => [view.id, view.state?.() ?? null] as const).filter(([, state]) => state !== null);
+  const states = views
+    .map((view) => [view.id, view.state?.() ?? null] as const)
+    .filter(([, state]) => state !== null);
   const view = document.body.dataset.side === "views" ? document.body.dataset.pane : undefined;
   return {
     version: 1,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { frame, layout } from "../src/views/access/grid";
 import { Replay } from "../src/views/access/replay";
-import { badgeText, hitsOf, indices, turns, type AccessSite } from "../src/views/access/report";
+import { type AccessSite, badgeText, hitsOf, indices, turns } from "../src/views/access/report";
 import { accessSentence, rate, size } from "../src/views/access/tables";
 
 /** Two buffers of 2×4 floats; a line holds four, and the cache holds one line. */
@@ -32,7 +32,10 @@ function replay(): Replay {
     element: new Uint32Array([0, 1, 4, 5, 0]),
     point: new Float64Array([0, 1, 1, 2, 5]),
   };
-  const hits = { hit: new Uint8Array([0, 1, 0, 1, 0]), evicted: new Int32Array([-1, -1, 0, -1, 5]) };
+  const hits = {
+    hit: new Uint8Array([0, 1, 0, 1, 0]),
+    evicted: new Int32Array([-1, -1, 0, -1, 5]),
+  };
   return new Replay(buffers, [site(0, false), site(1, true)], accesses, hits, 16);
 }
 
@@ -41,7 +44,10 @@ describe("the replay of accesses", () => {
     const run = replay();
     run.goTo(2);
     expect([...run.last[0]!]).toEqual([1, 2, 0, 0, 0, 0, 0, 0]);
-    expect(run.counts).toEqual([{ hits: 1, misses: 1 }, { hits: 0, misses: 0 }]);
+    expect(run.counts).toEqual([
+      { hits: 1, misses: 1 },
+      { hits: 0, misses: 0 },
+    ]);
     expect([0, 3, 4].map((element) => run.holds(0, element))).toEqual([true, true, false]);
     run.goTo(3);
     expect(run.holds(0, 0)).toBe(false);
@@ -95,13 +101,23 @@ describe("numbers of an access", () => {
   });
 
   it("become turns of loops", () => {
-    expect(turns(loops, 6)).toEqual([["i", 1], ["j", 3]]);
+    expect(turns(loops, 6)).toEqual([
+      ["i", 1],
+      ["j", 3],
+    ]);
   });
 
   it("come packed", () => {
-    const packed = (values: ArrayBufferView): string => Buffer.from(values.buffer).toString("base64");
-    const { hit, evicted } = hitsOf({ hit: packed(new Uint8Array([1, 0])), evicted: packed(new Int32Array([-1, 7])) } as never);
-    expect([[...hit], [...evicted]]).toEqual([[1, 0], [-1, 7]]);
+    const packed = (values: ArrayBufferView): string =>
+      Buffer.from(values.buffer).toString("base64");
+    const { hit, evicted } = hitsOf({
+      hit: packed(new Uint8Array([1, 0])),
+      evicted: packed(new Int32Array([-1, 7])),
+    } as never);
+    expect([[...hit], [...evicted]]).toEqual([
+      [1, 0],
+      [-1, 7],
+    ]);
   });
 });
 
@@ -114,20 +130,49 @@ describe("a buffer's grid", () => {
   });
 
   it("is the part that is touched where the buffer is large", () => {
-    expect(frame([16, 16], [])).toEqual({ row: 0, rows: 16, column: 0, columns: 16, width: 16, slice: 16 });
-    expect(frame([1000, 1000], [2003, 4005])).toEqual({ row: 2, rows: 3, column: 3, columns: 3, width: 1000, slice: 3 });
-    expect(frame([1000, 1000], [0, 999_999])).toMatchObject({ row: 0, rows: 256, column: 0, columns: 256 });
+    expect(frame([16, 16], [])).toEqual({
+      row: 0,
+      rows: 16,
+      column: 0,
+      columns: 16,
+      width: 16,
+      slice: 16,
+    });
+    expect(frame([1000, 1000], [2003, 4005])).toEqual({
+      row: 2,
+      rows: 3,
+      column: 3,
+      columns: 3,
+      width: 1000,
+      slice: 3,
+    });
+    expect(frame([1000, 1000], [0, 999_999])).toMatchObject({
+      row: 0,
+      rows: 256,
+      column: 0,
+      columns: 256,
+    });
     expect(frame([1000, 1000], [])).toMatchObject({ rows: 1, columns: 1 });
   });
 });
 
 describe("figures", () => {
   it("are rates of which only all is 100 %", () => {
-    expect([rate(0, 0), rate(3, 4), rate(9999, 10_000), rate(7, 7)]).toEqual(["–", "75 %", "99.9 %", "100 %"]);
+    expect([rate(0, 0), rate(3, 4), rate(9999, 10_000), rate(7, 7)]).toEqual([
+      "–",
+      "75 %",
+      "99.9 %",
+      "100 %",
+    ]);
   });
 
   it("are bytes with units", () => {
-    expect([size(512), size(1024), size(142_336), size(3 * 1024 ** 2)]).toEqual(["512 B", "1 KiB", "139 KiB", "3 MiB"]);
+    expect([size(512), size(1024), size(142_336), size(3 * 1024 ** 2)]).toEqual([
+      "512 B",
+      "1 KiB",
+      "139 KiB",
+      "3 MiB",
+    ]);
   });
 
   it("are strides with their loop", () => {

@@ -22,7 +22,11 @@ describe("links between texts", () => {
   });
 
   it("take a block's head for the code in it", () => {
-    expect(lit(links, "tensorir", 3)).toEqual([[3, 4], [2, 3], [3, 4]]);
+    expect(lit(links, "tensorir", 3)).toEqual([
+      [3, 4],
+      [2, 3],
+      [3, 4],
+    ]);
   });
 
   it("go from one instruction up to its own line of the loops", () => {
@@ -41,20 +45,33 @@ describe("links between texts", () => {
   });
 
   it("know where a line comes from in the first place", () => {
-    expect([links.origin("tensorir", 3), links.origin("lowered", 3), links.origin("wat", 2)]).toEqual([3, 4, 2]);
+    expect([
+      links.origin("tensorir", 3),
+      links.origin("lowered", 3),
+      links.origin("wat", 2),
+    ]).toEqual([3, 4, 2]);
     expect(links.origin("wat", 5)).toBeNull();
   });
 });
 
 describe("ranges", () => {
   it("join what follows each other", () => {
-    expect(ranges([7, 1, 2, 3, 9, 8])).toEqual([[1, 3], [7, 9]]);
+    expect(ranges([7, 1, 2, 3, 9, 8])).toEqual([
+      [1, 3],
+      [7, 9],
+    ]);
     expect(ranges([])).toEqual([]);
   });
 });
 
 describe("roofline", () => {
-  const peak = { dtype: "float32", flops: 40e9, fusedFlops: 60e9, memoryBandwidth: 20e9, cacheBandwidth: 100e9 };
+  const peak = {
+    dtype: "float32",
+    flops: 40e9,
+    fusedFlops: 60e9,
+    memoryBandwidth: 20e9,
+    cacheBandwidth: 100e9,
+  };
 
   it("is what arithmetic or memory allows, whichever is less", () => {
     expect(roof(0.5, 20e9, 40e9)).toBe(10e9);
@@ -67,7 +84,12 @@ describe("roofline", () => {
     expect(peakOf({ peak: { ...peak, fusedFlops: null }, fused: true })).toBe(40e9);
   });
 
-  it.each([[0.08, 1e9], [21, 30e9], [500, 50e9], [0.001, 1e6]])("has room for %d operations a byte", (intensity, rate) => {
+  it.each([
+    [0.08, 1e9],
+    [21, 30e9],
+    [500, 50e9],
+    [0.001, 1e6],
+  ])("has room for %d operations a byte", (intensity, rate) => {
     const { x, y } = axes({ intensity, rate }, peak);
     expect(x[0]).toBeLessThan(intensity);
     expect(x[1]).toBeGreaterThan(intensity);
@@ -79,16 +101,33 @@ describe("roofline", () => {
 
   it("says what was measured", () => {
     const measurement = {
-      seconds: 1e-3, repeats: [1e-3], operations: 30e6, bytes: 1e6, rate: 30e9, fused: true, peak, clockStep: 5e-6, isolated: true,
+      seconds: 1e-3,
+      repeats: [1e-3],
+      operations: 30e6,
+      bytes: 1e6,
+      rate: 30e9,
+      fused: true,
+      peak,
+      clockStep: 5e-6,
+      isolated: true,
     };
-    expect(sentence("main", measurement)).toBe("main takes 1 ms: 30 GFLOPS, 50 % of the peak of 60 GFLOPS.");
-    expect(sentence("copy", { ...measurement, operations: 0, rate: 0 })).toBe("copy takes 1 ms and does no arithmetic.");
+    expect(sentence("main", measurement)).toBe(
+      "main takes 1 ms: 30 GFLOPS, 50 % of the peak of 60 GFLOPS.",
+    );
+    expect(sentence("copy", { ...measurement, operations: 0, rate: 0 })).toBe(
+      "copy takes 1 ms and does no arithmetic.",
+    );
   });
 });
 
 describe("numbers", () => {
   it("have three digits and a fitting unit", () => {
     expect([short(1234.5), short(12.345), short(0.012)]).toEqual(["1235", "12.3", "0.012"]);
-    expect([timing(2), timing(1.5e-3), timing(84.24e-6), timing(7e-7)]).toEqual(["2 s", "1.5 ms", "84.2 µs", "700 ns"]);
+    expect([timing(2), timing(1.5e-3), timing(84.24e-6), timing(7e-7)]).toEqual([
+      "2 s",
+      "1.5 ms",
+      "84.2 µs",
+      "700 ns",
+    ]);
   });
 });

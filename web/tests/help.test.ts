@@ -9,14 +9,21 @@ const table: ApiTable = {
       build: ["function", "(mod: IRModule)", "", "Module"],
       script: ["module", "", "", "tvm.script"],
     },
-    "tvm.tir": { Schedule: ["class", "(mod: IRModule)", "A program being transformed.", "Schedule"] },
+    "tvm.tir": {
+      Schedule: ["class", "(mod: IRModule)", "A program being transformed.", "Schedule"],
+    },
     "tvm.script": { tir: ["module", "", "", "tvm.script.tir"] },
     "tvm.script.tir": { grid: ["function", "(*extents: Any)", "A nest of loops.", ""] },
   },
   classes: {
     Schedule: {
       mod: ["value", "", "", "IRModule"],
-      split: ["function", "(loop: LoopRV, factors: list[int | None], preserve_unit_iters: bool = True)", "Split a loop.", ""],
+      split: [
+        "function",
+        "(loop: LoopRV, factors: list[int | None], preserve_unit_iters: bool = True)",
+        "Split a loop.",
+        "",
+      ],
       copy: ["function", "()", "", "Schedule"],
     },
     Module: { time_evaluator: ["function", "(func_name: str)", "", ""] },
@@ -24,10 +31,21 @@ const table: ApiTable = {
   },
 };
 
-const HEAD = "import tvm\nfrom tvm import tir\nfrom tvm.script import tir as T, ir as I\nimport mlcweb as m\n";
+const HEAD =
+  "import tvm\nfrom tvm import tir\nfrom tvm.script import tir as T, ir as I\nimport mlcweb as m\n";
 
-const find = (text: string, expression: string, variables: Record<string, string> = {}): string | undefined =>
-  new Names(table, HEAD + text, { variables, functions: [], blocks: [], loops: [], buffers: [] }).find(expression)?.[1];
+const find = (
+  text: string,
+  expression: string,
+  variables: Record<string, string> = {},
+): string | undefined =>
+  new Names(table, HEAD + text, {
+    variables,
+    functions: [],
+    blocks: [],
+    loops: [],
+    buffers: [],
+  }).find(expression)?.[1];
 
 describe("what a name leads to", () => {
   it("follows imports in all their forms", () => {
@@ -57,10 +75,17 @@ describe("what a name leads to", () => {
 
 describe("the call around the cursor", () => {
   it("is the innermost one, with the argument that is written", () => {
-    expect(openCall("sch.split(loop, ")).toMatchObject({ callee: "sch.split", index: 1, keyword: null });
+    expect(openCall("sch.split(loop, ")).toMatchObject({
+      callee: "sch.split",
+      index: 1,
+      keyword: null,
+    });
     expect(openCall("f(g(1, 2), [3, 4], ")).toMatchObject({ callee: "f", index: 2 });
     expect(openCall("f(g(1, ")).toMatchObject({ callee: "g", index: 1 });
-    expect(openCall("sch.split(j, factors=[None, ")).toMatchObject({ callee: "sch.split", keyword: "factors" });
+    expect(openCall("sch.split(j, factors=[None, ")).toMatchObject({
+      callee: "sch.split",
+      keyword: "factors",
+    });
   });
 
   it("is not misled by strings, comments, definitions and what is closed", () => {
@@ -73,7 +98,12 @@ describe("the call around the cursor", () => {
 
   it("has the parameters of the signature", () => {
     const signature = "(loop: LoopRV, factors: list[int, str], *, a = (1, 2), **options)";
-    expect(parametersOf(signature).map(({ name }) => name)).toEqual(["loop", "factors", "a", "options"]);
+    expect(parametersOf(signature).map(({ name }) => name)).toEqual([
+      "loop",
+      "factors",
+      "a",
+      "options",
+    ]);
     const active = (text: string): number => activeParameter(signature, openCall(text)!);
     expect(active("f(x, ")).toBe(1);
     expect(active("f(x, y, ")).toBe(-1);

@@ -51,9 +51,18 @@ describe("lessons from Markdown", () => {
   });
 
   it("takes fences apart by the words behind them", () => {
-    expect(lesson.parts.map(({ kind }) => kind)).toEqual(["text", "cell", "static", "cell", "hint", "solution"]);
+    expect(lesson.parts.map(({ kind }) => kind)).toEqual([
+      "text",
+      "cell",
+      "static",
+      "cell",
+      "hint",
+      "solution",
+    ]);
     const cells = lesson.parts.filter((part) => part.kind === "cell");
-    expect(cells.map(({ number, varies, folded, exercise }) => [number, varies, folded, exercise])).toEqual([
+    expect(
+      cells.map(({ number, varies, folded, exercise }) => [number, varies, folded, exercise]),
+    ).toEqual([
       [1, false, false, null],
       [2, true, true, "sum"],
     ]);
@@ -74,14 +83,24 @@ describe("lessons from Markdown", () => {
   });
 
   it("refuses fences that it does not know, and lessons without a title", () => {
-    expect(() => parseLesson("a", `${LESSON}\n\`\`\`rust\nfn\n\`\`\`\n`)).toThrow('a fence of kind "rust" is not known');
+    expect(() => parseLesson("a", `${LESSON}\n\`\`\`rust\nfn\n\`\`\`\n`)).toThrow(
+      'a fence of kind "rust" is not known',
+    );
     expect(() => parseLesson("a", "text")).toThrow("a lesson begins with its title");
-    expect(() => parseLesson("a", LESSON.replace("chapter: 2\n", ""))).toThrow("the lesson has no chapter");
+    expect(() => parseLesson("a", LESSON.replace("chapter: 2\n", ""))).toThrow(
+      "the lesson has no chapter",
+    );
   });
 
   it("makes a page of it that needs no script, with what was recorded", () => {
-    const cells = { "1": { digest: "", text: "True <1>\n", modules: [{ title: "mod", source: "y = 2\n" }] } };
-    const { html, title } = staticLesson(lesson, { date: "2026-01-02", browser: "Chromium 150", cells });
+    const cells = {
+      "1": { digest: "", text: "True <1>\n", modules: [{ title: "mod", source: "y = 2\n" }] },
+    };
+    const { html, title } = staticLesson(lesson, {
+      date: "2026-01-02",
+      browser: "Chromium 150",
+      cells,
+    });
     expect(title).toBe("Sums: a start");
     expect(html).toContain("<pre>True &lt;1&gt;\n</pre>");
     expect(html).toContain("<summary>mod</summary>");

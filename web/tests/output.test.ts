@@ -5,7 +5,14 @@ import type { OutputChunk } from "../src/python/protocol";
 function batcher(): { clock: { now: number }; posts: OutputChunk[][]; output: OutputBatcher } {
   const clock = { now: 0 };
   const posts: OutputChunk[][] = [];
-  return { clock, posts, output: new OutputBatcher((chunks) => posts.push(chunks), () => clock.now) };
+  return {
+    clock,
+    posts,
+    output: new OutputBatcher(
+      (chunks) => posts.push(chunks),
+      () => clock.now,
+    ),
+  };
 }
 
 test("single prints are posted at once, in order", () => {
@@ -27,7 +34,10 @@ test("a flood is posted at most sixty times a second after the first burst", () 
   expect(posts.length).toBeGreaterThan(60);
   expect(posts.length).toBeLessThanOrEqual(40 + 60 + 1);
   output.flush();
-  const text = posts.flat().map((chunk) => chunk.text).join("");
+  const text = posts
+    .flat()
+    .map((chunk) => chunk.text)
+    .join("");
   expect(countLines(text)).toBe(10_000);
 });
 
@@ -39,7 +49,11 @@ test("what does not fit is dropped from the front, by whole lines, and counted",
   for (let i = 0; i < total; i += 1) output.write("stdout", `${String(i).padStart(9, "0")}\n`);
   output.flush();
   const chunks = posts.flat();
-  const lines = chunks.map((chunk) => chunk.text).join("").trimEnd().split("\n");
+  const lines = chunks
+    .map((chunk) => chunk.text)
+    .join("")
+    .trimEnd()
+    .split("\n");
   const dropped = chunks.reduce((sum, chunk) => sum + chunk.dropped, 0);
   expect(lines.at(-1)).toBe("000099999");
   expect(lines[0]).toMatch(/^\d{9}$/);
@@ -52,5 +66,7 @@ test("one endless line is cut too", () => {
   for (let i = 0; i < 41; i += 1) output.write("stdout", "");
   for (let i = 0; i < 400; i += 1) output.write("stdout", "x".repeat(1000));
   output.flush();
-  expect(posts.flat().reduce((sum, chunk) => sum + chunk.text.length, 0)).toBeLessThanOrEqual(170_000);
+  expect(posts.flat().reduce((sum, chunk) => sum + chunk.text.length, 0)).toBeLessThanOrEqual(
+    170_000,
+  );
 });

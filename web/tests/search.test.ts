@@ -4,13 +4,38 @@ import { bestAt, reached, runningBest } from "../src/views/search/curves";
 import { choices, decisionTable, median, numbersOf, spacesOf } from "../src/views/search/decisions";
 import { linear, logarithmic, logTicks, ticks } from "../src/views/search/plot";
 import { accuracy, predicted, rounds } from "../src/views/search/ranking";
-import { earlier, kindOf, MemoryStore, RECORDS, RecordWriter, toFiles, WORKLOADS } from "../src/views/search/records";
+import {
+  earlier,
+  kindOf,
+  MemoryStore,
+  RECORDS,
+  RecordWriter,
+  toFiles,
+  WORKLOADS,
+} from "../src/views/search/records";
 import { Search } from "../src/views/search/search";
 import type { ShownTrial } from "../src/views/search/trials";
 
 function trial(index: number, seconds: number | null, more: Partial<Trial> = {}): ShownTrial {
-  const nothing = { reason: null, sameAs: null, confirmed: false, decisions: [], repeats: [], space: 0, predicted: null, round: 0 };
-  return { index, seed: 1, state: seconds === null ? "failed" : "measured", seconds, at: index, ...nothing, ...more };
+  const nothing = {
+    reason: null,
+    sameAs: null,
+    confirmed: false,
+    decisions: [],
+    repeats: [],
+    space: 0,
+    predicted: null,
+    round: 0,
+  };
+  return {
+    index,
+    seed: 1,
+    state: seconds === null ? "failed" : "measured",
+    seconds,
+    at: index,
+    ...nothing,
+    ...more,
+  };
 }
 
 test("decisions become axes, one for each number, and choices are summed up by value", () => {
@@ -22,7 +47,10 @@ test("decisions become axes, one for each number, and choices are summed up by v
     trial(3, null, { decisions: ["[1, 16]", "1"] }),
     trial(4, 0.003, { decisions: ["[16]"], space: 1 }),
   ];
-  expect(spacesOf(trials)).toEqual([{ space: 0, trials: 3 }, { space: 1, trials: 1 }]);
+  expect(spacesOf(trials)).toEqual([
+    { space: 0, trials: 3 },
+    { space: 1, trials: 1 },
+  ]);
   const table = decisionTable(trials, 0, ["j", "lanes"]);
   expect(table.axes).toEqual([
     { label: "j, part 1", values: [2, 4] },
@@ -49,11 +77,25 @@ test("accuracy counts pairs within a round, ties of time not at all, ties of sco
 });
 
 test("the best so far falls by trials and by time, in the order of arrival", () => {
-  const trials = [trial(0, 4, { at: 2 } as Partial<Trial>), trial(1, 5, { at: 1 } as Partial<Trial>), trial(2, null), trial(3, 1)];
-  expect(runningBest(trials, "trials")).toEqual([{ x: 1, seconds: 5 }, { x: 2, seconds: 4 }, { x: 4, seconds: 1 }]);
+  const trials = [
+    trial(0, 4, { at: 2 } as Partial<Trial>),
+    trial(1, 5, { at: 1 } as Partial<Trial>),
+    trial(2, null),
+    trial(3, 1),
+  ];
+  expect(runningBest(trials, "trials")).toEqual([
+    { x: 1, seconds: 5 },
+    { x: 2, seconds: 4 },
+    { x: 4, seconds: 1 },
+  ]);
   const curve = runningBest(trials, "seconds");
   expect(curve.map(({ x }) => x)).toEqual([1, 2, 3]);
-  expect([reached(curve, 4), reached(curve, 0.5), bestAt(curve, 2.5), bestAt(curve, 0)]).toEqual([2, null, 4, null]);
+  expect([reached(curve, 4), reached(curve, 0.5), bestAt(curve, 2.5), bestAt(curve, 0)]).toEqual([
+    2,
+    null,
+    4,
+    null,
+  ]);
 });
 
 test("scales map ends to ends, ticks are round", () => {
@@ -80,7 +122,10 @@ test("records become TVM's two files, with the number of the workload before eac
     [RECORDS]: '[0,["later"]]\n[0,["b"]]\n[1,["c"]]\n',
   });
   expect(earlier(await store.ofWorkload("w"))).toEqual({
-    programs: [["a", 3], ["b", null]],
+    programs: [
+      ["a", 3],
+      ["b", null],
+    ],
     lines: [{ record: '["later"]', program: "a" }],
   });
   await store.clear();
@@ -97,7 +142,14 @@ test("files of records are told by their name or their first line", () => {
 
 test("a search keeps the names of decisions and says how far it is", () => {
   const settings = {
-    module: "M", function: null, strategy: "random", scheduleFunction: null, seed: 0, trials: null, seconds: 10, workers: 1,
+    module: "M",
+    function: null,
+    strategy: "random",
+    scheduleFunction: null,
+    seed: 0,
+    trials: null,
+    seconds: 10,
+    workers: 1,
   } as const;
   const search = new Search("M", settings, null);
   search.spent = 4000;

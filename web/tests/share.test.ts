@@ -23,7 +23,11 @@ describe("a link", () => {
   });
 
   it("is short: repeated text is packed", async () => {
-    const long = { ...state, files: [{ name: "a.py", text: "with T.block('C'):\n".repeat(500) }], open: "a.py" };
+    const long = {
+      ...state,
+      files: [{ name: "a.py", text: "with T.block('C'):\n".repeat(500) }],
+      open: "a.py",
+    };
     expect((await encode(long)).length).toBeLessThan(300);
   });
 
@@ -42,7 +46,13 @@ describe("a link", () => {
   });
 
   it("without a program is refused", async () => {
-    for (const nothing of [null, 1, {}, { version: 1, files: [] }, { version: 1, files: [{ name: 1 }] }]) {
+    for (const nothing of [
+      null,
+      1,
+      {},
+      { version: 1, files: [] },
+      { version: 1, files: [{ name: 1 }] },
+    ]) {
       await expect(decode(await packed(nothing))).rejects.toThrow(BadLink);
     }
   });
@@ -53,12 +63,24 @@ describe("a link", () => {
   });
 
   it("takes over nothing that it does not know", async () => {
-    const odd = { ...state, run: true, files: [{ name: "a.py", text: "", run: true }], open: "missing.py" };
-    expect(await decode(await packed(odd))).toEqual({ ...state, files: [{ name: "a.py", text: "" }], open: "a.py" });
+    const odd = {
+      ...state,
+      run: true,
+      files: [{ name: "a.py", text: "", run: true }],
+      open: "missing.py",
+    };
+    expect(await decode(await packed(odd))).toEqual({
+      ...state,
+      files: [{ name: "a.py", text: "" }],
+      open: "a.py",
+    });
   });
 });
 
 it("parts of a hash", () => {
-  expect([...hashParts("#code=a-b_c&view=trace")]).toEqual([["code", "a-b_c"], ["view", "trace"]]);
+  expect([...hashParts("#code=a-b_c&view=trace")]).toEqual([
+    ["code", "a-b_c"],
+    ["view", "trace"],
+  ]);
   expect([...hashParts("")]).toEqual([]);
 });

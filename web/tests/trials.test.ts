@@ -1,9 +1,15 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Trial } from "../src/python/search_protocol";
-import { agrees, layOut, runKernel, type KernelHost } from "../src/trials/kernel";
+import { agrees, type KernelHost, layOut, runKernel } from "../src/trials/kernel";
 import { TrialLine } from "../src/trials/line";
 import { TrialPool, type TrialWorker } from "../src/trials/pool";
-import type { FromTrialWorker, ToTrialWorker, TrialJob, TrialSuccess, Workload } from "../src/trials/protocol";
+import type {
+  FromTrialWorker,
+  ToTrialWorker,
+  TrialJob,
+  TrialSuccess,
+  Workload,
+} from "../src/trials/protocol";
 import { failures, place, runs, type ShownTrial } from "../src/views/search/trials";
 
 /** A worker that is up at once and keeps what it is told; the test answers in its name. */
@@ -31,7 +37,10 @@ class FakeWorker implements TrialWorker {
   }
 
   succeed(seconds: number): void {
-    this.say({ type: "outcome", outcome: { ok: true, seconds: [seconds], paces: [], arrays: undefined } });
+    this.say({
+      type: "outcome",
+      outcome: { ok: true, seconds: [seconds], paces: [], arrays: undefined },
+    });
   }
 
   get jobs(): string[] {
@@ -72,7 +81,11 @@ test("workers start when needed, learn the workload once, and take turns", async
   await settled();
   made[1]!.succeed(3);
   made[0]!.succeed(1);
-  expect(await Promise.all(outcomes)).toMatchObject([{ seconds: [1] }, { seconds: [2] }, { seconds: [3] }]);
+  expect(await Promise.all(outcomes)).toMatchObject([
+    { seconds: [1] },
+    { seconds: [2] },
+    { seconds: [3] },
+  ]);
   expect(made.map(({ told }) => told.map(({ type }) => type))).toEqual([
     ["workload", "run"],
     ["workload", "run", "run"],
@@ -84,7 +97,11 @@ test("a kernel that hangs costs itself; the next one gets a new worker", async (
   const hanging = pool.run(1, job("hangs"));
   const next = pool.run(1, job("next"));
   await vi.advanceTimersByTimeAsync(1001);
-  expect(await hanging).toMatchObject({ ok: false, kind: "TimeoutError", message: "no result within 1 s" });
+  expect(await hanging).toMatchObject({
+    ok: false,
+    kind: "TimeoutError",
+    message: "no result within 1 s",
+  });
   expect(made.map(({ ended }) => ended)).toEqual([true, false]);
   made[1]!.succeed(1);
   expect(await next).toMatchObject({ ok: true });
@@ -96,7 +113,10 @@ test("a worker that fails costs one trial, with the reason", async () => {
   const next = pool.run(1, job("next"));
   await settled();
   made[0]!.onerror?.({ message: "out of memory" } as ErrorEvent);
-  expect(await lost).toMatchObject({ kind: "WorkerDied", message: "the worker failed: out of memory" });
+  expect(await lost).toMatchObject({
+    kind: "WorkerDied",
+    message: "the worker failed: out of memory",
+  });
   await settled();
   made[1]!.succeed(1);
   expect(await next).toMatchObject({ ok: true });
@@ -173,7 +193,8 @@ test("buffers lie aligned and apart, above the null page", () => {
 
 test("floating results may be off by the tolerance, others by nothing", () => {
   const memory = new WebAssembly.Memory({ initial: 1 });
-  const bytes = (numbers: ArrayLike<number> & ArrayBufferView): Uint8Array => new Uint8Array(numbers.buffer);
+  const bytes = (numbers: ArrayLike<number> & ArrayBufferView): Uint8Array =>
+    new Uint8Array(numbers.buffer);
   const check = (found: Uint8Array, dtype: string, expected?: Uint8Array): boolean => {
     new Uint8Array(memory.buffer).set(found, 4096);
     return agrees(memory, 4096, { dtype, input: found, expected, tolerance: 0.1 });
@@ -183,7 +204,9 @@ test("floating results may be off by the tolerance, others by nothing", () => {
   expect(check(floats(1, 2), "float32", floats(1.05, 2))).toBe(true);
   expect(check(floats(1, 2), "float32", floats(1.2, 2))).toBe(false);
   expect(check(floats(NaN, 2), "float32", floats(1, 2))).toBe(false);
-  expect(check(bytes(new Float64Array([1])), "float64", bytes(new Float64Array([1.01])))).toBe(true);
+  expect(check(bytes(new Float64Array([1])), "float64", bytes(new Float64Array([1.01])))).toBe(
+    true,
+  );
   expect(check(ints(7, 8), "int32", ints(7, 8))).toBe(true);
   expect(check(ints(7, 8), "int32", ints(7, 9))).toBe(false);
   expect(check(floats(1), "float32")).toBe(false);
@@ -198,9 +221,17 @@ const COUNTS = Uint8Array.from(
 );
 
 /** What comes of a kernel whose calls take so many milliseconds, and how often it was called. */
-function timed(calls: number[], hopelessMs: number, enoughMs = 1e3): Partial<TrialSuccess> & { called: number } {
+function timed(
+  calls: number[],
+  hopelessMs: number,
+  enoughMs = 1e3,
+): Partial<TrialSuccess> & { called: number } {
   let now = 0;
-  const readings = calls.flatMap((taken) => [now, (now += taken)]);
+  const readings = calls.flatMap((taken) => {
+    const start = now;
+    now += taken;
+    return [start, now];
+  });
   const clock = vi.spyOn(performance, "now").mockImplementation(() => readings.shift() ?? now);
   const host: KernelHost = { timer: () => () => 0.25 };
   const memory = new WebAssembly.Memory({ initial: 1 });
@@ -209,7 +240,13 @@ function timed(calls: number[], hopelessMs: number, enoughMs = 1e3): Partial<Tri
   const timing = { batches: 3, fewest: 2, leastMs: 1, enoughMs, hopelessMs };
   const counts = { code: COUNTS, entry: "run", repeated: "repeat", scratchBytes: 0, ...timing };
   const readingsOfPace = [0.5, 0.4, 0.7, 0.6];
-  const { seconds, paces, arrays } = runKernel(host, () => readingsOfPace.shift()!, memory, [array], counts);
+  const { seconds, paces, arrays } = runKernel(
+    host,
+    () => readingsOfPace.shift()!,
+    memory,
+    [array],
+    counts,
+  );
   clock.mockRestore();
   return { seconds, paces, arrays, called: new Int32Array(memory.buffer, 4096)[0]! };
 }
@@ -226,26 +263,53 @@ test("a kernel within the limit is timed as ever, also where its first calls wer
 });
 
 test("of a kernel with long batches there are no more than the fewest", () => {
-  expect(timed([40], 50, 400)).toEqual({ seconds: [0.25, 0.25], paces: [0.5, 0.4, 0.7], called: 1 });
+  expect(timed([40], 50, 400)).toEqual({
+    seconds: [0.25, 0.25],
+    paces: [0.5, 0.4, 0.7],
+    called: 1,
+  });
 });
 
 function trial(index: number, more: Partial<Trial> = {}): Trial {
-  const nothing = { reason: null, sameAs: null, confirmed: false, decisions: [], repeats: [], space: 0, predicted: null, round: 0 };
+  const nothing = {
+    reason: null,
+    sameAs: null,
+    confirmed: false,
+    decisions: [],
+    repeats: [],
+    space: 0,
+    predicted: null,
+    round: 0,
+  };
   return { index, seed: 1, state: "measured", seconds: 1, ...nothing, ...more };
 }
 
 test("trials are placed by their index, and a confirmed one replaces the first but for what it leaves out", () => {
   const trials: ShownTrial[] = [];
-  for (const [at, index] of [1, 0, 3, 2].entries()) place(trials, { ...trial(index, { decisions: ["[4]"] }), record: null }, at);
+  for (const [at, index] of [1, 0, 3, 2].entries())
+    place(trials, { ...trial(index, { decisions: ["[4]"] }), record: null }, at);
   const { decisions: _, space: __, ...told } = trial(1, { seconds: 5, confirmed: true });
   place(trials, { ...told, record: null }, 9);
-  expect(trials.map(({ index, seconds, at }) => [index, seconds, at])).toEqual([[0, 1, 1], [1, 5, 0], [2, 1, 3], [3, 1, 2]]);
+  expect(trials.map(({ index, seconds, at }) => [index, seconds, at])).toEqual([
+    [0, 1, 1],
+    [1, 5, 0],
+    [2, 1, 3],
+    [3, 1, 2],
+  ]);
   expect(trials[1]).toMatchObject({ confirmed: true, decisions: ["[4]"], space: 0 });
 });
 
 test("failures are counted by their reason; repeats do not count as run", () => {
-  const failed = (index: number, reason: string): Trial => trial(index, { state: "failed", seconds: null, reason });
-  const trials = [failed(0, "trap"), failed(1, "hang"), trial(2), failed(3, "hang"), trial(4, { sameAs: 2 }), trial(5, { state: "recalled" })];
+  const failed = (index: number, reason: string): Trial =>
+    trial(index, { state: "failed", seconds: null, reason });
+  const trials = [
+    failed(0, "trap"),
+    failed(1, "hang"),
+    trial(2),
+    failed(3, "hang"),
+    trial(4, { sameAs: 2 }),
+    trial(5, { state: "recalled" }),
+  ];
   expect(failures(trials)).toEqual([
     { reason: "hang", count: 2, first: 1 },
     { reason: "trap", count: 1, first: 0 },

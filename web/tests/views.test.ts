@@ -8,7 +8,14 @@ import { bestOf, outcome } from "../src/views/search/trials";
 const doc = Text.of(["first", "", "  third = 1"]);
 
 function at(line: number, column: number, endLine: number, endColumn: number): [number, number] {
-  const { from, to } = toMark(doc, { line, column, endLine, endColumn, message: "", severity: "error" });
+  const { from, to } = toMark(doc, {
+    line,
+    column,
+    endLine,
+    endColumn,
+    message: "",
+    severity: "error",
+  });
   return [from, to];
 }
 
@@ -45,7 +52,16 @@ test("comparison says in which direction", () => {
 });
 
 function trial(index: number, seconds: number | null, state: Trial["state"] = "measured"): Trial {
-  const nothing = { reason: null, sameAs: null, decisions: [], repeats: [], confirmed: false, space: 0, predicted: null, round: 0 };
+  const nothing = {
+    reason: null,
+    sameAs: null,
+    decisions: [],
+    repeats: [],
+    confirmed: false,
+    space: 0,
+    predicted: null,
+    round: 0,
+  };
   return { index, seed: 1, state, seconds, ...nothing };
 }
 

@@ -4,7 +4,7 @@ import { PythonSession } from "../python/client";
 import { startWorker } from "../python/connection";
 import { connectTo, host } from "../python/hosting";
 import { hashParts } from "../share/address";
-import { MARK, type FrameOptions, type FromFrame, type ToFrame } from "./messages";
+import { type FrameOptions, type FromFrame, MARK, type ToFrame } from "./messages";
 
 /** Milliseconds between two greetings, until the page around answers. */
 const GREETING = 100;
@@ -44,8 +44,7 @@ addEventListener("message", ({ data, source, ports }: MessageEvent<ToFrame>) => 
   else if (data.type === "join" && ports[0]) {
     if (session) session.reconnect(connectTo(ports[0]));
     else line = ports[0];
-  }
-  else if (data.type === "host" && ports[0]) {
+  } else if (data.type === "host" && ports[0]) {
     if (session) host(session, ports[0]);
     else waitingGuests.push(ports[0]);
   }
@@ -56,7 +55,11 @@ say({ mark: MARK, type: "hello" });
 // A frame that a page holds by itself, as "Copy frame" gives it, has nobody to answer.
 if (code !== null) {
   setTimeout(
-    () => begin({ cell: null, lesson: null, panes: [], theme: null, run: false, fixedHeight: true }, null),
+    () =>
+      begin(
+        { cell: null, lesson: null, panes: [], theme: null, run: false, fixedHeight: true },
+        null,
+      ),
     PATIENCE,
   );
 }

@@ -12,16 +12,30 @@ import type { CellOptions } from "./messages";
 const EMPTY: CellOptions = { files: [{ name: "lesson.py", text: "" }], open: "lesson.py" };
 
 /** The program `given` by the page around, or else the one of the frame's own address, `code`. */
-export async function cellContent({ runner }: FrameHost, given: CellOptions | null, code: string | null): Promise<FrameContent> {
+export async function cellContent(
+  { runner }: FrameHost,
+  given: CellOptions | null,
+  code: string | null,
+): Promise<FrameContent> {
   const { files, open } = given ?? (await sharedIn(code)) ?? EMPTY;
   const others = files.filter(({ name }) => name !== open);
   const editorBox = element("div", { class: "editor", "data-testid": "editor" });
-  const consoleBox = element("div", { class: "console", "data-testid": "console", role: "log", tabindex: "0", "aria-label": "Output" });
+  const consoleBox = element("div", {
+    class: "console",
+    "data-testid": "console",
+    role: "log",
+    tabindex: "0",
+    "aria-label": "Output",
+  });
   const run = async (): Promise<void> => {
     if (runner.busy) return;
     await runOpenFile(runner, editor, console, { files, open });
   };
-  const editor = new Editor({ parent: editorBox, onRun: () => void run(), onChange: () => undefined });
+  const editor = new Editor({
+    parent: editorBox,
+    onRun: () => void run(),
+    onChange: () => undefined,
+  });
   editor.open(open, files.find(({ name }) => name === open)?.text ?? "");
   const console = new ConsolePanel(consoleBox, (line, column) => editor.goTo(line, column));
   runner.listen(console);

@@ -85,7 +85,8 @@ import type { FrameOptions, FromFrame, ToFrame } from "./messages";
 
     attributeChangedCallback(name: string): void {
       if (name === "height") this.setHeight(null);
-      else if (this.greeted) this.post({ mark: MARK, type: "theme", theme: this.getAttribute("theme") });
+      else if (this.greeted)
+        this.post({ mark: MARK, type: "theme", theme: this.getAttribute("theme") });
     }
 
     /** Put the frame in the place of the static content; `run` runs the program at once. */
@@ -106,7 +107,9 @@ import type { FrameOptions, FromFrame, ToFrame } from "./messages";
     }
 
     protected abstract readonly label: string;
-    protected abstract content(): Pick<FrameOptions, "cell" | "lesson"> | Promise<Pick<FrameOptions, "cell" | "lesson">>;
+    protected abstract content():
+      | Pick<FrameOptions, "cell" | "lesson">
+      | Promise<Pick<FrameOptions, "cell" | "lesson">>;
 
     private startWhenSeen(): void {
       const observer = new IntersectionObserver((entries) => {
@@ -121,13 +124,17 @@ import type { FrameOptions, FromFrame, ToFrame } from "./messages";
       if (!this.frame) return;
       const fixed = this.getAttribute("height");
       const height = fixed ?? content;
-      if (height !== null) this.frame.style.height = /^\d+(\.\d+)?$/.test(String(height)) ? `${height}px` : String(height);
+      if (height !== null)
+        this.frame.style.height = /^\d+(\.\d+)?$/.test(String(height))
+          ? `${height}px`
+          : String(height);
     }
 
     private receive({ data, source, origin: from }: MessageEvent<FromFrame>): void {
       if (source !== this.frame?.contentWindow || from !== origin || data?.mark !== MARK) return;
       if (data.type === "resize") this.setHeight(data.height);
-      else if (data.type === "ran") this.dispatchEvent(new CustomEvent("mlc-ran", { detail: { ok: data.ok }, bubbles: true }));
+      else if (data.type === "ran")
+        this.dispatchEvent(new CustomEvent("mlc-ran", { detail: { ok: data.ok }, bubbles: true }));
       else if (data.type === "hello" && !this.greeted) {
         this.greeted = true;
         void this.greet();
@@ -170,7 +177,10 @@ import type { FrameOptions, FromFrame, ToFrame } from "./messages";
           text = `# ${address} could not be fetched: ${String(error)}\n${this.ownText()}`;
         }
       } else text = this.ownText();
-      const open = (address?.split("/").at(-1)?.match(/^[A-Za-z_]\w*\.py$/) ?? ["lesson.py"])[0]!;
+      const open = (address
+        ?.split("/")
+        .at(-1)
+        ?.match(/^[A-Za-z_]\w*\.py$/) ?? ["lesson.py"])[0]!;
       return { cell: { files: [{ name: open, text }], open }, lesson: null };
     }
 

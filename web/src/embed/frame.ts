@@ -16,7 +16,7 @@ import { views as viewFactories } from "../views/index";
 import type { View, ViewContext } from "../views/view";
 import { cellContent } from "./cell";
 import { lessonContent } from "./lesson";
-import { MARK, type FrameOptions, type FromFrame } from "./messages";
+import { type FrameOptions, type FromFrame, MARK } from "./messages";
 
 /** What fills a frame. */
 export interface FrameContent {
@@ -62,7 +62,10 @@ export async function startFrame(
       if (views.some(({ id }) => id === name)) select?.(name);
     },
   };
-  const content = options.lesson === null ? await cellContent(host, options.cell, code) : await lessonContent(host, options.lesson);
+  const content =
+    options.lesson === null
+      ? await cellContent(host, options.cell, code)
+      : await lessonContent(host, options.lesson);
   byId("embed").append(content.root);
 
   const { editor } = content;
@@ -75,7 +78,11 @@ export async function startFrame(
       show: host.show,
       toast,
     };
-    views.push(...viewFactories.map((create) => create(context)).filter(({ id }) => options.panes.includes(id)));
+    views.push(
+      ...viewFactories
+        .map((create) => create(context))
+        .filter(({ id }) => options.panes.includes(id)),
+    );
   }
   if (views.length) {
     const list = setUpTabs(tabs, views, (id) => {
@@ -83,7 +90,12 @@ export async function startFrame(
       views.find((view) => view.id === id)?.onShow?.();
     });
     byId("embed").append(
-      element("section", { class: "embed-views", "aria-label": "Views" }, tabs, ...views.map(({ panel }) => panel)),
+      element(
+        "section",
+        { class: "embed-views", "aria-label": "Views" },
+        tabs,
+        ...views.map(({ panel }) => panel),
+      ),
     );
     select = (name) => list.select(name);
     select(views[0]!.id);
@@ -107,7 +119,8 @@ function setUpLink(link: HTMLAnchorElement, shared: () => SharedState | string):
     if (typeof state === "string") link.href = `./#${state}`;
     else void encode(state).then((code) => (link.href = `./#code=${code}`));
   };
-  for (const event of ["pointerenter", "focus", "touchstart"] as const) link.addEventListener(event, renew, { passive: true });
+  for (const event of ["pointerenter", "focus", "touchstart"] as const)
+    link.addEventListener(event, renew, { passive: true });
   renew();
 }
 

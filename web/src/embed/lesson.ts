@@ -6,7 +6,10 @@ import { hashParts } from "../share/address";
 import { encode } from "../share/state";
 import type { FrameContent, FrameHost } from "./frame";
 
-export async function lessonContent({ session, runner }: FrameHost, id: string): Promise<FrameContent> {
+export async function lessonContent(
+  { session, runner }: FrameHost,
+  id: string,
+): Promise<FrameContent> {
   const root = element("div", { class: "pane-lesson embed-lesson" });
   const reader = new LessonReader(root, {
     runner,

@@ -2,9 +2,15 @@
 
 import type { LessonEntry, LessonText, Recording } from "./lesson";
 
-const entries = import.meta.glob<LessonEntry>("../../lessons/*.md", { eager: true, import: "default", query: "?entry" });
+const entries = import.meta.glob<LessonEntry>("../../lessons/*.md", {
+  eager: true,
+  import: "default",
+  query: "?entry",
+});
 const texts = import.meta.glob<LessonText>("../../lessons/*.md", { import: "default" });
-const recordings = import.meta.glob<Recording>("../../lessons/outputs/*.json", { import: "default" });
+const recordings = import.meta.glob<Recording>("../../lessons/outputs/*.json", {
+  import: "default",
+});
 
 const FOLDER = "../../lessons";
 

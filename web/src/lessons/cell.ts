@@ -43,20 +43,43 @@ export class LessonCell {
   ) {
     const { number, exercise, folded } = code;
     this.text = edited ?? code.source;
-    const action = (label: string, name: string, run: () => void, kind = "quiet"): HTMLButtonElement => {
-      const button = element("button", { class: `button small ${kind}`, type: "button", "aria-label": name }, label);
+    const action = (
+      label: string,
+      name: string,
+      run: () => void,
+      kind = "quiet",
+    ): HTMLButtonElement => {
+      const button = element(
+        "button",
+        { class: `button small ${kind}`, type: "button", "aria-label": name },
+        label,
+      );
       button.addEventListener("click", run);
       return button;
     };
-    const run = action("Run", `Run cell ${number}`, () => actions.run(this, false), exercise ? "" : "cell-run");
+    const run = action(
+      "Run",
+      `Run cell ${number}`,
+      () => actions.run(this, false),
+      exercise ? "" : "cell-run",
+    );
     run.dataset.testid = "cell-run";
-    const check = action("Check", `Check cell ${number}`, () => actions.run(this, true), "cell-run");
+    const check = action(
+      "Check",
+      `Check cell ${number}`,
+      () => actions.run(this, true),
+      "cell-run",
+    );
     check.dataset.testid = "cell-check";
     this.reset = action("Reset", `Reset cell ${number}`, () => this.replace(code.source));
     this.reset.dataset.testid = "cell-reset";
-    const above = action("Run all above", `Run all above cell ${number}`, () => actions.runAbove(this));
+    const above = action("Run all above", `Run all above cell ${number}`, () =>
+      actions.runAbove(this),
+    );
     above.dataset.testid = "cell-above";
-    const open = action("Open in editor", `Open in editor: cell ${number} and those above`, () => actions.openInEditor(this));
+    const open = action("Open in editor", `Open in editor: cell ${number} and those above`, () =>
+      actions.openInEditor(this),
+    );
     open.dataset.testid = "cell-open";
     const bar = element(
       "div",
@@ -64,14 +87,30 @@ export class LessonCell {
       run,
       exercise ? check : null,
       this.status,
-      element("span", { class: "cell-more" }, this.reset, number > 1 ? above : null, opens ? open : null),
+      element(
+        "span",
+        { class: "cell-more" },
+        this.reset,
+        number > 1 ? above : null,
+        opens ? open : null,
+      ),
     );
     const inside = folded
-      ? element("details", { class: "cell-fold" }, element("summary", {}, "Show the code"), this.place)
+      ? element(
+          "details",
+          { class: "cell-fold" },
+          element("summary", {}, "Show the code"),
+          this.place,
+        )
       : this.place;
     this.root = element(
       "section",
-      { class: "lesson-cell", "data-testid": "lesson-cell", "data-number": number, "aria-label": `Cell ${number}` },
+      {
+        class: "lesson-cell",
+        "data-testid": "lesson-cell",
+        "data-number": number,
+        "aria-label": `Cell ${number}`,
+      },
       inside,
       bar,
       this.output.root,
@@ -129,7 +168,10 @@ export class LessonCell {
     this.verdict.dataset.state = state;
     this.verdict.replaceChildren();
     if (state === "idle") return;
-    this.verdict.append(element("strong", {}, state === "pass" ? "Solved." : "Not yet."), ` ${message}`);
+    this.verdict.append(
+      element("strong", {}, state === "pass" ? "Solved." : "Not yet."),
+      ` ${message}`,
+    );
   }
 
   /** Other text for the cell; undo brings the reader's own back. */
@@ -161,7 +203,11 @@ export class LessonCell {
     const label = `Code of cell ${number}. Enter edits it, Shift and Enter run it.`;
     const code = element("code", {});
     code.innerHTML = this.code.code;
-    const pre = element("pre", { class: "code numbered", tabindex: 0, role: "group", "aria-label": label }, code);
+    const pre = element(
+      "pre",
+      { class: "code numbered", tabindex: 0, role: "group", "aria-label": label },
+      code,
+    );
     // The editor is there before the mouse button is down on it, and sets its cursor itself.
     pre.addEventListener("pointerdown", (event) => {
       if (event.pointerType === "mouse" && event.button === 0) this.edit();

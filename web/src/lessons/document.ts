@@ -5,7 +5,7 @@ import type { PageDocument } from "../shell/document";
 import { recall, remember } from "../storage";
 import { LESSONS } from "./catalogue";
 import { addressOf } from "./navigation";
-import { LessonReader, type LessonHost } from "./reader";
+import { type LessonHost, LessonReader } from "./reader";
 
 export class LessonDocument implements PageDocument {
   readonly id = "lesson";

@@ -32,7 +32,15 @@ export function lessonBar(id: string | null, actions: HTMLElement[]): HTMLElemen
   });
   const step = (entry: LessonEntry | undefined, sign: string, what: string): HTMLElement =>
     entry
-      ? element("a", { class: "button quiet icon", href: addressOf(entry.id), "aria-label": `${what} lesson: ${entry.title}` }, sign)
+      ? element(
+          "a",
+          {
+            class: "button quiet icon",
+            href: addressOf(entry.id),
+            "aria-label": `${what} lesson: ${entry.title}`,
+          },
+          sign,
+        )
       : element("span", { class: "button quiet icon", "aria-hidden": "true" });
   return navigation(
     step(LESSONS[at - 1], "‹", "Previous"),
@@ -43,7 +51,11 @@ export function lessonBar(id: string | null, actions: HTMLElement[]): HTMLElemen
 }
 
 function navigation(...parts: HTMLElement[]): HTMLElement {
-  return element("nav", { class: "lesson-nav", "data-testid": "lesson-nav", "aria-label": "Lessons" }, ...parts);
+  return element(
+    "nav",
+    { class: "lesson-nav", "data-testid": "lesson-nav", "aria-label": "Lessons" },
+    ...parts,
+  );
 }
 
 /** All lessons, each with what is done of it, and with what it is about if `detailed`. */
@@ -59,11 +71,16 @@ export function lessonList(current: string | null, detailed: boolean): HTMLEleme
         element("span", { class: "lesson-number" }, String(index + 1)),
         element("span", { class: "lesson-title" }, title),
         doneMark(entry),
-        detailed ? element("span", { class: "lesson-summary" }, `Chapter ${chapter}. ${summary}`) : null,
+        detailed
+          ? element("span", { class: "lesson-summary" }, `Chapter ${chapter}. ${summary}`)
+          : null,
       ),
     );
   });
-  if (!detailed) items.push(element("li", {}, element("a", { href: "#lesson" }, element("span"), "What each is about")));
+  if (!detailed)
+    items.push(
+      element("li", {}, element("a", { href: "#lesson" }, element("span"), "What each is about")),
+    );
   return element("ol", { class: detailed ? "lesson-list detailed" : "lesson-list" }, ...items);
 }
 
@@ -87,7 +104,9 @@ function doneMark({ id, cells, exercises }: LessonEntry): HTMLElement {
 export function lessonFooter(id: string): HTMLElement {
   const at = LESSONS.findIndex((entry) => entry.id === id);
   const link = (entry: LessonEntry | undefined, what: string): HTMLElement | null =>
-    entry ? element("a", { href: addressOf(entry.id) }, element("span", {}, what), entry.title) : null;
+    entry
+      ? element("a", { href: addressOf(entry.id) }, element("span", {}, what), entry.title)
+      : null;
   return element(
     "nav",
     { class: "lesson-footer", "aria-label": "More lessons" },

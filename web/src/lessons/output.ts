@@ -86,7 +86,14 @@ export class CellOutput implements OutputSink {
   private render(): void {
     const left = [...this.modules];
     const shown: HTMLElement[] = [];
-    if (this.dropped) shown.push(element("p", { class: "out-notice" }, `… ${this.dropped.toLocaleString("en")} earlier lines were dropped`));
+    if (this.dropped)
+      shown.push(
+        element(
+          "p",
+          { class: "out-notice" },
+          `… ${this.dropped.toLocaleString("en")} earlier lines were dropped`,
+        ),
+      );
     const alone = this.modules.length === 1;
     for (const { stream, text } of this.pieces) {
       let rest = text;
@@ -104,13 +111,21 @@ export class CellOutput implements OutputSink {
 
   private moduleBox(module: Module, open: boolean): HTMLElement {
     const title = module.title.replace(/, line \d+$/, "");
-    const view = element("button", { class: "button quiet small", type: "button" }, "→ TensorIR view");
+    const view = element(
+      "button",
+      { class: "button quiet small", type: "button" },
+      "→ TensorIR view",
+    );
     view.addEventListener("click", () => this.onOpen?.(module));
     return element(
       "details",
       { class: "shown-module", open, "data-title": module.title },
       element("summary", {}, title),
-      element("pre", { class: "code", tabindex: 0, role: "group", "aria-label": title }, highlighted(module.source)),
+      element(
+        "pre",
+        { class: "code", tabindex: 0, role: "group", "aria-label": title },
+        highlighted(module.source),
+      ),
       this.onOpen ? view : null,
     );
   }

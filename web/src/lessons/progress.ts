@@ -16,7 +16,12 @@ const KEY = "lesson.";
 const visit = new Map<string, string>();
 
 export function progressOf(lesson: string): Progress {
-  return { ran: [], passed: [], edits: {}, ...parsed(recall(KEY + lesson) ?? visit.get(lesson) ?? null) };
+  return {
+    ran: [],
+    passed: [],
+    edits: {},
+    ...parsed(recall(KEY + lesson) ?? visit.get(lesson) ?? null),
+  };
 }
 
 export function keepProgress(lesson: string, progress: Progress): void {

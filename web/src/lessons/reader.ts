@@ -1,15 +1,15 @@
 /** Shows a lesson in a panel, and runs its cells, which share their names. */
 
 import { element } from "../dom";
-import { Stopped, type PythonSession } from "../python/client";
+import { type PythonSession, Stopped } from "../python/client";
 import type { ShownModule } from "../python/protocol";
 import type { Runner } from "../shell/runner";
-import { LESSONS, loadLesson, type LoadedLesson } from "./catalogue";
-import { LessonCell, type CellActions } from "./cell";
+import { LESSONS, type LoadedLesson, loadLesson } from "./catalogue";
+import { type CellActions, LessonCell } from "./cell";
 import type { LessonCode, LessonPart, Recording } from "./lesson";
 import "./lesson.css";
 import { lessonBar, lessonFooter, lessonList } from "./navigation";
-import { keepProgress, progressOf, type Progress } from "./progress";
+import { keepProgress, type Progress, progressOf } from "./progress";
 
 /** What a lesson needs of the page around it. */
 export interface LessonHost {
@@ -70,7 +70,8 @@ export class LessonReader {
   /** Run all cells in order in a fresh namespace, until one fails. */
   async runAll(): Promise<void> {
     if (this.host.runner.busy || this.id === null) return;
-    if (this.host.session.state === "ready") await this.host.session.call("notebook.restart", this.id);
+    if (this.host.session.state === "ready")
+      await this.host.session.call("notebook.restart", this.id);
     await this.runCells(this.cells);
   }
 
@@ -81,7 +82,11 @@ export class LessonReader {
         "div",
         { class: "lesson-text" },
         element("h2", {}, "Lessons"),
-        element("p", {}, "Machine learning compilation from the first tensor program to fused models, in lessons that run. What you change and solve is kept in this browser."),
+        element(
+          "p",
+          {},
+          "Machine learning compilation from the first tensor program to fused models, in lessons that run. What you change and solve is kept in this browser.",
+        ),
         lessonList(null, true),
       ),
     );
@@ -105,7 +110,11 @@ export class LessonReader {
         body.append(cell.root);
       } else body.append(this.passage(part, exercise));
     }
-    const runAll = element("button", { class: "button small", type: "button", "data-testid": "lesson-run-all" }, "Run all");
+    const runAll = element(
+      "button",
+      { class: "button small", type: "button", "data-testid": "lesson-run-all" },
+      "Run all",
+    );
     runAll.addEventListener("click", () => void this.runAll());
     this.panel.replaceChildren(lessonBar(lesson.id, [runAll]), body, lessonFooter(lesson.id));
   }
@@ -124,13 +133,32 @@ export class LessonReader {
     const code = element("code", {});
     code.innerHTML = part.code;
     const label = part.kind === "static" ? "Code that does not run in the page" : "Solution";
-    const pre = element("pre", { class: "code", tabindex: 0, role: "group", "aria-label": label }, code);
+    const pre = element(
+      "pre",
+      { class: "code", tabindex: 0, role: "group", "aria-label": label },
+      code,
+    );
     if (part.kind === "static") {
-      return element("div", { class: "lesson-static" }, pre, element("p", { class: "recorded-note" }, "to be read; it does not run in the page"));
+      return element(
+        "div",
+        { class: "lesson-static" },
+        pre,
+        element("p", { class: "recorded-note" }, "to be read; it does not run in the page"),
+      );
     }
-    const take = element("button", { class: "button small", type: "button" }, "Put it into the cell");
+    const take = element(
+      "button",
+      { class: "button small", type: "button" },
+      "Put it into the cell",
+    );
     take.addEventListener("click", () => exercise?.replace(part.source));
-    return element("details", { class: "lesson-hint", "data-testid": "lesson-solution" }, element("summary", {}, "Solution"), pre, take);
+    return element(
+      "details",
+      { class: "lesson-hint", "data-testid": "lesson-solution" },
+      element("summary", {}, "Solution"),
+      pre,
+      take,
+    );
   }
 
   private cell(code: LessonCode, recording: Recording | null): LessonCell {
@@ -141,14 +169,21 @@ export class LessonReader {
       changed: () => this.saveSoon(),
       current: (cell) => this.moveTo(cell),
     };
-    const cell = new LessonCell(code, this.progress.edits[code.number], actions, this.host.openProgram !== null);
-    if (this.host.showModule) cell.output.onOpen = (module) => this.host.showModule!({ id: "lesson", ...module });
+    const cell = new LessonCell(
+      code,
+      this.progress.edits[code.number],
+      actions,
+      this.host.openProgram !== null,
+    );
+    if (this.host.showModule)
+      cell.output.onOpen = (module) => this.host.showModule!({ id: "lesson", ...module });
     const recorded = recording?.cells[code.number];
     if (recorded && !cell.edited) {
       const when = `recorded on ${recording!.date}, ${recording!.browser}; Run replaces it`;
       cell.output.showRecorded(recorded.text, recorded.modules, when);
     }
-    if (code.exercise && this.progress.passed.includes(code.exercise)) cell.judge("pass", "You have solved this before.");
+    if (code.exercise && this.progress.passed.includes(code.exercise))
+      cell.judge("pass", "You have solved this before.");
     this.cells.push(cell);
     return cell;
   }
@@ -159,7 +194,7 @@ export class LessonReader {
 
   /** This cell with those above it, as one program. */
   private program(cell: LessonCell): string {
-    return [...this.above(cell), cell].map(({ source }) => source.trimEnd()).join("\n\n") + "\n";
+    return `${[...this.above(cell), cell].map(({ source }) => source.trimEnd()).join("\n\n")}\n`;
   }
 
   private async runCells(cells: LessonCell[]): Promise<void> {
@@ -182,12 +217,17 @@ export class LessonReader {
       return false;
     }
     cell.finish(result);
-    if (result.ok) this.keep((progress) => (progress.ran = withItem(progress.ran, cell.code.number)));
+    if (result.ok)
+      this.keep((progress) => (progress.ran = withItem(progress.ran, cell.code.number)));
     else if (result.error?.kind === "NameError") this.offerAbove(cell);
     const { exercise } = cell.code;
     if (check && exercise) {
       if (result.ok) await this.check(cell, exercise, lesson);
-      else cell.judge("fail", "The cell ends in an error; it is shown above, and underlined in the code.");
+      else
+        cell.judge(
+          "fail",
+          "The cell ends in an error; it is shown above, and underlined in the code.",
+        );
     }
     return result.ok;
   }
@@ -197,9 +237,11 @@ export class LessonReader {
       const verdict = await this.host.runner.check(exercise, lesson, cell.output);
       if (!verdict) return;
       cell.judge(verdict.passed ? "pass" : "fail", verdict.message);
-      if (verdict.passed) this.keep((progress) => (progress.passed = withItem(progress.passed, exercise)));
+      if (verdict.passed)
+        this.keep((progress) => (progress.passed = withItem(progress.passed, exercise)));
     } catch (error) {
-      if (!(error instanceof Stopped)) cell.judge("fail", error instanceof Error ? error.message : String(error));
+      if (!(error instanceof Stopped))
+        cell.judge("fail", error instanceof Error ? error.message : String(error));
     }
   }
 
@@ -207,9 +249,20 @@ export class LessonReader {
   private offerAbove(cell: LessonCell): void {
     const missing = this.above(cell).filter(({ state }) => state !== "done");
     if (!missing.length) return;
-    const button = element("button", { class: "button small", type: "button", "data-testid": "offer-above" }, "Run all above, then this");
+    const button = element(
+      "button",
+      { class: "button small", type: "button", "data-testid": "offer-above" },
+      "Run all above, then this",
+    );
     button.addEventListener("click", () => void this.runCells([...this.above(cell), cell]));
-    cell.output.add(element("p", { class: "out-note" }, "Cells above this one have not run in this session. ", button));
+    cell.output.add(
+      element(
+        "p",
+        { class: "out-note" },
+        "Cells above this one have not run in this session. ",
+        button,
+      ),
+    );
   }
 
   private moveTo(cell: LessonCell): void {

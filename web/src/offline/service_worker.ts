@@ -42,7 +42,7 @@ const release = __RELEASE__;
 const PREFIX = "mlcweb-page-";
 const CACHE = PREFIX + release.version;
 /** A cache with one entry: the name of the cache that pages are served from. */
-const SERVED = PREFIX + "served";
+const SERVED = `${PREFIX}served`;
 /** Header of a cached response: the digest of its content. */
 const DIGEST = "x-content-digest";
 
@@ -52,7 +52,8 @@ scope.addEventListener("install", (event) => event.waitUntil(install()));
 scope.addEventListener("activate", (event) => event.waitUntil(scope.clients.claim()));
 scope.addEventListener("fetch", (event) => {
   const { request } = event;
-  if (request.method === "GET" && request.url.startsWith(scope.registration.scope)) event.respondWith(answer(request));
+  if (request.method === "GET" && request.url.startsWith(scope.registration.scope))
+    event.respondWith(answer(request));
 });
 
 async function install(): Promise<void> {
@@ -60,7 +61,10 @@ async function install(): Promise<void> {
   for (const [path, digest] of Object.entries(release.files)) {
     if (await cache.match(address(path))) continue;
     const known = await caches.match(address(path));
-    const response = known?.headers.get(DIGEST) === digest ? known : await fetch(address(path), { cache: "no-cache" });
+    const response =
+      known?.headers.get(DIGEST) === digest
+        ? known
+        : await fetch(address(path), { cache: "no-cache" });
     if (!response.ok) throw new Error(`${path}: ${response.status}`);
     await cache.put(address(path), marked(response, { [DIGEST]: digest }));
   }

@@ -1,10 +1,26 @@
 /** The program editor: CodeMirror with Python, underlined errors, and text that is remembered. */
 
-import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+import {
+  autocompletion,
+  closeBrackets,
+  closeBracketsKeymap,
+  completionKeymap,
+} from "@codemirror/autocomplete";
 import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
 import { python } from "@codemirror/lang-python";
-import { bracketMatching, indentOnInput, indentUnit, syntaxHighlighting } from "@codemirror/language";
-import { lintGutter, lintKeymap, setDiagnostics, type Action, type Diagnostic as LintMark } from "@codemirror/lint";
+import {
+  bracketMatching,
+  indentOnInput,
+  indentUnit,
+  syntaxHighlighting,
+} from "@codemirror/language";
+import {
+  type Action,
+  type Diagnostic as LintMark,
+  lintGutter,
+  lintKeymap,
+  setDiagnostics,
+} from "@codemirror/lint";
 import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
 import { EditorState, type Extension, type Text } from "@codemirror/state";
 import {
@@ -87,7 +103,9 @@ export class Editor {
     const known = this.states.get(name);
     this.name = name;
     this.view.setState(
-      known?.doc.toString() === text ? known : EditorState.create({ doc: text, extensions: this.extensions }),
+      known?.doc.toString() === text
+        ? known
+        : EditorState.create({ doc: text, extensions: this.extensions }),
     );
   }
 
@@ -104,7 +122,10 @@ export class Editor {
   /** Replace everything in one step, so that one undo brings the old text back. */
   replace(text: string): void {
     const { length } = this.view.state.doc;
-    this.view.dispatch({ changes: { from: 0, to: length, insert: text }, selection: { anchor: 0 } });
+    this.view.dispatch({
+      changes: { from: 0, to: length, insert: text },
+      selection: { anchor: 0 },
+    });
   }
 
   /** Append code at the end and show it. */
@@ -136,7 +157,12 @@ export class Editor {
   /** Underline the ranges, without moving what is seen: its writer is writing. */
   mark(diagnostics: Diagnostic[]): void {
     const { doc } = this.view.state;
-    this.view.dispatch(setDiagnostics(this.view.state, diagnostics.map((diagnostic) => toMark(doc, diagnostic))));
+    this.view.dispatch(
+      setDiagnostics(
+        this.view.state,
+        diagnostics.map((diagnostic) => toMark(doc, diagnostic)),
+      ),
+    );
   }
 
   /** Underline the ranges; an empty list takes all underlines away. */
@@ -145,27 +171,54 @@ export class Editor {
     const marks = diagnostics.map((diagnostic) => toMark(doc, diagnostic));
     this.view.dispatch(setDiagnostics(this.view.state, marks));
     const first = marks[0];
-    if (first) this.view.dispatch({ effects: EditorView.scrollIntoView(first.from, { y: "nearest", yMargin: 60 }) });
+    if (first)
+      this.view.dispatch({
+        effects: EditorView.scrollIntoView(first.from, { y: "nearest", yMargin: 60 }),
+      });
   }
 }
 
 /** A diagnostic as a range of the text, clipped to it and never empty where that can be helped. */
-export function toMark(doc: Text, { line, column, endLine, endColumn, message, severity, fix }: Diagnostic): LintMark {
+export function toMark(
+  doc: Text,
+  { line, column, endLine, endColumn, message, severity, fix }: Diagnostic,
+): LintMark {
   const from = offset(doc, line, column);
   const to = Math.max(from, offset(doc, endLine, endColumn));
   const atLine = doc.lineAt(from);
-  const visible = to > from ? [from, to] : from < atLine.to ? [from, from + 1] : [Math.max(atLine.from, from - 1), from];
-  return { from: visible[0]!, to: visible[1]!, message, severity, actions: fix ? [toAction(fix)] : [] };
+  const visible =
+    to > from
+      ? [from, to]
+      : from < atLine.to
+        ? [from, from + 1]
+        : [Math.max(atLine.from, from - 1), from];
+  return {
+    from: visible[0]!,
+    to: visible[1]!,
+    message,
+    severity,
+    actions: fix ? [toAction(fix)] : [],
+  };
 }
 
 /** A fix as a button of the message; it is applied where the text is still what it was made for. */
-function toAction({ title, text, line, column, endLine, endColumn }: NonNullable<Diagnostic["fix"]>): Action {
+function toAction({
+  title,
+  text,
+  line,
+  column,
+  endLine,
+  endColumn,
+}: NonNullable<Diagnostic["fix"]>): Action {
   return {
     name: title,
     apply(view) {
       const { doc } = view.state;
       const from = offset(doc, line, column);
-      view.dispatch({ changes: { from, to: Math.max(from, offset(doc, endLine, endColumn)), insert: text }, userEvent: "input.fix" });
+      view.dispatch({
+        changes: { from, to: Math.max(from, offset(doc, endLine, endColumn)), insert: text },
+        userEvent: "input.fix",
+      });
     },
   };
 }

@@ -1,7 +1,7 @@
 /** The strip of files above the editor: open, add, rename, remove. */
 
 import { element } from "../dom";
-import { refusal, type ProgramFiles } from "./files";
+import { type ProgramFiles, refusal } from "./files";
 
 interface FileTabsOptions {
   onOpen: (name: string) => void;
@@ -23,7 +23,17 @@ export class FileTabs {
   show(files: ProgramFiles): void {
     const hadFocus = this.strip.contains(document.activeElement);
     this.files = files;
-    const add = element("button", { class: "file-add", type: "button", "aria-label": "New file", title: "New file", "data-testid": "file-add" }, "+");
+    const add = element(
+      "button",
+      {
+        class: "file-add",
+        type: "button",
+        "aria-label": "New file",
+        title: "New file",
+        "data-testid": "file-add",
+      },
+      "+",
+    );
     add.addEventListener("click", () => this.options.onAdd());
     const list = element("div", { class: "file-list", role: "tablist", "aria-label": "Files" });
     list.append(...files.files.map(({ name }) => this.tab(name)));
@@ -56,16 +66,28 @@ export class FileTabs {
 
   private tools({ files, open }: ProgramFiles): HTMLElement[] {
     if (files.length < 2) return [];
-    const remove = element("button", { class: "file-remove", type: "button", "data-testid": "file-remove" }, `Remove ${open}`);
+    const remove = element(
+      "button",
+      { class: "file-remove", type: "button", "data-testid": "file-remove" },
+      `Remove ${open}`,
+    );
     remove.addEventListener("click", () => this.options.onRemove(open));
     return [remove];
   }
 
   /** Put a field over the tab; Enter takes the name, Escape leaves the old one. */
   rename(name: string): void {
-    const tab = [...this.strip.querySelectorAll<HTMLElement>(".file-tab")].find((each) => each.textContent === name);
+    const tab = [...this.strip.querySelectorAll<HTMLElement>(".file-tab")].find(
+      (each) => each.textContent === name,
+    );
     if (!tab) return;
-    const input = element("input", { class: "file-name", value: name, "aria-label": `New name of ${name}`, spellcheck: "false", size: name.length });
+    const input = element("input", {
+      class: "file-name",
+      value: name,
+      "aria-label": `New name of ${name}`,
+      spellcheck: "false",
+      size: name.length,
+    });
     // Beside the list, since a list of tabs may hold nothing but tabs.
     input.style.left = `${Math.max(0, tab.offsetLeft - tab.parentElement!.scrollLeft)}px`;
     input.style.minWidth = `${tab.offsetWidth}px`;
@@ -77,7 +99,8 @@ export class FileTabs {
       if (done) return;
       done = true;
       const wish = input.value.trim();
-      if (taken && wish !== name && refusal(wish, this.files, name) === null) this.options.onRename(name, wish);
+      if (taken && wish !== name && refusal(wish, this.files, name) === null)
+        this.options.onRename(name, wish);
       else this.show(this.files);
       this.strip.querySelector<HTMLElement>('[aria-selected="true"]')?.focus();
     };
@@ -95,10 +118,15 @@ export class FileTabs {
 
   private onKey(event: KeyboardEvent): void {
     const tabs = [...this.strip.querySelectorAll<HTMLElement>(".file-tab")];
-    const at = tabs.findIndex((tab) => tab === document.activeElement);
+    const at = tabs.findIndex((tab) => tab.matches(":focus"));
     if (at < 0) return;
     if (event.key === "F2") this.rename(this.files.files[at]!.name);
-    const step: Record<string, number> = { ArrowLeft: at - 1, ArrowRight: at + 1, Home: 0, End: tabs.length - 1 };
+    const step: Record<string, number> = {
+      ArrowLeft: at - 1,
+      ArrowRight: at + 1,
+      Home: 0,
+      End: tabs.length - 1,
+    };
     const target = this.files.files[step[event.key] ?? -1];
     if (!target) return;
     event.preventDefault();

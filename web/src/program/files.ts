@@ -17,13 +17,17 @@ const NAME = /^[A-Za-z_][A-Za-z0-9_]*\.py$/;
 /** Why a file cannot have this name; null if it can. */
 export function refusal(name: string, { files }: ProgramFiles, except?: string): string | null {
   if (!NAME.test(name)) return "A name is letters, digits and underscores, then .py";
-  if (files.some((file) => file.name === name && name !== except)) return `There is a ${name} already`;
+  if (files.some((file) => file.name === name && name !== except))
+    return `There is a ${name} already`;
   return null;
 }
 
 /** `wish`, made into a name that Python can import and that no file has. */
 export function freeName(wish: string, { files }: ProgramFiles): string {
-  const stem = wish.replace(/\.(py|ipynb|txt)$/i, "").replace(/[^A-Za-z0-9_]+/g, "_").replace(/^(?=\d|$)/, "_");
+  const stem = wish
+    .replace(/\.(py|ipynb|txt)$/i, "")
+    .replace(/[^A-Za-z0-9_]+/g, "_")
+    .replace(/^(?=\d|$)/, "_");
   const taken = new Set(files.map(({ name }) => name));
   for (let number = 1; ; number += 1) {
     const name = number === 1 ? `${stem}.py` : `${stem}_${number}.py`;
@@ -63,7 +67,9 @@ export function renamed(all: ProgramFiles, from: string, to: string): ProgramFil
 export function parseFiles(stored: string | null): ProgramFiles | null {
   try {
     const { files, open } = JSON.parse(stored ?? "null") as ProgramFiles;
-    const whole = files.length > 0 && files.every(({ name, text }) => NAME.test(name) && typeof text === "string");
+    const whole =
+      files.length > 0 &&
+      files.every(({ name, text }) => NAME.test(name) && typeof text === "string");
     if (!whole) return null;
     return { files, open: files.some(({ name }) => name === open) ? open : files[0]!.name };
   } catch {

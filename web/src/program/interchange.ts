@@ -36,7 +36,8 @@ export function toNotebook(program: string): string {
   const cells: { type: "code" | "markdown"; lines: string[] }[] = [];
   for (const line of program.replace(/\n$/, "").split("\n")) {
     const marker = MARKER.exec(line);
-    if (marker) cells.push({ type: marker[1]!.includes("[markdown]") ? "markdown" : "code", lines: [] });
+    if (marker)
+      cells.push({ type: marker[1]!.includes("[markdown]") ? "markdown" : "code", lines: [] });
     else {
       if (!cells.length) cells.push({ type: "code", lines: [] });
       cells.at(-1)!.lines.push(line);

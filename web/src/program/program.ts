@@ -4,15 +4,23 @@ import { byId, element } from "../dom";
 import type { PythonSession } from "../python/client";
 import type { SharedState } from "../share/state";
 import type { PageDocument } from "../shell/document";
+import { COMMAND } from "../shell/keys";
 import type { MenuItem } from "../shell/menu";
 import type { Runner } from "../shell/runner";
 import { setUpSplitter } from "../shell/splitter";
-import { COMMAND } from "../shell/keys";
 import { toast } from "../shell/toast";
 import { ConsolePanel } from "./console";
 import { Editor } from "./editor";
 import { FileTabs } from "./file_tabs";
-import { freeName, renamed, textOf, withFile, withoutFile, withText, type ProgramFiles } from "./files";
+import {
+  freeName,
+  type ProgramFiles,
+  renamed,
+  textOf,
+  withFile,
+  withoutFile,
+  withText,
+} from "./files";
 import firstProgram from "./first_program.py?raw";
 import { TypingCheck } from "./help/typing";
 import "./program.css";
@@ -35,7 +43,10 @@ export class ProgramDocument implements PageDocument {
   /** Called when the page shows something else than the link in its address. */
   onLeaveLink?: () => void;
   private readonly console: ConsolePanel;
-  private readonly workspace = new Workspace({ files: [{ name: FIRST, text: firstProgram }], open: FIRST });
+  private readonly workspace = new Workspace({
+    files: [{ name: FIRST, text: firstProgram }],
+    open: FIRST,
+  });
   private readonly tabs: FileTabs;
   private readonly typing: TypingCheck;
   private saving = 0;
@@ -101,9 +112,17 @@ export class ProgramDocument implements PageDocument {
     const { open } = this.files;
     const file = { name: open, text: this.editor.text };
     return [
-      { label: "Open files …", testId: "file-import", run: () => chooseFiles((files) => void this.take(files)) },
+      {
+        label: "Open files …",
+        testId: "file-import",
+        run: () => chooseFiles((files) => void this.take(files)),
+      },
       { label: `Download ${open}`, testId: "export-python", run: () => downloadPython(file) },
-      { label: "Download as notebook", testId: "export-notebook", run: () => downloadNotebook(file) },
+      {
+        label: "Download as notebook",
+        testId: "export-notebook",
+        run: () => downloadNotebook(file),
+      },
       { label: "New file", run: () => this.add("untitled", "") },
       { label: `Rename ${open}`, run: () => this.tabs.rename(open) },
       { label: "Put the first program back", run: () => this.reset() },
@@ -114,7 +133,13 @@ export class ProgramDocument implements PageDocument {
     if (this.runner.busy) return;
     this.show("console");
     this.typing.cancel();
-    await runOpenFile(this.runner, this.editor, this.console, this.files, (name) => this.files.open === name);
+    await runOpenFile(
+      this.runner,
+      this.editor,
+      this.console,
+      this.files,
+      (name) => this.files.open === name,
+    );
   }
 
   /** Add a file, and open it. */
@@ -162,11 +187,23 @@ export class ProgramDocument implements PageDocument {
     const notice = byId("shared-notice");
     notice.hidden = this.workspace.link === null;
     if (notice.hidden) return;
-    const keep = element("button", { class: "button small", "data-testid": "shared-keep" }, "Keep it");
-    const back = element("button", { class: "button small", "data-testid": "shared-back" }, "Back to mine");
+    const keep = element(
+      "button",
+      { class: "button small", "data-testid": "shared-keep" },
+      "Keep it",
+    );
+    const back = element(
+      "button",
+      { class: "button small", "data-testid": "shared-back" },
+      "Back to mine",
+    );
     keep.addEventListener("click", () => this.leaveLink(() => this.workspace.keep()));
     back.addEventListener("click", () => this.leaveLink(() => this.workspace.back()));
-    notice.replaceChildren(element("p", {}, "A shared program. It runs when you press Run."), keep, back);
+    notice.replaceChildren(
+      element("p", {}, "A shared program. It runs when you press Run."),
+      keep,
+      back,
+    );
   }
 
   private leaveLink(leave: () => void): void {

@@ -1,23 +1,31 @@
 /** Files in and out of the page: choosing, dropping, downloading. */
 
 import { element } from "../dom";
-import { fromNotebook, download, toNotebook } from "./interchange";
 import type { ProgramFile } from "./files";
+import { download, fromNotebook, toNotebook } from "./interchange";
 
 /** Longest file that is read, in bytes; a program is shorter. */
 const LIMIT = 2_000_000;
 
 /** What the reader chose, as programs; `onProblem` hears of what is none. */
-export async function readFiles(chosen: Iterable<File>, onProblem: (text: string) => void): Promise<ProgramFile[]> {
+export async function readFiles(
+  chosen: Iterable<File>,
+  onProblem: (text: string) => void,
+): Promise<ProgramFile[]> {
   const programs: ProgramFile[] = [];
   for (const file of chosen) {
     try {
       if (file.size > LIMIT) throw new Error("It is longer than 2 MB.");
       const text = await file.text();
       if (text.includes("\0")) throw new Error("It is no text.");
-      programs.push({ name: file.name, text: file.name.endsWith(".ipynb") ? fromNotebook(text) : text });
+      programs.push({
+        name: file.name,
+        text: file.name.endsWith(".ipynb") ? fromNotebook(text) : text,
+      });
     } catch (error) {
-      onProblem(`${file.name} was not opened: ${error instanceof Error ? error.message : String(error)}`);
+      onProblem(
+        `${file.name} was not opened: ${error instanceof Error ? error.message : String(error)}`,
+      );
     }
   }
   return programs;
@@ -25,14 +33,19 @@ export async function readFiles(chosen: Iterable<File>, onProblem: (text: string
 
 /** Let the reader choose files. */
 export function chooseFiles(onFiles: (files: File[]) => void): void {
-  const input = element("input", { type: "file", multiple: true, accept: ".py,.ipynb,.txt,text/x-python" });
+  const input = element("input", {
+    type: "file",
+    multiple: true,
+    accept: ".py,.ipynb,.txt,text/x-python",
+  });
   input.addEventListener("change", () => onFiles([...(input.files ?? [])]));
   input.click();
 }
 
 /** Files dropped anywhere on `area` are handed over; the area shows that it takes them. */
 export function acceptDrops(area: HTMLElement, onFiles: (files: File[]) => void): void {
-  const holdsFiles = (event: DragEvent): boolean => event.dataTransfer?.types.includes("Files") ?? false;
+  const holdsFiles = (event: DragEvent): boolean =>
+    event.dataTransfer?.types.includes("Files") ?? false;
   // In the capture phase: the editor would insert a file's text where it is dropped.
   area.addEventListener(
     "dragover",

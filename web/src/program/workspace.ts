@@ -6,7 +6,7 @@
  */
 
 import { recall, remember } from "../storage";
-import { freeName, parseFiles, withFile, type ProgramFiles } from "./files";
+import { freeName, type ProgramFiles, parseFiles, withFile } from "./files";
 
 const OWN = "files";
 const SHARED = "shared";
@@ -19,7 +19,9 @@ export class Workspace {
 
   constructor(initial: ProgramFiles) {
     const before = recall("program");
-    this.own = parseFiles(recall(OWN)) ?? (before ? { files: [{ name: initial.open, text: before }], open: initial.open } : initial);
+    this.own =
+      parseFiles(recall(OWN)) ??
+      (before ? { files: [{ name: initial.open, text: before }], open: initial.open } : initial);
     this.files = this.own;
   }
 
@@ -32,7 +34,8 @@ export class Workspace {
     }
     const stored = recall(SHARED);
     const separator = stored?.indexOf("\n") ?? -1;
-    const changed = stored?.slice(0, separator) === link ? parseFiles(stored.slice(separator + 1)) : null;
+    const changed =
+      stored?.slice(0, separator) === link ? parseFiles(stored.slice(separator + 1)) : null;
     this.link = link;
     this.files = changed ?? files;
   }
@@ -53,7 +56,9 @@ export class Workspace {
     let own = this.own;
     for (const { name, text } of this.files.files) {
       const known = own.files.find((file) => file.text === text);
-      own = known ? { ...own, open: known.name } : withFile(own, { name: freeName(name, own), text });
+      own = known
+        ? { ...own, open: known.name }
+        : withFile(own, { name: freeName(name, own), text });
     }
     this.leave(own);
   }
@@ -73,6 +78,7 @@ export class Workspace {
 
 /** Whether both are the same files, whichever is open. */
 function same(one: ProgramFiles, other: ProgramFiles): boolean {
-  const all = ({ files }: ProgramFiles): string => JSON.stringify(files.map(({ name, text }) => [name, text]));
+  const all = ({ files }: ProgramFiles): string =>
+    JSON.stringify(files.map(({ name, text }) => [name, text]));
   return all(one) === all(other);
 }

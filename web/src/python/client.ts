@@ -1,7 +1,7 @@
 /** The page's side of the Python worker: calls with answers, Stop, and starting again. */
 
 import { TrialPool } from "../trials/pool";
-import { startWorker, type Connect, type Connection, type Receiver } from "./connection";
+import { type Connect, type Connection, type Receiver, startWorker } from "./connection";
 import type { CallName, Calls, FromWorker, OutputChunk, RuntimeFacts, ToWorker } from "./protocol";
 
 export type SessionState = "loading" | "ready" | "failed";
@@ -41,7 +41,11 @@ export class PythonSession {
   runtime: RuntimeFacts | null = null;
   /** Where the kernels of searches run. */
   readonly trials = new TrialPool(
-    () => new Worker(new URL("../trials/worker.ts", import.meta.url), { type: "module", name: "trials" }),
+    () =>
+      new Worker(new URL("../trials/worker.ts", import.meta.url), {
+        type: "module",
+        name: "trials",
+      }),
   );
 
   private connection: Connection | null = null;
@@ -96,7 +100,11 @@ export class PythonSession {
   }
 
   /** `call` for another frame, which gets the output. */
-  callFor<K extends CallName>(guest: Guest | null, name: K, args: unknown[]): Promise<ReturnType<Calls[K]>> {
+  callFor<K extends CallName>(
+    guest: Guest | null,
+    name: K,
+    args: unknown[],
+  ): Promise<ReturnType<Calls[K]>> {
     if (this.state === "failed") return Promise.reject(new Error(this.failure));
     const id = ++this.lastId;
     return new Promise((resolve, reject) => {
@@ -159,7 +167,8 @@ export class PythonSession {
         this.emit("kept", message.done);
         break;
       case "failed":
-        if (this.state === "ready") this.restart(`Python failed and was restarted: ${message.message}`);
+        if (this.state === "ready")
+          this.restart(`Python failed and was restarted: ${message.message}`);
         else this.fail(message.message);
         break;
       case "output":
@@ -177,7 +186,9 @@ export class PythonSession {
         this.rejectAll(new Stopped(message.reason));
         break;
       case "refusal":
-        this.take(message.id)?.reject(message.stopped ? new Stopped(message.message) : new Error(message.message));
+        this.take(message.id)?.reject(
+          message.stopped ? new Stopped(message.message) : new Error(message.message),
+        );
         break;
     }
   }
@@ -218,7 +229,11 @@ export class PythonSession {
     this.emit("state", state);
   }
 
-  private emit<K extends keyof SessionEvents>(event: K, ...args: Parameters<SessionEvents[K]>): void {
-    for (const listener of this.listeners[event]) (listener as (...a: typeof args) => void)(...args);
+  private emit<K extends keyof SessionEvents>(
+    event: K,
+    ...args: Parameters<SessionEvents[K]>
+  ): void {
+    for (const listener of this.listeners[event])
+      (listener as (...a: typeof args) => void)(...args);
   }
 }

@@ -29,11 +29,16 @@ export function isolated(): boolean {
 
 /** Start a worker that loads Python with everything from `base`. */
 export function startWorker(receiver: Receiver, base: string, trials: MessagePort): Connection {
-  const worker = new Worker(new URL("./worker.ts", import.meta.url), { type: "module", name: "python" });
+  const worker = new Worker(new URL("./worker.ts", import.meta.url), {
+    type: "module",
+    name: "python",
+  });
   const signal = isolated() ? new Uint8Array(new SharedArrayBuffer(1)) : null;
   worker.onmessage = ({ data }: MessageEvent<FromWorker>) => receiver.receive(data);
   worker.onerror = (event) => receiver.fail(event.message || "the worker's script did not load");
-  worker.postMessage({ type: "start", base, interrupt: signal, trials } satisfies ToWorker, [trials]);
+  worker.postMessage({ type: "start", base, interrupt: signal, trials } satisfies ToWorker, [
+    trials,
+  ]);
   return {
     grace: 1000,
     post: (message, transfer = []) => worker.postMessage(message, transfer),

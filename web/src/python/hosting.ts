@@ -1,6 +1,6 @@
 /** One Python for several frames of this origin on a page: the owner's side, and the guests' side. */
 
-import { Stopped, type Guest, type PythonSession } from "./client";
+import { type Guest, type PythonSession, Stopped } from "./client";
 import type { Connect } from "./connection";
 import type { FromWorker, ToWorker } from "./protocol";
 
@@ -9,7 +9,8 @@ export function host(session: PythonSession, port: MessagePort): void {
   const post = (message: FromWorker): void => port.postMessage(message);
   const guest: Guest = { output: (chunks) => post({ type: "output", chunks }) };
   const tell = (): void => {
-    if (session.state === "ready" && session.runtime) post({ type: "ready", runtime: session.runtime });
+    if (session.state === "ready" && session.runtime)
+      post({ type: "ready", runtime: session.runtime });
     else if (session.state === "failed") post({ type: "failed", message: session.failure });
     else post({ type: "progress", stage: session.progress[0], fraction: session.progress[1] });
   };
@@ -24,7 +25,8 @@ export function host(session: PythonSession, port: MessagePort): void {
       const { id } = data;
       session.callFor(guest, data.name, data.args).then(
         (value) => post({ type: "answer", id, value }),
-        (error: Error) => post({ type: "refusal", id, message: error.message, stopped: error instanceof Stopped }),
+        (error: Error) =>
+          post({ type: "refusal", id, message: error.message, stopped: error instanceof Stopped }),
       );
     }
   };

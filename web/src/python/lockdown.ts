@@ -27,7 +27,11 @@ export function denyStorage(scope: object & { navigator: object }): void {
 
 /** Delete a property where it is defined, so that no getter is left on a prototype. */
 function remove(object: object, name: string): void {
-  for (let owner: object | null = object; owner; owner = Object.getPrototypeOf(owner) as object | null) {
+  for (
+    let owner: object | null = object;
+    owner;
+    owner = Object.getPrototypeOf(owner) as object | null
+  ) {
     if (Object.hasOwn(owner, name)) Reflect.deleteProperty(owner, name);
   }
 }

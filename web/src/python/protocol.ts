@@ -1,5 +1,8 @@
 /** What the page and its Python worker say to each other. All of it is plain, cloneable data. */
 
+import type { LiveNames } from "../program/help/table";
+
+import type { AccessReport, AccessResult } from "../views/access/report";
 import type {
   EarlierRecords,
   ModelTimes,
@@ -10,10 +13,6 @@ import type {
   ToldTrial,
   TrialDetails,
 } from "./search_protocol";
-
-import type { AccessReport, AccessResult } from "../views/access/report";
-
-import type { LiveNames } from "../program/help/table";
 
 export type Stream = "stdout" | "stderr";
 
@@ -66,11 +65,26 @@ export interface Calls {
   "files.place": (files: { name: string; text: string }[]) => null;
   "trace_view.trace_steps": (traceId: string) => TraceStep[];
   "trace_view.derive": (traceId: string, changes: Changes) => DerivedTrace;
-  "trace_view.refusal": (traceId: string, changes: Changes, step: number, decision: unknown) => string | null;
+  "trace_view.refusal": (
+    traceId: string,
+    changes: Changes,
+    step: number,
+    decision: unknown,
+  ) => string | null;
   "trace_timing.begin": (traceId: string, changes: Changes) => { id: string; outcome: StepOutcome };
-  "trace_timing.step": (timingId: string, traceId: string, changes: Changes, step: number) => StepOutcome;
+  "trace_timing.step": (
+    timingId: string,
+    traceId: string,
+    changes: Changes,
+    step: number,
+  ) => StepOutcome;
   "trace_timing.finish": (timingId: string) => null;
-  "trace_compare.compare": (first: string, ofFirst: Changes, second: string, ofSecond: Changes) => TraceComparison;
+  "trace_compare.compare": (
+    first: string,
+    ofFirst: Changes,
+    second: string,
+    ofSecond: Changes,
+  ) => TraceComparison;
   "trace_export.python": (traceId: string, changes: Changes) => string;
   "trace_export.record": (traceId: string, changes: Changes, runSecs: number[] | null) => unknown;
   "trace_export.steps_json": (traceId: string, changes: Changes) => unknown[];
@@ -94,10 +108,25 @@ export interface Calls {
     cacheBytes: number,
     ways: number,
   ) => AccessResult;
-  "code_view.code": (programId: string, functionName: string | null, fused: boolean | null) => MachineCode;
-  "code_view.after_pass": (programId: string, functionName: string, index: number) => { lines: PassLine[] };
-  "code_measure.measure": (programId: string, functionName: string, fused: boolean | null) => CodeMeasurement;
-  "search.workload": (moduleName: string, functionName: string | null) => { key: string; line: string };
+  "code_view.code": (
+    programId: string,
+    functionName: string | null,
+    fused: boolean | null,
+  ) => MachineCode;
+  "code_view.after_pass": (
+    programId: string,
+    functionName: string,
+    index: number,
+  ) => { lines: PassLine[] };
+  "code_measure.measure": (
+    programId: string,
+    functionName: string,
+    fused: boolean | null,
+  ) => CodeMeasurement;
+  "search.workload": (
+    moduleName: string,
+    functionName: string | null,
+  ) => { key: string; line: string };
   "search.begin": (settings: SearchSettings, earlier: EarlierRecords | null) => SearchStart;
   "search.step": (searchId: string) => ToldTrial | null;
   "search.details": (searchId: string, index: number) => TrialDetails;
@@ -124,7 +153,14 @@ export interface Diagnostic {
   message: string;
   severity: "error" | "warning";
   /** An edit that would mend it: `text` in the place of a range. */
-  fix?: { title: string; text: string; line: number; column: number; endLine: number; endColumn: number };
+  fix?: {
+    title: string;
+    text: string;
+    line: number;
+    column: number;
+    endLine: number;
+    endColumn: number;
+  };
 }
 
 export interface RunError {

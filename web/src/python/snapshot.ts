@@ -77,7 +77,9 @@ export async function keep(key: string, memory: Uint8Array): Promise<boolean> {
   try {
     if (!storage) return false;
     await forget();
-    const packed = new Blob([memory as BlobPart]).stream().pipeThrough(new CompressionStream("gzip"));
+    const packed = new Blob([memory as BlobPart])
+      .stream()
+      .pipeThrough(new CompressionStream("gzip"));
     const body = await new Response(packed).blob();
     await (await storage.open(CACHE)).put(address(key), new Response(body));
     return true;

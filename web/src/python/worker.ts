@@ -1,11 +1,11 @@
 /** The Python worker: loads Pyodide and mlcweb, then answers calls one after the other. */
 
 import type { PyodideAPI } from "pyodide";
+import { TrialLine } from "../trials/line";
 import { denyStorage } from "./lockdown";
 import { OutputBatcher } from "./output";
-import * as snapshot from "./snapshot";
-import { TrialLine } from "../trials/line";
 import type { FromWorker, RuntimeFacts, Stream, ToWorker } from "./protocol";
+import * as snapshot from "./snapshot";
 
 type Loader = typeof import("pyodide");
 
@@ -14,7 +14,10 @@ const port = self as unknown as {
   onmessage: ((event: MessageEvent<ToWorker>) => void) | null;
 };
 const post = (message: FromWorker): void => port.postMessage(message);
-const output = new OutputBatcher((chunks) => post({ type: "output", chunks }), () => performance.now());
+const output = new OutputBatcher(
+  (chunks) => post({ type: "output", chunks }),
+  () => performance.now(),
+);
 
 denyStorage(self);
 
@@ -27,7 +30,8 @@ port.onmessage = ({ data }) => {
     // Python's host finds them under these names.
     Object.assign(self, {
       mlcwebTrials: new TrialLine(data.trials),
-      mlcwebTell: (name: string, text: string) => post({ type: "event", name, data: JSON.parse(text) }),
+      mlcwebTell: (name: string, text: string) =>
+        post({ type: "event", name, data: JSON.parse(text) }),
     });
     runtime = load(data.base, data.interrupt);
     runtime.catch((error: unknown) => post({ type: "failed", message: describe(error) }));
@@ -38,7 +42,8 @@ port.onmessage = ({ data }) => {
 
 /** Start Pyodide with everything from `base`, and import mlcweb under the name `tvm` too. */
 async function load(base: string, interrupt: Uint8Array | null): Promise<PyodideAPI> {
-  const progress = (stage: string, fraction: number): void => post({ type: "progress", stage, fraction });
+  const progress = (stage: string, fraction: number): void =>
+    post({ type: "progress", stage, fraction });
   progress("Loading Python", 0.05);
   const folder = new URL("pyodide/", base).href;
   const wheels = new URL("wheels/", base).href;
@@ -47,7 +52,9 @@ async function load(base: string, interrupt: Uint8Array | null): Promise<Pyodide
   // A failure is reported by the await below; until then it must not count as unhandled.
   wheel.catch(() => undefined);
   const lock = fetchFile(`${folder}pyodide-lock.json`).then((response) => response.text());
-  const { loadPyodide, version: pyodideVersion } = (await import(/* @vite-ignore */ `${folder}pyodide.mjs`)) as Loader;
+  const { loadPyodide, version: pyodideVersion } = (await import(
+    /* @vite-ignore */ `${folder}pyodide.mjs`
+  )) as Loader;
   progress("Loading Python", 0.15);
   const options = { indexURL: folder, lockFileContents: await lock, packageBaseUrl: folder };
   const key = `${pyodideVersion}-${release.sha256}`;
@@ -74,7 +81,9 @@ async function load(base: string, interrupt: Uint8Array | null): Promise<Pyodide
   };
   post({ type: "ready", runtime: facts });
   if (memory) {
-    const told = rest.then(() => snapshot.keep(key, memory)).then((done) => post({ type: "kept", done }));
+    const told = rest
+      .then(() => snapshot.keep(key, memory))
+      .then((done) => post({ type: "kept", done }));
     told.catch(() => undefined);
   }
   return pyodide;
@@ -89,7 +98,9 @@ async function restore(
   const memory = await snapshot.kept(key);
   if (!memory) return null;
   try {
-    const core = (await import(/* @vite-ignore */ `${folder}pyodide.asm.mjs`)) as { default: snapshot.ModuleFactory };
+    const core = (await import(/* @vite-ignore */ `${folder}pyodide.asm.mjs`)) as {
+      default: snapshot.ModuleFactory;
+    };
     return await start(snapshot.startFrom(memory, core.default));
   } catch {
     await snapshot.forget();
@@ -132,7 +143,8 @@ async function answer({ id, name, args }: ToWorker & { type: "call" }): Promise<
   try {
     const pyodide = await runtime!;
     await rest;
-    if (name === "cell.execute" || name === "notebook.execute") await loadImports(pyodide, args[0] as string);
+    if (name === "cell.execute" || name === "notebook.execute")
+      await loadImports(pyodide, args[0] as string);
     const scope = pyodide.toPy({ name, arguments: JSON.stringify(args) });
     try {
       // Asynchronous even for plain functions: only so may Python wait for promises.
@@ -189,7 +201,8 @@ async function fetchWheel(folder: string, { file, sha256 }: Release): Promise<Ar
 
 async function fetchFile(url: string): Promise<Response> {
   const response = await fetch(url);
-  if (!response.ok) throw new Error(`${url}: the server says ${response.status} ${response.statusText}`);
+  if (!response.ok)
+    throw new Error(`${url}: the server says ${response.status} ${response.statusText}`);
   return response;
 }
 

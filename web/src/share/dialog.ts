@@ -13,13 +13,21 @@ const LONG = 8000;
 
 /** Make `button` copy a link to what the page shows, and offer the other forms. */
 export function setUpSharing(button: HTMLElement, state: () => SharedState): void {
-  const address = element("input", { readonly: true, "aria-label": "Link", "data-testid": "share-address" });
+  const address = element("input", {
+    readonly: true,
+    "aria-label": "Link",
+    "data-testid": "share-address",
+  });
   const note = element("p", { class: "share-note" });
   const actions = element("div", { class: "share-actions" });
   const dialog = element(
     "div",
     { class: "share", popover: "auto", role: "dialog", "aria-label": "Share" },
-    element("p", {}, "The link holds the program itself; nothing is stored elsewhere, and nothing runs before its reader presses Run."),
+    element(
+      "p",
+      {},
+      "The link holds the program itself; nothing is stored elsewhere, and nothing runs before its reader presses Run.",
+    ),
     address,
     actions,
     note,
@@ -29,7 +37,11 @@ export function setUpSharing(button: HTMLElement, state: () => SharedState): voi
   address.addEventListener("focus", () => address.select());
 
   const offer = (label: string, testId: string, text: string): HTMLElement => {
-    const copy = element("button", { class: "button", type: "button", "data-testid": testId }, label);
+    const copy = element(
+      "button",
+      { class: "button", type: "button", "data-testid": testId },
+      label,
+    );
     copy.addEventListener("click", () => void copied(text));
     return copy;
   };
@@ -58,7 +70,10 @@ export function setUpSharing(button: HTMLElement, state: () => SharedState): voi
         offer("Copy frame", "share-frame", frame(code)),
       );
       const size = `${link.length.toLocaleString("en")} characters`;
-      note.textContent = link.length > LONG ? `${size}: some mail and chat programs cut links of this length.` : size;
+      note.textContent =
+        link.length > LONG
+          ? `${size}: some mail and chat programs cut links of this length.`
+          : size;
       dialog.showPopover();
       placeBelow(dialog, button);
       actions.querySelector("button")?.focus();

@@ -30,7 +30,9 @@ export class BadLink extends Error {}
 
 /** `state` as the part of an address behind `#code=`. */
 export async function encode(state: SharedState): Promise<string> {
-  const packed = new Blob([JSON.stringify(state)]).stream().pipeThrough(new CompressionStream("deflate-raw"));
+  const packed = new Blob([JSON.stringify(state)])
+    .stream()
+    .pipeThrough(new CompressionStream("deflate-raw"));
   return toBase64(new Uint8Array(await new Response(packed).arrayBuffer()));
 }
 
@@ -54,7 +56,8 @@ function upgrade(found: unknown): Record<string, unknown> {
   if (typeof found !== "object" || found === null) throw new BadLink("The link holds no program.");
   let state = found as Record<string, unknown>;
   const version = Number(state.version);
-  if (version > VERSION) throw new BadLink("The link was made by a later version of this page; reload to get it.");
+  if (version > VERSION)
+    throw new BadLink("The link was made by a later version of this page; reload to get it.");
   for (const next of upgrades.slice(version - 1)) state = next(state);
   return state;
 }
@@ -72,7 +75,9 @@ function check(state: Record<string, unknown>): SharedState {
     files: kept,
     open: kept.some(({ name }) => name === open) ? (open as string) : kept[0]!.name,
     ...(typeof view === "string" ? { view } : {}),
-    ...(typeof views === "object" && views !== null ? { views: views as Record<string, unknown> } : {}),
+    ...(typeof views === "object" && views !== null
+      ? { views: views as Record<string, unknown> }
+      : {}),
   };
 }
 

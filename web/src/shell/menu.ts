@@ -10,7 +10,12 @@ export interface MenuItem {
 
 /** Make `button` open a menu; `items` is asked each time it opens. */
 export function setUpMenu(button: HTMLElement, label: string, items: () => MenuItem[]): void {
-  const list = element("div", { class: "menu", role: "menu", popover: "auto", "aria-label": label });
+  const list = element("div", {
+    class: "menu",
+    role: "menu",
+    popover: "auto",
+    "aria-label": label,
+  });
   button.after(list);
   button.setAttribute("aria-haspopup", "menu");
   button.setAttribute("aria-expanded", "false");
@@ -50,7 +55,11 @@ export function placeBelow(popover: HTMLElement, button: HTMLElement): void {
 }
 
 function entry({ label, testId, run }: MenuItem, list: HTMLElement): HTMLElement {
-  const button = element("button", { class: "menu-item", role: "menuitem", type: "button", "data-testid": testId }, label);
+  const button = element(
+    "button",
+    { class: "menu-item", role: "menuitem", type: "button", "data-testid": testId },
+    label,
+  );
   button.addEventListener("click", () => {
     list.hidePopover();
     run();

@@ -47,7 +47,8 @@ export class Panes {
       byId(`document-${name}`).hidden = name !== this.open.id;
       for (const pane of panes) byId(`tab-${pane.id}`).hidden = name !== this.open.id;
     }
-    if (this.isLeft(document.body.dataset.pane)) document.body.dataset.pane = this.open.panes[0]!.id;
+    if (this.isLeft(document.body.dataset.pane))
+      document.body.dataset.pane = this.open.panes[0]!.id;
     this.arrange();
     this.onOpen?.(this.open);
   }
@@ -60,13 +61,16 @@ export class Panes {
   }
 
   private isLeft(id: string | undefined): boolean {
-    return id === undefined || this.documents.some(({ panes }) => panes.some((pane) => pane.id === id));
+    return (
+      id === undefined || this.documents.some(({ panes }) => panes.some((pane) => pane.id === id))
+    );
   }
 
   private arrange(): void {
     const pane = document.body.dataset.pane;
     const left = this.isLeft(pane);
-    if (narrow.matches) this.tabs.select(left ? (pane ?? this.open.panes[0]!.id) : this.open.panes[0]!.id);
+    if (narrow.matches)
+      this.tabs.select(left ? (pane ?? this.open.panes[0]!.id) : this.open.panes[0]!.id);
     else this.tabs.select(left ? this.views[0]!.id : pane!);
   }
 }

@@ -1,6 +1,6 @@
 /** Runs programs for the documents of the page, each with a place for its output. */
 
-import { Stopped, type PythonSession } from "../python/client";
+import { type PythonSession, Stopped } from "../python/client";
 import type { OutputChunk, RunError, RunResult, Verdict } from "../python/protocol";
 import { duration } from "../views/format";
 import type { Activity } from "./activity";
@@ -55,7 +55,12 @@ export class Runner {
   }
 
   /** Run a cell of a lesson, which shares its names with the lesson's other cells; else as `run`. */
-  async runCell(source: string, lesson: string, number: number, sink: OutputSink): Promise<RunResult | null> {
+  async runCell(
+    source: string,
+    lesson: string,
+    number: number,
+    sink: OutputSink,
+  ): Promise<RunResult | null> {
     return this.perform(`Running cell ${number}`, sink, (session) =>
       session.call("notebook.execute", source, lesson, number),
     );
@@ -66,11 +71,15 @@ export class Runner {
     const { session, activity } = this;
     if (this.busy) return null;
     this.sink = sink;
-    return activity.during("Checking", () => void session.stop(), async () => {
-      const verdict = await session.call("notebook.check", exercise, lesson);
-      activity.outcome = { text: verdict.passed ? "Solved" : "Not solved yet", failed: false };
-      return verdict;
-    });
+    return activity.during(
+      "Checking",
+      () => void session.stop(),
+      async () => {
+        const verdict = await session.call("notebook.check", exercise, lesson);
+        activity.outcome = { text: verdict.passed ? "Solved" : "Not solved yet", failed: false };
+        return verdict;
+      },
+    );
   }
 
   private async perform(
@@ -81,18 +90,22 @@ export class Runner {
     const { session, activity } = this;
     if (this.busy) return null;
     this.sink = sink;
-    return activity.during(what, () => void session.stop(), async () => {
-      try {
-        const result = await work(session);
-        this.finish(result, sink);
-        return result;
-      } catch (error) {
-        if (error instanceof Stopped) return null;
-        sink.note(error instanceof Error ? error.message : String(error), "warning");
-        activity.outcome = { text: "The run failed", failed: true };
-        return null;
-      }
-    });
+    return activity.during(
+      what,
+      () => void session.stop(),
+      async () => {
+        try {
+          const result = await work(session);
+          this.finish(result, sink);
+          return result;
+        } catch (error) {
+          if (error instanceof Stopped) return null;
+          sink.note(error instanceof Error ? error.message : String(error), "warning");
+          activity.outcome = { text: "The run failed", failed: true };
+          return null;
+        }
+      },
+    );
   }
 
   private finish(result: RunResult, sink: OutputSink): void {
@@ -107,7 +120,10 @@ export class Runner {
     } else if (error) {
       sink.error(error);
       const line = error.diagnostics[0]?.line;
-      activity.outcome = { text: line ? `${error.kind} in line ${line}` : error.kind, failed: true };
+      activity.outcome = {
+        text: line ? `${error.kind} in line ${line}` : error.kind,
+        failed: true,
+      };
     }
     this.onResult(result);
   }

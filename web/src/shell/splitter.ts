@@ -12,7 +12,11 @@ interface SplitterOptions {
 
 const SMALLEST = 15;
 
-export function setUpSplitter(bar: HTMLElement, container: HTMLElement, options: SplitterOptions): void {
+export function setUpSplitter(
+  bar: HTMLElement,
+  container: HTMLElement,
+  options: SplitterOptions,
+): void {
   const { property, direction, label, initial } = options;
   let share = Number(recall(property)) || initial;
   bar.tabIndex = 0;

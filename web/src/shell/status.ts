@@ -1,8 +1,8 @@
 /** The header's line about what goes on, its progress bar, and whether Run and Stop can be pressed. */
 
+import { byId } from "../dom";
 import type { PythonSession } from "../python/client";
 import type { RuntimeFacts } from "../python/protocol";
-import { byId } from "../dom";
 import { duration } from "../views/format";
 import type { Activity } from "./activity";
 
@@ -52,7 +52,14 @@ export function setUpStatus(session: PythonSession, activity: Activity): void {
   refresh();
 }
 
-function describeRuntime({ mlcweb, python, pyodide, isolated, restored, milliseconds }: RuntimeFacts): string {
+function describeRuntime({
+  mlcweb,
+  python,
+  pyodide,
+  isolated,
+  restored,
+  milliseconds,
+}: RuntimeFacts): string {
   const clock = isolated ? "fine clock" : "coarse clock: the page is not isolated";
   const way = restored ? "restored" : "loaded";
   return `mlcweb ${mlcweb}, Python ${python}, Pyodide ${pyodide}; ${way} in ${duration(milliseconds)}; ${clock}`;

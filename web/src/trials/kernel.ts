@@ -54,7 +54,9 @@ export function runKernel(
 ): TrialSuccess {
   const [addresses, end] = layOut([...arrays.map(({ input }) => input.length), job.scratchBytes]);
   grow(memory, end);
-  arrays.forEach(({ input }, index) => new Uint8Array(memory.buffer).set(input, addresses[index]));
+  for (const [index, { input }] of arrays.entries()) {
+    new Uint8Array(memory.buffer).set(input, addresses[index]);
+  }
   const module = new WebAssembly.Module(job.code as Uint8Array<ArrayBuffer>);
   const { exports } = new WebAssembly.Instance(module, { env: { memory } });
   const call = (): number => {
@@ -64,9 +66,12 @@ export function runKernel(
   };
   const first = call();
   const asExpected = arrays.every((array, index) => agrees(memory, addresses[index]!, array));
-  const left = asExpected ? undefined : arrays.map(({ input }, index) => copy(memory, addresses[index]!, input.length));
+  const left = asExpected
+    ? undefined
+    : arrays.map(({ input }, index) => copy(memory, addresses[index]!, input.length));
   const quickest = quickestOf(call, first, job.hopelessMs);
-  if (quickest > job.hopelessMs) return { ok: true, seconds: [quickest * 1e-3], paces: [], arrays: left };
+  if (quickest > job.hopelessMs)
+    return { ok: true, seconds: [quickest * 1e-3], paces: [], arrays: left };
   const timer = host.timer(exports[job.repeated] as Callable, WARM_UP);
   const seconds: number[] = [];
   let number = 1;
@@ -88,7 +93,9 @@ export function runKernel(
 /** A function that does the fixed work, and gives the seconds that it takes. */
 export function paceTimer(host: KernelHost, { code, turns, leastMs }: PaceWork): () => number {
   const module = new WebAssembly.Module(code as Uint8Array<ArrayBuffer>);
-  const { exports } = new WebAssembly.Instance(module, { env: { memory: new WebAssembly.Memory({ initial: 1 }) } });
+  const { exports } = new WebAssembly.Instance(module, {
+    env: { memory: new WebAssembly.Memory({ initial: 1 }) },
+  });
   const timer = host.timer(exports.pace as Callable, WARM_UP);
   const once = timer(turns, 0) * 1e3;
   const rounds = Math.max(1, Math.ceil(leastMs / Math.max(once, 1e-3)));

@@ -5,9 +5,9 @@
  */
 
 import {
-  failure,
   type FromTrialPool,
   type FromTrialWorker,
+  failure,
   type ToTrialPool,
   type ToTrialWorker,
   type TrialFailure,
@@ -141,7 +141,12 @@ class Minder {
 
   constructor(private readonly spawn: () => TrialWorker) {}
 
-  async run(owner: number, job: TrialJob, workload: Workload, limit: number): Promise<TrialOutcome> {
+  async run(
+    owner: number,
+    job: TrialJob,
+    workload: Workload,
+    limit: number,
+  ): Promise<TrialOutcome> {
     this.owner = owner;
     try {
       const worker = this.worker ?? (await this.start());

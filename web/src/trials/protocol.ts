@@ -65,7 +65,9 @@ export interface TrialFailure {
 
 export type TrialOutcome = TrialSuccess | TrialFailure;
 
-export type ToTrialWorker = { type: "workload"; workload: Workload } | { type: "run"; job: TrialJob };
+export type ToTrialWorker =
+  | { type: "workload"; workload: Workload }
+  | { type: "run"; job: TrialJob };
 export type FromTrialWorker = { type: "up" } | { type: "outcome"; outcome: TrialOutcome };
 
 /** `owner` is who asked for workers: several searches may hold some at one time. */

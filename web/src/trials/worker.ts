@@ -1,7 +1,13 @@
 /** A light worker: one WebAssembly memory, one kernel at a time, and nothing else to lose. */
 
-import { paceTimer, runKernel, type KernelHost } from "./kernel";
-import { failure, type FromTrialWorker, type ToTrialWorker, type TrialOutcome, type Workload } from "./protocol";
+import { type KernelHost, paceTimer, runKernel } from "./kernel";
+import {
+  type FromTrialWorker,
+  failure,
+  type ToTrialWorker,
+  type TrialOutcome,
+  type Workload,
+} from "./protocol";
 
 const port = self as unknown as {
   postMessage(message: FromTrialWorker, transfer?: Transferable[]): void;
@@ -17,7 +23,8 @@ port.onmessage = ({ data }) => {
   if (data.type === "workload") {
     workload = data.workload;
     // The same text that Python's own host runs, so that both measure alike.
-    host ??= (0, eval)(workload.script) as KernelHost;
+    // biome-ignore lint/security/noGlobalEval: the text comes from our own package, by Python's worker.
+    host ??= globalThis.eval(workload.script) as KernelHost;
     return;
   }
   let outcome: TrialOutcome;
@@ -33,7 +40,9 @@ port.onmessage = ({ data }) => {
         ? failure(error.name, error.message, error.stack)
         : failure("Error", String(error));
   }
-  const buffers = outcome.ok ? (outcome.arrays ?? []).map(({ buffer }) => buffer as ArrayBuffer) : [];
+  const buffers = outcome.ok
+    ? (outcome.arrays ?? []).map(({ buffer }) => buffer as ArrayBuffer)
+    : [];
   port.postMessage({ type: "outcome", outcome }, buffers);
 };
 

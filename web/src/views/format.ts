@@ -31,7 +31,11 @@ export function short(value: number): string {
 
 /** Seconds with the unit that suits them: "840 ns", "84.2 µs", "1.2 ms", "3 s". */
 export function timing(seconds: number): string {
-  const units: [number, string][] = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]];
+  const units: [number, string][] = [
+    [1, "s"],
+    [1e-3, "ms"],
+    [1e-6, "µs"],
+  ];
   const [size, unit] = units.find(([least]) => seconds >= least) ?? [1e-9, "ns"];
   return `${short(seconds / size)} ${unit}`;
 }

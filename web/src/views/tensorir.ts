@@ -18,13 +18,19 @@ export function tensorIRView({ toast }: ViewContext): View {
   const card = ({ title, source }: ShownModule): HTMLElement => {
     const copy = element("button", { class: "button quiet small" }, "Copy");
     copy.addEventListener("click", () => {
-      void copyText(source).then((done) => toast(done ? "Copied" : "The browser does not allow copying here"));
+      void copyText(source).then((done) =>
+        toast(done ? "Copied" : "The browser does not allow copying here"),
+      );
     });
     return element(
       "article",
       { class: "card" },
       element("header", { class: "card-head" }, element("h2", {}, title), copy),
-      element("pre", { class: "code numbered", tabindex: 0, role: "group", "aria-label": title }, highlighted(source)),
+      element(
+        "pre",
+        { class: "code numbered", tabindex: 0, role: "group", "aria-label": title },
+        highlighted(source),
+      ),
     );
   };
 

@@ -1,7 +1,7 @@
 /** What every view is: a panel that shows results of runs. */
 
-import type { PythonSession } from "../python/client";
 import type { Editor } from "../program/editor";
+import type { PythonSession } from "../python/client";
 import type { RunResult } from "../python/protocol";
 
 export interface View {

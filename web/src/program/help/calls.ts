@@ -31,7 +31,8 @@ export function openCall(text: string): OpenCall | null {
       const end = text.indexOf("\n", at);
       if (end < 0) return null;
       at = end;
-    } else if ("([{".includes(character)) open.push({ bracket: character, at, commas: 0, argument: at + 1 });
+    } else if ("([{".includes(character))
+      open.push({ bracket: character, at, commas: 0, argument: at + 1 });
     else if (character in CLOSING) {
       if (open.at(-1)?.bracket === CLOSING[character]) open.pop();
       else open.length = 0;
@@ -53,7 +54,9 @@ export function openCall(text: string): OpenCall | null {
 }
 
 /** The parameters of a signature such as `(a: int, b = 1, *, c)`, markers left out. */
-export function parametersOf(signature: string): { text: string; name: string; keywordOnly: boolean }[] {
+export function parametersOf(
+  signature: string,
+): { text: string; name: string; keywordOnly: boolean }[] {
   const inner = signature.replace(/^\(|\)$/g, "");
   const parts: string[] = [];
   let depth = 0;

@@ -1,10 +1,15 @@
 /** Completion, hover texts and signatures for the editor, from the API's table and live names. */
 
-import { type Completion, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
+import type { Completion, CompletionContext, CompletionResult } from "@codemirror/autocomplete";
 import { pythonLanguage } from "@codemirror/lang-python";
-import { type EditorState, type Extension, StateField } from "@codemirror/state";
-import { hoverTooltip, keymap, showTooltip, type Tooltip, type TooltipView } from "@codemirror/view";
-import { StateEffect } from "@codemirror/state";
+import { type EditorState, type Extension, StateEffect, StateField } from "@codemirror/state";
+import {
+  hoverTooltip,
+  keymap,
+  showTooltip,
+  type Tooltip,
+  type TooltipView,
+} from "@codemirror/view";
 import { element } from "../../dom";
 import { activeParameter, openCall, parametersOf } from "./calls";
 import "./help.css";
@@ -12,13 +17,21 @@ import { type ApiTable, type LiveNames, type Member, type Members, Names, NO_NAM
 
 /** Calls whose first string names something of the program, and what. */
 const STRINGS: [pattern: RegExp, kind: "blocks" | "functions"][] = [
-  [/\b(?:get_s?block|get_loops|get_child_blocks|get_producers|get_consumers)\(\s*(?:name\s*=\s*)?(["'])(\w*)$/, "blocks"],
+  [
+    /\b(?:get_s?block|get_loops|get_child_blocks|get_producers|get_consumers)\(\s*(?:name\s*=\s*)?(["'])(\w*)$/,
+    "blocks",
+  ],
   [/\b(?:get_s?block)\([^()]*?(?:,\s*|func_name\s*=\s*)(["'])(\w*)$/, "functions"],
   [/\b(?:get_global_var|work_on|time_evaluator|get_function)\(\s*(["'])(\w*)$/, "functions"],
   [/\b(?:vm|mod|module|ex|lib|rt_lib\w*)\[\s*(["'])(\w*)$/, "functions"],
 ];
 
-const ICONS: Record<Member[0], string> = { module: "namespace", class: "class", function: "function", value: "property" };
+const ICONS: Record<Member[0], string> = {
+  module: "namespace",
+  class: "class",
+  function: "function",
+  value: "property",
+};
 
 let table: Promise<ApiTable> | null = null;
 let loaded: ApiTable | null = null;
@@ -62,7 +75,11 @@ async function complete(context: CompletionContext): Promise<CompletionResult | 
   const before = state.sliceDoc(Math.max(line.from, pos - 300), pos);
   for (const [pattern, kind] of STRINGS) {
     const match = pattern.exec(before);
-    if (match) return result(pos - match[2]!.length, live[kind].map((label) => ({ label, type: "text", boost: 9 })));
+    if (match)
+      return result(
+        pos - match[2]!.length,
+        live[kind].map((label) => ({ label, type: "text", boost: 9 })),
+      );
   }
   const dotted = /([A-Za-z_][\w.]*)\.(\w*)$/.exec(before);
   const importing = /^\s*from\s+([\w.]+)\s+import\s+(?:[\w\s,]*,\s*)?(\w*)$/.exec(before);
@@ -70,7 +87,9 @@ async function complete(context: CompletionContext): Promise<CompletionResult | 
   const api = await fetchTable();
   const names = new Names(api, state.doc.toString(), live);
   const [, owner, typed] = (importing ?? dotted)!;
-  const members = importing ? api.modules[owner!.replace(/^mlcweb\b/, "tvm")] : names.membersOf(owner!);
+  const members = importing
+    ? api.modules[owner!.replace(/^mlcweb\b/, "tvm")]
+    : names.membersOf(owner!);
   return members ? result(pos - typed!.length, options(members)) : null;
 }
 
@@ -107,7 +126,11 @@ function description(name: string, parameters: string, text: string): HTMLElemen
   );
 }
 
-function hover(state: EditorState, position: number, side: -1 | 1): Tooltip | null | Promise<Tooltip | null> {
+function hover(
+  state: EditorState,
+  position: number,
+  side: -1 | 1,
+): Tooltip | null | Promise<Tooltip | null> {
   const word = state.wordAt(side < 0 ? Math.max(0, position - 1) : position);
   if (!word) return null;
   const line = state.doc.lineAt(word.from);
@@ -168,10 +191,20 @@ function signatureAt(state: EditorState): Tooltip | null {
     create: (): TooltipView => {
       const code = element("code", {}, `${call.callee}(`);
       for (const [index, parameter] of parametersOf(parameters).entries()) {
-        code.append(index ? ", " : "", index === active ? element("strong", {}, parameter.text) : parameter.text);
+        code.append(
+          index ? ", " : "",
+          index === active ? element("strong", {}, parameter.text) : parameter.text,
+        );
       }
       code.append(")");
-      return { dom: element("div", { class: "api-help", "data-testid": "signature" }, code, text ? element("p", {}, text) : null) };
+      return {
+        dom: element(
+          "div",
+          { class: "api-help", "data-testid": "signature" },
+          code,
+          text ? element("p", {}, text) : null,
+        ),
+      };
     },
   };
 }

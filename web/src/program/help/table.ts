@@ -1,7 +1,12 @@
 /** The API of the package, as its stubs tell it, and what the program's names lead to in it. */
 
 /** Kind, signature, text, and the module or class that the name leads to. */
-export type Member = [kind: "module" | "class" | "function" | "value", signature: string, text: string, leads: string];
+export type Member = [
+  kind: "module" | "class" | "function" | "value",
+  signature: string,
+  text: string,
+  leads: string,
+];
 export type Members = Record<string, Member>;
 
 export interface ApiTable {
@@ -18,7 +23,13 @@ export interface LiveNames {
   buffers: string[];
 }
 
-export const NO_NAMES: LiveNames = { variables: {}, functions: [], blocks: [], loops: [], buffers: [] };
+export const NO_NAMES: LiveNames = {
+  variables: {},
+  functions: [],
+  blocks: [],
+  loops: [],
+  buffers: [],
+};
 
 /** What an expression stands for. */
 type Place = { module: string } | { class: string };
@@ -37,7 +48,9 @@ export class Names {
   membersOf(expression: string): Members | null {
     const place = this.placeOf(expression, DEPTH);
     if (!place) return null;
-    return "module" in place ? (this.table.modules[place.module] ?? null) : (this.table.classes[place.class] ?? null);
+    return "module" in place
+      ? (this.table.modules[place.module] ?? null)
+      : (this.table.classes[place.class] ?? null);
   }
 
   /** What a dotted expression names in the API. */
@@ -57,7 +70,8 @@ export class Names {
     if (at < 0) return this.placeOfName(expression, depth);
     const owner = this.placeOf(expression.slice(0, at), depth - 1);
     if (!owner) return null;
-    const members = "module" in owner ? this.table.modules[owner.module] : this.table.classes[owner.class];
+    const members =
+      "module" in owner ? this.table.modules[owner.module] : this.table.classes[owner.class];
     return this.placeOfMember(members?.[expression.slice(at + 1)]);
   }
 
@@ -72,8 +86,11 @@ export class Names {
     const known = this.live.variables[name];
     if (known && this.table.classes[known]) return { class: known };
     // The program's text: what a variable is assigned, what a parameter is annotated with.
-    const word = escape(name);
-    const assigned = last(this.text, new RegExp(`(?:^|[\\n;,(])[ \\t]*${word}[ \\t]*=[ \\t]*([\\w.]+)\\(`, "g"));
+    const word = escapePattern(name);
+    const assigned = last(
+      this.text,
+      new RegExp(`(?:^|[\\n;,(])[ \\t]*${word}[ \\t]*=[ \\t]*([\\w.]+)\\(`, "g"),
+    );
     const annotated = last(this.text, new RegExp(`[(,\\s]${word}[ \\t]*:[ \\t]*([\\w.]+)`, "g"));
     for (const path of [assigned, annotated]) {
       const member = path && path !== name ? this.memberOf(path, depth - 1) : null;
@@ -87,23 +104,32 @@ export class Names {
     if (at < 0) return this.find(path);
     const place = this.placeOf(path.slice(0, at), depth);
     if (!place) return null;
-    const members = "module" in place ? this.table.modules[place.module] : this.table.classes[place.class];
+    const members =
+      "module" in place ? this.table.modules[place.module] : this.table.classes[place.class];
     return members?.[path.slice(at + 1)] ?? null;
   }
 
   /** The full name of what a name was imported as. */
   private imported(name: string): string | null {
-    const word = escape(name);
+    const word = escapePattern(name);
     const whole = (path: string): string => path.replace(/^mlcweb\b/, "tvm");
-    const renamed = new RegExp(`^[ \\t]*import[ \\t]+([\\w.]+)[ \\t]+as[ \\t]+${word}\\b`, "m").exec(this.text);
+    const renamed = new RegExp(
+      `^[ \\t]*import[ \\t]+([\\w.]+)[ \\t]+as[ \\t]+${word}\\b`,
+      "m",
+    ).exec(this.text);
     if (renamed) return whole(renamed[1]!);
-    for (const [, from, names] of this.text.matchAll(/^[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t]+\(?([^)\n]+)/gm)) {
+    for (const [, from, names] of this.text.matchAll(
+      /^[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t]+\(?([^)\n]+)/gm,
+    )) {
       for (const each of names!.split(",")) {
         const [original, alias = original] = each.trim().split(/\s+as\s+/);
         if (alias === name) return whole(`${from}.${original}`);
       }
     }
-    const plain = new RegExp(`^[ \\t]*import[ \\t]+(?:[\\w. ,]*,[ \\t]*)?${word}(?:[.,\\s]|$)`, "m").test(this.text);
+    const plain = new RegExp(
+      `^[ \\t]*import[ \\t]+(?:[\\w. ,]*,[ \\t]*)?${word}(?:[.,\\s]|$)`,
+      "m",
+    ).test(this.text);
     return plain ? whole(name) : null;
   }
 }
@@ -114,6 +140,6 @@ function last(text: string, pattern: RegExp): string | null {
   return found;
 }
 
-function escape(text: string): string {
+function escapePattern(text: string): string {
   return text.replace(/[^\w]/g, "\\$&");
 }

@@ -43,7 +43,8 @@ export function layout(shape: number[]): { rows: number; columns: number; slice:
 /** The part of a shape that holds the elements touched, cut where it is too large to be drawn. */
 export function frame(shape: number[], touched: Iterable<number>): Frame {
   const { rows, columns, slice } = layout(shape);
-  if (rows <= MOST_CELLS && columns <= MOST_CELLS) return { row: 0, rows, column: 0, columns, width: columns, slice };
+  if (rows <= MOST_CELLS && columns <= MOST_CELLS)
+    return { row: 0, rows, column: 0, columns, width: columns, slice };
   let [top, bottom, left, right] = [rows, 0, columns, 0];
   for (const each of touched) {
     const row = Math.floor(each / columns);
@@ -119,7 +120,12 @@ export class BufferGrid {
       this.part(),
       this.count,
     );
-    this.root = element("figure", { class: "buffer-grid", "data-buffer": name }, title, this.canvas);
+    this.root = element(
+      "figure",
+      { class: "buffer-grid", "data-buffer": name },
+      title,
+      this.canvas,
+    );
   }
 
   /** Fit the grid into a width; the cells' size is the same for grids with as many columns. */
@@ -128,7 +134,10 @@ export class BufferGrid {
     const cell = Math.max(1, Math.min(LARGEST_CELL, (width - 2) / columns, TALLEST / rows));
     this.cell = cell < RULED ? cell : Math.floor(cell);
     const ratio = devicePixelRatio || 1;
-    const [across, down] = [columns * this.cell + 2, rows * this.cell + 2 + this.gaps(rows) * this.gap];
+    const [across, down] = [
+      columns * this.cell + 2,
+      rows * this.cell + 2 + this.gaps(rows) * this.gap,
+    ];
     this.canvas.width = Math.ceil(across * ratio);
     this.canvas.height = Math.ceil(down * ratio);
     this.canvas.style.width = `${across}px`;
@@ -151,7 +160,17 @@ export class BufferGrid {
     for (let row = 0; row < rows; row += step) {
       const height = Math.min(step, rows - row);
       const top = this.top(row);
-      context.drawImage(this.cells, 0, row, columns, height, 1, top, columns * this.cell, height * this.cell);
+      context.drawImage(
+        this.cells,
+        0,
+        row,
+        columns,
+        height,
+        1,
+        top,
+        columns * this.cell,
+        height * this.cell,
+      );
       this.rule(context, colours, top, height);
     }
     this.mark(context, colours);
@@ -186,7 +205,12 @@ export class BufferGrid {
   }
 
   /** Thin lines between cells that are large enough. */
-  private rule(context: CanvasRenderingContext2D, colours: Palette, top: number, rows: number): void {
+  private rule(
+    context: CanvasRenderingContext2D,
+    colours: Palette,
+    top: number,
+    rows: number,
+  ): void {
     const { columns } = this.frame;
     context.strokeStyle = `rgb(${colours.touched.join(" ")})`;
     context.lineWidth = 1;
@@ -225,8 +249,13 @@ export class BufferGrid {
     if (moving) return;
     const last = this.replay.position - 1;
     const here = last >= 0 && this.replay.bufferOf(last) === this.buffer;
-    const place = here ? `; the last at ${indices(shape, this.replay.accesses.element[last]!).join(", ")}` : "";
-    this.canvas.setAttribute("aria-label", `Grid of ${name}: ${made} accesses so far, ${hits} of them hits${place}`);
+    const place = here
+      ? `; the last at ${indices(shape, this.replay.accesses.element[last]!).join(", ")}`
+      : "";
+    this.canvas.setAttribute(
+      "aria-label",
+      `Grid of ${name}: ${made} accesses so far, ${hits} of them hits${place}`,
+    );
   }
 
   private part(): string {

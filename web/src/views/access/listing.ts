@@ -19,9 +19,15 @@ export class BadgedListing {
     const texts = highlightedLines(lines.join("\n"));
     this.lines = texts.map((text, index) => {
       const found = sites.filter(({ line }) => line === index + 1);
-      const line = element("span", { class: "access-line" }, element("span", { class: "access-text" }, text));
+      const line = element(
+        "span",
+        { class: "access-line" },
+        element("span", { class: "access-text" }, text),
+      );
       // A value that is read and written at one place needs one badge.
-      const shown = new Map(found.map((site) => [`${buffers[site.buffer]!.name} ${site.badge} ${site.loop}`, site]));
+      const shown = new Map(
+        found.map((site) => [`${buffers[site.buffer]!.name} ${site.badge} ${site.loop}`, site]),
+      );
       if (shown.size) {
         const badges = [...shown.values()].map((site) =>
           element("span", { class: "line-badge" }, `${buffers[site.buffer]!.name} `, badge(site)),

@@ -31,7 +31,7 @@ export class Player {
   private position = 0;
   private count = 0;
   private due = 0;
-  private then = 0;
+  private drawnAt = 0;
   private readonly play = button("play", "Play");
   private readonly slider = element("input", {
     type: "range",
@@ -41,7 +41,10 @@ export class Player {
     "aria-label": "Accesses made",
     "data-testid": "access-position",
   });
-  private readonly speed = element("select", { "aria-label": "Accesses a second", "data-testid": "access-speed" });
+  private readonly speed = element("select", {
+    "aria-label": "Accesses a second",
+    "data-testid": "access-speed",
+  });
 
   constructor(private readonly options: PlayerOptions) {
     const start = button("start", "To the start");
@@ -50,12 +53,27 @@ export class Player {
     const miss = button("miss", "To the next miss");
     this.play.classList.add("primary");
     for (const speed of SPEEDS) {
-      this.speed.append(element("option", { value: speed, selected: speed === START_SPEED }, `${speed.toLocaleString("en")} / s`));
+      this.speed.append(
+        element(
+          "option",
+          { value: speed, selected: speed === START_SPEED },
+          `${speed.toLocaleString("en")} / s`,
+        ),
+      );
     }
     this.root = element(
       "div",
       { class: "player" },
-      element("div", { class: "player-buttons", role: "group", "aria-label": "Animation" }, start, back, this.play, step, miss, this.speed),
+      element(
+        "div",
+        { class: "player-buttons", role: "group", "aria-label": "Animation" },
+        start,
+        back,
+        this.play,
+        step,
+        miss,
+        this.speed,
+      ),
       this.slider,
     );
     this.play.addEventListener("click", () => this.toggle());
@@ -86,7 +104,7 @@ export class Player {
     if (this.position === this.count) this.move(0);
     this.playing = true;
     this.due = 0;
-    this.then = performance.now();
+    this.drawnAt = performance.now();
     this.showPlay();
     requestAnimationFrame((now) => this.tick(now));
   }
@@ -130,11 +148,14 @@ export class Player {
 
   private tick(now: number): void {
     if (!this.playing) return;
-    if (!this.options.isVisible()) return this.pause();
+    if (!this.options.isVisible()) {
+      this.pause();
+      return;
+    }
     const speed = calm.matches ? CALM_SPEED : Number(this.speed.value);
     // A page that was not drawn for a while goes on where it was.
-    this.due += (Math.min(250, now - this.then) / 1000) * speed;
-    this.then = now;
+    this.due += (Math.min(250, now - this.drawnAt) / 1000) * speed;
+    this.drawnAt = now;
     const steps = Math.floor(this.due);
     this.due -= steps;
     if (steps) this.move(this.position + steps);

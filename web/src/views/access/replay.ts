@@ -20,7 +20,10 @@ export class Replay {
   ) {
     this.last = buffers.map(({ shape }) => new Uint32Array(elementsOf(shape)));
     this.counts = buffers.map(() => ({ hits: 0, misses: 0 }));
-    const end = Math.max(0, ...buffers.map((buffer) => buffer.base + elementsOf(buffer.shape) * buffer.itemBytes));
+    const end = Math.max(
+      0,
+      ...buffers.map((buffer) => buffer.base + elementsOf(buffer.shape) * buffer.itemBytes),
+    );
     this.held = new Uint8Array(Math.ceil(end / lineBytes));
   }
 

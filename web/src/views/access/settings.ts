@@ -39,12 +39,23 @@ export class Settings {
 
   constructor(options: SettingsOptions) {
     this.sizeBox.append(...SIZES.map(([value, text]) => element("option", { value }, text)));
-    const choices = (box: HTMLSelectElement, values: number[], start: number, text: (value: number) => string): void => {
-      box.append(...values.map((value) => element("option", { value, selected: value === start }, text(value))));
+    const choices = (
+      box: HTMLSelectElement,
+      values: number[],
+      start: number,
+      text: (value: number) => string,
+    ): void => {
+      box.append(
+        ...values.map((value) =>
+          element("option", { value, selected: value === start }, text(value)),
+        ),
+      );
     };
     choices(this.lineBox, LINES, START.line, bytesText);
     choices(this.bytesBox, CACHES, START.size, bytesText);
-    choices(this.waysBox, WAYS, START.ways, (ways) => (ways === 1 ? "1 (direct)" : ways ? `${ways} ways` : "full"));
+    choices(this.waysBox, WAYS, START.ways, (ways) =>
+      ways === 1 ? "1 (direct)" : ways ? `${ways} ways` : "full",
+    );
     this.programs = element(
       "div",
       { class: "access-head" },
@@ -61,7 +72,8 @@ export class Settings {
       field("Associativity", this.waysBox),
     );
     this.programBox.addEventListener("change", options.onProgram);
-    for (const box of [this.functionBox, this.otherBox, this.sizeBox]) box.addEventListener("change", options.onChoice);
+    for (const box of [this.functionBox, this.otherBox, this.sizeBox])
+      box.addEventListener("change", options.onChoice);
     for (const box of [this.lineBox, this.bytesBox, this.waysBox]) {
       box.addEventListener("change", () => {
         this.allow();
@@ -93,12 +105,17 @@ export class Settings {
   }
 
   get settings(): CacheSettings {
-    return { line: Number(this.lineBox.value), size: Number(this.bytesBox.value), ways: Number(this.waysBox.value) };
+    return {
+      line: Number(this.lineBox.value),
+      size: Number(this.bytesBox.value),
+      ways: Number(this.waysBox.value),
+    };
   }
 
   /** Offer the programs of a run, the last of them chosen. */
   offer(programs: { id: string; title: string }[], none: string): void {
-    const options = (): HTMLElement[] => programs.map(({ id, title }) => element("option", { value: id }, title));
+    const options = (): HTMLElement[] =>
+      programs.map(({ id, title }) => element("option", { value: id }, title));
     this.programBox.replaceChildren(...options());
     this.programBox.value = programs.at(-1)!.id;
     this.otherBox.replaceChildren(element("option", { value: none }, "nothing"), ...options());
@@ -106,7 +123,9 @@ export class Settings {
 
   /** Show what an answer is about. */
   show({ functions, function: name, steps }: AccessReport, other: string): void {
-    this.functionBox.replaceChildren(...functions.map((each) => element("option", { value: each }, each)));
+    this.functionBox.replaceChildren(
+      ...functions.map((each) => element("option", { value: each }, each)),
+    );
     this.functionBox.value = name;
     this.functionField.hidden = functions.length < 2;
     this.otherBox.querySelector("optgroup")?.remove();
@@ -114,7 +133,8 @@ export class Settings {
       const options = steps.map(({ id, title }) => element("option", { value: id }, title));
       this.otherBox.append(element("optgroup", { label: "Its schedule" }, ...options));
     }
-    for (const option of this.otherBox.options) option.hidden = option.disabled = option.value === this.program;
+    for (const option of this.otherBox.options)
+      option.hidden = option.disabled = option.value === this.program;
     this.otherBox.value = other;
   }
 
@@ -122,7 +142,8 @@ export class Settings {
   private allow(): void {
     const { line } = this.settings;
     for (const option of this.bytesBox.options) option.disabled = Number(option.value) < line;
-    for (const option of this.waysBox.options) option.disabled = Number(option.value) > this.settings.size / line;
+    for (const option of this.waysBox.options)
+      option.disabled = Number(option.value) > this.settings.size / line;
     for (const box of [this.bytesBox, this.waysBox]) {
       if (box.selectedOptions[0]?.disabled) box.value = box === this.waysBox ? "0" : String(line);
     }

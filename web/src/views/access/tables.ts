@@ -3,7 +3,14 @@
 import { element } from "../../dom";
 import { short } from "../format";
 import type { Replay } from "./replay";
-import { badgeText, indices, turns, type AccessFigures, type AccessReport, type AccessResult } from "./report";
+import {
+  type AccessFigures,
+  type AccessReport,
+  type AccessResult,
+  badgeText,
+  indices,
+  turns,
+} from "./report";
 
 const ROWS_AROUND = 7;
 
@@ -44,7 +51,11 @@ export function cacheTable(
   return element(
     "table",
     { class: "cache-table", "data-testid": "cache-table" },
-    element("caption", { class: "visually-hidden" }, "Hits and misses of every subscript of the program"),
+    element(
+      "caption",
+      { class: "visually-hidden" },
+      "Hits and misses of every subscript of the program",
+    ),
     element("thead", {}, head("Access, stride", "Accesses", "Hits", "Misses", "Hit rate", "Moved")),
     body,
     foot,
@@ -64,11 +75,20 @@ function sum(name: string, figuresOf: AccessFigures): HTMLElement {
 function figures({ accesses, hits, first, bytes }: AccessFigures): HTMLElement[] {
   const misses = accesses - hits;
   const cell = (text: string, name: string, note = ""): HTMLElement =>
-    element("td", { "data-figure": name }, text, note ? element("span", { class: "cell-note" }, note) : null);
+    element(
+      "td",
+      { "data-figure": name },
+      text,
+      note ? element("span", { class: "cell-note" }, note) : null,
+    );
   return [
     cell(counted(accesses), "accesses"),
     cell(counted(hits), "hits"),
-    cell(counted(misses), "misses", first ? `${first === misses ? "all" : counted(first)} first touches` : ""),
+    cell(
+      counted(misses),
+      "misses",
+      first ? `${first === misses ? "all" : counted(first)} first touches` : "",
+    ),
     cell(rate(hits, accesses), "rate"),
     cell(size(bytes), "bytes"),
   ];
@@ -112,7 +132,10 @@ export function accessSentence(replay: Replay): string {
   return `Access ${counted(position)} of ${counted(count)}: ${what}${when ? ` at ${when}` : ""}: ${outcome}.`;
 }
 
-function accessParts(replay: Replay, at: number): { what: string; when: string; line: number; hit: boolean; gone: string } {
+function accessParts(
+  replay: Replay,
+  at: number,
+): { what: string; when: string; line: number; hit: boolean; gone: string } {
   const { accesses, hits, sites, buffers } = replay;
   const site = sites[accesses.site[at]!]!;
   const { name, shape } = buffers[site.buffer]!;

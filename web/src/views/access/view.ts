@@ -1,17 +1,17 @@
 /** Why is it faster? The accesses of a program in motion, what a cache makes of them, and words. */
 
-import { Stopped } from "../../python/client";
 import { element } from "../../dom";
+import { Stopped } from "../../python/client";
 import { onThemeChange } from "../../theme";
 import { peakOf, Roofline, sentence } from "../code/roofline";
 import { emptyNote, viewPanel } from "../parts";
 import type { View, ViewContext } from "../view";
 import "./access.css";
-import { BufferGrid, palette, type Palette } from "./grid";
+import { BufferGrid, type Palette, palette } from "./grid";
 import { BadgedListing } from "./listing";
 import { Player, wantsLittleMotion } from "./player";
 import { Replay } from "./replay";
-import { accessesOf, hitsOf, type Accesses, type AccessReport, type AccessResult } from "./report";
+import { type Accesses, type AccessReport, type AccessResult, accessesOf, hitsOf } from "./report";
 import { Settings } from "./settings";
 import { accessSentence, accessTable, cacheTable } from "./tables";
 
@@ -39,23 +39,51 @@ export function accessView(context: ViewContext): View {
     onPlaying: showPlaying,
     isVisible: () => !panel.hidden,
   });
-  const around = element("details", { class: "access-around" }, element("summary", {}, "The accesses around it, as a table"));
-  const aroundBox = element("div", { class: "table-box", tabindex: 0, role: "region", "aria-label": "Accesses around it" });
+  const around = element(
+    "details",
+    { class: "access-around" },
+    element("summary", {}, "The accesses around it, as a table"),
+  );
+  const aroundBox = element("div", {
+    class: "table-box",
+    tabindex: 0,
+    role: "region",
+    "aria-label": "Accesses around it",
+  });
   around.append(aroundBox);
   const stage = element(
     "div",
-    { class: "access-stage", tabindex: 0, role: "group", "aria-label": "Accesses in motion: arrow keys step, Space plays", "data-testid": "access-stage" },
+    {
+      class: "access-stage",
+      tabindex: 0,
+      role: "group",
+      "aria-label": "Accesses in motion: arrow keys step, Space plays",
+      "data-testid": "access-stage",
+    },
     grids,
   );
   const listing = new BadgedListing();
-  const tableBox = element("div", { class: "table-box", tabindex: 0, role: "region", "aria-label": "Hits of the cache" });
+  const tableBox = element("div", {
+    class: "table-box",
+    tabindex: 0,
+    role: "region",
+    "aria-label": "Hits of the cache",
+  });
 
   const roofline = new Roofline();
-  const measure = element("button", { class: "button", type: "button", "data-testid": "access-measure" }, "Measure");
+  const measure = element(
+    "button",
+    { class: "button", type: "button", "data-testid": "access-measure" },
+    "Measure",
+  );
   const outcome = element("p", { class: "roofline-outcome", "aria-live": "polite" });
   const rooflineBox = element(
     "section",
-    { class: "card roofline-card", "data-testid": "access-roofline", "aria-label": "Speed against the machine’s peak" },
+    {
+      class: "card roofline-card",
+      "data-testid": "access-roofline",
+      "aria-label": "Speed against the machine’s peak",
+    },
     element("header", { class: "card-head" }, outcome, measure),
     roofline.root,
   );
@@ -98,7 +126,16 @@ export function accessView(context: ViewContext): View {
     const { line, size, ways } = settings.settings;
     const compared = other === null ? "" : other === NO_OTHER ? null : other;
     const ask = (): Promise<AccessReport> =>
-      session.call("access_view.explain", settings.program, functionName, compared, settings.size, line, size, ways);
+      session.call(
+        "access_view.explain",
+        settings.program,
+        functionName,
+        compared,
+        settings.size,
+        line,
+        size,
+        ways,
+      );
     try {
       const answer = await during("Recording accesses", () => void session.stop(), ask);
       if (mine === request) show(answer);
@@ -114,9 +151,20 @@ export function accessView(context: ViewContext): View {
     const stopped = error instanceof Stopped || message(error) === "stopped";
     const again = element("button", { class: "button", type: "button" }, "Record again");
     again.addEventListener("click", () => void load(functionName, other));
-    const why = emptyNote(stopped ? "Stopped" : "The accesses cannot be shown", stopped ? "The recording was stopped." : message(error));
+    const why = emptyNote(
+      stopped ? "Stopped" : "The accesses cannot be shown",
+      stopped ? "The recording was stopped." : message(error),
+    );
     // What was chosen stays in reach, so that something else can be chosen.
-    panel.replaceChildren(element("div", { class: "access-view", "data-testid": "access-view" }, settings.programs, why, element("p", { class: "access-again" }, again)));
+    panel.replaceChildren(
+      element(
+        "div",
+        { class: "access-view", "data-testid": "access-view" },
+        settings.programs,
+        why,
+        element("p", { class: "access-again" }, again),
+      ),
+    );
   }
 
   function show(answer: AccessReport): void {
@@ -143,7 +191,16 @@ export function accessView(context: ViewContext): View {
     player.pause();
     tableBox.setAttribute("aria-busy", "true");
     try {
-      const answer = await session.call("access_view.simulate", settings.program, now.function, now.other, now.size.most, line, size, ways);
+      const answer = await session.call(
+        "access_view.simulate",
+        settings.program,
+        now.function,
+        now.other,
+        now.size.most,
+        line,
+        size,
+        ways,
+      );
       if (mine === request) showResult(answer);
     } catch (error) {
       if (mine === request && !(error instanceof Stopped)) note.textContent = message(error);
@@ -163,13 +220,14 @@ export function accessView(context: ViewContext): View {
     const now = replay;
     drawn = buffers.map((_, index) => new BufferGrid(now, index));
     grids.replaceChildren(...drawn.map(({ root }) => root));
-    fit();
+    fitGrids();
     player.reset(replay.count);
   }
 
   function goTo(position: number): void {
     replay?.goTo(position);
-    frame ||= requestAnimationFrame(() => {
+    if (frame) return;
+    frame = requestAnimationFrame(() => {
       frame = 0;
       draw();
     });
@@ -186,7 +244,7 @@ export function accessView(context: ViewContext): View {
   }
 
   /** Give every grid the same width, as many beside each other as the view is wide. */
-  function fit(): void {
+  function fitGrids(): void {
     const width = grids.clientWidth;
     if (!width) return;
     const beside = Math.max(1, Math.min(drawn.length, Math.floor(width / 112)));
@@ -205,7 +263,12 @@ export function accessView(context: ViewContext): View {
     if (!now) return;
     outcome.textContent = `Measuring ${now.function}, and what this tab can do at best …`;
     try {
-      const result = await session.call("code_measure.measure", settings.program, now.function, null);
+      const result = await session.call(
+        "code_measure.measure",
+        settings.program,
+        now.function,
+        null,
+      );
       if (report?.stream !== now.stream) return;
       const { operations } = now;
       const moved = report.result.total.bytes;
@@ -215,7 +278,8 @@ export function accessView(context: ViewContext): View {
       roofline.root.hidden = false;
       roofline.show(now.function, result, operations && moved ? operations / moved : null);
     } catch (error) {
-      outcome.textContent = error instanceof Stopped ? "Stopped." : `It cannot be measured: ${message(error)}`;
+      outcome.textContent =
+        error instanceof Stopped ? "Stopped." : `It cannot be measured: ${message(error)}`;
     }
   }
 
@@ -227,13 +291,14 @@ export function accessView(context: ViewContext): View {
   stage.addEventListener("keydown", (event) => player.onKey(event));
   around.addEventListener("toggle", draw);
   measure.addEventListener("click", () => {
-    if (report) void during(`Measuring ${report.function}`, () => void session.stop(), runMeasurement);
+    if (report)
+      void during(`Measuring ${report.function}`, () => void session.stop(), runMeasurement);
   });
   onThemeChange(() => {
     colours = null;
     draw();
   });
-  new ResizeObserver(fit).observe(grids);
+  new ResizeObserver(fitGrids).observe(grids);
 
   return {
     id: "access",
@@ -258,7 +323,7 @@ export function accessView(context: ViewContext): View {
     onActivity: update,
     onShow() {
       if (stale) void load(null, null);
-      else fit();
+      else fitGrids();
     },
   };
 }
@@ -268,7 +333,8 @@ function section(title: string, ...parts: HTMLElement[]): HTMLElement {
 }
 
 function legend(): HTMLElement {
-  const key = (kind: string, text: string): HTMLElement => element("span", { class: `cell-key cell-${kind}` }, text);
+  const key = (kind: string, text: string): HTMLElement =>
+    element("span", { class: `cell-key cell-${kind}` }, text);
   return element(
     "div",
     { class: "access-legend", "aria-hidden": "true" },

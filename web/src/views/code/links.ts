@@ -39,7 +39,11 @@ export class Links {
     }
     if (this.middle) {
       const tensorir = this.middle[line - 1] ?? [];
-      return { tensorir: new Set(tensorir), lowered: new Set([line]), wat: this.below(tensorir).wat };
+      return {
+        tensorir: new Set(tensorir),
+        lowered: new Set([line]),
+        wat: this.below(tensorir).wat,
+      };
     }
     return {
       tensorir: new Set(this.above([line])),
@@ -77,11 +81,14 @@ export class Links {
 type Inverse = (number[] | undefined)[];
 
 function inverse(origins: number[][]): Inverse {
-  const found: Inverse = [];
+  const inverted: Inverse = [];
   for (const [index, lines] of origins.entries()) {
-    for (const line of lines) (found[line] ??= []).push(index + 1);
+    for (const line of lines) {
+      inverted[line] ??= [];
+      inverted[line].push(index + 1);
+    }
   }
-  return found;
+  return inverted;
 }
 
 /** Successive numbers as ranges of a first and a last one. */

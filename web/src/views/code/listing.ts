@@ -6,7 +6,7 @@
  */
 
 import { element } from "../../dom";
-import { ranges, type Lines } from "./links";
+import { type Lines, ranges } from "./links";
 
 /** Height of a line in pixels; style sheets have it as `--row`. */
 const ROW = 20;
@@ -86,7 +86,10 @@ export class CodeListing {
     const longest = lines.reduce((most, { text }) => Math.max(most, text.length), 0);
     this.sheet.style.height = `${lines.length * ROW}px`;
     this.sheet.style.minWidth = `calc(${longest}ch + var(--code-gutter))`;
-    this.box.classList.toggle("is-diff", lines.some(({ kind }) => kind && kind !== "same"));
+    this.box.classList.toggle(
+      "is-diff",
+      lines.some(({ kind }) => kind && kind !== "same"),
+    );
     this.box.scrollTop = (start - 1) * ROW;
     this.box.scrollLeft = 0;
     this.ruler.replaceChildren();
@@ -171,7 +174,8 @@ export class CodeListing {
       this.frame = 0;
       const first = Math.floor(this.box.scrollTop / ROW);
       const last = first + Math.ceil(this.box.clientHeight / ROW);
-      if (Math.max(0, first - 2) < this.first || Math.min(this.lines.length, last + 2) > this.last) this.render();
+      if (Math.max(0, first - 2) < this.first || Math.min(this.lines.length, last + 2) > this.last)
+        this.render();
     });
   }
 
@@ -212,8 +216,14 @@ export class CodeListing {
         "aria-posinset": number,
         "aria-setsize": this.lines.length,
       },
-      element("span", { class: "code-number", "aria-hidden": "true" }, shown === null ? "" : String(shown)),
-      kind === "removed" ? element("del", {}, this.options.highlight(text)) : this.options.highlight(text),
+      element(
+        "span",
+        { class: "code-number", "aria-hidden": "true" },
+        shown === null ? "" : String(shown),
+      ),
+      kind === "removed"
+        ? element("del", {}, this.options.highlight(text))
+        : this.options.highlight(text),
     );
   }
 

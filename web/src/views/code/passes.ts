@@ -40,7 +40,11 @@ export class PassList {
         changed ? null : element("span", { class: "visually-hidden" }, ", no change"),
       ),
     );
-    const end = element("li", { class: "pass end", role: "option", id: "code-pass-end", "data-testid": "code-pass-end" }, "result");
+    const end = element(
+      "li",
+      { class: "pass end", role: "option", id: "code-pass-end", "data-testid": "code-pass-end" },
+      "result",
+    );
     this.root.replaceChildren(...items, end);
     this.root.hidden = !passes.length;
     this.root.scrollLeft = 0;
@@ -65,7 +69,8 @@ export class PassList {
     this.root.setAttribute("aria-activedescendant", current.id);
     const [left, right] = [current.offsetLeft - 24, current.offsetLeft + current.offsetWidth + 24];
     if (left < this.root.scrollLeft) this.root.scrollLeft = left;
-    else if (right > this.root.scrollLeft + this.root.clientWidth) this.root.scrollLeft = right - this.root.clientWidth;
+    else if (right > this.root.scrollLeft + this.root.clientWidth)
+      this.root.scrollLeft = right - this.root.clientWidth;
   }
 
   private onKey(event: KeyboardEvent): void {

@@ -7,7 +7,7 @@
 
 import { element } from "../../dom";
 import type { CodeMeasurement, MachinePeak } from "../../python/protocol";
-import { timing, short } from "../format";
+import { short, timing } from "../format";
 
 const HEIGHT = 230;
 const PLOT = { left: 46, right: 14, top: 14, bottom: 36 };
@@ -38,7 +38,10 @@ export function axes(
 ): { x: [number, number]; y: [number, number] } {
   const top = Math.max(peak.flops, peak.fusedFlops ?? 0, rate);
   const bends = [top / peak.memoryBandwidth, peak.flops / peak.cacheBandwidth, ...others];
-  const x: [number, number] = [Math.min(intensity, ...bends) / 3, Math.max(intensity, ...bends) * 3];
+  const x: [number, number] = [
+    Math.min(intensity, ...bends) / 3,
+    Math.max(intensity, ...bends) * 3,
+  ];
   return { x, y: [Math.min(rate, roof(x[0], peak.memoryBandwidth, top)) / 2, top * 2] };
 }
 
@@ -59,7 +62,8 @@ export class Roofline {
   readonly root = element("div", { class: "roofline" });
   private readonly chart = element("div", { class: "roofline-chart" });
   private readonly table = element("div", { class: "roofline-numbers" });
-  private shown: { name: string; measurement: CodeMeasurement; simulated: number | null } | null = null;
+  private shown: { name: string; measurement: CodeMeasurement; simulated: number | null } | null =
+    null;
 
   constructor() {
     this.root.append(this.chart, this.table);
@@ -78,48 +82,88 @@ export class Roofline {
     if (!this.shown?.measurement.operations) this.chart.replaceChildren();
     else if (width) {
       const { name, measurement, simulated } = this.shown;
-      this.chart.replaceChildren(drawing(name, measurement, simulated, width), legend(simulated !== null));
+      this.chart.replaceChildren(
+        drawing(name, measurement, simulated, width),
+        legend(simulated !== null),
+      );
     }
   }
 }
 
-function drawing(name: string, measurement: CodeMeasurement, simulated: number | null, width: number): SVGElement {
+function drawing(
+  name: string,
+  measurement: CodeMeasurement,
+  simulated: number | null,
+  width: number,
+): SVGElement {
   const { peak } = measurement;
   const point = { intensity: measurement.operations / measurement.bytes, rate: measurement.rate };
   const range = axes(point, peak, simulated === null ? [] : [simulated]);
   const across = scale(range.x, PLOT.left, width - PLOT.right);
   const upwards = scale(range.y, HEIGHT - PLOT.bottom, PLOT.top);
-  const svg = node("svg", { width, height: HEIGHT, role: "img", "aria-label": `${sentence(name, measurement)} The table has the numbers.` });
+  const svg = node("svg", {
+    width,
+    height: HEIGHT,
+    role: "img",
+    "aria-label": `${sentence(name, measurement)} The table has the numbers.`,
+  });
   for (const tick of ticks(range.x)) {
     const x = across(tick);
     svg.append(
       node("line", { class: "grid", x1: x, x2: x, y1: PLOT.top, y2: HEIGHT - PLOT.bottom }),
-      node("text", { class: "tick", x, y: HEIGHT - PLOT.bottom + 15, "text-anchor": "middle" }, short(tick)),
+      node(
+        "text",
+        { class: "tick", x, y: HEIGHT - PLOT.bottom + 15, "text-anchor": "middle" },
+        short(tick),
+      ),
     );
   }
   for (const tick of ticks([range.y[0] / 1e9, range.y[1] / 1e9])) {
     const y = upwards(tick * 1e9);
     svg.append(
       node("line", { class: "grid", x1: PLOT.left, x2: width - PLOT.right, y1: y, y2: y }),
-      node("text", { class: "tick", x: PLOT.left - 6, y: y + 4, "text-anchor": "end" }, short(tick)),
+      node(
+        "text",
+        { class: "tick", x: PLOT.left - 6, y: y + 4, "text-anchor": "end" },
+        short(tick),
+      ),
     );
   }
   const right = width - PLOT.right;
   const top = peakOf(measurement);
   const line = (kind: string, bandwidth: number, height: number, from = range.x[0]): SVGElement => {
     const bend = Math.min(Math.max(height / bandwidth, from), range.x[1]);
-    const points = [from, bend, range.x[1]].map((x) => `${across(x)},${upwards(roof(x, bandwidth, height))}`);
+    const points = [from, bend, range.x[1]].map(
+      (x) => `${across(x)},${upwards(roof(x, bandwidth, height))}`,
+    );
     return node("polyline", { class: `roof ${kind}`, points: points.join(" ") });
   };
   const highest = Math.max(...peaks(peak));
   for (const height of peaks(peak)) {
-    if (height !== top) svg.append(line("other", peak.memoryBandwidth, height, Math.min(height, top) / peak.memoryBandwidth));
+    if (height !== top)
+      svg.append(
+        line("other", peak.memoryBandwidth, height, Math.min(height, top) / peak.memoryBandwidth),
+      );
   }
   svg.append(line("cache", peak.cacheBandwidth, top), line("memory", peak.memoryBandwidth, top));
   const x = across(point.intensity);
   const y = upwards(point.rate);
-  svg.append(node("line", { class: "drop", x1: x, x2: x, y1: y, y2: upwards(roof(point.intensity, peak.cacheBandwidth, top)) }));
-  svg.append(node("text", { class: "roof-label", x: right, y: upwards(highest) - 6, "text-anchor": "end" }, roofLabel(peak)));
+  svg.append(
+    node("line", {
+      class: "drop",
+      x1: x,
+      x2: x,
+      y1: y,
+      y2: upwards(roof(point.intensity, peak.cacheBandwidth, top)),
+    }),
+  );
+  svg.append(
+    node(
+      "text",
+      { class: "roof-label", x: right, y: upwards(highest) - 6, "text-anchor": "end" },
+      roofLabel(peak),
+    ),
+  );
   if (simulated !== null) {
     svg.append(
       node("line", { class: "drop", x1: x, x2: across(simulated), y1: y, y2: y }),
@@ -129,8 +173,21 @@ function drawing(name: string, measurement: CodeMeasurement, simulated: number |
   svg.append(node("circle", { class: "dot", cx: x, cy: y, r: 5.5 }));
   const left = x > width * 0.6;
   svg.append(
-    node("text", { class: "dot-label", x: x + (left ? -9 : 9), y: y + 17, "text-anchor": left ? "end" : "start" }, `${short(point.rate / 1e9)} GFLOPS`),
-    node("text", { class: "axis", x: right, y: HEIGHT - 4, "text-anchor": "end" }, "operations per byte of the arguments"),
+    node(
+      "text",
+      {
+        class: "dot-label",
+        x: x + (left ? -9 : 9),
+        y: y + 17,
+        "text-anchor": left ? "end" : "start",
+      },
+      `${short(point.rate / 1e9)} GFLOPS`,
+    ),
+    node(
+      "text",
+      { class: "axis", x: right, y: HEIGHT - 4, "text-anchor": "end" },
+      "operations per byte of the arguments",
+    ),
     node("text", { class: "axis", x: 4, y: PLOT.top - 9 }, "GFLOPS"),
   );
   return svg;
@@ -141,7 +198,9 @@ function legend(simulated: boolean): HTMLElement {
     "div",
     { class: "legend", "aria-hidden": "true" },
     element("span", { class: "key trial" }, "this kernel"),
-    simulated ? element("span", { class: "key simulated" }, "per byte that the small cache moves") : null,
+    simulated
+      ? element("span", { class: "key simulated" }, "per byte that the small cache moves")
+      : null,
     element("span", { class: "key memory" }, "roof of memory"),
     element("span", { class: "key cache" }, "roof of the cache"),
   );
@@ -185,7 +244,8 @@ function numbers(measurement: CodeMeasurement, simulated: number | null): HTMLEl
       ["Operations per byte", short(intensity)],
       ["What memory allows", gflops(memory)],
     );
-    if (simulated !== null) kernel.push(["Operations per byte moved, small cache", short(simulated)]);
+    if (simulated !== null)
+      kernel.push(["Operations per byte moved, small cache", short(simulated)]);
   }
   const machine: [string, string][] = [
     [`Peak, ${peak.dtype}`, gflops(peak.flops)],
@@ -195,7 +255,12 @@ function numbers(measurement: CodeMeasurement, simulated: number | null): HTMLEl
     ["Step of the clock", timing(clockStep)],
     ["Isolated page", isolated === null ? "no page" : isolated ? "yes" : "no"],
   ];
-  return element("div", { class: "roofline-tables" }, table("This kernel", kernel), table("One thread of this tab", machine));
+  return element(
+    "div",
+    { class: "roofline-tables" },
+    table("This kernel", kernel),
+    table("One thread of this tab", machine),
+  );
 }
 
 function table(caption: string, rows: [string, string][]): HTMLElement {
@@ -207,7 +272,11 @@ function table(caption: string, rows: [string, string][]): HTMLElement {
 }
 
 function counted(value: number): string {
-  const units: [number, string][] = [[1e9, "G"], [1e6, "M"], [1e3, "k"]];
+  const units: [number, string][] = [
+    [1e9, "G"],
+    [1e6, "M"],
+    [1e3, "k"],
+  ];
   const [size, unit] = units.find(([least]) => value >= least) ?? [1, ""];
   return `${short(value / size)} ${unit}`.replace(/ $/, "\u00a0");
 }

@@ -1,17 +1,17 @@
 /** Machine code: TensorIR, the loops it is lowered to, and their WAT, line by line; and how fast. */
 
-import { Stopped } from "../../python/client";
 import { element } from "../../dom";
 import { highlightedLines } from "../../highlight";
+import { Stopped } from "../../python/client";
 import type { MachineCode, PassLine } from "../../python/protocol";
 import "./code.css";
-import { Links, ranges, type LitLines, type Lines, type Pane } from "./links";
+import { copyText, emptyNote, viewPanel } from "../parts";
+import type { View, ViewContext } from "../view";
+import { type Lines, Links, type LitLines, type Pane, ranges } from "./links";
 import { CodeListing, type ListedLine } from "./listing";
 import { PassList } from "./passes";
 import { peakOf, Roofline, sentence } from "./roofline";
 import { watLine } from "./wat";
-import { copyText, emptyNote, viewPanel } from "../parts";
-import type { View, ViewContext } from "../view";
 
 const PANES: Pane[] = ["tensorir", "lowered", "wat"];
 const COLOURS = 6;
@@ -25,14 +25,33 @@ export function codeView(context: ViewContext): View {
 
   const programs = element("select", { id: "code-program" });
   const functions = element("select", { id: "code-function" });
-  const fused = element("input", { id: "code-fused", type: "checkbox", "data-testid": "code-fused" });
+  const fused = element("input", {
+    id: "code-fused",
+    type: "checkbox",
+    "data-testid": "code-fused",
+  });
   const functionField = field("Function", functions);
-  const fusedField = element("label", { class: "switch", for: fused.id }, fused, element("span", {}));
-  const head = element("div", { class: "code-head" }, field("Module", programs), functionField, fusedField);
+  const fusedField = element(
+    "label",
+    { class: "switch", for: fused.id },
+    fused,
+    element("span", {}),
+  );
+  const head = element(
+    "div",
+    { class: "code-head" },
+    field("Module", programs),
+    functionField,
+    fusedField,
+  );
   const facts = element("ul", { class: "code-facts", "data-testid": "code-facts" });
   const note = element("p", { class: "code-note", role: "status", hidden: true });
   const passes = new PassList((index) => void showPass(index));
-  const caption = element("p", { class: "code-caption", "aria-live": "polite", "data-testid": "code-caption" });
+  const caption = element("p", {
+    class: "code-caption",
+    "aria-live": "polite",
+    "data-testid": "code-caption",
+  });
   const python = (text: string): Node => highlightedLines(text)[0]!;
   const listing = (pane: Pane, label: string, highlight: (text: string) => Node): CodeListing =>
     new CodeListing({
@@ -58,16 +77,34 @@ export function codeView(context: ViewContext): View {
   );
 
   const roofline = new Roofline();
-  const measure = element("button", { class: "button", type: "button", "data-testid": "code-measure" }, "Measure");
+  const measure = element(
+    "button",
+    { class: "button", type: "button", "data-testid": "code-measure" },
+    "Measure",
+  );
   const outcome = element("p", { class: "roofline-outcome", "aria-live": "polite" });
   const rooflineBox = element(
     "section",
-    { class: "card roofline-card", "data-testid": "roofline", "aria-label": "Speed against the machine’s peak" },
+    {
+      class: "card roofline-card",
+      "data-testid": "roofline",
+      "aria-label": "Speed against the machine’s peak",
+    },
     element("header", { class: "card-head" }, outcome, measure),
     roofline.root,
   );
 
-  const content = element("div", { class: "code-view" }, head, facts, note, passes.root, caption, panes, rooflineBox);
+  const content = element(
+    "div",
+    { class: "code-view" },
+    head,
+    facts,
+    note,
+    passes.root,
+    caption,
+    panes,
+    rooflineBox,
+  );
   const nothing = emptyNote(
     "No machine code yet",
     "Run a program that defines a module. Here is what becomes of it: the loops after each pass, and their WebAssembly.",
@@ -112,7 +149,9 @@ export function codeView(context: ViewContext): View {
     afterPass = new Map();
     resting = HINT;
     loweredTitle.textContent = LOOPS;
-    functions.replaceChildren(...answer.functions.map((name) => element("option", { value: name }, name)));
+    functions.replaceChildren(
+      ...answer.functions.map((name) => element("option", { value: name }, name)),
+    );
     functions.value = answer.function;
     functionField.hidden = answer.functions.length < 2;
     fused.checked = answer.fused.on;
@@ -126,7 +165,9 @@ export function codeView(context: ViewContext): View {
     const { error, notes } = answer;
     note.hidden = !error && !notes.length;
     note.classList.toggle("is-error", error !== null);
-    note.textContent = [error ? `No machine code: ${error.message}` : "", ...notes].join(" ").trim();
+    note.textContent = [error ? `No machine code: ${error.message}` : "", ...notes]
+      .join(" ")
+      .trim();
     panel.replaceChildren(content);
     passes.show(answer.passes ?? []);
     fill(null, true);
@@ -145,14 +186,24 @@ export function codeView(context: ViewContext): View {
     if (!code) return;
     const colours = coloursOf(code);
     links = new Links(code, after?.map(({ origins }) => origins) ?? null);
-    const coloured = (which: Pane, lines: { text: string; kind?: ListedLine["kind"] }[]): ListedLine[] =>
-      lines.map((line, index) => ({ ...line, colour: colours.get(links!.origin(which, index + 1)) }));
-    const plain = (lines: string[] | undefined): { text: string }[] => (lines ?? []).map((text) => ({ text }));
+    const coloured = (
+      which: Pane,
+      lines: { text: string; kind?: ListedLine["kind"] }[],
+    ): ListedLine[] =>
+      lines.map((line, index) => ({
+        ...line,
+        colour: colours.get(links!.origin(which, index + 1)),
+      }));
+    const plain = (lines: string[] | undefined): { text: string }[] =>
+      (lines ?? []).map((text) => ({ text }));
     let last = 0;
     numbers = after?.map(({ kind }) => (kind === "removed" ? null : ++last)) ?? null;
     if (after) {
       const change = after.findIndex(({ kind }) => kind !== "same");
-      const lines = coloured("lowered", after).map((line, index) => ({ ...line, number: numbers![index]! }));
+      const lines = coloured("lowered", after).map((line, index) => ({
+        ...line,
+        number: numbers![index]!,
+      }));
       listings.lowered.show(lines, Math.max(1, change - 2));
     } else {
       listings.lowered.show(coloured("lowered", plain(code.lowered?.lines)));
@@ -174,7 +225,9 @@ export function codeView(context: ViewContext): View {
       fill(null);
       return;
     }
-    const asked = afterPass.get(index) ?? session.call("code_view.after_pass", programs.value, now.function, index);
+    const asked =
+      afterPass.get(index) ??
+      session.call("code_view.after_pass", programs.value, now.function, index);
     afterPass.set(index, asked);
     try {
       const { lines } = await asked;
@@ -199,8 +252,10 @@ export function codeView(context: ViewContext): View {
   function light(pointed: [Pane, number] | null): void {
     const source = pointed ?? chosen;
     const lit = source && links ? links.from(...source) : DARK;
-    for (const which of PANES) listings[which].light(lit[which], pointed !== null && pointed[0] !== which);
-    if (source) caption.textContent = tell(source, lit, (line) => (numbers ? numbers[line - 1]! : line));
+    for (const which of PANES)
+      listings[which].light(lit[which], pointed !== null && pointed[0] !== which);
+    if (source)
+      caption.textContent = tell(source, lit, (line) => (numbers ? numbers[line - 1]! : line));
     else caption.textContent = resting;
   }
 
@@ -220,7 +275,9 @@ export function codeView(context: ViewContext): View {
       roofline.show(name, result);
       rooflineBox.scrollIntoView({ block: "nearest" });
     } catch (error) {
-      if (mine === measured) outcome.textContent = error instanceof Stopped ? "Stopped." : `It cannot be measured: ${message(error)}`;
+      if (mine === measured)
+        outcome.textContent =
+          error instanceof Stopped ? "Stopped." : `It cannot be measured: ${message(error)}`;
     }
   }
 
@@ -257,7 +314,9 @@ export function codeView(context: ViewContext): View {
         }
         return;
       }
-      programs.replaceChildren(...found.map(({ id, title }) => element("option", { value: id }, title)));
+      programs.replaceChildren(
+        ...found.map(({ id, title }) => element("option", { value: id }, title)),
+      );
       programs.value = found.at(-1)!.id;
       programs.parentElement!.hidden = found.length < 2;
       stale = true;
@@ -270,8 +329,18 @@ export function codeView(context: ViewContext): View {
   };
 }
 
-function pane(which: Pane, title: HTMLElement, listing: CodeListing, ...tools: HTMLElement[]): HTMLElement {
-  return element("section", { class: `code-pane code-pane-${which}` }, element("header", {}, title, ...tools), listing.root);
+function pane(
+  which: Pane,
+  title: HTMLElement,
+  listing: CodeListing,
+  ...tools: HTMLElement[]
+): HTMLElement {
+  return element(
+    "section",
+    { class: `code-pane code-pane-${which}` },
+    element("header", {}, title, ...tools),
+    listing.root,
+  );
 }
 
 function field(label: string, control: HTMLElement): HTMLElement {
@@ -281,7 +350,8 @@ function field(label: string, control: HTMLElement): HTMLElement {
 /** Size and make of the code, as figures with what they count. */
 function describe({ size }: MachineCode): (Node | string)[][] {
   if (!size) return [];
-  const figure = (value: number | string): HTMLElement => element("strong", {}, typeof value === "number" ? value.toLocaleString("en") : value);
+  const figure = (value: number | string): HTMLElement =>
+    element("strong", {}, typeof value === "number" ? value.toLocaleString("en") : value);
   const { bytes, instructions, simd, loop } = size;
   const found: (Node | string)[][] = [
     [figure(bytes), " bytes"],
@@ -289,7 +359,15 @@ function describe({ size }: MachineCode): (Node | string)[][] {
   ];
   if (loop) {
     const name = loop.name ? element("code", {}, loop.name) : "";
-    found.push(["innermost loop ", name, " ", figure(loop.instructions), " instructions, ", figure(loop.simd), " SIMD"]);
+    found.push([
+      "innermost loop ",
+      name,
+      " ",
+      figure(loop.instructions),
+      " instructions, ",
+      figure(loop.simd),
+      " SIMD",
+    ]);
   }
   return found;
 }
@@ -298,7 +376,8 @@ function describe({ size }: MachineCode): (Node | string)[][] {
 function coloursOf({ tensorir }: MachineCode): Map<number | null, number> {
   const colours = new Map<number | null, number>();
   for (const [index, lines] of tensorir.standsFor.entries()) {
-    if (lines.length === 1 && lines[0] === index + 1) colours.set(index + 1, colours.size % COLOURS);
+    if (lines.length === 1 && lines[0] === index + 1)
+      colours.set(index + 1, colours.size % COLOURS);
   }
   return colours;
 }
@@ -314,12 +393,23 @@ function summary(lines: PassLine[]): string {
   return `This pass writes ${numbered(count("added"), "line")} and removes ${numbered(count("removed"), "line")}.`;
 }
 
-const NAMES: Record<Pane, string> = { tensorir: "TensorIR", lowered: "the loops", wat: "WebAssembly" };
+const NAMES: Record<Pane, string> = {
+  tensorir: "TensorIR",
+  lowered: "the loops",
+  wat: "WebAssembly",
+};
 
 /** What is lit, in words. */
-function tell([pane, line]: [Pane, number], lit: LitLines, numberOf: (line: number) => number | null): string {
+function tell(
+  [pane, line]: [Pane, number],
+  lit: LitLines,
+  numberOf: (line: number) => number | null,
+): string {
   const number = pane === "lowered" ? numberOf(line) : line;
-  const start = number === null ? `A line that was removed from ${NAMES[pane]}` : `Line ${number} of ${NAMES[pane]}`;
+  const start =
+    number === null
+      ? `A line that was removed from ${NAMES[pane]}`
+      : `Line ${number} of ${NAMES[pane]}`;
   const loops = [...lit.lowered].map(numberOf).filter((each) => each !== null);
   const shown: LitLines = { ...lit, lowered: new Set(loops) };
   const others = PANES.filter((other) => other !== pane && shown[other].size);
@@ -330,7 +420,9 @@ function tell([pane, line]: [Pane, number], lit: LitLines, numberOf: (line: numb
 function place(pane: Pane, lines: Lines): string {
   if (pane === "wat" && lines.size > 1) return `${lines.size.toLocaleString("en")} instructions`;
   const found = ranges(lines);
-  const shown = found.slice(0, 3).map(([first, last]) => (first === last ? String(first) : `${first}–${last}`));
+  const shown = found
+    .slice(0, 3)
+    .map(([first, last]) => (first === last ? String(first) : `${first}–${last}`));
   const rest = found.length > 3 ? " …" : "";
   return `${lines.size === 1 ? "line" : "lines"} ${shown.join(", ")}${rest} of ${NAMES[pane]}`;
 }

@@ -2,9 +2,12 @@
 
 import { element } from "../../dom";
 
-const TOKEN = /(;;.*)|("(?:[^"\\]|\\.)*")|(\$[^\s()]+)|(-?\b(?:0x[\da-f]+|\d[\d.]*(?:e[+-]?\d+)?|inf|nan\S*)\b)|([a-z][\w.]*)/gi;
-const CONTROL = /^(block|loop|if|else|end|br|br_if|br_table|call|call_indirect|return|unreachable|select|drop)$/;
-const DECLARATION = /^(module|import|export|func|param|result|local|memory|global|table|elem|data|mut|shared|i32|i64|f32|f64|v128)$/;
+const TOKEN =
+  /(;;.*)|("(?:[^"\\]|\\.)*")|(\$[^\s()]+)|(-?\b(?:0x[\da-f]+|\d[\d.]*(?:e[+-]?\d+)?|inf|nan\S*)\b)|([a-z][\w.]*)/gi;
+const CONTROL =
+  /^(block|loop|if|else|end|br|br_if|br_table|call|call_indirect|return|unreachable|select|drop)$/;
+const DECLARATION =
+  /^(module|import|export|func|param|result|local|memory|global|table|elem|data|mut|shared|i32|i64|f32|f64|v128)$/;
 const VECTOR = /^(v128|i8x16|i16x8|i32x4|i64x2|f32x4|f64x2)\./;
 
 export function watLine(text: string): DocumentFragment {
@@ -23,7 +26,10 @@ export function watLine(text: string): DocumentFragment {
             : name
               ? "wat-name"
               : null;
-    line.append(text.slice(end, match.index), kind ? element("span", { class: kind }, token) : token);
+    line.append(
+      text.slice(end, match.index),
+      kind ? element("span", { class: kind }, token) : token,
+    );
     end = match.index + token.length;
   }
   line.append(text.slice(end));

@@ -72,7 +72,12 @@ export class SearchChart {
     const ink = resolve("--ink-soft");
     const grid = resolve("--line");
     const font = `12px ${colour("--sans") || "sans-serif"}`;
-    const axis = { stroke: ink, font, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1, size: 4 } };
+    const axis = {
+      stroke: ink,
+      font,
+      grid: { stroke: grid, width: 1 },
+      ticks: { stroke: grid, width: 1, size: 4 },
+    };
     const options: uPlot.Options = {
       width: this.parent.clientWidth,
       height: HEIGHT,
@@ -80,24 +85,46 @@ export class SearchChart {
       legend: { show: false },
       cursor: { points: { size: 9 }, drag: { x: false, y: false }, y: false },
       scales: {
-        x: { time: false, range: () => [-0.5, Math.max(this.planned, this.trials.length, 2) - 0.5] },
+        x: {
+          time: false,
+          range: () => [-0.5, Math.max(this.planned, this.trials.length, 2) - 0.5],
+        },
         y: { distr: 3, range: (_plot, low, high) => logRange(low, high) },
       },
       axes: [
-        { ...axis, label: "trial", labelSize: 18, labelFont: font, size: 30, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500] },
+        {
+          ...axis,
+          label: "trial",
+          labelSize: 18,
+          labelFont: font,
+          size: 30,
+          incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500],
+        },
         {
           ...axis,
           label: "time, ms",
           labelSize: 18,
           labelFont: font,
           size: 48,
-          values: (_plot, ticks) => ticks.map((tick) => (tick === null ? "" : String(Number(tick.toPrecision(2))))),
+          values: (_plot, ticks) =>
+            ticks.map((tick) => (tick === null ? "" : String(Number(tick.toPrecision(2))))),
         },
       ],
       series: [
         {},
-        { label: "trial", stroke: resolve("--accent"), paths: () => null, points: { show: true, size: 7, fill: resolve("--accent") } },
-        { label: "best so far", stroke: resolve("--amber"), width: 2, paths: stepped, points: { show: false } },
+        {
+          label: "trial",
+          stroke: resolve("--accent"),
+          paths: () => null,
+          points: { show: true, size: 7, fill: resolve("--accent") },
+        },
+        {
+          label: "best so far",
+          stroke: resolve("--amber"),
+          width: 2,
+          paths: stepped,
+          points: { show: false },
+        },
         { label: "unscheduled", stroke: ink, width: 1, dash: [4, 4], points: { show: false } },
       ],
     };

@@ -1,7 +1,7 @@
 /** Two searches beside each other: the best so far by trials and by time. */
 
 import { element } from "../../dom";
-import { bestAt, reached, runningBest, type By, type Step } from "./curves";
+import { type By, bestAt, reached, runningBest, type Step } from "./curves";
 import { ms, type SearchPanel } from "./panel";
 import { axes, Drawing, extent, linear, logarithmic, logTicks, svg, ticks } from "./plot";
 import type { Search } from "./search";
@@ -15,7 +15,10 @@ export class ComparePanel implements SearchPanel {
   readonly id = "search-compare";
   readonly title = "Compare";
   readonly root: HTMLElement;
-  private readonly selects = [select("search-first", "First"), select("search-second", "Second")] as const;
+  private readonly selects = [
+    select("search-first", "First"),
+    select("search-second", "Second"),
+  ] as const;
   private readonly by = element("select", { id: "search-by", "data-testid": "search-by" });
   private readonly note = element("p", { class: "panel-note" });
   private readonly picture = element("div", {
@@ -24,15 +27,22 @@ export class ComparePanel implements SearchPanel {
     "aria-label": "The best so far of two searches; the table below has the numbers",
     "data-testid": "search-curves",
   });
-  private readonly table = element("table", { class: "trials", "data-testid": "search-comparison" });
+  private readonly table = element("table", {
+    class: "trials",
+    "data-testid": "search-comparison",
+  });
   private readonly drawing: Drawing;
   private all: readonly Search[] = [];
   private curves: Step[][] = [];
 
   constructor() {
     this.drawing = new Drawing(this.picture, HEIGHT, (width) => this.draw(width));
-    this.by.append(element("option", { value: "trials" }, "trials"), element("option", { value: "seconds" }, "seconds"));
-    for (const control of [...this.selects, this.by]) control.addEventListener("change", () => this.refresh());
+    this.by.append(
+      element("option", { value: "trials" }, "trials"),
+      element("option", { value: "seconds" }, "seconds"),
+    );
+    for (const control of [...this.selects, this.by])
+      control.addEventListener("change", () => this.refresh());
     this.root = element(
       "div",
       { class: "search-panel" },
@@ -56,7 +66,9 @@ export class ComparePanel implements SearchPanel {
       const names = all.map(({ name }) => name);
       const old = control.value;
       if ([...control.options].map(({ text }) => text).join("\n") === names.join("\n")) continue;
-      control.replaceChildren(...all.map(({ number, name }) => element("option", { value: number }, name)));
+      control.replaceChildren(
+        ...all.map(({ number, name }) => element("option", { value: number }, name)),
+      );
       const known = all.some(({ number }) => String(number) === old);
       // What is newest is compared with what was there before it.
       const preset = all[Math.max(0, place ? newest : newest - 1)];
@@ -66,7 +78,9 @@ export class ComparePanel implements SearchPanel {
   }
 
   private get pair(): Search[] {
-    return this.selects.flatMap(({ value }) => this.all.filter(({ number }) => String(number) === value));
+    return this.selects.flatMap(({ value }) =>
+      this.all.filter(({ number }) => String(number) === value),
+    );
   }
 
   private refresh(): void {
@@ -90,11 +104,19 @@ export class ComparePanel implements SearchPanel {
     const cells: [string, (curve: Step[]) => string][] = [
       ["Best, ms", (curve) => (curve.length ? ms(curve.at(-1)!.seconds) : "–")],
       [`Best after ${amount(shared)} ${unit}, ms`, (curve) => text(bestAt(curve, shared), ms)],
-      [`${by === "trials" ? "Trials" : "Seconds"} to within 5 % of the better`, (curve) => text(reached(curve, near), amount)],
+      [
+        `${by === "trials" ? "Trials" : "Seconds"} to within 5 % of the better`,
+        (curve) => text(reached(curve, near), amount),
+      ],
     ];
-    const head = element("tr", {}, element("th", { scope: "col" }, ""), ...pair.map(({ name }, at) =>
-      element("th", { scope: "col" }, element("span", { class: `key curve-${at}` }, name)),
-    ));
+    const head = element(
+      "tr",
+      {},
+      element("th", { scope: "col" }, ""),
+      ...pair.map(({ name }, at) =>
+        element("th", { scope: "col" }, element("span", { class: `key curve-${at}` }, name)),
+      ),
+    );
     return [
       element("thead", {}, head),
       element(
@@ -133,7 +155,12 @@ export class ComparePanel implements SearchPanel {
       axes(
         frame,
         { scale: x, ticks: ticks(end, width > 500 ? 8 : 4), text: String, title: this.by.value },
-        { scale: y, ticks: logTicks(times), text: (value) => ms(value / 1000), title: "best so far, ms" },
+        {
+          scale: y,
+          ticks: logTicks(times),
+          text: (value) => ms(value / 1000),
+          title: "best so far, ms",
+        },
       ),
       ...lines,
     ];

@@ -42,12 +42,19 @@ export function numbersOf(decision: string): number[] {
 /** The design spaces that trials come from, the one with most trials first. */
 export function spacesOf(trials: readonly Trial[]): { space: number; trials: number }[] {
   const counts = new Map<number, number>();
-  for (const { space, seconds } of trials) if (seconds !== null) counts.set(space, (counts.get(space) ?? 0) + 1);
-  return [...counts].map(([space, count]) => ({ space, trials: count })).sort((a, b) => b.trials - a.trials);
+  for (const { space, seconds } of trials)
+    if (seconds !== null) counts.set(space, (counts.get(space) ?? 0) + 1);
+  return [...counts]
+    .map(([space, count]) => ({ space, trials: count }))
+    .sort((a, b) => b.trials - a.trials);
 }
 
 /** The timed trials of a design space with an axis for each number that they decide. */
-export function decisionTable<T extends Trial>(trials: readonly T[], space: number, labels: string[]): DecisionTable<T> {
+export function decisionTable<T extends Trial>(
+  trials: readonly T[],
+  space: number,
+  labels: string[],
+): DecisionTable<T> {
   const rows: DecidedTrial<T>[] = [];
   let parts: number[] = [];
   for (const trial of trials) {
@@ -60,7 +67,9 @@ export function decisionTable<T extends Trial>(trials: readonly T[], space: numb
   }
   const axes = parts.flatMap((count, decision) => {
     const label = labels[decision] ?? `decision ${decision + 1}`;
-    return Array.from({ length: count }, (_, part) => (count > 1 ? `${label}, part ${part + 1}` : label));
+    return Array.from({ length: count }, (_, part) =>
+      count > 1 ? `${label}, part ${part + 1}` : label,
+    );
   });
   return {
     axes: axes.map((label, axis) => ({

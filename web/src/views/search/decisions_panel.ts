@@ -2,9 +2,15 @@
 
 import { element } from "../../dom";
 import { chooser } from "../parts";
-import { choices, decisionTable, spacesOf, type DecidedTrial, type DecisionTable } from "./decisions";
+import {
+  choices,
+  type DecidedTrial,
+  type DecisionTable,
+  decisionTable,
+  spacesOf,
+} from "./decisions";
 import { ms, type SearchPanel } from "./panel";
-import { Drawing, extent, linear, logarithmic, logTicks, svg, type Scale } from "./plot";
+import { Drawing, extent, linear, logarithmic, logTicks, type Scale, svg } from "./plot";
 import type { Search } from "./search";
 import type { ShownTrial } from "./trials";
 
@@ -57,7 +63,11 @@ export class DecisionsPanel implements SearchPanel {
             "table",
             { class: "trials", "data-testid": "search-choices" },
             element("caption", { class: "visually-hidden" }, "Times by decision"),
-            element("thead", {}, element("tr", {}, ...head.map((name) => element("th", { scope: "col" }, name)))),
+            element(
+              "thead",
+              {},
+              element("tr", {}, ...head.map((name) => element("th", { scope: "col" }, name))),
+            ),
             this.body,
           ),
         ),
@@ -98,7 +108,9 @@ export class DecisionsPanel implements SearchPanel {
           "tr",
           {},
           element("td", {}, label),
-          ...[String(value), String(trials), ms(best), ms(middle)].map((text) => element("td", { class: "number" }, text)),
+          ...[String(value), String(trials), ms(best), ms(middle)].map((text) =>
+            element("td", { class: "number" }, text),
+          ),
         ),
       ),
     );
@@ -119,18 +131,42 @@ export class DecisionsPanel implements SearchPanel {
     });
     const lines = svg("g", { class: "parallel" });
     for (const { row, good } of ranked(rows)) {
-      const points = [...row.values.map((value, axis) => [across(axis), scales[axis]!(value)] as const)];
+      const points = [
+        ...row.values.map((value, axis) => [across(axis), scales[axis]!(value)] as const),
+      ];
       points.push([across(axes.length), fast(row.trial.seconds! * 1000)]);
-      const d = points.map(([x, y], at) => `${at ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
-      const line = svg("path", { d, class: good ? "good" : "" }, title(row, axes.map(({ label }) => label)));
+      const d = points
+        .map(([x, y], at) => `${at ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`)
+        .join("");
+      const line = svg(
+        "path",
+        { d, class: good ? "good" : "" },
+        title(
+          row,
+          axes.map(({ label }) => label),
+        ),
+      );
       line.addEventListener("click", () => this.onChoose(row.trial.index));
       lines.append(line);
     }
     const upright = axes.map(({ label, values }, axis) => {
-      const shown = values.length > 9 ? values.filter((_, at) => at % Math.ceil(values.length / 8) === 0) : values;
+      const shown =
+        values.length > 9
+          ? values.filter((_, at) => at % Math.ceil(values.length / 8) === 0)
+          : values;
       return axisLine(across(axis), top, bottom, label, axis, shown, scales[axis]!, String);
     });
-    const timeAxis = axisLine(across(axes.length), top, bottom, "ms", axes.length, logTicks(times), fast, (v) => ms(v / 1000), true);
+    const timeAxis = axisLine(
+      across(axes.length),
+      top,
+      bottom,
+      "ms",
+      axes.length,
+      logTicks(times),
+      fast,
+      (v) => ms(v / 1000),
+      true,
+    );
     return [lines, ...upright, timeAxis];
   }
 }
@@ -152,7 +188,16 @@ function axisLine(
     { class: "plot-axes parallel-axis" },
     svg("line", { x1: x, x2: x, y1: top, y2: bottom }),
     // Names of neighbours stand on two levels, so that they have room.
-    svg("text", { x, y: index % 2 ? 12 : 24, "text-anchor": right ? "end" : index ? "middle" : "start", class: "axis-name" }, short(label)),
+    svg(
+      "text",
+      {
+        x,
+        y: index % 2 ? 12 : 24,
+        "text-anchor": right ? "end" : index ? "middle" : "start",
+        class: "axis-name",
+      },
+      short(label),
+    ),
     ...values.map((value) => svg("text", { ...side, y: scale(value) + 4 }, text(value))),
   );
 }
@@ -168,7 +213,9 @@ function title({ trial, values }: DecidedTrial, labels: string[]): SVGTitleEleme
 }
 
 /** The lines to draw, slow ones first, so that the best lie on top. */
-function ranked(rows: readonly DecidedTrial<ShownTrial>[]): { row: DecidedTrial<ShownTrial>; good: boolean }[] {
+function ranked(
+  rows: readonly DecidedTrial<ShownTrial>[],
+): { row: DecidedTrial<ShownTrial>; good: boolean }[] {
   const sorted = [...rows].sort((a, b) => b.trial.seconds! - a.trial.seconds!);
   const good = Math.max(1, Math.round(sorted.length * GOOD));
   const surplus = sorted.length - MOST_LINES;
@@ -177,4 +224,3 @@ function ranked(rows: readonly DecidedTrial<ShownTrial>[]): { row: DecidedTrial<
     .map((row, at) => ({ row, good: at >= sorted.length - good }))
     .filter((_, at) => surplus <= 0 || at >= sorted.length - MOST_LINES / 2 || at % step === 0);
 }
-

@@ -25,13 +25,28 @@ export interface FormActions {
 export class SearchForm {
   readonly root: HTMLFormElement;
   private readonly module = element("select", { id: "search-module" });
-  private readonly func = element("select", { id: "search-primfunc", "data-testid": "search-primfunc" });
-  private readonly strategy = element("select", { id: "search-strategy", "data-testid": "search-strategy" });
+  private readonly func = element("select", {
+    id: "search-primfunc",
+    "data-testid": "search-primfunc",
+  });
+  private readonly strategy = element("select", {
+    id: "search-strategy",
+    "data-testid": "search-strategy",
+  });
   private readonly scheduler = element("select", { id: "search-function" });
   private readonly amount = numberField("search-trials", 1, MOST_TRIALS, 10);
-  private readonly unit = element("select", { id: "search-unit", "data-testid": "search-unit", "aria-label": "Unit of the budget" });
+  private readonly unit = element("select", {
+    id: "search-unit",
+    "data-testid": "search-unit",
+    "aria-label": "Unit of the budget",
+  });
   private readonly seed = numberField("search-seed", 0, 2 ** 31, 0);
-  private readonly workers = numberField("search-workers", 1, 16, Math.min(navigator.hardwareConcurrency || 1, MOST_WORKERS));
+  private readonly workers = numberField(
+    "search-workers",
+    1,
+    16,
+    Math.min(navigator.hardwareConcurrency || 1, MOST_WORKERS),
+  );
   private readonly startButton = actionButton("search-start", "Start", "submit", "button primary");
   private readonly pauseButton = actionButton("search-pause", "Pause");
   private readonly stopButton = actionButton("search-stop", "Stop");
@@ -43,7 +58,10 @@ export class SearchForm {
   private wanted: Partial<SearchSettings> | null = null;
 
   constructor(actions: FormActions) {
-    this.unit.append(element("option", { value: "trials" }, "trials"), element("option", { value: "seconds" }, "seconds"));
+    this.unit.append(
+      element("option", { value: "trials" }, "trials"),
+      element("option", { value: "seconds" }, "seconds"),
+    );
     this.strategy.append(...STRATEGIES.map(([value, text]) => element("option", { value }, text)));
     this.root = element(
       "form",
@@ -119,7 +137,10 @@ export class SearchForm {
   offer(functions: string[], modules: SearchModule[]): void {
     if (modules.length) {
       this.modules = modules;
-      refill(this.module, modules.map(({ name }) => name));
+      refill(
+        this.module,
+        modules.map(({ name }) => name),
+      );
       this.offerFunctions();
     }
     if (functions.length || modules.length) {
@@ -156,7 +177,10 @@ export class SearchForm {
       this.unit.value = wanted.trials ? "trials" : "seconds";
       whole(this.amount);
     }
-    for (const [input, value] of [[this.seed, wanted.seed], [this.workers, wanted.workers]] as const) {
+    for (const [input, value] of [
+      [this.seed, wanted.seed],
+      [this.workers, wanted.workers],
+    ] as const) {
       if (typeof value !== "number") continue;
       input.value = String(value);
       whole(input);
@@ -191,12 +215,25 @@ export class SearchForm {
   }
 }
 
-function actionButton(id: string, text: string, type = "button", kind = "button"): HTMLButtonElement {
+function actionButton(
+  id: string,
+  text: string,
+  type = "button",
+  kind = "button",
+): HTMLButtonElement {
   return element("button", { class: kind, "data-testid": id, type, disabled: true }, text);
 }
 
 function numberField(id: string, min: number, max: number, value: number): HTMLInputElement {
-  return element("input", { id, "data-testid": id, type: "number", min, max, value, inputmode: "numeric" });
+  return element("input", {
+    id,
+    "data-testid": id,
+    type: "number",
+    min,
+    max,
+    value,
+    inputmode: "numeric",
+  });
 }
 
 function field(label: string, control: HTMLElement): HTMLElement {
@@ -221,5 +258,7 @@ function choose(select: HTMLSelectElement, value: unknown): void {
 function refill(select: HTMLSelectElement, names: string[], preferred = ""): void {
   const old = select.value;
   select.replaceChildren(...names.map((name) => element("option", { value: name }, name)));
-  select.value = names.includes(old) ? old : (names.find((name) => name.includes(preferred)) ?? names[0] ?? "");
+  select.value = names.includes(old)
+    ? old
+    : (names.find((name) => name.includes(preferred)) ?? names[0] ?? "");
 }

@@ -1,9 +1,9 @@
 /** Leads a search: begins it, asks Python for trial after trial, pauses, stops, and keeps records. */
 
-import { Stopped, type PythonSession } from "../../python/client";
+import { type PythonSession, Stopped } from "../../python/client";
 import type { SearchSettings } from "../../python/search_protocol";
 import { earlier, type RecordStore, type RecordWriter } from "./records";
-import { Search } from "./search";
+import type { Search } from "./search";
 import { outcome } from "./trials";
 
 /** Milliseconds that a stopped search waits for its last trial before Python is stopped. */
@@ -45,18 +45,26 @@ export class SearchLead {
     this.current = search;
     this.events.say(`Timing ${search.title} as it stands …`);
     await this.lead(search, async () => {
-      search.workload = await this.session.call("search.workload", settings.module, settings.function);
-      const known = reuse ? earlier(await (await this.store).ofWorkload(search.workload.key)) : null;
+      search.workload = await this.session.call(
+        "search.workload",
+        settings.module,
+        settings.function,
+      );
+      const known = reuse
+        ? earlier(await (await this.store).ofWorkload(search.workload.key))
+        : null;
       search.begin(await this.session.call("search.begin", settings, known));
       const count = known?.programs.length ?? 0;
-      this.events.say(`${search.title}: sampling${count ? `, ${count} programs are known from earlier searches` : ""}`);
+      this.events.say(
+        `${search.title}: sampling${count ? `, ${count} programs are known from earlier searches` : ""}`,
+      );
     });
   }
 
   /** Go on with the search that pauses. */
   async resume(): Promise<void> {
     const search = this.current;
-    if (!search || search.state !== "paused") return;
+    if (search?.state !== "paused") return;
     this.events.say(`${search.title}: sampling`);
     await this.lead(search, async () => undefined);
   }
@@ -106,7 +114,9 @@ export class SearchLead {
       } else await this.finish(search);
     } catch (error) {
       const stopped = error instanceof Stopped || this.leaving === "stop";
-      const reason = stopped ? "Stopped" : `Failed: ${error instanceof Error ? error.message : String(error)}`;
+      const reason = stopped
+        ? "Stopped"
+        : `Failed: ${error instanceof Error ? error.message : String(error)}`;
       this.events.say(`${reason}. ${search.trials.length ? outcome(search.trials) : ""}`);
       this.end(search);
     } finally {
@@ -125,13 +135,16 @@ export class SearchLead {
       if (told.record && search.workload) this.writer.add(search.workload, told.record);
       const before = search.confirming;
       search.add(told);
-      if (told.confirmed && !before) this.events.say(`${search.title}: measuring the best again, in turn`);
+      if (told.confirmed && !before)
+        this.events.say(`${search.title}: measuring the best again, in turn`);
       this.events.onTrial(search);
     }
   }
 
   private async finish(search: Search): Promise<void> {
-    this.events.say(`${this.leaving === "stop" || !this.running ? "Stopped" : "Done"}: ${outcome(search.trials)}`);
+    this.events.say(
+      `${this.leaving === "stop" || !this.running ? "Stopped" : "Done"}: ${outcome(search.trials)}`,
+    );
     this.end(search);
     this.events.onState(search);
   }

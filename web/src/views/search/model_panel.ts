@@ -3,7 +3,7 @@
 import { element } from "../../dom";
 import { ms, type SearchPanel } from "./panel";
 import { axes, Drawing, extent, linear, logarithmic, logTicks, svg, ticks } from "./plot";
-import { accuracy, predicted, rounds, type PredictedTrial } from "./ranking";
+import { accuracy, type PredictedTrial, predicted, rounds } from "./ranking";
 import type { Search } from "./search";
 import type { ShownTrial } from "./trials";
 
@@ -42,7 +42,11 @@ export class ModelPanel implements SearchPanel {
           "table",
           { class: "trials" },
           element("caption", { class: "visually-hidden" }, "Accuracy of the model by round"),
-          element("thead", {}, element("tr", {}, ...head.map((name) => element("th", { scope: "col" }, name)))),
+          element(
+            "thead",
+            {},
+            element("tr", {}, ...head.map((name) => element("th", { scope: "col" }, name))),
+          ),
           this.body,
         ),
       ),
@@ -66,7 +70,12 @@ export class ModelPanel implements SearchPanel {
     this.body.replaceChildren(
       ...[...rounds(this.found)].map(([round, group]) => {
         const own = accuracy(group);
-        const cells = [String(round + 1), String(group.length), String(own.pairs), own.share === null ? "–" : percent(own.share)];
+        const cells = [
+          String(round + 1),
+          String(group.length),
+          String(own.pairs),
+          own.share === null ? "–" : percent(own.share),
+        ];
         return element("tr", {}, ...cells.map((text) => element("td", { class: "number" }, text)));
       }),
     );
@@ -84,8 +93,17 @@ export class ModelPanel implements SearchPanel {
     const marks = points.map(({ trial, score, seconds }) => {
       const mark = svg(
         "circle",
-        { cx: x(score), cy: y(seconds * 1000), r: 4, class: trial.round === last ? "mark latest" : "mark" },
-        svg("title", {}, `Trial ${trial.index}: predicted ${score.toPrecision(3)}, took ${ms(seconds)} ms`),
+        {
+          cx: x(score),
+          cy: y(seconds * 1000),
+          r: 4,
+          class: trial.round === last ? "mark latest" : "mark",
+        },
+        svg(
+          "title",
+          {},
+          `Trial ${trial.index}: predicted ${score.toPrecision(3)}, took ${ms(seconds)} ms`,
+        ),
       );
       mark.addEventListener("click", () => this.onChoose(trial.index));
       return mark;
@@ -93,7 +111,12 @@ export class ModelPanel implements SearchPanel {
     return [
       axes(
         frame,
-        { scale: x, ticks: ticks(scores, width > 500 ? 6 : 3), text: String, title: "predicted score, larger is faster" },
+        {
+          scale: x,
+          ticks: ticks(scores, width > 500 ? 6 : 3),
+          text: String,
+          title: "predicted score, larger is faster",
+        },
         { scale: y, ticks: logTicks(times), text: (value) => ms(value / 1000), title: "time, ms" },
       ),
       ...marks,

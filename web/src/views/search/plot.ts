@@ -20,13 +20,19 @@ export function svg<K extends keyof SVGElementTagNameMap>(
 export type Scale = (value: number) => number;
 
 /** From `domain` onto `range`. */
-export function linear([low, high]: readonly [number, number], [from, to]: readonly [number, number]): Scale {
+export function linear(
+  [low, high]: readonly [number, number],
+  [from, to]: readonly [number, number],
+): Scale {
   const width = high - low || 1;
   return (value) => from + ((value - low) / width) * (to - from);
 }
 
 /** The same for positive numbers, by their logarithms. */
-export function logarithmic([low, high]: readonly [number, number], range: readonly [number, number]): Scale {
+export function logarithmic(
+  [low, high]: readonly [number, number],
+  range: readonly [number, number],
+): Scale {
   const scale = linear([Math.log(low), Math.log(high)], range);
   return (value) => scale(Math.log(value));
 }
@@ -86,7 +92,13 @@ export class Drawing {
     this.width = width;
     const picture = svg(
       "svg",
-      { width, height: this.height, viewBox: `0 0 ${width} ${this.height}`, "aria-hidden": "true", focusable: "false" },
+      {
+        width,
+        height: this.height,
+        viewBox: `0 0 ${width} ${this.height}`,
+        "aria-hidden": "true",
+        focusable: "false",
+      },
       ...this.draw(width, this.height),
     );
     this.root.replaceChildren(picture);

@@ -48,7 +48,9 @@ export function accuracy(found: readonly PredictedTrial[]): Accuracy {
 }
 
 /** The predicted trials of each round, in the order of rounds. */
-export function rounds<T extends Trial>(found: readonly PredictedTrial<T>[]): Map<number, PredictedTrial<T>[]> {
+export function rounds<T extends Trial>(
+  found: readonly PredictedTrial<T>[],
+): Map<number, PredictedTrial<T>[]> {
   const groups = new Map<number, PredictedTrial<T>[]>();
   for (const each of [...found].sort((a, b) => a.trial.round - b.trial.round)) {
     const group = groups.get(each.trial.round);

@@ -1,6 +1,6 @@
 /** Records of searches: in the browser's own database, or in memory where that is denied. */
 
-import { openDB, type DBSchema, type IDBPDatabase } from "idb";
+import { type DBSchema, type IDBPDatabase, openDB } from "idb";
 import type { EarlierRecords, RecordGroup, StoredRecord } from "../../python/search_protocol";
 
 const NAME = "mlcweb-records";
@@ -70,7 +70,9 @@ class BrowserStore implements RecordStore {
 
   async all(): Promise<RecordGroup[]> {
     const workloads = await this.database.getAll("workloads");
-    return Promise.all(workloads.map(async ({ key, line }) => ({ key, line, records: await this.ofWorkload(key) })));
+    return Promise.all(
+      workloads.map(async ({ key, line }) => ({ key, line, records: await this.ofWorkload(key) })),
+    );
   }
 
   count(): Promise<number> {
@@ -79,7 +81,11 @@ class BrowserStore implements RecordStore {
 
   async clear(): Promise<void> {
     const change = this.database.transaction(["workloads", "records"], "readwrite");
-    await Promise.all([change.objectStore("workloads").clear(), change.objectStore("records").clear(), change.done]);
+    await Promise.all([
+      change.objectStore("workloads").clear(),
+      change.objectStore("records").clear(),
+      change.done,
+    ]);
   }
 }
 
@@ -98,7 +104,11 @@ export class MemoryStore implements RecordStore {
   }
 
   async all(): Promise<RecordGroup[]> {
-    return [...this.groups].map(([key, { line, records }]) => ({ key, line, records: [...records.values()] }));
+    return [...this.groups].map(([key, { line, records }]) => ({
+      key,
+      line,
+      records: [...records.values()],
+    }));
   }
 
   async count(): Promise<number> {
@@ -112,9 +122,13 @@ export class MemoryStore implements RecordStore {
 
 /** What a search is told of the records of its workload: all by hash, the fastest as a whole. */
 export function earlier(records: StoredRecord[]): EarlierRecords {
-  const ran = records.filter(({ seconds }) => seconds !== null).sort((a, b) => a.seconds! - b.seconds!);
+  const ran = records
+    .filter(({ seconds }) => seconds !== null)
+    .sort((a, b) => a.seconds! - b.seconds!);
   return {
-    programs: records.flatMap(({ program, seconds }): [string, number | null][] => (program ? [[program, seconds]] : [])),
+    programs: records.flatMap(({ program, seconds }): [string, number | null][] =>
+      program ? [[program, seconds]] : [],
+    ),
     lines: ran.slice(0, FASTEST).map(({ record, program }) => ({ record, program })),
   };
 }
@@ -124,7 +138,9 @@ export function toFiles(groups: RecordGroup[]): Record<string, string> {
   const filled = groups.filter(({ records }) => records.length);
   return {
     [WORKLOADS]: filled.map(({ line }) => `${line}\n`).join(""),
-    [RECORDS]: filled.flatMap(({ records }, number) => records.map(({ record }) => `[${number},${record}]\n`)).join(""),
+    [RECORDS]: filled
+      .flatMap(({ records }, number) => records.map(({ record }) => `[${number},${record}]\n`))
+      .join(""),
   };
 }
 
@@ -138,7 +154,10 @@ export function kindOf(name: string, text: string): string | null {
 
 /** Collects records and stores them now and then, so that a search does not wait for storage. */
 export class RecordWriter {
-  private readonly waiting = new Map<string, { workload: StoredWorkload; records: StoredRecord[] }>();
+  private readonly waiting = new Map<
+    string,
+    { workload: StoredWorkload; records: StoredRecord[] }
+  >();
   private timer = 0;
 
   constructor(

@@ -4,15 +4,30 @@ import { element } from "../../dom";
 import { download } from "../../program/interchange";
 import type { PythonSession } from "../../python/client";
 import type { SearchPanel } from "./panel";
-import { kindOf, toFiles, type RecordStore } from "./records";
+import { kindOf, type RecordStore, toFiles } from "./records";
 
 export class RecordsPanel implements SearchPanel {
   readonly id = "search-records";
   readonly title = "Records";
   readonly root: HTMLElement;
-  private readonly count = element("p", { class: "panel-note", "data-testid": "search-record-count", "aria-live": "polite" });
-  private readonly reuse = element("input", { type: "checkbox", id: "search-reuse", "data-testid": "search-reuse", checked: true });
-  private readonly files = element("input", { type: "file", multiple: true, accept: ".json,application/json", hidden: true, "data-testid": "search-import-files" });
+  private readonly count = element("p", {
+    class: "panel-note",
+    "data-testid": "search-record-count",
+    "aria-live": "polite",
+  });
+  private readonly reuse = element("input", {
+    type: "checkbox",
+    id: "search-reuse",
+    "data-testid": "search-reuse",
+    checked: true,
+  });
+  private readonly files = element("input", {
+    type: "file",
+    multiple: true,
+    accept: ".json,application/json",
+    hidden: true,
+    "data-testid": "search-import-files",
+  });
   private readonly exporting = button("search-export", "Export");
   private readonly importing = button("search-import", "Import …");
   private readonly clearing = button("search-clear", "Clear");
@@ -26,7 +41,12 @@ export class RecordsPanel implements SearchPanel {
       "div",
       { class: "search-panel" },
       this.count,
-      element("label", { class: "check", for: "search-reuse" }, this.reuse, "Go on from records of earlier searches of the same program; nothing is measured twice"),
+      element(
+        "label",
+        { class: "check", for: "search-reuse" },
+        this.reuse,
+        "Go on from records of earlier searches of the same program; nothing is measured twice",
+      ),
       element("div", { class: "actions" }, this.exporting, this.importing, this.clearing),
       this.files,
       element(
@@ -88,13 +108,16 @@ export class RecordsPanel implements SearchPanel {
       if (!kind) throw new Error(`${file.name} is no file of records`);
       texts[kind] = text;
     }
-    if (Object.keys(texts).length < 2) throw new Error("Both files are needed: workloads and records");
+    if (Object.keys(texts).length < 2)
+      throw new Error("Both files are needed: workloads and records");
     const { groups, warnings } = await this.session.call("search.read_files", texts);
     const store = await this.store;
     const before = await store.count();
     for (const { key, line, records } of groups) await store.add({ key, line }, records);
     const fresh = (await store.count()) - before;
-    const skipped = warnings.length ? `; ${warnings.length} ${warnings.length === 1 ? "line was" : "lines were"} skipped: ${warnings[0]}` : "";
+    const skipped = warnings.length
+      ? `; ${warnings.length} ${warnings.length === 1 ? "line was" : "lines were"} skipped: ${warnings[0]}`
+      : "";
     return `${fresh} new ${fresh === 1 ? "record" : "records"} imported${skipped}`;
   }
 

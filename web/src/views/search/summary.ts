@@ -7,10 +7,24 @@ import { bestOf, failures, runs } from "./trials";
 
 export class Summary {
   readonly root: HTMLElement;
-  private readonly bar = element("progress", { class: "search-progress", max: 1, value: 0, "aria-label": "Trials done" });
-  private readonly best = element("button", { class: "search-best", "data-testid": "search-best", type: "button", disabled: true });
+  private readonly bar = element("progress", {
+    class: "search-progress",
+    max: 1,
+    value: 0,
+    "aria-label": "Trials done",
+  });
+  private readonly best = element("button", {
+    class: "search-best",
+    "data-testid": "search-best",
+    type: "button",
+    disabled: true,
+  });
   private readonly rate = element("p", { class: "search-rate", "data-testid": "search-rate" });
-  private readonly failed = element("ul", { class: "search-failures", "data-testid": "search-failures", hidden: true });
+  private readonly failed = element("ul", {
+    class: "search-failures",
+    "data-testid": "search-failures",
+    hidden: true,
+  });
   private search: Search | null = null;
 
   constructor(private readonly onChoose: (index: number) => void) {
@@ -50,9 +64,15 @@ export class Summary {
     const speed = search.operations ? `${short(search.operations / seconds / 1e9)} GFLOPS` : "";
     this.best.dataset.ms = String(seconds * 1000);
     this.best.replaceChildren(
-      label(winner.state === "recalled" ? "Best, known from earlier" : `Best, trial ${winner.index}`),
+      label(
+        winner.state === "recalled" ? "Best, known from earlier" : `Best, trial ${winner.index}`,
+      ),
       element("strong", {}, `${milliseconds(seconds)} ms`),
-      label([speed, search.baseline ? comparison(seconds, search.baseline) : ""].filter(Boolean).join(" · ")),
+      label(
+        [speed, search.baseline ? comparison(seconds, search.baseline) : ""]
+          .filter(Boolean)
+          .join(" · "),
+      ),
     );
   }
 
@@ -61,7 +81,8 @@ export class Summary {
     const perSecond = search && search.sampled > 0 ? (ran * 1000) / search.sampled : null;
     const parts: string[] = [];
     if (perSecond !== null) parts.push(`${perSecond.toFixed(1)} trials/s`);
-    if (search?.workers) parts.push(`${search.workers} ${search.workers === 1 ? "worker" : "workers"}`);
+    if (search?.workers)
+      parts.push(`${search.workers} ${search.workers === 1 ? "worker" : "workers"}`);
     if (search?.spent) parts.push(duration(search.spent));
     if (search?.state === "paused") parts.push("paused");
     this.rate.textContent = parts.join(" · ");
@@ -73,7 +94,11 @@ export class Summary {
     this.failed.hidden = found.length === 0;
     this.failed.replaceChildren(
       ...found.map(({ reason, count, first }) => {
-        const open = element("button", { class: "failure", type: "button" }, `${count} failed: ${reason}`);
+        const open = element(
+          "button",
+          { class: "failure", type: "button" },
+          `${count} failed: ${reason}`,
+        );
         open.addEventListener("click", () => this.onChoose(first));
         return element("li", {}, open);
       }),

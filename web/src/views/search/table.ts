@@ -13,7 +13,11 @@ type Order = "trial" | "time";
 export class TrialTable {
   readonly root: HTMLElement;
   private readonly rows = element("tbody");
-  private readonly more = element("button", { class: "button quiet small", type: "button", hidden: true });
+  private readonly more = element("button", {
+    class: "button quiet small",
+    type: "button",
+    hidden: true,
+  });
   private readonly headers: Record<Order, HTMLButtonElement>;
   private readonly shown = new Map<number, { row: HTMLTableRowElement; trial: ShownTrial }>();
   private search: Search | null = null;
@@ -23,7 +27,11 @@ export class TrialTable {
 
   constructor(private readonly onChoose: (index: number) => void) {
     const sorting = (order: Order, text: string): HTMLButtonElement => {
-      const button = element("button", { class: "sort", type: "button", title: `Sort by ${order}` }, text);
+      const button = element(
+        "button",
+        { class: "sort", type: "button", title: `Sort by ${order}` },
+        text,
+      );
       button.addEventListener("click", () => this.sort(order));
       return button;
     };
@@ -33,7 +41,11 @@ export class TrialTable {
       "table",
       { class: "trials" },
       element("caption", { class: "visually-hidden" }, "Trials of the search"),
-      element("thead", {}, element("tr", {}, ...heads.map((name) => element("th", { scope: "col" }, name)))),
+      element(
+        "thead",
+        {},
+        element("tr", {}, ...heads.map((name) => element("th", { scope: "col" }, name))),
+      ),
       this.rows,
     );
     this.root = element("div", { class: "table-box" }, table, this.more);
@@ -56,7 +68,8 @@ export class TrialTable {
 
   choose(index: number | null): void {
     this.chosen = index;
-    for (const { row, trial } of this.shown.values()) row.setAttribute("aria-selected", String(trial.index === index));
+    for (const { row, trial } of this.shown.values())
+      row.setAttribute("aria-selected", String(trial.index === index));
   }
 
   /** Bring the rows up to date; those of trials that are as they were stay the same elements. */
@@ -67,16 +80,22 @@ export class TrialTable {
     const best = bestOf(trials)?.index;
     for (const [at, trial] of wanted.entries()) {
       const there = this.rows.rows[at];
-      if (there?.dataset.trial === String(trial.index) && this.shown.get(trial.index)?.trial === trial) continue;
+      if (
+        there?.dataset.trial === String(trial.index) &&
+        this.shown.get(trial.index)?.trial === trial
+      )
+        continue;
       const row = this.rowOf(trial);
       this.rows.insertBefore(row, this.rows.rows[at] ?? null);
     }
     while (this.rows.rows.length > wanted.length) {
       const last = this.rows.rows[this.rows.rows.length - 1]!;
-      if (this.shown.get(Number(last.dataset.trial))?.row === last) this.shown.delete(Number(last.dataset.trial));
+      if (this.shown.get(Number(last.dataset.trial))?.row === last)
+        this.shown.delete(Number(last.dataset.trial));
       last.remove();
     }
-    for (const { row, trial } of this.shown.values()) row.classList.toggle("is-best", trial.index === best);
+    for (const { row, trial } of this.shown.values())
+      row.classList.toggle("is-best", trial.index === best);
     const hidden = trials.length - wanted.length;
     this.more.hidden = hidden === 0;
     this.more.textContent = `Show ${Math.min(PAGE, hidden)} more of ${hidden}`;
@@ -91,12 +110,22 @@ export class TrialTable {
     return row;
   }
 
-  private makeRow({ index, state, seconds, reason, sameAs, confirmed, decisions }: ShownTrial): HTMLTableRowElement {
+  private makeRow({
+    index,
+    state,
+    seconds,
+    reason,
+    sameAs,
+    confirmed,
+    decisions,
+  }: ShownTrial): HTMLTableRowElement {
     const open = element("button", { class: "row-button", type: "button" }, String(index));
     open.setAttribute("aria-label", `Trial ${index}: show its trace`);
     const baseline = this.search?.baseline;
     const against = seconds !== null && baseline ? comparison(seconds, baseline) : "";
-    const note = { repeated: `as trial ${sameAs}`, recalled: "known from earlier" }[state as string] ?? against;
+    const note =
+      { repeated: `as trial ${sameAs}`, recalled: "known from earlier" }[state as string] ??
+      against;
     const row = element(
       "tr",
       {
@@ -111,7 +140,11 @@ export class TrialTable {
       element(
         "td",
         {},
-        element("div", { class: "decisions" }, ...decisions.map((text) => element("code", { class: "chip" }, text))),
+        element(
+          "div",
+          { class: "decisions" },
+          ...decisions.map((text) => element("code", { class: "chip" }, text)),
+        ),
         reason ? element("div", { class: "reason" }, reason) : null,
       ),
     );
@@ -131,7 +164,9 @@ export class TrialTable {
 
   private onKey(event: KeyboardEvent): void {
     const row = (event.target as HTMLElement).closest("tr");
-    const next = { ArrowDown: row?.nextElementSibling, ArrowUp: row?.previousElementSibling }[event.key];
+    const next = { ArrowDown: row?.nextElementSibling, ArrowUp: row?.previousElementSibling }[
+      event.key
+    ];
     if (!next) return;
     event.preventDefault();
     next.querySelector("button")?.focus();
@@ -140,5 +175,7 @@ export class TrialTable {
 }
 
 function byTime(trials: readonly ShownTrial[]): ShownTrial[] {
-  return [...trials].sort((a, b) => (a.seconds ?? Infinity) - (b.seconds ?? Infinity) || a.index - b.index);
+  return [...trials].sort(
+    (a, b) => (a.seconds ?? Infinity) - (b.seconds ?? Infinity) || a.index - b.index,
+  );
 }

@@ -19,7 +19,8 @@ export class TimesPanel implements SearchPanel {
       "aria-label": "Time per trial and best so far; the table below has the numbers",
     });
     this.chart = new SearchChart(box, onChoose);
-    const key = (kind: string, text: string): HTMLElement => element("span", { class: `key ${kind}` }, text);
+    const key = (kind: string, text: string): HTMLElement =>
+      element("span", { class: `key ${kind}` }, text);
     this.root = element(
       "div",
       { class: "search-panel" },

@@ -21,7 +21,11 @@ export interface ShownTrial extends Trial {
 }
 
 /** Put a trial in its place by its index; it replaces what it says better, and keeps the rest. */
-export function place(trials: ShownTrial[], { record: _record, labels: _labels, ...told }: ToldTrial, at: number): ShownTrial {
+export function place(
+  trials: ShownTrial[],
+  { record: _record, labels: _labels, ...told }: ToldTrial,
+  at: number,
+): ShownTrial {
   let position = trials.length;
   while (position > 0 && trials[position - 1]!.index >= told.index) position -= 1;
   const there = trials[position]?.index === told.index ? trials[position] : undefined;
@@ -37,7 +41,9 @@ export function runs(trials: readonly Trial[]): number {
 }
 
 /** Why trials failed, each reason once: how often, and in which trial first. */
-export function failures(trials: readonly Trial[]): { reason: string; count: number; first: number }[] {
+export function failures(
+  trials: readonly Trial[],
+): { reason: string; count: number; first: number }[] {
   const found = new Map<string, { reason: string; count: number; first: number }>();
   for (const { state, reason, index } of trials) {
     if (state !== "failed") continue;

@@ -37,7 +37,11 @@ export function searchView(context: ViewContext): View {
   let timer = 0;
   let studied = 0;
 
-  const hint = element("p", { class: "search-hint", "aria-live": "polite", "data-testid": "search-hint" });
+  const hint = element("p", {
+    class: "search-hint",
+    "aria-live": "polite",
+    "data-testid": "search-hint",
+  });
   const form = new SearchForm({ start, pause, stop });
   const summary = new Summary(choose);
   const table = new TrialTable(choose);
@@ -61,8 +65,17 @@ export function searchView(context: ViewContext): View {
   ];
   let front = panels[0]!;
   const kept = element("select", { id: "search-shown", "data-testid": "search-shown" });
-  const keptField = element("label", { class: "field search-kept", for: "search-shown", hidden: true }, "Shown", kept);
-  const tabs = element("div", { class: "subtabs", role: "tablist", "aria-label": "Aspects of the search" });
+  const keptField = element(
+    "label",
+    { class: "field search-kept", for: "search-shown", hidden: true },
+    "Shown",
+    kept,
+  );
+  const tabs = element("div", {
+    class: "subtabs",
+    role: "tablist",
+    "aria-label": "Aspects of the search",
+  });
   const panelBox = element("div", { class: "search-panels" });
   for (const { root, id, title } of panels) {
     root.id = `panel-${id}`;
@@ -70,13 +83,25 @@ export function searchView(context: ViewContext): View {
     root.setAttribute("aria-label", title);
     panelBox.append(root);
   }
-  const list = setUpTabs(tabs, panels.map(({ id, title, root }) => ({ id, title, panel: root })), (id) => {
-    for (const each of panels) each.root.hidden = each.id !== id;
-    front = panels.find((each) => each.id === id)!;
-    front.show(shown, searches);
-  });
+  const list = setUpTabs(
+    tabs,
+    panels.map(({ id, title, root }) => ({ id, title, panel: root })),
+    (id) => {
+      for (const each of panels) each.root.hidden = each.id !== id;
+      front = panels.find((each) => each.id === id)!;
+      front.show(shown, searches);
+    },
+  );
   list.select(front.id);
-  const results = element("div", { class: "search-results" }, summary.root, tabs, panelBox, table.root, detail.root);
+  const results = element(
+    "div",
+    { class: "search-results" },
+    summary.root,
+    tabs,
+    panelBox,
+    table.root,
+    detail.root,
+  );
   results.classList.add("empty-search");
   panel.append(form.root, element("div", { class: "search-head" }, hint, keptField), results);
 
@@ -94,7 +119,10 @@ export function searchView(context: ViewContext): View {
 
   function start(): void {
     const settings = form.settings();
-    const name = form.isModel && settings.function ? `${settings.function} of ${settings.module}` : settings.module;
+    const name =
+      form.isModel && settings.function
+        ? `${settings.function} of ${settings.module}`
+        : settings.module;
     const search = new Search(name, settings, settings.trials, form.isModel);
     keep(search);
     display(search);
@@ -117,9 +145,12 @@ export function searchView(context: ViewContext): View {
     searches.push(search);
     for (const old of searches.splice(0, searches.length - MOST_SEARCHES)) {
       detail.forget(old);
-      if (old.id && session.state === "ready") session.call("search.forget", old.id).catch(() => undefined);
+      if (old.id && session.state === "ready")
+        session.call("search.forget", old.id).catch(() => undefined);
     }
-    kept.replaceChildren(...searches.map(({ number, name }) => element("option", { value: number }, name)));
+    kept.replaceChildren(
+      ...searches.map(({ number, name }) => element("option", { value: number }, name)),
+    );
     keptField.hidden = searches.length < 2;
   }
 
@@ -223,7 +254,10 @@ export function searchView(context: ViewContext): View {
     title: "Search",
     panel,
     onResult({ searchFunctions, searchModules }) {
-      form.offer(searchFunctions.map(({ name }) => name), searchModules);
+      form.offer(
+        searchFunctions.map(({ name }) => name),
+        searchModules,
+      );
       if (!lead.current) hint.textContent = "";
     },
     onRestart() {

@@ -25,7 +25,10 @@ export class TraceComparer {
   private readonly heads = element("div", { class: "pair-heads", "aria-hidden": "true" });
   private readonly caption = element("p", { class: "step-caption", "aria-live": "polite" });
   private readonly nests: [HTMLElement, HTMLElement];
-  private readonly verdict = element("h2", { class: "compare-verdict", "data-testid": "trace-compare-verdict" });
+  private readonly verdict = element("h2", {
+    class: "compare-verdict",
+    "data-testid": "trace-compare-verdict",
+  });
   private readonly diff = element("pre", {
     class: "code",
     tabindex: 0,
@@ -38,7 +41,13 @@ export class TraceComparer {
 
   constructor() {
     const nest = (which: string): HTMLElement =>
-      element("div", { class: "nest", tabindex: 0, role: "region", "aria-label": `Loop nest of the ${which} trace`, "data-testid": "trace-compare-nest" });
+      element("div", {
+        class: "nest",
+        tabindex: 0,
+        role: "region",
+        "aria-label": `Loop nest of the ${which} trace`,
+        "data-testid": "trace-compare-nest",
+      });
     this.nests = [nest("first"), nest("second")];
     this.root = element(
       "div",
@@ -57,7 +66,9 @@ export class TraceComparer {
     this.rows = comparison.rows;
     this.heads.replaceChildren(...this.sides.map(({ title }) => element("span", {}, title)));
     const decided = new Set(comparison.decided);
-    this.list.replaceChildren(...comparison.rows.map((row, number) => this.row(row, number, decided.has(number))));
+    this.list.replaceChildren(
+      ...comparison.rows.map((row, number) => this.row(row, number, decided.has(number))),
+    );
     const lines = markedLines(comparison.diff);
     const { added, removed } = countChanges(lines);
     this.verdict.textContent = comparison.equal
@@ -114,10 +125,15 @@ export class TraceComparer {
     for (const [side, nest] of this.nests.entries()) {
       const { title, steps } = this.sides[side]!;
       // A trace that has no such step stands where it was after the one before.
-      const reached = this.rows.slice(0, number + 1).findLast((each) => each[side as 0 | 1] !== null)![side as 0 | 1]!;
+      const reached = this.rows
+        .slice(0, number + 1)
+        .findLast((each) => each[side as 0 | 1] !== null)![side as 0 | 1]!;
       const own = row[side as 0 | 1] !== null;
       said.push(`${title} ${own ? steps[reached]!.words : "has no such step"}`);
-      nest.replaceChildren(element("h2", { class: "nest-heading" }, title), nestList(nestAt(steps, reached), own && steps[reached]!.changed));
+      nest.replaceChildren(
+        element("h2", { class: "nest-heading" }, title),
+        nestList(nestAt(steps, reached), own && steps[reached]!.changed),
+      );
     }
     this.caption.textContent = `${said.join("; ")}.`;
   }

@@ -20,7 +20,12 @@ export class Decisions {
   private readonly list = element("div", { class: "decision-list" });
   private readonly reset = element(
     "button",
-    { class: "button small", type: "button", "data-testid": "trace-decision-reset", disabled: true },
+    {
+      class: "button small",
+      type: "button",
+      "data-testid": "trace-decision-reset",
+      disabled: true,
+    },
     "As recorded",
   );
   private readonly said = element("p", {
@@ -40,7 +45,12 @@ export class Decisions {
       "details",
       { class: "decisions-box", open: true },
       this.summary,
-      element("div", { class: "decision-body" }, this.list, element("div", { class: "decision-foot" }, this.said, this.reset)),
+      element(
+        "div",
+        { class: "decision-body" },
+        this.list,
+        element("div", { class: "decision-foot" }, this.said, this.reset),
+      ),
     );
     this.reset.addEventListener("click", () => options.onReset());
   }
@@ -74,20 +84,37 @@ export class Decisions {
   }
 
   private control({ step, kind, label, parts }: TraceControl): HTMLElement {
-    const visit = element("button", { class: "decision-step", type: "button" }, `Step ${step}: ${label}`);
+    const visit = element(
+      "button",
+      { class: "decision-step", type: "button" },
+      `Step ${step}: ${label}`,
+    );
     visit.addEventListener("click", () => this.options.onVisit(step));
     const fields = parts.map(({ name, options }, part) => {
       if (!options.length) {
-        return element("span", { class: "decision-part" }, element("span", {}, name), element("output", { "data-part": part }));
+        return element(
+          "span",
+          { class: "decision-part" },
+          element("span", {}, name),
+          element("output", { "data-part": part }),
+        );
       }
-      const select = element("select", { "data-testid": "trace-decision-value", "data-part": part });
+      const select = element("select", {
+        "data-testid": "trace-decision-value",
+        "data-part": part,
+      });
       this.selects.set(`${step}/${part}`, select);
       select.addEventListener("change", () => this.choose(step, part, select));
       return element("label", { class: "decision-part" }, element("span", {}, name), select);
     });
     const box = element(
       "fieldset",
-      { class: "decision-control", "data-testid": "trace-decision", "data-step": step, "data-kind": kind },
+      {
+        class: "decision-control",
+        "data-testid": "trace-decision",
+        "data-step": step,
+        "data-kind": kind,
+      },
       element("legend", {}, visit),
       ...fields,
     );
@@ -140,7 +167,8 @@ export class Decisions {
     const decisions = new Map<string, unknown>();
     for (const { options } of control.parts) {
       for (const { decision, reason } of options) {
-        if (reason === null && !same(decision, control.decision)) decisions.set(key(step, decision), decision);
+        if (reason === null && !same(decision, control.decision))
+          decisions.set(key(step, decision), decision);
       }
     }
     let found = false;
@@ -162,7 +190,11 @@ export class Decisions {
 /** What the elements of controls depend on. */
 function shape(controls: TraceControl[]): string {
   return JSON.stringify(
-    controls.map(({ step, kind, parts }) => [step, kind, parts.map(({ name, options }) => [name, options.length > 0])]),
+    controls.map(({ step, kind, parts }) => [
+      step,
+      kind,
+      parts.map(({ name, options }) => [name, options.length > 0]),
+    ]),
   );
 }
 

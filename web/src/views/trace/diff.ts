@@ -48,7 +48,10 @@ function withoutShifts(changed: MarkedLine[]): MarkedLine[] {
   const found: MarkedLine[] = [];
   let [from, to] = [0, 0];
   for (const [old, now] of commonLines(removed, added)) {
-    found.push(...removed.slice(from, old), ...added.slice(to, now), { kind: "shifted", text: added[now]!.text });
+    found.push(...removed.slice(from, old), ...added.slice(to, now), {
+      kind: "shifted",
+      text: added[now]!.text,
+    });
     [from, to] = [old + 1, now + 1];
   }
   return [...found, ...removed.slice(from), ...added.slice(to)];
@@ -56,7 +59,10 @@ function withoutShifts(changed: MarkedLine[]): MarkedLine[] {
 
 /** The longest sequence of pairs of lines that are the same but for their indentation. */
 function commonLines(one: MarkedLine[], other: MarkedLine[]): [number, number][] {
-  const [left, right] = [one, other].map((lines) => lines.map(({ text }) => text.trim())) as [string[], string[]];
+  const [left, right] = [one, other].map((lines) => lines.map(({ text }) => text.trim())) as [
+    string[],
+    string[],
+  ];
   const width = right.length + 1;
   const lengths = new Uint32Array((left.length + 1) * width);
   for (let i = left.length - 1; i >= 0; i--) {
@@ -81,7 +87,11 @@ export function settled(lines: MarkedLine[]): MarkedLine[] {
   return lines.filter(({ kind }) => kind !== "removed").map(({ text }) => ({ kind: "same", text }));
 }
 
-export function countChanges(lines: MarkedLine[]): { added: number; removed: number; shifted: number } {
+export function countChanges(lines: MarkedLine[]): {
+  added: number;
+  removed: number;
+  shifted: number;
+} {
   const count = (wanted: LineKind): number => lines.filter(({ kind }) => kind === wanted).length;
   return { added: count("added"), removed: count("removed"), shifted: count("shifted") };
 }
@@ -119,7 +129,12 @@ function merged(found: Run[]): Run[] {
 export function diffListing(lines: MarkedLine[]): HTMLElement {
   // Each side is highlighted as a whole: a line alone may be half of something.
   const side = (other: LineKind): DocumentFragment[] =>
-    highlightedLines(lines.filter(({ kind }) => kind !== other).map(({ text }) => text).join("\n"));
+    highlightedLines(
+      lines
+        .filter(({ kind }) => kind !== other)
+        .map(({ text }) => text)
+        .join("\n"),
+    );
   const now = side("removed");
   const before = side("added");
   const node = ({ kind }: MarkedLine): HTMLElement => {

@@ -1,8 +1,8 @@
 /** Taking a trace along: as Python, as a record in TVM's layout, as a link. */
 
+import { download } from "../../program/interchange";
 import type { PythonSession } from "../../python/client";
 import type { Changes, ShownTrace, StepOutcome } from "../../python/protocol";
-import { download } from "../../program/interchange";
 import type { MenuItem } from "../../shell/menu";
 import { copyText } from "../parts";
 
@@ -34,9 +34,21 @@ export function exportItems(
     toast((await copyText(text)) ? "Copied" : "The browser does not allow copying here");
   return [
     { label: "Copy as Python", testId: "trace-copy-python", run: take(python, copy) },
-    { label: "Download as Python", testId: "trace-save-python", run: take(python, (text) => download(`${name}.py`, text, "text/x-python")) },
+    {
+      label: "Download as Python",
+      testId: "trace-save-python",
+      run: take(python, (text) => download(`${name}.py`, text, "text/x-python")),
+    },
     { label: "Copy as TVM’s JSON record", testId: "trace-copy-json", run: take(record, copy) },
-    { label: "Download as TVM’s JSON record", testId: "trace-save-json", run: take(record, (text) => download(`${name}.json`, text, "application/json")) },
-    { label: "Link to this trace and step", testId: "trace-link", run: () => document.getElementById("share")?.click() },
+    {
+      label: "Download as TVM’s JSON record",
+      testId: "trace-save-json",
+      run: take(record, (text) => download(`${name}.json`, text, "application/json")),
+    },
+    {
+      label: "Link to this trace and step",
+      testId: "trace-link",
+      run: () => document.getElementById("share")?.click(),
+    },
   ];
 }

@@ -44,21 +44,33 @@ export function nestList(entries: NestEntry[], marked: boolean): HTMLElement {
 /** Every loop's extent, where it is a number. */
 function extents(entries: NestEntry[]): number[] {
   return entries.flatMap((entry) => [
-    ...(entry.kind === "loop" && Number.isFinite(Number(entry.extent)) ? [Number(entry.extent)] : []),
+    ...(entry.kind === "loop" && Number.isFinite(Number(entry.extent))
+      ? [Number(entry.extent)]
+      : []),
     ...extents(entry.body),
   ]);
 }
 
-function loop(entry: NestLoop, most: number, marked: boolean, below: HTMLElement | null): HTMLElement {
+function loop(
+  entry: NestLoop,
+  most: number,
+  marked: boolean,
+  below: HTMLElement | null,
+): HTMLElement {
   const { name, extent, how, thread, notes, origin, colours } = entry;
   const change = marked ? entry.change : null;
   const gauge = element("span", { class: "nest-gauge", "aria-hidden": "true" });
   // A loop of 1024 turns would dwarf all others, so that lengths go by powers of two.
-  gauge.style.setProperty("--share", String(Math.log2(Math.max(1, Number(extent) || most)) / Math.log2(most)));
+  gauge.style.setProperty(
+    "--share",
+    String(Math.log2(Math.max(1, Number(extent) || most)) / Math.log2(most)),
+  );
   const bar = element(
     "div",
     { class: "nest-bar" },
-    element("span", { class: "nest-head" },
+    element(
+      "span",
+      { class: "nest-head" },
       element("code", { class: "nest-name" }, name),
       element("span", { class: "nest-extent" }, extent),
       element("span", { class: "nest-how" }, thread ?? how),
@@ -96,14 +108,20 @@ function block(entry: NestBlock, marked: boolean, below: HTMLElement | null): HT
   const change = marked ? entry.change : null;
   const facts = element("dl", { class: "nest-facts" });
   const fact = (term: string, ...values: (Node | string)[]): void => {
-    if (values.length) facts.append(element("dt", {}, term), ...values.map((value) => element("dd", {}, value)));
+    if (values.length)
+      facts.append(element("dt", {}, term), ...values.map((value) => element("dd", {}, value)));
   };
   fact("reads", ...reads.map(region));
   fact("writes", ...writes.map(region));
   fact(
     "with",
     ...iterators.map(({ name: iterator, type, value }) =>
-      element("span", {}, element("code", {}, `${iterator} = ${value}`), type === "spatial" ? "" : ` ${type}`),
+      element(
+        "span",
+        {},
+        element("code", {}, `${iterator} = ${value}`),
+        type === "spatial" ? "" : ` ${type}`,
+      ),
     ),
   );
   fact("where", ...(where === null ? [] : [element("code", {}, where)]));
@@ -114,8 +132,12 @@ function block(entry: NestBlock, marked: boolean, below: HTMLElement | null): HT
   return element(
     "li",
     { class: "nest-block", "data-block": name, "data-change": change },
-    element("div", { class: "nest-bar" },
-      element("span", { class: "nest-head" },
+    element(
+      "div",
+      { class: "nest-bar" },
+      element(
+        "span",
+        { class: "nest-head" },
         element("span", {}, "block ", element("code", { class: "nest-name" }, name)),
         change ? element("span", { class: "nest-change" }, CHANGES[change] ?? change) : null,
       ),
@@ -126,7 +148,8 @@ function block(entry: NestBlock, marked: boolean, below: HTMLElement | null): HT
 }
 
 function region({ text, scope, elements }: NestRegion): HTMLElement {
-  const size = elements === null || elements === 1 ? "" : ` ${elements.toLocaleString("en")} elements`;
+  const size =
+    elements === null || elements === 1 ? "" : ` ${elements.toLocaleString("en")} elements`;
   const place = scope === "" || scope === "global" ? "" : ` in ${scope} memory`;
   return element("span", {}, element("code", {}, text), `${size}${place}`);
 }

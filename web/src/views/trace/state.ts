@@ -27,7 +27,10 @@ export function readState(found: unknown): TraceState | null {
 }
 
 /** The trace that a reference means: the one at its place if it has the title, else one that has. */
-export function lookUp<T extends { title: string }>(traces: T[], { index, title }: TraceReference): T | undefined {
+export function lookUp<T extends { title: string }>(
+  traces: T[],
+  { index, title }: TraceReference,
+): T | undefined {
   const there = traces[index];
   return there?.title === title ? there : traces.find((trace) => trace.title === title);
 }

@@ -4,9 +4,9 @@ import { element } from "../../dom";
 import { highlightedLines } from "../../highlight";
 import type { Instruction, ShownTrace, StepOutcome, TraceStep } from "../../python/protocol";
 import { countChanges, diffListing, markedLines, settled } from "./diff";
-import { StepFilter, type FilterIds } from "./filter";
+import { type FilterIds, StepFilter } from "./filter";
 import { nestList } from "./nest";
-import { effects, effectSentence, effectText, type Effect } from "./timing";
+import { type Effect, effectSentence, effects, effectText } from "./timing";
 import "./trace.css";
 
 interface StepListOptions {
@@ -127,7 +127,9 @@ export class StepList {
       "div",
       {},
       element("h2", { class: "nest-heading" }, "Loop nest"),
-      fresh && step.gone?.length ? element("p", { class: "nest-gone" }, `Gone: ${step.gone.join(", ")}`) : null,
+      fresh && step.gone?.length
+        ? element("p", { class: "nest-gone" }, `Gone: ${step.gone.join(", ")}`)
+        : null,
       nestList(source.nest ?? [], fresh),
     );
     const made: [HTMLElement, HTMLElement] = [diffListing(fresh ? lines : settled(lines)), nest];
@@ -140,7 +142,9 @@ export class StepList {
     this.effects = effects(this.steps, outcomes);
     this.list.classList.toggle("has-times", outcomes.size > 0 || running !== null);
     for (const [index, item] of [...this.list.children].entries()) {
-      item.querySelector(".step-time")?.replaceWith(timeCell(this.effects.get(index), index === running));
+      item
+        .querySelector(".step-time")
+        ?.replaceWith(timeCell(this.effects.get(index), index === running));
     }
     const step = this.steps[this.current];
     if (step) this.caption.textContent = this.describe(step);
@@ -165,8 +169,12 @@ export class StepList {
         "aria-selected": "false",
       },
       element("span", { class: "step-number", "aria-hidden": "true" }, String(index)),
-      instruction ? instructionText(instruction) : element("span", {}, "the program before any step"),
-      added || removed ? element("span", { class: "step-change", "aria-hidden": "true" }, `+${added} −${removed}`) : null,
+      instruction
+        ? instructionText(instruction)
+        : element("span", {}, "the program before any step"),
+      added || removed
+        ? element("span", { class: "step-change", "aria-hidden": "true" }, `+${added} −${removed}`)
+        : null,
       timeCell(undefined, false),
     );
     item.addEventListener("click", () => {
@@ -196,7 +204,10 @@ export class StepList {
     for (const [index, item] of [...this.list.children].entries()) {
       const step = this.steps[index]!;
       const text = `${this.instructions[index - 1]?.text ?? ""} ${step.words}`;
-      const wanted = this.filter.wants(text, step.changed || this.instructions[index - 1]?.isSampling === true);
+      const wanted = this.filter.wants(
+        text,
+        step.changed || this.instructions[index - 1]?.isSampling === true,
+      );
       (item as HTMLElement).hidden = !wanted;
       shown += Number(wanted);
     }
@@ -204,7 +215,9 @@ export class StepList {
   }
 
   private onKey(event: KeyboardEvent): void {
-    const shown = this.steps.map(({ index }) => index).filter((index) => !(this.list.children[index] as HTMLElement).hidden);
+    const shown = this.steps
+      .map(({ index }) => index)
+      .filter((index) => !(this.list.children[index] as HTMLElement).hidden);
     const before = shown.filter((index) => index < this.current).at(-1);
     const after = shown.find((index) => index > this.current);
     const targets: Record<string, number | undefined> = {
@@ -245,7 +258,9 @@ function timeCell(effect: Effect | undefined, running: boolean): HTMLElement {
   if (!effect || running) return cell;
   cell.dataset.testid = "trace-step-time";
   cell.dataset.state = effect.state;
-  cell.append(element("span", { class: "step-time-text", title: effect.reason }, effectText(effect)));
+  cell.append(
+    element("span", { class: "step-time-text", title: effect.reason }, effectText(effect)),
+  );
   if (effect.seconds !== null) {
     const bar = element("span", { class: "step-time-bar", "aria-hidden": "true" });
     bar.style.setProperty("--share", String(effect.share));
@@ -265,5 +280,6 @@ function scrollWithin(box: HTMLElement, item: HTMLElement, margin = 8): void {
   const outer = box.getBoundingClientRect();
   const inner = item.getBoundingClientRect();
   if (inner.top < outer.top + margin) box.scrollTop -= outer.top + margin - inner.top;
-  else if (inner.bottom > outer.bottom - margin) box.scrollTop += inner.bottom - outer.bottom + margin;
+  else if (inner.bottom > outer.bottom - margin)
+    box.scrollTop += inner.bottom - outer.bottom + margin;
 }

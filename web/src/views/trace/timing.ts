@@ -16,7 +16,10 @@ export interface Effect extends StepOutcome {
 }
 
 /** The effects of steps, from their times. */
-export function effects(steps: TraceStep[], outcomes: ReadonlyMap<number, StepOutcome>): Map<number, Effect> {
+export function effects(
+  steps: TraceStep[],
+  outcomes: ReadonlyMap<number, StepOutcome>,
+): Map<number, Effect> {
   const longest = Math.max(...[...outcomes.values()].map(({ seconds }) => seconds ?? 0));
   const found = new Map<number, Effect>();
   let before: number | null = null;
@@ -49,7 +52,9 @@ export function effectSentence({ seconds, factor, reason }: Effect): string {
 export function comparedWith(seconds: number, reference: number, what: string): string {
   const ratio = reference / seconds;
   if (Math.abs(ratio - 1) < 0.03) return `as fast as ${what}`;
-  return ratio > 1 ? `${factorText(ratio)}× faster than ${what}` : `${factorText(1 / ratio)}× slower than ${what}`;
+  return ratio > 1
+    ? `${factorText(ratio)}× faster than ${what}`
+    : `${factorText(1 / ratio)}× slower than ${what}`;
 }
 
 /** A factor with as many digits as measuring can tell. */
@@ -90,7 +95,8 @@ export class StepTimer {
       }
     } finally {
       this.running += 1;
-      if (timingId && this.session.state === "ready") this.session.call("trace_timing.finish", timingId).catch(() => undefined);
+      if (timingId && this.session.state === "ready")
+        this.session.call("trace_timing.finish", timingId).catch(() => undefined);
     }
   }
 

@@ -3,20 +3,20 @@
  * decisions to change, times of steps, and another trace beside it.
  */
 
-import { Stopped } from "../../python/client";
 import { element } from "../../dom";
-import { setUpMenu } from "../../shell/menu";
+import { Stopped } from "../../python/client";
 import type { Changes, DerivedTrace, ShownTrace, StepOutcome } from "../../python/protocol";
+import { setUpMenu } from "../../shell/menu";
 import { timing } from "../format";
 import { chooser, emptyNote, viewPanel } from "../parts";
-import { TraceComparer, type Side } from "./compare";
+import type { View, ViewContext } from "../view";
+import { type Side, TraceComparer } from "./compare";
 import { Decisions } from "./decisions";
 import { exportItems } from "./exports";
 import { onOpenTrace } from "./open";
 import { lookUp, readState, type TraceReference, type TraceState } from "./state";
 import { StepList } from "./steps";
 import { comparedWith, StepTimer } from "./timing";
-import type { View, ViewContext } from "../view";
 
 /** What is compared with where nothing is. */
 const NONE = "none";
@@ -58,13 +58,41 @@ export function traceView(context: ViewContext): View {
       session.call("trace_view.refusal", shown!.trace.id, shown!.changes, step, decision),
   });
   const choosers = element("div", { class: "trace-choosers" });
-  const timeAll = element("button", { class: "button", type: "button", "data-testid": "trace-time" }, "Time every step");
-  const stop = element("button", { class: "button", type: "button", "data-testid": "trace-time-stop", hidden: true }, "Stop timing");
-  const exporter = element("button", { class: "button", type: "button", "data-testid": "trace-export" }, "Export");
-  const bar = element("progress", { class: "trace-progress", max: 1, value: 0, "aria-label": "Steps timed" });
+  const timeAll = element(
+    "button",
+    { class: "button", type: "button", "data-testid": "trace-time" },
+    "Time every step",
+  );
+  const stop = element(
+    "button",
+    { class: "button", type: "button", "data-testid": "trace-time-stop", hidden: true },
+    "Stop timing",
+  );
+  const exporter = element(
+    "button",
+    { class: "button", type: "button", "data-testid": "trace-export" },
+    "Export",
+  );
+  const bar = element("progress", {
+    class: "trace-progress",
+    max: 1,
+    value: 0,
+    "aria-label": "Steps timed",
+  });
   const said = element("p", { class: "trace-said", role: "status", "data-testid": "trace-said" });
-  const head = element("div", { class: "trace-head" }, choosers, timeAll, stop, exporter, said, bar);
-  setUpMenu(exporter, "Export the trace", () => (shown ? exportItems(session, shown, times(), toast) : []));
+  const head = element(
+    "div",
+    { class: "trace-head" },
+    choosers,
+    timeAll,
+    stop,
+    exporter,
+    said,
+    bar,
+  );
+  setUpMenu(exporter, "Export the trace", () =>
+    shown ? exportItems(session, shown, times(), toast) : [],
+  );
 
   let traces: ShownTrace[] = [];
   let shown: Shown | null = null;
@@ -144,14 +172,20 @@ export function traceView(context: ViewContext): View {
     });
     second.querySelector("select")!.dataset.testid = "trace-second";
     choosers.replaceChildren(
-      chooser("Schedule", traces, id, (next) => void show(traces.find((trace) => trace.id === next)!)),
+      chooser(
+        "Schedule",
+        traces,
+        id,
+        (next) => void show(traces.find((trace) => trace.id === next)!),
+      ),
       second,
     );
   }
 
   /** Put these into the panel, without taking out what is there already. */
   function place(...parts: HTMLElement[]): void {
-    for (const child of [...panel.children]) if (!parts.includes(child as HTMLElement)) child.remove();
+    for (const child of [...panel.children])
+      if (!parts.includes(child as HTMLElement)) child.remove();
     for (const [at, part] of parts.entries()) {
       if (panel.children[at] !== part) panel.insertBefore(part, panel.children[at] ?? null);
     }
@@ -202,7 +236,9 @@ export function traceView(context: ViewContext): View {
       if (beside === RECORDED && !isChanged()) beside = NONE;
       const at = steps.selected === before.derived.steps.length - 1 ? undefined : steps.selected;
       draw(at);
-      decisions.say(step === null ? "The decisions are those recorded." : "The program is derived anew.");
+      decisions.say(
+        step === null ? "The decisions are those recorded." : "The program is derived anew.",
+      );
       await check(shown);
     } catch (error) {
       if (mine !== request) return;
@@ -216,7 +252,9 @@ export function traceView(context: ViewContext): View {
     const last = now.derived.steps.length - 1;
     if (!times(now).has(last)) {
       if (isBusy()) {
-        decisions.say("The program is derived anew. It was not timed, because something else runs.");
+        decisions.say(
+          "The program is derived anew. It was not timed, because something else runs.",
+        );
         return;
       }
       decisions.say("Derived anew; checking what it computes, and timing it …", "busy");
@@ -233,8 +271,12 @@ export function traceView(context: ViewContext): View {
     const recorded = measured.get(keyOf(now.trace.id, {}))?.get(last)?.seconds ?? null;
     const parts = [
       `Computes the same as before any step; ${timing(outcome.seconds)}`,
-      base?.seconds ? comparedWith(outcome.seconds, base.seconds, "the program before any step") : "",
-      recorded !== null && isChanged() ? comparedWith(outcome.seconds, recorded, "as recorded") : "",
+      base?.seconds
+        ? comparedWith(outcome.seconds, base.seconds, "the program before any step")
+        : "",
+      recorded !== null && isChanged()
+        ? comparedWith(outcome.seconds, recorded, "as recorded")
+        : "",
     ];
     decisions.say(`${parts.filter(Boolean).join(", ")}.`, "good");
   }
@@ -257,8 +299,14 @@ export function traceView(context: ViewContext): View {
       steps.setTimes(found, outcome ? null : step);
     };
     try {
-      await during(`Timing ${now.trace.title}`, () => timer.stop(), () => timer.run(now.trace.id, now.changes, missing, tell));
-      said.textContent = timer.stopped ? `Stopped: ${done} of ${missing.length + 1} steps timed` : "";
+      await during(
+        `Timing ${now.trace.title}`,
+        () => timer.stop(),
+        () => timer.run(now.trace.id, now.changes, missing, tell),
+      );
+      said.textContent = timer.stopped
+        ? `Stopped: ${done} of ${missing.length + 1} steps timed`
+        : "";
     } catch (error) {
       said.textContent = timer.stopped || error instanceof Stopped ? "Stopped." : message(error);
     } finally {
@@ -272,7 +320,10 @@ export function traceView(context: ViewContext): View {
     const now = shown;
     if (!now || isBusy()) return;
     // Steps that leave the program as it was have its time.
-    await measure(now.derived.steps.filter(({ changed }) => changed).map(({ index }) => index), now);
+    await measure(
+      now.derived.steps.filter(({ changed }) => changed).map(({ index }) => index),
+      now,
+    );
     const found = [...times(now).values()];
     const failed = found.filter(({ seconds }) => seconds === null).length;
     if (!timer.stopped && found.length > 1) {
@@ -324,12 +375,20 @@ export function traceView(context: ViewContext): View {
 
   function reference(trace: ShownTrace, changes: Changes): TraceReference {
     const own = foreign.get(trace.id);
-    return { index: traces.indexOf(trace), title: trace.title, changes, ...(own ? { steps: own } : {}) };
+    return {
+      index: traces.indexOf(trace),
+      title: trace.title,
+      changes,
+      ...(own ? { steps: own } : {}),
+    };
   }
 
   function traceState(): TraceState | null {
     if (!shown) return wanted;
-    const state: TraceState = { shown: reference(shown.trace, shown.changes), step: steps.selected };
+    const state: TraceState = {
+      shown: reference(shown.trace, shown.changes),
+      step: steps.selected,
+    };
     const other = beside === RECORDED ? shown.trace : traces.find((trace) => trace.id === beside);
     if (other) state.second = reference(other, {});
     return state;
@@ -400,7 +459,9 @@ function side(title: string, { instructions, steps }: DerivedTrace): Side {
 }
 
 function failureText({ failure, steps }: DerivedTrace): string {
-  return failure ? `step ${failure.step} of ${steps.length} and more is refused: ${failure.message}` : "";
+  return failure
+    ? `step ${failure.step} of ${steps.length} and more is refused: ${failure.message}`
+    : "";
 }
 
 function keyOf(id: string, changes: Changes): string {
