@@ -18,7 +18,7 @@ from mlcweb.ir.transform import PassContext
 from mlcweb.runtime import Module, build, cpu, nd
 from mlcweb.runtime.host import clock
 
-SHORTEST_BATCH_MS = 8
+MIN_BATCH_MS = 8
 CALLS = 2000
 """Calls from Python in one measurement of what a call costs."""
 
@@ -83,7 +83,7 @@ class Bench:
         def sample() -> float:
             evaluator = module.time_evaluator("main", cpu(), self._numbers[name], 1)
             seconds = evaluator(*arrays).median
-            self._numbers[name] = max(1, round(SHORTEST_BATCH_MS * 1e-3 / seconds))
+            self._numbers[name] = max(1, round(MIN_BATCH_MS * 1e-3 / seconds))
             return seconds
 
         sample()
@@ -95,9 +95,7 @@ class Bench:
         with PassContext(config=self._config):
             vm = relax.VirtualMachine(relax.build(mod, target="wasm"), cpu())
         workload.check(vm["main"](*arrays).numpy(), expected)
-        evaluator = vm.time_evaluator(
-            "main", cpu(), number=1, repeat=1, min_repeat_ms=SHORTEST_BATCH_MS
-        )
+        evaluator = vm.time_evaluator("main", cpu(), number=1, repeat=1, min_repeat_ms=MIN_BATCH_MS)
         self._timers[name] = lambda: evaluator(*arrays).median
 
     def sample(self, name: str) -> float:

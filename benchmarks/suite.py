@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from benchmarks.engine import Engine, NotForThis
 from benchmarks.results import Results, Samples
 
-MOST_SECONDS = 2.0
+MAX_SECONDS = 2.0
 """An engine is not asked again for a program once its samples took so long."""
 
 
@@ -51,7 +51,7 @@ def _measure(engines: Sequence[Engine], program: str, rounds: int, results: Resu
     for _ in range(rounds):
         for engine in engines:
             # A sample is at least one call, and one call before that.
-            if 2 * sum(seconds[engine.name]) > MOST_SECONDS:
+            if 2 * sum(seconds[engine.name]) > MAX_SECONDS:
                 continue
             peak = engine.peak()
             seconds[engine.name].append(engine.sample(program))

@@ -15,7 +15,7 @@ import numpy as np
 import tvm  # pyright: ignore[reportMissingImports]
 from tvm import relax  # pyright: ignore[reportMissingImports]
 
-SHORTEST_BATCH_MS = 8
+MIN_BATCH_MS = 8
 RENAMED = {
     "T.block(": "T.sblock(",
     "T.block_attr(": "T.sblock_attr(",
@@ -52,9 +52,7 @@ def prepare(name: str, script: str, arrays: str) -> None:
         library["main"](*values)
         result, time_evaluator = values[-1], library.mod.time_evaluator
     np.savez(arrays, result.numpy())
-    evaluator = time_evaluator(
-        "main", tvm.cpu(), number=1, repeat=1, min_repeat_ms=SHORTEST_BATCH_MS
-    )
+    evaluator = time_evaluator("main", tvm.cpu(), number=1, repeat=1, min_repeat_ms=MIN_BATCH_MS)
     TIMERS[name] = lambda: evaluator(*values).median
 
 

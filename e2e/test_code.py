@@ -211,11 +211,11 @@ def test_marks_stand_out_in_both_themes(code):
         code.page.emulate_media(color_scheme=scheme)
         lines(code["code-tensorir"], UPDATE).hover()
         expect(code["code-wat"].locator(".lit").first).to_be_visible()
-        assert code.page.evaluate(LEAST_CONTRAST) >= 4.5, scheme
+        assert code.page.evaluate(MIN_CONTRAST) >= 4.5, scheme
     code.page.emulate_media(color_scheme=None)
 
 
-LEAST_CONTRAST = """() => {
+MIN_CONTRAST = """() => {
   const context = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
   const luminance = (colour) => {
     context.fillStyle = colour;

@@ -16,9 +16,9 @@ from mlcweb.tir.schedule import BlockRV, LoopRV, ScheduleError
 
 Choose = Callable[[Sequence[Any]], Any]
 
-MOST_ITERATIONS = 20_000
+MAX_ITERATIONS = 20_000
 """Splits that do not divide add iterations; beyond this many the interpreter is too slow."""
-MOST_LOOPS = 10
+MAX_LOOPS = 10
 """Loops around a block that are still split. Python allows 20 nested loops."""
 
 
@@ -41,7 +41,7 @@ def _some_loop(sch: Schedule, choose: Choose) -> LoopRV:
 def _loop_to_split(sch: Schedule, choose: Choose) -> LoopRV:
     """Of a nest that is not too deep for the Python code that targets make, even when moved."""
     loops = sch.get_loops(_some_block(sch, choose))
-    if len(loops) > MOST_LOOPS:
+    if len(loops) > MAX_LOOPS:
         raise ScheduleError("too many loops for a test")
     return choose(loops)
 
@@ -49,9 +49,9 @@ def _loop_to_split(sch: Schedule, choose: Choose) -> LoopRV:
 def split(sch: Schedule, choose: Choose) -> None:
     block = _some_block(sch, choose)
     loops = sch.get_loops(block)
-    loop = choose(loops if len(loops) <= MOST_LOOPS else [None])
+    loop = choose(loops if len(loops) <= MAX_LOOPS else [None])
     factors = choose([[None, 2], [None, 3], [4, None], [2, None, 2], [None, 8], [None, 1], [5, 7]])
-    if loop is None or _iterations(sch, loops) * prod(f or 1 for f in factors) > MOST_ITERATIONS:
+    if loop is None or _iterations(sch, loops) * prod(f or 1 for f in factors) > MAX_ITERATIONS:
         raise ScheduleError("too many iterations for a test")
     sch.split(loop, factors, preserve_unit_iters=choose([True, False]))
 
@@ -279,7 +279,7 @@ def set_axis_separator(sch: Schedule, choose: Choose) -> None:
 def pad_einsum(sch: Schedule, choose: Choose) -> None:
     block = _some_block(sch, choose)
     axes = len(sch.get(block).iter_vars)
-    if _iterations(sch, sch.get_loops(block)) > MOST_ITERATIONS // 8:
+    if _iterations(sch, sch.get_loops(block)) > MAX_ITERATIONS // 8:
         raise ScheduleError("too many iterations for a test")
     sch.pad_einsum(block, [choose([1, 1, 2, 4]) for _ in range(axes)])
 
@@ -403,7 +403,7 @@ def tensorize(sch: Schedule, choose: Choose) -> None:
     if sch.get(block).init is not None:
         sch.decompose_reduction(block, loops[0])
     inner = sch.get_loops(block)[-3:]
-    if len(loops) > MOST_LOOPS:
+    if len(loops) > MAX_LOOPS:
         raise ScheduleError("too many loops for a test")
     pairs = [sch.split(loop, [None, 2]) for loop in inner]
     sch.reorder(*[outer for outer, _ in pairs], *[inner for _, inner in pairs])

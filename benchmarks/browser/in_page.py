@@ -14,7 +14,7 @@ from benchmarks.bench import Bench
 from benchmarks.kernels import WORKLOADS
 from mlcweb.runtime.host import clock
 
-SHORTEST_BATCH = 8e-3
+MIN_BATCH = 8e-3
 
 
 class Page:
@@ -45,7 +45,7 @@ class Page:
             for _ in calls:
                 call()
             seconds = (clock() - start) / number
-            number = max(1, round(SHORTEST_BATCH / max(seconds, 1e-6)))
+            number = max(1, round(MIN_BATCH / max(seconds, 1e-6)))
             return seconds
 
         self._numpy[name] = sample

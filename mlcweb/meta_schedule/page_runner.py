@@ -37,7 +37,7 @@ class PageRunner:
         self.workload = workload
         timing = timing or Timing()
         shortest = STEPS_PER_BATCH * clock_step() * 1e3
-        self.timing = replace(timing, least_ms=max(timing.least_ms, shortest))
+        self.timing = replace(timing, min_ms=max(timing.min_ms, shortest))
         self._standing = Standing(self.timing)
         self._pool = TrialWorkers(workers, timeout_s)
         self.workers = self._pool.workers
@@ -69,7 +69,7 @@ class PageRunner:
                 kernel,
                 batches=timing.batches,
                 fewest=timing.fewest,
-                least_ms=timing.least_ms,
+                min_ms=timing.min_ms,
                 enough_ms=timing.enough_ms,
                 hopeless_ms=timing.hopeless_s * 1e3,
             )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LOG_EVERY_S = 10.0
 """A line of the log is written at least so often, in seconds; one more for each better program."""
 
-LEAST_GAIN = 0.02
+MIN_GAIN = 0.02
 """The share by which a program has to be faster to be worth a line."""
 
 COLUMNS = (
@@ -138,7 +138,7 @@ class Log:
     def __call__(self, scheduler: TaskScheduler, task_id: int | None, seconds: float) -> None:
         if task_id is not None:
             best = scheduler.tasks[task_id].best
-            better = best < self._best.get(task_id, float("inf")) * (1 - LEAST_GAIN)
+            better = best < self._best.get(task_id, float("inf")) * (1 - MIN_GAIN)
             if better or seconds - self._last >= LOG_EVERY_S:
                 self._best[task_id], self._last = best, seconds
                 self.logger.info(line(scheduler, task_id, seconds))

@@ -40,7 +40,7 @@ HOPELESS = 3.0
 two natively, some more in a page, whose browser first runs what it has translated in haste."""
 
 
-FEWEST_BATCHES = 5
+MIN_BATCHES = 5
 
 ZERO_BATCHES = 100
 """So many batches may take no time by the clock before one is believed."""
@@ -49,7 +49,7 @@ ZERO_BATCHES = 100
 @dataclass(frozen=True, slots=True)
 class Timing:
     """How a kernel is timed: so many batches of calls, each at least so many milliseconds long, but
-    no more than `FEWEST_BATCHES` where they take more than `enough_ms`; a kernel whose first calls
+    no more than `MIN_BATCHES` where they take more than `enough_ms`; a kernel whose first calls
     all take longer than `hopeless_s` seconds not at all beyond those.
 
     Many short batches tell more than a few long ones: between two disturbances there is room for
@@ -57,19 +57,19 @@ class Timing:
     """
 
     batches: int = 9
-    least_ms: float = 1.0
+    min_ms: float = 1.0
     hopeless_s: float = math.inf
     enough_ms: float = 20.0
 
     @property
     def fewest(self) -> int:
         """The batches that are made in any case."""
-        return min(self.batches, FEWEST_BATCHES)
+        return min(self.batches, MIN_BATCHES)
 
     def beside(self, best: float) -> Timing:
         """How a kernel is timed where the best takes so many seconds. A call that is no longer than
         a batch tells too little, and saves nothing."""
-        return replace(self, hopeless_s=max(HOPELESS * best, self.least_ms * 1e-3))
+        return replace(self, hopeless_s=max(HOPELESS * best, self.min_ms * 1e-3))
 
 
 class Standing:
@@ -175,7 +175,7 @@ def _prepare_code(artifact: WasmArtifact, arguments: list[NDArray], timing: Timi
 
 def _in_batches(time_batch: Callable[[int], float], timing: Timing) -> Timed:
     pace = pace_timer()
-    shortest = max(timing.least_ms * 1e-3, STEPS_PER_BATCH * clock_step())
+    shortest = max(timing.min_ms * 1e-3, STEPS_PER_BATCH * clock_step())
     time_batch(1)
     number, spent = 1, 0.0
     results: list[float] = []
@@ -191,7 +191,7 @@ def _in_batches(time_batch: Callable[[int], float], timing: Timing) -> Timed:
 def _prepare_module(artifact: ModuleArtifact, arguments: list[NDArray], timing: Timing) -> Prepared:
     library = mlcweb.build(artifact.module, target=artifact.target)
     function = artifact.function
-    evaluator = library.time_evaluator(function, mlcweb.cpu(), 1, timing.batches, timing.least_ms)
+    evaluator = library.time_evaluator(function, mlcweb.cpu(), 1, timing.batches, timing.min_ms)
     return partial(library[function], *arguments), lambda: Timed(evaluator(*arguments).results)
 
 

@@ -20,7 +20,7 @@ from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.dtype import size_in_bytes
 
 REPEATS = 7
-LEAST_BATCH_MS = 10.0
+MIN_BATCH_MS = 10.0
 
 
 def measure(identifier: str, name: str, fused: bool | None = None) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def measure(identifier: str, name: str, fused: bool | None = None) -> dict[str, 
         raise TVMError(f'"{name}" has no WebAssembly form, so it runs in NumPy')
     arguments = [nd.array(content) for content in random_workload(module, name).inputs]
     evaluator = library.time_evaluator(
-        name, cpu(), number=1, repeat=REPEATS, min_repeat_ms=LEAST_BATCH_MS
+        name, cpu(), number=1, repeat=REPEATS, min_repeat_ms=MIN_BATCH_MS
     )
     times = evaluator(*arguments)
     operations = estimate_flops(func)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Step = Callable[[], Any]
 
-MOST_BOUND = 64
+MAX_BOUND = 64
 """So many calls of a kernel with different addresses are kept for each instruction."""
 
 _address = attrgetter("address")
@@ -196,7 +196,7 @@ def _call_kernel(steps: Steps, position: int, item: vm.CallKernel) -> Step:
         if call is None:
             call, pointers = _bound(function, arrays)
             if pointers is not None:
-                if len(known) >= MOST_BOUND:
+                if len(known) >= MAX_BOUND:
                     known.clear()
                 known[addresses] = call
                 steps.explained[position] = pointers

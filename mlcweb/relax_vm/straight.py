@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from mlcweb.relax_vm.frame import Frame
     from mlcweb.relax_vm.virtual_machine import VirtualMachine
 
-MOST_ARGUMENTS = 64
+MAX_ARGUMENTS = 64
 """Functions of more take the long way."""
 
-MOST_BOUND = 64
+MAX_BOUND = 64
 """So many chains of kernels with different addresses are kept for each frame."""
 
 
@@ -124,7 +124,7 @@ class Straight:
             assert kernel is not None
             calls.append(kernel.bind(*[array.address for array in given]))
             kernels.append(kernel)
-        if len(self.bound) >= MOST_BOUND:
+        if len(self.bound) >= MAX_BOUND:
             self.bound.clear()
             self._behind.clear()
         run, reached = chain(calls)
@@ -153,7 +153,7 @@ def straight_call(
 ) -> Callable[..., Any] | None:
     """A function of NDArrays that runs a graph function on frames for `layouts`, which are `free`
     or made, and leaves all other arguments to `otherwise`. None where it is not straight."""
-    if len(layouts) > MOST_ARGUMENTS:
+    if len(layouts) > MAX_ARGUMENTS:
         return None
     frame = make()
     free.append(frame)

@@ -30,7 +30,7 @@ from mlcweb.runtime.ndarray import Layout, NDArray, array, empty
 from mlcweb.runtime.registry import get_global_func
 from mlcweb.tir.expr import Var as PrimVar
 
-MOST_SHAPES = 16
+MAX_SHAPES = 16
 """A function is kept ready for so many combinations of shapes."""
 
 
@@ -276,7 +276,7 @@ class VMFunction:
             key = tuple([sizes.get(var) for var in sizes])
         frames = self._frames.get(key)
         if frames is None:
-            if len(self._frames) >= MOST_SHAPES:
+            if len(self._frames) >= MAX_SHAPES:
                 self._frames.pop(next(iter(self._frames)))
             frames = self._frames[key] = _Frames(self, sizes, layouts)
         return frames

@@ -17,8 +17,8 @@ STEPS_PER_BATCH = 200
 
 AGREEMENT = 0.03
 """Compiled code is warm when two batches that follow each other differ by no more."""
-LEAST_WARM_UP_BATCH = 1e-3
-LONGEST_WARM_UP = 0.2
+MIN_WARM_UP_BATCH = 1e-3
+MAX_WARM_UP = 0.2
 """Seconds."""
 
 
@@ -84,7 +84,7 @@ def measure(
     """
     shortest = max(min_repeat_ms * 1e-3, STEPS_PER_BATCH * host.clock_step())
     first = time_batch(1)
-    if settle and first < LONGEST_WARM_UP:
+    if settle and first < MAX_WARM_UP:
         _warm_up(time_batch, shortest)
     results: list[float] = []
     for index in range(repeat):
@@ -100,12 +100,12 @@ def measure(
 def _warm_up(time_batch: Callable[[int], float], shortest: float) -> None:
     """Run batches until two that follow each other agree, or it has taken long enough."""
     number, before, spent = 1, math.inf, 0.0
-    while spent < LONGEST_WARM_UP:
-        number, seconds = long_enough(time_batch, number, max(shortest, LEAST_WARM_UP_BATCH), 0)
+    while spent < MAX_WARM_UP:
+        number, seconds = long_enough(time_batch, number, max(shortest, MIN_WARM_UP_BATCH), 0)
         if abs(seconds / number - before) <= AGREEMENT * before < math.inf:
             return
         before = seconds / number
-        spent += max(seconds, LEAST_WARM_UP_BATCH)
+        spent += max(seconds, MIN_WARM_UP_BATCH)
 
 
 def long_enough(

@@ -14,10 +14,10 @@ from typing import Any
 
 from mlcweb.runtime.ndarray import Layout
 
-MOST_ARRAYS = 8
+MAX_ARRAYS = 8
 """Calls with more arrays take the long way."""
 
-MOST_BOUND = 64
+MAX_BOUND = 64
 """So many bound calls are kept for each function."""
 
 
@@ -41,7 +41,7 @@ def direct_call(
     """A function of arrays which calls the kernel at once where these have the layouts that are
     expected, and else leaves the arguments to `otherwise`."""
     count = len(layouts)
-    if not 0 < count <= MOST_ARRAYS:
+    if not 0 < count <= MAX_ARRAYS:
         return otherwise
     bound: dict[tuple[int, ...], Callable[[], Any]] = {}
 
@@ -49,7 +49,7 @@ def direct_call(
         """The call for these addresses, from now on; None where arrays are the same."""
         if len({*addresses}) < count:
             return None
-        if len(bound) >= MOST_BOUND:
+        if len(bound) >= MAX_BOUND:
             bound.clear()
         bound[addresses] = call = kernel.bind(*addresses)
         return call

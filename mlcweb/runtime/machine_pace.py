@@ -36,14 +36,14 @@ FACTORS_BYTES = 4 * ROWS * STEPS
 DATA_BYTES = LINES_BYTES + FACTORS_BYTES + VECTOR_BYTES * ROWS * VECTORS
 """What the work needs of the memory: it writes zeros there, and reads them."""
 
-LEAST_BATCHES = 3
+MIN_BATCHES = 3
 """Of few batches, so many count."""
 
-MOST_SLOWER = 2.0
+MAX_SLOWDOWN = 2.0
 """No pace is taken for slower than so many times the fastest: what takes longer was interrupted,
 which the batches beside it need not have been."""
 
-LEAST_STEPS = 20
+MIN_STEPS = 20
 """The work lasts at least so many steps of the clock."""
 
 
@@ -65,14 +65,14 @@ class Pace:
 
     def corrected(self, timed: Timed) -> tuple[float, ...]:
         """What the batches in the quietest third of the time would have taken, at least
-        `LEAST_BATCHES` of them; without paces, all batches as they are."""
+        `MIN_BATCHES` of them; without paces, all batches as they are."""
         if not timed.paces:
             return timed.seconds
         self.fastest = min(self.fastest, *timed.paces)
         beside = [(before + after) / 2 for before, after in pairwise(timed.paces)]
         batches = sorted(zip(beside, timed.seconds, strict=True))
-        quietest = batches[: max(LEAST_BATCHES, len(batches) // 3)]
-        slowest = MOST_SLOWER * self.fastest
+        quietest = batches[: max(MIN_BATCHES, len(batches) // 3)]
+        slowest = MAX_SLOWDOWN * self.fastest
         return tuple(seconds * self.fastest / min(pace, slowest) for pace, seconds in quietest)
 
 
@@ -93,7 +93,7 @@ def pace_timer() -> Callable[[], float]:
 
 def rounds(seconds: float, step: float) -> int:
     """How often the work is done so that a clock with steps of so many seconds can time it."""
-    return max(1, math.ceil(LEAST_STEPS * step / seconds)) if seconds > 0 else LEAST_STEPS
+    return max(1, math.ceil(MIN_STEPS * step / seconds)) if seconds > 0 else MIN_STEPS
 
 
 @lru_cache(maxsize=1)

@@ -19,7 +19,7 @@ from mlcweb.tir.stmt import BufferStore, For, ForKind, IfThenElse, Stmt, sequenc
 from mlcweb.topi import shapes
 from mlcweb.topi.transform import index_type, moved
 
-MOST_STEPS = 31
+MAX_STEPS = 31
 """Doublings of sorted runs where the extent is symbolic."""
 
 
@@ -166,7 +166,7 @@ def _order(data: Tensor, place: int, ascending: bool) -> Tensor:
             _loop(run, runs, merge),
             _loop(copy, extent, BufferStore(order, BufferLoad(spare, at(copy)), at(copy))),
         )
-        steps = MOST_STEPS if length is None else max(length - 1, 0).bit_length()
+        steps = MAX_STEPS if length is None else max(length - 1, 0).bit_length()
         if length is None:
             double = IfThenElse(arithmetic.less(width, extent), double)
         line = sequence(

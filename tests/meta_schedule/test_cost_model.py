@@ -16,7 +16,7 @@ from mlcweb.meta_schedule.cost_model import (
     pairwise_accuracy,
 )
 from mlcweb.meta_schedule.cost_model.boosted_trees import fit
-from mlcweb.meta_schedule.cost_model.learned_model import MOST_SAMPLES
+from mlcweb.meta_schedule.cost_model.learned_model import MAX_SAMPLES
 from mlcweb.meta_schedule.cost_model.metric import max_curve, rank, together
 from mlcweb.meta_schedule.feature_extractor import NAMES, features
 from mlcweb.meta_schedule.search_strategy import MeasureCandidate, RunnerResult
@@ -194,13 +194,13 @@ def test_samples_stay_bounded_and_the_fastest_stay() -> None:
     from mlcweb.meta_schedule.cost_model.learned_model import _Samples
 
     samples = _Samples()
-    for number in range(3 * MOST_SAMPLES):
+    for number in range(3 * MAX_SAMPLES):
         samples.rows.append(np.zeros(1))
         samples.seconds.append(float(number))
         samples.prune()
-    assert len(samples.rows) == len(samples.seconds) == MOST_SAMPLES
+    assert len(samples.rows) == len(samples.seconds) == MAX_SAMPLES
     assert samples.seconds[0] == 0.0
-    assert samples.seconds[-1] == 3 * MOST_SAMPLES - 1
+    assert samples.seconds[-1] == 3 * MAX_SAMPLES - 1
 
 
 def test_metrics() -> None:

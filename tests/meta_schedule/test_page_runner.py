@@ -14,7 +14,7 @@ from mlcweb.meta_schedule.runner import Timing
 from mlcweb.meta_schedule.workload import random_workload
 from tests.meta_schedule import programs
 
-TIMING = Timing(batches=2, least_ms=50.0)
+TIMING = Timing(batches=2, min_ms=50.0)
 
 
 class Page:
@@ -83,4 +83,4 @@ def test_what_is_far_slower_than_the_best_may_be_left_early(page_runner) -> None
     # The program as it stands is no measure; then three times the best, but a batch at least.
     limits = [job["hopelessMs"] for job in page.jobs]
     assert limits == [math.inf, math.inf, pytest.approx(300.0), pytest.approx(60.0)]
-    assert [job["leastMs"] for job in page.jobs] == [50.0] * 4
+    assert [job["minMs"] for job in page.jobs] == [50.0] * 4

@@ -15,7 +15,7 @@ from mlcweb.meta_schedule.artifact import Artifact, ModuleArtifact, WasmArtifact
 from mlcweb.meta_schedule.process_pool import WorkerDied
 from mlcweb.meta_schedule.process_runner import ProcessRunner
 from mlcweb.meta_schedule.runner import (
-    FEWEST_BATCHES,
+    MIN_BATCHES,
     Runner,
     RunnerClosed,
     ThreadRunner,
@@ -29,7 +29,7 @@ from mlcweb.runtime.host.traps import KernelTrap
 from mlcweb.tir import Schedule
 from tests.meta_schedule import programs
 
-BRIEF = Timing(batches=2, least_ms=0.01)
+BRIEF = Timing(batches=2, min_ms=0.01)
 
 
 def code(module: IRModule) -> Artifact:
@@ -138,7 +138,7 @@ def within_seconds(work: Coroutine[Any, Any, None]) -> None:
 @pytest.mark.slow
 def test_memory_stays_bounded_over_thousands_of_trials() -> None:
     async def main() -> list[int]:
-        runner = ThreadRunner(random_workload(programs.Double), Timing(batches=1, least_ms=0.0))
+        runner = ThreadRunner(random_workload(programs.Double), Timing(batches=1, min_ms=0.0))
         artifacts = [code(programs.Double), code(tiled(8)), code(tiled(32))]
         sizes = []
         await runner.begin(artifacts[0])
@@ -168,9 +168,9 @@ def resident_bytes() -> int:
 
 
 def test_what_takes_far_longer_than_the_best_is_not_timed_further() -> None:
-    timing = Timing(batches=4, least_ms=0.0)
+    timing = Timing(batches=4, min_ms=0.0)
     assert timing.beside(1e-3).hopeless_s == pytest.approx(3e-3)
-    assert Timing(least_ms=5.0).beside(1e-3).hopeless_s == pytest.approx(5e-3)
+    assert Timing(min_ms=5.0).beside(1e-3).hopeless_s == pytest.approx(5e-3)
     workload = random_workload(programs.Double)
     timed, _ = run_here(code(programs.Double), workload, timing.beside(1.0))
     assert (len(timed.seconds), len(timed.paces)) == (4, 5)
@@ -180,16 +180,16 @@ def test_what_takes_far_longer_than_the_best_is_not_timed_further() -> None:
 
 def test_of_a_program_with_long_batches_there_are_fewer() -> None:
     work = random_workload(programs.Double)
-    timed, _ = run_here(code(programs.Double), work, Timing(least_ms=0.1, enough_ms=0.0))
-    assert (len(timed.seconds), len(timed.paces)) == (FEWEST_BATCHES, FEWEST_BATCHES + 1)
-    timed, _ = run_here(code(programs.Double), work, Timing(2, least_ms=0.1, enough_ms=0.0))
+    timed, _ = run_here(code(programs.Double), work, Timing(min_ms=0.1, enough_ms=0.0))
+    assert (len(timed.seconds), len(timed.paces)) == (MIN_BATCHES, MIN_BATCHES + 1)
+    timed, _ = run_here(code(programs.Double), work, Timing(2, min_ms=0.1, enough_ms=0.0))
     assert len(timed.seconds) == 2
 
 
 @pytest.mark.parametrize("make", [ThreadRunner, ProcessRunner])
 def test_runners_remember_the_best(make: Any) -> None:
     async def main() -> None:
-        runner = make(random_workload(programs.Double), timing=Timing(batches=3, least_ms=0.0))
+        runner = make(random_workload(programs.Double), timing=Timing(batches=3, min_ms=0.0))
         try:
             await runner.begin(code(programs.Double))
             assert len(await runner.run(code(programs.Double))) == 3

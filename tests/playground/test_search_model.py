@@ -56,7 +56,7 @@ def halved(sch):
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mlcweb.playground.search.run.open_runner", fast_runner)
-    monkeypatch.setattr("mlcweb.playground.search.end_to_end.LEAST_MS", 0.1)
+    monkeypatch.setattr("mlcweb.playground.search.end_to_end.MIN_MS", 0.1)
 
 
 def test_modules_are_offered_with_their_functions() -> None:

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("wasmtime")
 
 from mlcweb.runtime import build, from_dlpack, nd
-from mlcweb.runtime.direct_call import MOST_BOUND
+from mlcweb.runtime.direct_call import MAX_BOUND
 from mlcweb.runtime.host.wasmtime_host import WasmtimeHost
 from mlcweb.runtime.ndarray import NDArray
 from mlcweb.script import from_source
@@ -56,7 +56,7 @@ def test_arrays_that_fit_go_straight_to_the_kernel(add):
 
 def test_more_arrays_than_are_remembered(add):
     function, long_calls = add
-    arrays = [four(i) for i in range(2 * MOST_BOUND)]
+    arrays = [four(i) for i in range(2 * MAX_BOUND)]
     c = nd.empty((4,))
     for _ in range(2):
         for value, array in enumerate(arrays[1:], 1):

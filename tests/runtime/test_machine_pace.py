@@ -5,7 +5,7 @@ import pytest
 
 from mlcweb.runtime import nd
 from mlcweb.runtime.host.engine import engine
-from mlcweb.runtime.machine_pace import DATA_BYTES, LEAST_BATCHES, Pace, Timed, pace_timer, rounds
+from mlcweb.runtime.machine_pace import DATA_BYTES, MIN_BATCHES, Pace, Timed, pace_timer, rounds
 from mlcweb.runtime.own_kernel import instance_of
 
 
@@ -18,7 +18,7 @@ def test_batches_of_the_quietest_third_count_at_the_fastest_pace() -> None:
     )
     assert pace.corrected(timed) == (2.0, 2.0, 2.0, 5.0)
     # All of it in a slow time: as it would have been in a fast one.
-    assert pace.corrected(Timed((4.0,) * 9, (2.0,) * 10)) == (2.0,) * LEAST_BATCHES
+    assert pace.corrected(Timed((4.0,) * 9, (2.0,) * 10)) == (2.0,) * MIN_BATCHES
     # What was interrupted for long is no pace.
     assert pace.corrected(Timed((4.0,), (9.0, 50.0))) == (2.0,)
     # A faster pace than any before counts from then on.

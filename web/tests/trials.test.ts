@@ -48,12 +48,12 @@ class FakeWorker implements TrialWorker {
   }
 }
 
-const pace = { code: new Uint8Array(), turns: 1, leastMs: 0 };
+const pace = { code: new Uint8Array(), turns: 1, minMs: 0 };
 const workload: Workload = { script: "", pace, arrays: [] };
 const settled = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
 
 function job(entry: string): TrialJob {
-  const timing = { batches: 1, fewest: 1, leastMs: 1, enoughMs: 1, hopelessMs: Infinity };
+  const timing = { batches: 1, fewest: 1, minMs: 1, enoughMs: 1, hopelessMs: Infinity };
   return { code: new Uint8Array(), entry, repeated: "", scratchBytes: 0, ...timing };
 }
 
@@ -237,7 +237,7 @@ function timed(
   const memory = new WebAssembly.Memory({ initial: 1 });
   const bytes = (number: number): Uint8Array => new Uint8Array(new Int32Array([number]).buffer);
   const array = { dtype: "int32", input: bytes(0), expected: bytes(1), tolerance: 0 };
-  const timing = { batches: 3, fewest: 2, leastMs: 1, enoughMs, hopelessMs };
+  const timing = { batches: 3, fewest: 2, minMs: 1, enoughMs, hopelessMs };
   const counts = { code: COUNTS, entry: "run", repeated: "repeat", scratchBytes: 0, ...timing };
   const readingsOfPace = [0.5, 0.4, 0.7, 0.6];
   const { seconds, paces, arrays } = runKernel(

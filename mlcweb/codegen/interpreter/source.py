@@ -20,7 +20,7 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, MatchBufferRegion
 from mlcweb.tir.function import PrimFunc
 
-MOST_NESTED = 16
+MAX_NESTING = 16
 """Python nests at most 20 loops in one function; deeper ones go on in a function of their own."""
 
 
@@ -53,7 +53,7 @@ class PythonSource(Visitor):
     @contextmanager
     def looped(self, header: str) -> Iterator[None]:
         """A loop around what is written inside."""
-        if self.nested < MOST_NESTED:
+        if self.nested < MAX_NESTING:
             self.nested += 1
             with self.indented(header):
                 yield

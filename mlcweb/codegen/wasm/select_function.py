@@ -34,7 +34,7 @@ from mlcweb.tir.transform.optimize.rewriter import bind_ranges
 
 SCRATCH_ALIGNMENT = 64
 
-FEWEST_FUSED_SUMS = 6
+MIN_FUSED_SUMS = 6
 """A loop needs so many sums that run side by side to hide that a fused multiplication and addition
 takes longer than an addition alone: where each step of a sum waits for the one before it, only the
 addition counts."""
@@ -164,7 +164,7 @@ class FunctionSelector:
         if not (self.options.relaxed_madd and dtypes.is_float(product.dtype)):
             return False
         accumulates = isinstance(other, E.BufferLoad) and other.buffer.scope() == REGISTER_SCOPE
-        return not accumulates or self.sums >= FEWEST_FUSED_SUMS
+        return not accumulates or self.sums >= MIN_FUSED_SUMS
 
     def fail(self, check: int) -> None:
         """Stop the kernel because a check, given by its number, failed."""

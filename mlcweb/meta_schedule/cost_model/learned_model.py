@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mlcweb.meta_schedule.search_strategy import MeasureCandidate, RunnerResult
     from mlcweb.meta_schedule.tune_context import TuneContext
 
-MOST_SAMPLES = 1024
+MAX_SAMPLES = 1024
 """Of each task, so many samples are kept: the fastest half, and the latest."""
 
 SLOWEST = -4.0
@@ -37,9 +37,9 @@ class _Samples:
     model: Any = None
 
     def prune(self) -> None:
-        if len(self.rows) <= MOST_SAMPLES:
+        if len(self.rows) <= MAX_SAMPLES:
             return
-        half = MOST_SAMPLES // 2
+        half = MAX_SAMPLES // 2
         fastest = sorted(range(len(self.rows) - half), key=self.seconds.__getitem__)[:half]
         kept = [*sorted(fastest), *range(len(self.rows) - half, len(self.rows))]
         self.rows = [self.rows[n] for n in kept]

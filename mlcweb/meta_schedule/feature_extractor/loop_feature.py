@@ -56,7 +56,7 @@ NAMES = (
 one sum of both."""
 
 
-MOST_ROWS = 1024
+MAX_ROWS = 1024
 """So many rows are kept for programs that are asked about again."""
 
 
@@ -77,7 +77,7 @@ class FeatureExtractor:
         shash = candidate.shash
         row = self._rows.get(shash)
         if row is None:
-            while len(self._rows) >= MOST_ROWS:
+            while len(self._rows) >= MAX_ROWS:
                 del self._rows[next(iter(self._rows))]
             row = self._rows[shash] = features(candidate.sch.mod)
         return row

@@ -9,14 +9,14 @@ from typing import Any
 
 from mlcweb.meta_schedule.postproc.postproc import Condition, Postproc
 from mlcweb.meta_schedule.schedule_rule.block_facts import SPATIAL, TILING_STRUCTURE, extent_of
-from mlcweb.meta_schedule.schedule_rule.lanes import LANES, LEAST_VECTORS
+from mlcweb.meta_schedule.schedule_rule.lanes import LANES, MIN_VECTORS
 from mlcweb.meta_schedule.schedule_rule.register_tiles import RegisterTile, register_tiles
 from mlcweb.tir.schedule import Instruction, Schedule, Trace
 from mlcweb.tir.schedule.compute_locations import loop_type
 from mlcweb.tir.schedule.state import BlockPlace, loops_above
 from mlcweb.tir.stmt import ForKind
 
-MOST_VECTORS = 12
+MAX_VECTORS = 12
 """Vectors of sums that leave room for operands in 16 registers."""
 
 
@@ -28,7 +28,7 @@ class VerifyRegisters(Postproc):
         max_vectors: the most vectors of sums.
     """
 
-    def __init__(self, max_vectors: int = MOST_VECTORS) -> None:
+    def __init__(self, max_vectors: int = MAX_VECTORS) -> None:
         self.max_vectors = max_vectors
 
     def apply(self, sch: Schedule) -> bool:
@@ -52,7 +52,7 @@ class VerifyRegisters(Postproc):
 
 
 def _least(place: BlockPlace) -> int:
-    return int(place.block.annotations.get(LEAST_VECTORS, 0))
+    return int(place.block.annotations.get(MIN_VECTORS, 0))
 
 
 def _sums(place: BlockPlace) -> int:

@@ -29,8 +29,8 @@ class AddRFactor(ScheduleRule):
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         jobs = self.max_jobs_per_core
-        most_parallel = jobs * self.cores if jobs >= 0 else -1
-        if not needs_rfactor(sch, block, most_parallel, self.cores):
+        max_parallel = jobs * self.cores if jobs >= 0 else -1
+        if not needs_rfactor(sch, block, max_parallel, self.cores):
             return [sch]
         original = sch.copy()
         fused, spatial = fuse_reduction_loops(sch, block)

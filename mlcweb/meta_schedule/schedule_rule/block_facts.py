@@ -143,12 +143,12 @@ def _is_unit(iter_var: IterVar) -> bool:
     return iter_var.dom is not None and constant_value(iter_var.dom.extent) == 1
 
 
-def needs_rfactor(sch: Schedule, block: BlockRV, most_parallel: int, cores: int) -> bool:
+def needs_rfactor(sch: Schedule, block: BlockRV, max_parallel: int, cores: int) -> bool:
     """Whether a reduction is so much longer than what is around it that parts of it are worth
     making side by side.
 
     Args:
-        most_parallel: the most iterations that are run in parallel.
+        max_parallel: the most iterations that are run in parallel.
         cores: iterations that run in parallel at least.
     """
     place = place_of(sch, block)
@@ -169,7 +169,7 @@ def needs_rfactor(sch: Schedule, block: BlockRV, most_parallel: int, cores: int)
         return False
     space, reduced = lengths
     if needs_multi_level_tiling(place):
-        return space < reduced and space <= most_parallel
+        return space < reduced and space <= max_parallel
     return reduced > 1 and reduced > cores
 
 

@@ -26,7 +26,7 @@ WORTH_PACKING = 8
 """Uses of each element that pay for packing it."""
 
 
-LEAST_VECTORS = "meta_schedule.least_vectors"
+MIN_VECTORS = "meta_schedule.min_vectors"
 """The annotation of a block with the fewest vectors of sums that are worth making together."""
 
 _ENOUGH_VECTORS = 4
@@ -81,7 +81,7 @@ def reduction_lane(place: BlockPlace) -> int | None:
     return None
 
 
-def least_vectors(*limited: tuple[int, int], enough: int = _ENOUGH_VECTORS) -> int:
+def min_vectors(*limited: tuple[int, int], enough: int = _ENOUGH_VECTORS) -> int:
     """The fewest vectors of sums to make together, of loops whose extents may be cut into tiles up
     to a limit: as many as there can be, but no more than are enough."""
     most = prod(

@@ -18,8 +18,8 @@ from mlcweb.meta_schedule.schedule_rule.block_facts import (
 )  # fmt: skip
 from mlcweb.meta_schedule.schedule_rule.lanes import (
     LANES,
-    LEAST_VECTORS,
-    least_vectors,
+    MIN_VECTORS,
+    min_vectors,
     reduction_lane,
     spatial_lanes,
 )
@@ -96,7 +96,7 @@ class ReduceInLanes(ScheduleRule):
             outer, inner = sch.split(last, sch.sample_perfect_tile(last, 2, self.max_outputs))
             around, outputs = [*around, outer], [inner]
         extent = (extent_of(loops_above(place)[position]) or 1) // LANES
-        least = least_vectors((extent, self.max_vectors), enough=ENOUGH_VECTORS)
+        least = min_vectors((extent, self.max_vectors), enough=ENOUGH_VECTORS)
         vectors, within = sch.split(loops[position], [None, LANES])
         if outputs:
             factors: list[Any] = sch.sample_perfect_tile(vectors, 2, self.max_vectors)
@@ -115,7 +115,7 @@ class ReduceInLanes(ScheduleRule):
             sch.set_scope(made, 0, "local")
         for made in (parts, sums, block):
             sch.annotate(made, TILING_STRUCTURE, STRUCTURE)
-        sch.annotate(parts, LEAST_VECTORS, least)
+        sch.annotate(parts, MIN_VECTORS, least)
         return InLanes(parts, sums, block)
 
     def _reduce(self, sch: Schedule, block: BlockRV, position: int) -> None:

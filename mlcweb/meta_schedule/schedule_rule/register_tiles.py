@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from mlcweb.meta_schedule.schedule_rule.block_facts import TILING_STRUCTURE
-from mlcweb.meta_schedule.schedule_rule.lanes import LEAST_VECTORS
+from mlcweb.meta_schedule.schedule_rule.lanes import MIN_VECTORS
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.schedule import BlockRV, Instruction, Trace
 
@@ -54,9 +54,9 @@ def register_tiles(trace: Trace) -> list[RegisterTile]:
         if inst.kind.name == "Annotate" and isinstance(inst.inputs[0], BlockRV):
             blocks.setdefault(inst.inputs[0], {})[inst.attrs[0]] = inst.inputs[1]
     return [
-        _tile(trace.insts, block, int(constant_value(notes[LEAST_VECTORS]) or 0))
+        _tile(trace.insts, block, int(constant_value(notes[MIN_VECTORS]) or 0))
         for block, notes in blocks.items()
-        if notes.get(TILING_STRUCTURE) == STRUCTURE and LEAST_VECTORS in notes
+        if notes.get(TILING_STRUCTURE) == STRUCTURE and MIN_VECTORS in notes
     ]
 
 

@@ -25,9 +25,9 @@ from mlcweb.meta_schedule.schedule_rule.block_facts import (
 )  # fmt: skip
 from mlcweb.meta_schedule.schedule_rule.lanes import (
     LANES,
-    LEAST_VECTORS,
+    MIN_VECTORS,
     LaneChoice,
-    least_vectors,
+    min_vectors,
     spatial_lanes,
 )
 from mlcweb.meta_schedule.schedule_rule.register_tiles import STRUCTURE
@@ -101,7 +101,7 @@ class RegisterTiling(ScheduleRule):
             if choice.transposed:
                 sch.transform_layout(block, ("write", 0), _lane_last(found.writes[0], lane))
         sch.annotate(block, TILING_STRUCTURE, STRUCTURE)
-        sch.annotate(block, LEAST_VECTORS, self._least_vectors(sch, block, choice))
+        sch.annotate(block, MIN_VECTORS, self._least_vectors(sch, block, choice))
         first, second, reduction, unrolled, vector = self._loops(sch, block, choice)
         sch.reorder(*first, *second, *reduction, *unrolled, *vector)
         lanes = sch.fuse(*vector)
@@ -122,7 +122,7 @@ class RegisterTiling(ScheduleRule):
         ]
         vectors = (extent_of(lane) or LANES) // LANES
         lines = [(extent, self.max_rows) for extent in others[-self.max_tiled_loops :]]
-        return least_vectors((vectors, self.max_vectors), *lines)
+        return min_vectors((vectors, self.max_vectors), *lines)
 
     def _loops(self, sch: Schedule, block: BlockRV, choice: LaneChoice) -> tuple[list[LoopRV], ...]:
         """The loops of the outer tiles, of the tiles in them, of the reduction, what is unrolled,

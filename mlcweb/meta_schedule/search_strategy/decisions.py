@@ -10,7 +10,7 @@ from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.schedule import Instruction, Schedule, Trace
 from mlcweb.tir.schedule.compute_locations import locations
 
-MOST_TILINGS = 4096
+MAX_TILINGS = 4096
 """No more tilings of one loop than these are listed."""
 
 
@@ -92,7 +92,7 @@ def _tilings(sch: Schedule, inputs: Sequence[Any], attrs: Sequence[Any]) -> list
     for factors in factorisations(_extent(sch, inputs[0]), n):
         if limit < 1 or factors[-1] <= limit:
             found.append(list(factors))
-            if len(found) == MOST_TILINGS:
+            if len(found) == MAX_TILINGS:
                 break
     return found
 
@@ -109,7 +109,7 @@ def _partitioned_tilings(sch: Schedule, inputs: Sequence[Any], attrs: Sequence[A
             product *= factor
         if product % inner == 0:
             found.append(list(factors))
-    return found[:MOST_TILINGS]
+    return found[:MAX_TILINGS]
 
 
 def _extent(sch: Schedule, loop: Any) -> int:

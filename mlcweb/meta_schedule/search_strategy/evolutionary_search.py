@@ -36,13 +36,13 @@ FURTHER = 0.4
 """The probability that a child is changed once more: two changes may lead out of what none of them
 alone does."""
 
-MOST_REPLAYS = 2
+MAX_REPLAYS = 2
 """No more traces than so many times the children are replayed for a generation."""
 
 KEPT = 4
 """So many times a generation are kept of what was found and not measured yet."""
 
-MOST_TRIED = 1 << 16
+MAX_TRIED = 1 << 16
 """So many combinations of decisions are remembered."""
 
 
@@ -239,7 +239,7 @@ class EvolutionarySearch(SearchStrategy):
         """The next generation: programs that were not met before. In a space in which many
         decisions make the same program there may be few."""
         children: list[_Individual] = []
-        for trace in islice(self._promising(self._changed(parents)), MOST_REPLAYS * self.children):
+        for trace in islice(self._promising(self._changed(parents)), MAX_REPLAYS * self.children):
             sch = self.sampler.replay(trace)
             child = None if sch is None else self._waits(sch)
             if child is not None:
@@ -286,7 +286,7 @@ class EvolutionarySearch(SearchStrategy):
     def _remember(self, decided: int | None) -> None:
         """Note decisions that are, or were, replayed."""
         if decided is not None:
-            if len(self._tried) == MOST_TRIED:
+            if len(self._tried) == MAX_TRIED:
                 self._tried.clear()
             self._tried.add(decided)
 

@@ -15,7 +15,7 @@ from mlcweb.tir.schedule.random_state import RandomState
 from mlcweb.tir.schedule.replay_memory import ReplayMemory
 from mlcweb.tir.schedule.sampling import draw_perfect_tile
 
-MOST_DRAWS = 256
+MAX_DRAWS = 256
 """So often the steps of a condition are drawn until it holds."""
 
 
@@ -64,7 +64,7 @@ class Sampler:
         if any(extent < 1 for extent in extents):
             return {}
         random_state = RandomState(self._seed())
-        for _ in range(MOST_DRAWS):
+        for _ in range(MAX_DRAWS):
             drawn = {
                 inst: draw_perfect_tile(random_state, extent, *_limits(inst))
                 for inst, extent in zip(condition.steps, extents, strict=True)

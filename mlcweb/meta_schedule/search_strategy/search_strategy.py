@@ -120,11 +120,11 @@ class SearchStrategy(ABC):
         self.proposed += 1
         return MeasureCandidate(sch, self.args_info, predicted, shash)
 
-    def fresh_candidates(self, count: int, most_failures: int) -> Iterator[MeasureCandidate]:
+    def fresh_candidates(self, count: int, max_failures: int) -> Iterator[MeasureCandidate]:
         """Up to `count` new programs, drawn at random; fewer where nothing new turns up in
-        `most_failures` draws in a row."""
+        `max_failures` draws in a row."""
         failures = 0
-        while count > 0 and failures < most_failures:
+        while count > 0 and failures < max_failures:
             sch = self.sampler.fresh(self.design_spaces)
             shash = 0 if sch is None else structural_hash(sch.mod)
             if sch is None or not self.seen.add(shash):

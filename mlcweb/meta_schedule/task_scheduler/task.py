@@ -22,7 +22,7 @@ from mlcweb.meta_schedule.tune_context import TuneContext
 from mlcweb.runtime.host import clock
 from mlcweb.tir.analysis.flop_count import estimate_flops
 
-LEAST_GAIN = 0.01
+MIN_GAIN = 0.01
 """A program that is faster by less than this share is no progress."""
 
 REPLAYED = 64
@@ -182,7 +182,7 @@ class Task:
         seconds = trial.seconds
         if seconds is None:
             return
-        if seconds < self.best * (1 - LEAST_GAIN):
+        if seconds < self.best * (1 - MIN_GAIN):
             self.last_gain = self.trials
         self.best = min(self.best, seconds)
         if trial.same_as is not None:

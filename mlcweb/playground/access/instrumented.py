@@ -21,7 +21,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
 
-MOST_POINTS = 2**53
+MAX_POINTS = 2**53
 """Points stay below it, so that JavaScript's numbers hold them. Loops that are too many, or whose
 extents are not known, are left out, the outermost first."""
 
@@ -116,7 +116,7 @@ class _InstrumentedText(ExpressionText):
             var = loop.loop_var
             low, high = self.ranges.of(var)
             points *= high - low + 1
-            if points > MOST_POINTS:
+            if points > MAX_POINTS:
                 break
             found.append((Loop(var.name, low, high - low + 1, loop.kind), var))
         return found[::-1]

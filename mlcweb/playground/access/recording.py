@@ -26,8 +26,8 @@ from mlcweb.tir.dtype import size_in_bytes
 ALIGNMENT = 64
 """Buffers begin at multiples of this many bytes, one after another."""
 
-MOST_ACCESSES = 200_000
-MOST_SECONDS = 10.0
+MAX_ACCESSES = 200_000
+MAX_SECONDS = 10.0
 _CLOCK_EVERY = 2048
 
 
@@ -97,8 +97,8 @@ def decoded(loops: Sequence[Loop], point: int) -> dict[str, int]:
 def record(
     module: IRModule,
     name: str,
-    most_accesses: int = MOST_ACCESSES,
-    most_seconds: float = MOST_SECONDS,
+    max_accesses: int = MAX_ACCESSES,
+    max_seconds: float = MAX_SECONDS,
 ) -> Recording:
     """Run a function on random content and record its accesses, up to a number of them or a time.
 
@@ -113,7 +113,7 @@ def record(
     writer = InstrumentedSource(support.namespace)
     identifier = NameTable().fresh(name)
     source = writer.function(func, identifier)
-    tape = _Tape(most_accesses, most_seconds)
+    tape = _Tape(max_accesses, max_seconds)
     functions = {var.name_hint: each for var, each in module.functions.items()}
 
     def lookup(called: str) -> Any:
@@ -170,13 +170,13 @@ class _TapeEnds(Exception):
 class _Tape:
     """What generated code calls with its accesses."""
 
-    def __init__(self, most_accesses: int, most_seconds: float) -> None:
+    def __init__(self, max_accesses: int, max_seconds: float) -> None:
         self.sites = array("q")
         self.elements = array("q")
         self.points = array("q")
-        self.most = most_accesses
-        self.seconds = most_seconds
-        self.end = time.monotonic() + most_seconds
+        self.most = max_accesses
+        self.seconds = max_seconds
+        self.end = time.monotonic() + max_seconds
 
     def see(self, site: int, memory: np.ndarray, point: int, indices: Any) -> Any:
         """Note an access of a buffer that has its memory to itself."""

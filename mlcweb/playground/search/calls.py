@@ -23,7 +23,7 @@ from mlcweb.playground.search.spaces import labels, signature
 from mlcweb.playground.search.storage import Recorder
 from mlcweb.tir.analysis.flop_count import estimate_flops
 
-MOST_SEARCHES = 8
+MAX_SEARCHES = 8
 """So many searches can be looked at; older ones are forgotten."""
 
 
@@ -202,7 +202,7 @@ def keep(search: Search) -> str:
     """Keep a search for the page; its name."""
     identifier = f"s{next(_numbers)}"
     _searches[identifier] = search
-    for old in list(_searches)[:-MOST_SEARCHES]:
+    for old in list(_searches)[:-MAX_SEARCHES]:
         forget(old)
     return identifier
 

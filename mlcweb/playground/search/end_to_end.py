@@ -22,7 +22,7 @@ TARGET = "llvm"
 ENTRY = "main"
 ROUNDS = 4
 REPEATS = 3
-LEAST_MS = 8.0
+MIN_MS = 8.0
 """Before and after are timed in turn, so many rounds, each of so many batches of this length."""
 
 SEED = 0
@@ -51,7 +51,7 @@ def compare(identifier: str, index: int) -> dict[str, Any]:
     seconds: list[list[float]] = [[], []]
     for _ in range(ROUNDS):
         for machine, times in zip(machines, seconds, strict=True):
-            timer = machine.time_evaluator(ENTRY, number=1, repeat=REPEATS, min_repeat_ms=LEAST_MS)
+            timer = machine.time_evaluator(ENTRY, number=1, repeat=REPEATS, min_repeat_ms=MIN_MS)
             times += timer(*arguments).results
     before, after = map(statistics.median, seconds)
     return {"before": before, "after": after, "entry": ENTRY, "inputs": origins}

@@ -21,9 +21,9 @@ from mlcweb.runtime.host.arena import OutOfMemory
 from mlcweb.runtime.host.clock import clock_step
 from mlcweb.runtime.host.page_script import SCRIPT
 from mlcweb.runtime.host.traps import trap_in_browser
-from mlcweb.runtime.machine_pace import LEAST_STEPS, TURNS, Timed, pace_code
+from mlcweb.runtime.machine_pace import MIN_STEPS, TURNS, Timed, pace_code
 
-MOST_WORKERS = 4
+MAX_WORKERS = 4
 """So many by default, also where there are more cores: they share caches and the clock rate."""
 
 
@@ -65,13 +65,13 @@ class TrialWorkers:
     and what it closes is its own alone.
 
     Args:
-        workers: how many; by default as many as the machine has cores, but at most `MOST_WORKERS`.
+        workers: how many; by default as many as the machine has cores, but at most `MAX_WORKERS`.
         timeout_s: limit for one kernel, in seconds; starting a worker does not count.
     """
 
     def __init__(self, workers: int | None, timeout_s: float) -> None:
         cores = int(js.navigator.hardwareConcurrency or 1)
-        self.workers = workers or min(cores, MOST_WORKERS)
+        self.workers = workers or min(cores, MAX_WORKERS)
         self.timeout_s = timeout_s
         self._owner = next(_numbers)
         self._line: Any = js.mlcwebTrials
@@ -79,7 +79,7 @@ class TrialWorkers:
     def open(self, arrays: Sequence[TrialArray]) -> None:
         """Have the buffers of all kernels to come ready in all workers."""
         pace = {
-            "code": pace_code(), "turns": TURNS, "leastMs": LEAST_STEPS * clock_step() * 1e3,
+            "code": pace_code(), "turns": TURNS, "minMs": MIN_STEPS * clock_step() * 1e3,
         }  # fmt: skip
         buffers = [asdict(array) for array in arrays]
         workload = {"script": SCRIPT, "pace": pace, "arrays": buffers}
@@ -91,11 +91,11 @@ class TrialWorkers:
         *,
         batches: int,
         fewest: int,
-        least_ms: float,
+        min_ms: float,
         enough_ms: float,
         hopeless_ms: float = math.inf,
     ) -> tuple[Timed, tuple[bytes, ...] | None]:
-        """Run a kernel once, look at its buffers, and time it: in batches of at least `least_ms`
+        """Run a kernel once, look at its buffers, and time it: in batches of at least `min_ms`
         milliseconds each, no more than the `fewest` where they take longer than `enough_ms`, unless
         its first calls all take longer than `hopeless_ms`.
 
@@ -109,7 +109,7 @@ class TrialWorkers:
             WorkerDied, OutOfMemory, KernelTrap: what else can become of it.
         """
         times = {
-            "batches": batches, "fewest": fewest, "leastMs": least_ms, "enoughMs": enough_ms,
+            "batches": batches, "fewest": fewest, "minMs": min_ms, "enoughMs": enough_ms,
             "hopelessMs": hopeless_ms,
         }  # fmt: skip
         job = {**asdict(kernel), **times}

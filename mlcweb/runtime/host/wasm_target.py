@@ -37,7 +37,7 @@ from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.transform.optimize.accesses import NOALIAS, of_distinct_arrays
 from mlcweb.tir.transform.specialize import specialize
 
-MOST_VARIANTS = 64
+MAX_VARIANTS = 64
 """A function keeps the code for so many combinations of sizes."""
 
 _log = logging.getLogger("mlcweb")
@@ -123,7 +123,7 @@ class WasmKernel:
                 {self.name: func}, self.options, self.host.shared, partial(_known, self.lookup)
             )
             known = _Variant(self.host, self.name, compiled, self.lookup)
-            if len(self._variants) >= MOST_VARIANTS:
+            if len(self._variants) >= MAX_VARIANTS:
                 self._variants.pop(next(iter(self._variants)))
             self._variants[sizes] = known
         return known

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mlcweb.tir.schedule.interface.base import Step
     from mlcweb.tir.schedule.schedule import Schedule
 
-MOST_STEPS = 4096
+MAX_STEPS = 4096
 
 
 class Start:
@@ -42,17 +42,17 @@ class ReplayMemory:
     """The steps of replays onto fresh schedules of one program.
 
     Args:
-        most_steps: so many are kept; with more, the memory starts anew.
+        max_steps: so many are kept; with more, the memory starts anew.
     """
 
-    def __init__(self, most_steps: int = MOST_STEPS) -> None:
-        self.most_steps = most_steps
+    def __init__(self, max_steps: int = MAX_STEPS) -> None:
+        self.max_steps = max_steps
         self.steps = 0
         self._start = Start()
 
     def start(self) -> Start:
         """Where a fresh schedule stands."""
-        if self.steps > self.most_steps:
+        if self.steps > self.max_steps:
             self._start, self.steps = Start(), 0
         return self._start
 

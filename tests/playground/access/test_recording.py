@@ -148,14 +148,14 @@ class Module:
 
 
 def test_a_long_run_ends_at_the_limit() -> None:
-    recording = record(matmul(), "main", most_accesses=1000)
+    recording = record(matmul(), "main", max_accesses=1000)
     assert len(recording.site) == 1000
     assert recording.unfinished == "after 1,000 accesses"
     assert recording.elements()[:2] == [("C", 0), ("C", 0)]
 
 
 def test_a_slow_run_ends_in_time() -> None:
-    recording = record(matmul(), "main", most_seconds=-1.0)
+    recording = record(matmul(), "main", max_seconds=-1.0)
     assert recording.unfinished == "after -1 seconds"
     assert len(recording.site) == 0
 

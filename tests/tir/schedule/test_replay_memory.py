@@ -28,9 +28,9 @@ def replayed(mod, trace, seed, memory=None, decide=lambda *_: None):
     return sch
 
 
-@pytest.mark.parametrize("most_steps", [2, 1024])
-def test_replays_are_what_they_are_without_a_memory(most_steps):
-    trace, mod, memory = tiled(), matmul_relu(), ReplayMemory(most_steps)
+@pytest.mark.parametrize("max_steps", [2, 1024])
+def test_replays_are_what_they_are_without_a_memory(max_steps):
+    trace, mod, memory = tiled(), matmul_relu(), ReplayMemory(max_steps)
     for seed in range(1, 20):
         alone, remembered = replayed(mod, trace, seed), replayed(mod, trace, seed, memory)
         assert remembered.trace.as_json() == alone.trace.as_json()

@@ -79,8 +79,8 @@ export function runKernel(
   const paces = [pace()];
   while (seconds.length < (spentMs > job.enoughMs ? job.fewest : job.batches)) {
     const takenMs = timer(number, ...addresses) * 1e3;
-    if (takenMs < job.leastMs) {
-      number = Math.ceil(number * Math.min(16, Math.max(1.6, (1.05 * job.leastMs) / takenMs)));
+    if (takenMs < job.minMs) {
+      number = Math.ceil(number * Math.min(16, Math.max(1.6, (1.05 * job.minMs) / takenMs)));
       continue;
     }
     seconds.push((takenMs * 1e-3) / number);
@@ -91,14 +91,14 @@ export function runKernel(
 }
 
 /** A function that does the fixed work, and gives the seconds that it takes. */
-export function paceTimer(host: KernelHost, { code, turns, leastMs }: PaceWork): () => number {
+export function paceTimer(host: KernelHost, { code, turns, minMs }: PaceWork): () => number {
   const module = new WebAssembly.Module(code as Uint8Array<ArrayBuffer>);
   const { exports } = new WebAssembly.Instance(module, {
     env: { memory: new WebAssembly.Memory({ initial: 1 }) },
   });
   const timer = host.timer(exports.pace as Callable, WARM_UP);
   const once = timer(turns, 0) * 1e3;
-  const rounds = Math.max(1, Math.ceil(leastMs / Math.max(once, 1e-3)));
+  const rounds = Math.max(1, Math.ceil(minMs / Math.max(once, 1e-3)));
   return () => timer(rounds * turns, 0) / rounds;
 }
 

@@ -17,7 +17,7 @@ export interface PaceWork {
   code: Uint8Array;
   turns: number;
   /** Milliseconds that it has to take for the clock; it is done several times where it is faster. */
-  leastMs: number;
+  minMs: number;
 }
 
 /** What the kernels of a search have in common. `script` is the JavaScript half of Python's host. */
@@ -40,7 +40,7 @@ export interface TrialJob {
   fewest: number;
   enoughMs: number;
   /** Milliseconds that a batch takes at least. */
-  leastMs: number;
+  minMs: number;
   /** A kernel whose calls take longer is not worth more than a few of them; may be infinite. */
   hopelessMs: number;
 }

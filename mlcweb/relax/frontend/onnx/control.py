@@ -18,7 +18,7 @@ from mlcweb.relax.frontend.onnx.node import Node, Value, as_expression
 if TYPE_CHECKING:
     from mlcweb.relax.frontend.onnx.graph import Graph
 
-MOST_STEPS = 1024
+MAX_STEPS = 1024
 """Loops of more steps are not written out."""
 
 
@@ -47,8 +47,8 @@ def loop(graph: Graph, node: Node) -> Sequence[Value]:
     scanned: list[list[Value]] = [[] for _ in body.output[1 + len(carried) :]]
     step = 0
     while goes_on and (count is None or step < count):
-        if step == MOST_STEPS:
-            raise node.unsupported(f"more than {MOST_STEPS} steps")
+        if step == MAX_STEPS:
+            raise node.unsupported(f"more than {MAX_STEPS} steps")
         inputs = [known((), (step,), "int64"), known((), (True,), "bool"), *carried]
         condition, *values = graph.body(body, inputs)
         carried = values[: len(carried)]
@@ -110,7 +110,7 @@ def _slices(node: Node, source: Value, axis: int, backward: bool) -> list[Value]
     x = as_expression(source, node.builder)
     place = normalized(node, axis, x.struct_info.ndim)
     extent = getattr(x.struct_info.values[place], "value", None)
-    if extent is None or extent > MOST_STEPS:
+    if extent is None or extent > MAX_STEPS:
         raise node.unsupported(f"{x.struct_info.values[place]} steps")
     if extent == 1:
         found = [node.emit(op.squeeze(x, [place]))]

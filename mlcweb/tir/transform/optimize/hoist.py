@@ -24,7 +24,7 @@ from mlcweb.tir.transform.optimize.accesses import (
 from mlcweb.tir.transform.optimize.indices import Indices
 from mlcweb.tir.transform.optimize.rewriter import definitions_in, is_choice
 
-MOST_HOISTED = 24
+MAX_HOISTED = 24
 """So many values are held over a loop at most; more would not find a register."""
 
 _LEAVES = (E.Var, E.IntImm, E.FloatImm, E.StringImm)
@@ -61,7 +61,7 @@ class _Hoisting(Mutator):
             return self.rewrite_children(loop)
         names = {
             key: E.Var(name_of(value), value.dtype)
-            for key, value in list(search.found.items())[:MOST_HOISTED]
+            for key, value in list(search.found.items())[:MAX_HOISTED]
         }
         body = _Replacement(self.indices, names).rewrite(loop.body)
         result: S.Stmt = self.rewrite_children(replace(loop, body=body))

@@ -35,7 +35,7 @@ from mlcweb.tir.transform.optimize.accesses import (
 from mlcweb.tir.transform.optimize.indices import Indices, Sum
 from mlcweb.tir.transform.optimize.rewriter import definitions_in
 
-MOST_REGISTERS = 24
+MAX_REGISTERS = 24
 """A loop keeps at most so many vectors or scalars in registers."""
 
 
@@ -110,7 +110,7 @@ def _placement(buffer: Buffer, accesses: Iterable[Access]) -> Placement | None:
     inside = [element for elements in vectors for element in elements]
     alone = read_alone.difference(inside)
     registers = len(vectors) + len(alone)
-    if len(inside) > len(set(inside)) or not 0 < registers <= MOST_REGISTERS:
+    if len(inside) > len(set(inside)) or not 0 < registers <= MAX_REGISTERS:
         return None
     parts = sorted([*vectors, *(range(element, element + 1) for element in alone)], key=min)
     return {element: position for position, element in enumerate(chain.from_iterable(parts))}
@@ -242,7 +242,7 @@ class _Promotion(AccessMutator):
             candidate = self.candidate(buffer, accesses, moving, certain)
             if candidate is not None and self.is_separate(candidate):
                 found.append(candidate)
-        if sum(len(candidate.places) for candidate in found) > MOST_REGISTERS:
+        if sum(len(candidate.places) for candidate in found) > MAX_REGISTERS:
             return []
         return found
 

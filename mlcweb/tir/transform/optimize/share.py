@@ -20,8 +20,8 @@ from mlcweb.tir.transform.optimize.accesses import Accesses, may_alias
 from mlcweb.tir.transform.optimize.hoist import is_worth_a_name, name_of, sure_operands
 from mlcweb.tir.transform.optimize.indices import Indices
 
-LONGEST_RUN = 32
-MOST_NAMES = 48
+MAX_RUN_LENGTH = 32
+MAX_NAMES = 48
 """So many stores are looked at together, and get so many names at most: more values would not stay
 in registers, and each name is a statement around the rest."""
 
@@ -46,8 +46,8 @@ class _Sharing(Mutator):
                 done += map(self.rewrite, parts)
                 continue
             stores = [part for part in parts if isinstance(part, S.BufferStore)]
-            for start in range(0, len(stores), LONGEST_RUN):
-                done.append(_Run(self, stores[start : start + LONGEST_RUN]).result())
+            for start in range(0, len(stores), MAX_RUN_LENGTH):
+                done.append(_Run(self, stores[start : start + MAX_RUN_LENGTH]).result())
         if len(done) == len(statement.seq) and all(
             new is old for new, old in zip(done, statement.seq, strict=True)
         ):
@@ -126,7 +126,7 @@ class _Run:
         key = self.key(expression)
         if key is not None and self.uses.get(key, 0) > 1:
             var = self.names.get(key)
-            if var is None and len(self.names) == MOST_NAMES:
+            if var is None and len(self.names) == MAX_NAMES:
                 return self.with_names(expression)
             if var is None:
                 value = self.with_names(expression)

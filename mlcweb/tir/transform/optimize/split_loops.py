@@ -18,10 +18,10 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.transform.optimize.rewriter import Rewriter, in_sequence, is_choice, is_nothing
 
-MOST_PARTS = 4
+MAX_PARTS = 4
 """A loop is not split into more parts."""
 
-MOST_NODES = 20_000
+MAX_NODES = 20_000
 """A function does not grow beyond this many nodes by splitting."""
 
 
@@ -34,7 +34,7 @@ class _SplitLoops(Rewriter):
     def __init__(self, func: PrimFunc) -> None:
         super().__init__(func)
         self.has_conditions = any(True for _ in _comparisons(func.body))
-        self.nodes_left = MOST_NODES
+        self.nodes_left = MAX_NODES
 
     def run(self) -> PrimFunc:
         return super().run() if self.has_conditions else self.function
@@ -47,7 +47,7 @@ class _SplitLoops(Rewriter):
             return super().loop(loop)
         first, end = low.value, low.value + extent.value
         places = self.breakpoints(loop, first, end)
-        if not places or len(places) >= MOST_PARTS:
+        if not places or len(places) >= MAX_PARTS:
             return super().loop(loop)
         size = sum(1 for _ in walk(loop.body))
         if size * len(places) > self.nodes_left:

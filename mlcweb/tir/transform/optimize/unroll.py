@@ -38,7 +38,7 @@ REGISTER_EXTENT = 32
 FUNCTION_OPERATIONS = 24
 """A call of a mathematical function counts as so many operations."""
 
-LARGEST_COPY = 4_000
+MAX_COPY_SIZE = 4_000
 """Operations beyond which not even marked loops are written out."""
 
 PARTIAL_OPERATIONS = 112
@@ -97,7 +97,7 @@ class _Unroll(Rewriter):
         if loop.kind == S.ForKind.THREAD_BINDING:
             return False
         size = extent * self.size_of(loop.body)
-        if size > LARGEST_COPY:
+        if size > MAX_COPY_SIZE:
             return False
         if loop.kind == S.ForKind.UNROLLED:
             return True

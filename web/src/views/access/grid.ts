@@ -11,10 +11,10 @@ import { indices } from "./report";
 
 /** Accesses after which an element has faded. */
 const FADE = 40;
-const MOST_CELLS = 256;
+const MAX_CELLS = 256;
 const FOLD = 32;
 /** Sizes of cells in pixels, and from which on there are lines between them. */
-const LARGEST_CELL = 17;
+const MAX_CELL_SIZE = 17;
 const RULED = 6;
 const TALLEST = 640;
 
@@ -43,7 +43,7 @@ export function layout(shape: number[]): { rows: number; columns: number; slice:
 /** The part of a shape that holds the elements touched, cut where it is too large to be drawn. */
 export function frame(shape: number[], touched: Iterable<number>): Frame {
   const { rows, columns, slice } = layout(shape);
-  if (rows <= MOST_CELLS && columns <= MOST_CELLS)
+  if (rows <= MAX_CELLS && columns <= MAX_CELLS)
     return { row: 0, rows, column: 0, columns, width: columns, slice };
   let [top, bottom, left, right] = [rows, 0, columns, 0];
   for (const each of touched) {
@@ -55,8 +55,8 @@ export function frame(shape: number[], touched: Iterable<number>): Frame {
     right = Math.max(right, column);
   }
   if (top > bottom) [top, left] = [bottom, right] = [0, 0];
-  const height = Math.min(bottom - top + 1, MOST_CELLS);
-  const width = Math.min(right - left + 1, MOST_CELLS);
+  const height = Math.min(bottom - top + 1, MAX_CELLS);
+  const width = Math.min(right - left + 1, MAX_CELLS);
   return { row: top, rows: height, column: left, columns: width, width: columns, slice: height };
 }
 
@@ -131,7 +131,7 @@ export class BufferGrid {
   /** Fit the grid into a width; the cells' size is the same for grids with as many columns. */
   fit(width: number): void {
     const { rows, columns } = this.frame;
-    const cell = Math.max(1, Math.min(LARGEST_CELL, (width - 2) / columns, TALLEST / rows));
+    const cell = Math.max(1, Math.min(MAX_CELL_SIZE, (width - 2) / columns, TALLEST / rows));
     this.cell = cell < RULED ? cell : Math.floor(cell);
     const ratio = devicePixelRatio || 1;
     const [across, down] = [

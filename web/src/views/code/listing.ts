@@ -12,7 +12,7 @@ import { type Lines, ranges } from "./links";
 const ROW = 20;
 /** Lines kept ready above and below those in view. */
 const MARGIN = 12;
-const MOST_MARKS = 200;
+const MAX_MARKS = 200;
 
 export interface ListedLine {
   text: string;
@@ -234,7 +234,7 @@ export class CodeListing {
   /** Marks beside the scroll bar where lines are lit. */
   private mark(): void {
     const total = Math.max(1, this.lines.length);
-    const marks = ranges(this.lit).slice(0, MOST_MARKS);
+    const marks = ranges(this.lit).slice(0, MAX_MARKS);
     this.ruler.replaceChildren(
       ...marks.map(([first, last]) => {
         const mark = element("i");

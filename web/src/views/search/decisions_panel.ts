@@ -18,7 +18,7 @@ const HEIGHT = 240;
 const MARGIN = { left: 30, right: 46, top: 34, bottom: 16 };
 
 /** More lines than these hide each other: the best half of them, and every so manyth of the rest. */
-const MOST_LINES = 240;
+const MAX_LINES = 240;
 
 /** The share of trials that count as good. */
 const GOOD = 0.1;
@@ -218,9 +218,9 @@ function ranked(
 ): { row: DecidedTrial<ShownTrial>; good: boolean }[] {
   const sorted = [...rows].sort((a, b) => b.trial.seconds! - a.trial.seconds!);
   const good = Math.max(1, Math.round(sorted.length * GOOD));
-  const surplus = sorted.length - MOST_LINES;
-  const step = surplus > 0 ? Math.ceil((sorted.length - MOST_LINES / 2) / (MOST_LINES / 2)) : 1;
+  const surplus = sorted.length - MAX_LINES;
+  const step = surplus > 0 ? Math.ceil((sorted.length - MAX_LINES / 2) / (MAX_LINES / 2)) : 1;
   return sorted
     .map((row, at) => ({ row, good: at >= sorted.length - good }))
-    .filter((_, at) => surplus <= 0 || at >= sorted.length - MOST_LINES / 2 || at % step === 0);
+    .filter((_, at) => surplus <= 0 || at >= sorted.length - MAX_LINES / 2 || at % step === 0);
 }

@@ -4,10 +4,10 @@ import { element } from "../../dom";
 import type { SearchModule, SearchSettings, Strategy } from "../../python/search_protocol";
 
 /** So many workers by default at most; more share caches, and disturb each other's times. */
-const MOST_WORKERS = 4;
+const MAX_WORKERS = 4;
 
-const MOST_TRIALS = 100_000;
-const MOST_SECONDS = 3600;
+const MAX_TRIALS = 100_000;
+const MAX_SECONDS = 3600;
 
 const STRATEGIES: [Strategy, string][] = [
   ["function", "Random, my schedule function"],
@@ -34,7 +34,7 @@ export class SearchForm {
     "data-testid": "search-strategy",
   });
   private readonly scheduler = element("select", { id: "search-function" });
-  private readonly amount = numberField("search-trials", 1, MOST_TRIALS, 10);
+  private readonly amount = numberField("search-trials", 1, MAX_TRIALS, 10);
   private readonly unit = element("select", {
     id: "search-unit",
     "data-testid": "search-unit",
@@ -45,7 +45,7 @@ export class SearchForm {
     "search-workers",
     1,
     16,
-    Math.min(navigator.hardwareConcurrency || 1, MOST_WORKERS),
+    Math.min(navigator.hardwareConcurrency || 1, MAX_WORKERS),
   );
   private readonly startButton = actionButton("search-start", "Start", "submit", "button primary");
   private readonly pauseButton = actionButton("search-pause", "Pause");
@@ -116,7 +116,7 @@ export class SearchForm {
       scheduleFunction: own ? this.scheduler.value : null,
       seed: whole(this.seed),
       trials: bySeconds ? null : amount,
-      seconds: bySeconds ? Math.min(amount, MOST_SECONDS) : null,
+      seconds: bySeconds ? Math.min(amount, MAX_SECONDS) : null,
       workers: whole(this.workers),
     };
   }

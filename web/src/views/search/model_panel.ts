@@ -10,7 +10,7 @@ import type { ShownTrial } from "./trials";
 const HEIGHT = 260;
 
 /** More points than these hide each other; they are the latest. */
-const MOST_POINTS = 600;
+const MAX_POINTS = 600;
 
 export class ModelPanel implements SearchPanel {
   readonly id = "search-model";
@@ -82,7 +82,7 @@ export class ModelPanel implements SearchPanel {
   }
 
   private draw(width: number): (Node | string)[] {
-    const points = this.found.slice(-MOST_POINTS);
+    const points = this.found.slice(-MAX_POINTS);
     if (!points.length) return [];
     const frame = { left: 52, right: width - 14, top: 22, bottom: HEIGHT - 38 };
     const scores = extent(points.map(({ score }) => score));

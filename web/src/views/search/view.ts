@@ -26,7 +26,7 @@ const DRAWING_INTERVAL = 200;
 const STUDY_INTERVAL = 1000;
 
 /** So many searches are kept to be looked at and compared. */
-const MOST_SEARCHES = 8;
+const MAX_SEARCHES = 8;
 
 export function searchView(context: ViewContext): View {
   const { session, editor, during, isBusy, show, toast } = context;
@@ -143,7 +143,7 @@ export function searchView(context: ViewContext): View {
 
   function keep(search: Search): void {
     searches.push(search);
-    for (const old of searches.splice(0, searches.length - MOST_SEARCHES)) {
+    for (const old of searches.splice(0, searches.length - MAX_SEARCHES)) {
       detail.forget(old);
       if (old.id && session.state === "ready")
         session.call("search.forget", old.id).catch(() => undefined);

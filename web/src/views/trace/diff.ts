@@ -20,7 +20,7 @@ export interface Run {
 /** Unchanged lines that stay in sight around a change. */
 const CONTEXT = 3;
 /** Fewer unchanged lines are not worth folding. */
-const LEAST_FOLD = 4;
+const MIN_FOLD = 4;
 
 const KINDS: Record<string, LineKind> = { " ": "same", "+": "added", "-": "removed" };
 
@@ -118,7 +118,7 @@ function merged(found: Run[]): Run[] {
   const result: Run[] = [];
   for (const { folded, lines } of found) {
     const last = result.at(-1);
-    const fold = folded && lines.length >= LEAST_FOLD;
+    const fold = folded && lines.length >= MIN_FOLD;
     if (last && !last.folded && !fold) last.lines.push(...lines);
     else result.push({ folded: fold, lines: [...lines] });
   }
