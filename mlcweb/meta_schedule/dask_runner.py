@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.artifact import Artifact, build_artifact
 from mlcweb.meta_schedule.local_runner import EvaluatorConfig
-from mlcweb.meta_schedule.runner import RunnerClosed, Seconds, Standing, Timing, run_here
-from mlcweb.meta_schedule.workload import Workload
-from mlcweb.runtime.machine_pace import Timed
+from mlcweb.meta_schedule.runner import RunnerClosed, RunnerState, Seconds, Timing, run_here
+from mlcweb.meta_schedule.trial_inputs import TrialInputs
+from mlcweb.runtime.speed_calibration import Timed
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -70,7 +70,7 @@ class DaskRunner:
         self.timeout_sec = timeout_sec
         self.timing = (evaluator_config or EvaluatorConfig()).timing
 
-    def open(self, workload: Workload) -> ClusterRunner:
+    def open(self, workload: TrialInputs) -> ClusterRunner:
         """A runner for one program."""
         if self._client is None:
             self._client = self._connect()
@@ -86,7 +86,9 @@ class DaskRunner:
 class ClusterRunner:
     """A `Runner` of one program on a cluster; see `DaskRunner`."""
 
-    def __init__(self, client: Any, workload: Workload, timeout_s: float, timing: Timing) -> None:
+    def __init__(
+        self, client: Any, workload: TrialInputs, timeout_s: float, timing: Timing
+    ) -> None:
         self.workers = max(1, len(client.nthreads()))
         self.timeout_s = timeout_s
         self.timing = timing
@@ -94,7 +96,7 @@ class ClusterRunner:
         # Nothing waits in the cluster, where waiting would count as running.
         self._room = asyncio.Semaphore(self.workers)
         self._under_way: set[Future] = set()
-        self._standing = Standing(timing)
+        self._state = RunnerState(timing)
         self._closed = False
         self._workload = workload
         self._shared = self._share(workload)
@@ -105,22 +107,22 @@ class ClusterRunner:
         )
         self._workload = self._workload.expecting(results)
         self._shared = self._share(self._workload)
-        return self._standing.reference(timed)
+        return self._state.reference(timed)
 
     async def build(self, module: IRModule, function: str, target: str) -> Artifact:
         """Compile on a worker, beside the search, as `build_artifact` does here."""
         return await self._submit(build_artifact, module, function, target)
 
     async def run(self, artifact: Artifact) -> Seconds:
-        timing = self._standing.next_timing()
+        timing = self._state.next_timing()
         timed = await self._submit(_run, artifact, self._shared, timing, self.timeout_s)
-        return self._standing.seconds(timed)
+        return self._state.seconds(timed)
 
     def close(self) -> None:
         self._closed = True
         self._client.cancel(list(self._under_way))
 
-    def _share(self, workload: Workload) -> Future:
+    def _share(self, workload: TrialInputs) -> Future:
         """The workload as a result of the cluster: where the worker that has it is lost, another
         makes it anew."""
         with warnings.catch_warnings():
@@ -171,18 +173,18 @@ _one_at_a_time = threading.Lock()
 """On a worker: programs that are timed beside each other disturb each other."""
 
 
-def _itself(workload: Workload) -> Workload:
+def _itself(workload: TrialInputs) -> TrialInputs:
     return workload
 
 
 def _run_with_results(
-    artifact: Artifact, workload: Workload, timing: Timing, limit_s: float
+    artifact: Artifact, workload: TrialInputs, timing: Timing, limit_s: float
 ) -> Any:
     with _one_at_a_time, _guarded(limit_s):
         return run_here(artifact, workload, timing)
 
 
-def _run(artifact: Artifact, workload: Workload, timing: Timing, limit_s: float) -> Timed:
+def _run(artifact: Artifact, workload: TrialInputs, timing: Timing, limit_s: float) -> Timed:
     return _run_with_results(artifact, workload, timing, limit_s)[0]
 
 

@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from mlcweb.meta_schedule.runner import Runner, Timing
-from mlcweb.meta_schedule.workload import Workload
+from mlcweb.meta_schedule.trial_inputs import TrialInputs
 from mlcweb.runtime.host import in_browser
 
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.process_pool import ProcessPool
 
-OpenRunner = Callable[[Workload], Runner]
+OpenRunner = Callable[[TrialInputs], Runner]
 """Makes the runner of a task."""
 
 
 class Runners(Protocol):
     """Makes the runner of each task of a search, and ends with it: `LocalRunner` and its like."""
 
-    def open(self, workload: Workload) -> Runner:
+    def open(self, workload: TrialInputs) -> Runner:
         """A runner for one program."""
         ...
 
@@ -87,7 +87,7 @@ class LocalRunner:
         self.max_workers = max_workers
         self._pool: ProcessPool | None = None
 
-    def open(self, workload: Workload) -> Runner:
+    def open(self, workload: TrialInputs) -> Runner:
         """A runner for one program."""
         if in_browser():
             from mlcweb.meta_schedule.page_runner import PageRunner

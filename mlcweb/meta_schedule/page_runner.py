@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from mlcweb.meta_schedule.artifact import Artifact, WasmArtifact
-from mlcweb.meta_schedule.runner import RunnerClosed, Seconds, Standing, Timing, run_here
-from mlcweb.meta_schedule.workload import Workload, tolerance
+from mlcweb.meta_schedule.runner import RunnerClosed, RunnerState, Seconds, Timing, run_here
+from mlcweb.meta_schedule.trial_inputs import TrialInputs, tolerance
 from mlcweb.runtime.benchmark import STEPS_PER_BATCH
 from mlcweb.runtime.host import clock_step
 from mlcweb.runtime.host.trial_workers import Stopped, TrialArray, TrialKernel, TrialWorkers
-from mlcweb.runtime.machine_pace import Timed
+from mlcweb.runtime.speed_calibration import Timed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +28,7 @@ class PageRunner:
 
     def __init__(
         self,
-        workload: Workload,
+        workload: TrialInputs,
         *,
         workers: int | None = None,
         timeout_s: float = 10.0,
@@ -38,7 +38,7 @@ class PageRunner:
         timing = timing or Timing()
         shortest = STEPS_PER_BATCH * clock_step() * 1e3
         self.timing = replace(timing, min_ms=max(timing.min_ms, shortest))
-        self._standing = Standing(self.timing)
+        self._state = RunnerState(self.timing)
         self._pool = TrialWorkers(workers, timeout_s)
         self.workers = self._pool.workers
 
@@ -47,11 +47,11 @@ class PageRunner:
         timed, results = await self._measure(reference, self.timing)
         self.workload = self.workload.expecting(results)
         self._pool.open(self._arrays())
-        return self._standing.reference(timed)
+        return self._state.reference(timed)
 
     async def run(self, artifact: Artifact) -> Seconds:
-        timed, _ = await self._measure(artifact, self._standing.next_timing())
-        return self._standing.seconds(timed)
+        timed, _ = await self._measure(artifact, self._state.next_timing())
+        return self._state.seconds(timed)
 
     def close(self) -> None:
         self._pool.close()

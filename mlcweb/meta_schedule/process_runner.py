@@ -9,9 +9,9 @@ from typing import Any
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.artifact import Artifact, build_artifact
 from mlcweb.meta_schedule.process_pool import PoolClosed, ProcessPool
-from mlcweb.meta_schedule.runner import RunnerClosed, Seconds, Standing, Timing, run_here
-from mlcweb.meta_schedule.workload import Workload
-from mlcweb.runtime.machine_pace import Timed
+from mlcweb.meta_schedule.runner import RunnerClosed, RunnerState, Seconds, Timing, run_here
+from mlcweb.meta_schedule.trial_inputs import TrialInputs
+from mlcweb.runtime.speed_calibration import Timed
 
 
 class ProcessRunner:
@@ -26,7 +26,7 @@ class ProcessRunner:
 
     def __init__(
         self,
-        workload: Workload,
+        workload: TrialInputs,
         *,
         workers: int = 1,
         timeout_s: float = 10.0,
@@ -36,7 +36,7 @@ class ProcessRunner:
         self.workers = workers
         self.workload = workload
         self.timing = timing or Timing()
-        self._standing = Standing(self.timing)
+        self._state = RunnerState(self.timing)
         self._owns_pool = pool is None
         self._pool = pool or ProcessPool(workers, timeout_s=timeout_s)
         self._closed = False
@@ -46,15 +46,15 @@ class ProcessRunner:
     async def begin(self, reference: Artifact) -> Seconds:
         timed, results = await self._submit(_run_with_results, reference, self.timing)
         self.workload = self.workload.expecting(results)
-        return self._standing.reference(timed)
+        return self._state.reference(timed)
 
     async def build(self, module: IRModule, function: str, target: str) -> Artifact:
         """Compile in a worker, beside the search, as `build_artifact` does here."""
         return await self._submit(build_artifact, module, function, target)
 
     async def run(self, artifact: Artifact) -> Seconds:
-        timed = await self._submit(_run, artifact, self._standing.next_timing())
-        return self._standing.seconds(timed)
+        timed = await self._submit(_run, artifact, self._state.next_timing())
+        return self._state.seconds(timed)
 
     def close(self) -> None:
         self._closed = True
@@ -71,11 +71,11 @@ class ProcessRunner:
             raise RunnerClosed("The search was stopped") from None
 
 
-_workload: Workload | None = None
+_workload: TrialInputs | None = None
 """In a worker: what its trials compute on. It is sent once, since it may be large."""
 
 
-def _set_workload(workload: Workload) -> None:
+def _set_workload(workload: TrialInputs) -> None:
     global _workload
     _workload = workload
 

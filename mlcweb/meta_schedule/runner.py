@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 import mlcweb
 from mlcweb.ir import TVMError
 from mlcweb.meta_schedule.artifact import Artifact, ModuleArtifact, WasmArtifact
-from mlcweb.meta_schedule.workload import Workload
+from mlcweb.meta_schedule.trial_inputs import TrialInputs
 from mlcweb.runtime.benchmark import STEPS_PER_BATCH, long_enough
 from mlcweb.runtime.host import clock, clock_step
 from mlcweb.runtime.host.engine import engine
-from mlcweb.runtime.machine_pace import Pace, Timed, pace_timer
 from mlcweb.runtime.ndarray import NDArray
+from mlcweb.runtime.speed_calibration import SpeedCalibration, Timed, calibration_timer
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,14 +72,14 @@ class Timing:
         return replace(self, hopeless_s=max(HOPELESS * best, self.min_ms * 1e-3))
 
 
-class Standing:
+class RunnerState:
     """What a runner knows from the programs that it timed: how long the best took, and how fast the
     machine can be."""
 
     def __init__(self, timing: Timing) -> None:
         self._timing = timing
         self._best = math.inf
-        self._pace = Pace()
+        self._pace = SpeedCalibration()
 
     def next_timing(self) -> Timing:
         """How the next program is timed."""
@@ -126,7 +126,7 @@ class Runner(Protocol):
 
 
 def run_here(
-    artifact: Artifact, workload: Workload, timing: Timing
+    artifact: Artifact, workload: TrialInputs, timing: Timing
 ) -> tuple[Timed, tuple[np.ndarray, ...]]:
     """Run a program in this thread, check what it computed, and time it.
 
@@ -174,7 +174,7 @@ def _prepare_code(artifact: WasmArtifact, arguments: list[NDArray], timing: Timi
 
 
 def _in_batches(time_batch: Callable[[int], float], timing: Timing) -> Timed:
-    pace = pace_timer()
+    pace = calibration_timer()
     shortest = max(timing.min_ms * 1e-3, STEPS_PER_BATCH * clock_step())
     time_batch(1)
     number, spent = 1, 0.0
@@ -200,22 +200,22 @@ class ThreadRunner:
 
     workers = 1
 
-    def __init__(self, workload: Workload, timing: Timing | None = None) -> None:
+    def __init__(self, workload: TrialInputs, timing: Timing | None = None) -> None:
         self.workload = workload
         self.timing = timing or Timing()
-        self._standing = Standing(self.timing)
+        self._state = RunnerState(self.timing)
         self._closed = False
 
     async def begin(self, reference: Artifact) -> Seconds:
         timed, results = run_here(reference, self.workload, self.timing)
         self.workload = self.workload.expecting(results)
-        return self._standing.reference(timed)
+        return self._state.reference(timed)
 
     async def run(self, artifact: Artifact) -> Seconds:
         if self._closed:
             raise RunnerClosed("The search was stopped")
-        timed, _ = run_here(artifact, self.workload, self._standing.next_timing())
-        return self._standing.seconds(timed)
+        timed, _ = run_here(artifact, self.workload, self._state.next_timing())
+        return self._state.seconds(timed)
 
     def close(self) -> None:
         self._closed = True

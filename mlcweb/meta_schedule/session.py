@@ -9,11 +9,11 @@ from functools import partial
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.artifact import build_artifact
 from mlcweb.meta_schedule.confirm import confirm
-from mlcweb.meta_schedule.long_lived import long_lived
+from mlcweb.meta_schedule.gc_frozen import gc_frozen
 from mlcweb.meta_schedule.random_search import ScheduleFunction, random_search
 from mlcweb.meta_schedule.runner import Runner, RunnerClosed, Seconds, Timing
 from mlcweb.meta_schedule.trial import Trial
-from mlcweb.meta_schedule.workload import Workload, random_workload
+from mlcweb.meta_schedule.trial_inputs import TrialInputs, random_inputs
 from mlcweb.runtime.host import in_browser
 from mlcweb.runtime.host.waiting import wait_for
 
@@ -57,7 +57,7 @@ class Search:
         timing: Timing | None = None,
         runner: Runner | None = None,
     ) -> None:
-        workload = random_workload(module, function)
+        workload = random_inputs(module, function)
         self.module = module
         self.schedule_function = schedule_function
         self.limit = trials
@@ -81,7 +81,7 @@ class Search:
             seed=self.seed,
             limit=self.limit,
         )
-        with long_lived(), suppress(RunnerClosed):
+        with gc_frozen(), suppress(RunnerClosed):
             async for trial in sampled:
                 done.append(trial)
                 yield trial
@@ -117,7 +117,7 @@ async def _run(session: Search) -> list[Trial]:
     return [trials[index] for index in sorted(trials)]
 
 
-def _runner(workload: Workload, workers: int | None, timeout_s: float, timing: Timing) -> Runner:
+def _runner(workload: TrialInputs, workers: int | None, timeout_s: float, timing: Timing) -> Runner:
     if in_browser():
         from mlcweb.meta_schedule.page_runner import PageRunner
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from mlcweb.playground.access.cache import Cache
     from mlcweb.playground.access.derivation import Derivation
     from mlcweb.playground.access.recording import Recording
-    from mlcweb.playground.access.sentences import Walk
-    from mlcweb.playground.access.strides import Movement
+    from mlcweb.playground.access.sentences import AccessProfile
+    from mlcweb.playground.access.strides import Strides
 
 SIZES = (16, 8, 4, 32, 64)
 """Limits on sizes, in the order in which they are tried where none is asked for."""
@@ -69,7 +69,7 @@ def explain(
     chosen = _same_function(module, name or "main")
     other = default_comparison(identifier) if other == "" else other
     most, note = _chosen_size(module, chosen, size)
-    recording, movements = _recorded(module, chosen, most, derivation.of(module))
+    recording, strides = _recorded(module, chosen, most, derivation.of(module))
     func = recording.listing.function
     return {
         "functions": names,
@@ -92,7 +92,7 @@ def explain(
             }
             for place in recording.places
         ],
-        "sites": _sites(recording, movements),
+        "sites": _sites(recording, strides),
         "stream": {
             "count": len(recording.site),
             "site": _packed(recording.site, "<u2"),
@@ -130,13 +130,13 @@ def simulate(
 
     cache = Cache(line, cache_bytes, ways)
     module = find_program(identifier)
-    walk = _walk("this program", module, name, size, cache, derivation.of(module))
+    profile = _walk("this program", module, name, size, cache, derivation.of(module))
     result = {
-        "hit": _packed(walk.outcome.hit, "u1"),
-        "evicted": _packed(walk.outcome.evicted, "<i4"),
-        "rows": _rows(walk),
-        "total": _total(walk),
-        "sentences": describe(walk),
+        "hit": _packed(profile.outcome.hit, "u1"),
+        "evicted": _packed(profile.outcome.evicted, "<i4"),
+        "rows": _rows(profile),
+        "total": _total(profile),
+        "sentences": describe(profile),
         "other": None,
     }
     if other is None or other == identifier:
@@ -148,7 +148,7 @@ def simulate(
     except TVMError as error:
         result["sentences"].insert(0, f"The other program cannot be compared: {error}.")
         return result
-    result["sentences"] = compare(walk, before)
+    result["sentences"] = compare(profile, before)
     result["other"] = {"total": _total(before)}
     return result
 
@@ -215,12 +215,12 @@ def _small(module: IRModule, name: str, most: int, made: Derivation | None) -> S
 @lru_cache(maxsize=8)
 def _recorded(
     module: IRModule, name: str, most: int, made: Derivation | None
-) -> tuple[Recording, tuple[Movement, ...]]:
+) -> tuple[Recording, tuple[Strides, ...]]:
     from mlcweb.playground.access.recording import record
-    from mlcweb.playground.access.strides import movements
+    from mlcweb.playground.access.strides import strides
 
     recording = record(_small(module, name, most, made).module, name)
-    return recording, movements(recording)
+    return recording, strides(recording)
 
 
 def _walk(
@@ -230,17 +230,17 @@ def _walk(
     most: int,
     cache: Cache,
     made: Derivation | None,
-) -> Walk:
+) -> AccessProfile:
     from mlcweb.playground.access.cache import simulate as run_through
-    from mlcweb.playground.access.sentences import Walk
+    from mlcweb.playground.access.sentences import AccessProfile
 
     recording, moves = _recorded(module, name, most, made)
     sites = len(recording.sites)
     outcome = run_through(recording.addresses, recording.writes, recording.site, sites, cache)
-    return Walk(title, recording, moves, cache, outcome)
+    return AccessProfile(title, recording, moves, cache, outcome)
 
 
-def _sites(recording: Recording, movements: Iterable[Movement]) -> list[dict[str, Any]]:
+def _sites(recording: Recording, strides: Iterable[Strides]) -> list[dict[str, Any]]:
     return [
         {
             "buffer": place,
@@ -251,30 +251,36 @@ def _sites(recording: Recording, movements: Iterable[Movement]) -> list[dict[str
             "loops": [
                 {"name": loop.name, "low": loop.low, "extent": loop.extent} for loop in site.loops
             ],
-            "badge": movement.badge,
-            "loop": movement.innermost.loop if movement.innermost else None,
-            "steps": [{"loop": step.loop, "elements": step.elements} for step in movement.steps],
+            "badge": strides_of.badge,
+            "loop": strides_of.innermost.loop if strides_of.innermost else None,
+            "steps": [{"loop": step.loop, "elements": step.elements} for step in strides_of.steps],
         }
-        for site, place, movement in zip(
-            recording.sites, recording.place_of, movements, strict=True
+        for site, place, strides_of in zip(
+            recording.sites, recording.place_of, strides, strict=True
         )
     ]
 
 
-def _rows(walk: Walk) -> list[dict[str, int]]:
+def _rows(profile: AccessProfile) -> list[dict[str, int]]:
     import numpy as np
 
-    count, site = len(walk.recording.sites), walk.recording.site
+    count, site = len(profile.recording.sites), profile.recording.site
     accesses = np.bincount(site, minlength=count)
-    first = np.bincount(site[walk.outcome.first], minlength=count)
-    columns = (accesses, accesses - walk.fetched, first, walk.fetched, walk.outcome.written)
-    return [_figures(walk.cache.line, *row) for row in zip(*columns, strict=True)]
+    first = np.bincount(site[profile.outcome.first], minlength=count)
+    columns = (
+        accesses,
+        accesses - profile.fetched,
+        first,
+        profile.fetched,
+        profile.outcome.written,
+    )
+    return [_figures(profile.cache.line, *row) for row in zip(*columns, strict=True)]
 
 
-def _total(walk: Walk) -> dict[str, int]:
-    rows = _rows(walk)
+def _total(profile: AccessProfile) -> dict[str, int]:
+    rows = _rows(profile)
     keys = ("accesses", "hits", "first", "fetched", "written")
-    return _figures(walk.cache.line, *(sum(row[key] for row in rows) for key in keys))
+    return _figures(profile.cache.line, *(sum(row[key] for row in rows) for key in keys))
 
 
 def _figures(line: int, accesses: Any, hits: Any, first: Any, fetched: Any, written: Any) -> Any:

@@ -22,7 +22,7 @@ from mlcweb.ir.display import display_hook, publish
 from mlcweb.playground import diagnostics, namespace
 from mlcweb.playground.search.watched import telling_of_searches
 from mlcweb.playground.shown import Gallery
-from mlcweb.runtime.build import say_again
+from mlcweb.runtime.build import reset_warnings
 
 _MAGIC = re.compile(r"^(\s*)([%!]\S.*)$")
 
@@ -44,7 +44,7 @@ async def execute_async(source: str, filename: str = "lesson.py") -> dict[str, A
         search can start from, ``searchFunctions`` and ``searchModules``. What an unfinished program
         has left behind is in it too.
     """
-    say_again()
+    reset_warnings()
     return await run_in(ModuleType("__main__"), source, filename)
 
 

@@ -39,7 +39,7 @@ def measure(identifier: str, name: str, fused: bool | None = None) -> dict[str, 
     Raises:
         TVMError: the function has no machine code, or takes something else than buffers.
     """
-    from mlcweb.meta_schedule.workload import random_workload
+    from mlcweb.meta_schedule.trial_inputs import random_inputs
 
     module = find_program(identifier)
     func = module[name]
@@ -47,7 +47,7 @@ def measure(identifier: str, name: str, fused: bool | None = None) -> dict[str, 
     kernel = library[name].kernel
     if kernel.language != "wat":
         raise TVMError(f'"{name}" has no WebAssembly form, so it runs in NumPy')
-    arguments = [nd.array(content) for content in random_workload(module, name).inputs]
+    arguments = [nd.array(content) for content in random_inputs(module, name).inputs]
     evaluator = library.time_evaluator(
         name, cpu(), number=1, repeat=REPEATS, min_repeat_ms=MIN_BATCH_MS
     )

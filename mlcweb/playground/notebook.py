@@ -8,7 +8,7 @@ from typing import Any
 
 from mlcweb.ir import TVMError
 from mlcweb.playground import cell, checks
-from mlcweb.runtime.build import say_again
+from mlcweb.runtime.build import reset_warnings
 
 
 @dataclass(slots=True)
@@ -39,7 +39,7 @@ async def execute(source: str, lesson: str, number: int) -> dict[str, Any]:
         was raised in a function of another one.
     """
     if lesson not in _notebooks:
-        say_again()
+        reset_warnings()
         _notebooks[lesson] = _Notebook()
     notebook = _notebooks[lesson]
     filename = filename_of(lesson, number)

@@ -47,10 +47,10 @@ async def begin(identifier: str, changes: dict[str, Any]) -> dict[str, Any]:
             of an earlier run.
     """
     from mlcweb.meta_schedule.local_runner import EvaluatorConfig, LocalRunner
-    from mlcweb.meta_schedule.workload import random_workload
+    from mlcweb.meta_schedule.trial_inputs import random_inputs
 
     start = starting_program(find(identifier))
-    workload = random_workload(start, scheduled_function(replayed(identifier, changes)))
+    workload = random_inputs(start, scheduled_function(replayed(identifier, changes)))
     local = LocalRunner(TIMEOUT_S, EvaluatorConfig(repeat=5, min_repeat_ms=5.0), max_workers=1)
     session = _Session(workload.function, local, local.open(workload))
     key = f"m{next(_numbers)}"

@@ -17,7 +17,7 @@ from mlcweb.relax.transform.legalize_ops import NEEDS_NO_LOWERING
 from mlcweb.relax.transform.op_pattern import annotate
 from mlcweb.relax.transform.registration import is_primitive
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.known_schedules import innermost
+from mlcweb.tir.schedule_provider import innermost
 
 
 class UnknownPipeline(TVMError, ValueError):

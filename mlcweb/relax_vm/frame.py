@@ -27,7 +27,7 @@ from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.expr import Var as PrimVar
 
 if TYPE_CHECKING:
-    from mlcweb.relax_vm.straight import Straight
+    from mlcweb.relax_vm.fast_path import FastPath
     from mlcweb.relax_vm.virtual_machine import VirtualMachine
 
 Step = Callable[[], Any]
@@ -60,7 +60,7 @@ class Frame:
             self.registers[register] = value
         self._empty = list(self.registers)
         self.steps = Steps(self, plan.body)
-        self.straight: Straight | None = None
+        self.fast_path: FastPath | None = None
 
     def _fixed_values(self) -> dict[vm.Register, Any]:
         """Constants, and intermediate tensors in the memory that is planned for them."""

@@ -16,11 +16,11 @@ from mlcweb.relax import expr as E
 from mlcweb.relax import struct_info as S
 from mlcweb.relax_vm import instructions as vm
 from mlcweb.relax_vm.executable import Executable
+from mlcweb.relax_vm.fast_path import fast_path_call
 from mlcweb.relax_vm.frame import Closure, Frame
 from mlcweb.relax_vm.packed import outward
 from mlcweb.relax_vm.profiling import Report, profile
 from mlcweb.relax_vm.sizes import Matching, described
-from mlcweb.relax_vm.straight import straight_call
 from mlcweb.runtime.arguments import ArgumentTypeError
 from mlcweb.runtime.benchmark import BenchmarkResult, measure, prepare_repeat, time_in_python
 from mlcweb.runtime.device import Device, require
@@ -244,11 +244,11 @@ class VMFunction:
         return self.plan.name
 
     def _called(self, *arguments: Any) -> Any:
-        """Any call. Those with the same layouts that follow may take the straight way."""
+        """Any call. Those with the same layouts that follow may take the fast path."""
         frames = self._frames_for(arguments)
-        if frames.straight is not None and self.machine.observer is None:
-            self.__call__ = frames.straight
-            return frames.straight(*arguments)
+        if frames.fast_path is not None and self.machine.observer is None:
+            self.__call__ = frames.fast_path
+            return frames.fast_path(*arguments)
         return outward(frames.run(arguments))
 
     def call(self, arguments: tuple[Any, ...], outer: Mapping[PrimVar, int] | None = None) -> Any:
@@ -303,7 +303,7 @@ class VMFunction:
 
 
 class _Frames:
-    """Frames of a function for the same shapes: one, or more where it calls itself. `straight` is
+    """Frames of a function for the same shapes: one, or more where it calls itself. `fast_path` is
     the short way to run it, if there is one."""
 
     def __init__(
@@ -315,9 +315,9 @@ class _Frames:
         machine, plan = function.machine, function.plan
         self._make = lambda: Frame(machine, plan, sizes, layouts)
         self.free: list[Frame] = []
-        self.straight: Callable[..., Any] | None = None
+        self.fast_path: Callable[..., Any] | None = None
         if layouts:
-            self.straight = straight_call(
+            self.fast_path = fast_path_call(
                 machine, self.free, self._make, list(layouts.values()), function._called
             )
 

@@ -137,7 +137,7 @@ def _target(target: Any) -> Target | None:
 _said: set[str] = set()
 
 
-def say_again() -> None:
+def reset_warnings() -> None:
     """Forget what has been said once: a new program begins."""
     _said.clear()
 

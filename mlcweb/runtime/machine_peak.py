@@ -15,7 +15,7 @@ from mlcweb.codegen.wasm.builder import FunctionBuilder
 from mlcweb.codegen.wasm.module import Function
 from mlcweb.runtime.benchmark import measure
 from mlcweb.runtime.host.engine import Instance, engine
-from mlcweb.runtime.own_kernel import count_down, instance_of
+from mlcweb.runtime.probe_kernels import count_down, instance_of
 
 CHAINS = 12
 """Sums side by side, enough to hide how long one multiplication and addition takes, and few enough

@@ -11,8 +11,8 @@ from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import cast
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
+from mlcweb.tir.fresh_copy import FreshCopy
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.renewal import Renewal
 from mlcweb.tir.stmt import Block, BlockRealize, BufferStore, For, IterVar
 
 WIDE = "int64"
@@ -29,7 +29,7 @@ _BUILDERS = {
 """Operations whose operands must be of one type."""
 
 
-class WideCopy(Renewal):
+class WideCopy(FreshCopy):
     """A copy in which loops, iterators, indices, shapes, strides and offsets are of int64."""
 
     def __init__(self, block: Block, buffers: tuple[Buffer, ...]) -> None:

@@ -4,7 +4,7 @@ from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.artifact import Artifact, ModuleArtifact
 from mlcweb.meta_schedule.feature_extractor.nests import nests_of
 from mlcweb.meta_schedule.runner import Seconds
-from mlcweb.meta_schedule.workload import Workload
+from mlcweb.meta_schedule.trial_inputs import TrialInputs
 from mlcweb.script import ir as I
 from mlcweb.script import tir as T
 from mlcweb.tir import Schedule
@@ -53,7 +53,7 @@ class FakeRunner:
 
     workers = 2
 
-    def __init__(self, workload: Workload | None = None) -> None:
+    def __init__(self, workload: TrialInputs | None = None) -> None:
         self.measured: list[IRModule] = []
 
     async def begin(self, reference: Artifact) -> Seconds:

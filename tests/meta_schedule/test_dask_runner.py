@@ -13,7 +13,7 @@ from mlcweb.meta_schedule.artifact import build_artifact
 from mlcweb.meta_schedule.dask_runner import DaskRunner
 from mlcweb.meta_schedule.local_runner import EvaluatorConfig
 from mlcweb.meta_schedule.runner import RunnerClosed
-from mlcweb.meta_schedule.workload import WrongResult, random_workload
+from mlcweb.meta_schedule.trial_inputs import WrongResult, random_inputs
 from tests.meta_schedule import programs
 from tests.meta_schedule.matmul import Matmul, tiles
 
@@ -67,7 +67,7 @@ def test_what_is_wrong_or_hangs_costs_its_own_trial_alone(client, monkeypatch) -
     monkeypatch.setattr(dask_runner, "GRACE_S", 1.0)
 
     async def trials() -> None:
-        opened = DaskRunner(client, 1.0, QUICK).open(random_workload(programs.Double))
+        opened = DaskRunner(client, 1.0, QUICK).open(random_inputs(programs.Double))
         await opened.begin(build_artifact(programs.Double, "main"))
         with pytest.raises(WrongResult, match="differ from the unscheduled"):
             await opened.run(build_artifact(programs.Triple, "main"))
@@ -93,7 +93,7 @@ def test_a_worker_is_rid_of_a_hanging_trial_of_a_search_that_was_closed(client) 
     hanging: set[int] = set()
 
     async def trials() -> None:
-        hung = DaskRunner(client, 2.0, QUICK).open(random_workload(programs.Double))
+        hung = DaskRunner(client, 2.0, QUICK).open(random_inputs(programs.Double))
         await hung.begin(build_artifact(programs.Double, "main"))
         code = build_artifact(programs.Hangs, "main")
         waiting = [asyncio.ensure_future(hung.run(code)) for _ in before]
@@ -108,7 +108,7 @@ def test_a_worker_is_rid_of_a_hanging_trial_of_a_search_that_was_closed(client) 
         outcomes = await asyncio.gather(*waiting, return_exceptions=True)
         assert [type(outcome) for outcome in outcomes] == [RunnerClosed] * len(before)
         # The next search waits for nothing but the workers' starting anew.
-        following = DaskRunner(client, 10.0, QUICK).open(random_workload(programs.Double))
+        following = DaskRunner(client, 10.0, QUICK).open(random_inputs(programs.Double))
         double = build_artifact(programs.Double, "main")
         await following.begin(double)
         times = await asyncio.gather(*(following.run(double) for _ in range(8)))

@@ -11,7 +11,7 @@ import pytest
 
 from mlcweb.meta_schedule.artifact import build_artifact
 from mlcweb.meta_schedule.runner import Timing
-from mlcweb.meta_schedule.workload import random_workload
+from mlcweb.meta_schedule.trial_inputs import random_inputs
 from tests.meta_schedule import programs
 
 TIMING = Timing(batches=2, min_ms=50.0)
@@ -71,7 +71,7 @@ def test_what_is_far_slower_than_the_best_may_be_left_early(page_runner) -> None
     module, page = page_runner
 
     async def main() -> None:
-        runner = module.PageRunner(random_workload(programs.Double), timing=TIMING)
+        runner = module.PageRunner(random_inputs(programs.Double), timing=TIMING)
         code = build_artifact(programs.Double, "main")
         assert runner.workers == 4
         assert await runner.begin(code) == (9.0, 9.0)

@@ -22,7 +22,7 @@ from mlcweb.meta_schedule.runner import (
     Timing,
     run_here,
 )
-from mlcweb.meta_schedule.workload import WrongResult, random_workload
+from mlcweb.meta_schedule.trial_inputs import WrongResult, random_inputs
 from mlcweb.runtime.host.arena import OutOfMemory
 from mlcweb.runtime.host.engine import engine
 from mlcweb.runtime.host.traps import KernelTrap
@@ -46,7 +46,7 @@ async def opened(runner: Runner, reference: IRModule) -> AsyncIterator[Runner]:
 
 
 def processes(module: IRModule, **options: Any) -> ProcessRunner:
-    return ProcessRunner(random_workload(module), timing=BRIEF, **options)
+    return ProcessRunner(random_inputs(module), timing=BRIEF, **options)
 
 
 @pytest.mark.parametrize("make", [lambda work: ThreadRunner(work, BRIEF), ProcessRunner])
@@ -55,7 +55,7 @@ def test_correct_programs_are_timed_and_wrong_ones_refused(
     make: Callable[..., Runner], target: str
 ) -> None:
     async def main() -> None:
-        runner = make(random_workload(programs.Double))
+        runner = make(random_inputs(programs.Double))
         try:
             await runner.begin(build_artifact(programs.Double, "main", target))
             schedule = Schedule(programs.Double, seed=1)
@@ -138,7 +138,7 @@ def within_seconds(work: Coroutine[Any, Any, None]) -> None:
 @pytest.mark.slow
 def test_memory_stays_bounded_over_thousands_of_trials() -> None:
     async def main() -> list[int]:
-        runner = ThreadRunner(random_workload(programs.Double), Timing(batches=1, min_ms=0.0))
+        runner = ThreadRunner(random_inputs(programs.Double), Timing(batches=1, min_ms=0.0))
         artifacts = [code(programs.Double), code(tiled(8)), code(tiled(32))]
         sizes = []
         await runner.begin(artifacts[0])
@@ -171,7 +171,7 @@ def test_what_takes_far_longer_than_the_best_is_not_timed_further() -> None:
     timing = Timing(batches=4, min_ms=0.0)
     assert timing.beside(1e-3).hopeless_s == pytest.approx(3e-3)
     assert Timing(min_ms=5.0).beside(1e-3).hopeless_s == pytest.approx(5e-3)
-    workload = random_workload(programs.Double)
+    workload = random_inputs(programs.Double)
     timed, _ = run_here(code(programs.Double), workload, timing.beside(1.0))
     assert (len(timed.seconds), len(timed.paces)) == (4, 5)
     timed, _ = run_here(code(programs.Double), workload, timing.beside(1e-12))
@@ -179,7 +179,7 @@ def test_what_takes_far_longer_than_the_best_is_not_timed_further() -> None:
 
 
 def test_of_a_program_with_long_batches_there_are_fewer() -> None:
-    work = random_workload(programs.Double)
+    work = random_inputs(programs.Double)
     timed, _ = run_here(code(programs.Double), work, Timing(min_ms=0.1, enough_ms=0.0))
     assert (len(timed.seconds), len(timed.paces)) == (MIN_BATCHES, MIN_BATCHES + 1)
     timed, _ = run_here(code(programs.Double), work, Timing(2, min_ms=0.1, enough_ms=0.0))
@@ -189,12 +189,12 @@ def test_of_a_program_with_long_batches_there_are_fewer() -> None:
 @pytest.mark.parametrize("make", [ThreadRunner, ProcessRunner])
 def test_runners_remember_the_best(make: Any) -> None:
     async def main() -> None:
-        runner = make(random_workload(programs.Double), timing=Timing(batches=3, min_ms=0.0))
+        runner = make(random_inputs(programs.Double), timing=Timing(batches=3, min_ms=0.0))
         try:
             await runner.begin(code(programs.Double))
             assert len(await runner.run(code(programs.Double))) == 3
             # Beside one that takes no time at all, every other is hopeless.
-            runner._standing._best = 1e-12
+            runner._state._best = 1e-12
             assert len(await runner.run(code(programs.Double))) == 1
         finally:
             runner.close()

@@ -4,14 +4,14 @@ import asyncio
 from typing import Any
 
 from mlcweb.meta_schedule.runner import ThreadRunner, Timing
-from mlcweb.meta_schedule.workload import Workload
+from mlcweb.meta_schedule.trial_inputs import TrialInputs
 from mlcweb.playground import search
 
 
 class FastRunner(ThreadRunner):
     """Measures in this process, shortly; `ran` notes each program that ran."""
 
-    def __init__(self, workload: Workload, ran: list[str]) -> None:
+    def __init__(self, workload: TrialInputs, ran: list[str]) -> None:
         super().__init__(workload, Timing(2, 0.05))
         self.ran = ran
 
@@ -20,7 +20,7 @@ class FastRunner(ThreadRunner):
         return await super().run(artifact)
 
 
-def fast_runner(workload: Workload, workers: int | None, ran: list[str] | None = None) -> Any:
+def fast_runner(workload: TrialInputs, workers: int | None, ran: list[str] | None = None) -> Any:
     return FastRunner(workload, [] if ran is None else ran)
 
 

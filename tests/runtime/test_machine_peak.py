@@ -5,7 +5,7 @@ import pytest
 
 from mlcweb.runtime import machine_peak, nd
 from mlcweb.runtime.host.engine import engine
-from mlcweb.runtime.own_kernel import instance_of
+from mlcweb.runtime.probe_kernels import instance_of
 
 pytest.importorskip("wasmtime")
 

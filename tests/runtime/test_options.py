@@ -8,7 +8,7 @@ from mlcweb.codegen.interpreter.support import IndexOutOfBounds
 from mlcweb.codegen.registry import find_target
 from mlcweb.ir.transform import PassContext, option_names
 from mlcweb.runtime import build, nd
-from mlcweb.runtime.build import say_again
+from mlcweb.runtime.build import reset_warnings
 from mlcweb.runtime.host.engine import available
 from mlcweb.runtime.target import Target
 from mlcweb.script import from_source
@@ -153,7 +153,7 @@ def test_contexts_nest():
 
 
 def test_another_compilers_name_is_explained_once(capsys):
-    say_again()
+    reset_warnings()
     meant = find_target("llvm").name
     for _ in range(2):
         build(SHIFTED, target="llvm")
@@ -163,7 +163,7 @@ def test_another_compilers_name_is_explained_once(capsys):
     assert shown.err == (
         f'target="llvm" means "{meant}" here, the fastest code generator of this machine\n'
     )
-    say_again()
+    reset_warnings()
     build(SHIFTED, target="llvm")
     build(SHIFTED, target=meant)
     assert capsys.readouterr().err.count("\n") == 1

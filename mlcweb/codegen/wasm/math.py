@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from math import inf
 
 from mlcweb.codegen.wasm import math_double
-from mlcweb.codegen.wasm.math_steps import Steps
+from mlcweb.codegen.wasm.expr_builder import ExprBuilder
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.transform.optimize.widen import COMPUTED_IN_FLOAT64
@@ -37,7 +37,7 @@ def expand(name: str, args: Sequence[E.PrimExpr]) -> E.PrimExpr | None:
 
 def _exp(x: E.PrimExpr) -> E.PrimExpr:
     """Error 1 ULP."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     x = s.name(E.Min(E.Max(x, s.number(-104.0)), s.number(89.0)))
     count, bits = s.nearest_count(E.Mul(x, s.number(1.44269504088896341)))
     high = E.Sub(x, E.Mul(count, s.number(0.693359375)))
@@ -45,7 +45,7 @@ def _exp(x: E.PrimExpr) -> E.PrimExpr:
     return s.result(s.scaled_after_one(_exp_near_zero(s, r), bits))
 
 
-def _exp_near_zero(s: Steps, r: E.PrimExpr) -> E.PrimExpr:
+def _exp_near_zero(s: ExprBuilder, r: E.PrimExpr) -> E.PrimExpr:
     """exp(r) - 1 for up to half of log(2): with a polynomial fitted to (exp(r) - 1 - r) / r**2 that
     has the least relative error of exp(r), 1/20 ULP."""
     tail = s.polynomial(
@@ -56,7 +56,7 @@ def _exp_near_zero(s: Steps, r: E.PrimExpr) -> E.PrimExpr:
 
 def _exp2(x: E.PrimExpr) -> E.PrimExpr:
     """Error 1 ULP."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     x = s.name(E.Min(E.Max(x, s.number(-151.0)), s.number(129.0)))
     count, bits = s.nearest_count(x)
     r = s.name(E.Mul(E.Sub(x, count), s.number(0.69314718055994531)))
@@ -65,7 +65,7 @@ def _exp2(x: E.PrimExpr) -> E.PrimExpr:
 
 def _log(x: E.PrimExpr) -> E.PrimExpr:
     """Error 1 ULP: the approximation of fdlibm."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     x = s.name(x)
     small = s.name(E.LT(x, s.number(2.0**-126)))
     normal = s.name(E.Select(small, E.Mul(x, s.number(2.0**25)), x))
@@ -88,13 +88,13 @@ def _log(x: E.PrimExpr) -> E.PrimExpr:
 
 def _sigmoid(x: E.PrimExpr) -> E.PrimExpr:
     """Error 3 ULP."""
-    one = Steps(x).number(1.0)
-    return E.Div(one, E.Add(one, _exp(E.Sub(Steps(x).number(0.0), x))))
+    one = ExprBuilder(x).number(1.0)
+    return E.Div(one, E.Add(one, _exp(E.Sub(ExprBuilder(x).number(0.0), x))))
 
 
 def _tanh(x: E.PrimExpr) -> E.PrimExpr:
     """Error 2 ULP: the approximation of Cephes near zero, elsewhere from the exponential."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     x = s.name(x)
     a = s.name(s.absolute(x))
     square = s.name(E.Mul(x, x))
@@ -112,7 +112,7 @@ def _tanh(x: E.PrimExpr) -> E.PrimExpr:
 def _erf(x: E.PrimExpr) -> E.PrimExpr:
     """Error 2 ULP: polynomials fitted to erf(x) / x - 1 in the square of x near zero, elsewhere to
     log(1 - erf(x)) / x."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     x = s.name(x)
     a = s.name(s.absolute(x))
     square = s.name(E.Mul(x, x))
@@ -133,7 +133,7 @@ def _erf(x: E.PrimExpr) -> E.PrimExpr:
 
 def _round(x: E.PrimExpr) -> E.PrimExpr:
     """The nearest integer, halves away from zero."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     x = s.name(x)
     whole = s.name(s.unary("trunc", x))
     away = E.Add(whole, s.with_sign_of(s.number(1.0), x))
@@ -142,18 +142,18 @@ def _round(x: E.PrimExpr) -> E.PrimExpr:
 
 
 def _reciprocal_root(x: E.PrimExpr) -> E.PrimExpr:
-    s = Steps(x)
+    s = ExprBuilder(x)
     return E.Div(s.number(1.0), s.root(x))
 
 
 def _isnan(x: E.PrimExpr) -> E.PrimExpr:
-    s = Steps(x)
+    s = ExprBuilder(x)
     x = s.name(x)
     return s.result(E.NE(x, x))
 
 
 def _isinf(x: E.PrimExpr) -> E.PrimExpr:
-    s = Steps(x)
+    s = ExprBuilder(x)
     return E.EQ(s.absolute(x), s.number(inf))
 
 

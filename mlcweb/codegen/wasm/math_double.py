@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from math import inf, log, nan, pi
 
-from mlcweb.codegen.wasm.math_steps import Steps
+from mlcweb.codegen.wasm.expr_builder import ExprBuilder
 from mlcweb.tir import expr as E
 
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
@@ -18,7 +18,7 @@ LOG2_E = 1.44269504088896338700
 
 def exp(x: E.PrimExpr) -> E.PrimExpr:
     """Error 1 ULP."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     x = s.name(E.Min(E.Max(s.name(x), s.number(-750.0)), s.number(750.0)))
     count, bits = s.nearest_count(E.Mul(x, s.number(LOG2_E)))
     high = s.name(E.Sub(x, E.Mul(count, s.number(LN2_HIGH))))
@@ -26,7 +26,7 @@ def exp(x: E.PrimExpr) -> E.PrimExpr:
     return s.result(s.scaled(_exp_near_zero(s, high, low), bits))
 
 
-def _exp_near_zero(s: Steps, high: E.PrimExpr, low: E.PrimExpr) -> E.PrimExpr:
+def _exp_near_zero(s: ExprBuilder, high: E.PrimExpr, low: E.PrimExpr) -> E.PrimExpr:
     """exp(high - low) for up to half of log(2)."""
     r = s.name(E.Sub(high, low))
     square = s.name(E.Mul(r, r))
@@ -42,7 +42,7 @@ def _exp_near_zero(s: Steps, high: E.PrimExpr, low: E.PrimExpr) -> E.PrimExpr:
 
 def exp2(x: E.PrimExpr) -> E.PrimExpr:
     """Error 1 ULP."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     x = s.name(E.Min(E.Max(s.name(x), s.number(-1080.0)), s.number(1080.0)))
     count, bits = s.nearest_count(x)
     rest = s.name(E.Sub(x, count))
@@ -52,7 +52,7 @@ def exp2(x: E.PrimExpr) -> E.PrimExpr:
 
 def exp10(x: E.PrimExpr) -> E.PrimExpr:
     """Error 2 ULP."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     x = s.name(E.Min(E.Max(s.name(x), s.number(-330.0)), s.number(330.0)))
     count, bits = s.nearest_count(E.Mul(x, s.number(3.32192809488736234787)))
     high = E.Sub(x, E.Mul(count, s.number(0.3010299960151315)))
@@ -63,7 +63,7 @@ def exp10(x: E.PrimExpr) -> E.PrimExpr:
 
 def logarithm(x: E.PrimExpr) -> E.PrimExpr:
     """Error 1 ULP."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     x = s.name(x)
     small = s.name(E.LT(x, s.number(2.0**-1022)))
     normal = s.name(E.Select(small, E.Mul(x, s.number(2.0**54)), x))
@@ -90,7 +90,7 @@ def logarithm(x: E.PrimExpr) -> E.PrimExpr:
     return s.result(of_special_logarithm(s, x, value))
 
 
-def of_special_logarithm(s: Steps, x: E.PrimExpr, value: E.PrimExpr) -> E.PrimExpr:
+def of_special_logarithm(s: ExprBuilder, x: E.PrimExpr, value: E.PrimExpr) -> E.PrimExpr:
     """`value`, or what the logarithm is of infinity, zero, and numbers that have none."""
     value = E.Select(E.LT(x, s.number(inf)), value, x)
     value = E.Select(E.EQ(x, s.number(0.0)), s.number(-inf), value)
@@ -99,17 +99,17 @@ def of_special_logarithm(s: Steps, x: E.PrimExpr, value: E.PrimExpr) -> E.PrimEx
 
 def log2(x: E.PrimExpr) -> E.PrimExpr:
     """Error 2 ULP."""
-    return E.Mul(logarithm(x), Steps(x).number(LOG2_E))
+    return E.Mul(logarithm(x), ExprBuilder(x).number(LOG2_E))
 
 
 def log10(x: E.PrimExpr) -> E.PrimExpr:
     """Error 2 ULP."""
-    return E.Mul(logarithm(x), Steps(x).number(0.43429448190325182765))
+    return E.Mul(logarithm(x), ExprBuilder(x).number(0.43429448190325182765))
 
 
 def log1p(x: E.PrimExpr) -> E.PrimExpr:
     """Error 2 ULP: log(1 + x), and what was lost in the sum."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     x = s.name(x)
     total = s.name(E.Add(x, s.number(1.0)))
     lost = E.Div(E.Sub(x, E.Sub(total, s.number(1.0))), total)
@@ -119,7 +119,7 @@ def log1p(x: E.PrimExpr) -> E.PrimExpr:
     return s.result(E.Select(E.EQ(x, s.number(0.0)), x, value))
 
 
-def _reduced(s: Steps, x: E.PrimExpr) -> tuple[E.PrimExpr, E.PrimExpr]:
+def _reduced(s: ExprBuilder, x: E.PrimExpr) -> tuple[E.PrimExpr, E.PrimExpr]:
     """`x` without the nearest multiple of a quarter turn, and the number of quarters.
 
     So large a number that neighbouring floats are turns apart has no meaningful sine; it is NaN.
@@ -132,7 +132,7 @@ def _reduced(s: Steps, x: E.PrimExpr) -> tuple[E.PrimExpr, E.PrimExpr]:
     return r, s.name(s.to_integer(quarters))
 
 
-def _sine_near_zero(s: Steps, r: E.PrimExpr, square: E.PrimExpr) -> E.PrimExpr:
+def _sine_near_zero(s: ExprBuilder, r: E.PrimExpr, square: E.PrimExpr) -> E.PrimExpr:
     tail = s.polynomial(
         square,
         (-1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04,
@@ -141,7 +141,7 @@ def _sine_near_zero(s: Steps, r: E.PrimExpr, square: E.PrimExpr) -> E.PrimExpr:
     return E.Add(r, E.Mul(E.Mul(r, square), tail))
 
 
-def _cosine_near_zero(s: Steps, square: E.PrimExpr) -> E.PrimExpr:
+def _cosine_near_zero(s: ExprBuilder, square: E.PrimExpr) -> E.PrimExpr:
     tail = s.polynomial(
         square,
         (4.16666666666666019037e-02, -1.38888888888741095749e-03, 2.48015872894767294178e-05,
@@ -155,7 +155,7 @@ def _cosine_near_zero(s: Steps, square: E.PrimExpr) -> E.PrimExpr:
 
 def _turned(x: E.PrimExpr, ahead: int) -> E.PrimExpr:
     """The sine of `x` plus so many quarter turns."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     x = s.name(x)
     r, quarters = _reduced(s, x)
     if ahead:
@@ -181,14 +181,14 @@ def cos(x: E.PrimExpr) -> E.PrimExpr:
 
 def tan(x: E.PrimExpr) -> E.PrimExpr:
     """Error 3 ULP for arguments up to 1e5."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     x = s.name(x)
     return s.result(E.Div(sin(x), cos(x)))
 
 
 def atan(x: E.PrimExpr) -> E.PrimExpr:
     """Error 1 ULP."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     x = s.name(x)
     a = s.name(s.absolute(x))
     one = s.number(1.0)
@@ -218,7 +218,7 @@ def atan(x: E.PrimExpr) -> E.PrimExpr:
 
 def asin(x: E.PrimExpr) -> E.PrimExpr:
     """Error 3 ULP."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     x = s.name(x)
     one = s.number(1.0)
     other = s.root(E.Mul(E.Sub(one, x), E.Add(one, x)))
@@ -227,7 +227,7 @@ def asin(x: E.PrimExpr) -> E.PrimExpr:
 
 def acos(x: E.PrimExpr) -> E.PrimExpr:
     """Error 3 ULP."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     x = s.name(x)
     one = s.number(1.0)
     half = atan(s.root(E.Div(E.Sub(one, x), E.Add(one, x))))
@@ -236,7 +236,7 @@ def acos(x: E.PrimExpr) -> E.PrimExpr:
 
 def atan2(y: E.PrimExpr, x: E.PrimExpr) -> E.PrimExpr:
     """Error 2 ULP."""
-    s = Steps(y)
+    s = ExprBuilder(y)
     y, x = s.name(y), s.name(x)
     both = E.And(E.EQ(s.absolute(x), s.number(inf)), E.EQ(s.absolute(y), s.number(inf)))
     none = E.And(E.EQ(x, s.number(0.0)), E.EQ(y, s.number(0.0)))
@@ -256,14 +256,14 @@ _SINH = tuple(
 """The series of the hyperbolic sine, in powers of the square."""
 
 
-def _sinh_near_zero(s: Steps, x: E.PrimExpr) -> E.PrimExpr:
+def _sinh_near_zero(s: ExprBuilder, x: E.PrimExpr) -> E.PrimExpr:
     square = s.name(E.Mul(x, x))
     return E.Add(x, E.Mul(E.Mul(x, square), s.polynomial(square, _SINH[1:])))
 
 
 def sinh(x: E.PrimExpr) -> E.PrimExpr:
     """Error 3 ULP."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     x = s.name(x)
     a = s.name(s.absolute(x))
     root = s.name(exp(E.Mul(a, s.number(0.5))))
@@ -276,7 +276,7 @@ def sinh(x: E.PrimExpr) -> E.PrimExpr:
 
 def cosh(x: E.PrimExpr) -> E.PrimExpr:
     """Error 3 ULP."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     root = s.name(exp(E.Mul(s.absolute(x), s.number(0.5))))
     inverse = s.name(E.Div(s.number(1.0), root))
     half = s.number(0.5)
@@ -285,7 +285,7 @@ def cosh(x: E.PrimExpr) -> E.PrimExpr:
 
 def tanh(x: E.PrimExpr) -> E.PrimExpr:
     """Error 4 ULP."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     x = s.name(x)
     a = s.name(s.absolute(x))
     one = s.number(1.0)
@@ -298,14 +298,14 @@ def tanh(x: E.PrimExpr) -> E.PrimExpr:
 
 def sigmoid(x: E.PrimExpr) -> E.PrimExpr:
     """Error 3 ULP."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     one = s.number(1.0)
     return E.Div(one, E.Add(one, exp(E.Sub(s.number(0.0), x))))
 
 
 def asinh(x: E.PrimExpr) -> E.PrimExpr:
     """Error 4 ULP."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     x = s.name(x)
     one = s.number(1.0)
     a = s.name(s.absolute(x))
@@ -318,7 +318,7 @@ def asinh(x: E.PrimExpr) -> E.PrimExpr:
 
 def acosh(x: E.PrimExpr) -> E.PrimExpr:
     """Error 4 ULP."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     x = s.name(x)
     t = s.name(E.Sub(x, s.number(1.0)))
     usual = E.LT(x, s.number(1e150))
@@ -328,7 +328,7 @@ def acosh(x: E.PrimExpr) -> E.PrimExpr:
 
 def atanh(x: E.PrimExpr) -> E.PrimExpr:
     """Error 4 ULP."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     x = s.name(x)
     a = s.name(s.absolute(x))
     ratio = E.Div(E.Mul(s.number(2.0), a), E.Sub(s.number(1.0), a))
@@ -337,7 +337,7 @@ def atanh(x: E.PrimExpr) -> E.PrimExpr:
 
 def hypot(x: E.PrimExpr, y: E.PrimExpr) -> E.PrimExpr:
     """Error 2 ULP."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     a, b = s.name(s.absolute(x)), s.name(s.absolute(y))
     greater, lesser = s.name(E.Max(a, b)), s.name(E.Min(a, b))
     ratio = s.name(E.Div(lesser, greater))
@@ -349,7 +349,7 @@ def hypot(x: E.PrimExpr, y: E.PrimExpr) -> E.PrimExpr:
 def power(x: E.PrimExpr, y: E.PrimExpr) -> E.PrimExpr:
     """exp(y * log(x)): an error of as many ULP as the exponent of the result in base e, at most
     750; for float32, which comes by here, one half."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     x, y = s.name(x), s.name(y)
     one, zero = s.number(1.0), s.number(0.0)
     a = s.name(s.absolute(x))
@@ -367,7 +367,7 @@ def power(x: E.PrimExpr, y: E.PrimExpr) -> E.PrimExpr:
 
 def erf(x: E.PrimExpr) -> E.PrimExpr:
     """Error 1 ULP."""
-    s = Steps(x)
+    s = ExprBuilder(x)
     x = s.name(x)
     a = s.name(s.absolute(x))
     one = s.number(1.0)

@@ -15,14 +15,14 @@ from typing import Any
 from mlcweb.codegen.wasm.builder import FunctionBuilder
 from mlcweb.codegen.wasm.calls import Calls
 from mlcweb.codegen.wasm.checks import FAULT_CHECK, Check
-from mlcweb.codegen.wasm.constants import keep_constants
+from mlcweb.codegen.wasm.hoist_constants import hoist_constants
 from mlcweb.codegen.wasm.module import Function
-from mlcweb.codegen.wasm.ordering import keep_order
 from mlcweb.codegen.wasm.select_address import Addresses
 from mlcweb.codegen.wasm.select_memory import store_vector
 from mlcweb.codegen.wasm.select_scalar import SCALAR_RULES
 from mlcweb.codegen.wasm.select_types import STORES, UnsupportedError, stack_type
 from mlcweb.codegen.wasm.select_vector import VECTOR_RULES
+from mlcweb.codegen.wasm.spill_workaround import spill_workaround
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -46,14 +46,14 @@ class Options:
 
     `relaxed_madd` fuses multiplications and additions of vectors, which rounds once instead of
     twice. `bounds_check` traps accesses outside of their buffers. `load_splat` loads a number into
-    all lanes with one instruction, and `keep_order` is for an engine that sorts instructions badly:
-    wasmtime wants it the other way round in both.
+    all lanes with one instruction, and `spill_workaround` is for an engine that orders instructions
+    badly: wasmtime wants it the other way round in both.
     """
 
     relaxed_madd: bool = False
     bounds_check: bool = False
     load_splat: bool = True
-    keep_order: bool = False
+    spill_workaround: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,9 +105,9 @@ class FunctionSelector:
         """The function as WebAssembly."""
         self.addresses.plan(self.function.body)
         self.statement(self.function.body)
-        function = keep_constants(self.builder.build())
-        if self.options.keep_order:
-            function = keep_order(function)
+        function = hoist_constants(self.builder.build())
+        if self.options.spill_workaround:
+            function = spill_workaround(function)
         return Selected(function, frozenset(self.helpers), self.scratch_bytes)
 
     def statement(self, statement: S.Stmt) -> None:

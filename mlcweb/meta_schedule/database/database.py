@@ -9,8 +9,8 @@ from typing import Any, Literal, Self
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.database.tuning_record import TuningRecord, Workload
 from mlcweb.runtime.target import Target
-from mlcweb.tir.known_schedules import entered, innermost
 from mlcweb.tir.schedule import Schedule
+from mlcweb.tir.schedule_provider import entered, innermost
 
 MODULE_EQUALITIES = ("structural", "ignore-tensor")
 """How programs are compared. Programs of TensorIR hold no tensors, so both mean the same."""

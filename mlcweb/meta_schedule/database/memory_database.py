@@ -17,7 +17,7 @@ class MemoryDatabase(Database):
         self._workloads: list[Workload] = []
         self._records: list[TuningRecord] = []
         self._by_hash: dict[int, list[Workload]] = {}
-        self._standing: dict[int, dict[str, TuningRecord]] = {}
+        self._state: dict[int, dict[str, TuningRecord]] = {}
 
     def has_workload(self, mod: IRModule) -> bool:
         return self._find(mod, structural_hash(mod)) is not None
@@ -28,12 +28,12 @@ class MemoryDatabase(Database):
 
     def commit_tuning_record(self, record: TuningRecord) -> None:
         self._records.append(record)
-        of_workload = self._standing.setdefault(record.workload.shash, {})
+        of_workload = self._state.setdefault(record.workload.shash, {})
         if record.replaces(of_workload.get(record.trace_text)):
             of_workload[record.trace_text] = record
 
     def get_top_k(self, workload: Workload, top_k: int) -> list[TuningRecord]:
-        standing = self._standing.get(workload.shash, {}).values()
+        standing = self._state.get(workload.shash, {}).values()
         valid = (record for record in standing if record.is_valid)
         return heapq.nsmallest(max(top_k, 0), valid, key=lambda record: record.seconds)
 
@@ -41,13 +41,13 @@ class MemoryDatabase(Database):
         return list(self._records)
 
     def get_standing_records(self) -> list[TuningRecord]:
-        return [record for known in self._standing.values() for record in known.values()]
+        return [record for known in self._state.values() for record in known.values()]
 
     def get_records_of(self, workload: Workload) -> list[TuningRecord]:
-        return list(self._standing.get(workload.shash, {}).values())
+        return list(self._state.get(workload.shash, {}).values())
 
     def find_record(self, workload: Workload, trace_text: str) -> TuningRecord | None:
-        return self._standing.get(workload.shash, {}).get(trace_text)
+        return self._state.get(workload.shash, {}).get(trace_text)
 
     def __len__(self) -> int:
         return len(self._records)

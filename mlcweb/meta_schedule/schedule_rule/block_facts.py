@@ -18,7 +18,7 @@ from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import Add, Mul, PrimExpr, Sub, Var
 from mlcweb.tir.schedule import BlockRV, Schedule
 from mlcweb.tir.schedule.compute_locations import loop_type
-from mlcweb.tir.schedule.errors import GoneError
+from mlcweb.tir.schedule.errors import StaleReferenceError
 from mlcweb.tir.schedule.scopes import scope_at, why_not_reduction
 from mlcweb.tir.schedule.state import BlockPlace, ScheduleState, loops_above
 from mlcweb.tir.stmt import Block, BlockRealize, For, IterType, IterVar, SeqStmt
@@ -41,7 +41,7 @@ def has_block(sch: Schedule, block: BlockRV) -> bool:
     """Whether a block is still in the program."""
     try:
         sch.get(block)
-    except GoneError:
+    except StaleReferenceError:
         return False
     return True
 

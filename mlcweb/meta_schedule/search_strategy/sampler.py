@@ -12,7 +12,7 @@ from mlcweb.meta_schedule.postproc.postproc import Condition, Postproc
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.schedule import Instruction, Schedule, ScheduleError, Trace
 from mlcweb.tir.schedule.random_state import RandomState
-from mlcweb.tir.schedule.replay_memory import ReplayMemory
+from mlcweb.tir.schedule.replay_cache import ReplayCache
 from mlcweb.tir.schedule.sampling import draw_perfect_tile
 
 MAX_DRAWS = 256
@@ -39,7 +39,7 @@ class Sampler:
         self.mod = mod
         self.postprocs = tuple(postprocs)
         self.rng = rng
-        self._memory = ReplayMemory()
+        self._memory = ReplayCache()
 
     def fresh(self, design_spaces: Sequence[Trace]) -> Schedule | None:
         """A schedule of one of the spaces whose steps all decide anew; None where that fails."""

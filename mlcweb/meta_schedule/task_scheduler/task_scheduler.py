@@ -12,14 +12,14 @@ from mlcweb.ir import TVMError
 from mlcweb.meta_schedule import watching
 from mlcweb.meta_schedule.cost_model import CostModel
 from mlcweb.meta_schedule.database import Database
+from mlcweb.meta_schedule.gc_frozen import gc_frozen
 from mlcweb.meta_schedule.local_runner import OpenRunner
-from mlcweb.meta_schedule.long_lived import long_lived
 from mlcweb.meta_schedule.measuring import reason_of
 from mlcweb.meta_schedule.runner import RunnerClosed
 from mlcweb.meta_schedule.task_scheduler.task import Task, build_for
 from mlcweb.meta_schedule.trial import Trial
+from mlcweb.meta_schedule.trial_inputs import random_inputs
 from mlcweb.meta_schedule.tune_context import TuneContext
-from mlcweb.meta_schedule.workload import random_workload
 from mlcweb.runtime.host import clock
 
 Step = tuple[int, Trial]
@@ -72,7 +72,7 @@ class TaskScheduler(ABC):
                     database=database,
                     cost_model=cost_model,
                 )
-                runner = open_runner(random_workload(context.mod))
+                runner = open_runner(random_inputs(context.mod))
             except (TVMError, ValueError) as error:
                 self._leave_out(context, error, len(tasks))
                 continue
@@ -98,7 +98,7 @@ class TaskScheduler(ABC):
         """
         end = float("inf") if max_seconds is None else clock() + max_seconds
         try:
-            with long_lived():
+            with gc_frozen():
                 async with aclosing(self._rounds(end, early_stopping)) as rounds:
                     async for step in rounds:
                         yield step

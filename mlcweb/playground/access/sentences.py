@@ -10,7 +10,7 @@ import numpy as np
 from mlcweb.playground.access.cache import Cache, Outcome
 from mlcweb.playground.access.instrumented import Loop
 from mlcweb.playground.access.recording import Recording
-from mlcweb.playground.access.strides import Movement
+from mlcweb.playground.access.strides import Strides
 from mlcweb.tir.stmt import ForKind
 
 _KINDS = {
@@ -22,12 +22,12 @@ _KINDS = {
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Walk:
+class AccessProfile:
     """A recorded program, how its subscripts move, and what a cache made of it."""
 
     title: str
     recording: Recording
-    movements: Sequence[Movement]
+    strides: Sequence[Strides]
     cache: Cache
     outcome: Outcome
 
@@ -60,27 +60,27 @@ class _Use:
     sites: tuple[int, ...]
     main: int
     verbs: str
-    movement: Movement
+    strides: Strides
     accesses: int
     fetched: int
     hits: int
 
 
-def describe(walk: Walk) -> list[str]:
+def describe(profile: AccessProfile) -> list[str]:
     """What a program does by itself."""
     sentences = []
-    for use in _uses(walk).values():
+    for use in _uses(profile).values():
         rate = _share(use.hits / use.accesses)
         sentences.append(
             f"{use.name} is {use.verbs} {_moves(use)}: {_count(use.accesses, 'access')} "
             f"{'fetches' if use.accesses == 1 else 'fetch'} {_count(use.fetched, 'line')}, "
             f"{rate} hit."
         )
-    sentences.append(_whole(walk))
+    sentences.append(_whole(profile))
     return sentences
 
 
-def compare(new: Walk, old: Walk) -> list[str]:
+def compare(new: AccessProfile, old: AccessProfile) -> list[str]:
     """What a program does differently from another one.
 
     Counts of runs that were ended early are compared by their share of the accesses.
@@ -115,10 +115,10 @@ def compare(new: Walk, old: Walk) -> list[str]:
     return sentences
 
 
-def _uses(walk: Walk) -> dict[str, _Use]:
-    recording = walk.recording
+def _uses(profile: AccessProfile) -> dict[str, _Use]:
+    recording = profile.recording
     counts = np.bincount(recording.site, minlength=len(recording.sites))
-    fetched = walk.fetched
+    fetched = profile.fetched
     found: dict[str, _Use] = {}
     for number, place in enumerate(recording.places):
         sites = [s for s, of in enumerate(recording.place_of) if of == number and counts[s]]
@@ -138,7 +138,7 @@ def _uses(walk: Walk) -> dict[str, _Use]:
             tuple(sites),
             main,
             " and ".join(verbs),
-            walk.movements[main],
+            profile.strides[main],
             accesses,
             lines,
             accesses - lines,
@@ -166,7 +166,7 @@ def _change(new: _Use, old: _Use, scale: float) -> str:
 
 def _moves(use: _Use) -> str:
     """How the place moves, with the loop."""
-    step = use.movement.innermost
+    step = use.strides.innermost
     if step is None:
         return "once"
     loop = f"the innermost loop {step.loop}"
@@ -177,7 +177,7 @@ def _moves(use: _Use) -> str:
 
 def _moved(use: _Use) -> str:
     """The same after "instead of"."""
-    step = use.movement.innermost
+    step = use.strides.innermost
     if step is None:
         return "once"
     if step.elements == 0:
@@ -186,7 +186,7 @@ def _moved(use: _Use) -> str:
 
 
 def _stride(use: _Use) -> str:
-    step = use.movement.innermost
+    step = use.strides.innermost
     if step is None or step.elements is None:
         return "irregular distances"
     return f"stride {step.elements}{' (a row)' if abs(step.elements) == use.row else ''}"
@@ -198,7 +198,7 @@ def _appears(use: _Use) -> str:
     return f"{use.name} is new, {use.verbs} {_moves(use)}: {times}, {rate} of them hits."
 
 
-def _order(new: Walk, old: Walk) -> list[str]:
+def _order(new: AccessProfile, old: AccessProfile) -> list[str]:
     """How the loops around the busiest subscript differ."""
     loops, before = _loops(new), _loops(old)
     sentences = []
@@ -217,14 +217,14 @@ def _order(new: Walk, old: Walk) -> list[str]:
     return sentences
 
 
-def _loops(walk: Walk) -> tuple[Loop, ...]:
-    recording = walk.recording
-    if not walk.accesses:
+def _loops(profile: AccessProfile) -> tuple[Loop, ...]:
+    recording = profile.recording
+    if not profile.accesses:
         return ()
     return recording.sites[int(np.argmax(np.bincount(recording.site)))].loops
 
 
-def _alike(new: Walk, old: Walk) -> bool:
+def _alike(new: AccessProfile, old: AccessProfile) -> bool:
     """Whether both touch the same bytes in the same order."""
     ours, theirs = new.recording, old.recording
     return np.array_equal(ours.addresses, theirs.addresses) and np.array_equal(
@@ -232,7 +232,7 @@ def _alike(new: Walk, old: Walk) -> bool:
     )
 
 
-def _partly(new: Walk, old: Walk) -> str:
+def _partly(new: AccessProfile, old: AccessProfile) -> str:
     """What is to be said where not all accesses are known, or the programs differ in size."""
     if not (new.recording.unfinished or old.recording.unfinished):
         return ""
@@ -243,16 +243,16 @@ def _partly(new: Walk, old: Walk) -> str:
     return f"The first {first} are compared with {others} of the other program, by their shares."
 
 
-def _totals(new: Walk, old: Walk, scale: float) -> str:
+def _totals(new: AccessProfile, old: AccessProfile, scale: float) -> str:
     lines = _fewer(new.lines, old.lines * scale, "moved, to the cache and back")
     hits = f"{_share(new.hit_rate)} of the accesses hit instead of {_share(old.hit_rate)}"
     return f"In all, {lines}; {hits}."
 
 
-def _whole(walk: Walk) -> str:
-    moved = walk.lines * walk.cache.line / 1024
+def _whole(profile: AccessProfile) -> str:
+    moved = profile.lines * profile.cache.line / 1024
     return (
-        f"In all, {_share(walk.hit_rate)} of {_count(walk.accesses, 'access')} hit, and "
+        f"In all, {_share(profile.hit_rate)} of {_count(profile.accesses, 'access')} hit, and "
         f"{moved:,.3g} KiB are moved, to the cache and back."
     )
 

@@ -21,7 +21,7 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const, constant_value
 from mlcweb.tir.buffer import Buffer, MatchBufferRegion, Range, constant_shape
 from mlcweb.tir.expr import BufferLoad, IntImm, PrimExpr, Var
-from mlcweb.tir.renewal import Renewal
+from mlcweb.tir.fresh_copy import FreshCopy
 from mlcweb.tir.schedule import Schedule, Trace
 from mlcweb.tir.schedule.instruction import Instruction, map_inputs
 from mlcweb.tir.transform.specialize import specialize
@@ -204,7 +204,7 @@ def nest(func: PrimFunc) -> list[Any]:
     return found
 
 
-class _Shrinking(Renewal):
+class _Shrinking(FreshCopy):
     """Replaces extents of loops, buffers, iterators and regions."""
 
     def __init__(self, sizes: Mapping[int, int]) -> None:

@@ -1,4 +1,4 @@
-"""How the place of an access moves when a loop around it takes one turn more: from recordings."""
+"""How the address of an access moves with each iteration of a loop around it: from recordings."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from mlcweb.playground.access.recording import Recording
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """How many elements a turn of `loop` goes on: always `elements`, or differently (None)."""
+class Stride:
+    """How far one iteration of `loop` moves, in elements; None where that varies."""
 
     loop: str
     elements: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Movement:
-    """The steps of one subscript, the outermost loop's first; loops of one turn have none."""
+class Strides:
+    """The strides of one subscript, the outermost loop first; loops of one iteration have none."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[Stride, ...]
 
     @property
-    def innermost(self) -> Step | None:
-        """The step of the innermost loop that takes turns."""
+    def innermost(self) -> Stride | None:
+        """The stride of the innermost loop with more than one iteration."""
         return self.steps[-1] if self.steps else None
 
     @property
     def badge(self) -> str:
-        """ "unit", "stride n", "same", "irregular", or "once" where no loop takes turns."""
+        """ "unit", "stride n", "same", "irregular", or "once" outside such loops."""
         step = self.innermost
         if step is None:
             return "once"
@@ -41,16 +41,16 @@ class Movement:
         return {0: "same", 1: "unit"}.get(step.elements, f"stride {step.elements}")
 
 
-def movements(recording: Recording) -> tuple[Movement, ...]:
-    """The movement of every subscript, seen in the addresses of its accesses."""
+def strides(recording: Recording) -> tuple[Strides, ...]:
+    """The strides of every subscript, seen in the addresses of its accesses."""
     found = []
     for number, site in enumerate(recording.sites):
         chosen = recording.site == number
-        found.append(movement(site.loops, recording.point[chosen], recording.element[chosen]))
+        found.append(strides_of(site.loops, recording.point[chosen], recording.element[chosen]))
     return tuple(found)
 
 
-def movement(loops: tuple[Loop, ...], points: np.ndarray, elements: np.ndarray) -> Movement:
+def strides_of(loops: tuple[Loop, ...], points: np.ndarray, elements: np.ndarray) -> Strides:
     """The steps between accesses of which only one loop's turn differs, by one."""
     steps = []
     for level, loop in enumerate(loops):
@@ -61,5 +61,5 @@ def movement(loops: tuple[Loop, ...], points: np.ndarray, elements: np.ndarray) 
         follows = (np.diff(turns) == 1) & (turns[1:] % loop.extent != 0)
         distances = np.unique(np.diff(places)[follows])
         if len(distances):
-            steps.append(Step(loop.name, int(distances[0]) if len(distances) == 1 else None))
-    return Movement(tuple(steps))
+            steps.append(Stride(loop.name, int(distances[0]) if len(distances) == 1 else None))
+    return Strides(tuple(steps))

@@ -11,12 +11,12 @@ from typing import Any
 
 from mlcweb.meta_schedule.artifact import build_artifact
 from mlcweb.meta_schedule.confirm import FINALISTS, confirm
+from mlcweb.meta_schedule.gc_frozen import gc_frozen
 from mlcweb.meta_schedule.local_runner import LocalRunner
-from mlcweb.meta_schedule.long_lived import long_lived
 from mlcweb.meta_schedule.measuring import Build, Measuring
 from mlcweb.meta_schedule.runner import Runner, RunnerClosed, Seconds
 from mlcweb.meta_schedule.trial import Trial
-from mlcweb.meta_schedule.workload import Workload, random_workload
+from mlcweb.meta_schedule.trial_inputs import TrialInputs, random_inputs
 from mlcweb.playground.search import program as programs
 from mlcweb.playground.search.earlier import Earlier, Remembering
 from mlcweb.playground.search.kept import KeptTrial
@@ -46,7 +46,7 @@ class Run:
         self.earlier = earlier
         self.rounds: dict[int, int] = {}
         self.recalled: set[int] = set()
-        workload = random_workload(program.scheduled, program.main)
+        workload = random_inputs(program.scheduled, program.main)
         self.runner = open_runner(workload, settings.workers)
         self._build = _build_for(self.runner, program.main)
         self.recorder = Recorder(program.scheduled, TARGET)
@@ -78,7 +78,7 @@ class Run:
         runner = Remembering(self._build, self.runner, self.earlier.seconds if own else {})
         measuring = Measuring(runner.build, runner)
         self._begun = clock()
-        with long_lived(), suppress(RunnerClosed):
+        with gc_frozen(), suppress(RunnerClosed):
             number = 0
             while not self._is_over() and (samples := source.round()) is not None:
                 done: list[Trial] = []
@@ -167,7 +167,7 @@ class Run:
         return replace(trial, trace=Trace([], {}), module=self.program.scheduled)
 
 
-def open_runner(workload: Workload, workers: int | None) -> Runner:
+def open_runner(workload: TrialInputs, workers: int | None) -> Runner:
     """Workers of this page or machine for one program."""
     return LocalRunner(max_workers=workers).open(workload)
 

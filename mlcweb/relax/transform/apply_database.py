@@ -11,7 +11,7 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.transform import Pass
 from mlcweb.relax.transform.registration import pass_of
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.known_schedules import ScheduleSource, innermost
+from mlcweb.tir.schedule_provider import ScheduleProvider, innermost
 
 SCHEDULED = "tir.is_scheduled"
 """The attribute of functions that have the schedule that they shall have."""
@@ -38,7 +38,7 @@ def MetaScheduleApplyDatabase(work_dir: str | None = None, enable_warning: bool 
 
 
 def apply_schedules(
-    mod: IRModule, source: ScheduleSource, enable_warning: bool = False
+    mod: IRModule, source: ScheduleProvider, enable_warning: bool = False
 ) -> IRModule:
     """The module with the schedules of a source; itself where it knows none."""
     changed: dict[GlobalVar, PrimFunc] = {}
@@ -58,7 +58,7 @@ def program_of(func: PrimFunc) -> IRModule:
     return IRModule({"main": func.with_attr("global_symbol", "main")})
 
 
-def _scheduled(name: str, func: PrimFunc, source: ScheduleSource) -> PrimFunc | None:
+def _scheduled(name: str, func: PrimFunc, source: ScheduleProvider) -> PrimFunc | None:
     # A private function may also have been tuned by itself.
     for program in (program_of(func), IRModule({"main": func.without_attr("global_symbol")})):
         try:
@@ -75,7 +75,7 @@ def _scheduled(name: str, func: PrimFunc, source: ScheduleSource) -> PrimFunc | 
     return None
 
 
-def _of_folder(work_dir: str | None) -> ScheduleSource:
+def _of_folder(work_dir: str | None) -> ScheduleProvider:
     if work_dir is None:
         raise TVMError(
             "MetaScheduleApplyDatabase needs a database: write `with database:` around it, or "

@@ -33,8 +33,8 @@ from mlcweb.tir.arithmetic import cast, const
 from mlcweb.tir.buffer import Buffer, decl_buffer
 from mlcweb.tir.expr import PointerType, PrimExpr
 from mlcweb.tir.expr import Var as PrimVar
+from mlcweb.tir.fresh_copy import FreshCopy
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.renewal import Renewal
 from mlcweb.tir.stmt import Block, BlockRealize, Stmt, sequence
 
 _OWN_ATTRS = ("Primitive", "global_symbol")
@@ -198,7 +198,7 @@ def _scalars(value: Any) -> Iterator[PrimExpr]:
             yield from _scalars(item)
 
 
-class _Copy(Renewal):
+class _Copy(FreshCopy):
     """A copy of a function's body with some buffers, and symbolic extents, replaced."""
 
     def __init__(self, names: NameSupply) -> None:
@@ -220,7 +220,7 @@ class _Copy(Renewal):
     @on(Block)
     def block(self, node: Block) -> Block:
         name = self.names.fresh(node.name_hint)
-        return replace(Renewal.block(self, node), name_hint=name)
+        return replace(FreshCopy.block(self, node), name_hint=name)
 
     def intermediate(self, buffer: Buffer, info: TensorStructInfo) -> Buffer:
         """Memory for what a call writes, of the shape that the call says."""

@@ -21,7 +21,7 @@ from mlcweb.runtime.host.arena import OutOfMemory
 from mlcweb.runtime.host.clock import clock_step
 from mlcweb.runtime.host.page_script import SCRIPT
 from mlcweb.runtime.host.traps import trap_in_browser
-from mlcweb.runtime.machine_pace import MIN_STEPS, TURNS, Timed, pace_code
+from mlcweb.runtime.speed_calibration import MIN_STEPS, TURNS, Timed, calibration_code
 
 MAX_WORKERS = 4
 """So many by default, also where there are more cores: they share caches and the clock rate."""
@@ -79,7 +79,7 @@ class TrialWorkers:
     def open(self, arrays: Sequence[TrialArray]) -> None:
         """Have the buffers of all kernels to come ready in all workers."""
         pace = {
-            "code": pace_code(), "turns": TURNS, "minMs": MIN_STEPS * clock_step() * 1e3,
+            "code": calibration_code(), "turns": TURNS, "minMs": MIN_STEPS * clock_step() * 1e3,
         }  # fmt: skip
         buffers = [asdict(array) for array in arrays]
         workload = {"script": SCRIPT, "pace": pace, "arrays": buffers}

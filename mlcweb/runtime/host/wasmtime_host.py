@@ -76,7 +76,7 @@ class WasmtimeHost:
     visible = True
     """Python sees the memory in place."""
     carries_exceptions = False
-    options = Options(load_splat=False, keep_order=True)
+    options = Options(load_splat=False, spill_workaround=True)
 
     def __init__(self, interruptible: bool = False) -> None:
         config = wasmtime.Config()

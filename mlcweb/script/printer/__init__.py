@@ -15,14 +15,14 @@ from mlcweb.script.printer.expressions import expression, is_expression, range_i
 from mlcweb.script.printer.functions import (
     function_printers, module, node_printers, standalone,
 )  # fmt: skip
-from mlcweb.script.printer.page import Page, Place
+from mlcweb.script.printer.writer import Writer, Place
 from mlcweb.script.printer.statements import is_statement, statement
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.stmt import IterVar
 
 __all__ = [
-    "Page",
     "Place",
+    "Writer",
     "function_printers",
     "node_printers",
     "render_with_marks",
@@ -41,20 +41,22 @@ def script(
     of a note after it.
     """
     marked = tuple(underline)
-    page = _print(value, dialect)
-    text = _with_marks(page, marked) if marked else page.text()
-    if not page.metadata:
+    writer = _print(value, dialect)
+    text = _with_marks(writer, marked) if marked else writer.text()
+    if not writer.metadata:
         return text
     from mlcweb.script.metadata import NOTE, metadata_text
 
-    return f"{metadata_text(page.metadata)}\n\n{text}" if show_meta else f"{text}\n\n{NOTE}"
+    return f"{metadata_text(writer.metadata)}\n\n{text}" if show_meta else f"{text}\n\n{NOTE}"
 
 
 def script_with_lines(value: Any) -> tuple[str, dict[int, tuple[int, int]]]:
     """The text, and for the `id` of each statement, block and buffer its first and last line,
     counted from 1."""
-    page = _print(value)
-    return page.text(), {key: (place.line, place.end_line) for key, place in page.places.items()}
+    writer = _print(value)
+    return writer.text(), {
+        key: (place.line, place.end_line) for key, place in writer.places.items()
+    }
 
 
 def render_with_marks(value: Any, nodes: Iterable[Node]) -> str:
@@ -62,28 +64,28 @@ def render_with_marks(value: Any, nodes: Iterable[Node]) -> str:
     return _with_marks(_print(value), tuple(nodes))
 
 
-def _print(value: Any, dialect: str = "tir") -> Page:
+def _print(value: Any, dialect: str = "tir") -> Writer:
     if "mlcweb.relax.expr" in sys.modules:
         # Enters the printers of the graph level; before it is loaded, there is nothing to print.
         from mlcweb.script.printer import relax as _
-    page = Page(dialect_of(dialect))
+    writer = Writer(dialect_of(dialect))
     if isinstance(value, IRModule):
-        module(page, value)
+        module(writer, value)
     elif type(value) in node_printers:
-        node_printers[type(value)](page, value)
+        node_printers[type(value)](writer, value)
     elif isinstance(value, BaseFunc):
-        standalone(page, value)
+        standalone(writer, value)
     elif is_statement(value):
-        statement(page, value)
+        statement(writer, value)
     else:
-        text = _small(page, value)
-        page.names.declarations.clear()  # an expression alone is not a program
-        page.write(text)
-    return page
+        text = _small(writer, value)
+        writer.names.declarations.clear()  # an expression alone is not a program
+        writer.write(text)
+    return writer
 
 
-def _small(page: Page, value: Any) -> str:
-    names = page.names
+def _small(writer: Writer, value: Any) -> str:
+    names = writer.names
     if is_expression(value):
         return expression(names, value)
     if isinstance(value, BufferRegion):
@@ -97,14 +99,14 @@ def _small(page: Page, value: Any) -> str:
     return object.__repr__(value)
 
 
-def _with_marks(page: Page, nodes: tuple[Node, ...]) -> str:
+def _with_marks(writer: Writer, nodes: tuple[Node, ...]) -> str:
     marks: dict[int, list[Place]] = {}
     for node in nodes:
-        place = page.places.get(id(node))
+        place = writer.places.get(id(node))
         if place is not None:
             marks.setdefault(place.line, []).append(place)
     lines = []
-    for number, line in enumerate(page.lines, start=1):
+    for number, line in enumerate(writer.lines, start=1):
         lines.append(line)
         if number in marks:
             lines.append(_carets(marks[number]))
@@ -122,8 +124,8 @@ def _mark_in_context(whole: Any, part: Any) -> str | None:
     """For messages about differences: the program with `part` marked, where `part` has a line."""
     if not isinstance(whole, (IRModule, BaseFunc)):
         return None
-    page = _print(whole)
-    return _with_marks(page, (part,)) if id(part) in page.places else None
+    writer = _print(whole)
+    return _with_marks(writer, (part,)) if id(part) in writer.places else None
 
 
 printing.register_printer(script)

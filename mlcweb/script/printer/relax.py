@@ -18,7 +18,7 @@ from mlcweb.relax.constant_data import scalar
 from mlcweb.script.printer.expressions import dictionary, expression, literal, string, tuple_text
 from mlcweb.script.printer.functions import TIR_IMPORT, function_printers, node_printers
 from mlcweb.script.printer.names import identifier
-from mlcweb.script.printer.page import Page
+from mlcweb.script.printer.writer import Writer
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.expr import IntImm, PrimExpr
 from mlcweb.tir.index_map import IndexMap
@@ -27,43 +27,43 @@ RELAX_IMPORT = "# from tvm.script import relax as R"
 _METADATA = "relax.expr.Constant"
 
 
-def extent_text(page: Page, value: PrimExpr) -> str:
+def extent_text(writer: Writer, value: PrimExpr) -> str:
     """An extent; integers are int64 without saying so."""
-    return dims.extent_text(expression(page.names, value))
+    return dims.extent_text(expression(writer.names, value))
 
 
-def _extents(page: Page, values: Sequence[PrimExpr]) -> list[str]:
-    quoted = page.quotes_extents
+def _extents(writer: Writer, values: Sequence[PrimExpr]) -> list[str]:
+    quoted = writer.quotes_extents
     texts = []
     for value in values:
-        text = extent_text(page, value)
+        text = extent_text(writer, value)
         texts.append(string(text) if quoted and not isinstance(value, IntImm) else text)
     return texts
 
 
-def struct_info(page: Page, info: S.StructInfo) -> str:
+def struct_info(writer: Writer, info: S.StructInfo) -> str:
     """A struct info, as annotations write it."""
-    return _INFO[type(info)](page, info)
+    return _INFO[type(info)](writer, info)
 
 
-def _prim_info(page: Page, info: S.PrimStructInfo) -> str:
+def _prim_info(writer: Writer, info: S.PrimStructInfo) -> str:
     if info.value is None:
         return f"R.Prim({string(info.dtype)})"
-    return f"R.Prim(value={_extents(page, (info.value,))[0]})"
+    return f"R.Prim(value={_extents(writer, (info.value,))[0]})"
 
 
-def _shape_info(page: Page, info: S.ShapeStructInfo) -> str:
+def _shape_info(writer: Writer, info: S.ShapeStructInfo) -> str:
     if info.values is not None:
-        return f"R.Shape([{', '.join(_extents(page, info.values))}])"
+        return f"R.Shape([{', '.join(_extents(writer, info.values))}])"
     return "R.Shape" if info.ndim == -1 else f"R.Shape(ndim={info.ndim})"
 
 
-def _tensor_info(page: Page, info: S.TensorStructInfo) -> str:
+def _tensor_info(writer: Writer, info: S.TensorStructInfo) -> str:
     parts = []
     if isinstance(info.shape, E.ShapeExpr):
-        parts.append(tuple_text(_extents(page, info.shape.values)) if info.shape.values else "()")
+        parts.append(tuple_text(_extents(writer, info.shape.values)) if info.shape.values else "()")
     elif info.shape is not None:
-        parts.append(value_text(page, info.shape))
+        parts.append(value_text(writer, info.shape))
     if info.dtype:
         parts.append(f"dtype={string(info.dtype)}")
     if info.shape is None and info.ndim != -1:
@@ -71,21 +71,21 @@ def _tensor_info(page: Page, info: S.TensorStructInfo) -> str:
     return f"R.Tensor({', '.join(parts)})" if parts else "R.Tensor"
 
 
-def _tuple_info(page: Page, info: S.TupleStructInfo) -> str:
-    fields = ", ".join(struct_info(page, field) for field in info.fields)
+def _tuple_info(writer: Writer, info: S.TupleStructInfo) -> str:
+    fields = ", ".join(struct_info(writer, field) for field in info.fields)
     return f"R.Tuple({fields})" if fields else "R.Tuple"
 
 
-def _func_info(page: Page, info: S.FuncStructInfo) -> str:
-    ret = struct_info(page, info.ret)
+def _func_info(writer: Writer, info: S.FuncStructInfo) -> str:
+    ret = struct_info(writer, info.ret)
     if info.params is None:
         return f"R.Callable(ret={ret}, purity={info.purity})"
-    params = tuple_text([struct_info(page, param) for param in info.params])
+    params = tuple_text([struct_info(writer, param) for param in info.params])
     return f"R.Callable({params if info.params else '()'}, {ret}, {info.purity})"
 
 
-_INFO: dict[type, Callable[[Page, Any], str]] = {
-    S.ObjectStructInfo: lambda page, info: page.dialect.of("R.Object"),
+_INFO: dict[type, Callable[[Writer, Any], str]] = {
+    S.ObjectStructInfo: lambda writer, info: writer.dialect.of("R.Object"),
     S.PrimStructInfo: _prim_info,
     S.ShapeStructInfo: _shape_info,
     S.TensorStructInfo: _tensor_info,
@@ -94,21 +94,21 @@ _INFO: dict[type, Callable[[Page, Any], str]] = {
 }
 
 
-def value_text(page: Page, value: Any) -> str:
+def value_text(writer: Writer, value: Any) -> str:
     """An expression that fits on a line."""
     handler = _VALUES.get(type(value))
-    return expression(page.names, value) if handler is None else handler(page, value)
+    return expression(writer.names, value) if handler is None else handler(writer, value)
 
 
-def _arguments(page: Page, values: Sequence[Any]) -> list[str]:
-    return [value_text(page, value) for value in values]
+def _arguments(writer: Writer, values: Sequence[Any]) -> list[str]:
+    return [value_text(writer, value) for value in values]
 
 
-def _tuple(page: Page, value: E.Tuple) -> str:
-    return tuple_text(_arguments(page, value.fields)) if value.fields else "R.tuple()"
+def _tuple(writer: Writer, value: E.Tuple) -> str:
+    return tuple_text(_arguments(writer, value.fields)) if value.fields else "R.tuple()"
 
 
-def _constant(page: Page, value: E.Constant) -> str:
+def _constant(writer: Writer, value: E.Constant) -> str:
     number = scalar(value.data)
     dtype = str(value.data.dtype)
     if number is not None and value.struct_info == S.TensorStructInfo((), dtype):
@@ -116,113 +116,113 @@ def _constant(page: Page, value: E.Constant) -> str:
         if text in ("inf", "-inf", "nan"):
             text = f'float("{text}")'
         return f"R.const({text}, {string(dtype)})"
-    return f'metadata["{_METADATA}"][{page.metadata_index(_METADATA, value)}]'
+    return f'metadata["{_METADATA}"][{writer.metadata_index(_METADATA, value)}]'
 
 
-def _prim_value(page: Page, value: E.PrimValue) -> str:
-    text = extent_text(page, value.value)
-    if page.dialect is S_TIR and value.value.dtype == "bool":
+def _prim_value(writer: Writer, value: E.PrimValue) -> str:
+    text = extent_text(writer, value.value)
+    if writer.dialect is S_TIR and value.value.dtype == "bool":
         number = constant_value(value.value)
         return text if number is None else str(bool(number))
-    return text if page.dialect is S_TIR else f"R.prim_value({text})"
+    return text if writer.dialect is S_TIR else f"R.prim_value({text})"
 
 
-def _shape(page: Page, value: E.ShapeExpr) -> str:
-    return f"R.shape([{', '.join(extent_text(page, item) for item in value.values)}])"
+def _shape(writer: Writer, value: E.ShapeExpr) -> str:
+    return f"R.shape([{', '.join(extent_text(writer, item) for item in value.values)}])"
 
 
-def _global_var(page: Page, var: GlobalVar) -> str:
+def _global_var(writer: Writer, var: GlobalVar) -> str:
     name = identifier(var.name_hint)
-    return f"cls.{name}" if page.in_module else name
+    return f"cls.{name}" if writer.in_module else name
 
 
-def _callee(page: Page, func: Any) -> str:
+def _callee(writer: Writer, func: Any) -> str:
     if isinstance(func, E.ExternFunc):
         return string(func.global_symbol)
-    return value_text(page, func)
+    return value_text(writer, func)
 
 
-def _out_sinfo(page: Page, call: E.Call) -> str:
+def _out_sinfo(writer: Writer, call: E.Call) -> str:
     info = call.sinfo_args[0]
     if isinstance(info, S.TupleStructInfo):
-        return "[" + ", ".join(struct_info(page, field) for field in info.fields) + "]"
-    return struct_info(page, info)
+        return "[" + ", ".join(struct_info(writer, field) for field in info.fields) + "]"
+    return struct_info(writer, info)
 
 
-def _call_tir(page: Page, call: E.Call) -> str:
-    parts = [_callee(page, call.args[0]), *_arguments(page, call.args[1:2])]
-    parts.append(f"{page.dialect.of('out_sinfo')}={_out_sinfo(page, call)}")
-    parts.extend(_attributes(page, call))
+def _call_tir(writer: Writer, call: E.Call) -> str:
+    parts = [_callee(writer, call.args[0]), *_arguments(writer, call.args[1:2])]
+    parts.append(f"{writer.dialect.of('out_sinfo')}={_out_sinfo(writer, call)}")
+    parts.extend(_attributes(writer, call))
     if len(call.args) > 2:
-        parts.append(f"tir_vars={value_text(page, call.args[2])}")
+        parts.append(f"tir_vars={value_text(writer, call.args[2])}")
     return f"R.{call.op.name.removeprefix('relax.')}({', '.join(parts)})"
 
 
-def _print_call(page: Page, call: E.Call) -> str:
-    parts = [*_arguments(page, call.args[1:]), f"format={value_text(page, call.args[0])}"]
+def _print_call(writer: Writer, call: E.Call) -> str:
+    parts = [*_arguments(writer, call.args[1:]), f"format={value_text(writer, call.args[0])}"]
     return f"R.print({', '.join(parts)})"
 
 
-def _assert_call(page: Page, call: E.Call) -> str:
+def _assert_call(writer: Writer, call: E.Call) -> str:
     condition, form, *values = call.args
-    given = _arguments(page, values)
+    given = _arguments(writer, values)
     shown = given if len(given) == 1 else [f"({', '.join(given)})"]
-    parts = [*_arguments(page, [condition]), *shown, f"format={value_text(page, form)}"]
+    parts = [*_arguments(writer, [condition]), *shown, f"format={value_text(writer, form)}"]
     return f"R.assert_op({', '.join(parts)})"
 
 
-def _attributes(page: Page, call: E.Call) -> list[str]:
+def _attributes(writer: Writer, call: E.Call) -> list[str]:
     items = (call.attrs or {}).items()
-    return [f"{key}={attribute_text(page, value)}" for key, value in items]
+    return [f"{key}={attribute_text(writer, value)}" for key, value in items]
 
 
-def attribute_text(page: Page, value: Any) -> str:
+def attribute_text(writer: Writer, value: Any) -> str:
     """The value of an attribute of a call."""
     if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(attribute_text(page, item) for item in value) + "]"
+        return "[" + ", ".join(attribute_text(writer, item) for item in value) + "]"
     if isinstance(value, S.StructInfo):
-        return struct_info(page, value)
+        return struct_info(writer, value)
     if isinstance(value, (E.Expr, GlobalVar)):
-        return value_text(page, value)
+        return value_text(writer, value)
     if isinstance(value, PrimExpr):
-        return extent_text(page, value)
+        return extent_text(writer, value)
     if isinstance(value, IndexMap):
-        return _index_map(page, value)
-    return page.dialect.of(literal(page.names, value))
+        return _index_map(writer, value)
+    return writer.dialect.of(literal(writer.names, value))
 
 
-def _index_map(page: Page, value: IndexMap) -> str:
+def _index_map(writer: Writer, value: IndexMap) -> str:
     inverse = value.inverse_index_map
-    more = "" if inverse is None else f", inverse_index_map={_lambda(page, inverse)}"
-    return f"T.index_map({_lambda(page, value)}{more})"
+    more = "" if inverse is None else f", inverse_index_map={_lambda(writer, inverse)}"
+    return f"T.index_map({_lambda(writer, value)}{more})"
 
 
-def _lambda(page: Page, value: IndexMap) -> str:
-    with page.names.scope():
-        names = [page.names.define(var, var.name) for var in value.initial_indices]
-        results = tuple_text([extent_text(page, index) for index in value.final_indices])
+def _lambda(writer: Writer, value: IndexMap) -> str:
+    with writer.names.scope():
+        names = [writer.names.define(var, var.name) for var in value.initial_indices]
+        results = tuple_text([extent_text(writer, index) for index in value.final_indices])
     return f"lambda {', '.join(names)}: {results}"
 
 
-def _sinfo_args(page: Page, call: E.Call) -> list[str]:
+def _sinfo_args(writer: Writer, call: E.Call) -> list[str]:
     if not call.sinfo_args:
         return []
-    infos = tuple_text([struct_info(page, info) for info in call.sinfo_args])
-    return [f"{page.dialect.of('sinfo_args')}={infos}"]
+    infos = tuple_text([struct_info(writer, info) for info in call.sinfo_args])
+    return [f"{writer.dialect.of('sinfo_args')}={infos}"]
 
 
-def _packed(page: Page, func: Any, args: Sequence[Any], call: E.Call, name: str) -> str:
-    parts = [_callee(page, func), *_arguments(page, args)]
-    parts += [*_attributes(page, call), *_sinfo_args(page, call)]
+def _packed(writer: Writer, func: Any, args: Sequence[Any], call: E.Call, name: str) -> str:
+    parts = [_callee(writer, func), *_arguments(writer, args)]
+    parts += [*_attributes(writer, call), *_sinfo_args(writer, call)]
     return f"R.{name}({', '.join(parts)})"
 
 
-def _call_packed_by_op(page: Page, call: E.Call) -> str:
+def _call_packed_by_op(writer: Writer, call: E.Call) -> str:
     name = call.op.name.removeprefix("relax.")
-    return _packed(page, call.args[0], call.args[1:], call, name)
+    return _packed(writer, call.args[0], call.args[1:], call, name)
 
 
-CALL_PRINTERS: dict[str, Callable[[Page, E.Call], str]] = {
+CALL_PRINTERS: dict[str, Callable[[Writer, E.Call], str]] = {
     **dict.fromkeys(
         ("relax.call_tir", "relax.call_dps_packed", "relax.call_tir_inplace"), _call_tir
     ),
@@ -239,61 +239,61 @@ SAYS_ITS_STRUCT_INFO = frozenset(
 """Operators whose calls say what they give, so that their bindings need no annotation."""
 
 
-def _call(page: Page, call: E.Call) -> str:
+def _call(writer: Writer, call: E.Call) -> str:
     if isinstance(call.op, E.ExternFunc):
-        return _packed(page, call.op, call.args, call, "call_packed")
-    parts = _arguments(page, call.args)
+        return _packed(writer, call.op, call.args, call, "call_packed")
+    parts = _arguments(writer, call.args)
     if not isinstance(call.op, Op):
-        return f"{value_text(page, call.op)}({', '.join(parts)})"
+        return f"{value_text(writer, call.op)}({', '.join(parts)})"
     special = CALL_PRINTERS.get(call.op.name)
     if special is not None:
-        return special(page, call)
-    parts += [*_attributes(page, call), *_sinfo_args(page, call)]
+        return special(writer, call)
+    parts += [*_attributes(writer, call), *_sinfo_args(writer, call)]
     return f"R.{call.op.name.removeprefix('relax.')}({', '.join(parts)})"
 
 
-_VALUES: dict[type, Callable[[Page, Any], str]] = {
-    E.Var: lambda page, value: page.names.of(value, value.name_hint),
-    E.DataflowVar: lambda page, value: page.names.of(value, value.name_hint),
+_VALUES: dict[type, Callable[[Writer, Any], str]] = {
+    E.Var: lambda writer, value: writer.names.of(value, value.name_hint),
+    E.DataflowVar: lambda writer, value: writer.names.of(value, value.name_hint),
     E.Constant: _constant,
     E.Call: _call,
     E.Tuple: _tuple,
-    E.TupleGetItem: lambda page, value: f"{value_text(page, value.tuple_value)}[{value.index}]",
+    E.TupleGetItem: lambda writer, value: f"{value_text(writer, value.tuple_value)}[{value.index}]",
     E.ShapeExpr: _shape,
     E.PrimValue: _prim_value,
-    E.StringImm: lambda page, value: f"R.str({string(value.value)})",
-    E.DataTypeImm: lambda page, value: f"R.dtype({string(value.value)})",
-    E.ExternFunc: lambda page, value: f"R.ExternFunc({string(value.global_symbol)})",
+    E.StringImm: lambda writer, value: f"R.str({string(value.value)})",
+    E.DataTypeImm: lambda writer, value: f"R.dtype({string(value.value)})",
+    E.ExternFunc: lambda writer, value: f"R.ExternFunc({string(value.global_symbol)})",
     GlobalVar: _global_var,
-    Op: lambda page, value: f"R.{value.name.removeprefix('relax.')}",
+    Op: lambda writer, value: f"R.{value.name.removeprefix('relax.')}",
 }
 
 
-def _bind(page: Page, binding: Any, used: set[Any]) -> None:
+def _bind(writer: Writer, binding: Any, used: set[Any]) -> None:
     """Write a binding; `used` are the variables that something uses."""
     var, value = binding.var, binding.value
     if isinstance(binding, E.MatchCast):
-        _define_extents(page, binding.struct_info)
-        info = struct_info(page, binding.struct_info)
-        text = f"R.match_cast({value_text(page, value)}, {info})"
-        page.write(f"{_annotated(page, var)} = {text}")
+        _define_extents(writer, binding.struct_info)
+        info = struct_info(writer, binding.struct_info)
+        text = f"R.match_cast({value_text(writer, value)}, {info})"
+        writer.write(f"{_annotated(writer, var)} = {text}")
     elif isinstance(value, E.If):
-        _branches(page, value, var)
+        _branches(writer, value, var)
     elif isinstance(value, E.Function):
-        name = page.names.define(var, var.name_hint)
-        _definition(page, name, value, "@R.function")
-        page.write("")
+        name = writer.names.define(var, var.name_hint)
+        _definition(writer, name, value, "@R.function")
+        writer.write("")
     elif isinstance(value, E.SeqExpr):
-        _blocks(page, value.blocks, used)
-        page.write(f"{_annotated(page, var)} = {_unparenthesized(page, value.body)}")
+        _blocks(writer, value.blocks, used)
+        writer.write(f"{_annotated(writer, var)} = {_unparenthesized(writer, value.body)}")
     elif isinstance(value, E.Call) and _is_nothing(var) and var not in used:
-        page.write(value_text(page, value))
+        writer.write(value_text(writer, value))
     elif isinstance(value, E.Call) and _says_enough(value, var):
-        text = value_text(page, value)
-        page.write(f"{page.names.define(var, var.name_hint)} = {text}")
+        text = value_text(writer, value)
+        writer.write(f"{writer.names.define(var, var.name_hint)} = {text}")
     else:
-        text = _unparenthesized(page, value)
-        page.write(f"{_annotated(page, var)} = {text}")
+        text = _unparenthesized(writer, value)
+        writer.write(f"{_annotated(writer, var)} = {text}")
 
 
 def _is_nothing(var: E.Var) -> bool:
@@ -306,129 +306,129 @@ def _says_enough(call: E.Call, var: E.Var) -> bool:
     return var.struct_info is None or call.struct_info == var.struct_info
 
 
-def _unparenthesized(page: Page, value: Any) -> str:
+def _unparenthesized(writer: Writer, value: Any) -> str:
     if isinstance(value, E.Tuple) and len(value) > 1:
-        return ", ".join(_arguments(page, value.fields))
-    return value_text(page, value)
+        return ", ".join(_arguments(writer, value.fields))
+    return value_text(writer, value)
 
 
-def _annotated(page: Page, var: E.Var) -> str:
-    info = "" if var.struct_info is None else f": {struct_info(page, var.struct_info)}"
-    return page.names.define(var, var.name_hint) + info
+def _annotated(writer: Writer, var: E.Var) -> str:
+    info = "" if var.struct_info is None else f": {struct_info(writer, var.struct_info)}"
+    return writer.names.define(var, var.name_hint) + info
 
 
-def _branches(page: Page, value: E.If, var: E.Var | None) -> None:
-    page.write(f"if {value_text(page, value.cond)}:")
-    with page.indented():
-        _branch(page, value.true_branch, var)
-    page.write("else:")
-    with page.indented():
-        _branch(page, value.false_branch, var)
+def _branches(writer: Writer, value: E.If, var: E.Var | None) -> None:
+    writer.write(f"if {value_text(writer, value.cond)}:")
+    with writer.indented():
+        _branch(writer, value.true_branch, var)
+    writer.write("else:")
+    with writer.indented():
+        _branch(writer, value.false_branch, var)
     if var is not None:
-        page.names.define(var, var.name_hint)
+        writer.names.define(var, var.name_hint)
 
 
-def _branch(page: Page, seq: E.SeqExpr, var: E.Var | None) -> None:
-    _blocks(page, seq.blocks, _used(seq))
-    text = _unparenthesized(page, seq.body)
+def _branch(writer: Writer, seq: E.SeqExpr, var: E.Var | None) -> None:
+    _blocks(writer, seq.blocks, _used(seq))
+    text = _unparenthesized(writer, seq.body)
     if var is None:
-        page.write(text)
+        writer.write(text)
         return
     info = getattr(seq.body, "struct_info", None)
-    name = page.names.define(var, var.name_hint)
-    page.write(f"{name}: {struct_info(page, info)} = {text}" if info else f"{name} = {text}")
+    name = writer.names.define(var, var.name_hint)
+    writer.write(f"{name}: {struct_info(writer, info)} = {text}" if info else f"{name} = {text}")
 
 
 def _used(node: Node) -> set[Any]:
     return {found for found in walk(node) if isinstance(found, E.Var)}
 
 
-def _blocks(page: Page, blocks: Sequence[E.BindingBlock], used: set[Any]) -> None:
+def _blocks(writer: Writer, blocks: Sequence[E.BindingBlock], used: set[Any]) -> None:
     for block in blocks:
-        _block(page, block, used)
+        _block(writer, block, used)
 
 
-def _block(page: Page, block: E.BindingBlock, used: set[Any]) -> None:
-    with page.placing(block):
+def _block(writer: Writer, block: E.BindingBlock, used: set[Any]) -> None:
+    with writer.placing(block):
         if not isinstance(block, E.DataflowBlock):
-            _bindings(page, block, used)
+            _bindings(writer, block, used)
             return
-        page.write("with R.dataflow():")
+        writer.write("with R.dataflow():")
         outputs = [
             binding.var for binding in block.bindings if not isinstance(binding.var, E.DataflowVar)
         ]
         # Names stay taken after the block: Python's `with` opens no scope.
-        page.open_indent()
-        _bindings(page, block, used)
-        page.write(f"R.output({', '.join(_arguments(page, outputs))})")
-        page.close_indent()
+        writer.open_indent()
+        _bindings(writer, block, used)
+        writer.write(f"R.output({', '.join(_arguments(writer, outputs))})")
+        writer.close_indent()
 
 
-def _bindings(page: Page, block: E.BindingBlock, used: set[Any]) -> None:
+def _bindings(writer: Writer, block: E.BindingBlock, used: set[Any]) -> None:
     for binding in block.bindings:
-        with page.placing(binding):
-            _bind(page, binding, used)
+        with writer.placing(binding):
+            _bind(writer, binding, used)
 
 
-def _define_extents(page: Page, *infos: Any) -> None:
+def _define_extents(writer: Writer, *infos: Any) -> None:
     """Write `n = T.int64()` for the symbolic extents that have no name yet."""
     for info in infos:
         if info is None:
             continue
         for var in dims.prim_vars(info):
-            if not page.names.knows(var):
-                page.write(f"{page.names.define(var, var.name)} = T.{var.dtype}()")
+            if not writer.names.knows(var):
+                writer.write(f"{writer.names.define(var, var.name)} = T.{var.dtype}()")
 
 
-def function(page: Page, name: str, func: E.Function) -> None:
+def function(writer: Writer, name: str, func: E.Function) -> None:
     """Write a function of a module, or one that stands alone."""
     options = [] if func.attrs.get("global_symbol") is not None else ["private=True"]
     if not func.is_pure:
         options.append("pure=False")
     decorator = f"@R.function({', '.join(options)})" if options else "@R.function"
-    _definition(page, name, func, decorator)
+    _definition(writer, name, func, decorator)
 
 
-def _definition(page: Page, name: str, func: E.Function, decorator: str) -> None:
+def _definition(writer: Writer, name: str, func: E.Function, decorator: str) -> None:
     infos = [func.ret_struct_info, *(param.struct_info for param in func.params)]
     if decorator == "@R.function" and not func.is_pure:
         decorator = "@R.function(pure=False)"
-    page.write(decorator)
-    with page.placing(func), page.names.scope():
-        params = [page.names.define(param, param.name_hint) for param in func.params]
+    writer.write(decorator)
+    with writer.placing(func), writer.names.scope():
+        params = [writer.names.define(param, param.name_hint) for param in func.params]
         extents = [
             var
             for info in infos
             if info is not None
             for var in dims.prim_vars(info)
-            if not page.names.knows(var)
+            if not writer.names.knows(var)
         ]
         for var in extents:
-            page.names.define(var, var.name)
-        with page.quoting_extents():
+            writer.names.define(var, var.name)
+        with writer.quoting_extents():
             annotated = [
                 text if param.struct_info is None else
-                f"{text}: {struct_info(page, param.struct_info)}"
+                f"{text}: {struct_info(writer, param.struct_info)}"
                 for text, param in zip(params, func.params, strict=True)
             ]  # fmt: skip
-            ret = struct_info(page, func.ret_struct_info)
-        page.write(f"def {name}({', '.join(annotated)}) -> {ret}:")
-        with page.indented():
+            ret = struct_info(writer, func.ret_struct_info)
+        writer.write(f"def {name}({', '.join(annotated)}) -> {ret}:")
+        with writer.indented():
             for var in dict.fromkeys(extents):
-                page.write(f"{page.names.of(var, var.name)} = T.{var.dtype}()")
-            _function_body(page, name, func)
+                writer.write(f"{writer.names.of(var, var.name)} = T.{var.dtype}()")
+            _function_body(writer, name, func)
 
 
-def _function_body(page: Page, name: str, func: E.Function) -> None:
+def _function_body(writer: Writer, name: str, func: E.Function) -> None:
     attrs = {k: v for k, v in func.attrs.items() if k != "global_symbol" or v != name}
     if attrs:
-        page.write(f"R.func_attr({dictionary(page.names, attrs)})")
-    if page.in_module and all_global_vars(func.body) and not page.names.knows(_CLS):
-        page.write(f"cls = {page.module_name}")
-        page.names.alias(_CLS, "cls")
+        writer.write(f"R.func_attr({dictionary(writer.names, attrs)})")
+    if writer.in_module and all_global_vars(func.body) and not writer.names.knows(_CLS):
+        writer.write(f"cls = {writer.module_name}")
+        writer.names.alias(_CLS, "cls")
     used = _used(func.body)
-    _blocks(page, func.body.blocks, used)
-    page.write(f"return {value_text(page, func.body.body)}")
+    _blocks(writer, func.body.blocks, used)
+    writer.write(f"return {value_text(writer, func.body.body)}")
 
 
 _CLS = GlobalVar("cls")
@@ -444,35 +444,35 @@ def _has_index_map(node: Node) -> bool:
     return any(isinstance(value, IndexMap) for value in (attrs or {}).values())
 
 
-def _standing_alone(write: Callable[[Page, Any], None]) -> Callable[[Page, Any], None]:
+def _standing_alone(write: Callable[[Writer, Any], None]) -> Callable[[Writer, Any], None]:
     """Write a part of a program after declarations of the variables that it uses."""
 
-    def printer(page: Page, node: Any) -> None:
+    def printer(writer: Writer, node: Any) -> None:
         for var in free_vars(node):
-            _define_extents(page, var.struct_info)
-            page.write(_annotated(page, var))
-        write(page, node)
+            _define_extents(writer, var.struct_info)
+            writer.write(_annotated(writer, var))
+        write(writer, node)
 
     return printer
 
 
-def _sequence(page: Page, seq: E.SeqExpr) -> None:
-    _blocks(page, seq.blocks, _used(seq))
-    page.write(value_text(page, seq.body))
+def _sequence(writer: Writer, seq: E.SeqExpr) -> None:
+    _blocks(writer, seq.blocks, _used(seq))
+    writer.write(value_text(writer, seq.body))
 
 
-def _one_line(page: Page, value: Any) -> None:
-    page.write(value_text(page, value))
+def _one_line(writer: Writer, value: Any) -> None:
+    writer.write(value_text(writer, value))
 
 
 function_printers[E.Function] = (function, _imports, 2)
 node_printers.update({
-    **dict.fromkeys(_INFO, lambda page, info: page.write(struct_info(page, info))),
+    **dict.fromkeys(_INFO, lambda writer, info: writer.write(struct_info(writer, info))),
     **dict.fromkeys((cls for cls in _VALUES if cls not in (GlobalVar, Op)), _one_line),
     E.SeqExpr: _standing_alone(_sequence),
-    E.If: _standing_alone(lambda page, value: _branches(page, value, None)),
-    E.BindingBlock: _standing_alone(lambda page, block: _block(page, block, set())),
-    E.DataflowBlock: _standing_alone(lambda page, block: _block(page, block, set())),
-    E.VarBinding: _standing_alone(lambda page, binding: _bind(page, binding, set())),
-    E.MatchCast: _standing_alone(lambda page, binding: _bind(page, binding, set())),
+    E.If: _standing_alone(lambda writer, value: _branches(writer, value, None)),
+    E.BindingBlock: _standing_alone(lambda writer, block: _block(writer, block, set())),
+    E.DataflowBlock: _standing_alone(lambda writer, block: _block(writer, block, set())),
+    E.VarBinding: _standing_alone(lambda writer, binding: _bind(writer, binding, set())),
+    E.MatchCast: _standing_alone(lambda writer, binding: _bind(writer, binding, set())),
 })  # fmt: skip

@@ -20,7 +20,7 @@ from mlcweb.script.printer.expressions import (
     string,
     tuple_text,
 )
-from mlcweb.script.printer.page import Page
+from mlcweb.script.printer.writer import Writer
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -44,39 +44,39 @@ AXIS_CALLS = {
 REMAP_LETTERS = {S.IterType.DATA_PARALLEL: "S", S.IterType.COMM_REDUCE: "R"}
 
 
-def statement(page: Page, stmt: S.Stmt, last: bool = True) -> None:
+def statement(writer: Writer, stmt: S.Stmt, last: bool = True) -> None:
     """Write a statement. `last` says that nothing follows it in its indented block, so that
     bindings that reach to the end of their block need no indentation of their own."""
-    with page.placing(stmt):
-        _PRINTERS[type(stmt)](page, stmt, last)
+    with writer.placing(stmt):
+        _PRINTERS[type(stmt)](writer, stmt, last)
 
 
 def is_statement(value: Node) -> bool:
     return type(value) in _PRINTERS
 
 
-def _sequence(page: Page, stmt: S.SeqStmt, last: bool) -> None:
+def _sequence(writer: Writer, stmt: S.SeqStmt, last: bool) -> None:
     for item in stmt.seq[:-1]:
-        statement(page, item, last=False)
-    statement(page, stmt.seq[-1], last)
+        statement(writer, item, last=False)
+    statement(writer, stmt.seq[-1], last)
 
 
-def _store(page: Page, stmt: S.BufferStore, last: bool) -> None:
-    target = element(page.names, stmt.buffer, stmt.indices)
-    page.write(f"{target} = {expression(page.names, stmt.value)}")
+def _store(writer: Writer, stmt: S.BufferStore, last: bool) -> None:
+    target = element(writer.names, stmt.buffer, stmt.indices)
+    writer.write(f"{target} = {expression(writer.names, stmt.value)}")
 
 
-def _evaluate(page: Page, stmt: S.Evaluate, last: bool) -> None:
-    text = expression(page.names, stmt.value)
+def _evaluate(writer: Writer, stmt: S.Evaluate, last: bool) -> None:
+    text = expression(writer.names, stmt.value)
     call = stmt.value
     bare = isinstance(call, E.Call) and getattr(call.op, "name", "") not in OPERATOR_CALLS
-    page.write(text if bare and text.endswith(")") else f"T.evaluate({text})")
+    writer.write(text if bare and text.endswith(")") else f"T.evaluate({text})")
 
 
-def _body(page: Page, header: str, body: S.Stmt) -> None:
-    page.write(header)
-    with page.indented():
-        statement(page, body)
+def _body(writer: Writer, header: str, body: S.Stmt) -> None:
+    writer.write(header)
+    with writer.indented():
+        statement(writer, body)
 
 
 def _grid(loop: S.For) -> list[S.For]:
@@ -103,22 +103,22 @@ def _uses(value: E.PrimExpr, variables: set[int]) -> bool:
     return any(id(node) in variables for node in walk(value))
 
 
-def _for(page: Page, loop: S.For, last: bool) -> None:
+def _for(writer: Writer, loop: S.For, last: bool) -> None:
     grid = _grid(loop)
     if len(grid) > 1:
-        _for_grid(page, grid)
+        _for_grid(writer, grid)
         return
-    domain = _loop_domain(page, loop)
-    page.loops[id(loop.loop_var)] = loop
-    with page.names.scope():
-        name = page.names.define(loop.loop_var, loop.loop_var.name)
-        line = len(page.lines)
-        _body(page, f"for {name} in {domain}:", loop.body)
-        page.place_part(loop.loop_var, line, len("for "), len(name))
+    domain = _loop_domain(writer, loop)
+    writer.loops[id(loop.loop_var)] = loop
+    with writer.names.scope():
+        name = writer.names.define(loop.loop_var, loop.loop_var.name)
+        line = len(writer.lines)
+        _body(writer, f"for {name} in {domain}:", loop.body)
+        writer.place_part(loop.loop_var, line, len("for "), len(name))
 
 
-def _loop_domain(page: Page, loop: S.For) -> str:
-    names = page.names
+def _loop_domain(writer: Writer, loop: S.For) -> str:
+    names = writer.names
     plain = loop.kind is S.ForKind.SERIAL and not loop.annotations
     call = "range" if plain else LOOP_CALLS[loop.kind]
     if arithmetic.is_const_int(loop.min, 0):
@@ -133,45 +133,45 @@ def _loop_domain(page: Page, loop: S.For) -> str:
     return f"{call}({', '.join(parts)})"
 
 
-def _for_grid(page: Page, loops: list[S.For]) -> None:
-    extents = ", ".join(expression(page.names, loop.extent) for loop in loops)
-    with page.names.scope():
+def _for_grid(writer: Writer, loops: list[S.For]) -> None:
+    extents = ", ".join(expression(writer.names, loop.extent) for loop in loops)
+    with writer.names.scope():
         texts = []
         for loop in loops:
-            page.loops[id(loop.loop_var)] = loop
-            texts.append(page.names.define(loop.loop_var, loop.loop_var.name))
-        line, column = len(page.lines), len("for ")
-        _body(page, f"for {', '.join(texts)} in T.grid({extents}):", loops[-1].body)
+            writer.loops[id(loop.loop_var)] = loop
+            texts.append(writer.names.define(loop.loop_var, loop.loop_var.name))
+        line, column = len(writer.lines), len("for ")
+        _body(writer, f"for {', '.join(texts)} in T.grid({extents}):", loops[-1].body)
         for loop, text in zip(loops, texts, strict=True):
-            page.place_part(loop, line, column, len(text))
-            page.place_part(loop.loop_var, line, column, len(text))
+            writer.place_part(loop, line, column, len(text))
+            writer.place_part(loop.loop_var, line, column, len(text))
             column += len(text) + len(", ")
 
 
-def _while(page: Page, stmt: S.While, last: bool) -> None:
-    _body(page, f"while {expression(page.names, stmt.condition)}:", stmt.body)
+def _while(writer: Writer, stmt: S.While, last: bool) -> None:
+    _body(writer, f"while {expression(writer.names, stmt.condition)}:", stmt.body)
 
 
-def _if(page: Page, stmt: S.IfThenElse, last: bool) -> None:
-    _body(page, f"if {expression(page.names, stmt.condition)}:", stmt.then_case)
+def _if(writer: Writer, stmt: S.IfThenElse, last: bool) -> None:
+    _body(writer, f"if {expression(writer.names, stmt.condition)}:", stmt.then_case)
     other = stmt.else_case
     while isinstance(other, S.IfThenElse):
-        _body(page, f"elif {expression(page.names, other.condition)}:", other.then_case)
+        _body(writer, f"elif {expression(writer.names, other.condition)}:", other.then_case)
         other = other.else_case
     if other is not None:
-        _body(page, "else:", other)
+        _body(writer, "else:", other)
 
 
-def _let(page: Page, stmt: S.LetStmt, last: bool) -> None:
-    value = expression(page.names, stmt.value)
+def _let(writer: Writer, stmt: S.LetStmt, last: bool) -> None:
+    value = expression(writer.names, stmt.value)
     if last:
-        name = page.names.define(stmt.var, stmt.var.name)
-        page.write(f"{name}: {type_text(stmt.var)} = {value}")
-        statement(page, stmt.body)
+        name = writer.names.define(stmt.var, stmt.var.name)
+        writer.write(f"{name}: {type_text(stmt.var)} = {value}")
+        statement(writer, stmt.body)
         return
-    with page.names.scope():
-        name = page.names.define(stmt.var, stmt.var.name)
-        _body(page, f"with T.LetStmt({value}) as {name}:", stmt.body)
+    with writer.names.scope():
+        name = writer.names.define(stmt.var, stmt.var.name)
+        _body(writer, f"with T.LetStmt({value}) as {name}:", stmt.body)
 
 
 def type_text(var: E.Var) -> str:
@@ -183,103 +183,106 @@ def type_text(var: E.Var) -> str:
     return f"T.handle({string(pointer.element_type)}{scope})"
 
 
-def _attribute(page: Page, stmt: S.AttrStmt, last: bool) -> None:
-    value = expression(page.names, stmt.value)
+def _attribute(writer: Writer, stmt: S.AttrStmt, last: bool) -> None:
+    value = expression(writer.names, stmt.value)
     if stmt.attr_key == "thread_extent" and isinstance(stmt.node, S.IterVar):
-        with page.names.scope():
+        with writer.names.scope():
             var = stmt.node.var
-            name = page.names.define(var, var.name)
+            name = writer.names.define(var, var.name)
             tag = string(stmt.node.thread_tag)
-            _body(page, f"with T.launch_thread({tag}, {value}) as {name}:", stmt.body)
+            _body(writer, f"with T.launch_thread({tag}, {value}) as {name}:", stmt.body)
         return
-    thing = literal(page.names, stmt.node)
-    _body(page, f"with T.attr({thing}, {string(stmt.attr_key)}, {value}):", stmt.body)
+    thing = literal(writer.names, stmt.node)
+    _body(writer, f"with T.attr({thing}, {string(stmt.attr_key)}, {value}):", stmt.body)
 
 
-def _assert(page: Page, stmt: S.AssertStmt, last: bool) -> None:
-    condition, message = expression(page.names, stmt.condition), literal(page.names, stmt.message)
+def _assert(writer: Writer, stmt: S.AssertStmt, last: bool) -> None:
+    condition, message = (
+        expression(writer.names, stmt.condition),
+        literal(writer.names, stmt.message),
+    )
     if last:
-        page.write(f"assert {condition}, {message}")
-        statement(page, stmt.body)
+        writer.write(f"assert {condition}, {message}")
+        statement(writer, stmt.body)
     else:
-        _body(page, f"with T.Assert({condition}, {message}):", stmt.body)
+        _body(writer, f"with T.Assert({condition}, {message}):", stmt.body)
 
 
-def _allocate(page: Page, stmt: S.AllocBuffer, last: bool) -> None:
-    text = f"{page.dialect.of('T.decl_buffer')}({buffer_arguments(page.names, stmt.buffer)})"
-    with nullcontext() if last else page.names.scope():
-        name = define_buffer(page.names, stmt.buffer)
+def _allocate(writer: Writer, stmt: S.AllocBuffer, last: bool) -> None:
+    text = f"{writer.dialect.of('T.decl_buffer')}({buffer_arguments(writer.names, stmt.buffer)})"
+    with nullcontext() if last else writer.names.scope():
+        name = define_buffer(writer.names, stmt.buffer)
         if last:
-            with page.placing(stmt.buffer):
-                page.write(f"{name} = {text}")
-            statement(page, stmt.body)
+            with writer.placing(stmt.buffer):
+                writer.write(f"{name} = {text}")
+            statement(writer, stmt.body)
         else:
-            _body(page, f"with {text} as {name}:", stmt.body)
+            _body(writer, f"with {text} as {name}:", stmt.body)
 
 
-def _realize(page: Page, realize: S.BlockRealize, last: bool) -> None:
-    with page.placing(realize.block):
-        page.write(_block_header(page, realize.block))
-        with page.indented():
-            _block_axes(page, realize.block.iter_vars, realize.iter_values)
+def _realize(writer: Writer, realize: S.BlockRealize, last: bool) -> None:
+    with writer.placing(realize.block):
+        writer.write(_block_header(writer, realize.block))
+        with writer.indented():
+            _block_axes(writer, realize.block.iter_vars, realize.iter_values)
             if not arithmetic.is_const_int(realize.predicate, 1):
-                with page.placing(realize.predicate):
-                    page.write(f"T.where({expression(page.names, realize.predicate)})")
-            _block_rest(page, realize.block)
+                with writer.placing(realize.predicate):
+                    writer.write(f"T.where({expression(writer.names, realize.predicate)})")
+            _block_rest(writer, realize.block)
 
 
-def _block_header(page: Page, block: S.Block) -> str:
-    return f"with {page.dialect.of('T.block')}({string(block.name_hint)}):"
+def _block_header(writer: Writer, block: S.Block) -> str:
+    return f"with {writer.dialect.of('T.block')}({string(block.name_hint)}):"
 
 
-def _block(page: Page, block: S.Block, last: bool) -> None:
-    page.write(_block_header(page, block))
-    with page.indented():
-        _block_axes(page, block.iter_vars, (None,) * len(block.iter_vars))
-        _block_rest(page, block)
+def _block(writer: Writer, block: S.Block, last: bool) -> None:
+    writer.write(_block_header(writer, block))
+    with writer.indented():
+        _block_axes(writer, block.iter_vars, (None,) * len(block.iter_vars))
+        _block_rest(writer, block)
 
 
-def _block_rest(page: Page, block: S.Block) -> None:
-    names = page.names
+def _block_rest(writer: Writer, block: S.Block) -> None:
+    names = writer.names
     allocations = [buffer_arguments(names, buffer) for buffer in block.alloc_buffers]
-    page.write(f"T.reads({', '.join(region(names, part) for part in block.reads)})")
-    page.write(f"T.writes({', '.join(region(names, part) for part in block.writes)})")
+    writer.write(f"T.reads({', '.join(region(names, part) for part in block.reads)})")
+    writer.write(f"T.writes({', '.join(region(names, part) for part in block.writes)})")
     if block.annotations:
-        call = page.dialect.of("T.block_attr")
-        page.write(f"{call}({dictionary(names, block.annotations)})")
+        call = writer.dialect.of("T.block_attr")
+        writer.write(f"{call}({dictionary(names, block.annotations)})")
     for buffer, text in zip(block.alloc_buffers, allocations, strict=True):
-        allocation(page, buffer, text)
+        allocation(writer, buffer, text)
     for match in block.match_buffers:
         text = f"{region(names, match.source)}, {buffer_arguments(names, match.buffer)}"
-        with page.placing(match, match.buffer):
-            page.write(f"{define_buffer(names, match.buffer)} = T.match_buffer({text})")
+        with writer.placing(match, match.buffer):
+            writer.write(f"{define_buffer(names, match.buffer)} = T.match_buffer({text})")
     if block.init is not None:
-        _body(page, "with T.init():", block.init)
-    statement(page, block.body)
+        _body(writer, "with T.init():", block.init)
+    statement(writer, block.body)
 
 
-def allocation(page: Page, buffer: Any, text: str | None = None) -> None:
+def allocation(writer: Writer, buffer: Any, text: str | None = None) -> None:
     """Write the line that allocates a buffer in a block."""
-    text = buffer_arguments(page.names, buffer) if text is None else text
-    call = page.dialect.of("T.alloc_buffer")
-    with page.placing(buffer):
-        page.write(f"{define_buffer(page.names, buffer)} = {call}({text})")
+    text = buffer_arguments(writer.names, buffer) if text is None else text
+    call = writer.dialect.of("T.alloc_buffer")
+    with writer.placing(buffer):
+        writer.write(f"{define_buffer(writer.names, buffer)} = {call}({text})")
 
 
-def _block_axes(page: Page, axes: Any, values: Any) -> None:
+def _block_axes(writer: Writer, axes: Any, values: Any) -> None:
     run: list[tuple[S.IterVar, E.PrimExpr]] = []
     for axis, value in zip(axes, values, strict=True):
-        if _is_plain_remap(page, axis, value):
+        if _is_plain_remap(writer, axis, value):
             run.append((axis, value))
             continue
-        _remap(page, run)
+        _remap(writer, run)
         run = []
-        _axis(page, axis, value)
-    _remap(page, run)
+        _axis(writer, axis, value)
+    _remap(writer, run)
 
 
-def _is_plain_remap(page: Page, axis: S.IterVar, value: E.PrimExpr | None) -> bool:
-    loop = page.loops.get(id(value))
+def _is_plain_remap(writer: Writer, axis: S.IterVar, value: E.PrimExpr | None) -> bool:
+    loop = writer.loops.get(id(value))
     if loop is None or axis.dom is None or axis.iter_type not in REMAP_LETTERS:
         return False
     return _same(axis.dom.min, loop.min) and _same(axis.dom.extent, loop.extent)
@@ -291,24 +294,24 @@ def _same(a: E.PrimExpr, b: E.PrimExpr) -> bool:
     return a is b or structural_equal(a, b)
 
 
-def _remap(page: Page, run: list[tuple[S.IterVar, E.PrimExpr]]) -> None:
+def _remap(writer: Writer, run: list[tuple[S.IterVar, E.PrimExpr]]) -> None:
     if len(run) < 2:
         for axis, value in run:
-            _axis(page, axis, value)
+            _axis(writer, axis, value)
         return
     kinds = "".join(REMAP_LETTERS[axis.iter_type] for axis, _ in run)
-    loops = ", ".join(expression(page.names, value) for _, value in run)
-    texts = [page.names.define(axis.var, axis.var.name) for axis, _ in run]
-    line, column = len(page.lines), 0
-    page.write(f'{", ".join(texts)} = T.axis.remap("{kinds}", [{loops}])')
+    loops = ", ".join(expression(writer.names, value) for _, value in run)
+    texts = [writer.names.define(axis.var, axis.var.name) for axis, _ in run]
+    line, column = len(writer.lines), 0
+    writer.write(f'{", ".join(texts)} = T.axis.remap("{kinds}", [{loops}])')
     for (axis, _), text in zip(run, texts, strict=True):
-        page.place_part(axis, line, column, len(text))
-        page.place_part(axis.var, line, column, len(text))
+        writer.place_part(axis, line, column, len(text))
+        writer.place_part(axis.var, line, column, len(text))
         column += len(text) + len(", ")
 
 
-def _axis(page: Page, axis: S.IterVar, value: E.PrimExpr | None) -> None:
-    names = page.names
+def _axis(writer: Writer, axis: S.IterVar, value: E.PrimExpr | None) -> None:
+    names = writer.names
     if axis.dom is None:
         domain = "None"
     elif arithmetic.is_const_int(axis.dom.min, 0):
@@ -317,12 +320,12 @@ def _axis(page: Page, axis: S.IterVar, value: E.PrimExpr | None) -> None:
         stop = arithmetic.add(axis.dom.min, axis.dom.extent)
         domain = tuple_text([expression(names, axis.dom.min), expression(names, stop)])
     binding = "" if value is None else f", {expression(names, value)}"
-    with page.placing(axis, axis.var):
+    with writer.placing(axis, axis.var):
         name = names.define(axis.var, axis.var.name)
-        page.write(f"{name} = T.axis.{AXIS_CALLS[axis.iter_type]}({domain}{binding})")
+        writer.write(f"{name} = T.axis.{AXIS_CALLS[axis.iter_type]}({domain}{binding})")
 
 
-_PRINTERS: dict[type, Callable[[Page, Any, bool], None]] = {
+_PRINTERS: dict[type, Callable[[Writer, Any, bool], None]] = {
     S.SeqStmt: _sequence,
     S.BufferStore: _store,
     S.Evaluate: _evaluate,

@@ -72,7 +72,7 @@ class NotFoundError(ScheduleError):
     """There is no such block, function or buffer, or the name is ambiguous."""
 
 
-class GoneError(ScheduleError, ValueError):
+class StaleReferenceError(ScheduleError, ValueError):
     """A random variable stands for a loop or block that an earlier step replaced."""
 
 

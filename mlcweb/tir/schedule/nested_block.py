@@ -15,8 +15,8 @@ from mlcweb.tir.analysis.access_regions import block_access_regions
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import BufferRegion, Range, full_region
 from mlcweb.tir.expr import PrimExpr, Var
-from mlcweb.tir.schedule.divided_iterators import Division, divide
 from mlcweb.tir.schedule.errors import BindingError, BlockKindError, LoopError
+from mlcweb.tir.schedule.iterator_division import Division, divide
 from mlcweb.tir.schedule.primitives.reduction import init_predicate
 from mlcweb.tir.schedule.regions import iterator_domains, relaxed
 from mlcweb.tir.schedule.scopes import driven_iterators

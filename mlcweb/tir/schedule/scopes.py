@@ -41,7 +41,7 @@ from mlcweb.tir.substitute import uses, variables_in
 class Scope:
     """The blocks directly inside a block, in program order, and who writes and reads what.
 
-    `writers` and `readers` go by what blocks declare; `hidden_writers` and `hidden_readers`
+    `writers` and `readers` go by what blocks declare; `undeclared_writers` and `undeclared_readers`
     are the blocks that access a buffer without declaring it, as some primitives (of TVM, and so
     ours) leave them behind. What rests on knowing all users of a buffer asks `writers_of` and
     `readers_of`.
@@ -50,8 +50,8 @@ class Scope:
     children: tuple[BlockPlace, ...]
     writers: dict[Buffer, tuple[BlockPlace, ...]]
     readers: dict[Buffer, tuple[BlockPlace, ...]]
-    hidden_writers: dict[Buffer, tuple[BlockPlace, ...]]
-    hidden_readers: dict[Buffer, tuple[BlockPlace, ...]]
+    undeclared_writers: dict[Buffer, tuple[BlockPlace, ...]]
+    undeclared_readers: dict[Buffer, tuple[BlockPlace, ...]]
 
     def position(self, block: Block) -> int:
         return next(i for i, c in enumerate(self.children) if c.block.identity is block.identity)
@@ -96,7 +96,7 @@ class Scope:
             )
 
     def _hiding(self, buffer: Buffer) -> tuple[BlockPlace, ...]:
-        return (*self.hidden_writers.get(buffer, ()), *self.hidden_readers.get(buffer, ()))
+        return (*self.undeclared_writers.get(buffer, ()), *self.undeclared_readers.get(buffer, ()))
 
     def _linked(self, place, regions, users, before: bool) -> list[BlockPlace]:
         here = self.position(place.block)
@@ -117,21 +117,21 @@ def _scope(state: ScheduleState, around: Place) -> Scope:
     children = tuple(state.child_blocks(around))
     writers: dict[Buffer, list[BlockPlace]] = {}
     readers: dict[Buffer, list[BlockPlace]] = {}
-    hidden_writers: dict[Buffer, list[BlockPlace]] = {}
-    hidden_readers: dict[Buffer, list[BlockPlace]] = {}
+    undeclared_writers: dict[Buffer, list[BlockPlace]] = {}
+    undeclared_readers: dict[Buffer, list[BlockPlace]] = {}
     for child in children:
         stored, loaded = hidden_accesses(child.block)
         for buffer in stored:
-            hidden_writers.setdefault(buffer, []).append(child)
+            undeclared_writers.setdefault(buffer, []).append(child)
         for buffer in loaded:
-            hidden_readers.setdefault(buffer, []).append(child)
+            undeclared_readers.setdefault(buffer, []).append(child)
         for buffer in dict.fromkeys(region.buffer for region in child.block.writes):
             writers.setdefault(buffer, []).append(child)
         for buffer in dict.fromkeys(region.buffer for region in child.block.reads):
             readers.setdefault(buffer, []).append(child)
     return Scope(children, *(
         {buffer: tuple(found) for buffer, found in table.items()}
-        for table in (writers, readers, hidden_writers, hidden_readers)
+        for table in (writers, readers, undeclared_writers, undeclared_readers)
     ))  # fmt: skip
 
 
@@ -272,7 +272,7 @@ def why_not_reduction(scope: Scope, block: Block) -> str | None:
 def _why_not_dominant(scope: Scope, block: Block) -> str | None:
     for region in block.writes:
         writers = scope.writers.get(region.buffer, ())
-        for hiding in scope.hidden_writers.get(region.buffer, ()):
+        for hiding in scope.undeclared_writers.get(region.buffer, ()):
             name = hiding.block.name_hint
             return f'the block "{name}" writes "{region.buffer.name}" without declaring it'
         if len(writers) > 1:

@@ -128,7 +128,7 @@ def _is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: Block
             else estimate_region_upper_bound(sides, inner, predicate, analyzer)
         )
         for n, side in enumerate(read):
-            if _sticks_out(
+            if _exceeds(
                 intersect(side, limits[n], analyzer),
                 union([item[n] for item in written], analyzer),
                 analyzer,
@@ -172,7 +172,7 @@ def contains(box: Sequence[Range], part: Sequence[IntSet], analyzer: Analyzer) -
     )
 
 
-def _sticks_out(inner: IntSet, outer: IntSet, analyzer: Analyzer) -> bool:
+def _exceeds(inner: IntSet, outer: IntSet, analyzer: Analyzer) -> bool:
     if None in inner or None in outer:
         return False
     low: PrimExpr = inner.min_value >= outer.min_value  # type: ignore[operator]

@@ -15,7 +15,7 @@ from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import replace
 from mlcweb.tir.expr import Var
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.schedule.errors import GoneError, NotFoundError
+from mlcweb.tir.schedule.errors import NotFoundError, StaleReferenceError
 from mlcweb.tir.stmt import (
     AllocBuffer,
     AssertStmt,
@@ -187,10 +187,10 @@ class ScheduleState:
         return self._cache[key]
 
     def loop(self, variable: Var) -> LoopPlace:
-        """Where the loop over `variable` stands; a GoneError where there is none."""
+        """Where the loop over `variable` stands; a StaleReferenceError where there is none."""
         place = self.index.loops.get(variable)
         if place is None:
-            raise GoneError(
+            raise StaleReferenceError(
                 f'The loop "{variable.name}" is no longer in the program: an earlier step replaced '
                 "it",
                 advice="take the loops anew with sch.get_loops(block)",
@@ -198,10 +198,10 @@ class ScheduleState:
         return place
 
     def block(self, identity: BlockIdentity) -> BlockPlace:
-        """Where a block stands; a GoneError where there is none."""
+        """Where a block stands; a StaleReferenceError where there is none."""
         place = self.index.blocks.get(identity)
         if place is None:
-            raise GoneError(
+            raise StaleReferenceError(
                 "The block is no longer in the program: an earlier step replaced or inlined it",
                 advice="take the block anew with sch.get_block(name)",
             )

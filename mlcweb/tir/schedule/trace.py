@@ -21,7 +21,7 @@ from mlcweb.tir.schedule.instruction import (
 from mlcweb.tir.substitute import variables_in
 
 if TYPE_CHECKING:
-    from mlcweb.tir.schedule.replay_memory import ReplayMemory
+    from mlcweb.tir.schedule.replay_cache import ReplayCache
     from mlcweb.tir.schedule.schedule import Schedule
 
 DecisionProvider = Callable[[Instruction, Sequence[Any], Sequence[Any], Any], Any]
@@ -127,7 +127,7 @@ class Trace:
         remove_postproc: bool = False,
         decision_provider: DecisionProvider | None = None,
         *,
-        memory: ReplayMemory | None = None,
+        memory: ReplayCache | None = None,
     ) -> None:
         """Replay the steps onto a schedule of the original program.
 

@@ -60,7 +60,7 @@ def test_the_untransformed_program_keeps_its_sum_in_a_local():
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize(
     "options",
-    [Options(), Options(load_splat=False, keep_order=True), Options(relaxed_madd=True),
+    [Options(), Options(load_splat=False, spill_workaround=True), Options(relaxed_madd=True),
      Options(bounds_check=True)],
 )  # fmt: skip
 def test_modules_are_valid_whatever_the_options(name, options):
@@ -112,7 +112,7 @@ def test_fused_multiply_add_is_close():
     a, b = random.random((2, 128, 128), "float32")
     c = np.zeros_like(a)
     functions = {"main": schedule_mm(32)}
-    options = Options(relaxed_madd=True, load_splat=False, keep_order=True)
+    options = Options(relaxed_madd=True, load_splat=False, spill_workaround=True)
     wasm_target.build(functions, lambda name: None, options)["main"].run(a, b, c)
     np.testing.assert_allclose(c, a.astype("float64") @ b, rtol=1e-5)
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 import mlcweb as tvm
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.space_generator import PostOrderApply
-from mlcweb.meta_schedule.workload import random_workload
+from mlcweb.meta_schedule.trial_inputs import random_inputs
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from tests.meta_schedule.space_generator import cases
@@ -119,7 +119,7 @@ def computed(mod, workload, target):
 @lru_cache
 def expected(name):
     """Random inputs of a program, and what the interpreter makes of them."""
-    workload = random_workload(module(name), "main")
+    workload = random_inputs(module(name), "main")
     return workload.expecting(computed(module(name), workload, "interpreter"))
 
 

@@ -6,10 +6,10 @@ from mlcweb.playground.access.cache import Cache
 from mlcweb.playground.access.derivation import Derivation
 from mlcweb.playground.access.recording import record
 from mlcweb.playground.access.sentences import compare, describe
-from mlcweb.playground.access.strides import Step, movements
+from mlcweb.playground.access.strides import Stride, strides
 from mlcweb.script import from_source
 from mlcweb.tir.schedule import Schedule
-from tests.playground.access.walks import ordered_matmul, small_recording, tiled, walk
+from tests.playground.access.profiles import ordered_matmul, profile, small_recording, tiled
 from tests.programs import matmul
 
 CACHE = Cache(32, 512, 4)
@@ -17,12 +17,12 @@ CACHE = Cache(32, 512, 4)
 
 def badges(recording) -> dict[str, list[str]]:
     """The strides of all subscripts by their buffers."""
-    found: dict[str, list[str]] = {}
-    for place, movement in zip(recording.place_of, movements(recording), strict=True):
-        step = movement.innermost
-        text = f"{movement.badge} in {step.loop}" if step else movement.badge
-        found.setdefault(recording.places[place].name, []).append(text)
-    return found
+    by_buffer: dict[str, list[str]] = {}
+    for place, access in zip(recording.place_of, strides(recording), strict=True):
+        step = access.innermost
+        text = f"{access.badge} in {step.loop}" if step else access.badge
+        by_buffer.setdefault(recording.places[place].name, []).append(text)
+    return by_buffer
 
 
 def test_strides_of_the_plain_product() -> None:
@@ -33,8 +33,8 @@ def test_strides_of_the_plain_product() -> None:
         "B": ["stride 16 in k"],
         "C": ["unit in j", "same in k", "same in k"],
     }
-    b = movements(recording)[3]
-    assert b.steps == (Step("i", 0), Step("j", 1), Step("k", 16))
+    b = strides(recording)[3]
+    assert b.steps == (Stride("i", 0), Stride("j", 1), Stride("k", 16))
 
 
 def test_strides_of_ikj() -> None:
@@ -58,7 +58,7 @@ def test_fused_loops_jump_at_the_end_of_a_row() -> None:
     schedule.fuse(i, j)
     made = Derivation(schedule.trace, module, schedule.mod)
     recording = small_recording(made, 4)
-    fused = [m.steps[0] for m in movements(recording)]
+    fused = [m.steps[0] for m in strides(recording)]
     assert [step.loop for step in fused] == ["i_j_fused"] * 5
     # C goes on by one always; A and B now and then go to another row or back.
     assert [step.elements for step in fused] == [1, 1, None, None, 1]
@@ -76,7 +76,7 @@ class Module:
 
 
 def test_the_product_by_itself() -> None:
-    assert describe(walk(matmul(), CACHE)) == [
+    assert describe(profile(matmul(), CACHE)) == [
         "A is read with stride 1 in the innermost loop k: 4,096 accesses fetch 288 lines, "
         "93 % hit.",
         "B is read with stride 16 (a row) in the innermost loop k: 4,096 accesses fetch 4,096 "
@@ -89,7 +89,7 @@ def test_the_product_by_itself() -> None:
 
 def test_the_schedule_of_the_course_against_the_product() -> None:
     made = tiled(4)
-    assert compare(walk(made, CACHE), walk(made.original, CACHE)) == [
+    assert compare(profile(made, CACHE), profile(made.original, CACHE)) == [
         "The loops are i, j_0, k, j_1 (of 16, 4, 16, 4 turns) instead of i, j, k.",
         "B is now read with stride 1 in the innermost loop j_1 instead of stride 16 (a row) in k: "
         "4 times fewer lines fetched (1,024 instead of 4,096).",
@@ -106,7 +106,7 @@ def test_the_schedule_of_the_course_against_the_product() -> None:
 def test_wider_tiles_fetch_fewer_lines_up_to_a_whole_one(factor: int, times: int) -> None:
     """A line holds eight elements, so eight turns of the inner loop can share it."""
     made = tiled(factor)
-    sentences = compare(walk(made, CACHE), walk(made.original, CACHE))
+    sentences = compare(profile(made, CACHE), profile(made.original, CACHE))
     figures = f"{times} times fewer lines fetched ({4096 // times:,} instead of 4,096)"
     assert any(text.startswith("B is now read with") and figures in text for text in sentences)
 
@@ -114,7 +114,7 @@ def test_wider_tiles_fetch_fewer_lines_up_to_a_whole_one(factor: int, times: int
 def test_the_larger_line_saves_more() -> None:
     made = tiled(32, matmul())
     cache = Cache(64, 1024, 4)
-    sentences = compare(walk(made, cache, 32), walk(made.original, cache, 32))
+    sentences = compare(profile(made, cache, 32), profile(made.original, cache, 32))
     assert "16 times fewer lines fetched (2,048 instead of 32,768)." in sentences[1]
 
 
@@ -124,7 +124,7 @@ def test_splitting_alone_changes_nothing() -> None:
     loop = schedule.get_loops(schedule.get_block("C"))[1]
     schedule.split(loop, factors=[None, 4])
     made = Derivation(schedule.trace, module, schedule.mod)
-    first, last = compare(walk(made, CACHE), walk(module, CACHE))
+    first, last = compare(profile(made, CACHE), profile(module, CACHE))
     assert first == "The loops are i, j_0, j_1, k (of 16, 4, 4, 16 turns) instead of i, j, k."
     assert last.startswith("It touches the same addresses in the same order as the program")
 
@@ -136,7 +136,7 @@ def test_kinds_of_loops_are_told() -> None:
     schedule.parallel(i)
     schedule.unroll(k)
     made = Derivation(schedule.trace, module, schedule.mod)
-    sentences = compare(walk(made, CACHE), walk(module, CACHE))
+    sentences = compare(profile(made, CACHE), profile(module, CACHE))
     assert sentences[:2] == ["The loop i runs in parallel.", "The loop k is unrolled."]
     assert len(sentences) == 3
 
@@ -146,7 +146,7 @@ def test_new_buffers_and_those_that_are_gone() -> None:
     schedule = Schedule(module)
     schedule.cache_write(schedule.get_block("C"), 0, "global")
     made = Derivation(schedule.trace, module, schedule.mod)
-    with_copy, without = walk(made, CACHE), walk(module, CACHE)
+    with_copy, without = profile(made, CACHE), profile(module, CACHE)
     appears = [text for text in compare(with_copy, without) if text.startswith("C_global is new")]
     assert appears == [
         "C_global is new, read and written at the same place throughout the innermost loop k: "
@@ -170,7 +170,7 @@ def test_lines_that_are_still_there_are_the_reason() -> None:
     rows_first = from_source(PANELS.format(loops="i, j_0, k, j_1", extents="16, 2"))
     panels_first = from_source(PANELS.format(loops="j_0, i, k, j_1", extents="2, 16"))
     cache = Cache(32, 768, 0)
-    sentences = compare(walk(panels_first, cache), walk(rows_first, cache))
+    sentences = compare(profile(panels_first, cache), profile(rows_first, cache))
     assert sentences[1] == (
         "B is read with stride 1 in the innermost loop j_1 as before, but 16 times fewer lines "
         "fetched (32 instead of 512), because they are still there when they are used again."

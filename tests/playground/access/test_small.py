@@ -21,7 +21,7 @@ from mlcweb.playground.access.small import (
 from mlcweb.script import from_source
 from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.schedule import Schedule
-from tests.playground.access.walks import tiled
+from tests.playground.access.profiles import tiled
 from tests.programs import matmul
 
 

@@ -6,7 +6,7 @@ from mlcweb.ir import assert_structural_equal
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from mlcweb.tir.schedule import ScheduleError
-from mlcweb.tir.schedule.errors import FactorError, GoneError, LoopError
+from mlcweb.tir.schedule.errors import FactorError, LoopError, StaleReferenceError
 from tests.programs import matmul, matmul_relu
 
 ROWS = """
@@ -136,7 +136,7 @@ def test_a_replaced_loop_is_gone():
     sch = rows()
     i, _ = sch.get_loops("B")
     sch.split(i, [None, 2])
-    with pytest.raises(GoneError, match='"i" is no longer in the program') as caught:
+    with pytest.raises(StaleReferenceError, match='"i" is no longer in the program') as caught:
         sch.split(i, [None, 2])
     assert isinstance(caught.value, ScheduleError)
     assert isinstance(caught.value, ValueError)

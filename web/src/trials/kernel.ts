@@ -1,6 +1,6 @@
 /** One trial: lay out the buffers, run the kernel, look at what it left, time it. */
 
-import type { PaceWork, TrialArray, TrialJob, TrialSuccess } from "./protocol";
+import type { CalibrationWork, TrialArray, TrialJob, TrialSuccess } from "./protocol";
 
 /** The part of the JavaScript half of Python's host that trials use. */
 export interface KernelHost {
@@ -91,7 +91,10 @@ export function runKernel(
 }
 
 /** A function that does the fixed work, and gives the seconds that it takes. */
-export function paceTimer(host: KernelHost, { code, turns, minMs }: PaceWork): () => number {
+export function calibrationTimer(
+  host: KernelHost,
+  { code, turns, minMs }: CalibrationWork,
+): () => number {
   const module = new WebAssembly.Module(code as Uint8Array<ArrayBuffer>);
   const { exports } = new WebAssembly.Instance(module, {
     env: { memory: new WebAssembly.Memory({ initial: 1 }) },

@@ -13,7 +13,7 @@ export interface TrialArray {
 }
 
 /** Fixed work that tells how fast the machine is: a module, and the turns of its loop to be timed. */
-export interface PaceWork {
+export interface CalibrationWork {
   code: Uint8Array;
   turns: number;
   /** Milliseconds that it has to take for the clock; it is done several times where it is faster. */
@@ -23,7 +23,7 @@ export interface PaceWork {
 /** What the kernels of a search have in common. `script` is the JavaScript half of Python's host. */
 export interface Workload {
   script: string;
-  pace: PaceWork;
+  pace: CalibrationWork;
   arrays: TrialArray[];
 }
 

@@ -1,6 +1,6 @@
 /** A light worker: one WebAssembly memory, one kernel at a time, and nothing else to lose. */
 
-import { type KernelHost, paceTimer, runKernel } from "./kernel";
+import { calibrationTimer, type KernelHost, runKernel } from "./kernel";
 import {
   type FromTrialWorker,
   failure,
@@ -29,7 +29,7 @@ port.onmessage = ({ data }) => {
   }
   let outcome: TrialOutcome;
   try {
-    pace ??= paceTimer(host!, workload!.pace);
+    pace ??= calibrationTimer(host!, workload!.pace);
     memory ??= new WebAssembly.Memory({ initial: 1 });
     outcome = runKernel(host!, pace, memory, workload!.arrays, data.job);
   } catch (error) {

@@ -14,8 +14,8 @@ from mlcweb.tir.index_map import IndexMap
 from mlcweb.tir.index_map_record import from_record
 from mlcweb.tir.schedule.instruction import BlockRV, InstructionKind, register_kind
 from mlcweb.tir.schedule.interface.queries import QueryMethods
-from mlcweb.tir.schedule.primitives import region_notes
-from mlcweb.tir.schedule.primitives.region_notes import ACCESSES
+from mlcweb.tir.schedule.primitives import buffer_access_annotation as annotation
+from mlcweb.tir.schedule.primitives.buffer_access_annotation import ACCESSES
 from mlcweb.tir.substitute import substitute
 
 
@@ -77,7 +77,8 @@ class RegionMethods(QueryMethods):
         buf_type: str,
         gen_new_ranges: Callable[..., Any],
     ) -> None:
-        """Declare which region of a buffer a block reads or writes. See `primitives.region_notes`.
+        """Declare which region of a buffer a block reads or writes. See
+        `primitives.buffer_access_annotation`.
 
         `gen_new_ranges` gets the block's iterators and returns for each dimension (begin, end), or
         one index. A ValueError where it returns another number of them than there are iterators
@@ -95,7 +96,7 @@ class RegionMethods(QueryMethods):
             raise ValueError(f"Invalid buf_type: {buf_type}. Expected 'read' or 'write'.")
         pairs = [_begin_and_end(side) for side in sides]
         region = [Range(begin, _extent(begin, end)) for begin, end in pairs]
-        self._change("annotate-buffer-access", lambda state: region_notes.annotate_buffer_access(
+        self._change("annotate-buffer-access", lambda state: annotation.annotate_buffer_access(
             state, self._block(block), buffer_index, buf_type, region
         ))  # fmt: skip
         index_map = IndexMap(tuple(iterators), tuple(end for pair in pairs for end in pair))
@@ -106,10 +107,10 @@ class RegionMethods(QueryMethods):
         self, block: BlockRV | str, buf_type: str, buf_index_array: Sequence[int]
     ) -> None:
         """Take buffers out of what a block declares to read or write. See
-        `primitives.region_notes`."""
+        `primitives.buffer_access_annotation`."""
         block = self._as_block(block)
         indices = [self._integer(index) for index in buf_index_array]
-        self._change("hide-buffer-access", lambda state: region_notes.unsafe_hide_buffer_access(
+        self._change("hide-buffer-access", lambda state: annotation.unsafe_hide_buffer_access(
             state, self._block(block), buf_type, indices
         ))  # fmt: skip
         self._record("UnsafeHideBufferAccess", (block, buf_type, indices))

@@ -9,8 +9,8 @@ from mlcweb.ir.node import replace
 from mlcweb.tir.arithmetic import add, const, is_const_int, subtract
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import Var
-from mlcweb.tir.schedule.divided_iterators import Division
 from mlcweb.tir.schedule.errors import BindingError, BlockKindError, LoopError, ScheduleError
+from mlcweb.tir.schedule.iterator_division import Division
 from mlcweb.tir.schedule.nested_block import (
     Nest,
     divided,

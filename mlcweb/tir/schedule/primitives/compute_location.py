@@ -18,11 +18,6 @@ from mlcweb.tir.schedule.iteration_domain import (
     limited,
     needed_iterations,
 )
-from mlcweb.tir.schedule.moved_consumer import (
-    check_all_executed,
-    check_reduction_order,
-    check_written_before,
-)
 from mlcweb.tir.schedule.regions import (
     analyzer_inside,
     bindings,
@@ -33,6 +28,11 @@ from mlcweb.tir.schedule.regions import (
     relaxed,
     substituted,
     threads_sharing,
+)
+from mlcweb.tir.schedule.reverse_compute_at_checks import (
+    check_all_executed,
+    check_reduction_order,
+    check_written_before,
 )
 from mlcweb.tir.schedule.scopes import Scope, check_complete_or_reduction, is_output_block, scope_at
 from mlcweb.tir.schedule.stage_pipeline import check_stage_pipeline

@@ -12,7 +12,7 @@ from mlcweb.tir.analysis import block_access_regions
 from mlcweb.tir.arithmetic import const, constant_value, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import IntImm, Let, PrimExpr, Var
-from mlcweb.tir.renewal import Renewal
+from mlcweb.tir.fresh_copy import FreshCopy
 from mlcweb.tir.schedule.errors import BlockKindError, FactorError, LoopError
 from mlcweb.tir.schedule.regions import bindings, domains_around, domains_of, regions_of
 from mlcweb.tir.schedule.scopes import driven_iterators
@@ -241,7 +241,7 @@ def _in_block(name: str, body: Stmt) -> BlockRealize:
     return BlockRealize((), const(True), Block((), (), (), name, body))
 
 
-class _Copy(Renewal):
+class _Copy(FreshCopy):
     """A copy whose own variables, buffers and blocks are new; what comes from outside stays."""
 
     def __init__(self, defined: set[Node]) -> None:

@@ -10,9 +10,9 @@ from mlcweb.ir.node import replace
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.schedule.errors import DataflowError, LoopError
-from mlcweb.tir.schedule.moved_consumer import check_written_before
 from mlcweb.tir.schedule.primitives.loops import check_plain
 from mlcweb.tir.schedule.regions import analyzer_inside, domains_around, loops_between
+from mlcweb.tir.schedule.reverse_compute_at_checks import check_written_before
 from mlcweb.tir.schedule.scopes import driven_iterators, runs_one_to_one, scope_at
 from mlcweb.tir.schedule.state import (
     BlockPlace,

@@ -6,9 +6,9 @@ from mlcweb.ir.node import replace
 from mlcweb.tir.arithmetic import cast, const
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, full_region
 from mlcweb.tir.expr import PrimExpr, Var
-from mlcweb.tir.renewal import Renewal
-from mlcweb.tir.schedule.description_match import DescriptionMatch, Mismatch
+from mlcweb.tir.fresh_copy import FreshCopy
 from mlcweb.tir.schedule.errors import ScheduleError
+from mlcweb.tir.schedule.intrinsic_match import DescriptionMatch, Mismatch
 from mlcweb.tir.schedule.primitives.blockize import blockized
 from mlcweb.tir.schedule.state import ScheduleState
 from mlcweb.tir.stmt import Block, BlockIdentity, For, Stmt
@@ -75,12 +75,12 @@ def _tensorized(block: Block, name: str, original: Stmt) -> Block:
     )
 
 
-def _copier(match: DescriptionMatch, intrinsic: TensorIntrin) -> Renewal:
+def _copier(match: DescriptionMatch, intrinsic: TensorIntrin) -> FreshCopy:
     """Copies the implementation, with indices as wide as the program's."""
     starts = (start for region in match.starts.values() for start in region)
     if any(start.dtype == WIDE for start in starts):
         return WideCopy(intrinsic.implemented_block, intrinsic.implemented_buffers)
-    return Renewal()
+    return FreshCopy()
 
 
 def _viewed_region(

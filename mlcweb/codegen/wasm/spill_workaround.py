@@ -37,7 +37,7 @@ _STACK_CHANGES = {
 }  # fmt: skip
 
 
-def keep_order(function: Function) -> Function:
+def spill_workaround(function: Function) -> Function:
     """The function with the updates in crowded innermost loops kept apart."""
     body = list(function.body)
     inserted: dict[int, tuple[Instruction, ...]] = {}

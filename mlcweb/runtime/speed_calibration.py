@@ -1,6 +1,7 @@
-"""How fast the machine is at the moment: a fixed piece of work, timed beside what is measured.
+"""Calibrates measured times: a fixed kernel, timed beside what is measured, tells how fast the
+machine is at that moment.
 
-The same program takes now and then half as long again, for seconds at a time: another program uses
+Now and then the same program takes half as long again, for seconds at a time: another program uses
 the other half of the core, or the clock rate falls. What slows one kernel then slows others much
 alike if they keep the same parts of the core busy, so the fixed work is the inner loop of a matrix
 product in registers: loads, multiplications and additions. The chain of sums that finds the peak of
@@ -20,7 +21,7 @@ from mlcweb.codegen.wasm.builder import FunctionBuilder
 from mlcweb.codegen.wasm.module import Function
 from mlcweb.runtime.host import clock_step
 from mlcweb.runtime.host.engine import engine
-from mlcweb.runtime.own_kernel import count_down, instance_of, module_code
+from mlcweb.runtime.probe_kernels import count_down, instance_of, module_code
 
 ROWS = 4
 VECTORS = 3
@@ -56,9 +57,8 @@ class Timed:
     paces: tuple[float, ...] = ()
 
 
-class Pace:
-    """Puts times right for the pace of the machine, as if it had always been the fastest that was
-    seen."""
+class SpeedCalibration:
+    """Scales measured times to the fastest speed of the machine seen so far."""
 
     def __init__(self) -> None:
         self.fastest = math.inf
@@ -77,7 +77,7 @@ class Pace:
 
 
 @lru_cache(maxsize=1)
-def pace_timer() -> Callable[[], float]:
+def calibration_timer() -> Callable[[], float]:
     """A function that does the fixed work and takes its time, in seconds.
 
     Raises:
@@ -97,7 +97,7 @@ def rounds(seconds: float, step: float) -> int:
 
 
 @lru_cache(maxsize=1)
-def pace_code() -> bytes:
+def calibration_code() -> bytes:
     """The module of the fixed work: it imports a memory of its own, and exports
     pace(turns, address)."""
     return module_code(_work())

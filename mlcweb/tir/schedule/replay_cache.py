@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 MAX_STEPS = 4096
 
 
-class Start:
+class TrieRoot:
     """Where a fresh schedule stands, and the points that replays have come to from there."""
 
     __slots__ = ("following",)
 
     def __init__(self) -> None:
-        self.following: dict[Any, Replayed] = {}
+        self.following: dict[Any, TrieNode] = {}
 
 
-class Replayed(Start):
+class TrieNode(TrieRoot):
     """A point that replays have come to, by a step."""
 
     __slots__ = ("step",)
@@ -38,7 +38,7 @@ class Replayed(Start):
         self.step = step
 
 
-class ReplayMemory:
+class ReplayCache:
     """The steps of replays onto fresh schedules of one program.
 
     Args:
@@ -48,23 +48,23 @@ class ReplayMemory:
     def __init__(self, max_steps: int = MAX_STEPS) -> None:
         self.max_steps = max_steps
         self.steps = 0
-        self._start = Start()
+        self._start = TrieRoot()
 
-    def start(self) -> Start:
+    def start(self) -> TrieRoot:
         """Where a fresh schedule stands."""
         if self.steps > self.max_steps:
-            self._start, self.steps = Start(), 0
+            self._start, self.steps = TrieRoot(), 0
         return self._start
 
     def replay(
         self,
         sch: Schedule,
-        point: Start | None,
+        point: TrieRoot | None,
         kind: InstructionKind,
         inputs: Sequence[Any],
         attrs: Sequence[Any],
         decision: Any,
-    ) -> tuple[tuple[Any, ...], Replayed | None]:
+    ) -> tuple[tuple[Any, ...], TrieNode | None]:
         """Carry out an instruction as `Schedule.replay` does, or take over what it did before.
 
         Returns:
@@ -87,7 +87,7 @@ class ReplayMemory:
         made = (*what, _frozen(step.decision))
         known = point.following.get(made)
         if known is None:
-            known = point.following[made] = Replayed(step)
+            known = point.following[made] = TrieNode(step)
             self.steps += 1
         else:
             sch.take_back(step)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from mlcweb.ir.module import IRModule
 
 
-class ScheduleSource(Protocol):
+class ScheduleProvider(Protocol):
     """Knows the best schedule of some programs."""
 
     def query_ir_module(self, mod: IRModule, target: None = None) -> IRModule | None:
@@ -19,11 +19,11 @@ class ScheduleSource(Protocol):
         ...
 
 
-entered: ContextVar[tuple[ScheduleSource, ...]] = ContextVar("known_schedules", default=())
+entered: ContextVar[tuple[ScheduleProvider, ...]] = ContextVar("known_schedules", default=())
 """The sources of all `with source:` around, the innermost last."""
 
 
-def innermost() -> ScheduleSource | None:
+def innermost() -> ScheduleProvider | None:
     """The source of the innermost `with source:`."""
     sources = entered.get()
     return sources[-1] if sources else None

@@ -1,4 +1,4 @@
-"""The page that a printer writes on: lines, indentation, and where each node was printed."""
+"""What a printer writes with: lines, indentation, and where each node was printed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Place(NamedTuple):
     end_column: int
 
 
-class Page:
+class Writer:
     """Lines being written, with the names and the enclosing loops that are known at this point."""
 
     def __init__(self, dialect: Dialect = TIR) -> None:
@@ -87,7 +87,7 @@ class Page:
                 self.places.setdefault(id(thing), place)
 
     def place_part(self, thing: Node, line: int, column: int, length: int) -> None:
-        """Place a node at a part of `line` (counted from 0), ending with the page as it is now."""
+        """Place a node at a part of `line` (counted from 0); it ends with what was written last."""
         column += len(self._indent)
         self.places[id(thing)] = Place(line + 1, len(self.lines), column, column + length)
 

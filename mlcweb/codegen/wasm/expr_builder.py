@@ -18,7 +18,7 @@ _FRACTION_BITS = {"float32": 23, "float64": 52}
 _EXPONENT_BIAS = {"float32": 127, "float64": 1023}
 
 
-class Steps:
+class ExprBuilder:
     """A function in the making: values that got names, around the result in the end."""
 
     def __init__(self, like: E.PrimExpr) -> None:

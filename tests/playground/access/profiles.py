@@ -4,9 +4,9 @@ from mlcweb.ir import IRModule
 from mlcweb.playground.access.cache import Cache, simulate
 from mlcweb.playground.access.derivation import Derivation
 from mlcweb.playground.access.recording import Recording, record
-from mlcweb.playground.access.sentences import Walk
+from mlcweb.playground.access.sentences import AccessProfile
 from mlcweb.playground.access.small import smaller
-from mlcweb.playground.access.strides import movements
+from mlcweb.playground.access.strides import strides
 from mlcweb.script import from_source
 from mlcweb.tir.schedule import Schedule
 from tests.programs import matmul
@@ -47,10 +47,10 @@ class Module:
     return module
 
 
-def walk(made: Derivation | IRModule, cache: Cache, most: int = 16) -> Walk:
+def profile(made: Derivation | IRModule, cache: Cache, most: int = 16) -> AccessProfile:
     """A small program through a cache."""
     recording = small_recording(made, most)
     outcome = simulate(
         recording.addresses, recording.writes, recording.site, len(recording.sites), cache
     )
-    return Walk("the program", recording, movements(recording), cache, outcome)
+    return AccessProfile("the program", recording, strides(recording), cache, outcome)

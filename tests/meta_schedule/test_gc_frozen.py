@@ -4,18 +4,18 @@ import gc
 
 import pytest
 
-from mlcweb.meta_schedule.long_lived import long_lived
+from mlcweb.meta_schedule.gc_frozen import gc_frozen
 
 
 def test_what_existed_is_left_alone_until_the_end() -> None:
     before = gc.get_freeze_count()
-    with long_lived():
+    with gc_frozen():
         assert gc.get_freeze_count() > before
     assert gc.get_freeze_count() == 0
 
 
 def test_it_ends_with_an_error_too() -> None:
-    with pytest.raises(ValueError, match="no"), long_lived():
+    with pytest.raises(ValueError, match="no"), gc_frozen():
         raise ValueError("no")
     assert gc.get_freeze_count() == 0
 
@@ -25,7 +25,7 @@ def test_garbage_made_within_is_collected() -> None:
         def __init__(self) -> None:
             self.own = self
 
-    with long_lived():
+    with gc_frozen():
         Ring()
         gc.collect()
         assert not any(isinstance(each, Ring) for each in gc.get_objects())

@@ -67,7 +67,7 @@ def arrays(*shapes):
     return [random.standard_normal(shape).astype("float32") for shape in shapes]
 
 
-def is_straight(function):
+def takes_fast_path(function):
     """Whether the next call takes the short way."""
     return function.__call__ != function._called
 
@@ -77,7 +77,7 @@ def test_results_are_new_at_every_call():
     x, w = arrays((2, 4), (4, 4))
     given = tvm.nd.array(x), tvm.nd.array(w)
     first, second = vm["main"](*given), vm["main"](*given)
-    assert is_straight(vm["main"])
+    assert takes_fast_path(vm["main"])
     assert first.address != second.address
     expected = np.maximum(x @ w, 0) @ w
     for result in (first, second):
@@ -175,18 +175,18 @@ def test_threads_do_not_meet():
     assert not wrong
 
 
-def test_a_program_that_does_more_is_not_straight():
-    @tvm.register_func("test.straight.double", override=True)
+def test_a_program_that_does_more_does_not_take_the_fast_path():
+    @tvm.register_func("test.fast_path.double", override=True)
     def double(x):
         return tvm.nd.array(x.numpy() * 2)
 
     @R.function(pure=False)
     def main(x: R.Tensor((4,), "float32")):
-        a = R.call_packed("test.straight.double", x, sinfo_args=R.Tensor((4,), "float32"))
+        a = R.call_packed("test.fast_path.double", x, sinfo_args=R.Tensor((4,), "float32"))
         return R.add(a, x)
 
     vm = relax.VirtualMachine(relax.build(main), tvm.cpu())
     for _ in range(2):
         result = vm["main"](tvm.nd.array(np.ones(4, "float32")))
         assert result.numpy().tolist() == [3, 3, 3, 3]
-    assert not is_straight(vm["main"])
+    assert not takes_fast_path(vm["main"])

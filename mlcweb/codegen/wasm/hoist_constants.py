@@ -14,7 +14,7 @@ TRIVIAL = (bytes(16), b"\xff" * 16)
 """Constants that every engine makes with one instruction."""
 
 
-def keep_constants(function: Function) -> Function:
+def hoist_constants(function: Function) -> Function:
     """The function with its vector constants in locals, where they stand in loops."""
     first = len(function.type.parameters) + len(function.locals)
     kept: dict[bytes, int] = {}

@@ -5,7 +5,7 @@ import pytest
 from mlcweb.ir import assert_structural_equal
 from mlcweb.tir import Schedule
 from mlcweb.tir.schedule import ScheduleError
-from mlcweb.tir.schedule.replay_memory import ReplayMemory
+from mlcweb.tir.schedule.replay_cache import ReplayCache
 from tests.programs import matmul, matmul_relu
 
 
@@ -30,7 +30,7 @@ def replayed(mod, trace, seed, memory=None, decide=lambda *_: None):
 
 @pytest.mark.parametrize("max_steps", [2, 1024])
 def test_replays_are_what_they_are_without_a_memory(max_steps):
-    trace, mod, memory = tiled(), matmul_relu(), ReplayMemory(max_steps)
+    trace, mod, memory = tiled(), matmul_relu(), ReplayCache(max_steps)
     for seed in range(1, 20):
         alone, remembered = replayed(mod, trace, seed), replayed(mod, trace, seed, memory)
         assert remembered.trace.as_json() == alone.trace.as_json()
@@ -38,7 +38,7 @@ def test_replays_are_what_they_are_without_a_memory(max_steps):
 
 
 def test_the_same_decisions_give_the_same_program():
-    trace, mod, memory = tiled(), matmul_relu(), ReplayMemory()
+    trace, mod, memory = tiled(), matmul_relu(), ReplayCache()
     first = replayed(mod, trace, 1, memory)
     steps = memory.steps
     again = replayed(mod, first.trace, 2, memory, decide=lambda inst, i, a, decision: decision)
@@ -48,7 +48,7 @@ def test_the_same_decisions_give_the_same_program():
 
 
 def test_only_what_follows_another_decision_is_done_anew():
-    trace, mod, memory = tiled(), matmul_relu(), ReplayMemory()
+    trace, mod, memory = tiled(), matmul_relu(), ReplayCache()
     first = replayed(mod, trace, 1, memory)
     steps = memory.steps
     second_tile = [inst for inst in first.trace.insts if inst.kind.sampling][1]
@@ -64,7 +64,7 @@ def test_only_what_follows_another_decision_is_done_anew():
 
 
 def test_a_schedule_goes_on_from_what_it_took_over():
-    trace, mod, memory = tiled(), matmul_relu(), ReplayMemory()
+    trace, mod, memory = tiled(), matmul_relu(), ReplayCache()
     for _ in range(2):
         sch = replayed(mod, trace, 1, memory)
         sch.unroll(sch.get_loops(sch.get_block("Y"))[-1])
@@ -73,7 +73,7 @@ def test_a_schedule_goes_on_from_what_it_took_over():
 
 
 def test_decisions_that_are_mended_and_ones_that_fail():
-    trace, mod, memory = tiled(), matmul_relu(), ReplayMemory()
+    trace, mod, memory = tiled(), matmul_relu(), ReplayCache()
     for _ in range(2):
         mended = replayed(
             mod, trace, 1, memory, lambda inst, *_: [3, 4] if inst.attrs[0] == 2 else 0
@@ -89,7 +89,7 @@ def test_arithmetic_on_sampled_values_is_not_remembered():
     i = sch.get_loops("C")[0]
     outer, inner = sch.sample_perfect_tile(i, n=2, decision=[32, 4])
     sch.split(i, [outer // 2, inner * 2])
-    memory = ReplayMemory()
+    memory = ReplayCache()
     for _ in range(2):
         again = Schedule(matmul())
         sch.trace.apply_to_schedule(again, memory=memory)

@@ -26,18 +26,18 @@ if TYPE_CHECKING:
     from mlcweb.relax_vm.virtual_machine import VirtualMachine
 
 MAX_ARGUMENTS = 64
-"""Functions of more take the long way."""
+"""Functions with more arguments take the slow path."""
 
 MAX_BOUND = 64
 """So many chains of kernels with different addresses are kept for each frame."""
 
 
-class NotStraight(Exception):
+class NotKernelSequence(Exception):
     """The function does something else than calling kernels."""
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class KernelSequence:
     """What a function does: `calls` are the positions of its kernels among the steps, `allocated`
     the registers of tensors that each call makes anew, `results` the registers of what it gives: a
     tensor, or a list of them."""
@@ -47,11 +47,12 @@ class Course:
     results: vm.Register | tuple[vm.Register, ...]
 
 
-def course_of(frame: Frame) -> Course:
-    """The course of a function for the layouts of a frame.
+def kernel_sequence(frame: Frame) -> KernelSequence:
+    """The kernel sequence of a function for the layouts of a frame.
 
     Raises:
-        NotStraight: something is not known before the call, or is no kernel called by addresses.
+        NotKernelSequence: something is not known before the call, or is no kernel called by its
+            addresses.
     """
     calls: list[int] = []
     allocated: list[vm.Register] = []
@@ -64,18 +65,18 @@ def course_of(frame: Frame) -> Course:
             tensors.add(item.dst)
         elif isinstance(item, vm.CallKernel) and tensors.issuperset(item.args):
             if not _takes_addresses(frame, item):
-                raise NotStraight
+                raise NotKernelSequence
             calls.append(position)
         elif isinstance(item, vm.MakeTuple) and tensors.issuperset(item.args):
             tuples[item.dst] = item.args
         elif not isinstance(item, vm.Release):
-            raise NotStraight
+            raise NotKernelSequence
     result = frame.plan.body.result
     results = tuples.get(result, result)
     written = set(results) if isinstance(results, tuple) else {results}
     if not written <= tensors or not calls:
-        raise NotStraight
-    return Course(tuple(calls), tuple(allocated), results)
+        raise NotKernelSequence
+    return KernelSequence(tuple(calls), tuple(allocated), results)
 
 
 def _takes_addresses(frame: Frame, item: vm.CallKernel) -> bool:
@@ -93,12 +94,12 @@ def _takes_addresses(frame: Frame, item: vm.CallKernel) -> bool:
     return kernel is not None and all(layout.memory is kernel.memory for layout in layouts)
 
 
-class Straight:
-    """A frame whose course is known, and the chains of kernels that were bound so far."""
+class FastPath:
+    """A frame whose sequence is known, and the chains of kernels that were bound so far."""
 
-    def __init__(self, frame: Frame, course: Course) -> None:
+    def __init__(self, frame: Frame, sequence: KernelSequence) -> None:
         self.frame = frame
-        self.course = course
+        self.sequence = sequence
         self.bound: dict[tuple[int, ...], Callable[[], Any]] = {}
         self._behind: dict[tuple[int, ...], tuple[list[PointerCall], Callable[[], int]]] = {}
 
@@ -107,10 +108,10 @@ class Straight:
         frame, params = self.frame, len(self.frame.plan.params)
         values: dict[vm.Register, Any] = dict(frame.fixed)
         values.update(enumerate(arrays[:params]))
-        values.update(zip(self.course.allocated, arrays[params:], strict=True))
+        values.update(zip(self.sequence.allocated, arrays[params:], strict=True))
         calls: list[Callable[[], Any]] = []
         kernels: list[PointerCall] = []
-        for position in self.course.calls:
+        for position in self.sequence.calls:
             item: Any = frame.steps.instructions[position]
             given = tuple([values[register] for register in item.args])
             function = frame.machine.kernel(item.kernel)
@@ -140,11 +141,11 @@ class Straight:
         place = reached()
         if isinstance(error, kernels[place].failure):
             error = kernels[place].explain(error)
-        self.frame.steps.annotate(error, self.course.calls[place])
+        self.frame.steps.annotate(error, self.sequence.calls[place])
         return error
 
 
-def straight_call(
+def fast_path_call(
     machine: VirtualMachine,
     free: list[Frame],
     make: Callable[[], Frame],
@@ -152,31 +153,31 @@ def straight_call(
     otherwise: Callable[..., Any],
 ) -> Callable[..., Any] | None:
     """A function of NDArrays that runs a graph function on frames for `layouts`, which are `free`
-    or made, and leaves all other arguments to `otherwise`. None where it is not straight."""
+    or made, and leaves all other arguments to `otherwise`. None where there is no fast path."""
     if len(layouts) > MAX_ARGUMENTS:
         return None
     frame = make()
     free.append(frame)
     try:
-        course = course_of(frame)
-    except NotStraight:
+        sequence = kernel_sequence(frame)
+    except NotKernelSequence:
         return None
-    news = [_maker_of(frame.layouts[register], machine) for register in course.allocated]
+    news = [_maker_of(frame.layouts[register], machine) for register in sequence.allocated]
     where = {register: f"array{register}" for register in range(len(layouts))}
-    where |= {register: f"new{place}" for place, register in enumerate(course.allocated)}
+    where |= {register: f"new{place}" for place, register in enumerate(sequence.allocated)}
 
     def name(register: vm.Register) -> str:
         return where.get(register) or f"frame.fixed[{register}]"
 
-    results = course.results
+    results = sequence.results
     text = f"[{', '.join(map(name, results))}]" if isinstance(results, tuple) else name(results)
 
-    def straighten(frame: Frame) -> Straight:
-        frame.straight = Straight(frame, course)
-        return frame.straight
+    def bind_frame(frame: Frame) -> FastPath:
+        frame.fast_path = FastPath(frame, sequence)
+        return frame.fast_path
 
     written = _written_out(len(layouts), len(news), text)
-    return written(machine, free, make, straighten, otherwise, *news, *layouts)
+    return written(machine, free, make, bind_frame, otherwise, *news, *layouts)
 
 
 def _maker_of(layout: Layout, machine: VirtualMachine) -> Callable[[], NDArray]:
@@ -197,7 +198,7 @@ def _written_out(params: int, made: int, results: str) -> Callable[..., Callable
     known = [f"{a}.layout is {b}" for a, b in zip(arrays, layouts, strict=True)]
     every = (*arrays, *news)
     text = f"""
-def written(machine, free, make, straighten, otherwise, {", ".join((*makers, *layouts))}):
+def written(machine, free, make, bind_frame, otherwise, {", ".join((*makers, *layouts))}):
     def call(*arguments):
         try:
             [{", ".join(arrays)}] = arguments
@@ -211,19 +212,19 @@ def written(machine, free, make, straighten, otherwise, {", ".join((*makers, *la
         except IndexError:
             frame = make()
         try:
-            straight = frame.straight or straighten(frame)
+            fast_path = frame.fast_path or bind_frame(frame)
             [{", ".join(news)}] = [{", ".join(f"{maker}()" for maker in makers)}]
             key = ({"".join(f"{array}.address, " for array in every)})
             try:
-                run = straight.bound.get(key) or straight.bind(key, ({", ".join(every)},))
+                run = fast_path.bound.get(key) or fast_path.bind(key, ({", ".join(every)},))
                 run()
             except Exception as error:
-                raise straight.explain(key, error) from None
+                raise fast_path.explain(key, error) from None
             return {results}
         finally:
             free.append(frame)
     return call
 """
     names: dict[str, Any] = {}
-    exec(compile(text, "<straight call>", "exec"), names)
+    exec(compile(text, "<fast_path call>", "exec"), names)
     return names["written"]

@@ -1,16 +1,23 @@
-"""Times put right for the pace of the machine."""
+"""Times calibrated for the speed of the machine."""
 
 import numpy as np
 import pytest
 
-from mlcweb.runtime import nd
+from mlcweb.runtime import nd, speed_calibration
 from mlcweb.runtime.host.engine import engine
-from mlcweb.runtime.machine_pace import DATA_BYTES, MIN_BATCHES, Pace, Timed, pace_timer, rounds
-from mlcweb.runtime.own_kernel import instance_of
+from mlcweb.runtime.probe_kernels import instance_of
+from mlcweb.runtime.speed_calibration import (
+    DATA_BYTES,
+    MIN_BATCHES,
+    SpeedCalibration,
+    Timed,
+    calibration_timer,
+    rounds,
+)
 
 
 def test_batches_of_the_quietest_third_count_at_the_fastest_pace() -> None:
-    pace = Pace()
+    pace = SpeedCalibration()
     # The machine is half as fast in the middle; one batch at the start was disturbed all the same.
     timed = Timed(
         (5.0, 2.0, 2.0, 2.0, 2.0, 4.0, 4.0, 4.0, 4.0, 4.0, 4.0, 2.0),
@@ -27,7 +34,7 @@ def test_batches_of_the_quietest_third_count_at_the_fastest_pace() -> None:
 
 
 def test_without_paces_times_stay_as_they_are() -> None:
-    pace = Pace()
+    pace = SpeedCalibration()
     assert pace.corrected(Timed((3.0, 1.0, 2.0))) == (3.0, 1.0, 2.0)
     assert pace.fastest == float("inf")
 
@@ -40,11 +47,10 @@ def test_the_work_is_done_as_often_as_the_clock_needs() -> None:
 
 def test_the_work_runs_and_stays_within_its_memory() -> None:
     pytest.importorskip("wasmtime")
-    from mlcweb.runtime import machine_pace
 
-    assert pace_timer()() > 0
+    assert calibration_timer()() > 0
     room = nd.array(np.full(DATA_BYTES // 4 + 4, 7, "float32"))
-    work = instance_of(machine_pace._work()).function("pace", ["i32", "i32"])
+    work = instance_of(speed_calibration._work()).function("pace", ["i32", "i32"])
     work(3, engine().address_of(room))
     assert (room.numpy()[:-4] == 0).all()
     assert (room.numpy()[-4:] == 7).all()

@@ -21,7 +21,7 @@ class WrongResult(TVMError):
 
 
 @dataclass(frozen=True, slots=True)
-class Workload:
+class TrialInputs:
     """The buffers of a function: their names, their content before a call, and their content after
     a correct call, as soon as that is known."""
 
@@ -30,7 +30,7 @@ class Workload:
     inputs: tuple[np.ndarray, ...]
     expected: tuple[np.ndarray, ...] | None = None
 
-    def expecting(self, results: tuple[np.ndarray, ...]) -> Workload:
+    def expecting(self, results: tuple[np.ndarray, ...]) -> TrialInputs:
         """The same with the content of the buffers after a correct call."""
         return replace(self, expected=results)
 
@@ -47,7 +47,7 @@ class Workload:
                 _compare(name, result, expected)
 
 
-def random_workload(module: IRModule, function: str | None = None, seed: int = 0) -> Workload:
+def random_inputs(module: IRModule, function: str | None = None, seed: int = 0) -> TrialInputs:
     """Random content for all buffers of a function, the same for the same seed.
 
     Args:
@@ -76,7 +76,7 @@ def random_workload(module: IRModule, function: str | None = None, seed: int = 0
         else:
             highest = 2 if buffer.dtype == "bool" else 8
             arrays.append(generator.integers(0, highest, shape).astype(buffer.dtype))
-    return Workload(name, tuple(buffer.name for buffer in buffers), tuple(arrays))
+    return TrialInputs(name, tuple(buffer.name for buffer in buffers), tuple(arrays))
 
 
 def tolerance(expected: np.ndarray) -> float:

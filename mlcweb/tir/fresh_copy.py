@@ -19,7 +19,7 @@ from mlcweb.tir.stmt import (
 )  # fmt: skip
 
 
-class Renewal(Mutator):
+class FreshCopy(Mutator):
     """Copies programs; each variable and buffer, defined inside or not, becomes one new object.
 
     Blocks get new identities, so that a schedule can hold the copy beside the original.
