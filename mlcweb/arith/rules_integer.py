@@ -246,13 +246,22 @@ def _divide_by_constant(expression: E.FloorDiv, divisor: int, analyzer: Analyzer
     if isinstance(a, E.Add):
         return _divide_out_scale(expression, a, divisor, analyzer)
     if isinstance(a, E.Mul) and isinstance(a.b, E.IntImm):
-        scale = a.b.value
-        if scale > 0 and divisor % scale == 0:
-            return rule_floordiv(a.a, integer(divisor // scale, dtype), analyzer)
-        if scale % divisor == 0:
-            return multiply(a.a, integer(scale // divisor, dtype))
-        if scale > divisor and _stays_below(a.a, scale % divisor, None, divisor, analyzer):
-            return multiply(a.a, integer(scale // divisor, dtype))
+        return _divide_product(expression, a.a, a.b.value, divisor, analyzer)
+    return expression
+
+
+def _divide_product(
+    expression: E.FloorDiv, factor: E.PrimExpr, scale: int, divisor: int, analyzer: Analyzer
+) -> E.PrimExpr:
+    """(factor * scale) // divisor, where one of the two numbers divides the other or the rest of
+    the scale adds nothing."""
+    dtype = factor.dtype
+    if scale > 0 and divisor % scale == 0:
+        return rule_floordiv(factor, integer(divisor // scale, dtype), analyzer)
+    if scale % divisor == 0:
+        return multiply(factor, integer(scale // divisor, dtype))
+    if scale > divisor and _stays_below(factor, scale % divisor, None, divisor, analyzer):
+        return multiply(factor, integer(scale // divisor, dtype))
     return expression
 
 

@@ -22,6 +22,8 @@ MODES = (
     "tf_crop_and_resize",
 )  # fmt: skip
 
+_DEFAULT_ROUNDING = {"asymmetric": "floor"}
+
 _ROUNDING: dict[str, Callable[[PrimExpr], PrimExpr]] = {
     "round": intrinsics.unary_functions["round"],
     "round_prefer_floor": lambda x: intrinsics.unary_functions["ceil"](x - 0.5),
@@ -56,14 +58,9 @@ def resize2d(
         rounding_method: of nearest neighbours; "round" without one ("floor" for "asymmetric").
         bicubic_exclude: 1 leaves positions outside of the image out of cubic sums.
     """
-    if sorted(layout) != sorted("NCHW"):
-        raise DiagnosticError(f'resize2d: a layout is an order of the letters "NCHW", not {layout}')
-    shapes.need_rank("resize2d", data, 4, layout)
     mode = coordinate_transformation_mode
-    rounding = rounding_method or ("floor" if mode == "asymmetric" else "round")
-    for value, known in ((method, METHODS), (mode, MODES), (rounding, tuple(_ROUNDING))):
-        if value not in known:
-            raise DiagnosticError(f'resize2d: there is no "{value}", but {", ".join(known)}')
+    rounding = rounding_method or _DEFAULT_ROUNDING.get(mode, "round")
+    _check_resize2d(data, layout, method, mode, rounding)
     dtype = out_dtype or data.dtype
     corners = list(roi or (0.0, 0.0, 1.0, 1.0))
     extents = [data.shape[layout.index(letter)] for letter in "HW"]
@@ -80,16 +77,8 @@ def resize2d(
         extent, place = extents[axis], place_of(i, axis)
         if method == "nearest_neighbor":
             return [(_kept(_index(_ROUNDING[rounding](place), extent), extent), None)]
-        below = intrinsics.floor(place)
-        first, part = _index(below, extent), place - below
-        if method == "linear":
-            weights: list[PrimExpr] = [1.0 - part, part]
-            return [(_kept(first + n, extent), w) for n, w in enumerate(weights)]
-        places = [first + n for n in (-1, 0, 1, 2)]
-        weights = _cubic(part, bicubic_alpha)
-        if bicubic_exclude:
-            weights = _inside_only(places, weights, extent)
-        return [(_kept(p, extent), w) for p, w in zip(places, weights, strict=True)]
+        alpha = bicubic_alpha if method == "cubic" else None
+        return _weighted_taps(place, extent, alpha, bicubic_exclude != 0)
 
     def mixed(source: Tensor, index: Sequence[PrimExpr], axes: str) -> PrimExpr:
         """The value at `index`, made of elements of `source` along some axes."""
@@ -109,20 +98,50 @@ def resize2d(
         shape[layout.index("H")] = wanted[0]
         source, axes = compute(shape, lambda *i: mixed(data, i, "H"), "resize_rows"), "W"
 
+    def extrapolated(value: PrimExpr, index: Sequence[PrimExpr]) -> PrimExpr:
+        """The value, or the extrapolation value where `index` lies outside of the image."""
+        outside = arithmetic.const(extrapolation_value, value.dtype)
+        for axis, letter in enumerate("HW"):
+            at = place_of(index[layout.index(letter)], axis)
+            last = arithmetic.cast("float32", extents[axis] - 1)
+            beyond = arithmetic.logical_or(at < 0.0, arithmetic.greater(at, last))
+            value = intrinsics.if_then_else(beyond, outside, value)
+        return value
+
     def element(*index: PrimExpr) -> Any:
         value = mixed(source, index, axes)
         if mode == "tf_crop_and_resize":
-            outside = arithmetic.const(extrapolation_value, value.dtype)
-            for axis, letter in enumerate("HW"):
-                at = place_of(index[layout.index(letter)], axis)
-                last = arithmetic.cast("float32", extents[axis] - 1)
-                beyond = arithmetic.logical_or(at < 0.0, arithmetic.greater(at, last))
-                value = intrinsics.if_then_else(beyond, outside, value)
+            value = extrapolated(value, index)
         return _converted(value, dtype)
 
     shape = list(data.shape)
     shape[layout.index("H")], shape[layout.index("W")] = wanted
     return compute(shape, element, "resize", tag=tags.INJECTIVE)
+
+
+def _weighted_taps(
+    place: PrimExpr, extent: PrimExpr, alpha: float | None, exclude_outside: bool
+) -> Taps:
+    """Two linear taps; four cubic ones where `alpha` is given."""
+    below = intrinsics.floor(place)
+    first, part = _index(below, extent), place - below
+    if alpha is None:
+        weights: list[PrimExpr] = [1.0 - part, part]
+        return [(_kept(first + n, extent), w) for n, w in enumerate(weights)]
+    places = [first + n for n in (-1, 0, 1, 2)]
+    weights = _cubic(part, alpha)
+    if exclude_outside:
+        weights = _inside_only(places, weights, extent)
+    return [(_kept(p, extent), w) for p, w in zip(places, weights, strict=True)]
+
+
+def _check_resize2d(data: Tensor, layout: str, method: str, mode: str, rounding: str) -> None:
+    if sorted(layout) != sorted("NCHW"):
+        raise DiagnosticError(f'resize2d: a layout is an order of the letters "NCHW", not {layout}')
+    shapes.need_rank("resize2d", data, 4, layout)
+    for value, known in ((method, METHODS), (mode, MODES), (rounding, tuple(_ROUNDING))):
+        if value not in known:
+            raise DiagnosticError(f'resize2d: there is no "{value}", but {", ".join(known)}')
 
 
 def _total(values: Any) -> PrimExpr:

@@ -232,9 +232,7 @@ def functions(draw):
                 return bb.emit(relax.op.exp(a))
             if kind == "const":
                 number = draw(st.floats(width=32, allow_nan=False))
-                data = draw(st.sampled_from([number, [number]]))
-                if not shape and isinstance(data, list):
-                    data = number
+                data = draw(st.sampled_from([number, [number]] if shape else [number]))
                 return bb.emit(relax.op.multiply(a, relax.const(data, "float32")))
             if kind == "nested":
                 return bb.emit(relax.op.maximum(relax.op.nn.relu(a), relax.op.negative(b)))

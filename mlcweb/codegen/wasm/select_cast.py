@@ -70,13 +70,7 @@ def cast_scalar(selector: FunctionSelector, source: str, target: str) -> None:
         if target == "float16":
             selector.call_helper("round_float16")
     elif dtypes.is_float(source):
-        if dtypes.bits(target) < 32:
-            # Out of range gives the nearest end, in the types that the engine does not know, too.
-            emit(f"{start}.const", float(dtypes.min_value(target)))
-            emit(f"{start}.max")
-            emit(f"{start}.const", float(dtypes.max_value(target)))
-            emit(f"{start}.min")
-        emit(f"{end}.trunc_sat_{start}_{'u' if is_unsigned(target) else 's'}")
+        _truncate(selector, start, target)
     elif start != end:
         if end == "i64":
             emit(f"i64.extend_i32_{'u' if is_unsigned(source) else 's'}")
@@ -85,6 +79,18 @@ def cast_scalar(selector: FunctionSelector, source: str, target: str) -> None:
             wrap(selector, target)
     elif not _contains(target, source):
         wrap(selector, target)
+
+
+def _truncate(selector: FunctionSelector, source: str, target: str) -> None:
+    """Convert a float of the stack type `source` to an integer, toward zero."""
+    emit = selector.emit
+    if dtypes.bits(target) < 32:
+        # Out of range gives the nearest end, in the types that the engine does not know, too.
+        emit(f"{source}.const", float(dtypes.min_value(target)))
+        emit(f"{source}.max")
+        emit(f"{source}.const", float(dtypes.max_value(target)))
+        emit(f"{source}.min")
+    emit(f"{stack_type(target)}.trunc_sat_{source}_{'u' if is_unsigned(target) else 's'}")
 
 
 def _contains(target: str, source: str) -> bool:
