@@ -3,11 +3,10 @@
 `import mlcweb as tvm` and the cells of TVM's courses run as they stand.
 """
 
-from importlib import import_module
-from typing import Any
-
+from mlcweb import providers
 from mlcweb import ir, runtime, script, tir
 from mlcweb.ir import IRModule, TVMError, transform
+from mlcweb.ir.lazy_attributes import lazy_attributes
 from mlcweb.ir.op import Op
 from mlcweb.runtime import nd
 from mlcweb.runtime.build import build
@@ -17,10 +16,4 @@ from mlcweb.runtime import target
 
 __version__ = "0.1.0"
 
-_LOADED_ON_REQUEST = frozenset(("relax", "te", "topi"))
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LOADED_ON_REQUEST:
-        return import_module(f"mlcweb.{name}")
-    raise AttributeError(f"module 'mlcweb' has no attribute {name!r}")
+__getattr__ = lazy_attributes(__name__, {"relax": (), "te": (), "topi": ()})

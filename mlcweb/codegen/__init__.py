@@ -1,6 +1,7 @@
 """Code generation: one folder per target, and the table that finds them."""
 
 from mlcweb.codegen.registry import (
+    Builder,
     Kernel,
     TargetEntry,
     default_target,
@@ -8,3 +9,19 @@ from mlcweb.codegen.registry import (
     register_target,
     target_names,
 )
+
+
+def _interpreter() -> Builder:
+    from mlcweb.codegen.interpreter import build
+
+    return build
+
+
+def _numpy() -> Builder:
+    from mlcweb.codegen.numpy import build
+
+    return build
+
+
+register_target("interpreter", _interpreter, rank=0)
+register_target("numpy", _numpy, rank=10)

@@ -6,7 +6,6 @@ general names of a processor ("llvm", "c", "cpu") mean the registered target of 
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -71,11 +70,11 @@ class Builder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TargetEntry:
-    """A registered target. `module` holds its function `build`, a `Builder`; it is imported when
-    first used, since back ends may need NumPy."""
+    """A registered target. `load` imports its builder, when that is first used, since back ends may
+    need NumPy."""
 
     name: str
-    module: str
+    load: Callable[[], Builder]
     aliases: tuple[str, ...]
     rank: int
 
@@ -86,18 +85,18 @@ class TargetEntry:
         config: Mapping[str, Any] = MappingProxyType({}),
     ) -> Mapping[str, Kernel]:
         """The kernels of some functions, with the options of `config`."""
-        builder: Builder = importlib.import_module(self.module).build
-        return builder(functions, lookup, config=config)
+        return self.load()(functions, lookup, config=config)
 
 
 _targets: dict[str, TargetEntry] = {}
 
 
 def register_target(
-    name: str, module: str, aliases: tuple[str, ...] = (), rank: int = 0
+    name: str, load: Callable[[], Builder], aliases: tuple[str, ...] = (), rank: int = 0
 ) -> TargetEntry:
-    """Add a target. Of all, the one with the greatest `rank` is the default for processors."""
-    entry = TargetEntry(name, module, aliases, rank)
+    """Add a target. `load` imports its builder; it is called when something is built. Of all
+    targets, the one with the greatest `rank` is the default for processors."""
+    entry = TargetEntry(name, load, aliases, rank)
     _targets[name] = entry
     return entry
 
@@ -123,7 +122,3 @@ def target_names() -> list[str]:
     """Every name that `find_target` knows."""
     names = {name for entry in _targets.values() for name in (entry.name, *entry.aliases)}
     return sorted(names | set(GENERAL_NAMES))
-
-
-register_target("interpreter", "mlcweb.codegen.interpreter", rank=0)
-register_target("numpy", "mlcweb.codegen.numpy", rank=10)

@@ -1,8 +1,6 @@
 """Search over schedules: spaces, strategies, cost models, measuring, keeping the best."""
 
-from importlib import import_module
-from typing import Any
-
+from mlcweb.ir.lazy_attributes import lazy_attributes
 from mlcweb.meta_schedule import (
     arg_info,
     cost_model,
@@ -32,12 +30,7 @@ from mlcweb.meta_schedule.tir_integration import compile_tir, tune_tir
 from mlcweb.meta_schedule.tune import TuneConfig, tune_tasks
 from mlcweb.meta_schedule.tune_context import TuneContext
 
-_OF_MODELS = ("compile_relax", "extract_tasks", "tune_relax")
-
-
-def __getattr__(name: str) -> Any:
-    """What tunes whole models is loaded on request: it needs the graph level."""
-    if name == "relax_integration" or name in _OF_MODELS:
-        module = import_module("mlcweb.meta_schedule.relax_integration")
-        return module if name == "relax_integration" else getattr(module, name)
-    raise AttributeError(f"module 'mlcweb.meta_schedule' has no attribute {name!r}")
+# What tunes whole models needs the graph level, which takes time to import.
+__getattr__ = lazy_attributes(
+    __name__, {"relax_integration": ("compile_relax", "extract_tasks", "tune_relax")}
+)

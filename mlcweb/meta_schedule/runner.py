@@ -13,14 +13,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-import mlcweb
 from mlcweb.ir import TVMError
 from mlcweb.meta_schedule.artifact import Artifact, ModuleArtifact, WasmArtifact
 from mlcweb.meta_schedule.trial_inputs import TrialInputs
 from mlcweb.runtime.benchmark import STEPS_PER_BATCH, long_enough
+from mlcweb.runtime.build import build
+from mlcweb.runtime.device import cpu
 from mlcweb.runtime.host import clock, clock_step
 from mlcweb.runtime.host.engine import engine
-from mlcweb.runtime.ndarray import NDArray
+from mlcweb.runtime.ndarray import NDArray, array
 from mlcweb.runtime.speed_calibration import SpeedCalibration, Timed, calibration_timer
 
 if TYPE_CHECKING:
@@ -133,7 +134,7 @@ def run_here(
     Returns:
         The times, and the content of the buffers after the first call.
     """
-    arguments = [mlcweb.nd.array(array) for array in workload.inputs]
+    arguments = [array(each) for each in workload.inputs]
     if isinstance(artifact, WasmArtifact):
         run, time = _prepare_code(artifact, arguments, timing)
     else:
@@ -189,9 +190,9 @@ def _in_batches(time_batch: Callable[[int], float], timing: Timing) -> Timed:
 
 
 def _prepare_module(artifact: ModuleArtifact, arguments: list[NDArray], timing: Timing) -> Prepared:
-    library = mlcweb.build(artifact.module, target=artifact.target)
+    library = build(artifact.module, target=artifact.target)
     function = artifact.function
-    evaluator = library.time_evaluator(function, mlcweb.cpu(), 1, timing.batches, timing.min_ms)
+    evaluator = library.time_evaluator(function, cpu(), 1, timing.batches, timing.min_ms)
     return partial(library[function], *arguments), lambda: Timed(evaluator(*arguments).results)
 
 

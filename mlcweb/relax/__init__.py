@@ -13,15 +13,13 @@ Where things live:
 - transform/: the passes; pipeline.py: their usual sequences.
 
 Scripts are read and printed by `mlcweb.script` (parser/relax.py, printer/relax.py), where the names
-of `R` are. Running (`relax.build`, `relax.VirtualMachine`) belongs to a layer above the runtime and
-is loaded when it is first asked for.
+of `R` are. Running (`relax.build`, `relax.VirtualMachine`) is implemented above the runtime: see
+`mlcweb.providers`.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import Any
-
+from mlcweb.ir.lazy_attributes import lazy_attributes
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.span import Span
 from mlcweb.relax import (
@@ -42,31 +40,12 @@ from mlcweb.relax.struct_info import (
     TensorStructInfo, TupleStructInfo,
 )  # fmt: skip
 
-_LOADED_ON_REQUEST = {
-    "build": "mlcweb.relax_vm",
-    "get_pipeline": "mlcweb.relax.pipeline",
-    "register_pipeline": "mlcweb.relax.pipeline",
-    "Executable": "mlcweb.relax_vm",
-    "VMExecutable": "mlcweb.relax_vm",
-    "VirtualMachine": "mlcweb.relax_vm",
-    "vm": "mlcweb.relax_vm",
-    "vm_build": "mlcweb.relax_vm",
-}
-"""What belongs to layers above this one, or needs all passes, and the module that has it."""
-
-_SUBMODULES = frozenset(
-    ("transform", "pipeline", "frontend", "dpl", "training", "testing", "utils", "backend")
+__getattr__ = lazy_attributes(
+    __name__,
+    {
+        "pipeline": ("get_pipeline", "register_pipeline"),
+        "transform": (),
+        "frontend": (),
+        "dpl": (),
+    },
 )
-
-
-def __getattr__(name: str) -> Any:
-    if name in _LOADED_ON_REQUEST:
-        package = import_module(_LOADED_ON_REQUEST[name])
-        return package if name == "vm" else getattr(package, name)
-    if name in _SUBMODULES:
-        try:
-            return import_module(f"mlcweb.relax.{name}")
-        except ModuleNotFoundError as error:
-            if error.name != f"mlcweb.relax.{name}":
-                raise
-    raise AttributeError(f"module 'mlcweb.relax' has no attribute {name!r}")

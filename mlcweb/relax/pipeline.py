@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 from mlcweb.ir.errors import TVMError
+from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.op import Op
 from mlcweb.ir.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
@@ -93,8 +93,7 @@ def default_pipeline() -> Pass:
 def static_shape_tuning_pipeline(*args: Any, **options: Any) -> Pass:
     """Lower and fuse a model, tune its functions, and give them what was found: see
     `mlcweb.meta_schedule.tuning_passes`, a layer above this one."""
-    passes = import_module("mlcweb.meta_schedule.tuning_passes")
-    return passes.static_shape_tuning_pipeline(*args, **options)
+    return provided(__name__, "static_shape_tuning_pipeline")(*args, **options)
 
 
 def _default(mod: IRModule, ctx: PassContext) -> IRModule:

@@ -7,7 +7,7 @@ from typing import Any
 
 from mlcweb.ir.module import IRModule
 from mlcweb.relax.constant_data import host_array
-from mlcweb.relax.transform.fold_constant import Compiled, set_evaluator
+from mlcweb.relax.transform.fold_constant import Compiled
 from mlcweb.runtime.build import build
 from mlcweb.runtime.ndarray import array, empty
 from mlcweb.tir.function import PrimFunc
@@ -30,6 +30,3 @@ def evaluator(func: PrimFunc) -> Compiled:
         ]
 
     return evaluate
-
-
-set_evaluator(evaluator)

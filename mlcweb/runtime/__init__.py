@@ -3,7 +3,7 @@
 from mlcweb.runtime import host, ndarray
 from mlcweb.runtime import nd
 from mlcweb.runtime.benchmark import BenchmarkResult
-from mlcweb.codegen.registry import register_target
+from mlcweb.codegen.registry import Builder, register_target
 from mlcweb.runtime.build import build
 from mlcweb.runtime.device import Device, cpu, cuda, device, metal, vulkan, webgpu
 from mlcweb.runtime.module import Module, PackedFunc
@@ -18,8 +18,15 @@ from mlcweb.runtime.registry import (
 from mlcweb.runtime.storage import register_allocator
 from mlcweb.runtime.target import Target
 
+
+def _wasm() -> Builder:
+    from mlcweb.runtime.host.wasm_target import build as builder
+
+    return builder
+
+
 # Compiled code where there is an engine to run it; else NumPy stays the default.
-register_target("wasm", "mlcweb.runtime.host.wasm_target", rank=20 if available() else 5)
+register_target("wasm", _wasm, rank=20 if available() else 5)
 register_allocator("cpu", allocate)
 
 tensor = array

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from typing import Any
 
 from mlcweb.codegen.registry import (
@@ -15,6 +14,7 @@ from mlcweb.codegen.registry import (
     target_names,
 )
 from mlcweb.ir.errors import TVMError
+from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.transform import PassContext, checked_config
 from mlcweb.runtime.module import Module
@@ -58,7 +58,7 @@ def build(
             vectors may be rounded once (default: where the engine has the instruction).
     """
     if isinstance(mod, IRModule) and any(map(_is_graph_function, mod.functions.values())):
-        return import_module("mlcweb.relax_vm").build(mod, target)
+        return provided(__name__, "build_model")(mod, target)
     functions = _functions(mod, name)
     chosen = _target(target)
     entry = find_target(chosen.kind.name) if chosen else default_target()
@@ -71,7 +71,7 @@ def build(
 
 def _is_graph_function(func: BaseFunc) -> bool:
     """Whether it takes the virtual machine, of a layer above this one, to run a function."""
-    return type(func).__module__ == "mlcweb.relax.expr"
+    return isinstance(func, BaseFunc) and not isinstance(func, PrimFunc)
 
 
 def _options(target: Target | None, config: Mapping[str, Any] | None) -> dict[str, Any]:

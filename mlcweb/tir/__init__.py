@@ -6,9 +6,9 @@ they are loaded when they are first asked for.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.ir.lazy_attributes import lazy_attributes
 from mlcweb.tir import expr, function, stmt
 from mlcweb.tir.arithmetic import (
     cast, const, floordiv, floormod, truncdiv, truncmod,
@@ -37,24 +37,18 @@ from mlcweb.tir.tensor_intrin import TensorIntrin
 if TYPE_CHECKING:
     from mlcweb.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError, Trace
 
-_LOADED_ON_REQUEST = {
-    "BlockRV": "mlcweb.tir.schedule",
-    "ExprRV": "mlcweb.tir.schedule",
-    "LoopRV": "mlcweb.tir.schedule",
-    "Schedule": "mlcweb.tir.schedule",
-    "ScheduleError": "mlcweb.tir.schedule",
-    "Trace": "mlcweb.tir.schedule",
-}
+_lazy_attribute = lazy_attributes(
+    __name__,
+    {
+        "schedule": ("BlockRV", "ExprRV", "LoopRV", "Schedule", "ScheduleError", "Trace"),
+        "analysis": (),
+        "transform": (),
+    },
+)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LOADED_ON_REQUEST:
-        return getattr(import_module(_LOADED_ON_REQUEST[name]), name)
-    if name in ("analysis", "schedule", "transform"):
-        return import_module(f"mlcweb.tir.{name}")
     from mlcweb.tir.intrinsics import binary_functions, unary_functions
 
     intrinsic = unary_functions.get(name) or binary_functions.get(name)
-    if intrinsic is None:
-        raise AttributeError(f"module 'mlcweb.tir' has no attribute {name!r}")
-    return intrinsic
+    return _lazy_attribute(name) if intrinsic is None else intrinsic

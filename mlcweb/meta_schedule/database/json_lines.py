@@ -10,10 +10,10 @@ from __future__ import annotations
 import errno
 import json
 import os
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -184,10 +184,11 @@ def locked(path: Path, create: bool) -> Iterator[None]:
 
 def _lock(descriptor: int) -> None:
     try:
-        if os.name == "nt":
+        if sys.platform == "win32":
             _lock_on_windows(descriptor)
         else:
-            fcntl: Any = import_module("fcntl")
+            import fcntl
+
             fcntl.flock(descriptor, fcntl.LOCK_EX)
     except (ImportError, OSError):
         # A browser, or a file system of another machine that has no locks: one writer at a time.
@@ -195,7 +196,9 @@ def _lock(descriptor: int) -> None:
 
 
 def _lock_on_windows(descriptor: int) -> None:
-    msvcrt: Any = import_module("msvcrt")
+    assert sys.platform == "win32"
+    import msvcrt
+
     os.lseek(descriptor, _BEYOND, os.SEEK_SET)
     while True:
         try:

@@ -7,10 +7,10 @@ who got it right, and raises `Wrong` with what to say to someone who did not yet
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import Any
 
 from mlcweb.ir import TVMError
+from mlcweb.ir.lazy_attributes import lazy_attributes
 from mlcweb.playground.checks.verdict import Verdict, Wrong
 
 EXERCISES = (
@@ -29,12 +29,14 @@ EXERCISES = (
 )
 """The exercises, by the names of their modules."""
 
+_module = lazy_attributes(__name__, dict.fromkeys(EXERCISES, ()))
+
 
 def judge(exercise: str, variables: Mapping[str, Any]) -> Verdict:
     """Check an exercise; an error that the reader's program raises meanwhile is a verdict, too."""
     if exercise not in EXERCISES:
         raise TVMError(f'there is no exercise "{exercise}"')
-    check = import_module(f"{__name__}.{exercise}").check
+    check = _module(exercise).check
     try:
         return Verdict(True, check(variables))
     except Wrong as wrong:

@@ -1,8 +1,6 @@
 """What can be said about functions of the graph level without changing them."""
 
-from importlib import import_module
-from typing import Any
-
+from mlcweb.ir.lazy_attributes import lazy_attributes
 from mlcweb.relax.analysis.struct_info import (
     BaseCheckResult, definable_tir_vars_in_struct_info, derive_call_ret_struct_info,
     erase_to_well_defined, struct_info_base_check, struct_info_lca, tir_vars_in_struct_info,
@@ -16,8 +14,4 @@ from mlcweb.relax.analysis.variables import (
 )  # fmt: skip
 from mlcweb.relax.analysis.well_formed import check_well_formed, well_formed
 
-
-def __getattr__(name: str) -> Any:
-    if name == "estimate_memory_usage":  # belongs to a layer above, which plans memory
-        return import_module("mlcweb.relax_vm.memory_report").estimate_memory_usage
-    raise AttributeError(f"module 'mlcweb.relax.analysis' has no attribute {name!r}")
+__getattr__ = lazy_attributes(__name__)  # estimate_memory_usage, of the layer that plans memory

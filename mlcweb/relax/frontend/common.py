@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
+from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import IRModule
 from mlcweb.relax.expr import Function
 
@@ -13,11 +13,11 @@ from mlcweb.relax.expr import Function
 def detach_params(mod: IRModule) -> tuple[IRModule, dict[str, list[Any]]]:
     """A module without the weights that its functions carry in the attribute "params", and the
     weights by function, as NDArrays in the order of the parameters that they are for."""
-    ndarray = import_module("mlcweb.runtime.ndarray")
+    array = provided(__name__, "array")
     detached, params = mod.copy(), {}
     for var, func in mod.functions.items():
         if isinstance(func, Function) and "params" in func.attrs:
-            params[var.name_hint] = [ndarray.array(data.numpy()) for data in func.attrs["params"]]
+            params[var.name_hint] = [array(data.numpy()) for data in func.attrs["params"]]
             detached.update_func(var, func.without_attr("params"))
     return detached, params
 

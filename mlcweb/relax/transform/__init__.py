@@ -7,9 +7,7 @@ patterns of `relax.dpl`. A pass is made of a plain function by registration.py.
 Functions that were tuned get their schedules by MetaScheduleApplyDatabase (apply_database.py).
 """
 
-from importlib import import_module
-from typing import Any
-
+from mlcweb.ir.lazy_attributes import lazy_attributes
 from mlcweb.relax.transform.apply_database import MetaScheduleApplyDatabase
 from mlcweb.relax.transform.bind import BindParams, BindSymbolicVars
 from mlcweb.relax.transform.canonicalize import CanonicalizeBindings
@@ -30,11 +28,4 @@ from mlcweb.relax.transform.registration import (
 )  # fmt: skip
 from mlcweb.relax.transform.unused_values import RemoveUnusedOutputs, RemoveUnusedParameters
 
-_OF_META_SCHEDULE = ("MetaScheduleTuneIRMod", "MetaScheduleTuneTIR")
-
-
-def __getattr__(name: str) -> Any:
-    """Passes that search, which is the business of a layer above this one."""
-    if name in _OF_META_SCHEDULE:
-        return getattr(import_module("mlcweb.meta_schedule.tuning_passes"), name)
-    raise AttributeError(f"module 'mlcweb.relax.transform' has no attribute {name!r}")
+__getattr__ = lazy_attributes(__name__)  # passes that search, of a layer above

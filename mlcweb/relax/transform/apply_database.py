@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from importlib import import_module
 
 from mlcweb.ir.errors import TVMError
+from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import replace
 from mlcweb.ir.transform import Pass
@@ -81,5 +81,4 @@ def _of_folder(work_dir: str | None) -> ScheduleProvider:
             "MetaScheduleApplyDatabase needs a database: write `with database:` around it, or "
             "give work_dir="
         )
-    databases = import_module("mlcweb.meta_schedule.database")
-    return databases.JSONDatabase(work_dir=work_dir)
+    return provided(__name__, "JSONDatabase")(work_dir=work_dir)

@@ -1,15 +1,15 @@
 """FoldConstant: compute what follows from constants alone, once and for all.
 
-Running functions is not for this layer: `set_evaluator` says who does it.
+Running functions is the business of layers above; `mlcweb.providers` says who does it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
+from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass
@@ -31,15 +31,6 @@ Evaluator = Callable[[PrimFunc], Compiled]
 MAX_CREATED = 1024
 """Elements of a result without inputs, such as zeros, beyond which it stays a call: a constant of
 it would only take room."""
-
-_evaluator: list[Evaluator] = []
-_PROVIDER = "mlcweb.relax_vm.constant_evaluator"
-"""The module that sets the evaluator, of a layer above this one."""
-
-
-def set_evaluator(evaluator: Evaluator) -> None:
-    """Let functions be run by `evaluator`."""
-    _evaluator[:] = [evaluator]
 
 
 def FoldConstant() -> Pass:
@@ -117,24 +108,22 @@ class _Folding(PyExprMutator):
         if not inputs and sum(math.prod(shape) for shape, _ in results) > MAX_CREATED:
             return None
         types = [str(value.data.dtype) for value in inputs] + [dtype for _, dtype in results]
-        if "bfloat16" in types or not has_evaluator():
+        if "bfloat16" in types or (evaluator := _evaluator()) is None:
             return None
         if func not in self.ready:
-            self.ready[func] = _evaluator[0](func)
+            self.ready[func] = evaluator(func)
         made = self.ready[func]([value.data for value in inputs], results)
         constants = [E.Constant(data) for data in made]
         single = isinstance(call.struct_info, TensorStructInfo)
         return constants[0] if single else E.Tuple(constants)
 
 
-def has_evaluator() -> bool:
-    """Whether functions can be run here."""
-    if not _evaluator:
-        try:
-            import_module(_PROVIDER)
-        except ModuleNotFoundError:
-            return False
-    return bool(_evaluator)
+def _evaluator() -> Evaluator | None:
+    """What runs functions; None where that cannot be loaded, for want of NumPy."""
+    try:
+        return provided(__name__, "evaluator")
+    except ModuleNotFoundError:
+        return None
 
 
 def _is_constant(value: Any) -> bool:

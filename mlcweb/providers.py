@@ -1,0 +1,62 @@
+"""Who implements the names of lower layers that belong to layers above them.
+
+Each function imports a module of an upper layer when somebody first asks for one of its names; see
+`mlcweb.ir.lazy_attributes`. Imported with the package, so that the names are there whatever else a
+program imports.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlcweb.ir.lazy_attributes import provides
+
+
+@provides("mlcweb.relax", "build", "Executable", "VMExecutable", "VirtualMachine", "vm", "vm_build")
+def _virtual_machine(name: str) -> Any:
+    import mlcweb.relax_vm as vm
+
+    return vm if name == "vm" else getattr(vm, name)
+
+
+@provides("mlcweb.runtime.build", "build_model")
+def _model_builder(name: str) -> Any:
+    from mlcweb.relax_vm import build
+
+    return build
+
+
+@provides("mlcweb.relax.analysis", "estimate_memory_usage")
+def _memory_report(name: str) -> Any:
+    from mlcweb.relax_vm.memory_report import estimate_memory_usage
+
+    return estimate_memory_usage
+
+
+@provides("mlcweb.relax.transform.fold_constant", "evaluator")
+def _constant_evaluator(name: str) -> Any:
+    from mlcweb.relax_vm.constant_evaluator import evaluator
+
+    return evaluator
+
+
+@provides("mlcweb.relax.frontend.common", "array")
+def _ndarray(name: str) -> Any:
+    from mlcweb.runtime.ndarray import array
+
+    return array
+
+
+@provides("mlcweb.relax.pipeline", "static_shape_tuning_pipeline")
+@provides("mlcweb.relax.transform", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR")
+def _tuning_passes(name: str) -> Any:
+    from mlcweb.meta_schedule import tuning_passes
+
+    return getattr(tuning_passes, name)
+
+
+@provides("mlcweb.relax.transform.apply_database", "JSONDatabase")
+def _database(name: str) -> Any:
+    from mlcweb.meta_schedule.database import JSONDatabase
+
+    return JSONDatabase
