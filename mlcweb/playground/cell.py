@@ -19,10 +19,10 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from mlcweb.ir.display import display_hook, publish
-from mlcweb.playground import diagnostics, namespace
 from mlcweb.playground.search.watched import telling_of_searches
 from mlcweb.playground.shown import Gallery
 from mlcweb.runtime.build import reset_warnings
+from mlcweb.user_code import diagnostics, namespace
 
 _MAGIC = re.compile(r"^(\s*)([%!]\S.*)$")
 

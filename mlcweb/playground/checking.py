@@ -13,10 +13,10 @@ import sys
 from typing import Any
 
 from mlcweb.ir import TVMError
-from mlcweb.playground import diagnostics
 from mlcweb.script.parser.environment import names_around
 from mlcweb.script.parser.functions import parse_function, parse_module
 from mlcweb.script.parser.source import source_of_text
+from mlcweb.user_code import diagnostics
 
 FILENAME = "program being written.py"
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from mlcweb.ir import IRModule
 from mlcweb.ir.visitor import walk
-from mlcweb.playground import namespace
 from mlcweb.tir import Block, For, PrimFunc
+from mlcweb.user_code import namespace
 
 LIMIT = 200
 """Names of a kind that are offered."""

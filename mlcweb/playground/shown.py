@@ -8,10 +8,11 @@ from html.parser import HTMLParser
 from typing import Any, NamedTuple
 
 from mlcweb.ir import BaseFunc, IRModule, Node
-from mlcweb.playground import code_view, namespace, trace_view
+from mlcweb.playground import code_view, trace_view
 from mlcweb.playground.access import derivation
 from mlcweb.tir import PrimFunc
 from mlcweb.tir.schedule import Schedule, Trace
+from mlcweb.user_code import namespace
 
 
 class _ShownTrace(NamedTuple):

@@ -10,8 +10,8 @@ from typing import Any
 from mlcweb.ir import IRModule, TVMError
 from mlcweb.ir.module import the_function_name
 from mlcweb.meta_schedule.tune_context import normalized
-from mlcweb.playground import namespace
 from mlcweb.tir import PrimFunc
+from mlcweb.user_code import namespace
 
 
 @dataclass(frozen=True, slots=True)

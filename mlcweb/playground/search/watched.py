@@ -15,13 +15,13 @@ from mlcweb.meta_schedule.task_scheduler import Task, TaskScheduler
 from mlcweb.meta_schedule.trial import Trial
 from mlcweb.meta_schedule.tune_context import normalized
 from mlcweb.meta_schedule.watching import watching
-from mlcweb.playground import namespace
 from mlcweb.playground.search import calls
 from mlcweb.playground.search import program as programs
 from mlcweb.playground.search.program import Program
 from mlcweb.playground.search.storage import Recorder
 from mlcweb.runtime.host import clock
 from mlcweb.runtime.host.page_events import tell_page
+from mlcweb.user_code import namespace
 
 EVENT = "search"
 

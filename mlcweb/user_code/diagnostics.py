@@ -1,4 +1,4 @@
-"""Exceptions as the page shows them: the user's frames only, and the range of text at fault."""
+"""Exceptions as users see them: the user's frames only, and the range of text at fault."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from itertools import islice
 from types import TracebackType
 from typing import Any
 
-from mlcweb.playground import fixes
 from mlcweb.tir.schedule import ScheduleError
+from mlcweb.user_code import fixes
 
 
 def describe(

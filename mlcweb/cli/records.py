@@ -8,34 +8,32 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from mlcweb.cli.common import CommandError, Commands
+
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.database import Database, JSONDatabase, TuningRecord
 
 
-class RecordsError(Exception):
-    """A folder that holds no records; the text is all that the user gets to see."""
-
-
-def add_commands(parser: argparse.ArgumentParser) -> None:
-    """The commands below `mlcweb records`."""
+def add_command(commands: Commands) -> None:
+    parser = commands.add_parser("records", help="show, merge or prune tuning records")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     command = commands.add_parser("show", help="the fastest record of each program")
-    command.set_defaults(of_records=show)
+    command.set_defaults(command=show)
     command.add_argument("folder", type=Path, metavar="FOLDER")
     command.add_argument("--trace", action="store_true", help="print its steps as well")
     command = commands.add_parser("merge", help="add the records of other folders")
-    command.set_defaults(of_records=merge)
+    command.set_defaults(command=merge)
     command.add_argument("into", type=Path, metavar="INTO", help="made where it is missing")
     command.add_argument("sources", type=Path, nargs="+", metavar="FOLDER")
     command = commands.add_parser("prune", help="copy the fastest record of each program")
-    command.set_defaults(of_records=prune)
+    command.set_defaults(command=prune)
     command.add_argument("folder", type=Path, metavar="FOLDER")
     command.add_argument("into", type=Path, metavar="INTO", help="made where it is missing")
 
 
 def show(options: argparse.Namespace) -> None:
     """Prints the fastest record of each program."""
-    database = _opened(options.folder)
+    database = _open(options.folder)
     print(f"{len(database)} records in {options.folder}")
     for record, count in _fastest(database):
         arguments = [info.as_json() for info in record.args_info or ()]
@@ -49,7 +47,7 @@ def merge(options: argparse.Namespace) -> None:
     """Adds the records of other folders to those of one, each once."""
     from mlcweb.meta_schedule.database import JSONDatabase, exchange
 
-    sources = [_opened(folder) for folder in options.sources]
+    sources = [_open(folder) for folder in options.sources]
     into = JSONDatabase(work_dir=options.into)
     added = sum(exchange.merge(into, source) for source in sources)
     print(f"{added} records are new in {options.into}, which has {len(into)}")
@@ -60,7 +58,7 @@ def prune(options: argparse.Namespace) -> None:
     from mlcweb.meta_schedule.database import JSONDatabase
 
     into = JSONDatabase(work_dir=options.into)
-    _opened(options.folder).dump_pruned(into)
+    _open(options.folder).dump_pruned(into)
     print(f"{len(into)} records are in {options.into}")
 
 
@@ -73,7 +71,7 @@ def _fastest(database: Database) -> Iterator[tuple[TuningRecord, int]]:
             yield valid[0], len(valid)
 
 
-def _opened(folder: Path) -> JSONDatabase:
+def _open(folder: Path) -> JSONDatabase:
     from mlcweb.meta_schedule.database import JSONDatabase
 
     try:
@@ -82,7 +80,7 @@ def _opened(folder: Path) -> JSONDatabase:
             database = JSONDatabase(work_dir=folder, allow_missing=False)
     except FileNotFoundError as error:
         missing = f"{error.filename} is missing"
-        raise RecordsError(f"{folder} holds no tuning records: {missing}") from None
+        raise CommandError(f"{folder} holds no tuning records: {missing}") from None
     for warning in skipped:
         print(warning.message)
     return database

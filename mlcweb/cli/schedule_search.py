@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from mlcweb.cli_tune import opened_runner
+from mlcweb.cli.common import CommandError, open_runner
 from mlcweb.ir import IRModule, TVMError
 from mlcweb.meta_schedule.database import Database, JSONDatabase, MemoryDatabase
 from mlcweb.meta_schedule.random_search import ScheduleFunction
@@ -27,16 +27,12 @@ from mlcweb.meta_schedule.session import Search
 from mlcweb.meta_schedule.strategy_search import StrategySearch
 from mlcweb.meta_schedule.trial import Trial, best_trial
 from mlcweb.meta_schedule.tune_context import normalized
-from mlcweb.playground import namespace
+from mlcweb.user_code import namespace
 
 DEFAULT_TRIALS = 20
 
 
-class SearchError(Exception):
-    """There is nothing to search over; the text says what is missing."""
-
-
-def search(variables: Mapping[str, Any], options: argparse.Namespace) -> bool:
+def search_schedules(variables: Mapping[str, Any], options: argparse.Namespace) -> bool:
     """Searches as the command line's `options` say, and prints what it finds.
 
     Args:
@@ -46,7 +42,7 @@ def search(variables: Mapping[str, Any], options: argparse.Namespace) -> bool:
         Whether any trial succeeded.
 
     Raises:
-        SearchError: the program lacks the function or the module, or cannot be run as it stands.
+        CommandError: the program lacks the function or the module, or cannot be run as it stands.
     """
     console = Console()
     module = _module(variables, options.module)
@@ -55,7 +51,7 @@ def search(variables: Mapping[str, Any], options: argparse.Namespace) -> bool:
     try:
         session, database = _session(module, function, options, seed)
     except (TVMError, ValueError, ImportError, OSError) as error:
-        raise SearchError(f"There is nothing to search over: {error}") from error
+        raise CommandError(f"There is nothing to search over: {error}") from error
     earlier = len(database)
     trials: dict[int, Trial] = {}
     with _progress(console) as progress:
@@ -98,7 +94,7 @@ def _session(
     database = MemoryDatabase()
     if options.work_dir is not None:
         database = JSONDatabase(work_dir=options.work_dir)
-    runner = opened_runner(options)
+    runner = open_runner(options)
     return StrategySearch(
         module,
         space="post-order-apply" if function is None else function,
@@ -135,7 +131,7 @@ async def _follow(
         try:
             baseline = await session.begin()
         except Exception as error:
-            raise SearchError(f"The unscheduled program cannot be timed: {error}") from error
+            raise CommandError(f"The unscheduled program cannot be timed: {error}") from error
         # asyncio turns Ctrl-C into a cancellation.
         with suppress(asyncio.CancelledError):
             async for trial in session.trials():
@@ -155,7 +151,7 @@ def _module(variables: Mapping[str, Any], name: str | None) -> IRModule:
     if name not in modules:
         asked = f"no IRModule {name}" if name else "several IRModules" if modules else "no IRModule"
         choice = f"; choose one with --module: {', '.join(modules)}" if modules else ""
-        raise SearchError(f"The program has {asked}{choice}.")
+        raise CommandError(f"The program has {asked}{choice}.")
     return modules[name]
 
 
@@ -165,7 +161,7 @@ def _function(variables: Mapping[str, Any], options: argparse.Namespace) -> Sche
         return function
     found = namespace.schedule_functions(variables, [str(options.file)])
     choice = ", ".join(each["name"] for each in found) or "none"
-    raise SearchError(
+    raise CommandError(
         f"The program has no function {options.function}. Functions of a schedule: {choice}."
     )
 

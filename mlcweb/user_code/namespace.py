@@ -1,4 +1,4 @@
-"""What a program has defined that the page can offer: modules, schedules, schedule functions."""
+"""What a program has defined that can be offered: modules, schedules, schedule functions."""
 
 from __future__ import annotations
 

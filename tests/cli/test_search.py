@@ -1,0 +1,94 @@
+"""`mlcweb search`."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from mlcweb import cli
+from tests.cli.conftest import mlcweb
+
+
+def search(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return mlcweb("search", *arguments)
+
+
+def test_search_measures_and_tells_the_best(program, tmp_path):
+    record = tmp_path / "trials.json"
+    done = search(program, "--function", "sampled", "--trials", 4, "--seed", 1, "--json", record)
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert "Unscheduled:" in done.stdout
+    assert "--seed 1 samples the same schedules again" in done.stdout
+    found = json.loads(record.read_text())
+    assert [trial["index"] for trial in found["trials"]] == [0, 1, 2, 3]
+    assert {trial["state"] for trial in found["trials"]} <= {"measured", "repeated"}
+    best = found["trials"][found["best"]]
+    assert best["seconds"] == min(trial["seconds"] for trial in found["trials"]) > 0
+    assert f"The trace of trial {best['index']}:" in done.stdout
+    assert "sch.sample_perfect_tile(loop=l2, n=2, max_innermost_factor=16, decision=" in done.stdout
+
+
+def test_search_reports_failed_trials_with_their_reason(program):
+    done = search(program, "--function", "refused", "--trials", 2)
+    assert done.returncode == 1
+    assert done.stdout.count("failed") == 2
+    assert '"C"' in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--function", "nothing"],
+            "The program has no function nothing. Functions of a schedule: sampled, refused.\n",
+        ),
+        (
+            ["--function", "sampled", "--module", "Nothing"],
+            "The program has no IRModule Nothing; choose one with --module: Module.\n",
+        ),
+    ],
+)
+def test_search_says_what_there_is_to_search(program, arguments, message):
+    done = search(program, *arguments)
+    assert (done.stderr, done.returncode) == (message, 1)
+
+
+def test_search_without_a_function_makes_a_space_and_keeps_records(program, tmp_path):
+    folder = tmp_path / "records"
+    done = search(program, "--trials", 3, "--seed", 1, "--work-dir", folder)
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert "records are new in" in done.stdout
+    assert "sch.enter_postproc()" in done.stdout
+    first = (folder / "database_tuning_record.json").read_text().splitlines()
+    again = search(program, "--trials", 3, "--seed", 1, "--work-dir", folder)
+    assert again.returncode in (0, 1)  # 1: the space has no more
+    lines = (folder / "database_tuning_record.json").read_text().splitlines()
+    assert lines[: len(first)] == first
+
+
+def test_search_tries_all_of_a_small_space(program, tmp_path):
+    record = tmp_path / "trials.json"
+    done = search(program, "--function", "sampled", "--strategy", "exhaustive", "--json", record)
+    assert (done.stderr, done.returncode) == ("", 0)
+    trials = json.loads(record.read_text())["trials"]
+    # 64 is split into two factors of which the inner is at most 16.
+    assert len(trials) == 5
+    assert len({json.dumps(trial["trace"]) for trial in trials}) == 5
+
+
+def test_search_ends_after_the_seconds_that_it_has(program, tmp_path):
+    record = tmp_path / "trials.json"
+    options = ["--strategy", "random", "--seconds", "0.5", "--json", record]
+    done = search(program, "--function", "sampled", *options)
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert len(json.loads(record.read_text())["trials"]) <= 5
+
+
+def test_search_names_the_extra_that_it_needs(program, capsys, monkeypatch):
+    monkeypatch.delitem(sys.modules, "mlcweb.cli.schedule_search", raising=False)
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    assert cli.main(["search", str(program)]) == 1
+    message = capsys.readouterr().err
+    assert message.startswith("this command needs rich")
+    assert message.endswith(": pip install 'mlcweb[cli]'\n")
