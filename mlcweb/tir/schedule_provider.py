@@ -1,5 +1,4 @@
-"""Schedules that the surroundings know: the seam by which a database of tuning records reaches the
-passes of layers below it."""
+"""The seam by which a database of tuning records reaches the passes of layers below it."""
 
 from __future__ import annotations
 
@@ -19,11 +18,11 @@ class ScheduleProvider(Protocol):
         ...
 
 
-entered: ContextVar[tuple[ScheduleProvider, ...]] = ContextVar("known_schedules", default=())
-"""The sources of all `with source:` around, the innermost last."""
+entered: ContextVar[tuple[ScheduleProvider, ...]] = ContextVar("schedule_providers", default=())
+"""The providers of all enclosing `with provider:`, the innermost last."""
 
 
 def innermost() -> ScheduleProvider | None:
-    """The source of the innermost `with source:`."""
-    sources = entered.get()
-    return sources[-1] if sources else None
+    """The provider of the innermost `with provider:`."""
+    providers = entered.get()
+    return providers[-1] if providers else None
