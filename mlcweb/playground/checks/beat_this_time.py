@@ -39,7 +39,7 @@ def check(variables: Mapping[str, Any]) -> str:
     if ratio < ENOUGH:
         raise Wrong(
             f"Right, but not faster yet: {numbers}, which is {ratio:.2f} times as fast; "
-            f"{ENOUGH} is asked. Keep a tile of C in registers: several rows i_1 and a row of "
+            f"{ENOUGH} is asked. Compute a larger tile of C at once: several rows i_1 and a row of "
             "j_1, a multiple of 4, innermost."
         )
     rate = 2 * 128**3 / yours / 1e9
