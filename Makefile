@@ -1,5 +1,6 @@
 # make play   set up, build the page, serve it on localhost and open it
 # make test   set up, then lint, types, layers, unit tests and browser tests
+# make wheels  the packages mlcweb (sdist and wheel) and mlcweb-page, into dist
 #
 # Python >= 3.11 and Node are expected; everything else is fetched into .venv and web/node_modules.
 # Files named *.stamp record what is done, so a second run only does what has changed.
@@ -7,7 +8,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help play test
+.PHONY: help play test wheels
 MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
@@ -37,6 +38,10 @@ test: .venv/test.stamp .venv-oracle/stamp web/dist/index.html
 	$(NPM) test
 	$(PY) -m pytest tests -n auto
 	$(PY) -m pytest e2e
+
+wheels: web/dist/index.html
+	$(PY) -m build --outdir dist .
+	$(PY) -m build --wheel --outdir dist web
 
 # Python: one environment; `make play` needs little of it, `make test` all.
 

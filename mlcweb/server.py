@@ -9,6 +9,7 @@ import re
 from functools import lru_cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 from pathlib import Path
 from shutil import copyfileobj
 from typing import NamedTuple
@@ -47,6 +48,21 @@ ENCODINGS = {"br": ".br", "gzip": ".gz"}
 
 _NAMED_BY_CONTENT = re.compile(r"[-.][A-Za-z0-9_-]{8,}\.\w+$")
 """The bundler's file names: a hash of the content before the suffix."""
+
+
+def built_page() -> Path:
+    """The folder of the built page: a checkout's, or else that of the package `mlcweb_page`.
+
+    Raises:
+        FileNotFoundError: there is neither.
+    """
+    checkout = Path(__file__).parents[1] / "web" / "dist"
+    if (checkout / "index.html").is_file():
+        return checkout
+    package = find_spec("mlcweb_page")
+    if package is None or not package.submodule_search_locations:
+        raise FileNotFoundError("The page is not installed")
+    return Path(package.submodule_search_locations[0])
 
 
 class Answer(NamedTuple):

@@ -1,5 +1,7 @@
 """The page's server: headers, caching, encodings, ports, and nothing outside its folder."""
 
+import importlib
+import sys
 import threading
 from http import HTTPStatus
 from pathlib import Path
@@ -8,7 +10,8 @@ from urllib.request import Request, urlopen
 
 import pytest
 
-from mlcweb.server import ISOLATION_HEADERS, PageServer
+from mlcweb import server as server_module
+from mlcweb.server import ISOLATION_HEADERS, PageServer, built_page
 
 
 @pytest.fixture
@@ -101,3 +104,15 @@ def test_takes_another_port_when_the_wished_one_is_busy(site):
 def test_says_that_there_is_no_page(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no built page \(no index\.html\)"):
         PageServer(tmp_path)
+
+
+def test_the_page_is_a_checkouts_or_else_a_packages(tmp_path, monkeypatch):
+    monkeypatch.setattr(server_module, "__file__", str(tmp_path / "mlcweb" / "server.py"))
+    monkeypatch.setattr(sys, "path", [str(tmp_path)])
+    with pytest.raises(FileNotFoundError, match="page is not installed"):
+        built_page()
+    for folder in (tmp_path / "mlcweb_page", tmp_path / "web" / "dist"):
+        folder.mkdir(parents=True)
+        (folder / "index.html").write_text("page")
+        importlib.invalidate_caches()
+        assert built_page() == folder

@@ -10,6 +10,7 @@ export default defineConfig({
   base: "./",
   build: {
     target: "es2022",
+    license: { fileName: "licenses/npm.md" },
     rollupOptions: {
       input: {
         index: "index.html",

@@ -12,7 +12,7 @@ from mlcweb.cli.common import CommandError, Commands
 def add_command(commands: Commands) -> None:
     command = commands.add_parser("serve", help="serve the built page on this machine")
     command.set_defaults(command=serve)
-    command.add_argument("folder", type=Path, nargs="?", default=built_page(), help="the page")
+    command.add_argument("folder", type=Path, nargs="?", help="another page")
     command.add_argument("--port", type=int, default=8000, help="default: %(default)s, or the next")
     command.add_argument("--open", action="store_true", help="open it, where there is a desktop")
     command.add_argument("--plain", action="store_true", help="without cross-origin isolation")
@@ -20,12 +20,15 @@ def add_command(commands: Commands) -> None:
 
 def serve(options: argparse.Namespace) -> None:
     """Serves the built page until Ctrl-C."""
-    from mlcweb.server import PageServer
+    from mlcweb.server import PageServer, built_page
 
     try:
-        server = PageServer(options.folder, port=options.port, isolated=not options.plain)
+        folder = options.folder or built_page()
+        server = PageServer(folder, port=options.port, isolated=not options.plain)
     except FileNotFoundError as error:
-        raise CommandError(f"{error}. In a checkout, `make play` builds it.") from None
+        raise CommandError(
+            f"{error}; pip install 'mlcweb[page]', or in a checkout, `make play`"
+        ) from None
     with server:
         print(f"mlcweb is at {server.url}   (Ctrl-C ends it)", flush=True)
         if options.open and has_desktop():
@@ -41,8 +44,3 @@ def has_desktop() -> bool:
     if sys.platform.startswith("linux"):
         return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
     return sys.platform in ("darwin", "win32")
-
-
-def built_page() -> Path:
-    """Where a checkout has the built page."""
-    return Path(__file__).parents[2] / "web" / "dist"

@@ -33,5 +33,6 @@ def test_serve_tells_where_it_is_and_ends_quietly(tmp_path):
 def test_serve_says_how_to_get_a_page(tmp_path, capsys):
     assert cli.main(["serve", str(tmp_path)]) == 1
     assert capsys.readouterr().err == (
-        f"{tmp_path} holds no built page (no index.html). In a checkout, `make play` builds it.\n"
+        f"{tmp_path} holds no built page (no index.html); "
+        "pip install 'mlcweb[page]', or in a checkout, `make play`\n"
     )

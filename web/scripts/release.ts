@@ -21,6 +21,8 @@ export function release(): Plugin {
         const name = relative(folder, path).split(sep).join("/");
         // Compressed twins are sent by servers in the place of the files themselves.
         if (name === WORKER || name.endsWith(".gz") || name.endsWith(".br")) continue;
+        // Texts that the page itself never asks for.
+        if (name.startsWith("licenses/")) continue;
         files[name] = digest(readFileSync(path));
       }
       const version = digest(JSON.stringify(files));
