@@ -1,6 +1,7 @@
-# make play   set up, build the page, serve it on localhost and open it
-# make test   set up, then lint, types, layers, unit tests and browser tests
-# make wheels  the packages mlcweb (sdist and wheel) and mlcweb-page, into dist
+# make play       set up, build the page, serve it on localhost and open it
+# make test       set up, then lint, types, layers, unit tests and browser tests
+# make test-all   what make test leaves out: the thorough tests, files alone, random order
+# make wheels     the packages mlcweb (sdist and wheel) and mlcweb-page, into dist
 #
 # Python >= 3.11 and Node are expected; everything else is fetched into .venv and web/node_modules.
 # Files named *.stamp record what is done, so a second run only does what has changed.
@@ -8,11 +9,12 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help play test wheels
+.PHONY: help play test test-all wheels
 MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
 PORT ?= 8000
+TORCH ?= torch==2.13.0
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check -qq
 NPM := cd web && npm --no-audit --no-fund --no-update-notifier --loglevel=error
@@ -36,14 +38,25 @@ test: .venv/test.stamp .venv-oracle/stamp web/dist/index.html
 	$(NPM) run lint
 	$(NPM) run typecheck
 	$(NPM) test
-	$(PY) -m pytest tests -n auto
-	$(PY) -m pytest e2e
+	$(PY) -m pytest tests -n auto --durations=25
+	$(PY) -m pytest e2e -n 2 --dist loadfile --durations=25
+
+# A file of browser tests without any for this tier ends with 5.
+test-all: .venv/test-all.stamp .venv-oracle/stamp web/dist/index.html
+	@$(PY) e2e/chromium.py
+	$(PY) -m pytest tests -n auto -m "thorough or hypothesis" --hypothesis-profile=thorough \
+		--durations=25
+	$(PY) -m pytest tests -n auto -p randomly
+	$(PY) -m pytest e2e -n 2 --dist loadfile -m thorough --durations=25
+	@set -e; for file in e2e/test_*.py; do \
+		echo "$$file by itself, in random order"; \
+		$(PY) -m pytest -q "$$file" -p randomly || test $$? = 5; done
 
 wheels: web/dist/index.html
 	$(PY) -m build --outdir dist .
 	$(PY) -m build --wheel --outdir dist web
 
-# Python: one environment; `make play` needs little of it, `make test` all.
+# Python: one environment; `make play` needs little of it, `make test` more, `make test-all` all.
 
 .venv/bin/python:
 	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 or newer is needed (python3)."; exit 1; }
@@ -60,6 +73,15 @@ wheels: web/dist/index.html
 .venv/test.stamp: pyproject.toml .venv/play.stamp
 	@echo "installing Python packages for tests"
 	@$(PIP) install --editable ".[dev]"
+	@touch $@
+
+# PyTorch in a version of which there may be a build for CPUs alone, which is a tenth of the size;
+# TORCH=... names another one. XGBoost without what it fetches for GPUs.
+.venv/test-all.stamp: pyproject.toml .venv/test.stamp
+	@echo "installing PyTorch and XGBoost for tests"
+	@$(PIP) install "$(TORCH)" || echo "$(TORCH) is not there: the newest is taken"
+	@$(PIP) install --editable ".[torch]" scipy
+	@$(PIP) install --no-deps "xgboost>=2"
 	@touch $@
 
 # A real TVM, for tests that compare with it; they are skipped where it cannot be had.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from mlcweb.ir.node import forbid_mutation
 
@@ -16,8 +16,9 @@ settings.register_profile(
     derandomize=True,
     print_blob=True,
     phases=(Phase.explicit, Phase.generate, Phase.shrink),
+    suppress_health_check=[HealthCheck.too_slow],  # which looks at the clock
 )
-settings.register_profile("nightly", settings.get_profile("steady"), derandomize=False)
+settings.register_profile("thorough", settings.get_profile("steady"))  # tests.strategies.examples
 settings.load_profile("steady")
 
 ROOT = Path(__file__).parents[1]

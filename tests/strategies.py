@@ -1,4 +1,4 @@
-"""Random programs for property tests: small, valid TensorIR functions.
+"""Property tests: how many examples they try, and random programs: small, valid TensorIR functions.
 
 `scripts()` draws the text, `prim_funcs()` and `modules()` what the parser makes of it. A program is
 a chain of stages on small buffers; each stage is one block: elementwise, a sum of products, a
@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from mlcweb.ir import IRModule
@@ -20,6 +21,13 @@ EXTENTS = (1, 2, 3, 4, 5, 7, 8, 12)
 FLOAT_TYPES = ("float32", "float64")
 DTYPES = (*FLOAT_TYPES, "int32", "int64")
 LOOP_KINDS = ("T.serial", "T.serial", "T.serial", "T.parallel", "T.unroll", "T.vectorized")
+
+
+def examples(quick: int, thorough: int | None = None) -> settings:
+    """How many examples a property test tries: `quick` in `make test`, and `thorough`, ten times as
+    many by default, in `make test-all`, whose hypothesis profile has that name."""
+    is_quick = settings.get_current_profile_name() != "thorough"
+    return settings(max_examples=quick if is_quick else thorough or 10 * quick)
 
 
 @dataclass

@@ -5,13 +5,14 @@ from __future__ import annotations
 from math import inf
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlcweb.arith import Analyzer, ConstIntBound, ModularSet, const_int_bound
 from mlcweb.tir import arithmetic
 from mlcweb.tir.expr import Cast, IntImm, Var
 from tests.arith.expressions import Chance, Names, assignments, evaluate
+from tests.strategies import examples
 
 DOMAINS = {"i": (0, 16), "j": (0, 8), "k": (2, 5)}
 
@@ -158,7 +159,7 @@ def test_binding_anew_forgets_old_answers() -> None:
     assert analyzer.can_prove_equal(expression, 0)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(st.integers(0, 10**9))
 def test_bounds_and_modular_sets_hold(seed: int) -> None:
     chance, names = Chance(seed), Names()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlcweb.arith import BIJECTIVE, NO_CHECK, SURJECTIVE, detect_iter_map, iter_map_simplify
 from tests.arith.expressions import Chance, Names, assignments, evaluate
 from tests.arith.infix import infix
+from tests.strategies import examples
 
 Loops = dict[str, object]
 
@@ -148,7 +149,7 @@ def test_structure_of_a_fused_index() -> None:
     assert (infix(outer.scale), infix(inner.scale)) == ("8", "1")
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.integers(0, 10**9), st.booleans())
 def test_indices_keep_their_values(seed: int, trivial: bool) -> None:
     chance, names = Chance(seed), Names()
@@ -162,7 +163,7 @@ def test_indices_keep_their_values(seed: int, trivial: bool) -> None:
                 assert evaluate(old, values) == evaluate(new, values)
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.integers(0, 10**9))
 def test_accepted_maps_are_what_they_claim(seed: int) -> None:
     """A bijective map takes different iterations to different indices; a surjective one reaches

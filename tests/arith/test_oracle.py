@@ -21,7 +21,7 @@ from mlcweb.tir.buffer import Range
 from tests.arith.expressions import Chance, Names, ask_oracle
 from tests.arith.infix import infix
 
-pytestmark = pytest.mark.oracle
+pytestmark = [pytest.mark.oracle, pytest.mark.thorough]
 
 SIZE = 600
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlcweb.arith import (
@@ -18,6 +18,7 @@ from mlcweb.arith import (
 from mlcweb.tir.buffer import Range
 from tests.arith.expressions import Chance, Names, assignments, evaluate
 from tests.arith.infix import infix
+from tests.strategies import examples
 
 
 def ends(found: IntSet) -> tuple[str, str]:
@@ -124,7 +125,7 @@ def test_upper_bound_takes_what_it_can_exactly() -> None:
     assert [ends(item) for item in found] == [("0", "15"), ("x", "x + 15"), ("-inf", "inf")]
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.integers(0, 10**9), st.integers(0, 6), st.integers(0, 6))
 def test_upper_bound_holds_everything(seed: int, x: int, y: int) -> None:
     chance, names = Chance(seed), Names()

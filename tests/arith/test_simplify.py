@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlcweb.arith import Analyzer, rewrite, same_expression
@@ -14,6 +14,7 @@ from mlcweb.tir import expr as E
 from tests.arith.expressions import Chance, Names, assignments, evaluate
 from tests.arith.infix import infix
 from tests.arith.tvm_texts import DOMAINS, SIMPLIFIED
+from tests.strategies import examples
 
 
 @pytest.mark.parametrize(("text", "expected"), SIMPLIFIED, ids=[text for text, _ in SIMPLIFIED])
@@ -23,7 +24,7 @@ def test_text_as_tvm(text: str, expected: str) -> None:
     assert infix(analyzer.simplify(names.parse(text))) == expected
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(st.integers(0, 10**9))
 def test_value_is_kept(seed: int) -> None:
     chance, names = Chance(seed), Names()
@@ -34,7 +35,7 @@ def test_value_is_kept(seed: int) -> None:
         assert evaluate(simple, values) == evaluate(expression, values)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.integers(0, 10**9), st.integers(-40, 40), st.integers(-40, 40))
 def test_value_is_kept_without_domains(seed: int, first: int, second: int) -> None:
     """Nothing is assumed of unbound variables: negative values divide and compare correctly."""
@@ -45,7 +46,7 @@ def test_value_is_kept_without_domains(seed: int, first: int, second: int) -> No
     assert evaluate(simple, values) == evaluate(expression, values)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(st.integers(0, 10**9))
 def test_simple_expression_is_returned_itself(seed: int) -> None:
     chance, names = Chance(seed), Names()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlcweb.arith import Analyzer, IterMark, mark_to_expr, subspace_divide
@@ -11,6 +11,7 @@ from mlcweb.ir.visitor import walk
 from mlcweb.tir.expr import Var
 from tests.arith.expressions import Chance, Names, assignments, evaluate
 from tests.arith.infix import infix
+from tests.strategies import examples
 
 
 def text(mark: IterMark) -> str:
@@ -77,7 +78,7 @@ def test_what_cannot_be_divided(texts, loops, inner, predicate) -> None:
     assert divided(texts, loops, inner, predicate) is None
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(st.integers(0, 10**9))
 def test_parts_make_the_binding(seed: int) -> None:
     chance, names = Chance(seed), Names()

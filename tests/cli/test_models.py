@@ -34,7 +34,6 @@ def test_the_command_run(model, tmp_path, capsys):
     assert "other.onnx" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_the_commands_tune_and_records(model, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     options = ["--trials", "3", "--seed", "1", "--workers", "1"]

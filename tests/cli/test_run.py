@@ -39,7 +39,6 @@ def test_run_points_at_a_syntax_error(tmp_path):
     assert "SyntaxError" in done.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", [["-m", "mlcweb", "run"], []], ids=["mlcweb", "python"])
 def test_a_program_that_tunes_need_not_ask_for_its_name(tmp_path, command):
     """Processes that measure do not run the program again, as those of `multiprocessing` would."""

@@ -1,14 +1,14 @@
 """Random programs: every target and the lowering agree with the interpreter."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 
 from mlcweb.runtime import build, nd
 from mlcweb.runtime.host.engine import available
 from mlcweb.tir.transform import lower
 from tests.codegen.corpus import inputs
 from tests.codegen.loop_programs import loop_programs
-from tests.strategies import prim_funcs
+from tests.strategies import examples, prim_funcs
 
 EXACT_WASM = "wasm -relaxed_madd=0"
 """Products and sums are rounded one by one, as everywhere else."""
@@ -31,13 +31,13 @@ def check_all_ways(func, rtol=0.0, atol=0.0):
             np.testing.assert_allclose(other, one, rtol=rtol, atol=atol)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(prim_funcs())
 def test_block_programs(func):
     check_all_ways(func, rtol=1e-5, atol=1e-3)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(loop_programs())
 def test_loops_keep_the_order_that_matters(func):
     check_all_ways(func)

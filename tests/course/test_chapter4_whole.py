@@ -43,7 +43,7 @@ def times(chapter, what: str) -> list[float]:
     return [float(time) for time in found]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_printing_of_2025(run_chapter, tmp_path) -> None:
     chapter = run_chapter("chapter4", "chapter4_tuning", "chapter4_model")
     assert len(times(chapter, "MyModule")) == 1

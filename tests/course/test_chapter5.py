@@ -16,7 +16,9 @@ from mlcweb import compat
 from mlcweb.playground import cell
 from tests.course.test_cells import HERE
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="PyTorch comes with `make test-all`")
+
+pytestmark = pytest.mark.thorough
 
 LAYERS = {"w0": (128, 784), "b0": (128,), "w1": (10, 128), "b1": (10,)}
 

@@ -123,14 +123,14 @@ def sampled(
     ]
 
 
-MODELS = [NumPyModel, XGBModel]
+MODELS = [NumPyModel, pytest.param(XGBModel, marks=pytest.mark.thorough)]
 
 
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize(("disturbed", "least"), [(0.0, 0.85), (0.3, 0.75)])
 def test_models_rank_trials_that_they_have_not_seen(kind, disturbed: float, least: float) -> None:
     if kind is XGBModel:
-        pytest.importorskip("xgboost")
+        pytest.importorskip("xgboost", reason="XGBoost comes with `make test-all`")
     model = kind()
     for first in (1, 100, 200, 300):
         model.update(context(), *sampled(32, first, disturbed))

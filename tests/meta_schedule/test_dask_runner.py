@@ -20,7 +20,7 @@ from tests.meta_schedule.matmul import Matmul, tiles
 distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
 
 # What the cluster warns of as it ends is not ours.
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+pytestmark = [pytest.mark.thorough, pytest.mark.filterwarnings("ignore")]
 
 QUICK = EvaluatorConfig(number=1, repeat=2, min_repeat_ms=0.1)
 

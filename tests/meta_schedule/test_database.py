@@ -260,7 +260,7 @@ print(json.dumps([[float(s) for s in record.run_secs], sch.mod.script()]))
 
 
 @pytest.mark.oracle
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_record_from_here_loads_in_tvm_and_comes_back(oracle_python, tmp_path: Path) -> None:
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     theirs.mkdir()

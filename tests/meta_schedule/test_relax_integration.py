@@ -261,7 +261,7 @@ def test_functions_of_symbolic_extents_are_left_out_with_a_warning() -> None:
     assert weights == [1.0]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_convolutional_network_is_tuned_and_computes_the_same() -> None:
     weights = models.cnn_weights()
     x = np.random.default_rng(0).random((1, 3, 16, 16), dtype="float32")
@@ -294,7 +294,7 @@ print(json.dumps([[[t.task_name, t.weight, t.mod.script()] for t in tasks], sche
 
 
 @pytest.mark.oracle
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_tvm_has_the_same_tasks_and_applies_our_records(oracle_python, tmp_path) -> None:
     database = ms.relax_integration.tune_relax(
         models.Mlp, None, TARGET, tmp_path / "ours", 4, op_names=["matmul1"], **SMALL

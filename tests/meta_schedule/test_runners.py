@@ -135,7 +135,7 @@ def within_seconds(work: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(work, 30))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_memory_stays_bounded_over_thousands_of_trials() -> None:
     async def main() -> list[int]:
         runner = ThreadRunner(random_inputs(programs.Double), Timing(batches=1, min_ms=0.0))

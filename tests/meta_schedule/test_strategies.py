@@ -109,7 +109,7 @@ def best(database: Any) -> float:
     return database.query_tuning_record(Matmul).seconds
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_evolution_beats_chance() -> None:
     def medians(strategy: str) -> float:
         found = [best(tuned(tiles, strategy, 64, seed)[0]) for seed in range(5)]

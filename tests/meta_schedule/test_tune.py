@@ -66,7 +66,6 @@ def test_the_call_of_today_returns_a_database(tmp_path: Path) -> None:
     assert product_is_right(sch.mod)
 
 
-@pytest.mark.slow
 def test_workers_of_this_machine_build_and_measure() -> None:
     database = ms.tune_tir(
         Matmul,

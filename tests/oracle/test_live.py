@@ -7,7 +7,7 @@ from mlcweb.ir import assert_structural_equal
 from mlcweb.script import from_source
 from tests.oracle.cases import NAMES, in_newer_spelling, load, scheduled
 
-pytestmark = [pytest.mark.oracle, pytest.mark.slow]
+pytestmark = [pytest.mark.oracle, pytest.mark.thorough]
 
 
 def question(name):

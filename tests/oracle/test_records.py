@@ -11,7 +11,7 @@ from tests.oracle.cases import in_newer_spelling
 from tests.random_schedules import PRODUCT, product_of_tiles
 from tests.tir.schedule.case_files import module
 
-pytestmark = [pytest.mark.oracle, pytest.mark.slow]
+pytestmark = [pytest.mark.oracle, pytest.mark.thorough]
 
 CHAIN = """
 @T.prim_func

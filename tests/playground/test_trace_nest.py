@@ -5,7 +5,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlcweb.playground.trace_controls import controls
@@ -16,6 +16,7 @@ from mlcweb.playground.trace_words import words
 from mlcweb.script import tir as T
 from mlcweb.tir.schedule import Schedule
 from tests.random_schedules import EVERY_STEP, random_step
+from tests.strategies import examples
 
 
 @T.prim_func
@@ -226,7 +227,7 @@ def test_steps_on_blocks_are_told_in_words() -> None:
     ]
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(seed=st.integers(0, 2**30))
 def test_every_schedule_can_be_told(seed: int) -> None:
     random = Random(seed)

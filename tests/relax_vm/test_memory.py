@@ -1,7 +1,7 @@
 """Memory that tensors share: the plan, its figures, and that results do not change."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mlcweb as tvm
@@ -10,6 +10,7 @@ from mlcweb.relax import TensorStructInfo
 from mlcweb.script import relax as R
 from mlcweb.script import tir as T
 from tests.relax_vm.programs import vm_of
+from tests.strategies import examples
 
 
 @tvm.script.ir_module
@@ -178,7 +179,7 @@ def programs(draw):
     return bb.get()
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(programs(), st.sampled_from(["wasm", "numpy"]))
 def test_sharing_memory_changes_no_result(mod, target):
     executable = relax.build(mod, target)

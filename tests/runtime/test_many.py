@@ -35,7 +35,7 @@ def resident():
         pytest.skip("no /proc")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_builds():
     """Code of a kernel takes tens of kilobytes, so that keeping all would take hundreds of MB."""
     arrays = [[nd.array(np.zeros(size, "float32")) for _ in "AB"] for size in (1, 3, 4)]

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import mutually_broadcastable_shapes
 
 from mlcweb import TVMError, te, topi
+from tests.strategies import examples
 
 SHAPES = mutually_broadcastable_shapes(num_shapes=2, min_dims=0, max_dims=4, min_side=0, max_side=5)
 
@@ -44,7 +45,7 @@ ALL_BINARY = [
 
 @pytest.mark.parametrize(("name", "reference", "dtypes"), ALL_BINARY)
 def test_binary_operators_broadcast_as_numpy_does(run, name, reference, dtypes):
-    @settings(max_examples=8, deadline=None)
+    @examples(8)
     @given(SHAPES, st.sampled_from(dtypes), st.integers(0, 2**16))
     def check(shapes, dtype, seed):
         a, b = (numbers(shape, dtype, seed + i) for i, shape in enumerate(shapes.input_shapes))

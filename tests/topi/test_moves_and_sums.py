@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlcweb import TVMError, te, topi
+from tests.strategies import examples
 
 REDUCTIONS = {
     "sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min, "mean": np.mean,
@@ -15,7 +16,7 @@ REDUCTIONS = {
 
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions(run, name):
-    @settings(max_examples=10, deadline=None)
+    @examples(10)
     @given(st.data())
     def check(data):
         shape = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=4).map(tuple))
@@ -58,7 +59,7 @@ def test_empty_sums(run):
     assert run(lambda a: topi.sum(a, 1), x).shape == (0,)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(st.permutations(range(4)), st.lists(st.integers(0, 4), min_size=4, max_size=4))
 def test_transpose(order, shape):
     from tests.topi.conftest import run

@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlcweb import TVMError, te, topi
+from tests.strategies import examples
 
 nn = topi.nn
 
@@ -40,7 +41,7 @@ def convolution(x, w, stride, padding, dilation, groups):
     return out.astype("float32")
 
 
-@settings(max_examples=12, deadline=None)
+@examples(12)
 @given(st.data())
 def test_convolutions(data):
     from tests.topi.conftest import run

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.strategies import examples
 
 pytest.importorskip("wasmtime")
 
@@ -60,7 +62,7 @@ def program(body, dtype, n, rows=1, reassociate=False):
     )
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(
     st.sampled_from(ELEMENTWISE + REDUCTIONS),
     st.sampled_from(DTYPES),
@@ -75,7 +77,7 @@ def test_every_length(body, dtype, n, rows):
         np.testing.assert_array_equal(other, one)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.sampled_from(REDUCTIONS), st.sampled_from(("float32", "float64")), st.integers(0, 300))
 def test_sums_in_another_order_are_close(body, dtype, n):
     func = program(body, dtype, n, reassociate=True)
@@ -84,7 +86,7 @@ def test_sums_in_another_order_are_close(body, dtype, n):
         np.testing.assert_allclose(other, one, rtol=1e-5, atol=1e-3)
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(st.sampled_from(("max", "min")), st.integers(1, 80), st.data())
 def test_not_a_number_is_kept(name, n, data):
     func = program(f"C[0] = T.{name}(C[0], A[i])", "float32", n)

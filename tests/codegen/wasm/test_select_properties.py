@@ -3,8 +3,10 @@ products and sums are not fused."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.strategies import examples
 
 pytest.importorskip("wasmtime")
 
@@ -47,19 +49,19 @@ def test_programs_that_try_every_path(name):
     check(PROGRAMS[name], exact=name not in TRANSCENDENTAL)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(loop_programs())
 def test_loops_keep_the_order_that_matters(func):
     check(func)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(prim_funcs())
 def test_block_programs(func):
     check(func, exact="tanh" not in func.script())
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(prim_funcs(), st.data())
 def test_scheduled_programs(func, data):
     schedule = Schedule(func, seed=1)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlcweb.codegen.wasm.binary import encode
@@ -22,6 +22,7 @@ from mlcweb.codegen.wasm.module import (
 )
 from mlcweb.codegen.wasm.validate import validate
 from tests.codegen.wasm.every_instruction import UNARY, every_instruction
+from tests.strategies import examples
 
 
 def module_of(*body: Instruction, sources: tuple[object, ...] = ()) -> Module:
@@ -176,7 +177,7 @@ def is_valid(module: Module) -> bool:
     return True
 
 
-@settings(max_examples=2000)
+@examples(2000)
 @given(st.lists(st.sampled_from(SOME_INSTRUCTIONS), max_size=10))
 def test_the_verdict_is_that_of_an_engine(body: list[Instruction]) -> None:
     wasmtime = pytest.importorskip("wasmtime")

@@ -8,7 +8,7 @@ import warnings
 from contextlib import suppress
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlcweb.ir import TVMError
@@ -16,6 +16,7 @@ from mlcweb.meta_schedule.database import JSONDatabase, MemoryDatabase, exchange
 from mlcweb.meta_schedule.database.json_lines import RECORDS, WORKLOADS
 from tests.meta_schedule.database.records import Other, record, times
 from tests.meta_schedule.matmul import Matmul
+from tests.strategies import examples
 
 
 @functools.cache
@@ -42,7 +43,7 @@ def opened(folder: Path) -> JSONDatabase:
         return JSONDatabase(work_dir=folder)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data())
 def test_records_that_are_whole_are_read_wherever_they_stand(data) -> None:
     whole = files()[RECORDS].splitlines()
@@ -89,7 +90,7 @@ def with_another_value(item, data):
     return item
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(data=st.data())
 def test_whatever_a_line_holds_it_is_read_or_skipped(data) -> None:
     name = data.draw(st.sampled_from([RECORDS, WORKLOADS]))
@@ -118,7 +119,7 @@ def test_whatever_a_line_holds_it_is_read_or_skipped(data) -> None:
         assert not (each.is_valid and each.seconds < 0)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(data=st.data())
 def test_a_damaged_workload_costs_its_own_records_alone(data) -> None:
     content = bytearray(files()[WORKLOADS])

@@ -76,7 +76,7 @@ def test_post_processing_is_that_of_tvm(name):
 
 
 @pytest.mark.oracle
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_tvm_answers_what_is_stored(oracle_python):
     script = Path(__file__).parent / "ask_tvm_spaces.py"
     done = subprocess.run(

@@ -1,7 +1,7 @@
 """The default space: whatever is decided, programs stay what they were and are made of vectors."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlcweb.ir.visitor import walk
@@ -9,6 +9,7 @@ from mlcweb.meta_schedule import TuneContext
 from mlcweb.meta_schedule.space_generator import PostOrderApply, SpaceGeneratorUnion
 from mlcweb.tir.stmt import For, ForKind
 from tests.meta_schedule.schedule_rule.small import PROGRAMS, check, drawn, module
+from tests.strategies import examples
 
 GENERATORS = {}
 for _name in PROGRAMS:
@@ -17,7 +18,7 @@ for _name in PROGRAMS:
     GENERATORS[_name] = (_made, _made.generate_design_space(module(_name)))
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     name=st.sampled_from(list(PROGRAMS)),
     seed=st.integers(1, 2**31 - 2),

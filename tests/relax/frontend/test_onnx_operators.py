@@ -34,7 +34,7 @@ def test_an_operator(name):
     pytest.fail("not one of its tests is claimed")
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("share", range(SHARES))
 def test_all_operator_tests(share):
     every = list(cases().items())

@@ -10,11 +10,14 @@ from mlcweb import relax
 from mlcweb.relax.frontend import detach_params
 from mlcweb.relax.frontend.torch import TorchError, from_exported_program, from_fx
 
-torch = pytest.importorskip("torch")
+torch = pytest.importorskip("torch", reason="PyTorch comes with `make test-all`")
 from torch import fx, nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning"),
+]
 
 
 class MLP(nn.Module):

@@ -7,11 +7,11 @@ from hypothesis.extra.numpy import mutually_broadcastable_shapes
 
 from mlcweb import relax
 from mlcweb.relax import op
+from tests.strategies import examples
 
 QUICK = settings(
-    max_examples=2, deadline=None, derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)  # fmt: skip
+    examples(2), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
 SHAPES = mutually_broadcastable_shapes(num_shapes=2, max_dims=3, min_side=0, max_side=4)
 
 BINARY = {

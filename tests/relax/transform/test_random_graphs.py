@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mlcweb as tvm
 from mlcweb import relax
 from mlcweb.relax.analysis import check_well_formed
 from mlcweb.relax.dpl import is_op, wildcard
+from tests.strategies import examples
 
 op = relax.op
 T = relax.transform
@@ -82,7 +83,7 @@ def run(mod):
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES)
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(chosen=steps, results=ends)
 def test_results_are_kept(pipeline, chosen, results):
     mod = graph(chosen, results)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import mlcweb
@@ -12,6 +12,7 @@ from mlcweb.tir import Schedule
 from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.schedule import Trace
 from tests.random_schedules import random_step
+from tests.strategies import examples
 
 PROGRAMS = {
     "matmul": """
@@ -129,7 +130,7 @@ def run(mod, arrays, target):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(data=st.data())
 def test_accepted_schedules_keep_the_numbers(name, data):
     sch = Schedule(from_source(PROGRAMS[name]), seed=data.draw(st.integers(1, 2**30), "seed"))
@@ -144,7 +145,7 @@ def test_accepted_schedules_keep_the_numbers(name, data):
     assert_structural_equal(from_source(sch.mod.script()), sch.mod)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(data=st.data())
 def test_traces_replay(data):
     name = data.draw(st.sampled_from(list(PROGRAMS)))

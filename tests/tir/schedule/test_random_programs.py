@@ -2,7 +2,7 @@
 
 Whatever sequence of fifteen and more steps is accepted, the program computes what it did before,
 interpreted and compiled; its trace gives the same module again, also by way of Python and of JSON;
-and the module prints as text that reads back. The hypothesis profile "nightly" tries 5,000 of them.
+and the module prints as text that reads back. `make test` tries 300 of them, `make test-all` 5,000.
 """
 
 from functools import cache
@@ -10,7 +10,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mlcweb.ir import assert_structural_equal
@@ -20,12 +20,12 @@ from mlcweb.tir import Schedule
 from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.schedule import ScheduleError
 from tests.random_schedules import EVERY_STEP, RARE_STEPS, random_step
+from tests.strategies import examples
 from tests.tir.schedule.case_files import module, outputs, programs
 
 PROGRAMS = programs("base_programs.txt")
 STEPS = 15
 ATTEMPTS = 120
-EXAMPLES = 5000 if settings.get_current_profile_name() == "nightly" else 300
 INEXACT = ("softmax", "layer_norm")
 """Programs whose numbers are rounded, and so depend on the order of a sum."""
 
@@ -68,10 +68,7 @@ def walk(seed, mod):
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-@settings(
-    max_examples=-(-EXAMPLES // len(PROGRAMS)),
-    suppress_health_check=[HealthCheck.too_slow],
-)
+@examples(-(-300 // len(PROGRAMS)), -(-5000 // len(PROGRAMS)))
 @given(seed=st.integers(0, 2**30))
 def test_long_schedules_are_right(name, seed):
     mod, arrays, wanted = before(name)
