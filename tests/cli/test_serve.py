@@ -7,6 +7,7 @@ from urllib.request import urlopen
 
 from mlcweb import cli
 from tests.cli.conftest import ROOT
+from tests.waiting import HANG_S
 
 
 def test_serve_tells_where_it_is_and_ends_quietly(tmp_path):
@@ -26,7 +27,7 @@ def test_serve_tells_where_it_is_and_ends_quietly(tmp_path):
         with urlopen(address) as response:
             assert response.read() == b"page"
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=HANG_S)
     assert (errors, process.returncode) == ("", 0)
 
 

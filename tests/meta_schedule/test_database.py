@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 import warnings
 from pathlib import Path
 
@@ -175,7 +174,6 @@ def test_a_writer_that_is_killed_loses_nothing_that_it_had_written(tmp_path: Pat
         written = 0
         while written < 20:
             written = int(writer.stdout.readline())
-        time.sleep(0.01)
         writer.send_signal(signal.SIGKILL)
         rest = writer.stdout.read().split("\n")
     written = max([written, *(int(text) for text in rest[:-1])])

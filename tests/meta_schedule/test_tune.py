@@ -15,6 +15,7 @@ from mlcweb.meta_schedule.runner import ThreadRunner, Timing
 from mlcweb.meta_schedule.task_scheduler import GradientBased, RoundRobin
 from tests.meta_schedule import programs
 from tests.meta_schedule.matmul import FakeRunner, Matmul, columns, tiles
+from tests.waiting import HANG_S
 
 TARGET = "llvm --num-cores=1"
 
@@ -74,14 +75,14 @@ def test_workers_of_this_machine_build_and_measure() -> None:
         space=tiles,
         builder=LocalBuilder(max_workers=2),
         runner=LocalRunner(
-            timeout_sec=30,
+            timeout_sec=HANG_S,
             evaluator_config=EvaluatorConfig(number=1, repeat=2, min_repeat_ms=0.1),
             max_workers=2,
         ),
     )
     records = database.get_all_tuning_records()
     assert len(records) == 5 + 5
-    assert all(r.is_valid and len(r.run_secs) in (2, 2 * ROUNDS) for r in records)
+    assert all(r.is_valid and 1 <= len(r.run_secs) <= 2 * ROUNDS for r in records)
 
 
 def tasks(*modules):

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import warnings
 from pathlib import Path
 
@@ -37,7 +36,7 @@ def writer(folder: Path, first: int, count: int) -> subprocess.Popen:
 
 def test_two_writers_lose_nothing_of_each_other(tmp_path: Path) -> None:
     with writer(tmp_path, 1, 150) as one, writer(tmp_path, 1001, 150) as other:
-        assert (one.wait(60), other.wait(60)) == (0, 0)
+        assert (one.wait(), other.wait()) == (0, 0)
     database = JSONDatabase(work_dir=tmp_path)
     found = times(database)
     assert [t for t in found if t < 1000] == [float(n) for n in range(1, 151)]
@@ -45,30 +44,26 @@ def test_two_writers_lose_nothing_of_each_other(tmp_path: Path) -> None:
     assert len((tmp_path / WORKLOADS).read_text().splitlines()) == 1
 
 
-@pytest.mark.parametrize("pause", [0.0, 0.02])
-def test_a_killed_writer_costs_the_others_nothing(tmp_path: Path, pause: float) -> None:
+@pytest.mark.parametrize("lines", [1, 30])
+def test_a_killed_writer_costs_the_others_nothing(tmp_path: Path, lines: int) -> None:
     with writer(tmp_path, 1, 10_000) as victim:
         assert victim.stdout is not None
         database = JSONDatabase(work_dir=tmp_path)
-        mine = 0
-        while len(database) < 40:
-            mine += 1
-            database.commit_tuning_record(record(database, 1e6 + mine))
-            time.sleep(0.002)
-        time.sleep(pause)
+        for number in range(lines):
+            victim.stdout.readline()
+            database.commit_tuning_record(record(database, 1e6 + number))
         victim.send_signal(signal.SIGKILL)
-        printed = victim.stdout.read().split("\n")
-    written = int(printed[-2]) if len(printed) > 1 else 0
-    mine += 1
+        rest = victim.stdout.read().split("\n")
+    written = max([lines, *map(int, rest[:-1])])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        database.commit_tuning_record(record(database, 1e6 + mine))
+        database.commit_tuning_record(record(database, 1e6 + lines))
     # What the dead process left half done is gone: the files are whole again.
     found = times(JSONDatabase(work_dir=tmp_path))
     of_victim = [t for t in found if t < 1e6]
     assert of_victim == [float(n) for n in range(1, len(of_victim) + 1)]
     assert len(of_victim) >= written
-    assert [t - 1e6 for t in found if t > 1e6] == list(range(1, mine + 1))
+    assert [t - 1e6 for t in found if t >= 1e6] == list(range(lines + 1))
 
 
 def test_what_another_wrote_is_known_after_the_next_write(tmp_path: Path) -> None:

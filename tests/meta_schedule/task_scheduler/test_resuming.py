@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 
 import pytest
 
@@ -130,7 +129,6 @@ def test_a_search_that_is_killed_has_its_records(tmp_path) -> None:
         done = 0
         while done < 20:
             done = int(search.stdout.readline())
-        time.sleep(0.01)
         search.send_signal(signal.SIGKILL)
         done = max([done, *map(int, search.stdout.read().split())])
     killed = ms.database.JSONDatabase(work_dir=tmp_path)
