@@ -46,8 +46,8 @@ def page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
 
 
 def loads(module: IRModule) -> float:
-    """How many loads there are for each product of vectors in the code of a matrix product: what its
-    speed depends on, told without a clock."""
+    """Loads for each product of vectors in the code of a matrix product: what its speed depends on,
+    told without a clock."""
     code = mlcweb.build(module, "wasm").get_source()
     return code.count(".load") / len(re.findall(r"f32x4\.(?:mul|relaxed_madd)", code))
 
