@@ -208,3 +208,12 @@ def test_the_reader_agrees_with_the_onnx_package():
     assert [n.op_type for n in ours.graph.node] == [n.op_type for n in theirs.graph.node]
     assert ours.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "n"
     assert mlcweb.ir.structural_equal(from_onnx(theirs), from_onnx(dense("n")))
+
+
+@pytest.mark.parametrize("p", [1, 2, 3])
+def test_the_pooling_of_which_onnx_has_no_test(p):
+    nodes = [node("GlobalLpPool", ["x"], ["y"], attribute("p", 2, 3, p))]
+    module = from_onnx(model(nodes, [value("x", (1, 2, 3, 4))], [value("y", (1, 2, 1, 1))]))
+    x = np.random.default_rng(0).standard_normal((1, 2, 3, 4)).astype("float32")
+    expected = (np.abs(x) ** p).sum(axis=(2, 3), keepdims=True) ** (1 / p)
+    np.testing.assert_allclose(run(module, x), expected, rtol=1e-5)

@@ -197,3 +197,15 @@ def test_found_value_of_padding_in_a_replayed_trace():
     sch.unsafe_set_dtype("C", 0, "float64")
     sch.transform_layout("C", ("write", 0), lambda i: [i // 7, i % 7], pad_value=0.0)
     verify_trace_roundtrip(sch, before("reshape")[0])
+
+
+def test_found_bounds_of_loops_before_conditions_that_read_memory():
+    """A row beyond the last has no element of J, by which a condition on B's block asks."""
+    mod, arrays, wanted = before("gather")
+    sch = Schedule(mod)
+    sch.loop_partition(sch.get_loops("J")[0], [2, None, 1])
+    row, _ = sch.get_loops("C")
+    sch.compute_at("B", row)
+    sch.split(row, [4, 2])
+    for got, want in zip(outputs(sch.mod, arrays), wanted, strict=True):
+        np.testing.assert_array_equal(got, want)

@@ -8,10 +8,11 @@ from itertools import combinations, pairwise
 
 from mlcweb.arith import Analyzer, iter_map_simplify
 from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import walk
 from mlcweb.tir import arithmetic
 from mlcweb.tir.arithmetic import const, floordiv, floormod, is_const_int
 from mlcweb.tir.buffer import Range
-from mlcweb.tir.expr import PrimExpr, Var
+from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
 from mlcweb.tir.schedule.errors import BindingError, FactorError, LoopError
 from mlcweb.tir.schedule.scopes import (
     analyzer_at,
@@ -230,8 +231,11 @@ def _infer_factors(
 def _with_predicate(statement: Stmt, predicate: PrimExpr) -> Stmt:
     """The statement with `predicate` added to the outermost blocks in it."""
     if isinstance(statement, BlockRealize):
-        combined = arithmetic.logical_and(statement.predicate, predicate)
-        return replace(statement, predicate=combined)
+        conditions = [statement.predicate, predicate]
+        if any(isinstance(node, BufferLoad) for node in walk(statement.predicate)):
+            # The loops may now leave the buffer that is read there.
+            conditions.reverse()
+        return replace(statement, predicate=arithmetic.logical_and(*conditions))
     changes = {below: _with_predicate(below, predicate) for below in substatements(statement)}
     return with_substatements(statement, changes)
 
