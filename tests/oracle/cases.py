@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import linecache
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -21,6 +22,7 @@ CASES = Path(__file__).parents[1] / "oracle_cases"
 NAMES = sorted(path.stem for path in CASES.glob("*.json") if ".expected" not in path.name)
 
 
+@cache
 def load(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """A case and TVM's answer."""
     case = json.loads((CASES / f"{name}.json").read_text())
@@ -28,8 +30,10 @@ def load(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     return case, answer
 
 
-def scheduled(case: dict[str, Any]) -> Schedule:
+@cache
+def scheduled(name: str) -> Schedule:
     """The schedule of a case, carried out by us."""
+    case, _ = load(name)
     module = from_source(case["module"])
     sch = Schedule(module, seed=case.get("seed"))
     names = {"tvm": mlcweb, "np": np, "T": T}

@@ -19,7 +19,7 @@ def question(name):
         "run": case.get("run"),
     }
     if answer["ok"]:
-        sch = scheduled(case)
+        sch = scheduled(name)
         asked["result"] = sch.mod.script(dialect="s_tir")
         asked["trace"] = sch.trace.text("  ", dialect="s_tir")
         asked["record"] = sch.trace.as_json(dialect="s_tir")
@@ -55,7 +55,7 @@ def test_tvm_answers_what_is_stored(fresh, name):
 
 def test_what_we_print_comes_back(fresh, name):
     """TVM has found our module, trace and record to be its own; its text of our module is ours."""
-    case, stored = load(name)
+    _, stored = load(name)
     assert "failed" not in fresh, fresh["failed"]
     if stored["ok"]:
-        assert_structural_equal(from_source(fresh["pasted"]), scheduled(case).mod)
+        assert_structural_equal(from_source(fresh["pasted"]), scheduled(name).mod)

@@ -43,6 +43,19 @@ def amin(t: Translator, input: Any, dim: Any = (), keepdim: bool = False) -> Any
     return op.min(input, _axes(dim), keepdim)
 
 
+def _of_truth(name: str, reduce: Any) -> None:
+    @function(name)
+    def convert(t: Translator, input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+        """Of what is not 0; the result of uint8 stays uint8, any other is bool."""
+        dtype = "uint8" if t.dtype(input) == "uint8" else "bool"
+        truth = op.astype(op.astype(input, "bool"), "int8")
+        return op.astype(reduce(truth, _axes(dim), keepdim), dtype)
+
+
+_of_truth("any", op.max)
+_of_truth("all", op.min)
+
+
 def _with_place(name: str, reduce: Any, find: Any, elementwise: Any) -> None:
     @function(name)
     def convert(t: Translator, input: Any, dim: Any = None, keepdim: bool = False) -> Any:
