@@ -17,6 +17,8 @@ PORT ?= 8000
 TORCH ?= torch==2.13.0
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check -qq
+UNIT_TESTS := $(PY) -m pytest tests -n auto --dist worksteal
+PAGE_TESTS := $(PY) -m pytest e2e -n 2 --dist loadfile
 NPM := cd web && npm --no-audit --no-fund --no-update-notifier --loglevel=error
 
 PACKAGE := $(shell find mlcweb -name '*.py') pyproject.toml README.md LICENSE
@@ -38,16 +40,15 @@ test: .venv/test.stamp .venv-oracle/stamp web/dist/index.html
 	$(NPM) run lint
 	$(NPM) run typecheck
 	$(NPM) test
-	$(PY) -m pytest tests -n auto --durations=25
-	$(PY) -m pytest e2e -n 2 --dist loadfile --durations=25
+	$(UNIT_TESTS) --durations=25
+	$(PAGE_TESTS) --durations=25
 
 # A file of browser tests without any for this tier ends with 5.
 test-all: .venv/test-all.stamp .venv-oracle/stamp web/dist/index.html
 	@$(PY) e2e/chromium.py
-	$(PY) -m pytest tests -n auto -m "thorough or hypothesis" --hypothesis-profile=thorough \
-		--durations=25
-	$(PY) -m pytest tests -n auto -p randomly
-	$(PY) -m pytest e2e -n 2 --dist loadfile -m thorough --durations=25
+	$(UNIT_TESTS) -m "thorough or hypothesis" --hypothesis-profile=thorough --durations=25
+	$(UNIT_TESTS) -p randomly
+	$(PAGE_TESTS) -m thorough --durations=25
 	@set -e; for file in e2e/test_*.py; do \
 		echo "$$file by itself, in random order"; \
 		$(PY) -m pytest -q "$$file" -p randomly || test $$? = 5; done
