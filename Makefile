@@ -1,6 +1,7 @@
 # make play       set up, build the page, serve it on localhost and open it
 # make test       set up, then lint, types, layers, unit tests and browser tests
 # make test-all   what make test leaves out: the thorough tests, files alone, random order
+# make docs       build the documentation into docs/_build/html
 # make wheels     the packages mlcweb (sdist and wheel) and mlcweb-page, into dist
 #
 # Python >= 3.11 and Node are expected; everything else is fetched into .venv and web/node_modules.
@@ -9,7 +10,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help play test test-all wheels
+.PHONY: help play test test-all docs wheels
 MAKEFLAGS += --no-print-directory
 
 PYTHON ?= python3
@@ -57,6 +58,10 @@ wheels: web/dist/index.html
 	$(PY) -m build --outdir dist .
 	$(PY) -m build --wheel --outdir dist web
 
+docs: .venv/docs.stamp
+	$(PY) -m sphinx -W --keep-going -q docs docs/_build/html
+	@echo "the docs are in docs/_build/html/index.html"
+
 # Python: one environment; `make play` needs little of it, `make test` more, `make test-all` all.
 
 .venv/bin/python:
@@ -83,6 +88,11 @@ wheels: web/dist/index.html
 	@$(PIP) install "$(TORCH)" || echo "$(TORCH) is not there: the newest is taken"
 	@$(PIP) install --editable ".[torch]" scipy
 	@$(PIP) install --no-deps "xgboost>=2"
+	@touch $@
+
+.venv/docs.stamp: pyproject.toml .venv/play.stamp
+	@echo "installing Python packages for the docs"
+	@$(PIP) install --editable ".[docs]"
 	@touch $@
 
 # A real TVM, for tests that compare with it; they are skipped where it cannot be had.
