@@ -59,7 +59,7 @@ wheels: web/dist/index.html
 	$(PY) -m build --wheel --outdir dist web
 
 docs: .venv/docs.stamp
-	$(PY) -m sphinx -W --keep-going -q docs docs/_build/html
+	$(PY) -m sphinx -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
 	@echo "the docs are in docs/_build/html/index.html"
 
 # Python: one environment; `make play` needs little of it, `make test` more, `make test-all` all.

@@ -58,6 +58,8 @@ def page(path: str) -> str:
             entries.append(_entry(path, name, value))
     title = MODULES[path]["title"]
     about = (inspect.getdoc(module) or "").split("\n\n")[0].replace("\n", " ")
+    homes = ", ".join(f"`{name}`" for name in MODULES[path]["tvm"])
+    about += f"\n\nIn TVM {TVM_VERSION}: {homes}." if homes else ""
     table = "| name | | TVM |\n|---|---|---|\n" + "\n".join(rows)
     body = "\n".join(entries)
     return f"# {path}\n\n*{title}.* {about}\n\n{table}\n\n```{{eval-rst}}\n{body}\n```\n"
@@ -129,12 +131,11 @@ def literal_blocks(lines: list[str]) -> None:
         indent = len(line) - len(line.lstrip())
         before = next((text for text in reversed(out) if text.strip()), "")
         if block is None and line.strip() and indent > _indent(before) and _starts(before):
-            while out and not out[-1].strip():
-                out.pop()
             if before.strip() == "rewrite:":
                 out.pop()
-                before = ""
-            out += ["", "::", ""] if not before.endswith("::") else [""]
+            while out and not out[-1].strip():
+                out.pop()
+            out += ["", "::", ""]
             block = line[:indent]
         elif block is not None and line.strip() and not line.startswith(block):
             block = None

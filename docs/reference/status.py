@@ -43,9 +43,13 @@ class Status(NamedTuple):
 
 def public_names(module: ModuleType) -> list[str]:
     """The names that a module offers: its `__all__`, or else what is neither private, nor a module,
-    nor a table in capitals, nor, in a module that is no package, taken from elsewhere."""
+    nor a table in capitals, nor, in a module that is no package, taken from elsewhere. What a
+    module makes on request counts where TVM has it, too."""
     listed = getattr(module, "__all__", None)
-    names = listed or [name for name in dir(module) if not name.startswith("_")]
+    names = listed or {name for name in dir(module) if not name.startswith("_")}
+    if not listed:
+        theirs = (_TVM[other] for other in MODULES.get(module.__name__, {}).get("tvm", ()))
+        names |= {name for found in theirs for name in found if hasattr(module, name)}
     package = hasattr(module, "__path__") or hasattr(module, "NAMES")
     return [
         name

@@ -20,9 +20,11 @@ def names_in(module: ModuleType) -> dict[str, list[str]]:
     found = {}
     for name in sorted(dir(module)):
         value = getattr(module, name)
-        if name.startswith("_") or isinstance(value, ModuleType):
+        home = getattr(value, "__module__", None) or "tvm"
+        if name.startswith("_") or isinstance(value, ModuleType) or not home.startswith("tvm"):
             continue
-        members = dir(value) if isinstance(value, type) else []
+        owners = value.__mro__ if isinstance(value, type) else ()
+        members = {m for owner in owners if owner.__module__.startswith("tvm") for m in vars(owner)}
         found[name] = sorted(member for member in members if not member.startswith("_"))
     return found
 

@@ -1,0 +1,25 @@
+"""Files and folders that the texts name are there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TEXTS = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")),
+    *sorted(p for p in (ROOT / "docs").rglob("*.md") if {"_build", "api"}.isdisjoint(p.parts)),
+]
+TOP = "mlcweb|web|tests|e2e|docs|examples|benchmarks"
+NAMED = re.compile(rf"`((?:{TOP})/[\w./-]*)`")
+LINKED = re.compile(r"\]\(([\w./-]+\.md)(?:#[\w-]+)?\)")
+BUILT = ("web/dist", "docs/_build", "docs/api")
+
+
+@pytest.mark.parametrize("text", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_named_paths_exist(text: Path) -> None:
+    words = text.read_text("utf8")
+    named = {ROOT / path for path in NAMED.findall(words) if not path.startswith(BUILT)}
+    linked = {text.parent / path for path in LINKED.findall(words) if "api/" not in path}
+    missing = [str(path) for path in sorted(named | linked) if not path.exists()]
+    assert not missing
