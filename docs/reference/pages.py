@@ -60,7 +60,7 @@ def page(path: str) -> str:
     about = (inspect.getdoc(module) or "").split("\n\n")[0].replace("\n", " ")
     homes = ", ".join(f"`{name}`" for name in MODULES[path]["tvm"])
     about += f"\n\nIn TVM {TVM_VERSION}: {homes}." if homes else ""
-    table = "| name | | TVM |\n|---|---|---|\n" + "\n".join(rows)
+    table = "| name | what it is | TVM |\n|---|---|---|\n" + "\n".join(rows)
     body = "\n".join(entries)
     return f"# {path}\n\n*{title}.* {about}\n\n{table}\n\n```{{eval-rst}}\n{body}\n```\n"
 

@@ -28,7 +28,7 @@ MODULES: dict[str, dict[str, Any]] = json.loads((FOLDER / "modules.json").read_t
 
 _TVM = json.loads((FOLDER / "tvm_names.json").read_text("utf8"))
 _BY_HAND = tomllib.loads((FOLDER / "differences.toml").read_text("utf8"))
-TVM_VERSION: str = _TVM["version"]
+TVM_VERSION = ".".join(_TVM["version"].split(".")[:2])
 UNLISTED: dict[str, list[str]] = _BY_HAND["as_tvm"]
 EARLIER: dict[str, list[str]] = _BY_HAND["until_2025"]
 DIFFERS: dict[str, str] = _BY_HAND["differs"]
@@ -106,7 +106,7 @@ def status(path: str, name: str) -> Status:
     if member and not {member, S_TIR.of(member)} & set(tvm_members):
         return Status("ours alone")
     spelt = f"{tvm_name}.{S_TIR.of(member)}" if member else tvm_name
-    return Status("as TVM", "" if spelt.endswith(f".{name}") else f"TVM 0.27 spells it `{spelt}`.")
+    return Status("as TVM", "" if spelt.endswith(f".{name}") else f"TVM {TVM_VERSION} spells it `{spelt}`.")
 
 
 @cache
