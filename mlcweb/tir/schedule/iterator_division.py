@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from mlcweb.arith import (
     Analyzer,
+    IterSum,
     conjuncts,
     detect_iter_map,
     mark_to_expr,
@@ -64,7 +65,7 @@ def divide(
         predicate,
         simplify_trivial_iterators=not keep_unit_loops,
     )
-    if found.indices is None or subspace is None:
+    if found.indices is None or subspace is None or any(map(_has_gaps, found.indices)):
         return _divided_by_use(realize, outer, inner)
     iterators = []
     for index, (around, within) in zip(found.indices, subspace.divisions, strict=True):
@@ -77,6 +78,12 @@ def divide(
         iterators.append(DividedIterator(*parts, index.base))
     division = Division(iterators, subspace.outer_predicate, subspace.inner_predicate)
     return _with_whole_predicate(division, realize, outer, inner)
+
+
+def _has_gaps(index: IterSum) -> bool:
+    """Whether an iterator steps by another number than one, as `2 * i` and `4 - i` do: its values
+    are not those of `outer * extent + inner`."""
+    return any(not is_const_int(split.scale, 1) for split in index.args)
 
 
 def _with_whole_predicate(
