@@ -6,8 +6,9 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-import mlcweb  # noqa: E402
 from reference import pages  # noqa: E402
+
+import mlcweb  # noqa: E402
 
 project = "mlcweb"
 author = "the authors of mlcweb"

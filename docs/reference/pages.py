@@ -33,9 +33,9 @@ def write(folder: Path) -> None:
     """Write `index.md` and a page for each public module into a folder."""
     folder.mkdir(exist_ok=True)
     pages = {f"{path}.md": page(path) for path in MODULES}
-    rows = [f"| [{path}]({path}.md) | {entry['title']} |" for path, entry in MODULES.items()]
+    rows = [f"- [{path}]({path}.md): {entry['title']}" for path, entry in MODULES.items()]
     tree = "\n".join(f"{path} <{path}>" for path in MODULES)
-    contents = "| module | |\n|---|---|\n" + "\n".join(rows)
+    contents = "\n".join(rows)
     pages["index.md"] = f"{ABOUT}{contents}\n\n```{{toctree}}\n:hidden:\n\n{tree}\n```\n"
     for name, text in pages.items():
         target = folder / name
@@ -52,7 +52,7 @@ def page(path: str) -> str:
         home = _home(path, name, value)
         documented = inspect.isclass(value) or inspect.isfunction(value)
         shown = f"{{py:obj}}`{name} <{home}.{name}>`" if documented else f"`{name}`"
-        label = status(path, name).label
+        label = status(path, name).label.replace(" ", "\N{NO-BREAK SPACE}")
         rows.append(f"| {shown} | {_summary(value)} | {label} |")
         if documented and home == path:
             entries.append(_entry(path, name, value))
@@ -127,7 +127,7 @@ def literal_blocks(lines: list[str]) -> None:
     arguments and items of lists, is text to be shown as it stands."""
     out: list[str] = []
     block: str | None = None
-    for number, line in enumerate(lines):
+    for line in lines:
         indent = len(line) - len(line.lstrip())
         before = next((text for text in reversed(out) if text.strip()), "")
         if block is None and line.strip() and indent > _indent(before) and _starts(before):

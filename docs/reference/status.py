@@ -1,8 +1,8 @@
 """What each public name is: as TVM, as TVM was, ours alone, or different from TVM's and why.
 
-Nothing here is kept by hand but `differences.toml`: our names come from the package, TVM's from
-`tvm_names.json`, which `tvm_names.py` writes, and how schedule primitives differ from the test cases
-that are headed "unlike TVM".
+Only `differences.toml` is kept by hand. Our names come from the package, TVM's from the file
+`tvm_names.json`, which `tvm_names.py` writes, and how primitives differ from the test cases that are
+headed "unlike TVM".
 """
 
 from __future__ import annotations
@@ -106,7 +106,9 @@ def status(path: str, name: str) -> Status:
     if member and not {member, S_TIR.of(member)} & set(tvm_members):
         return Status("ours alone")
     spelt = f"{tvm_name}.{S_TIR.of(member)}" if member else tvm_name
-    return Status("as TVM", "" if spelt.endswith(f".{name}") else f"TVM {TVM_VERSION} spells it `{spelt}`.")
+    return Status(
+        "as TVM", "" if spelt.endswith(f".{name}") else f"TVM {TVM_VERSION} spells it `{spelt}`."
+    )
 
 
 @cache
