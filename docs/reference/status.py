@@ -1,7 +1,7 @@
 """What each public name is: as TVM, as TVM was, ours alone, or different from TVM's and why.
 
 Only `differences.toml` is kept by hand. Our names come from the package, TVM's from the file
-`tvm_names.json`, which `tvm_names.py` writes, and how primitives differ from the test cases that are
+`tvm_names.json`, which `tvm_names.py` writes, and how primitives differ from the test cases
 headed "unlike TVM".
 """
 
