@@ -1,6 +1,7 @@
 """Files and folders that the texts name are there."""
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -23,3 +24,11 @@ def test_named_paths_exist(text: Path) -> None:
     linked = {text.parent / path for path in LINKED.findall(words) if "api/" not in path}
     missing = [str(path) for path in sorted(named | linked) if not path.exists()]
     assert not missing
+
+
+def test_the_architecture_lists_all_layers_in_their_order() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf8"))["tool"]["importlinter"]
+    layers = " ".join(reversed(contracts["contracts"][0]["layers"]))
+    folders = [name for name in re.findall(r"\w+", layers) if (ROOT / "mlcweb" / name).is_dir()]
+    table = re.findall(r"^\| `mlcweb/(\w+)/` \|", (ROOT / "docs/architecture.md").read_text(), re.M)
+    assert table == folders
