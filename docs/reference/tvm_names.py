@@ -30,7 +30,7 @@ def names_in(module: ModuleType) -> dict[str, list[str]]:
 
 
 def main() -> None:
-    import tvm
+    import tvm  # pyright: ignore[reportMissingImports]
 
     modules = json.loads((FOLDER / "modules.json").read_text("utf8"))
     wanted = sorted({name for entry in modules.values() for name in entry["tvm"]})
