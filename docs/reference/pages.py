@@ -53,14 +53,14 @@ def page(path: str) -> str:
         documented = inspect.isclass(value) or inspect.isfunction(value)
         shown = f"{{py:obj}}`{name} <{home}.{name}>`" if documented else f"`{name}`"
         label = status(path, name).label.replace(" ", "\N{NO-BREAK SPACE}")
-        rows.append(f"| {shown} | {_summary(value)} | {label} |")
+        rows.append(f"| {shown} | {label} | {_summary(value)} |")
         if documented and home == path:
             entries.append(_entry(path, name, value))
     title = MODULES[path]["title"]
     about = (inspect.getdoc(module) or "").split("\n\n")[0].replace("\n", " ")
     homes = ", ".join(f"`{name}`" for name in MODULES[path]["tvm"])
     about += f"\n\nIn TVM {TVM_VERSION}: {homes}." if homes else ""
-    table = "| name | what it is | TVM |\n|---|---|---|\n" + "\n".join(rows)
+    table = "| name | TVM | what it is |\n|---|---|---|\n" + "\n".join(rows)
     body = "\n".join(entries)
     return f"# {path}\n\n*{title}.* {about}\n\n{table}\n\n```{{eval-rst}}\n{body}\n```\n"
 

@@ -94,7 +94,9 @@ def status(path: str, name: str) -> Status:
             return Status("differs", DIFFERS[key])
     owner, _, member = name.partition(".")
     if owner == "Schedule" and member in unlike_tvm():
-        return Status("differs", "\n".join(f"- {reason}" for reason in unlike_tvm()[member]))
+        reasons = unlike_tvm()[member]
+        listed = reasons if len(reasons) == 1 else [f"- {reason}" for reason in reasons]
+        return Status("differs", "\n".join(listed))
     there = _in_tvm(path, owner)
     if owner in UNLISTED.get(path, ()):
         return Status("as TVM")
