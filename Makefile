@@ -45,7 +45,7 @@ test: .venv/test.stamp .venv-oracle/stamp web/dist/index.html
 	$(PAGE_TESTS) --durations=25
 
 # A file of browser tests without any for this tier ends with 5.
-test-all: .venv/test-all.stamp .venv-oracle/stamp web/dist/index.html
+test-all: .venv/test-all.stamp .venv-oracle/stamp web/dist/index.html docs
 	@$(PY) e2e/chromium.py
 	$(UNIT_TESTS) -m "thorough or hypothesis" --hypothesis-profile=thorough --durations=25
 	$(UNIT_TESTS) -p randomly

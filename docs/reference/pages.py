@@ -24,7 +24,7 @@ Apache TVM {TVM_VERSION}, in which some modules have moved and some words have c
 | ours alone | TVM has nothing of this name there |
 
 How the schedule primitives differ is read from the test cases in `tests/tir/schedule/cases` that
-are headed "unlike TVM". Nearly all of the differences are programs that TVM miscompiles.
+are headed "unlike TVM". Most of the differences are programs that TVM miscompiles.
 
 """
 
