@@ -1,5 +1,6 @@
 /** The search chart: time of each trial, the best so far, and the unscheduled program. */
 
+import "../../language";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Trial } from "../../python/search_protocol";
