@@ -2,11 +2,14 @@
 
 import { registerOffline } from "./offline/register";
 import { PythonSession } from "./python/client";
+import { startCode } from "./shell/page_start";
 
 const session = new PythonSession(new URL(".", document.baseURI).href);
 session.launch();
 if (import.meta.env.PROD) registerOffline(session);
-void import("./main").then(({ startPage }) => {
+startCode(async () => {
+  const { startPage } = await import("./main");
   // In a task of its own, since evaluating the code was a long one already.
-  setTimeout(() => startPage(session));
+  await new Promise((resolve) => setTimeout(resolve));
+  startPage(session);
 });

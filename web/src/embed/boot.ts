@@ -4,6 +4,7 @@ import { PythonSession } from "../python/client";
 import { startWorker } from "../python/connection";
 import { connectTo, host } from "../python/hosting";
 import { hashParts } from "../share/address";
+import { startCode } from "../shell/page_start";
 import { type FrameOptions, type FromFrame, MARK, type ToFrame } from "./messages";
 
 /** Milliseconds between two greetings, until the page around answers. */
@@ -30,7 +31,8 @@ const begin = (options: FrameOptions, port: MessagePort | null): void => {
   session.launch();
   for (const guest of waitingGuests) host(session, guest);
   const now = session;
-  void import("./frame").then(async ({ startFrame }) => {
+  startCode(async () => {
+    const { startFrame } = await import("./frame");
     theme = await startFrame(now, options, code, say);
   });
 };

@@ -3,6 +3,7 @@
 import { TrialPool } from "../trials/pool";
 import { type Connect, type Connection, type Receiver, startWorker } from "./connection";
 import type { CallName, Calls, FromWorker, OutputChunk, RuntimeFacts, ToWorker } from "./protocol";
+import { StallWatch } from "./stall";
 
 export type SessionState = "loading" | "ready" | "failed";
 
@@ -12,6 +13,8 @@ export class Stopped extends Error {}
 export interface SessionEvents {
   state: (state: SessionState) => void;
   progress: (stage: string, fraction: number) => void;
+  /** A step of the start makes no progress: a sentence for the reader; null once it does again. */
+  stalled: (complaint: string | null) => void;
   output: (chunks: OutputChunk[]) => void;
   /** Python tells of something while it is busy. */
   event: (name: string, data: unknown) => void;
@@ -48,6 +51,7 @@ export class PythonSession {
       }),
   );
 
+  private readonly watch = new StallWatch((complaint) => this.emit("stalled", complaint));
   private connection: Connection | null = null;
   /** Calls in the order in which they were made; Python has the first of them. */
   private readonly pending = new Map<number, Pending>();
@@ -55,6 +59,7 @@ export class PythonSession {
   private readonly listeners: { [K in keyof SessionEvents]: Set<SessionEvents[K]> } = {
     state: new Set(),
     progress: new Set(),
+    stalled: new Set(),
     output: new Set(),
     event: new Set(),
     kept: new Set(),
@@ -66,6 +71,11 @@ export class PythonSession {
     private connect: Connect = startWorker,
   ) {}
 
+  /** Why Python may never be there; null while nothing speaks for that. */
+  get complaint(): string | null {
+    return this.state === "failed" ? `Python did not load: ${this.failure}` : this.watch.complaint;
+  }
+
   get busy(): boolean {
     return this.pending.size > 0;
   }
@@ -76,6 +86,8 @@ export class PythonSession {
 
   /** Start Python. Calls may be made at once; they wait until it is there. */
   launch(): void {
+    this.progress = ["Loading Python", 0];
+    this.watch.progress("Starting the worker");
     this.setState("loading");
     const receiver: Receiver = {
       receive: (message) => {
@@ -155,10 +167,17 @@ export class PythonSession {
   private receive(message: FromWorker): void {
     switch (message.type) {
       case "progress":
+        this.watch.progress(message.stage);
+        // What comes behind is watched, too, but nobody need wait to see it.
+        if (this.state !== "loading") break;
         this.progress = [message.stage, message.fraction];
         this.emit("progress", message.stage, message.fraction);
         break;
+      case "loaded":
+        this.watch.stop();
+        break;
       case "ready":
+        this.watch.stop();
         this.runtime = message.runtime;
         this.setState("ready");
         this.sendFirst();
@@ -195,6 +214,7 @@ export class PythonSession {
 
   private fail(message: string): void {
     this.failure = message;
+    this.watch.stop();
     this.setState("failed");
     this.rejectAll(new Error(message));
   }

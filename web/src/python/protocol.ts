@@ -34,6 +34,8 @@ export type ToWorker =
 export type FromWorker =
   | { type: "progress"; stage: string; fraction: number }
   | { type: "ready"; runtime: RuntimeFacts }
+  /** What came behind is there, too. */
+  | { type: "loaded" }
   | { type: "kept"; done: boolean }
   | { type: "failed"; message: string }
   /** Where Python is another frame's: it was ended there. */

@@ -2,6 +2,7 @@
 
 import type { PyodideAPI } from "pyodide";
 import { TrialLine } from "../trials/line";
+import { listenToDownloads } from "./downloads";
 import { denyStorage } from "./lockdown";
 import { OutputBatcher } from "./output";
 import type { FromWorker, RuntimeFacts, Stream, ToWorker } from "./protocol";
@@ -42,8 +43,13 @@ port.onmessage = ({ data }) => {
 
 /** Start Pyodide with everything from `base`, and import mlcweb under the name `tvm` too. */
 async function load(base: string, interrupt: Uint8Array | null): Promise<PyodideAPI> {
-  const progress = (stage: string, fraction: number): void =>
-    post({ type: "progress", stage, fraction });
+  let step: [stage: string, fraction: number] = ["", 0];
+  const tell = (): void => post({ type: "progress", stage: step[0], fraction: step[1] });
+  const progress = (stage: string, fraction: number): void => {
+    step = [stage, fraction];
+    tell();
+  };
+  const restoreFetch = listenToDownloads(self, tell);
   progress("Loading Python", 0.05);
   const folder = new URL("pyodide/", base).href;
   const wheels = new URL("wheels/", base).href;
@@ -68,7 +74,7 @@ async function load(base: string, interrupt: Uint8Array | null): Promise<Pyodide
   const version = pyodide.runPython(START) as string;
   const memory = restored ? null : snapshot.memoryOf(pyodide);
   if (interrupt) pyodide.setInterruptBuffer(interrupt);
-  rest = loadRest(pyodide, files);
+  rest = loadRest(pyodide, files).finally(restoreFetch);
   // A failure is told by the first call, which waits for it.
   rest.catch(() => undefined);
   const facts: RuntimeFacts = {
@@ -80,6 +86,11 @@ async function load(base: string, interrupt: Uint8Array | null): Promise<Pyodide
     milliseconds: performance.now(),
   };
   post({ type: "ready", runtime: facts });
+  progress("Loading NumPy", 1);
+  void rest.then(
+    () => post({ type: "loaded" }),
+    () => post({ type: "loaded" }),
+  );
   if (memory) {
     const told = rest
       .then(() => snapshot.keep(key, memory))

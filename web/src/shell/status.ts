@@ -5,6 +5,7 @@ import type { PythonSession } from "../python/client";
 import type { RuntimeFacts } from "../python/protocol";
 import { duration } from "../views/format";
 import type { Activity } from "./activity";
+import { showStartNotice } from "./start_notice";
 
 type PageState = "loading" | "ready" | "running" | "error";
 
@@ -15,9 +16,14 @@ export function setUpStatus(session: PythonSession, activity: Activity): void {
   const runButton = byId<HTMLButtonElement>("run");
   const stopButton = byId<HTMLButtonElement>("stop");
 
+  /** What comes behind a ready Python concerns only who waits for it. */
+  const toTell = (): string | null =>
+    session.state !== "ready" || activity.running ? session.complaint : null;
+
   const describe = (): [PageState, string] => {
     const { running, outcome } = activity;
-    if (session.state === "failed") return ["error", `Python did not load: ${session.failure}`];
+    const complaint = toTell();
+    if (complaint !== null) return [session.state === "ready" ? "running" : "error", complaint];
     if (session.state === "loading") {
       const [stage] = session.progress;
       return ["loading", running ? `${stage} …; then the program runs` : `${stage} …`];
@@ -27,9 +33,12 @@ export function setUpStatus(session: PythonSession, activity: Activity): void {
     return ["ready", "Ready"];
   };
 
+  const retry = (): void => session.restart("Python was started again.");
+
   const refresh = (): void => {
     const [state, sentence] = describe();
     status.dataset.state = state;
+    showStartNotice(toTell(), retry);
     status.dataset.ended = String(activity.ended);
     if (text.textContent !== sentence) text.textContent = sentence;
     status.dataset.start = session.runtime ? (session.runtime.restored ? "restored" : "plain") : "";
@@ -45,6 +54,7 @@ export function setUpStatus(session: PythonSession, activity: Activity): void {
   activity.onChange(refresh);
   session.on("state", refresh);
   session.on("progress", refresh);
+  session.on("stalled", refresh);
   session.on("restarted", refresh);
   session.on("kept", (done) => {
     status.dataset.kept = String(done);
