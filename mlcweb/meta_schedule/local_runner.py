@@ -90,14 +90,9 @@ class LocalRunner:
     def open(self, workload: TrialInputs) -> Runner:
         """A runner for one program."""
         if in_browser():
-            from mlcweb.meta_schedule.page_runner import PageRunner
+            from mlcweb.meta_schedule.page_runner import open_page_runner
 
-            return PageRunner(
-                workload,
-                workers=self.max_workers,
-                timeout_s=self.timeout_sec,
-                timing=self.timing,
-            )
+            return open_page_runner(workload, self.max_workers, self.timeout_sec, self.timing)
         from mlcweb.meta_schedule.process_pool import ProcessPool
         from mlcweb.meta_schedule.process_runner import ProcessRunner
 

@@ -2,19 +2,57 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mlcweb.meta_schedule.artifact import Artifact, WasmArtifact
-from mlcweb.meta_schedule.runner import RunnerClosed, RunnerState, Seconds, Timing, run_here
+from mlcweb.meta_schedule.runner import (
+    Runner,
+    RunnerClosed,
+    RunnerState,
+    Seconds,
+    ThreadRunner,
+    Timing,
+    run_here,
+)
 from mlcweb.meta_schedule.trial_inputs import TrialInputs, tolerance
 from mlcweb.runtime.benchmark import STEPS_PER_BATCH
 from mlcweb.runtime.host import clock_step
-from mlcweb.runtime.host.trial_workers import Stopped, TrialArray, TrialKernel, TrialWorkers
+from mlcweb.runtime.host.trial_workers import (
+    Stopped,
+    TrialArray,
+    TrialKernel,
+    TrialWorkers,
+    reachable,
+)
 from mlcweb.runtime.speed_calibration import Timed
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+def open_page_runner(
+    workload: TrialInputs, workers: int | None, timeout_s: float, timing: Timing
+) -> Runner:
+    """The runner of a page: light workers, or this very thread where their answers could not
+    arrive while it waits."""
+    if reachable():
+        return PageRunner(workload, workers=workers, timeout_s=timeout_s, timing=timing)
+    _say_what_is_coarser()
+    return ThreadRunner(workload, timing)
+
+
+@lru_cache(maxsize=1)
+def _say_what_is_coarser() -> None:
+    print(
+        "This browser has no JavaScript Promise Integration, and the page is not cross-origin "
+        "isolated, so that Python cannot wait for other workers: it measures by itself, one "
+        f"program at a time, with a clock of {clock_step() * 1e3:.3g} ms, and a kernel that hangs "
+        "can only be stopped together with Python. The Search view measures as ever",
+        file=sys.stderr,
+    )
 
 
 class PageRunner:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.artifact import build_artifact
@@ -99,14 +100,15 @@ def search(
     """Search and wait for the end: the trials in the order in which they were sampled.
 
     `options` are those of `Search`. `best_trial` finds the best of the result.
-
-    Raises:
-        TVMError: this browser cannot let Python wait; `await` a `Search` there.
     """
-    return wait_for(_run(Search(module, schedule_function, trials=trials, **options)))  # type: ignore[arg-type]
+    return wait_for(_run(module, schedule_function, trials=trials, **options))
 
 
-async def _run(session: Search) -> list[Trial]:
+async def _run(
+    module: IRModule, schedule_function: ScheduleFunction, **options: Any
+) -> list[Trial]:
+    # How a page measures depends on the event loop that runs.
+    session = Search(module, schedule_function, **options)
     trials: dict[int, Trial] = {}
     try:
         await session.begin()
@@ -119,9 +121,9 @@ async def _run(session: Search) -> list[Trial]:
 
 def _runner(workload: TrialInputs, workers: int | None, timeout_s: float, timing: Timing) -> Runner:
     if in_browser():
-        from mlcweb.meta_schedule.page_runner import PageRunner
+        from mlcweb.meta_schedule.page_runner import open_page_runner
 
-        return PageRunner(workload, workers=workers, timeout_s=timeout_s, timing=timing)
+        return open_page_runner(workload, workers, timeout_s, timing)
     from mlcweb.meta_schedule.process_runner import ProcessRunner
 
     return ProcessRunner(workload, workers=workers or 1, timeout_s=timeout_s, timing=timing)

@@ -44,6 +44,15 @@ def clock_step() -> float:
     return smallest_step(_source())
 
 
+@lru_cache(maxsize=1)
+def shares_memory() -> bool:
+    """Whether threads of the page may share memory: it is isolated, and the browser plays along."""
+    import js  # pyright: ignore[reportMissingImports]
+
+    isolated = getattr(js, "crossOriginIsolated", False)
+    return bool(isolated) and hasattr(js, "SharedArrayBuffer")
+
+
 @dataclass(frozen=True, slots=True)
 class Conditions:
     """What a measurement depends on besides the program: the step of the clock in seconds, how many
@@ -62,7 +71,7 @@ def conditions() -> Conditions:
 
         navigator = getattr(js, "navigator", None)
         cores = int(getattr(navigator, "hardwareConcurrency", 1))
-        return Conditions(clock_step(), cores, bool(getattr(js, "crossOriginIsolated", False)))
+        return Conditions(clock_step(), cores, shares_memory())
     return Conditions(clock_step(), os.cpu_count() or 1, None)
 
 

@@ -24,6 +24,7 @@ from mlcweb.codegen.wasm.module import Module
 from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.host.arena import MAXIMUM_PAGES, Arena
+from mlcweb.runtime.host.clock import shares_memory
 from mlcweb.runtime.host.page_script import SCRIPT
 from mlcweb.runtime.host.traps import trap_in_browser
 
@@ -45,7 +46,7 @@ class PyodideHost:
 
     def __init__(self) -> None:
         script: Any = run_js(SCRIPT)
-        self.shared = bool(getattr(js, "crossOriginIsolated", False))
+        self.shared = shares_memory()
         self.memory = script.memory(self.shared, MAXIMUM_PAGES)
         self._bytes = script.bytes
         self._instantiate = script.instantiate

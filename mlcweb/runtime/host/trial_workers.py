@@ -7,6 +7,7 @@ that the page laid (`mlcwebTrials`), and awaits the answers.
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -18,7 +19,8 @@ from pyodide.ffi import JsProxy, to_js  # pyright: ignore[reportMissingImports]
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.host.arena import OutOfMemory
-from mlcweb.runtime.host.clock import clock_step
+from mlcweb.runtime.host.blocking_loop import BlockingLoop
+from mlcweb.runtime.host.clock import clock_step, shares_memory
 from mlcweb.runtime.host.page_script import SCRIPT
 from mlcweb.runtime.host.traps import trap_in_browser
 from mlcweb.runtime.speed_calibration import MIN_STEPS, TURNS, Timed, calibration_code
@@ -58,6 +60,14 @@ class TrialKernel:
 
 
 _numbers = count(1)
+_asked: dict[int, asyncio.Future[Any]] = {}
+"""Whom the answers are for that come while Python is blocked."""
+
+
+def reachable() -> bool:
+    """Whether answers of the workers arrive in the loop that runs: not in one that blocks Python,
+    unless it shares memory with the page."""
+    return shares_memory() or not isinstance(asyncio._get_running_loop(), BlockingLoop)
 
 
 class TrialWorkers:
@@ -112,8 +122,12 @@ class TrialWorkers:
             "batches": batches, "fewest": fewest, "minMs": min_ms, "enoughMs": enough_ms,
             "hopelessMs": hopeless_ms,
         }  # fmt: skip
-        job = {**asdict(kernel), **times}
-        outcome = await self._line.run(self._owner, _plain(job))
+        job = _plain({**asdict(kernel), **times})
+        loop = asyncio.get_running_loop()
+        if isinstance(loop, BlockingLoop):
+            outcome = await self._answer(loop, self._line.ask(self._owner, job))
+        else:
+            outcome = await self._line.run(self._owner, job)
         if not outcome.ok:
             raise self._failure(outcome)
         content = outcome.arrays
@@ -125,6 +139,18 @@ class TrialWorkers:
     def close(self) -> None:
         """Let go of the workers; what they were at raises `Stopped`."""
         self._line.close(self._owner)
+
+    async def _answer(self, loop: BlockingLoop, number: int) -> Any:
+        """The outcome of what was asked under this number, for which the thread blocks."""
+        answer = _asked[number] = loop.create_future()
+        loop.poll = self._collect
+        return await answer
+
+    def _collect(self, seconds: float) -> None:
+        for number, outcome in self._line.collect(seconds * 1e3):
+            answer = _asked.pop(number, None)
+            if answer is not None and not answer.done():
+                answer.set_result(outcome)
 
     def _failure(self, outcome: JsProxy) -> Exception:
         match outcome.kind:

@@ -7,18 +7,15 @@ from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-from mlcweb.ir.errors import TVMError
+from mlcweb.runtime.host.blocking_loop import run_blocking
 from mlcweb.runtime.host.clock import in_browser
 
 Result = TypeVar("Result")
 
 
 def wait_for(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run a coroutine to its end, whether or not an event loop runs already, and return its result.
-
-    Raises:
-        TVMError: this browser has no way to let Python wait.
-    """
+    """Run a coroutine to its end, whether or not an event loop runs already, and return its
+    result. In a page whose browser cannot suspend Python its worker is blocked meanwhile."""
     if in_browser():
         return _wait_in_page(work)
     try:
@@ -33,10 +30,4 @@ def wait_for(work: Coroutine[Any, Any, Result]) -> Result:
 def _wait_in_page(work: Coroutine[Any, Any, Result]) -> Result:
     from pyodide.ffi import can_run_sync, run_sync  # pyright: ignore[reportMissingImports]
 
-    if not can_run_sync():
-        work.close()
-        raise TVMError(
-            "This browser cannot let Python wait for a worker (it lacks JavaScript Promise "
-            "Integration); use the Search view, or `await` the search"
-        )
-    return run_sync(work)
+    return run_sync(work) if can_run_sync() else run_blocking(work)

@@ -1,10 +1,22 @@
 /** The Python worker's end of the line to the pool of light workers; Python calls it. */
 
-import type { FromTrialPool, ToTrialPool, TrialJob, TrialOutcome, Workload } from "./protocol";
+import type {
+  FromTrialPool,
+  SharedReply,
+  ToTrialPool,
+  TrialJob,
+  TrialOutcome,
+  Workload,
+} from "./protocol";
+import { newReply, readAnswer } from "./shared_answer";
 
 export class TrialLine {
   private last = 0;
   private readonly waiting = new Map<number, (outcome: TrialOutcome) => void>();
+  /** Bytes of the buffers of each owner. */
+  private readonly sizes = new Map<number, number>();
+  private readonly asked = new Map<number, SharedReply>();
+  private bell: SharedArrayBuffer | null = null;
 
   constructor(private readonly port: MessagePort) {
     port.onmessage = ({ data }: MessageEvent<FromTrialPool>) => {
@@ -14,6 +26,10 @@ export class TrialLine {
   }
 
   open(owner: number, workload: Workload, workers: number, limitMs: number): void {
+    this.sizes.set(
+      owner,
+      workload.arrays.reduce((sum, { input }) => sum + input.length, 0),
+    );
     this.send({ type: "open", owner, workload, workers, limitMs });
   }
 
@@ -25,8 +41,40 @@ export class TrialLine {
     });
   }
 
+  /** As `run`, for a Python that blocks this worker: its number, under which `collect` has it. */
+  ask(owner: number, job: TrialJob): number {
+    const id = ++this.last;
+    this.bell ??= new SharedArrayBuffer(4);
+    const reply = newReply(this.bell, this.sizes.get(owner) ?? 0, job.batches);
+    this.asked.set(id, reply);
+    this.send({ type: "run", owner, id, job, reply });
+    return id;
+  }
+
+  /** The outcomes that are there; where there is none, blocks until one is, but no longer than so. */
+  collect(milliseconds: number): [id: number, outcome: TrialOutcome][] {
+    const count = this.bell && new Int32Array(this.bell);
+    const heard = count ? Atomics.load(count, 0) : 0;
+    const found = this.takeAnswered();
+    if (found.length || !count || milliseconds <= 0) return found;
+    Atomics.wait(count, 0, heard, milliseconds);
+    return this.takeAnswered();
+  }
+
   close(owner: number): void {
+    this.sizes.delete(owner);
     this.send({ type: "close", owner });
+  }
+
+  private takeAnswered(): [id: number, outcome: TrialOutcome][] {
+    const found: [id: number, outcome: TrialOutcome][] = [];
+    for (const [id, reply] of this.asked) {
+      const outcome = readAnswer(reply);
+      if (!outcome) continue;
+      this.asked.delete(id);
+      found.push([id, outcome]);
+    }
+    return found;
   }
 
   private send(message: ToTrialPool): void {

@@ -15,6 +15,7 @@ import {
   type TrialOutcome,
   type Workload,
 } from "./protocol";
+import { writeAnswer } from "./shared_answer";
 
 /** Milliseconds that a worker has to load its script. */
 const START_LIMIT = 60_000;
@@ -62,6 +63,7 @@ export class TrialPool {
       else if (data.type === "close") this.close(data.owner);
       else
         void this.run(data.owner, data.job).then((outcome) => {
+          if (data.reply) return writeAnswer(data.reply, outcome);
           const answer: FromTrialPool = { id: data.id, outcome };
           port1.postMessage(answer);
         });

@@ -70,10 +70,16 @@ export type ToTrialWorker =
   | { type: "run"; job: TrialJob };
 export type FromTrialWorker = { type: "up" } | { type: "outcome"; outcome: TrialOutcome };
 
+/** Shared memory for an answer that cannot come as a message. */
+export interface SharedReply {
+  bell: SharedArrayBuffer;
+  answer: SharedArrayBuffer;
+}
+
 /** `owner` is who asked for workers: several searches may hold some at one time. */
 export type ToTrialPool =
   | { type: "open"; owner: number; workload: Workload; workers: number; limitMs: number }
-  | { type: "run"; owner: number; id: number; job: TrialJob }
+  | { type: "run"; owner: number; id: number; job: TrialJob; reply?: SharedReply }
   | { type: "close"; owner: number };
 export type FromTrialPool = { id: number; outcome: TrialOutcome };
 
