@@ -9,8 +9,8 @@ from typing import Any
 
 from e2e.browsers.driver import Driver
 
-LIMIT_S = 240
-"""Against hanging alone: nothing here takes a tenth of it on a quiet machine."""
+LIMIT_S = 600
+"""Against hanging alone: a start of WebKit was seen to take minutes on a very busy machine."""
 POLL_S = 0.1
 
 # The constructor of ClipboardEvent does not take the data everywhere.
