@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Page, sync_playwright
 
 from e2e import chromium
-from e2e.conftest import DIST, FLAGS, LOADING_MS, Playground
+from e2e.conftest import DIST, Playground
 from mlcweb.server import PageServer
 
 SHELL_SCRIPTS_KB = 350
@@ -86,12 +86,12 @@ def visit(page: Page, address: str) -> Visit:
     page.add_init_script(OBSERVE)
     playground = Playground(page)
     page.goto(address)
-    playground.expect_state("ready", timeout_ms=LOADING_MS)
+    playground.expect_state("ready")
     ready: float = page.evaluate("() => performance.now()")
     tasks: list[float] = page.evaluate("() => [...seen.tasks]")
     playground.run_to_end()
     playground.expect_state("ready")
-    page.wait_for_selector("html[data-offline=ready]", state="attached", timeout=LOADING_MS)
+    page.wait_for_selector("html[data-offline=ready]", state="attached")
     seen: dict[str, Any] = page.evaluate(
         """() => ({
             shifts: seen.shifts,
@@ -143,7 +143,7 @@ def main() -> int:
     with PageServer(DIST) as server, sync_playwright() as playwright:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
-        browser = playwright.chromium.launch(executable_path=chromium.find(), args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=chromium.find(), args=chromium.FLAGS)
         try:
             seen = visit(browser.new_page(), server.url)
         finally:

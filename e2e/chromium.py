@@ -14,6 +14,17 @@ from collections.abc import Iterator
 
 from playwright.sync_api import sync_playwright
 
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-quic",
+    "--disable-sync",
+    "--no-first-run",
+]
+"""Started with these it makes no traffic of its own."""
+
 SYSTEM_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 

@@ -7,10 +7,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
-from e2e.conftest import replace_text
-
-RUNNING_MS = 120_000
-"""Limit for all cells of a lesson, on a slow, busy machine."""
+from e2e.playground import replace_text
 
 _OUTPUTS = """() => [...document.querySelectorAll('[data-testid="lesson-cell"]')].map((cell) => {
     let text = "";
@@ -53,7 +50,7 @@ class LessonPage:
             '[data-testid="lesson-cell"]:is(:nth-last-child(1 of [data-testid="lesson-cell"])'
             '[data-state="done"], [data-state="failed"])'
         )
-        expect(ended.first).to_be_attached(timeout=RUNNING_MS)
+        expect(ended.first).to_be_attached()
 
     def outputs(self) -> list[dict[str, Any]]:
         """Of each cell ``number``, ``state``, what it printed (``text``) and the ``modules``."""
@@ -68,13 +65,13 @@ class LessonPage:
     def run(self, number: int, *, state: str = "done") -> None:
         """Runs a cell and waits until it is in `state`."""
         self.cell(number).get_by_test_id("cell-run").click()
-        expect(self.cell(number)).to_have_attribute("data-state", state, timeout=RUNNING_MS)
+        expect(self.cell(number)).to_have_attribute("data-state", state)
 
     def check(self, number: int, *, state: str) -> str:
         """Runs and checks an exercise; the checker's message."""
         self.cell(number).get_by_test_id("cell-check").click()
         verdict = self.cell(number).get_by_test_id("lesson-check")
-        expect(verdict).to_have_attribute("data-state", state, timeout=RUNNING_MS)
+        expect(verdict).to_have_attribute("data-state", state)
         return verdict.inner_text()
 
     def take_solution(self, number: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from playwright.sync_api import Page, expect
 
-from e2e.conftest import LOADING_MS, Playground
+from e2e.conftest import Playground
 from e2e.lesson_page import LessonPage
 from e2e.test_sharing import OLD_LINK
 from e2e.test_trace import TWO_TRACES
@@ -41,7 +41,7 @@ def while_loading(open_playground: Callable[..., Playground], **options: object)
 def program_states(playground: Playground) -> Iterator[str]:
     """The program, before it runs, while it does, and after it has failed."""
     page = playground.page
-    playground.expect_state("ready", timeout_ms=LOADING_MS)
+    playground.expect_state("ready")
     yield "ready"
     for view in VIEWS:
         playground.open_view(view)
@@ -50,7 +50,7 @@ def program_states(playground: Playground) -> Iterator[str]:
     expect(playground["console"]).to_contain_text("begun")
     yield "running"
     playground["stop"].click()
-    playground.expect_state("ready", "error", timeout_ms=LOADING_MS)
+    playground.expect_state("ready", "error")
     yield "stopped"
     run(playground, MISSPELT)
     playground.expect_state("error")
@@ -90,10 +90,10 @@ def search_states(playground: Playground) -> Iterator[str]:
     playground["search-strategy"].select_option("function")
     playground["search-trials"].fill("400")
     playground["search-start"].click()
-    expect(playground["search-row"].nth(3)).to_be_attached(timeout=SEARCHING_MS)
+    expect(playground["search-row"].nth(3)).to_be_attached()
     yield "search, running"
     playground["search-stop"].click()
-    playground.expect_state("ready", timeout_ms=SEARCHING_MS)
+    playground.expect_state("ready")
     yield "search, done"
     playground["search-row"].first.click()
     yield "search, a trial"

@@ -16,8 +16,9 @@ from datetime import date
 from playwright.sync_api import Browser, sync_playwright
 
 from e2e import chromium
-from e2e.conftest import DIST, FLAGS, LOADING_MS
+from e2e.conftest import DIST
 from e2e.lesson_page import LessonPage
+from e2e.playground import Playground
 from mlcweb.server import PageServer
 from web.scripts.lesson_source import OUTPUTS, Lesson, lessons
 
@@ -28,7 +29,7 @@ def main(names: list[str]) -> int:
     with PageServer(DIST, isolated=True) as server, sync_playwright() as playwright:
         thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
-        browser = playwright.chromium.launch(executable_path=chromium.find(), args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=chromium.find(), args=chromium.FLAGS)
         try:
             failed = [lesson.id for lesson in wanted if not record(lesson, browser, server.url)]
         finally:
@@ -42,8 +43,7 @@ def record(lesson: Lesson, browser: Browser, address: str) -> bool:
     """Records a lesson in a fresh page; False where a cell fails."""
     page = browser.new_page()
     page.goto(address)
-    ready = page.locator('[data-testid="status"][data-state="ready"]')
-    ready.wait_for(timeout=LOADING_MS)
+    Playground(page).expect_state("ready")
     lesson_page = LessonPage(page)
     lesson_page.open(lesson.id)
     lesson_page.run_all()

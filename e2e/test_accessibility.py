@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from e2e import page_states, test_embedding
-from e2e.conftest import LOADING_MS, ROOT, RUNNING_MS, Playground
+from e2e.conftest import ROOT, Playground
 from e2e.page_states import PHONE, STATES, WIDE
 
 AXE = (ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js").read_text("utf8")
@@ -89,9 +89,9 @@ def test_axe_finds_nothing_in_a_page_with_frames(embed, lesson):
     assert violations(page) == []
     frame = test_embedding.start(page)
     ran = frame.get_by_test_id("status" if not lesson else "lesson-nav")
-    expect(ran.first).to_be_visible(timeout=LOADING_MS)
+    expect(ran.first).to_be_visible()
     if not lesson:
-        expect(ran).to_have_attribute("data-state", "ready", timeout=LOADING_MS)
+        expect(ran).to_have_attribute("data-state", "ready")
     assert violations(page) == []
 
 
@@ -121,7 +121,7 @@ FOCUSED = """() => {
 def test_the_order_of_tab_is_the_order_of_reading(open_playground):
     playground = open_playground()
     page = playground.page
-    playground.expect_state("ready", timeout_ms=LOADING_MS)
+    playground.expect_state("ready")
     order = []
     while len(order) < 40 and "view-tensorir" not in order and "tab-tensorir" not in order:
         page.keyboard.press("Escape" if page.evaluate(IN_EDITOR) else "Shift")
@@ -139,11 +139,11 @@ def test_everything_is_done_without_a_mouse(open_playground):
     playground = open_playground()
     page = playground.page
     keys = page.keyboard
-    playground.expect_state("ready", timeout_ms=LOADING_MS)
+    playground.expect_state("ready")
 
     tab_to(page, playground["run"])
     keys.press("Enter")
-    expect(playground["console"]).to_contain_text("Attempt 4", timeout=RUNNING_MS)
+    expect(playground["console"]).to_contain_text("Attempt 4")
     playground.expect_state("ready")
 
     tab_to(page, playground["tab-tensorir"])
@@ -167,7 +167,7 @@ def test_everything_is_done_without_a_mouse(open_playground):
     playground.expect_state("running")
     tab_to(page, playground["search-stop"])
     keys.press("Enter")
-    playground.expect_state("ready", timeout_ms=page_states.SEARCHING_MS)
+    playground.expect_state("ready")
 
     tab_to(page, playground["open-lessons"])
     keys.press("Enter")
@@ -177,18 +177,17 @@ def test_everything_is_done_without_a_mouse(open_playground):
     cell = playground["lesson-cell"].first
     tab_to(page, cell.get_by_test_id("cell-run"))
     keys.press("Enter")
-    expect(cell).to_have_attribute("data-state", "done", timeout=RUNNING_MS)
+    expect(cell).to_have_attribute("data-state", "done")
 
 
 def test_nothing_is_animated_where_motion_is_unwelcome(open_playground):
     playground = open_playground(reduced_motion="reduce")
-    playground.expect_state("ready", timeout_ms=LOADING_MS)
     moving = "() => document.getAnimations().map(({ effect }) => effect.target.className)"
     playground.run("print('begun')\nwhile True:\n    pass")
     expect(playground["console"]).to_contain_text("begun")
     assert playground.page.evaluate(moving) == []
     playground["stop"].click()
-    playground.expect_state("ready", "error", timeout_ms=LOADING_MS)
+    playground.expect_state("ready", "error")
     assert playground.page.evaluate(moving) == []
 
 

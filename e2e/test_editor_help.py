@@ -34,28 +34,27 @@ def options(playground):
 
 
 def test_members_of_a_schedule_are_offered_before_anything_has_run(editor):
+    editor.page.clock.install()
     type_at_end(editor, "sch.spl")
     expect(options(editor).first).to_contain_text("split")
     expect(editor.page.locator(".cm-completionInfo")).to_contain_text("Split a loop")
     # The editor takes no key for a choice in the first moment after a list has come up.
-    editor.page.wait_for_timeout(200)
+    editor.page.clock.fast_forward(1000)
     editor.page.keyboard.press("Enter")
     expect(editor["editor"]).to_contain_text("sch.split")
 
 
-@pytest.mark.parametrize(
-    ("typed", "offered"),
-    [
+def test_modules_are_followed(editor):
+    for typed, offered in [
         ("T.vec", "vectorized"),
         ("tvm.nd.arr", "array"),
         ("from tvm import meta_s", "meta_schedule"),
         ("sch.mod.upd", "update_func"),
-    ],
-)
-def test_modules_are_followed(editor, typed, offered):
-    type_at_end(editor, typed)
-    expect(options(editor).filter(has_text=offered).first).to_be_visible()
-    editor.page.keyboard.press("Escape")
+    ]:
+        editor.write(PROGRAM)
+        type_at_end(editor, typed)
+        expect(options(editor).filter(has_text=offered).first).to_be_visible()
+        editor.page.keyboard.press("Escape")
 
 
 def test_blocks_of_the_last_run_are_offered(editor):
@@ -93,9 +92,9 @@ def test_hovering_tells_what_a_name_is(editor):
 def test_errors_are_underlined_while_writing_and_go_when_mended(editor):
     editor.write(PROGRAM.replace("T.axis.spatial", "T.axis.spatal"))
     line = editor.underlined_line()
-    expect(line).to_contain_text("T.axis.spatal", timeout=10_000)
+    expect(line).to_contain_text("T.axis.spatal")
     editor.write(PROGRAM)
-    expect(line).to_have_count(0, timeout=10_000)
+    expect(line).to_have_count(0)
     expect(editor["console"]).not_to_contain_text("Error")
 
 

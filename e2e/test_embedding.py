@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import FrameLocator, Page, Playwright, expect
 
-from e2e import chromium
-from e2e.conftest import FLAGS, LOADING_MS, ROOT
+from e2e import chromium, snapshot
+from e2e.conftest import ROOT
 from e2e.host_page import ISOLATED, HostServer
+from e2e.playground import LIMIT_MS
 from e2e.test_sharing import OLD_LINK
 
 PAGE = """<!doctype html>
@@ -62,25 +63,29 @@ def host() -> Iterator[HostServer]:
 
 
 @pytest.fixture
-def embed(browser, serve, host):
+def embed(new_context, server, host, page_snapshot):
     """Opens a page of another site with some elements in it."""
-    contexts = []
 
     def open_page(
         body: str, *, isolated: bool = False, isolated_host: bool = False, context=None
     ) -> Page:
-        text = PAGE.format(playground=serve(isolated), body=body)
-        address = host.put("course.html", text, ISOLATED if isolated_host else None)
+        serving = server(isolated)
+        serving.snapshot = page_snapshot
         if context is None:
-            context = browser.new_context()
-            contexts.append(context)
+            context = new_context()
+            # A frame sees the storage that belongs to it and the site around it.
+            page = context.new_page()
+            page.goto(host.put("frame.html", f'<iframe src="{serving.url}icon.svg"></iframe>'))
+            snapshot.store(page.frames[1], page_snapshot)
+            page.close()
+        text = PAGE.format(playground=serving.url, body=body)
+        address = host.put("course.html", text, ISOLATED if isolated_host else None)
         page = context.new_page()
+        page.set_default_timeout(LIMIT_MS)
         page.goto(address)
         return page
 
-    yield open_page
-    for context in contexts:
-        context.close()
+    return open_page
 
 
 def start(page: Page, index: int = 0) -> FrameLocator:
@@ -89,7 +94,7 @@ def start(page: Page, index: int = 0) -> FrameLocator:
 
 
 def expect_output(frame: FrameLocator, text: str) -> None:
-    expect(frame.get_by_test_id("console")).to_contain_text(text, timeout=LOADING_MS)
+    expect(frame.get_by_test_id("console")).to_contain_text(text)
 
 
 def test_static_code_is_shown_until_the_reader_presses_run(embed):
@@ -123,7 +128,7 @@ def test_stops_an_endless_program_without_isolation(embed):
     expect_output(frame, "begun")
     frame.get_by_test_id("stop").click()
     status = frame.get_by_test_id("status")
-    expect(status).to_have_attribute("data-state", "ready", timeout=LOADING_MS)
+    expect(status).to_have_attribute("data-state", "ready")
 
 
 def test_several_cells_share_one_python(embed):
@@ -149,12 +154,12 @@ def test_a_guest_stops_its_own_program_and_outlives_its_host(embed):
     expect_output(second, "begun")
     second.get_by_test_id("stop").click()
     status = second.get_by_test_id("status")
-    expect(status).to_have_attribute("data-state", "ready", timeout=LOADING_MS)
+    expect(status).to_have_attribute("data-state", "ready")
     page.evaluate("() => document.querySelector('mlc-cell').remove()")
     alone = page.frame_locator("iframe").nth(0)
     expect_output(alone, "is gone. It was started again")
     status = alone.get_by_test_id("status")
-    expect(status).to_have_attribute("data-state", "ready", timeout=LOADING_MS)
+    expect(status).to_have_attribute("data-state", "ready")
     alone.get_by_test_id("run").click()
     expect_output(alone, "begun")
     alone.get_by_test_id("stop").click()
@@ -165,7 +170,7 @@ def test_views_and_theme_are_attributes(embed):
     frame = start(page)
     expect(frame.get_by_test_id("tab-trace")).to_be_visible()
     expect(frame.get_by_test_id("tab-search")).to_have_count(0)
-    expect(frame.get_by_test_id("trace-step").last).to_contain_text("vectorize", timeout=LOADING_MS)
+    expect(frame.get_by_test_id("trace-step").last).to_contain_text("vectorize")
     html = frame.locator("html")
     expect(html).to_have_attribute("data-theme", "dark")
     page.evaluate("() => document.querySelector('mlc-cell').setAttribute('theme', 'light')")
@@ -194,13 +199,14 @@ def test_autorun_and_src(embed, host):
 
 
 def test_a_cell_that_is_far_below_does_not_start_by_itself(embed):
-    page = embed(
-        '<div style="height: 300vh"></div><mlc-cell autorun><pre>print(1)</pre></mlc-cell>'
-    )
-    page.wait_for_timeout(500)
-    expect(page.get_by_test_id("embed-frame")).to_have_count(0)
-    page.locator("mlc-cell").scroll_into_view_if_needed()
-    expect(page.get_by_test_id("embed-frame")).to_have_count(1)
+    cell = "<mlc-cell autorun {}><pre>print(1)</pre></mlc-cell>"
+    far = 'id="far" style="position: absolute; top: 300vh"'
+    page = embed(cell.format(far) + cell.format('id="near"'))
+    # The browser tells of both at once.
+    expect(page.locator("#near").get_by_test_id("embed-frame")).to_have_count(1)
+    expect(page.locator("#far").get_by_test_id("embed-frame")).to_have_count(0)
+    page.locator("#far").scroll_into_view_if_needed()
+    expect(page.locator("#far").get_by_test_id("embed-frame")).to_have_count(1)
 
 
 def test_the_playground_opens_with_the_program_as_it_is(embed):
@@ -217,9 +223,7 @@ def test_a_copied_frame_shows_its_program_and_waits(embed, serve):
     page = embed(f'<iframe src="{serve(False)}embed.html#code={OLD_LINK}"></iframe>')
     frame = page.frame_locator("iframe")
     expect(frame.get_by_test_id("editor")).to_contain_text("shared in 2026")
-    expect(frame.get_by_test_id("status")).to_have_attribute(
-        "data-state", "ready", timeout=LOADING_MS
-    )
+    expect(frame.get_by_test_id("status")).to_have_attribute("data-state", "ready")
     expect(frame.get_by_test_id("console")).to_have_text("")
 
 
@@ -229,7 +233,7 @@ def test_works_where_all_storage_is_denied(playwright: Playwright, embed, tmp_pa
     denied = {"profile": {"default_content_setting_values": {"cookies": 2}}}
     preferences.write_text(json.dumps(denied))
     context = playwright.chromium.launch_persistent_context(
-        tmp_path, executable_path=chromium.find(), args=FLAGS, headless=True
+        tmp_path, executable_path=chromium.find(), args=chromium.FLAGS, headless=True
     )
     try:
         page = embed(CELL * 2, context=context)
@@ -248,10 +252,10 @@ def test_a_lesson_runs_in_a_frame(embed):
     expect(page.get_by_text("Static words.")).to_be_visible()
     frame = start(page)
     cell = frame.get_by_test_id("lesson-cell").first
-    expect(cell).to_be_visible(timeout=LOADING_MS)
+    expect(cell).to_be_visible()
     frame.get_by_test_id("run").click()
     status = frame.get_by_test_id("status")
-    expect(status).to_have_attribute("data-ended", "1", timeout=LOADING_MS)
+    expect(status).to_have_attribute("data-ended", "1")
     expect(status).to_have_attribute("data-state", "ready")
     frame.get_by_test_id("lesson-nav").get_by_label("Next lesson").click()
     expect(frame.get_by_role("heading", level=2).first).not_to_contain_text("TensorIR: ")
@@ -264,4 +268,4 @@ def test_the_example_page_works(embed, host, serve):
     page.goto(address)
     frame = start(page)
     frame.get_by_test_id("tab-trace").click()
-    expect(frame.get_by_test_id("trace-step").last).to_contain_text("vectorize", timeout=LOADING_MS)
+    expect(frame.get_by_test_id("trace-step").last).to_contain_text("vectorize")

@@ -32,8 +32,8 @@ DROP = """(area, {name, text}) => {
 
 
 @pytest.fixture
-def page(open_playground):
-    return open_playground()
+def page(playground):
+    return playground
 
 
 def drop(page, name, text):
@@ -71,9 +71,13 @@ def test_names_that_cannot_be_imported_are_refused(page):
 def test_a_removed_file_comes_back_by_undo(page):
     page["file-add"].click()
     page.write("precious = 1")
+    # The offer goes after some seconds, by a clock that stands here.
+    page.page.clock.install()
+    page.page.clock.pause_at(page.page.evaluate("Date.now()") + 1000)
     page["file-remove"].click()
     expect(page["file-tab"]).to_have_count(1)
     page.page.get_by_role("button", name="Undo").click()
+    page.page.clock.resume()
     expect(page["file-tab"]).to_have_count(2)
     expect(page["editor"]).to_contain_text("precious = 1")
 
@@ -97,7 +101,7 @@ def test_files_outlive_a_reload_and_a_crash(page):
     page["file-add"].click()
     page.write("second = 2")
     # A tab that crashes tells nobody; what was typed a moment ago is there all the same.
-    page.page.wait_for_timeout(600)
+    page.page.wait_for_function("Object.values(localStorage).some(text => /second = 2/.test(text))")
     crashed = page.page
     twin = crashed.context.new_page()
     twin.goto(crashed.url)
@@ -109,7 +113,6 @@ def test_a_notebook_is_dropped_in_and_goes_out_again(page):
     drop(page, "Chapter 2.ipynb", json.dumps(NOTEBOOK))
     expect(page["file-tab"].nth(1)).to_have_text("Chapter_2.py")
     expect(page["editor"]).to_contain_text("# # A title")
-    page.expect_state("ready", timeout_ms=90_000)
     page.run_to_end()
     expect(page["console"]).to_contain_text("21")
     page["file-menu"].click()
@@ -136,13 +139,13 @@ def test_a_python_file_is_chosen_and_downloaded(page):
     assert download.value.path().read_text() == "print('chosen')\n"
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "reason"),
-    [("broken.ipynb", "{}", "no Jupyter notebook"), ("picture.py", "a\0b", "no text")],
-)
-def test_what_is_no_program_is_refused(page, name, text, reason):
-    drop(page, name, text)
-    expect(page.page.locator("#toast")).to_contain_text(
-        re.compile(f"{name} was not opened.*{reason}")
-    )
-    expect(page["file-tab"]).to_have_count(1)
+def test_what_is_no_program_is_refused(page):
+    for name, text, reason in [
+        ("broken.ipynb", "{}", "no Jupyter notebook"),
+        ("picture.py", "a\0b", "no text"),
+    ]:
+        drop(page, name, text)
+        expect(page.page.locator("#toast")).to_contain_text(
+            re.compile(f"{name} was not opened.*{reason}")
+        )
+        expect(page["file-tab"]).to_have_count(1)

@@ -1,5 +1,6 @@
 """Importers in the page: ONNX is read there; PyTorch is not there, and the page says so."""
 
+import pytest
 from playwright.sync_api import expect
 
 WRITER = '''
@@ -102,6 +103,7 @@ def test_an_onnx_model_is_read_and_run(run):
     assert "best of 5" in printed
 
 
+@pytest.mark.thorough
 def test_an_operator_that_is_not_there_is_named(playground):
     program = """
 from tvm.relax.frontend.onnx import from_onnx

@@ -2,44 +2,40 @@
 
 import re
 import shutil
-import threading
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
-from e2e.conftest import DIST, LOADING_MS, Playground
-from mlcweb.server import PageServer
+from e2e.conftest import DIST
+from e2e.playground import Playground
 
 
 @pytest.fixture
 def visited(open_playground):
-    """Opens the page and waits until everything of it is kept."""
+    """Opens the page and waits until everything of it is stored."""
 
     def visit(**options) -> Playground:
-        playground = open_playground(cold=True, **options)
-        playground.expect_state("ready", timeout_ms=LOADING_MS)
-        expect_kept(playground.page)
+        playground = open_playground(service_workers="allow", **options)
+        expect_stored(playground.page)
         return playground
 
     return visit
 
 
-def expect_kept(page: Page) -> None:
-    html = page.locator("html")
-    expect(html).to_have_attribute("data-offline", "ready", timeout=LOADING_MS)
+def expect_stored(page: Page) -> None:
+    expect(page.locator("html")).to_have_attribute("data-offline", "ready")
 
 
 def test_works_without_a_network_after_the_first_visit(visited):
     playground = visited()
     playground.page.context.set_offline(True)
     playground.page.reload()
-    playground.expect_state("ready", timeout_ms=LOADING_MS)
+    playground.expect_state("ready")
     playground.run_to_end("import numpy\nimport tvm\nprint('offline', numpy.ones(3).sum())")
     expect(playground["console"]).to_contain_text("offline 3.0")
     playground.run("while True: pass")
-    playground["stop"].click()
-    playground.expect_state("ready", timeout_ms=LOADING_MS)
+    playground.stop()
 
 
 def test_a_host_without_headers_gets_an_isolated_page_on_the_second_visit(visited):
@@ -47,45 +43,42 @@ def test_a_host_without_headers_gets_an_isolated_page_on_the_second_visit(visite
     assert playground.page.evaluate("crossOriginIsolated") is False
     playground.page.reload()
     assert playground.page.evaluate("crossOriginIsolated") is True
-    playground.expect_state("ready", timeout_ms=LOADING_MS)
+    playground.expect_state("ready")
     playground.run_to_end("print(6 * 7)")
     expect(playground["console"]).to_contain_text("42")
 
 
-def test_a_new_version_takes_the_place_of_the_old_one(browser, tmp_path):
+def test_a_new_version_takes_the_place_of_the_old_one(visited, tmp_path):
     copy = tmp_path / "dist"
     shutil.copytree(DIST, copy)
-    with PageServer(copy) as server, browser.new_context() as context:
-        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-        thread.start()
-        try:
-            page = context.new_page()
-            page.goto(server.url)
-            expect_kept(page)
-            for title, version in [("newer", "fedcba9876543210"), ("newest", "0123456789abcdef")]:
-                publish(copy, title, version)
-                # The new version installs behind the page, and serves the visits after that.
-                for _ in range(30):
-                    page.reload(timeout=LOADING_MS)
-                    if page.title().startswith(title):
-                        break
-                    page.wait_for_timeout(1000)
-                expect(page).to_have_title(re.compile(f"^{title} mlcweb"))
-            # What two versions before left behind is gone.
-            versions = ["mlcweb-page-0123456789abcdef", "mlcweb-page-fedcba9876543210"]
-            page.wait_for_function(
-                """async (versions) => (await caches.keys())
-                    .filter((name) => /^mlcweb-page-(?!served)/.test(name))
-                    .sort().join() === versions.join()""",
-                arg=versions,
-            )
-            page.close()
-            page = context.new_page()
-            page.goto(server.url)
-            expect(page).to_have_title(re.compile("^newest mlcweb"))
-        finally:
-            server.shutdown()
-            thread.join()
+    page = visited(folder=copy).page
+    for title, version in [("newer", "fedcba9876543210"), ("newest", "0123456789abcdef")]:
+        publish(copy, title, version)
+        # The new version installs behind a page, and serves the visits after that.
+        page.reload()
+        page.wait_for_function(IS_SERVED, arg=f"mlcweb-page-{version}")
+        page.reload()
+        expect(page).to_have_title(re.compile(f"^{title} mlcweb"))
+    # What two versions before left behind is gone.
+    versions = ["mlcweb-page-0123456789abcdef", "mlcweb-page-fedcba9876543210"]
+    page.wait_for_function(
+        """async (versions) => (await caches.keys())
+            .filter((name) => /^mlcweb-page-(?!served)/.test(name))
+            .sort().join() === versions.join()""",
+        arg=versions,
+    )
+    later = page.context.new_page()
+    page.close()
+    later.goto(page.url)
+    expect(later).to_have_title(re.compile("^newest mlcweb"))
+
+
+IS_SERVED = """async (version) => {
+    const registration = await navigator.serviceWorker.getRegistration();
+    if (!registration.installing) await registration.update();
+    const served = await (await caches.open("mlcweb-page-served")).matchAll();
+    return (await Promise.all(served.map((name) => name.text()))).includes(version);
+}"""
 
 
 def publish(site: Path, title: str, version: str) -> None:

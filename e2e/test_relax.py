@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import expect
 
 MODELS = (
@@ -76,6 +77,7 @@ for module in (MyModuleWithExternCall, MyModuleMixture):
     )
 
 
+@pytest.mark.thorough
 def test_operators_and_memory(run):
     """A model in operators is lowered; a long one needs few pieces of memory, and keeps results."""
     run(
@@ -114,6 +116,7 @@ for x, result in zip(inputs, results):
     )
 
 
+@pytest.mark.thorough
 def test_an_error_names_the_binding(playground):
     playground.run_to_end(
         MODELS

@@ -112,7 +112,7 @@ def in_python(out, row, n):
 CORPUS = (Path(__file__).parents[1] / "tests" / "codegen" / "corpus.py").read_text("utf8")
 
 
-def test_matmul_computes_what_numpy_computes(run):
+def test_matmul_computes_what_numpy_computes_beside_other_targets(run):
     run(
         MATMUL
         + """
@@ -122,30 +122,8 @@ for sch in (tvm.tir.Schedule(MyModule), schedule_mm(4), schedule_mm(16), schedul
     module["main"](A, B, C)
     np.testing.assert_allclose(C.numpy(), a @ b, rtol=1e-4)
 assert "f32x4.mul" in module.get_source() or "f32x4.relaxed_madd" in module.get_source()
-"""
-    )
 
-
-def test_a_schedule_changes_the_speed(run):
-    run(
-        MATMUL
-        + """
-def seconds(sch):
-    module = tvm.build(sch.mod, target="wasm")
-    return module.time_evaluator("main", tvm.cpu(), number=20, repeat=5)(A, B, C).median
-
-plain, tiled = seconds(tvm.tir.Schedule(MyModule)), seconds(schedule_mm(16))
-print(plain, tiled)
-assert tiled < plain / 3
-"""
-    )
-
-
-def test_arrays_of_every_target_mix(run):
-    """Kernels of the wasm target work on addresses, all others on NumPy's arrays."""
-    run(
-        MATMUL
-        + """
+# Kernels of the wasm target work on addresses, all others on NumPy's arrays.
 for target in ("wasm", "numpy", "wasm"):
     C.copyfrom(np.zeros_like(a))
     tvm.build(schedule_mm(16).mod, target=target)["main"](A, B, C)
@@ -154,44 +132,41 @@ for target in ("wasm", "numpy", "wasm"):
     )
 
 
-@pytest.mark.parametrize(
-    ("dtype", "factor"), [("int64", 3), ("int64", -(2**53) - 2), ("float64", 0.5), ("int32", -3)]
-)
-def test_numbers_are_passed_by_value(run, dtype, factor):
+def test_numbers_are_passed_by_value(run):
+    cases = [("int64", 3), ("int64", -(2**53) - 2), ("float64", 0.5), ("int32", -3)]
     run(
-        SCALE.format(dtype=dtype)
-        + f"""
+        "".join(
+            SCALE.format(dtype=dtype)
+            + f"""
 A, B = (tvm.nd.array(np.arange(1000, dtype="float32")) for _ in "AB")
 tvm.build(scale, target="wasm")["scale"](A, B, {factor})
 np.testing.assert_array_equal(B.numpy(), A.numpy() * np.float32({factor}))
 """
+            for dtype, factor in cases
+        )
     )
 
 
-def test_a_trap_is_an_error_at_its_line(playground):
+def test_a_trap_is_an_error_at_its_line_and_costs_nothing_else(playground):
     playground.run_to_end(DIVIDE + 'module["divide"](A, B)')
     playground.expect_state("error")
     console = playground["console"]
     expect(console).to_contain_text("KernelTrap")
     expect(console).to_contain_text("was stopped: it divided an integer by zero")
     expect(playground.underlined_line()).to_have_text('module["divide"](A, B)')
-
-
-def test_after_a_trap_module_and_arrays_are_still_good(run):
-    run(
+    # Module and arrays are as good as before.
+    playground.run_to_end(
         DIVIDE
         + """
 try:
     module["divide"](A, B)
-except tvm.TVMError as error:
-    print(type(error).__name__, error)
-else:
-    raise AssertionError
-A.copyfrom(np.array([1, 2, 3, 4], "int32"))
-module["divide"](A, B)
-assert B.numpy().tolist() == [12, 6, 4, 3]
+except tvm.TVMError:
+    A.copyfrom(np.array([1, 2, 3, 4], "int32"))
+    module["divide"](A, B)
+    print(B.numpy().tolist())
 """
     )
+    expect(console).to_contain_text("[12, 6, 4, 3]")
 
 
 def test_too_large_an_array_is_an_error_and_what_there_was_stays(run):
@@ -213,6 +188,7 @@ np.testing.assert_allclose(C.numpy(), a @ b, rtol=1e-4)
     )
 
 
+@pytest.mark.thorough
 def test_arrays_cannot_be_viewed_but_copied(run):
     text = run(
         """\
@@ -232,6 +208,7 @@ assert tvm.nd.empty((0, 3)).numpy().shape == (0, 3)
     assert "copy them out by .numpy()" in text
 
 
+@pytest.mark.thorough
 def test_many_modules_and_arrays_leave_memory_bounded(run):
     run(
         MATMUL
@@ -253,9 +230,9 @@ assert engine().nbytes == before
     )
 
 
+@pytest.mark.thorough
 def test_a_page_that_is_not_isolated(open_playground):
     playground = open_playground(isolated=False)
-    playground.expect_state("ready", timeout_ms=90_000)
     playground.run_to_end(
         MATMUL
         + """
@@ -269,6 +246,7 @@ print("the end")
     expect(playground["console"]).to_contain_text("the end")
 
 
+@pytest.mark.thorough
 def test_the_page_computes_what_the_interpreter_computes(run):
     """All programs that try the paths of the code generators, in the browser's engine."""
     run(
@@ -362,6 +340,7 @@ module["shift"](A, B)
     expect(console).to_contain_text('Reading "A" out of bounds: index 8 of axis 0')
 
 
+@pytest.mark.thorough
 def test_wrong_arguments_are_refused_before_the_call(run):
     run(
         MATMUL
@@ -386,6 +365,7 @@ for arguments, error, message in [
     )
 
 
+@pytest.mark.thorough
 def test_borrowed_arrays_that_overlap_stay_one_memory(run):
     run(
         """\
@@ -408,28 +388,3 @@ tvm.build(shift, target="wasm")["shift"](a, a)
 assert memory.tolist()[:8] == [0, 1, 2, 3, 4, 5, 6, 7]
 """
     )
-
-
-def test_stop_ends_an_endless_kernel_and_the_page_goes_on(playground):
-    playground.run(
-        """\
-import numpy as np
-import tvm
-from tvm.script import tir as T
-
-
-@T.prim_func
-def endless(A: T.Buffer((1,), "int32")):
-    while A[0] == 0:
-        A[0] = 0
-
-
-print("begun")
-tvm.build(endless, target="wasm")["endless"](tvm.nd.array(np.zeros(1, "int32")))
-"""
-    )
-    expect(playground["console"]).to_contain_text("begun")
-    playground["stop"].click()
-    playground.expect_state("ready", timeout_ms=90_000)
-    playground.run_to_end("print(6 * 7)")
-    expect(playground["console"]).to_contain_text("42")

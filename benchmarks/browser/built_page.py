@@ -9,7 +9,7 @@ from playwright.sync_api import Browser
 
 from benchmarks.browser.engines import serve
 from benchmarks.engine import NotForThis
-from e2e.conftest import LOADING_MS, Playground
+from e2e.playground import Playground
 
 
 def open_built_page(chromium: Browser, stack: ExitStack, built: Path) -> Playground:
@@ -23,5 +23,5 @@ def open_built_page(chromium: Browser, stack: ExitStack, built: Path) -> Playgro
     page = chromium.new_page()
     playground = Playground(page)
     page.goto(serve(stack, built))
-    playground.expect_state("ready", timeout_ms=LOADING_MS)
+    playground.expect_state("ready")
     return playground

@@ -22,7 +22,6 @@ IN_PAGE = "page_search"
 TRIALS = 64
 WORKERS = 2
 COLD_SECONDS = 5.0
-LIMIT_MS = 180_000
 
 WALL = f"search/{TRIALS}_trials"
 TUNED = "matmul128/tuned_in_page"
@@ -146,7 +145,7 @@ class PageSearchEngine:
         begin = self._start()
         self._view.page.wait_for_timeout((COLD_SECONDS - (time.perf_counter() - begin)) * 1e3)
         early = self._best()
-        self._view.expect_state("ready", timeout_ms=LIMIT_MS)
+        self._view.expect_state("ready")
         self._wall = time.perf_counter() - begin
         self._found = {TUNED: self._program_of(self._best()), COLD: self._program_of(early)}
 
@@ -154,12 +153,12 @@ class PageSearchEngine:
         self._open(HEAD + MODEL)
         self._view["search-primfunc"].select_option("linear0")
         self._start()
-        self._view.expect_state("ready", timeout_ms=LIMIT_MS)
+        self._view.expect_state("ready")
         self._view["search-best"].click()
         self._view["search-model-times"].click()
         result = self._view["search-model-result"]
         self._view.page.wait_for_function(
-            "element => element.dataset.after", arg=result.element_handle(), timeout=LIMIT_MS
+            "element => element.dataset.after", arg=result.element_handle()
         )
         return float(result.get_attribute("data-after") or "nan") / 1e3
 

@@ -57,7 +57,7 @@ export function setUpStatus(session: PythonSession, activity: Activity): void {
   session.on("stalled", refresh);
   session.on("restarted", refresh);
   session.on("kept", (done) => {
-    status.dataset.kept = String(done);
+    status.dataset.snapshot = done ? "stored" : "failed";
   });
   refresh();
 }

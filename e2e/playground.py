@@ -1,0 +1,112 @@
+"""The page at ``/`` as a reader meets it: its parts, and what can be done with them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from playwright.sync_api import Locator, Page, expect
+
+LIMIT_MS = 240_000
+"""After this time something hangs. No test may depend on anything being faster."""
+
+expect.set_options(timeout=LIMIT_MS)
+
+
+def replace_text(editor: Locator, code: str) -> None:
+    """Replaces an editor's text by `code`.
+
+    Keys would be indented and bracketed by the editor; pasted text stays as it is.
+    """
+    editor.focus()
+    editor.page.keyboard.press("ControlOrMeta+a")
+    editor.evaluate(
+        """(element, code) => {
+            const clipboardData = new DataTransfer();
+            clipboardData.setData("text/plain", code);
+            element.dispatchEvent(
+                new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }),
+            );
+        }""",
+        code,
+    )
+
+
+class Playground:
+    """A page of the playground; `problems` are the errors that the browser has reported."""
+
+    def __init__(self, page: Page):
+        self.page = page
+        self.problems: list[str] = []
+        self.requests: list[str] = []
+        page.set_default_timeout(LIMIT_MS)
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("console", self._on_console)
+        page.on("pageerror", lambda error: self.problems.append(f"uncaught: {error}"))
+
+    def __getitem__(self, name: str) -> Locator:
+        """The part of the page with ``data-testid=name``."""
+        return self.page.get_by_test_id(name)
+
+    def expect_state(self, *states: str) -> None:
+        """Waits until the page is in one of the states loading, ready, running, error."""
+        either = re.compile(f"^({'|'.join(states)})$")
+        expect(self["status"]).to_have_attribute("data-state", either)
+
+    def expect_snapshot(self) -> None:
+        """Waits until the page has stored its snapshot of Python's memory."""
+        expect(self["status"]).to_have_attribute("data-snapshot", "stored")
+
+    def write(self, code: str) -> None:
+        """Replaces the text of the editor."""
+        replace_text(self["editor"].locator(".cm-content"), code)
+
+    def run(self, code: str | None = None) -> None:
+        """Runs the editor's text, or `code` in its place, without waiting for its end."""
+        if code is not None:
+            self.write(code)
+        self["run"].click()
+
+    @contextmanager
+    def to_end(self) -> Iterator[None]:
+        """Waits for the end of what the block starts, however it ends."""
+        ended = self["status"].get_attribute("data-ended") or ""
+        yield
+        expect(self["status"]).not_to_have_attribute("data-ended", ended)
+        self.expect_state("ready", "error")
+
+    def run_to_end(self, code: str | None = None) -> None:
+        """Runs a program and waits for its end, however it ends."""
+        with self.to_end():
+            self.run(code)
+
+    def run_first_program(self) -> None:
+        """Runs the program that a new page shows."""
+        self.run_to_end()
+        self.expect_state("ready")
+
+    def stop(self) -> None:
+        """Presses Stop and waits until Python is there again."""
+        self["stop"].click()
+        self.expect_state("ready", "error")
+
+    def open_view(self, name: str) -> Locator:
+        """Brings a view (tensorir, trace, code, access or search) to the front."""
+        self[f"tab-{name}"].click()
+        return self[f"view-{name}"]
+
+    def settle(self) -> None:
+        """Waits until the view in front shows what was asked for."""
+        self.expect_state("ready")
+        busy = ".view[aria-busy=true], .view [aria-busy=true]"
+        expect(self.page.locator(busy).filter(visible=True)).to_have_count(0)
+
+    def underlined_line(self) -> Locator:
+        """The line of the editor in which an error is underlined."""
+        return self["editor"].locator(".cm-line", has=self.page.locator(".cm-lintRange-error"))
+
+    def _on_console(self, message: Any) -> None:
+        if message.type == "error":
+            self.problems.append(f"console: {message.text}")
