@@ -105,8 +105,8 @@ def open_playground(
         serving = server(isolated, folder)
         context = new_context(**options)
         if not cold:
-            serving.snapshot = request.getfixturevalue("page_snapshot")
-            snapshot.install(context, serving.url, serving.snapshot)
+            serving.snapshot = shared = request.getfixturevalue("page_snapshot")
+            snapshot.install(context, serving.url, shared)
         playground = Playground(context.new_page())
         opened.append(playground)
         playground.page.goto(serving.url)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 from playwright.sync_api import Page, expect
 
-from e2e.conftest import Playground
 from e2e.lesson_page import LessonPage
+from e2e.playground import Playground
 from e2e.test_sharing import OLD_LINK
 from e2e.test_trace import TWO_TRACES
 
@@ -15,8 +15,6 @@ VIEWS = ("tensorir", "trace", "code", "access", "search")
 
 WIDE = {"width": 1280, "height": 800}
 PHONE = {"width": 390, "height": 844}
-
-SEARCHING_MS = 150_000
 
 ENDLESS = "print('begun')\nwhile True:\n    pass\n"
 
@@ -30,7 +28,7 @@ second = frist + 1
 
 def while_loading(open_playground: Callable[..., Playground], **options: object) -> Playground:
     """A page whose Python never comes."""
-    playground = open_playground(cold=True, service_workers="block", **options)
+    playground = open_playground(cold=True, **options)
     playground.page.route("**/pyodide/**", lambda route: None)
     playground.page.reload()
     playground.expect_state("loading")
@@ -41,7 +39,6 @@ def while_loading(open_playground: Callable[..., Playground], **options: object)
 def program_states(playground: Playground) -> Iterator[str]:
     """The program, before it runs, while it does, and after it has failed."""
     page = playground.page
-    playground.expect_state("ready")
     yield "ready"
     for view in VIEWS:
         playground.open_view(view)
@@ -49,8 +46,7 @@ def program_states(playground: Playground) -> Iterator[str]:
     run(playground, ENDLESS)
     expect(playground["console"]).to_contain_text("begun")
     yield "running"
-    playground["stop"].click()
-    playground.expect_state("ready", "error")
+    playground.stop()
     yield "stopped"
     run(playground, MISSPELT)
     playground.expect_state("error")
@@ -71,7 +67,7 @@ def view_states(playground: Playground) -> Iterator[str]:
     yield "console, filled"
     for view in VIEWS[:4]:
         playground.open_view(view)
-        settle(playground)
+        playground.settle()
         yield f"{view}, filled"
     run(playground, TWO_TRACES)
     playground.expect_state("ready")
@@ -79,7 +75,6 @@ def view_states(playground: Playground) -> Iterator[str]:
     playground["trace-second"].select_option(label="first")
     expect(playground["trace-compare"]).to_be_visible()
     yield "trace, compared"
-    playground["trace-second"].select_option(index=0)
 
 
 def search_states(playground: Playground) -> Iterator[str]:
@@ -88,12 +83,12 @@ def search_states(playground: Playground) -> Iterator[str]:
     playground.open_view("search")
     yield "search, before"
     playground["search-strategy"].select_option("function")
-    playground["search-trials"].fill("400")
-    playground["search-start"].click()
-    expect(playground["search-row"].nth(3)).to_be_attached()
-    yield "search, running"
-    playground["search-stop"].click()
-    playground.expect_state("ready")
+    playground["search-trials"].fill("10000")
+    with playground.to_end():
+        playground["search-start"].click()
+        expect(playground["search-row"].nth(3)).to_be_attached()
+        yield "search, running"
+        playground["search-stop"].click()
     yield "search, done"
     playground["search-row"].first.click()
     yield "search, a trial"
@@ -127,7 +122,6 @@ def lesson_states(playground: Playground) -> Iterator[str]:
     for hint in page.locator(".lesson-hint:not([open]) > summary").all()[:4]:
         hint.click()
     yield "lesson, hints"
-    page.evaluate("() => { location.hash = '' }")
 
 
 def shell_states(playground: Playground) -> Iterator[str]:
@@ -171,19 +165,8 @@ def run(playground: Playground, program: str) -> None:
 
 
 def run_first_program(playground: Playground) -> None:
-    """Puts the first program back by the menu, which every size of page has, and runs it."""
     show_editor(playground)
-    playground["file-menu"].click()
-    playground.page.get_by_role("menuitem", name="Put the first program back").click()
-    playground.run_to_end()
-    playground.expect_state("ready")
-
-
-def settle(playground: Playground) -> None:
-    """Waits until the view in front shows what was asked for."""
-    playground.expect_state("ready")
-    expect(playground.page.locator(".view:visible [aria-busy=true]")).to_have_count(0)
-    expect(playground.page.locator(".view[aria-busy=true]:visible")).to_have_count(0)
+    playground.run_first_program()
 
 
 def show_editor(playground: Playground) -> None:

@@ -101,7 +101,9 @@ def test_files_outlive_a_reload_and_a_crash(page):
     page["file-add"].click()
     page.write("second = 2")
     # A tab that crashes tells nobody; what was typed a moment ago is there all the same.
-    page.page.wait_for_function("Object.values(localStorage).some(text => /second = 2/.test(text))")
+    page.page.wait_for_function(
+        "() => Object.values(localStorage).some((text) => text.includes('second = 2'))"
+    )
     crashed = page.page
     twin = crashed.context.new_page()
     twin.goto(crashed.url)

@@ -54,8 +54,8 @@ def test_a_later_visit_restores_the_snapshot_of_the_first(open_playground):
     first.run_to_end("import random\nprint('random', random.random())")
     first.expect_snapshot()
     drawn = {first["console"].inner_text().split("\n")[0]}
+    later = Playground(first.page.context.new_page())
     for _ in range(2):
-        later = Playground(first.page.context.new_page())
         later.page.goto(first.page.url)
         later.expect_state("ready")
         expect(later["status"]).to_have_attribute("data-start", "restored")

@@ -160,7 +160,7 @@ def test_a_worker_killed_mid_trial_costs_one_trial(programs):
     with programs.to_end():
         start(programs, "slow_at_first", 4, workers=1)
         # The first trial never ends by itself.
-        programs.page.wait_for_function("trialsBegun === 1")
+        programs.page.wait_for_function("() => trialsBegun === 1")
         assert programs.page.evaluate("trialWorkers.length") == 1
         programs.page.evaluate("trialWorkers[0].terminate()")
     assert programs.page.evaluate("trialWorkers.length") == 2
