@@ -1,4 +1,4 @@
-"""A web page of somebody else's, on another site than the playground, for tests of embedding."""
+"""A web page of somebody else's, on another origin than the playground, for tests of embedding."""
 
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -9,7 +9,10 @@ ISOLATED = {
 
 
 class HostServer(ThreadingHTTPServer):
-    """Serves texts at addresses; a browser takes 127.0.0.1 and localhost for two sites."""
+    """Serves texts at addresses of its own origin.
+
+    A browser takes 127.0.0.1 and localhost, where the playground is, for two sites.
+    """
 
     daemon_threads = True
 
@@ -17,10 +20,18 @@ class HostServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), HostHandler)
         self.pages: dict[str, tuple[str, dict[str, str]]] = {}
 
-    def put(self, name: str, text: str, headers: dict[str, str] | None = None) -> str:
-        """Serve `text` under `name`; returns its address."""
+    def put(
+        self,
+        name: str,
+        text: str,
+        headers: dict[str, str] | None = None,
+        *,
+        other_site: bool = False,
+    ) -> str:
+        """Serve `text` under `name`; returns its address, on the playground's site or another."""
         self.pages[f"/{name}"] = (text, headers or {})
-        return f"http://127.0.0.1:{self.server_port}/{name}"
+        host = "127.0.0.1" if other_site else "localhost"
+        return f"http://{host}:{self.server_port}/{name}"
 
 
 class HostHandler(BaseHTTPRequestHandler):

@@ -9,7 +9,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
-LIMIT_MS = 240_000
+LIMIT_MS = 120_000
 """After this time something hangs. No test may depend on anything being faster."""
 
 expect.set_options(timeout=LIMIT_MS)
@@ -32,6 +32,25 @@ def replace_text(editor: Locator, code: str) -> None:
         }""",
         code,
     )
+
+
+def wait_until(page: Page, condition: str, arg: object = None) -> None:
+    """Waits until an asynchronous function of the page is true.
+
+    `wait_for_function` takes the promise itself for the answer.
+    """
+    page.evaluate(
+        f"""(arg) => {{
+            window.isTrue = false;
+            const check = async () => {{
+                window.isTrue = await ({condition})(arg);
+                if (!window.isTrue) setTimeout(check, 50);
+            }};
+            void check();
+        }}""",
+        arg,
+    )
+    page.wait_for_function("() => window.isTrue")
 
 
 class Playground:

@@ -14,7 +14,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import NamedTuple
 
-from playwright.sync_api import Browser, BrowserContext, Frame, Page
+from playwright.sync_api import Browser, BrowserContext
 
 from e2e.playground import Playground
 from mlcweb.server import Answer, PageServer
@@ -82,10 +82,5 @@ def install(context: BrowserContext, address: str, snapshot: Snapshot) -> None:
     """Puts the snapshot into a new context, for pages of the server at `address`."""
     page = context.new_page()
     page.goto(f"{address}icon.svg")
-    store(page, snapshot)
+    page.evaluate(STORE, snapshot.path)
     page.close()
-
-
-def store(frame: Page | Frame, snapshot: Snapshot) -> None:
-    """Puts the snapshot into the cache that this page or frame sees."""
-    frame.evaluate(STORE, snapshot.path)

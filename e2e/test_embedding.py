@@ -64,25 +64,29 @@ def host() -> Iterator[HostServer]:
 
 @pytest.fixture
 def embed(new_context, server, host, page_snapshot):
-    """Opens a page of another site with some elements in it."""
+    """Opens a page of another origin with some elements in it.
+
+    On another site, too, the browser denies the frames all storage, and so the snapshot.
+    """
 
     def open_page(
-        body: str, *, isolated: bool = False, isolated_host: bool = False, context=None
+        body: str,
+        *,
+        isolated: bool = False,
+        isolated_host: bool = False,
+        other_site: bool = False,
+        context=None,
     ) -> Page:
         serving = server(isolated)
         serving.snapshot = page_snapshot
         if context is None:
             context = new_context()
-            # A frame sees the storage that belongs to it and the site around it.
-            page = context.new_page()
-            page.goto(host.put("frame.html", f'<iframe src="{serving.url}icon.svg"></iframe>'))
-            snapshot.store(page.frames[1], page_snapshot)
-            page.close()
+            snapshot.install(context, serving.url, page_snapshot)
         text = PAGE.format(playground=serving.url, body=body)
-        address = host.put("course.html", text, ISOLATED if isolated_host else None)
+        headers = ISOLATED if isolated_host else None
         page = context.new_page()
         page.set_default_timeout(LIMIT_MS)
-        page.goto(address)
+        page.goto(host.put("course.html", text, headers, other_site=other_site))
         return page
 
     return open_page
@@ -114,8 +118,8 @@ def test_static_code_is_shown_until_the_reader_presses_run(embed):
 @pytest.mark.parametrize(
     ("isolated", "isolated_host"), [(True, False), (False, False), (True, True)]
 )
-def test_runs_in_pages_with_and_without_isolation(embed, isolated, isolated_host):
-    page = embed(CELL, isolated=isolated, isolated_host=isolated_host)
+def test_runs_in_pages_of_other_sites_with_and_without_isolation(embed, isolated, isolated_host):
+    page = embed(CELL, isolated=isolated, isolated_host=isolated_host, other_site=True)
     assert page.evaluate("crossOriginIsolated") is isolated_host
     frame = start(page)
     expect_output(frame, "sum 42")
@@ -236,7 +240,7 @@ def test_works_where_all_storage_is_denied(playwright: Playwright, embed, tmp_pa
         tmp_path, executable_path=chromium.find(), args=chromium.FLAGS, headless=True
     )
     try:
-        page = embed(CELL * 2, context=context)
+        page = embed(CELL * 2, context=context, other_site=True)
         first = start(page)
         expect_output(first, "sum 42")
         assert page.frames[1].evaluate(

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from e2e.conftest import DIST
-from e2e.playground import Playground
+from e2e.playground import Playground, wait_until
 
 
 @pytest.fixture
@@ -56,16 +56,17 @@ def test_a_new_version_takes_the_place_of_the_old_one(visited, tmp_path):
         publish(copy, title, version)
         # The new version installs behind a page, and serves the visits after that.
         page.reload()
-        page.wait_for_function(IS_SERVED, arg=f"mlcweb-page-{version}")
+        wait_until(page, IS_SERVED, f"mlcweb-page-{version}")
         page.reload()
         expect(page).to_have_title(re.compile(f"^{title} mlcweb"))
     # What two versions before left behind is gone.
     versions = ["mlcweb-page-0123456789abcdef", "mlcweb-page-fedcba9876543210"]
-    page.wait_for_function(
+    wait_until(
+        page,
         """async (versions) => (await caches.keys())
             .filter((name) => /^mlcweb-page-(?!served)/.test(name))
             .sort().join() === versions.join()""",
-        arg=versions,
+        versions,
     )
     later = page.context.new_page()
     page.close()

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from e2e.playground import Playground
+from e2e.playground import Playground, wait_until
 
 OLD_LINK = (
     "VcxBCsIwEEbhq4R_U4UgtgsXA55EXQSdkgGdhJlQK6V3FzdC9-97CyY2l6KgPmKUJzvoskDTi0EYxbwd"
@@ -126,9 +126,10 @@ def test_forms_that_can_be_copied(reader):
         reader["share-link"].click()
         reader[form].click()
         expect(reader.page.locator("#toast")).to_have_text("Copied")
-        reader.page.wait_for_function(
+        wait_until(
+            reader.page,
             "async (form) => new RegExp(form).test(await navigator.clipboard.readText())",
-            arg=pattern,
+            pattern,
         )
 
 

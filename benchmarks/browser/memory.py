@@ -19,7 +19,6 @@ from benchmarks.__main__ import BUILT_PAGE
 from benchmarks.browser.engines import launch, serve
 from e2e.playground import LIMIT_MS, Playground
 
-
 PROGRAM = """\
 import tvm
 from tvm.script import tir as T
