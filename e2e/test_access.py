@@ -201,6 +201,7 @@ def test_what_has_no_smaller_form_runs_as_it_is(playground):
     expect(playground["access-other"]).to_have_value("none")
 
 
+@pytest.mark.thorough
 def test_sizes_can_be_chosen(access):
     access["access-size"].select_option(label="up to 8")
     expect(access["access-note"]).to_contain_text("128 became 8")
@@ -237,6 +238,7 @@ def test_little_motion_means_single_steps(open_playground):
     expect(page["access-position"]).to_have_value("2")
 
 
+@pytest.mark.thorough
 def test_on_a_phone_nothing_sticks_out(open_playground):
     page = open_playground(viewport={"width": 390, "height": 844}, has_touch=True)
     show(page)

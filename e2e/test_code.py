@@ -150,6 +150,7 @@ def test_fused_multiply_adds_can_be_switched(code):
     expect(wat.locator(".lit").filter(has_text="relaxed_madd").first).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_long_code_has_few_elements(playground):
     show(playground, LONG)
     wat = playground["code-wat"]
@@ -194,6 +195,7 @@ def test_on_a_phone_nothing_sticks_out(open_playground):
     assert len(set(tops)) == 3
 
 
+@pytest.mark.thorough
 def test_marks_stand_out_in_both_themes(code):
     """Text on lit lines keeps a contrast of 4.5 to 1."""
     for scheme in ("light", "dark"):

@@ -116,7 +116,12 @@ def test_static_code_is_shown_until_the_reader_presses_run(embed):
 
 
 @pytest.mark.parametrize(
-    ("isolated", "isolated_host"), [(True, False), (False, False), (True, True)]
+    ("isolated", "isolated_host"),
+    [
+        (True, False),
+        pytest.param(False, False, marks=pytest.mark.thorough),
+        pytest.param(True, True, marks=pytest.mark.thorough),
+    ],
 )
 def test_runs_in_pages_of_other_sites_with_and_without_isolation(embed, isolated, isolated_host):
     page = embed(CELL, isolated=isolated, isolated_host=isolated_host, other_site=True)
@@ -231,6 +236,7 @@ def test_a_copied_frame_shows_its_program_and_waits(embed, serve):
     expect(frame.get_by_test_id("console")).to_have_text("")
 
 
+@pytest.mark.thorough
 def test_works_where_all_storage_is_denied(playwright: Playwright, embed, tmp_path):
     preferences = tmp_path / "Default" / "Preferences"
     preferences.parent.mkdir()
@@ -265,6 +271,7 @@ def test_a_lesson_runs_in_a_frame(embed):
     expect(frame.get_by_role("heading", level=2).first).not_to_contain_text("TensorIR: ")
 
 
+@pytest.mark.thorough
 def test_the_example_page_works(embed, host, serve):
     example = (ROOT / "web" / "examples" / "course-page.html").read_text(encoding="utf-8")
     address = host.put("example.html", example.replace("../embed.js", f"{serve(True)}embed.js"))

@@ -143,6 +143,7 @@ def test_progress_and_edits_are_kept(lesson):
     expect(lesson.cell(7).locator(".cm-content")).to_contain_text("= A[vi] + T.float32(1)")
 
 
+@pytest.mark.thorough
 def test_lessons_work_where_storage_is_denied(open_playground):
     playground = open_playground()
     page = playground.page

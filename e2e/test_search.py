@@ -124,6 +124,7 @@ def test_the_best_trials_schedule_goes_into_the_editor_and_runs(search):
     search.expect_state("ready")
 
 
+@pytest.mark.thorough
 def test_a_trial_opens_in_the_trace_view(search):
     to_end(search, 2)
     search["search-best"].click()
@@ -167,6 +168,7 @@ def test_evolution_in_the_default_space_is_told_from_all_sides(search):
     expect(search["search-choices"].locator("tbody tr").first).to_contain_text("i, part 1")
 
 
+@pytest.mark.thorough
 def test_exhaustive_search_of_a_small_space_ends_by_itself(playground):
     playground.run_to_end(REFUSED)
     playground.open_view("search")
@@ -175,6 +177,7 @@ def test_exhaustive_search_of_a_small_space_ends_by_itself(playground):
     assert "failed" not in states(playground)
 
 
+@pytest.mark.thorough
 def test_seconds_end_a_search(search):
     to_end(search, 2, "random", "seconds")
     expect(search["search-hint"]).to_contain_text("Done")
@@ -265,6 +268,7 @@ def test_a_later_visit_goes_on_from_records(open_playground):
     assert best_ms(playground) > 0
 
 
+@pytest.mark.thorough
 def test_a_search_works_where_storage_is_denied(open_playground):
     playground = open_playground()
     playground.page.add_init_script(
@@ -279,6 +283,7 @@ def test_a_search_works_where_storage_is_denied(open_playground):
     expect(playground["search-record-count"]).to_contain_text("gone when it is closed")
 
 
+@pytest.mark.thorough
 def test_what_was_found_outlives_python(search):
     to_end(search, 4)
     best = best_ms(search)

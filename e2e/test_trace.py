@@ -276,6 +276,7 @@ def test_a_link_brings_back_the_step_and_the_decisions(two, open_playground):
     expect(step(other, "sample_perfect_tile")).to_contain_text("decision=[8, 8]")
 
 
+@pytest.mark.thorough
 def test_nothing_is_wider_than_a_phone(two):
     two.page.set_viewport_size({"width": 390, "height": 844})
     two["tab-trace"].click()

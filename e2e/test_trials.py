@@ -184,6 +184,7 @@ def test_stop_cuts_running_kernels_off_and_keeps_what_was_found(programs):
     assert fates(programs) == ["checked"] * 3
 
 
+@pytest.mark.thorough
 def test_a_program_may_search_by_itself(programs):
     programs.run_to_end(
         PROGRAM

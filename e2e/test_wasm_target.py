@@ -277,6 +277,7 @@ assert len(PROGRAMS) >= 15 and not fallen_back, fallen_back
     )
 
 
+@pytest.mark.thorough
 def test_kernels_call_python_and_micro_kernels(run):
     run(
         EXTERNAL

@@ -4,6 +4,7 @@ import type { Completion, CompletionContext, CompletionResult } from "@codemirro
 import { pythonLanguage } from "@codemirror/lang-python";
 import { type EditorState, type Extension, StateEffect, StateField } from "@codemirror/state";
 import {
+  EditorView,
   hoverTooltip,
   keymap,
   showTooltip,
@@ -56,6 +57,7 @@ export function help(): Extension {
     pythonLanguage.data.of({ autocomplete: complete }),
     hoverTooltip((view, position, side) => hover(view.state, position, side)),
     signature,
+    lateSignature,
     keymap.of([
       {
         key: "Escape",
@@ -149,6 +151,8 @@ function hover(
 }
 
 const hide = StateEffect.define<null>();
+/** The table has arrived. */
+const arrived = StateEffect.define<null>();
 
 interface Shown {
   tooltip: Tooltip | null;
@@ -163,9 +167,10 @@ const signature = StateField.define<Shown>({
     if (transaction.effects.some((effect) => effect.is(hide))) {
       return { tooltip: null, hidden: shown.tooltip?.pos ?? null };
     }
-    if (!transaction.docChanged && !transaction.selection) return shown;
+    const late = transaction.effects.some((effect) => effect.is(arrived));
+    if (!transaction.docChanged && !transaction.selection && !late) return shown;
     // It appears while a call is written, not when the cursor passes by.
-    if (!shown.tooltip && !transaction.isUserEvent("input")) return shown;
+    if (!shown.tooltip && !transaction.isUserEvent("input") && !late) return shown;
     const tooltip = signatureAt(state);
     if (tooltip && tooltip.pos === shown.hidden) return { tooltip: null, hidden: shown.hidden };
     return { tooltip, hidden: null };
@@ -173,13 +178,20 @@ const signature = StateField.define<Shown>({
   provide: (field) => showTooltip.from(field, ({ tooltip }) => tooltip),
 });
 
+/** Shows the signature of a call that was written before the table was there. */
+const lateSignature = EditorView.updateListener.of(({ view, transactions }) => {
+  if (loaded || !transactions.some((each) => each.isUserEvent("input"))) return;
+  fetchTable().then(
+    () => view.dispatch({ effects: arrived.of(null) }),
+    () => undefined,
+  );
+});
+
 function signatureAt(state: EditorState): Tooltip | null {
   const { main } = state.selection;
   if (!main.empty) return null;
   const call = openCall(state.sliceDoc(Math.max(0, main.head - 2000), main.head));
-  if (!call) return null;
-  void fetchTable();
-  if (!loaded) return null;
+  if (!call || !loaded) return null;
   const found = new Names(loaded, state.doc.toString(), live).find(call.callee);
   if (!found?.[1] || found[0] === "module") return null;
   const [, parameters, text] = found;
