@@ -233,6 +233,7 @@ def test_a_copied_frame_shows_its_program_and_waits(embed, serve):
     frame = page.frame_locator("iframe")
     expect(frame.get_by_test_id("editor")).to_contain_text("shared in 2026")
     expect(frame.get_by_test_id("status")).to_have_attribute("data-state", "ready")
+    expect(frame.get_by_test_id("status")).to_have_attribute("data-ended", "0")
     expect(frame.get_by_test_id("console")).to_have_text("")
 
 

@@ -47,6 +47,7 @@ def test_a_link_holds_files_and_view_and_runs_nothing(open_playground):
     expect(reader["editor"]).to_contain_text("second = 2")
     expect(reader["view-code"]).to_be_visible()
     reader.expect_state("ready")
+    expect(reader["status"]).to_have_attribute("data-ended", "0")
     expect(reader["console"]).to_have_text("")
     reader["file-tab"].first.click()
     reader.run_to_end()
