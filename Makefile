@@ -47,6 +47,7 @@ test: .venv/test.stamp .venv-oracle/stamp web/dist/index.html
 # A file of browser tests without any for this tier ends with 5.
 test-all: .venv/test-all.stamp .venv-oracle/stamp web/dist/index.html docs
 	@$(PY) e2e/chromium.py
+	@$(PY) e2e/browsers/install.py
 	$(UNIT_TESTS) -m "thorough or hypothesis" --hypothesis-profile=thorough --durations=25
 	$(UNIT_TESTS) -p randomly
 	$(PAGE_TESTS) -m thorough --durations=25

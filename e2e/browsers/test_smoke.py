@@ -54,7 +54,7 @@ def test_the_first_program_runs(open_page: OpenPage, isolated: bool):
 def test_the_second_visit_restores_python(open_page: OpenPage):
     page = open_page()
     if page.driver.evaluate(page.attribute(part("status"), "data-start")) == "plain":
-        page.wait(page.attribute(part("status"), "data-kept"))
+        page.wait(page.attribute(part("status"), "data-snapshot"))
     page.open()
     page.wait_state("ready")
     assert page.driver.evaluate(page.attribute(part("status"), "data-start")) == "restored"

@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from e2e.browsers.browser_page import LIMIT_S, part
 from e2e.browsers.test_smoke import TUNE
-from e2e.conftest import replace_text
+from e2e.playground import replace_text
 
 pytestmark = pytest.mark.thorough
 
