@@ -32,6 +32,7 @@ class LessonPage:
     def open(self, lesson: str) -> None:
         """Opens a lesson by the page's address, as a link does."""
         self.page.evaluate("id => { location.hash = `lesson=${id}` }", lesson)
+        expect(self.page.locator("#pane-lesson")).to_have_attribute("data-lesson", lesson)
         expect(self.cells.first).to_be_visible()
 
     @property

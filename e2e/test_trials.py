@@ -89,7 +89,7 @@ def slow_at_last(sch):
 CATCH_WORKERS = """() => {
     const Plain = window.Worker;
     window.trialWorkers = [];
-    window.trialsBegun = 0;
+    window.kernelsBegun = 0;
     window.Worker = class extends Plain {
         constructor(url, options) {
             super(url, options);
@@ -97,7 +97,7 @@ CATCH_WORKERS = """() => {
         }
         postMessage(message, transfer) {
             super.postMessage(message, transfer);
-            if (message.type === "run") window.trialsBegun += 1;
+            if (message.type === "run") window.kernelsBegun += 1;
         }
     };
 }"""
@@ -159,8 +159,8 @@ def test_a_worker_killed_mid_trial_costs_one_trial(programs):
     programs.page.evaluate(CATCH_WORKERS)
     with programs.to_end():
         start(programs, "slow_at_first", 4, workers=1)
-        # The first trial never ends by itself.
-        programs.page.wait_for_function("() => trialsBegun === 1")
+        # The unscheduled program runs first, then a trial that never ends by itself.
+        programs.page.wait_for_function("() => kernelsBegun === 2")
         assert programs.page.evaluate("trialWorkers.length") == 1
         programs.page.evaluate("trialWorkers[0].terminate()")
     assert programs.page.evaluate("trialWorkers.length") == 2

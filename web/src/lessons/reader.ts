@@ -48,12 +48,13 @@ export class LessonReader {
 
   /** Show a lesson, or the list of all if there is none of this name. */
   async open(id: string): Promise<void> {
+    const turn = ++this.opening;
     if (id === this.id && this.cells.length) return;
     this.save();
-    const turn = ++this.opening;
     const loaded = await loadLesson(id);
     if (turn !== this.opening) return;
     this.id = loaded ? id : null;
+    this.panel.dataset.lesson = this.id ?? "";
     this.cells = [];
     this.current = null;
     if (loaded) this.show(loaded);
