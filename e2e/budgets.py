@@ -19,7 +19,8 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Page, sync_playwright
 
 from e2e import chromium
-from e2e.conftest import DIST, Playground
+from e2e.conftest import DIST
+from e2e.playground import Playground
 from mlcweb.server import PageServer
 
 SHELL_SCRIPTS_KB = 350
