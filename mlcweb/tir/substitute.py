@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from mlcweb.ir.node import Node, replace
+from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.tir.buffer import Buffer, BufferRegion
-from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
+from mlcweb.tir.expr import BufferLoad, Call, PrimExpr, Var
 from mlcweb.tir.stmt import BufferStore
 
 NodeType = TypeVar("NodeType", bound=Node)
@@ -49,3 +50,14 @@ def uses(node: Node, var: Var) -> bool:
     if isinstance(node, Var):
         return node is var
     return any(found is var for found in walk(node))
+
+
+def reads_memory(expression: PrimExpr) -> bool:
+    """Whether a value may change when a statement runs: it loads from a buffer, or calls what may
+    have an effect. Such a value is not the same before and after a store."""
+    for found in walk(expression):
+        if type(found) is BufferLoad:
+            return True
+        if type(found) is Call and not (isinstance(found.op, Op) and found.op.pure):
+            return True
+    return False

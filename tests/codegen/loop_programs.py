@@ -57,15 +57,35 @@ class _Nest:
 
     def statement(self, pad: str, loops: Loops) -> None:
         draw = self.draw
+        # What a condition reads is mostly what its branch overwrites.
+        place = self.element(loops)
+        condition = self.condition(loops, place)
         if draw(st.integers(0, 3)) == 0:
-            factors = [f"{name} * {draw(st.integers(1, 3))}" for name, _ in loops]
-            self.lines.append(f"{pad}if {' + '.join(factors)} < {draw(st.integers(1, 9))}:")
-            pad += "    "
-        target, value = self.element(loops), self.value(loops)
+            self.lines.append(f"{pad}if {condition}:")
+            for _ in range(draw(st.integers(1, 2))):
+                self.store(f"{pad}    ", loops, condition, draw(st.sampled_from((place, ""))))
+            if draw(st.booleans()):
+                self.lines.append(f"{pad}else:")
+                self.store(f"{pad}    ", loops, condition)
+        else:
+            self.store(pad, loops, condition)
+
+    def store(self, pad: str, loops: Loops, condition: str, target: str = "") -> None:
+        """An assignment. Its value may depend on `condition`, as an `if` around it may, too."""
+        draw = self.draw
+        target, value = target or self.element(loops), self.value(loops)
         if draw(st.booleans()):
-            update = draw(st.sampled_from(("{0} + {1}", "T.max({0}, {1})", "{0} * 3 - {1}")))
-            value = update.format(target, value)
+            forms = ("{0} + {1}", "T.max({0}, {1})", "{0} * 3 - {1}")
+            choice = f"T.if_then_else({condition}, {{0}}, {{1}})"
+            value = draw(st.sampled_from((*forms, choice))).format(target, value)
         self.lines.append(f"{pad}{target} = {value}")
+
+    def condition(self, loops: Loops, place: str) -> str:
+        """A comparison of loop variables, or of the memory at `place`."""
+        if self.draw(st.booleans()):
+            return f"{place} < {self.draw(st.integers(-3, 6))}"
+        factors = [f"{name} * {self.draw(st.integers(1, 3))}" for name, _ in loops]
+        return f"{' + '.join(factors)} < {self.draw(st.integers(1, 9))}"
 
     def element(self, loops: Loops) -> str:
         return f"{self.draw(st.sampled_from(self.buffers))}[{self.index(loops)}]"

@@ -10,14 +10,13 @@ from dataclasses import dataclass, field, replace
 
 from mlcweb.arith import conjuncts
 from mlcweb.codegen.external import called_name
-from mlcweb.ir.node import Node
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const, equal, logical_and, logical_not
 from mlcweb.tir.buffer import Buffer
-from mlcweb.tir.substitute import substitute
+from mlcweb.tir.substitute import reads_memory, substitute
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,7 +84,7 @@ def _collect(place: Leaf, allocations: list[Buffer]) -> Iterator[Leaf]:
             yield place
     elif isinstance(statement, S.BlockRealize):
         yield from _block(place, statement, allocations)
-    elif isinstance(statement, S.IfThenElse) and not _reads_memory(statement.condition):
+    elif isinstance(statement, S.IfThenElse) and not reads_memory(statement.condition):
         condition = substitute(statement.condition, place.bindings)
         yield from _collect(_guarded(place, statement.then_case, condition), allocations)
         if statement.else_case is not None:
@@ -110,7 +109,7 @@ def _acts(value: E.PrimExpr) -> bool:
 
 def _can_be_inlined(let: S.LetStmt) -> bool:
     """Whether computing the value where it is used gives the same."""
-    return isinstance(let.body, S.BufferStore) or not _reads_memory(let.value)
+    return isinstance(let.body, S.BufferStore) or not reads_memory(let.value)
 
 
 def _guarded(place: Leaf, statement: S.Stmt, condition: E.PrimExpr) -> Leaf:
@@ -120,7 +119,7 @@ def _guarded(place: Leaf, statement: S.Stmt, condition: E.PrimExpr) -> Leaf:
 
 def _block(place: Leaf, realize: S.BlockRealize, allocations: list[Buffer]) -> Iterator[Leaf]:
     block = realize.block
-    if block.match_buffers or _reads_memory(realize.predicate):
+    if block.match_buffers or any(map(reads_memory, (realize.predicate, *realize.iter_values))):
         yield place
         return
     allocations.extend(block.alloc_buffers)
@@ -140,15 +139,11 @@ def _block(place: Leaf, realize: S.BlockRealize, allocations: list[Buffer]) -> I
     yield from _collect(inside, allocations)
 
 
-def _reads_memory(expression: Node) -> bool:
-    return any(isinstance(node, E.BufferLoad) for node in walk(expression))
-
-
 def _accesses(leaf: Leaf) -> Iterator[Access]:
     store = leaf.store
     for node in walk(leaf.statement):
         if isinstance(node, (E.BufferLoad, S.BufferStore)):
-            known = store is not None and not any(_reads_memory(index) for index in node.indices)
+            known = store is not None and not any(reads_memory(index) for index in node.indices)
             indices = tuple(substitute(i, leaf.bindings) for i in node.indices) if known else None
             yield Access(node.buffer, indices, isinstance(node, S.BufferStore))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import inf
 
 from mlcweb.arith import Analyzer, IntSet, eval_set, intersect, same_expression, union
 from mlcweb.ir.node import Node, replace
@@ -13,6 +14,7 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, const, multiply, subtract
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.substitute import reads_memory
 
 
 def compact_buffers(func: PrimFunc) -> PrimFunc:
@@ -144,8 +146,18 @@ class _Search(Visitor):
 
     def side(self, index: E.PrimExpr) -> IntSet:
         first = index.base if isinstance(index, E.Ramp) else index
-        ends = eval_set(first, self.inner, self.analyzer)
+        ends = self.values_of(first)
         if not isinstance(index, E.Ramp):
             return ends if dtypes.lanes(index.dtype) == 1 else IntSet(None, None)
         last = add(first, multiply(index.stride, index.lanes - 1))
-        return union([ends, eval_set(last, self.inner, self.analyzer)], self.analyzer)
+        return union([ends, self.values_of(last)], self.analyzer)
+
+    def values_of(self, index: E.PrimExpr) -> IntSet:
+        ends = eval_set(index, self.inner, self.analyzer)
+        if not any(end is not None and reads_memory(end) for end in ends):
+            return ends
+        # A store may change what the ends read before the next access.
+        low, high = self.analyzer.const_int_bound(index)
+        if low == -inf or high == inf:
+            return IntSet(None, None)
+        return IntSet(const(int(low), index.dtype), const(int(high), index.dtype))

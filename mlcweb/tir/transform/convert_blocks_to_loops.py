@@ -12,6 +12,7 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, const, multiply
 from mlcweb.tir.buffer import Buffer, MatchBufferRegion
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.substitute import reads_memory
 
 
 def convert_blocks_to_loops(func: PrimFunc) -> PrimFunc:
@@ -36,11 +37,19 @@ class _Conversion(Mutator):
         if block.init is not None:
             raise TVMError(f'Block "{block.name_hint}" has an init; lower it first', block.span)
         predicate = self.rewrite(realize.predicate)
-        for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
-            self.values[axis.var] = self.rewrite(value)
+        named = []
+        for axis, binding in zip(block.iter_vars, realize.iter_values, strict=True):
+            value = self.rewrite(binding)
+            if reads_memory(value):
+                # The body may overwrite what the binding reads.
+                named.append((axis.var, value))
+            else:
+                self.values[axis.var] = value
         for match in block.match_buffers:
             self.match(match)
         body = self.rewrite(block.body)
+        for var, value in reversed(named):
+            body = S.LetStmt(var, value, body, span=block.span)
         for buffer in reversed(block.alloc_buffers):
             body = S.AllocBuffer(buffer, body, span=block.span)
         if isinstance(predicate, E.IntImm) and predicate.value:

@@ -19,7 +19,7 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, const, is_const_int, less_equal
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.substitute import substitute, variables_in
+from mlcweb.tir.substitute import reads_memory, substitute, variables_in
 
 Box = Sequence[Range]
 Domains = Mapping[E.Var, Range]
@@ -201,7 +201,7 @@ class _Coverage:
         if isinstance(statement, S.BufferStore):
             if not self.reads_covered(statement, written, domains):
                 return None
-            if statement.buffer is not self.buffer:
+            if statement.buffer is not self.buffer or any(map(reads_memory, statement.indices)):
                 return []
             one = [Range(index, const(1, index.dtype)) for index in statement.indices]
             return [_Written(one)]

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlcweb.arith import Analyzer
+from mlcweb.arith import Analyzer, conjuncts
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import logical_not
+from mlcweb.tir.arithmetic import const, logical_and, logical_not
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.substitute import substitute
+from mlcweb.tir.substitute import reads_memory, substitute
 
 
 def simplify(func: PrimFunc) -> PrimFunc:
     """Simplify by what loops and conditions say of their variables.
 
     Conditions that always or never hold disappear, and so do loops of one iteration, unless a
-    thread is bound to them.
+    thread is bound to them. What reads memory is assumed nowhere: a statement may overwrite it.
     """
     body = _Simplification().rewrite(func.body)
     return func if body is func.body else replace(func, body=body)
@@ -49,8 +49,11 @@ class _Simplification(Mutator):
             return NOTHING
         single = isinstance(extent, E.IntImm) and extent.value == 1
         if single and loop.kind != S.ForKind.THREAD_BINDING:
+            if reads_memory(low):
+                return self.rewrite(S.LetStmt(loop.loop_var, low, loop.body, span=loop.span))
             return self.rewrite(substitute(loop.body, {loop.loop_var: low}))
-        self.analyzer.bind(loop.loop_var, Range(low, extent))
+        if not (reads_memory(low) or reads_memory(extent)):
+            self.analyzer.bind(loop.loop_var, Range(low, extent))
         body = self.rewrite(loop.body)
         if body is NOTHING:
             return NOTHING
@@ -63,11 +66,11 @@ class _Simplification(Mutator):
         if isinstance(condition, E.IntImm):
             taken = branch.then_case if condition.value else branch.else_case
             return NOTHING if taken is None else self.rewrite(taken)
-        with self.analyzer.constraint(condition):
+        with self.analyzer.constraint(_lasting(condition)):
             then_case = self.rewrite(branch.then_case)
         else_case = branch.else_case
         if else_case is not None:
-            with self.analyzer.constraint(logical_not(condition)):
+            with self.analyzer.constraint(_lasting(logical_not(condition))):
                 else_case = self.rewrite(else_case)
             else_case = None if else_case is NOTHING else else_case
         if then_case is NOTHING and else_case is None:
@@ -88,3 +91,14 @@ class _Simplification(Mutator):
         if body is NOTHING or body is statement.body:
             return statement if body is statement.body else NOTHING
         return replace(statement, body=body)
+
+
+def _lasting(condition: E.PrimExpr) -> E.PrimExpr:
+    """The conjuncts that go on holding, whatever is stored."""
+    if not reads_memory(condition):
+        return condition
+    lasting: E.PrimExpr = const(True)
+    for part in conjuncts(condition):
+        if not reads_memory(part):
+            lasting = logical_and(lasting, part)
+    return lasting
