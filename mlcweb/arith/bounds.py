@@ -37,6 +37,9 @@ class ConstIntBound(NamedTuple):
 
 EVERYTHING = ConstIntBound(-inf, inf)
 TRUTH_VALUE = ConstIntBound(0, 1)
+INDEX_TYPES = ("int32", "int64")
+"""The types of loop variables and indices, whose arithmetic is taken never to overflow."""
+_MAY_WRAP = frozenset((E.Add, E.Sub, E.Mul, E.FloorDiv, E.Div))
 
 
 @cache
@@ -53,9 +56,20 @@ def bound_of_type(dtype: str) -> ConstIntBound:
 
 
 def compute_bound(expression: E.PrimExpr, analyzer: Analyzer) -> ConstIntBound:
-    """The bound of an expression, from those of its operands."""
-    rule = _RULES.get(type(expression))
-    return rule(expression, analyzer) if rule else bound_of_type(expression.dtype)
+    """The bound of an expression, from those of its operands.
+
+    Arithmetic of indices is taken never to overflow; that of other types wraps around.
+    """
+    cls = type(expression)
+    rule = _RULES.get(cls)
+    if rule is None:
+        return bound_of_type(expression.dtype)
+    bound = rule(expression, analyzer)
+    if cls in _MAY_WRAP and (bound.min_value < 0 or bound.max_value > 127):
+        dtype = expression.dtype
+        if dtype not in INDEX_TYPES and not _within(bound, bound_of_type(dtype)):
+            return bound_of_type(dtype)
+    return bound
 
 
 def _times(a: Limit, b: Limit) -> Limit:

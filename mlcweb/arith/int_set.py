@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mlcweb.arith.bounds import INDEX_TYPES, ConstIntBound, bound_of_type
 from mlcweb.arith.equality import same_expression
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import walk
@@ -152,10 +154,14 @@ class _Evaluator:
         self.depth = 0
 
     def eval(self, expression: E.PrimExpr) -> IntSet:
-        rule = _RULES.get(type(expression))
-        if rule is not None:
-            return rule(self, expression)
-        return EVERYTHING if self.moves(expression) else IntSet.point(expression)
+        cls = type(expression)
+        rule = _RULES.get(cls)
+        if rule is None:
+            return EVERYTHING if self.moves(expression) else IntSet.point(expression)
+        values = rule(self, expression)
+        if cls in _MAY_WRAP and not values.is_point and expression.dtype not in INDEX_TYPES:
+            return _all_of_type(expression.dtype)
+        return values
 
     def moves(self, expression: E.PrimExpr) -> bool:
         return any(isinstance(n, E.Var) and n in self.domains for n in walk(expression))
@@ -266,10 +272,23 @@ class _Evaluator:
             return IntSet.point(expression)
         if value.is_point and low is not None:
             return IntSet.point(low.astype(expression.dtype))
+        dtype, source = expression.dtype, expression.value.dtype
+        if not (dtype in INDEX_TYPES and source in INDEX_TYPES):
+            if low is None or high is None:
+                low, high = _all_of_type(source)
+            if not self.are_within(IntSet(low, high), bound_of_type(dtype)):
+                return _all_of_type(dtype)
         return IntSet(
-            None if low is None else low.astype(expression.dtype),
-            None if high is None else high.astype(expression.dtype),
+            None if low is None else low.astype(dtype), None if high is None else high.astype(dtype)
         )
+
+    def are_within(self, values: IntSet, limits: ConstIntBound) -> bool:
+        """Whether constant bounds say that values lie in `limits`."""
+        low, high = values
+        if low is None or high is None:
+            return False
+        least, greatest = self.analyzer.const_int_bound(low), self.analyzer.const_int_bound(high)
+        return limits.min_value <= least.min_value and greatest.max_value <= limits.max_value
 
     def call(self, expression: E.Call) -> IntSet:
         if not self.moves(expression):
@@ -283,6 +302,17 @@ class _Evaluator:
         if a.min_value is expression.a and b.min_value is expression.b:
             return IntSet.point(expression)
         return IntSet.point(build(a.min_value, b.min_value))
+
+
+def _all_of_type(dtype: str) -> IntSet:
+    """What the values of a type can be; the ends of indices and of 64 bits are infinite."""
+    if dtype in INDEX_TYPES:
+        return EVERYTHING
+    low, high = bound_of_type(dtype)
+    return IntSet(
+        None if low == -inf else const(int(low), dtype),
+        None if high == inf else const(int(high), dtype),
+    )
 
 
 def _both(build: Any, a: E.PrimExpr | None, b: E.PrimExpr | None) -> E.PrimExpr | None:
@@ -299,6 +329,8 @@ def _extremum_end(choose: Any, unbounded_wins: bool) -> Any:
 
     return combine
 
+
+_MAY_WRAP = frozenset((E.Add, E.Sub, E.Mul))
 
 _RULES: dict[type, Callable[[_Evaluator, Any], IntSet]] = {
     E.Var: _Evaluator.variable,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from math import gcd
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mlcweb.arith.bounds import INDEX_TYPES
 from mlcweb.tir import expr as E
 
 if TYPE_CHECKING:
@@ -41,8 +42,12 @@ def union(a: ModularSet, b: ModularSet) -> ModularSet:
 
 
 def compute_modular_set(expression: E.PrimExpr, analyzer: Analyzer) -> ModularSet:
-    """The modular set of an expression, from those of its operands."""
-    rule = _RULES.get(type(expression))
+    """The modular set of an expression, from those of its operands; arithmetic that wraps around
+    may leave any remainder."""
+    cls = type(expression)
+    if cls in _MAY_WRAP and expression.dtype not in INDEX_TYPES:
+        return ANY_INTEGER
+    rule = _RULES.get(cls)
     return rule(expression, analyzer) if rule else ANY_INTEGER
 
 
@@ -99,6 +104,8 @@ def _select(expression: E.Select, analyzer: Analyzer) -> ModularSet:
         analyzer.modular_set(expression.true_value), analyzer.modular_set(expression.false_value)
     )
 
+
+_MAY_WRAP = frozenset((E.Add, E.Sub, E.Mul))
 
 _RULES: dict[type, Callable[[Any, Analyzer], ModularSet]] = {
     E.Var: _variable,

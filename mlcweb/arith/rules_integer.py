@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.arith.bounds import INDEX_TYPES
 from mlcweb.arith.build import add, floordiv, floormod, integer, multiply, subtract
 from mlcweb.arith.equality import same_expression
 from mlcweb.tir import arithmetic
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def is_index_type(dtype: str) -> bool:
     """The types of loop variables and indices, whose arithmetic is taken never to overflow."""
-    return dtype in ("int32", "int64")
+    return dtype in INDEX_TYPES
 
 
 def factors(expression: E.PrimExpr) -> Iterator[E.PrimExpr]:

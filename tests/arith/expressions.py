@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mlcweb.tir import arithmetic
+from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.intrinsics import if_then_else
@@ -21,6 +22,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "truncdiv": arithmetic.truncdiv, "truncmod": arithmetic.truncmod, "EQ": arithmetic.equal,
     "NE": arithmetic.not_equal,
     "if_then_else": if_then_else,
+    **{
+        dtype: lambda value, dtype=dtype: arithmetic.cast(dtype, value)
+        for dtype in ("int8", "uint8", "int16", "uint16", "int32", "uint32")
+    },
 }  # fmt: skip
 
 Domains = dict[str, tuple[Any, Any]]
@@ -73,9 +78,12 @@ def evaluate(expression: Any, values: Mapping[E.Var, int]) -> Any:
         )
         return evaluate(parts[1] if evaluate(parts[0], values) else parts[2], values)
     if isinstance(expression, E.Cast):
-        return evaluate(expression.value, values)
+        return dtypes.wrap_integer(evaluate(expression.value, values), expression.dtype)
     a, b = evaluate(expression.a, values), evaluate(expression.b, values)
-    return _OPERATIONS[type(expression)](a, b)
+    value = _OPERATIONS[type(expression)](a, b)
+    if dtypes.is_integer(expression.dtype):
+        return dtypes.wrap_integer(value, expression.dtype)
+    return value
 
 
 def assignments(domains: Mapping[E.Var, Range], limit: int = 400) -> Iterator[dict[E.Var, int]]:
@@ -144,6 +152,27 @@ class Chance:
             return f"({inner}) + {rng.randint(-4, 9)}"
         factor = self.factor()
         return f"({inner}) // {factor} * {factor} + ({inner}) % {factor}"
+
+    def narrow(self) -> str:
+        """An index with arithmetic of a type that is left: it wraps."""
+        rng = self.rng
+        dtype = rng.choice(["int8", "uint8", "int16", "uint16", "uint32"])
+        a, b = (f"{dtype}({self.index(1)})" for _ in range(2))
+        constant = f"{dtype}({self.factor()})"
+        value = rng.choice(
+            [
+                a,
+                f"{a} + {b}",
+                f"{a} - {b}",
+                f"{a} * {constant}",
+                f"truncdiv({a} - {b}, {constant})",
+                f"truncmod({a} * {constant}, {constant})",
+                f"({a} - {b}) // {constant}",
+                f"({a} * {constant}) % {constant}",
+                f"max({a} * {constant}, {b}) - {constant}",
+            ]
+        )
+        return f"int32({value}) {rng.choice(['', f'+ {self.atom()}', f'// {self.factor()}'])}"
 
     def condition(self) -> str:
         operator = self.rng.choice(["<", "<", "<=", ">=", ">", "=="])

@@ -160,10 +160,10 @@ def test_binding_anew_forgets_old_answers() -> None:
 
 
 @examples(200)
-@given(st.integers(0, 10**9))
-def test_bounds_and_modular_sets_hold(seed: int) -> None:
+@given(st.integers(0, 10**9), st.booleans())
+def test_bounds_and_modular_sets_hold(seed: int, wraps: bool) -> None:
     chance, names = Chance(seed), Names()
-    expression = names.parse(chance.index(3))
+    expression = names.parse(chance.narrow() if wraps else chance.index(3))
     domains = names.domains(chance.domains)
     analyzer = Analyzer(domains)
     low, high = analyzer.const_int_bound(expression)

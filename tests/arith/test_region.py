@@ -145,6 +145,19 @@ def test_upper_bound_holds_everything(seed: int, x: int, y: int) -> None:
             assert high is None or last <= evaluate(high, outside)
 
 
+@examples(300)
+@given(st.integers(0, 10**9))
+def test_set_of_arithmetic_that_wraps_holds_everything(seed: int) -> None:
+    chance, names = Chance(seed), Names()
+    expression = names.parse(chance.narrow())
+    domains = names.domains(chance.domains)
+    low, high = eval_set(expression, domains, Analyzer())
+    for values in assignments(domains, 150):
+        value = evaluate(expression, values)
+        assert low is None or evaluate(low, {}) <= value
+        assert high is None or value <= evaluate(high, {})
+
+
 @pytest.mark.parametrize(
     ("start", "extent", "low", "end"),
     [("15 - i", 1, 0, 16), ("15 - i", 3, 0, 18), ("30 - i * 2", 2, 0, 32)],

@@ -35,6 +35,17 @@ def test_value_is_kept(seed: int) -> None:
         assert evaluate(simple, values) == evaluate(expression, values)
 
 
+@examples(400)
+@given(st.integers(0, 10**9))
+def test_value_of_arithmetic_that_wraps_is_kept(seed: int) -> None:
+    chance, names = Chance(seed), Names()
+    expression = names.parse(chance.narrow())
+    domains = names.domains(chance.domains)
+    simple = Analyzer(domains).simplify(expression)
+    for values in assignments(domains, 150):
+        assert evaluate(simple, values) == evaluate(expression, values)
+
+
 @examples(200)
 @given(st.integers(0, 10**9), st.integers(-40, 40), st.integers(-40, 40))
 def test_value_is_kept_without_domains(seed: int, first: int, second: int) -> None:
@@ -99,6 +110,15 @@ def test_float_comparisons_keep_nan() -> None:
     x, y = E.Var("x", "float32"), E.Var("y", "float32")
     negated = arithmetic.logical_not(x < y)
     assert Analyzer().simplify(negated) is negated
+
+
+def test_unsigned_division_folds_only_where_nothing_wraps() -> None:
+    names = Names()
+    analyzer = Analyzer(names.domains({"i": (0, 5), "j": (0, 5)}))
+    # 0 - 4 is 2 ** 32 - 4.
+    quotient = names.parse("truncdiv(uint32(i) - uint32(j), uint32(10))")
+    assert analyzer.simplify(quotient) is quotient
+    assert infix(analyzer.simplify(names.parse("truncdiv(uint32(i) + uint32(j), 10)"))) == "0"
 
 
 def test_casts_of_constants_fold() -> None:

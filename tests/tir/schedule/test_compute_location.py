@@ -142,3 +142,24 @@ def main(A: T.Buffer((12,), "float32"), I: T.Buffer((7,), "int32"), C: T.Buffer(
     outer, inner = sch.split(sch.get_loops(c)[0], [None, 4])
     sch.compute_at(b, inner)
     assert [int(sch.get(loop).extent) for loop in sch.get_loops(b)] == [2, 4, 12]
+
+
+NARROWED = """
+@T.prim_func
+def main(A: T.Buffer((256,), "int32"), C: T.Buffer((300,), "int32")):
+    B = T.alloc_buffer((256,), "int32")
+    for i in range(256):
+        with T.block("B"):
+            vi = T.axis.spatial(256, i)
+            B[vi] = A[vi] + 1
+    for i, j in T.grid(1, 300):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vj] = B[T.cast(T.cast(vj, "uint8"), "int32")]
+"""
+
+
+def test_an_index_that_wraps_around_needs_everything():
+    sch = Schedule(module(NARROWED))
+    sch.compute_at(sch.get_block("B"), sch.get_loops(sch.get_block("C"))[0])
+    assert int(sch.get(sch.get_loops(sch.get_block("B"))[-1]).extent) == 256
