@@ -40,7 +40,8 @@ def _same_constant(a: Any, b: Any) -> bool:
 _COMPARISONS: dict[type, Callable[[Any, Any], bool]] = {
     E.Var: lambda a, b: False,
     E.IntImm: _same_constant,
-    E.FloatImm: _same_constant,
+    # 0.0 and -0.0 are equal, but not the same.
+    E.FloatImm: lambda a, b: a.value.hex() == b.value.hex() and a.dtype == b.dtype,
     **dict.fromkeys(
         (E.Add, E.Sub, E.Mul, E.Div, E.Mod, E.FloorDiv, E.FloorMod, E.Min, E.Max, E.EQ, E.NE,
          E.LT, E.LE, E.GT, E.GE, E.And, E.Or),
