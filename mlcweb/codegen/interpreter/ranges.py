@@ -52,10 +52,10 @@ def _product(a: Interval, b: Interval) -> Interval:
 
 
 def _quotient(a: Interval, b: Interval) -> Interval | None:
-    if b[0] <= 0 <= b[1]:
-        return None
-    corners = [x // y for x in a for y in b]
-    return min(corners), max(corners)
+    # The divisors nearest to zero, which itself is none, give the largest quotients.
+    divisors = [y for y in (b[0], -1, 1, b[1]) if y and b[0] <= y <= b[1]]
+    corners = [x // y for x in a for y in divisors]
+    return (min(corners), max(corners)) if corners else None
 
 
 def _remainder(a: Interval, b: Interval) -> Interval | None:
