@@ -62,7 +62,7 @@ class Addresses:
     def __init__(self, selector: FunctionSelector, indices: Indices) -> None:
         self.selector = selector
         self.indices = indices
-        self.places: dict[int, tuple[E.PrimExpr, dict[E.Var, Place]]] = {}
+        self.places: dict[int, tuple[E.PrimExpr, dict[tuple[E.Var, int], Place]]] = {}
         self.in_loop: dict[int, dict[Key, Place]] = {}
         self.pointers: dict[Key, _Pointer] = {}
 
@@ -86,11 +86,12 @@ class Addresses:
         base = index.base if isinstance(index, E.Ramp) else index
         if dtypes.lanes(base.dtype) > 1:
             raise UnsupportedError("WebAssembly has no gathering load", access.span)
+        # Views of other types share the memory, but not the distance between elements.
+        size = dtypes.size_in_bytes(dtypes.element_of(access.buffer.dtype))
         _, known = self.places.setdefault(id(base), (base, {}))
-        found = known.get(data)
+        found = known.get((data, size))
         if found is None:
-            size = dtypes.size_in_bytes(dtypes.element_of(access.buffer.dtype))
-            found = known[data] = self._place(data, size, self.indices.sum_of(base))
+            found = known[data, size] = self._place(data, size, self.indices.sum_of(base))
         return found
 
     def _place(self, data: E.Var, element_bytes: int, total: Sum) -> Place:
@@ -101,7 +102,8 @@ class Addresses:
             bias = -int(low)
         else:
             bias = total.constant
-        return Place(data, element_bytes, total, bias, (data, bias, frozenset(total.terms.items())))
+        key = (data, element_bytes, bias, frozenset(total.terms.items()))
+        return Place(data, element_bytes, total, bias, key)
 
     @contextmanager
     def loop(self, loop: S.For) -> Iterator[list[tuple[int, int]]]:
