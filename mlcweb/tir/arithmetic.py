@@ -6,12 +6,14 @@ look as they do in TVM.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.op import register_op
+from mlcweb.ir.visitor import walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 
@@ -38,6 +40,12 @@ def _new_constant(value: int | float | bool, dtype: str) -> E.PrimExpr:
     if lanes > 1:
         return E.Broadcast(const(value, dtypes.element_of(dtype)), lanes)
     if dtypes.is_float(dtype):
+        limit = dtypes.max_value(dtype)
+        if not -limit <= value <= limit and math.isfinite(value):
+            raise DiagnosticError(
+                f"{value} is beyond {dtype}, whose greatest value is {limit}; write "
+                f'T.{dtype}("inf") where infinity is meant'
+            )
         return E.FloatImm(dtype, float(value))
     if dtypes.is_bool(dtype):
         return E.IntImm(dtype, int(bool(value)))
@@ -85,7 +93,7 @@ def cast(dtype: str, value: Any) -> E.PrimExpr:
     if isinstance(value, E.IntImm):
         return const(value.value, dtype)
     if isinstance(value, E.FloatImm) and dtypes.is_float(dtype):
-        return E.FloatImm(dtype, value.value)
+        return _fold(dtype, value.value)
     if isinstance(value, E.Broadcast):
         return E.Broadcast(cast(dtypes.element_of(dtype), value.value), value.lanes)
     return E.Cast(dtype, value)
@@ -119,6 +127,9 @@ def _common_element(a: str, b: str) -> str:
 
 
 def _fold(dtype: str, value: int | float) -> E.PrimExpr:
+    """The constant that an operation on constants gives: what is beyond a float is infinite."""
+    if dtypes.is_float(dtype) and abs(value) > dtypes.max_value(dtype):
+        return E.FloatImm(dtype, math.copysign(math.inf, value))
     return const(value, dtype)
 
 
@@ -189,6 +200,16 @@ def divide(a: Any, b: Any) -> E.PrimExpr:
 def _checked_divisor(b: E.PrimExpr) -> None:
     if _is_zero(b):
         raise DiagnosticError("Division by zero")
+
+
+def may_trap(expression: E.PrimExpr) -> bool:
+    """Whether computing a value can fail: it divides integers by what may be zero."""
+    return any(
+        isinstance(node, (E.Div, E.Mod, E.FloorDiv, E.FloorMod))
+        and not dtypes.is_float(node.dtype)
+        and not (isinstance(node.b, E.IntImm) and node.b.value)
+        for node in walk(expression)
+    )
 
 
 def truncdiv(a: Any, b: Any) -> E.PrimExpr:

@@ -104,6 +104,8 @@ def test_logic() -> None:
         (lambda: i + "text", "Strings have no arithmetic"),
         (lambda: i + Var("p", "handle"), "No arithmetic between int32 and handle"),
         (lambda: arithmetic.convert(object()), "is not an expression"),
+        (lambda: const(1e39, "float32"), "beyond float32, whose greatest value is 3.40"),
+        (lambda: const(-7e4, "float16"), "beyond float16, whose greatest value is 65504"),
     ],
 )  # fmt: skip
 def test_refusals(build: Callable[[], Any], message: str) -> None:

@@ -6,6 +6,7 @@ byte offsets.
 
 from __future__ import annotations
 
+import math
 import struct
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,6 +35,15 @@ VALUE_TYPE_CODES = {"i32": 0x7F, "i64": 0x7E, "f32": 0x7D, "f64": 0x7C, "v128": 
 EXPORT_KINDS = {"function": 0, "table": 1, "memory": 2, "global": 3}
 MODULE_NAME, FUNCTION_NAMES, LOCAL_NAMES, LABEL_NAMES, GLOBAL_NAMES = 0, 1, 2, 3, 7
 """Subsections of the name section; labels and globals are of the extended-name-section proposal."""
+
+
+def single_bytes(value: float) -> bytes:
+    """The nearest number of 32 bits, in memory; infinity beyond the greatest."""
+    try:
+        return struct.pack("<f", value)
+    except OverflowError:
+        return struct.pack("<f", math.copysign(math.inf, value))
+
 
 _SHORT = tuple(bytes((value,)) for value in range(128))
 _END = b"\x0b"
@@ -153,7 +163,7 @@ def _shuffle_lanes(_: _Encoder, value: tuple[int, ...]) -> bytes:
 _IMMEDIATES: dict[str, Callable[[_Encoder, Any], bytes]] = {
     "i32": _integer(32),
     "i64": _integer(64),
-    "f32": lambda _, value: struct.pack("<f", value),
+    "f32": lambda _, value: single_bytes(value),
     "f64": lambda _, value: struct.pack("<d", value),
     "v128": _vector_constant,
     "memory": lambda _, offset: unsigned(offset),

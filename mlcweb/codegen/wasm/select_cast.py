@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+from mlcweb.codegen.wasm.binary import single_bytes
 from mlcweb.codegen.wasm.select_types import (
     UnsupportedError,
     is_unsigned,
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 ALL_ONES = b"\xff" * 16
 ALL_ZEROS = bytes(16)
-_FORMATS = {"float32": "f", "float64": "d"}
 
 
 def constant_bytes(value: float, dtype: str, lanes: int) -> bytes:
@@ -28,7 +28,7 @@ def constant_bytes(value: float, dtype: str, lanes: int) -> bytes:
     if dtypes.is_bool(dtype):
         return ALL_ONES if value else ALL_ZEROS
     if dtypes.is_float(dtype):
-        one = struct.pack("<" + _FORMATS[dtype], value)
+        one = single_bytes(value) if dtype == "float32" else struct.pack("<d", value)
     else:
         size = dtypes.size_in_bytes(dtype)
         one = (int(value) & ((1 << 8 * size) - 1)).to_bytes(size, "little")

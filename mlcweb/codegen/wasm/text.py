@@ -13,6 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mlcweb.codegen.wasm.binary import single_bytes
 from mlcweb.codegen.wasm.instructions import OPERATIONS, Instruction, ValueType
 from mlcweb.codegen.wasm.module import Function, GlobalType, Memory, Module
 
@@ -49,10 +50,7 @@ def format_float(value: float, bits: int) -> str:
 
 
 def _as_single(value: float) -> float:
-    try:
-        return struct.unpack("<f", struct.pack("<f", value))[0]
-    except OverflowError:  # a decimal just above the greatest float
-        return math.inf
+    return struct.unpack("<f", single_bytes(value))[0]
 
 
 def _nan_parts(value: float, bits: int) -> tuple[str, int]:
