@@ -1,6 +1,8 @@
 """Small programs with answers worked out by hand: what every target must compute, as blocks or
 lowered. The interpreter is one of the targets."""
 
+from math import inf
+
 import numpy as np
 import pytest
 
@@ -16,7 +18,35 @@ def ints(*values: int, dtype: str = "int32") -> np.ndarray:
     return np.array(values, dtype)
 
 
-PROGRAMS: dict[str, tuple[str, list[np.ndarray], list[np.ndarray]]] = {
+def floats(*values: float, dtype: str = "float32") -> np.ndarray:
+    return np.array(values, dtype)
+
+
+Program = tuple[str, list[np.ndarray], list[np.ndarray]]
+"""The text, the arguments before the call and after it."""
+
+
+def least_divided(dtype: str) -> Program:
+    """The one quotient of integers that its type does not hold wraps around."""
+    least = int(np.iinfo(dtype).min)
+    text = f"""
+@T.prim_func
+def main(A: T.Buffer((4,), "{dtype}"), B: T.Buffer((4,), "{dtype}"), C: T.Buffer((16,), "{dtype}")):
+    for i in range(4):
+        C[i] = A[i] // B[i]
+    for i in range(4):
+        C[i + 4] = A[i] % B[i]
+    for i in range(4):
+        C[i + 8] = T.truncdiv(A[i], B[i])
+    for i in range(4):
+        C[i + 12] = T.truncmod(A[i], B[i])
+"""
+    a, b = ints(least, -7, 7, -8, dtype=dtype), ints(-1, 2, -2, 2, dtype=dtype)
+    c = [least, -4, -4, -4, 0, 1, -1, 0, least, -3, -3, -4, 0, -1, 1, 0]
+    return text, [a, b, np.zeros(16, dtype)], [a, b, ints(*c, dtype=dtype)]
+
+
+PROGRAMS: dict[str, Program] = {
     "a_condition_whose_memory_is_overwritten": (
         """
 @T.prim_func
@@ -94,7 +124,43 @@ def main(A: T.Buffer((1,), "int32"), B: T.Buffer((2,), "int32")):
         [ints(0), ints(0, 0)],
         [ints(2), ints(5, 6)],
     ),
-}
+    "the_sign_of_a_chosen_zero": (
+        """
+@T.prim_func
+def main(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "float32")):
+    for i in range(4):
+        B[i] = T.float32(1) / T.Select(A[i] > 0, T.float32(0.0), T.float32(-0.0))
+""",
+        [ints(1, -1, 1, -1), floats(0, 0, 0, 0)],
+        [ints(1, -1, 1, -1), floats(inf, -inf, inf, -inf)],
+    ),
+    "a_division_only_where_the_divisor_is_not_zero": (
+        """
+@T.prim_func
+def main(A: T.Buffer((16,), "int32"), d: T.Buffer((1,), "int32"), B: T.Buffer((16,), "int32")):
+    for i in T.vectorized(16):
+        B[i] = T.if_then_else(A[i] > 0, 12 // d[0], 7)
+    for i in range(16):
+        B[i] = B[i] + T.if_then_else(A[i] != 0, 12 % A[i], 1)
+""",
+        [ints(*[0] * 16), ints(0), ints(*[0] * 16)],
+        [ints(*[0] * 16), ints(0), ints(*[8] * 16)],
+    ),
+    "products_of_constants_beyond_float32": (
+        """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float16")):
+    for i in range(8):
+        B[i] = A[i] * (T.float32(1e38) * T.float32(-1e3))
+    for i in range(8):
+        C[i] = T.cast(A[i], "float16") + T.cast(T.float32(1e5), "float16")
+""",
+        [floats(1, 2, 3, 4, 5, 6, 7, 8), floats(*[0] * 8), floats(*[0] * 8, dtype="float16")],
+        [floats(1, 2, 3, 4, 5, 6, 7, 8), floats(*[-inf] * 8), floats(*[inf] * 8, dtype="float16")],
+    ),
+    **{f"the_least_{dtype}_divided_by_minus_one": least_divided(dtype)
+       for dtype in ("int8", "int16", "int32", "int64")},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -18,7 +18,7 @@ from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Dispatcher, on, walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import logical_and, logical_not
+from mlcweb.tir.arithmetic import logical_and, logical_not, may_trap
 from mlcweb.tir.buffer import Buffer, constant_shape
 from mlcweb.tir.substitute import substitute, variables_in
 
@@ -118,6 +118,8 @@ class ArrayExpressions(Dispatcher):
 
     def scalar(self, expression: E.PrimExpr) -> str:
         """A value without axes, of exactly its type so that arrays keep theirs."""
+        if self.conditions and may_trap(expression):
+            raise NotConstant("computed only where a condition holds")
         text = self.scalars.text(substitute(expression, self.space.bases))
         typed = dtypes.is_integer(expression.dtype)
         return f"np.{expression.dtype}({text})" if typed else text

@@ -10,7 +10,7 @@ from mlcweb.ir.op import Op
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import const
+from mlcweb.tir.arithmetic import const, may_trap
 
 if TYPE_CHECKING:
     from mlcweb.tir.transform.optimize.rewriter import Rewriter
@@ -168,8 +168,11 @@ def _select(widening: Widening, expression: E.Select) -> E.PrimExpr:
     return E.Select(widening.vector(expression.condition), yes, no)
 
 
-def _is_readable(widening: Widening, expression: E.PrimExpr) -> bool:
-    """Whether everything that an expression reads is inside its buffer, condition or not."""
+def _can_be_speculated(widening: Widening, expression: E.PrimExpr) -> bool:
+    """Whether an expression may be computed although its condition does not hold: everything that
+    it reads is inside its buffer, and nothing divides by zero."""
+    if may_trap(expression):
+        return False
     interval = widening.rewriter.indices.interval
     for load in widening.rewriter.accesses.of(expression):
         size = load.buffer.shape[0]
@@ -188,7 +191,7 @@ def _call(widening: Widening, call: E.Call) -> E.PrimExpr:
         if not widening.depends(condition):
             sides = widening.vector(yes), widening.vector(no)
             return E.Call(widening.wide(call.dtype), call.op, (condition, *sides), span=call.span)
-        if not (_is_readable(widening, yes) and _is_readable(widening, no)):
+        if not (_can_be_speculated(widening, yes) and _can_be_speculated(widening, no)):
             raise NoVectorForm
         return _select(widening, E.Select(condition, yes, no))
     if name in ("shift_left", "shift_right") and not widening.depends(call.args[1]):
