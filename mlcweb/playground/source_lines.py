@@ -24,6 +24,7 @@ STATEMENTS = (
     S.Block,
     S.BlockRealize,
     S.BufferStore,
+    S.DeclBuffer,
     S.Evaluate,
     S.For,
     S.IfThenElse,

@@ -12,7 +12,7 @@ from typing import Any
 
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import PrimExpr, Var
-from mlcweb.tir.stmt import ForKind, IterType
+from mlcweb.tir.stmt import AllocBuffer, DeclBuffer, ForKind, IterType
 
 
 @dataclass(slots=True)
@@ -83,9 +83,11 @@ class Allocation:
 
 @dataclass(slots=True)
 class Declaration:
-    """A buffer that lives from here to the end of the enclosing indented block."""
+    """A buffer that lives from here to the end of the enclosing indented block: one that is
+    allocated, or a view."""
 
     buffer: Buffer
+    statement: type[AllocBuffer | DeclBuffer]
 
 
 @dataclass(slots=True)

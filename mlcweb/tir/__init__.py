@@ -29,8 +29,8 @@ from mlcweb.tir.logic import all, any
 from mlcweb.tir.reducers import max, min, sum
 from mlcweb.tir.reduction import CommReducer, Reduce, comm_reducer
 from mlcweb.tir.stmt import (
-    AllocBuffer, AssertStmt, AttrStmt, Block, BlockRealize, BufferStore, Evaluate, For, ForKind,
-    IfThenElse, IterType, IterVar, LetStmt, SeqStmt, Stmt, While,
+    AllocBuffer, AssertStmt, AttrStmt, Block, BlockRealize, BufferStore, DeclBuffer, Evaluate,
+    For, ForKind, IfThenElse, IterType, IterVar, LetStmt, SeqStmt, Stmt, While,
 )  # fmt: skip
 from mlcweb.tir.tensor_intrin import TensorIntrin
 

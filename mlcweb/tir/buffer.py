@@ -177,6 +177,12 @@ def constant_shape(buffer: Buffer) -> tuple[int, ...] | None:
     return None
 
 
+def has_constant_layout(buffer: Buffer) -> bool:
+    """Whether the shape, the strides and the offset are numbers."""
+    parts = (*buffer.shape, *buffer.strides, buffer.elem_offset)
+    return all(isinstance(part, IntImm) for part in parts)
+
+
 __all__ = [
     "Buffer",
     "BufferRegion",
@@ -185,4 +191,5 @@ __all__ = [
     "constant_shape",
     "decl_buffer",
     "full_region",
+    "has_constant_layout",
 ]

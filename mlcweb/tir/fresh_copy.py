@@ -13,6 +13,7 @@ from mlcweb.tir.stmt import (
     Block,
     BlockIdentity,
     BufferStore,
+    DeclBuffer,
     For,
     IterVar,
     LetStmt,
@@ -43,7 +44,7 @@ class FreshCopy(Mutator):
             self._buffers[buffer] = replace(self.rewrite_children(buffer))
         return self._buffers[buffer]
 
-    @on(BufferLoad, BufferStore, BufferRegion, MatchBufferRegion, AllocBuffer)
+    @on(BufferLoad, BufferStore, BufferRegion, MatchBufferRegion, AllocBuffer, DeclBuffer)
     def access(self, node: Any) -> Any:
         return replace(self.rewrite_children(node), buffer=self.buffer(node.buffer))
 

@@ -137,6 +137,14 @@ class AllocBuffer(Stmt):
     body: Stmt
 
 
+@node
+class DeclBuffer(Stmt):
+    """`body` with a view: a `buffer` in memory that another buffer, with the same `data`, has."""
+
+    buffer: Buffer = definition()
+    body: Stmt
+
+
 class BlockIdentity:
     """What stays the same when a block is rebuilt, so that a schedule can find it again."""
 

@@ -13,17 +13,24 @@ from mlcweb.tir import PrimFunc
 
 SIZE = 24
 BUFFERS = ("A", "B", "C")
+DTYPES = ("int32", "int32", "int8", "uint8", "int16")
 Loops = list[tuple[str, int]]
 
 
 @st.composite
 def loop_programs(draw: Any) -> PrimFunc:
-    """A function of three int32 buffers of `SIZE` elements."""
+    """A function of three integer buffers of `SIZE` elements; a view of the first may have elements
+    of another type."""
+    dtype = draw(st.sampled_from(DTYPES))
     lines = ["@T.prim_func", "def main("]
-    lines += [f'    {name}: T.Buffer(({SIZE},), "int32"),' for name in BUFFERS]
+    lines += [f'    {name}: T.Buffer(({SIZE},), "{dtype}"),' for name in BUFFERS]
     lines += ["):"]
+    buffers = BUFFERS
+    if draw(st.integers(0, 3)) == 0:
+        buffers = (*BUFFERS, "A_bytes")
+        lines.append(f'    A_bytes = T.decl_buffer(({SIZE},), "int8", data=A.data)')
     for number in range(draw(st.integers(1, 2))):
-        _Nest(draw, lines, number).write(1, [])
+        _Nest(draw, lines, buffers, dtype, number).write(1, [])
     func = from_source("\n".join(lines) + "\n")
     assert isinstance(func, PrimFunc)
     return func
@@ -32,19 +39,23 @@ def loop_programs(draw: Any) -> PrimFunc:
 class _Nest:
     """A loop nest being drawn. It may have a buffer of its own, filled in each outer iteration."""
 
-    def __init__(self, draw: Any, lines: list[str], number: int) -> None:
+    def __init__(
+        self, draw: Any, lines: list[str], buffers: tuple[str, ...], dtype: str, number: int
+    ) -> None:
         self.draw = draw
         self.lines = lines
         self.own = f"Y{number}" if draw(st.booleans()) else ""
-        self.buffers = (*BUFFERS, self.own, self.own) if self.own else BUFFERS
+        self.buffers = (*buffers, self.own, self.own) if self.own else buffers
         if self.own:
-            lines.append(f'    {self.own} = T.alloc_buffer(({SIZE},), "int32")')
+            lines.append(f'    {self.own} = T.alloc_buffer(({SIZE},), "{dtype}")')
 
     def write(self, depth: int, loops: Loops) -> None:
         """A loop, or a statement inside the loops so far."""
         pad = "    " * depth
         if len(loops) < 3 and (not loops or self.draw(st.booleans())):
-            name, extent = f"i{len(self.lines)}", self.draw(st.sampled_from((1, 2, 3, 4, 5)))
+            # One long loop counts further than a byte.
+            extents = (1, 2, 3, 4, 5) if loops else (1, 2, 3, 4, 5, 150)
+            name, extent = f"i{len(self.lines)}", self.draw(st.sampled_from(extents))
             kind = self.draw(st.sampled_from(("range", "T.unroll")))
             self.lines.append(f"{pad}for {name} in {kind}({extent}):")
             if self.own and not loops:
@@ -76,8 +87,12 @@ class _Nest:
         target, value = target or self.element(loops), self.value(loops)
         if draw(st.booleans()):
             forms = ("{0} + {1}", "T.max({0}, {1})", "{0} * 3 - {1}")
-            choice = f"T.if_then_else({condition}, {{0}}, {{1}})"
-            value = draw(st.sampled_from((*forms, choice))).format(target, value)
+            choices = (
+                f"T.if_then_else({condition}, {{0}}, {{1}})",
+                "T.if_then_else({0} != 0, {1} // {0}, 7)",
+                "T.if_then_else({0} > 0, T.truncmod({1}, {0}), {1})",
+            )
+            value = draw(st.sampled_from((*forms, *choices))).format(target, value)
         self.lines.append(f"{pad}{target} = {value}")
 
     def condition(self, loops: Loops, place: str) -> str:

@@ -158,6 +158,42 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32"), C: T.Buffer
         [floats(1, 2, 3, 4, 5, 6, 7, 8), floats(*[0] * 8), floats(*[0] * 8, dtype="float16")],
         [floats(1, 2, 3, 4, 5, 6, 7, 8), floats(*[-inf] * 8), floats(*[inf] * 8, dtype="float16")],
     ),
+    "a_sum_of_more_terms_than_its_type_counts": (
+        """
+@T.prim_func
+def main(A: T.Buffer((1,), "int8"), B: T.Buffer((2,), "int8")):
+    for i in range(200):
+        B[0] = B[0] + A[0]
+    for i, j in T.grid(200, 2):
+        B[1] = B[1] + T.cast(j, "int8")
+""",
+        [ints(3, dtype="int8"), ints(0, 0, dtype="int8")],
+        [ints(3, dtype="int8"), ints(600 - 512, 200 - 256, dtype="int8")],
+    ),
+    "views_of_another_type": (
+        """
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32"), C: T.Buffer((2, 4), "int32")):
+    V = T.decl_buffer((32,), "int8", data=A.data)
+    for i in range(8):
+        A[i] = i * 513 + 5
+        B[i] = T.cast(V[i], "int32")
+    for i in range(8):
+        for k in range(3):
+            A[i] = A[i] + 1
+            V[i * 4 + 1] = V[i * 4 + 1] + T.int8(1)
+    for i in range(2):
+        W = T.decl_buffer((4,), "int32", data=A.data, elem_offset=i * 4)
+        for j in range(4):
+            C[i, j] = W[j]
+""",
+        [ints(*[0] * 8), ints(*[0] * 8), ints(*[0] * 8).reshape(2, 4)],
+        [
+            ints(*(i * 513 + 5 + 3 * 257 for i in range(8))),
+            ints(5, 0, 0, 0, 6, 2, 0, 0),
+            ints(*(i * 513 + 5 + 3 * 257 for i in range(8))).reshape(2, 4),
+        ],
+    ),
     **{f"the_least_{dtype}_divided_by_minus_one": least_divided(dtype)
        for dtype in ("int8", "int16", "int32", "int64")},
 }  # fmt: skip

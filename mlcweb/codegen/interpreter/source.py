@@ -17,7 +17,7 @@ from mlcweb.ir.visitor import Visitor, on, walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.buffer import Buffer, MatchBufferRegion
+from mlcweb.tir.buffer import Buffer, MatchBufferRegion, has_constant_layout
 from mlcweb.tir.function import PrimFunc
 
 MAX_NESTING = 16
@@ -93,9 +93,12 @@ class PythonSource(Visitor):
         self.visit(func.body)
 
     def collect_aliases(self, func: PrimFunc) -> None:
-        """Find the buffers that are laid over memory which another buffer owns."""
+        """Find the buffers that are laid over memory which another buffer owns; those whose layout
+        is not constant are made where they are declared."""
         seen: set[int] = set()
         for item in walk(func.body):
+            if isinstance(item, S.DeclBuffer) and not has_constant_layout(item.buffer):
+                seen.add(id(item.buffer))
             if isinstance(item, (E.BufferLoad, S.BufferStore)) and id(item.buffer) not in seen:
                 seen.add(id(item.buffer))
                 self.aliases[id(item.buffer.data)].append(item.buffer)
@@ -118,12 +121,21 @@ class PythonSource(Visitor):
         for alias in self.aliases[id(owner.data)]:
             if alias is not owner and id(alias) not in self.defined:
                 self.defined.add(id(alias))
-                shape = self.tuple_of(alias.shape)
-                strides = self.tuple_of(alias.strides) if alias.strides else "None"
-                offset = self.text(alias.elem_offset)
-                self.line(
-                    f"{self.name(alias)} = view({self.name(owner)}, {shape}, {strides}, {offset})"
-                )
+                self.lay(alias, owner)
+
+    def lay(self, alias: Buffer, owner: Buffer) -> None:
+        """Define a view of the memory of `owner`."""
+        shape = self.tuple_of(alias.shape)
+        strides = self.tuple_of(alias.strides) if alias.strides else "None"
+        arguments = f'{shape}, "{alias.dtype}", {strides}, {self.text(alias.elem_offset)}'
+        self.line(f"{self.name(alias)} = view({self.name(owner)}, {arguments})")
+
+    @on(S.DeclBuffer)
+    def declaration(self, statement: S.DeclBuffer) -> None:
+        buffer = statement.buffer
+        if not has_constant_layout(buffer):
+            self.lay(buffer, self.expressions.owners[id(buffer.data)])
+        self.visit(statement.body)
 
     def tuple_of(self, expressions: tuple[E.PrimExpr, ...]) -> str:
         texts = [self.text(expression) for expression in expressions]

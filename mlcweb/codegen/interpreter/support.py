@@ -157,12 +157,23 @@ def allocate(shape: Sequence[int], dtype: str) -> np.ndarray[Any, Any]:
 
 
 def view(
-    storage: np.ndarray[Any, Any], shape: Sequence[int], strides: Sequence[int] | None, offset: int
+    storage: np.ndarray[Any, Any],
+    shape: Sequence[int],
+    dtype: str,
+    strides: Sequence[int] | None,
+    offset: int,
 ) -> np.ndarray[Any, Any]:
-    """A buffer laid over memory that another one owns; strides and offset count elements."""
-    flat = storage.reshape(-1)
-    steps = None if strides is None else [stride * flat.itemsize for stride in strides]
-    return np.ndarray(shape, flat.dtype, flat.data, offset * flat.itemsize, steps)
+    """A buffer laid over memory that another one owns; strides and offset count its elements."""
+    element = numpy_dtype(dtype)
+    steps = None if strides is None else [stride * element.itemsize for stride in strides]
+    memory = storage.reshape(-1).data
+    try:
+        return np.ndarray(shape, element, memory, offset * element.itemsize, steps)
+    except TypeError as error:
+        raise IndexOutOfBounds(
+            f"A view of shape {tuple(shape)} and type {dtype}, {offset} elements after the start, "
+            f"does not fit into the {memory.nbytes} bytes that it looks at"
+        ) from error
 
 
 def pointer(storage: np.ndarray[Any, Any], offset: int, extent: int) -> np.ndarray[Any, Any]:

@@ -50,10 +50,20 @@ def can_run_after(earlier: Leaf, later: Leaf, depth: int) -> bool:
                 touches(later, b, shared, _used(outer, a, b)),
             )
             for a, b in itertools.product(earlier.accesses, later.accesses)
-            if a.buffer.data is b.buffer.data and (a.writes or b.writes)
+            if shares_elements(a.buffer, b.buffer) and (a.writes or b.writes)
         )
     except (NotConstant, TooLarge):
         return False
+
+
+def shares_elements(a: Buffer, b: Buffer) -> bool:
+    """Whether two buffers are in the same memory; raises `NotConstant` where their elements cannot
+    be compared."""
+    if a.data is not b.data:
+        return False
+    if a is not b and (a.dtype != b.dtype or _size(a) != _size(b)):
+        raise NotConstant(f"{a.name} and {b.name}")
+    return True
 
 
 def _shared_loops(a: Leaf, b: Leaf) -> list[Loop]:
@@ -150,6 +160,8 @@ def keeps_order(leaf: Leaf, depth: int, kept: Sequence[Loop]) -> bool:
 def _keeps_order_of(leaf: Leaf, data: E.Var, depth: int, kept: Sequence[Loop]) -> bool:
     """`keeps_order` as far as the memory `data` is concerned."""
     accesses = [access for access in leaf.accesses if access.buffer.data is data]
+    for access in accesses[1:]:
+        shares_elements(accesses[0].buffer, access.buffer)
     cases = _used(leaf.loops[:depth], *accesses)
     touched = [_instances(leaf, access, leaf.loops[depth:], cases, kept) for access in accesses]
     elements, times, turns, writes = (np.concatenate(part) for part in zip(*touched, strict=True))

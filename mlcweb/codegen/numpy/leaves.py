@@ -15,7 +15,7 @@ from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const, equal, logical_and, logical_not
-from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.buffer import Buffer, has_constant_layout
 from mlcweb.tir.substitute import reads_memory, substitute
 
 
@@ -92,6 +92,8 @@ def _collect(place: Leaf, allocations: list[Buffer]) -> Iterator[Leaf]:
             yield from _collect(_guarded(place, statement.else_case, otherwise), allocations)
     elif isinstance(statement, S.AllocBuffer):
         allocations.append(statement.buffer)
+        yield from _collect(replace(place, statement=statement.body), allocations)
+    elif isinstance(statement, S.DeclBuffer) and has_constant_layout(statement.buffer):
         yield from _collect(replace(place, statement=statement.body), allocations)
     elif isinstance(statement, S.LetStmt) and _can_be_inlined(statement):
         body = substitute(statement.body, {statement.var: statement.value})

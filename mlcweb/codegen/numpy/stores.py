@@ -202,4 +202,7 @@ def text_of_type(dtype: str) -> str:
 
 
 def _number(value: int, dtype: str) -> str:
+    """A count as a number of the type in which it multiplies, which may have to wrap around."""
+    if dtypes.is_integer(dtype):
+        value = dtypes.wrap_integer(value, dtype)
     return f"{text_of_type(dtype)}({value})"

@@ -164,6 +164,7 @@ _STATEMENTS: dict[Any, Callable[[Any, _Around], None]] = {
     S.AttrStmt: lambda stmt, around: _collect(stmt.body, around),
     S.While: lambda stmt, around: _collect(stmt.body, around),
     S.AllocBuffer: lambda stmt, around: _collect(stmt.body, around),
+    S.DeclBuffer: lambda stmt, around: _collect(stmt.body, around),
 }
 
 OPERATIONS = ("add", "multiply", "divide", "compare", "call", "cast")

@@ -10,6 +10,7 @@ from mlcweb.script import constructs
 from mlcweb.script.namespace.blocks import as_region
 from mlcweb.script.namespace.types import make_buffer
 from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
 
 
 def alloc_buffer(
@@ -42,10 +43,12 @@ def decl_buffer(
     buffer_type: str = "default",
     axis_separators: Sequence[int] | None = None,
 ) -> constructs.Declaration:
-    """Memory for a buffer from here to the end of the enclosing indented block."""
-    return constructs.Declaration(make_buffer(
+    """Memory for a buffer from here to the end of the enclosing indented block; with `data`, a view
+    of memory that another buffer has."""
+    buffer = make_buffer(
         shape, dtype, data, strides, elem_offset, scope, align, offset_factor, axis_separators
-    ))  # fmt: skip
+    )
+    return constructs.Declaration(buffer, S.AllocBuffer if data is None else S.DeclBuffer)
 
 
 def match_buffer(

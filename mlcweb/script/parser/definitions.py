@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from mlcweb.script import constructs as C
 from mlcweb.script.parser.with_frames import launch, thread_axis
 from mlcweb.tir import expr as E
-from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ def _define_allocation(self: StatementParser, name: str, value: C.Allocation, no
 
 def _define_declaration(self: StatementParser, name: str, value: C.Declaration, node: Any) -> None:
     buffer, span = self.named(value.buffer, name), self.evaluator.span(node)
-    self.wrap_rest(lambda body: S.AllocBuffer(buffer, body, span=span))
+    self.wrap_rest(lambda body: value.statement(buffer, body, span=span))
 
 
 def _define_match(self: StatementParser, name: str, value: C.Match, node: Any) -> None:

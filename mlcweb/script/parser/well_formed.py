@@ -85,8 +85,8 @@ class _Check(Visitor):
         self.defined.add(let.var)
         self.visit(let.body)
 
-    @on(S.AllocBuffer)
-    def visit_allocation(self, allocation: S.AllocBuffer) -> None:
+    @on(S.AllocBuffer, S.DeclBuffer)
+    def visit_allocation(self, allocation: S.AllocBuffer | S.DeclBuffer) -> None:
         self.define(allocation.buffer)
         self.visit(allocation.body)
 

@@ -123,7 +123,7 @@ def _declaration(
     name = _target_name(self, item)
     buffer = name_buffer(frame.buffer, name)
     body = _enter_binding(self, name, buffer, node, f'the buffer "{name}"')
-    self.emit(S.AllocBuffer(buffer, body, span=self.evaluator.span(node)))
+    self.emit(frame.statement(buffer, body, span=self.evaluator.span(node)))
 
 
 FRAMES: dict[type, Callable[..., None]] = {

@@ -21,14 +21,19 @@ def define_buffer(names: Names, buffer: Buffer) -> str:
     return name
 
 
-def buffer_arguments(names: Names, buffer: Buffer, with_dtype: bool = False) -> str:
-    """The arguments of `T.Buffer`, `T.alloc_buffer`, … that make `buffer`, defaults left out.
+def buffer_arguments(
+    names: Names, buffer: Buffer, with_dtype: bool = False, is_view: bool = False
+) -> str:
+    """The arguments of `T.Buffer`, `T.alloc_buffer`, … that make `buffer`, defaults left out; of a
+    view, the memory that it looks at comes along.
 
     Call it before `define_buffer`: symbolic strides that are not defined yet print as strings.
     """
     parts = [tuple_text([_extent(names, extent) for extent in buffer.shape])]
     if with_dtype or buffer.dtype != "float32":
         parts.append(string(buffer.dtype))
+    if is_view:
+        parts.append(f"data={expression(names, buffer.data)}")
     if buffer.strides:
         strides = tuple_text([_extent(names, stride) for stride in buffer.strides])
         parts.append(f"strides={strides}")

@@ -208,8 +208,10 @@ def _assert(writer: Writer, stmt: S.AssertStmt, last: bool) -> None:
         _body(writer, f"with T.Assert({condition}, {message}):", stmt.body)
 
 
-def _allocate(writer: Writer, stmt: S.AllocBuffer, last: bool) -> None:
-    text = f"{writer.dialect.of('T.decl_buffer')}({buffer_arguments(writer.names, stmt.buffer)})"
+def _allocate(writer: Writer, stmt: S.AllocBuffer | S.DeclBuffer, last: bool) -> None:
+    is_view = isinstance(stmt, S.DeclBuffer)
+    maker = "T.decl_buffer" if is_view else writer.dialect.of("T.decl_buffer")
+    text = f"{maker}({buffer_arguments(writer.names, stmt.buffer, is_view=is_view)})"
     with nullcontext() if last else writer.names.scope():
         name = define_buffer(writer.names, stmt.buffer)
         if last:
@@ -336,6 +338,7 @@ _PRINTERS: dict[type, Callable[[Writer, Any, bool], None]] = {
     S.AttrStmt: _attribute,
     S.AssertStmt: _assert,
     S.AllocBuffer: _allocate,
+    S.DeclBuffer: _allocate,
     S.BlockRealize: _realize,
     S.Block: _block,
 }

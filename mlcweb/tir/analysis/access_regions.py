@@ -128,8 +128,8 @@ class _Collector(Visitor):
         self.values[let.var] = self.resolve(let.value)
         self.visit(let.body)
 
-    @on(S.AllocBuffer)
-    def visit_allocation(self, allocation: S.AllocBuffer) -> None:
+    @on(S.AllocBuffer, S.DeclBuffer)
+    def visit_allocation(self, allocation: S.AllocBuffer | S.DeclBuffer) -> None:
         self.inside.add(allocation.buffer.data)
         self.visit(allocation.body)
 

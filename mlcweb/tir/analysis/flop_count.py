@@ -82,5 +82,6 @@ _RULES: dict[type, Callable[[Any], float]] = {
     S.LetStmt: lambda n: _count(n.value) + _count(n.body),
     S.AttrStmt: lambda n: _count(n.body),
     S.AllocBuffer: lambda n: _count(n.body),
+    S.DeclBuffer: lambda n: _count(n.body),
     S.Evaluate: lambda n: _count(n.value),
 }

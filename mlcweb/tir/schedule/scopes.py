@@ -31,6 +31,7 @@ from mlcweb.tir.stmt import (
     BlockIdentity,
     BlockRealize,
     BufferStore,
+    DeclBuffer,
     For,
     IterType,
 )
@@ -156,7 +157,7 @@ def hidden_accesses(block: Block) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...
         elif isinstance(node, Block):
             own.update(node.alloc_buffers)
             own.update(match.buffer for match in node.match_buffers)
-        elif isinstance(node, AllocBuffer):
+        elif isinstance(node, (AllocBuffer, DeclBuffer)):
             own.add(node.buffer)
     return tuple(b for b in stored if b not in own), tuple(b for b in loaded if b not in own)
 

@@ -17,7 +17,8 @@ from mlcweb.tir.substitute import reads_memory
 
 def convert_blocks_to_loops(func: PrimFunc) -> PrimFunc:
     """Iterators become their bindings, predicates `if`s, allocations statements around the body,
-    and accesses of matched buffers accesses of what they view."""
+    and accesses of matched buffers accesses of what they view. Other views need no declaration:
+    they are known by their data."""
     body = _Conversion().rewrite(func.body)
     return func if body is func.body else replace(func, body=body)
 
@@ -26,6 +27,7 @@ class _Conversion(Mutator):
     def __init__(self) -> None:
         self.values: dict[E.Var, E.PrimExpr] = {}
         self.views: dict[Buffer, MatchBufferRegion] = {}
+        self.declared: dict[Buffer, Buffer] = {}
 
     @on(E.Var)
     def variable(self, var: E.Var) -> E.PrimExpr:
@@ -76,9 +78,16 @@ class _Conversion(Mutator):
                 self.values[symbol] = value
         self.views[view] = replace(match, source=source)
 
+    @on(S.DeclBuffer)
+    def declaration(self, statement: S.DeclBuffer) -> S.Stmt:
+        self.declared[statement.buffer] = self.rewrite_children(statement.buffer)
+        return self.rewrite(statement.body)
+
     @on(E.BufferLoad, S.BufferStore)
     def access(self, node: E.BufferLoad | S.BufferStore) -> Node:
         new = self.rewrite_children(node)
+        if node.buffer in self.declared:
+            return replace(new, buffer=self.declared[node.buffer])
         match = self.views.get(node.buffer)
         if match is None:
             return new

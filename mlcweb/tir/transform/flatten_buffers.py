@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on
+from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import add, const, multiply
-from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.arithmetic import add, const, floordiv, multiply
+from mlcweb.tir.buffer import Buffer, has_constant_layout
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.transform.convert_blocks_to_loops import row_major_strides
 
@@ -17,22 +18,32 @@ def flatten_buffers(func: PrimFunc) -> PrimFunc:
 
     The parameters keep their buffers, which say what callers pass; the flat ones share their data.
     """
-    body = _Flattening().rewrite(func.body)
+    owners = {buffer.data: buffer for buffer in func.parameter_buffers}
+    body = _Flattening(owners).rewrite(func.body)
     return func if body is func.body else replace(func, body=body)
 
 
 class _Flattening(Mutator):
-    def __init__(self) -> None:
+    """`owners` are the buffers that have memory of their own, by their data."""
+
+    def __init__(self, owners: dict[E.Var, Buffer]) -> None:
+        self.owners = owners
         self.flat: dict[Buffer, Buffer] = {}
 
     def flattened(self, buffer: Buffer) -> Buffer:
         known = self.flat.get(buffer)
         if known is None:
-            known = self.flat[buffer] = buffer if _is_flat(buffer) else _flat(buffer)
+            known = buffer if _is_flat(buffer) else _flat(buffer)
+            owner = self.owners.get(buffer.data, buffer)
+            if owner is not buffer and not has_constant_layout(known):
+                # A view whose place depends on loops; flat, it is all of the memory.
+                known = replace(known, shape=(_elements(owner, buffer.dtype),))
+            self.flat[buffer] = known
         return known
 
     @on(S.AllocBuffer)
     def allocation(self, statement: S.AllocBuffer) -> S.Stmt:
+        self.owners[statement.buffer.data] = statement.buffer
         buffer, body = self.flattened(statement.buffer), self.rewrite(statement.body)
         if buffer is statement.buffer and body is statement.body:
             return statement
@@ -64,6 +75,13 @@ def _flat(buffer: Buffer) -> Buffer:
     size = add(buffer.elem_offset, size)
     zero = const(0, index_type)
     return replace(buffer, shape=(size,), strides=(), elem_offset=zero, axis_separators=())
+
+
+def _elements(buffer: Buffer, dtype: str) -> E.PrimExpr:
+    """How many elements of a type the memory of a buffer holds."""
+    flat = buffer if _is_flat(buffer) else _flat(buffer)
+    count = multiply(flat.shape[0], dtypes.size_in_bytes(flat.dtype))
+    return floordiv(count, dtypes.size_in_bytes(dtype))
 
 
 def _flat_index(buffer: Buffer, indices: tuple[E.PrimExpr, ...]) -> E.PrimExpr:

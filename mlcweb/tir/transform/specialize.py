@@ -60,8 +60,8 @@ class _Specializer(Mutator):
         new = self.rewrite_children(loop)
         return new if new is loop else replace(new, extent=self.analyzer.simplify(new.extent))
 
-    @on(S.AllocBuffer)
-    def allocation(self, node: S.AllocBuffer) -> Node:
+    @on(S.AllocBuffer, S.DeclBuffer)
+    def allocation(self, node: S.AllocBuffer | S.DeclBuffer) -> Node:
         return replace(self.rewrite_children(node), buffer=self.buffer(node.buffer))
 
     @on(MatchBufferRegion)
