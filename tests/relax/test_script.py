@@ -179,6 +179,27 @@ def test_the_spelling_of_tvm_since_2026_is_read_and_printed():
     round_trip(module)
 
 
+@R.function
+def branches_that_name_the_result(
+    x: R.Tensor((2,), "float32"), c: R.Tensor((), "bool")
+) -> R.Tensor((2,), "float32"):
+    if c:
+        y = R.add(x, x)
+        z = y
+    else:
+        w = R.multiply(x, x)
+        if c:
+            z = R.add(w, w)
+        else:
+            z = R.add(w, x)
+    return z
+
+
+def test_branches_that_name_the_result_read_back():
+    lines = round_trip(branches_that_name_the_result).splitlines()
+    assert '        z: R.Tensor((2,), dtype="float32") = y' in lines
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [
@@ -246,7 +267,12 @@ def functions(draw):
             values.append(step())
         if draw(st.booleans()):
             branches = [relax.op.add(params[0], params[1]), relax.op.exp(params[1])]
-            values.append(bb.emit(relax.If(cond, *branches)))
+            # Inside, the result may have the name that it has outside.
+            inner = relax.Var(draw(st.sampled_from(["gv", "q"])), info)
+            if draw(st.booleans()):
+                binding = relax.VarBinding(inner, branches[0])
+                branches[0] = relax.SeqExpr([relax.BindingBlock([binding])], inner)
+            values.append(bb.emit(relax.If(cond, *branches), "q"))
         with bb.dataflow():
             outside = list(values)
             for _ in range(draw(st.integers(1, 4))):

@@ -318,14 +318,15 @@ def _annotated(writer: Writer, var: E.Var) -> str:
 
 
 def _branches(writer: Writer, value: E.If, var: E.Var | None) -> None:
+    if var is not None:
+        # Both branches end with an assignment to it, so that nothing inside may have its name.
+        writer.names.define(var, var.name_hint)
     writer.write(f"if {value_text(writer, value.cond)}:")
-    with writer.indented():
+    with writer.indented(), writer.names.scope():
         _branch(writer, value.true_branch, var)
     writer.write("else:")
-    with writer.indented():
+    with writer.indented(), writer.names.scope():
         _branch(writer, value.false_branch, var)
-    if var is not None:
-        writer.names.define(var, var.name_hint)
 
 
 def _branch(writer: Writer, seq: E.SeqExpr, var: E.Var | None) -> None:
