@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from mlcweb.ir import structural_equal
+from mlcweb.runtime import build, nd
 from mlcweb.tir import Schedule
 from mlcweb.tir.schedule import ScheduleError, Trace
 from tests.tir.schedule.case_files import cases, check, module
@@ -146,3 +148,31 @@ def test_an_unknown_storage_scope():
         MATMUL, lambda sch: sch.reindex_cache_write("C", 0, "nowhere", lambda i, j, k: [i, j])
     )
     assert 'storage scope "nowhere" is invalid' in error.reason
+
+
+@pytest.mark.parametrize(
+    ("access", "rank", "expected"),
+    [
+        ("read", 1, [0, 2, 5, 8, 0, 0]),
+        ("write", 1, [0, 2, 5, 8, 0, 0]),
+        ("write", 2, [0, 0, 5, 8, 0, 0]),
+    ],
+)
+def test_loops_that_do_not_begin_at_zero_keep_their_minimum(access, rank, expected):
+    # The block writes elements 1 to 3 (or in a triangle, 2 and 3); a copy must hold no others.
+    loops = "for x in range(1, 4):"
+    if rank == 2:
+        loops = "for y in range(1, 2):\n        for x in range(y + 1, 4):"
+    text = f"""
+@T.prim_func(check_well_formed=False)
+def main(A: T.Buffer((6,), "int32"), C: T.Buffer((6,), "int32")):
+    {loops}
+        {"    " * (rank - 1)}with T.block("C"):
+        {"    " * (rank - 1)}    v = T.axis.spatial(6, x)
+        {"    " * (rank - 1)}    C[v] = A[v] + v
+"""
+    sch = Schedule(module(text))
+    getattr(sch, f"reindex_cache_{access}")("C", 0, "global", lambda v: (v,))
+    a, c = nd.array(np.array([9, 1, 3, 5, 9, 9], "int32")), nd.array(np.zeros(6, "int32"))
+    build(sch.mod, "interpreter")(a, c)
+    assert c.numpy().tolist() == expected

@@ -8,7 +8,7 @@ from mlcweb.arith import Analyzer, eval_set, same_expression
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.tir.analysis import block_access_regions
-from mlcweb.tir.arithmetic import const, is_const_int
+from mlcweb.tir.arithmetic import add, const, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import BufferLoad, PointerType, PrimExpr, Var
 from mlcweb.tir.index_map import IndexMap, IndexMapError
@@ -30,6 +30,7 @@ from mlcweb.tir.stmt import (
     BlockIdentity,
     BlockRealize,
     BufferStore,
+    For,
     IterVar,
     Stmt,
 )
@@ -126,12 +127,25 @@ def _loops_of_copy(
     bound = [values[iter_var.var] for iter_var in used]
     if is_const_int(place.realize.predicate, 1):
         driving = set[Var]().union(*(variables_in(value) for value in bound))
-        around = [loop for loop in loops_above(place) if loop.loop_var in driving]
-        renamed = {v: Var(v.name, v.dtype) for v in (loop.loop_var for loop in around)}
-        loops = [(renamed[loop.loop_var], loop.extent) for loop in around]
+        loops: list[tuple[Var, PrimExpr]] = []
+        renamed: dict[Var, PrimExpr] = {}
+        for loop in _driving_loops(place, driving):
+            var = Var(loop.loop_var.name, loop.loop_var.dtype)
+            loops.append((var, substitute(loop.extent, renamed)))
+            renamed[loop.loop_var] = add(var, substitute(loop.min, renamed))
         return loops, [substitute(value, renamed) for value in bound]
     variables = [Var(f"ax{n}", iter_var.var.dtype) for n, iter_var in enumerate(used)]
     return [(var, _extent(i)) for var, i in zip(variables, used, strict=True)], list(variables)
+
+
+def _driving_loops(place: BlockPlace, driving: set[Var]) -> list[For]:
+    """The loops over some variables, and those that these loops' own bounds depend on."""
+    around = []
+    for loop in reversed(loops_above(place)):
+        if loop.loop_var in driving:
+            around.append(loop)
+            driving = driving | variables_in(loop.min) | variables_in(loop.extent)
+    return around[::-1]
 
 
 def _single_indices(
