@@ -163,3 +163,26 @@ def test_an_index_that_wraps_around_needs_everything():
     sch = Schedule(module(NARROWED))
     sch.compute_at(sch.get_block("B"), sch.get_loops(sch.get_block("C"))[0])
     assert int(sch.get(sch.get_loops(sch.get_block("B"))[-1]).extent) == 256
+
+
+WITHOUT_ITERATORS = """
+@T.prim_func(check_well_formed=False)
+def main(A: T.Buffer((8,), "int32"), C: T.Buffer((8,), "int32")):
+    B = T.alloc_buffer((8,), "int32")
+    for i in range(8):
+        with T.block("B"):
+            T.reads(A[i])
+            T.writes(B[i])
+            B[i] = A[i] + 1
+    for i in range(8):
+        with T.block("C"):
+            v = T.axis.spatial(8, i)
+            C[v] = B[v]
+"""
+
+
+def test_a_block_that_uses_its_loop_stays_in_it():
+    sch = Schedule(module(WITHOUT_ITERATORS))
+    with pytest.raises(ScheduleError) as refusal:
+        sch.compute_at("B", sch.get_loops("C")[0])
+    assert 'uses the loop "i" around it without an iterator' in refusal.value.reason

@@ -36,8 +36,15 @@ from mlcweb.tir.schedule.reverse_compute_at_checks import (
 )
 from mlcweb.tir.schedule.scopes import Scope, check_complete_or_reduction, is_output_block, scope_at
 from mlcweb.tir.schedule.stage_pipeline import check_stage_pipeline
-from mlcweb.tir.schedule.state import BlockPlace, LoopPlace, ScheduleState, block_realizes_below
+from mlcweb.tir.schedule.state import (
+    BlockPlace,
+    LoopPlace,
+    ScheduleState,
+    block_realizes_below,
+    loops_above,
+)
 from mlcweb.tir.stmt import BlockIdentity, BlockRealize, For, ForKind, SeqStmt, Stmt, sequence
+from mlcweb.tir.substitute import variables_in
 
 LAST, FIRST = -1, -2
 """Values of `index`: as late, or as early, in the loop as dependences allow."""
@@ -108,6 +115,7 @@ def _planned(
     check_stage_pipeline(state, scope)
     check_complete_or_reduction(state, place)
     _check_same_scope(state, place, target)
+    _check_independent_of_loops(place, target)
     if is_producer and is_output_block(state, place):
         raise BlockKindError(
             f'The block "{place.block.name_hint}" is an output block: what it writes is seen '
@@ -140,6 +148,23 @@ def _check_same_scope(state: ScheduleState, place: BlockPlace, target: LoopPlace
             f'The loop "{loop}" is already around the block "{name}"',
             [place.realize, target.loop],
             "a loop of another block, or reorder within the nest",
+        )
+
+
+def _check_independent_of_loops(place: BlockPlace, target: LoopPlace) -> None:
+    """Loops that the block leaves may reach it through its iterators alone."""
+    left = [loop for loop in loops_above(place) if loop not in target.parents]
+    used = variables_in(place.block)
+    if not place.block.iter_vars:
+        used |= variables_in(place.realize.predicate)
+    lost = [loop for loop in left if loop.loop_var in used]
+    if lost:
+        names = ", ".join(f'"{loop.loop_var.name}"' for loop in lost)
+        raise BindingError(
+            f'The block "{place.block.name_hint}" uses the loop {names} around it without an '
+            "iterator, and has no value for it elsewhere",
+            [place.realize, *lost],
+            "a block whose iterators are bound to its loops",
         )
 
 
