@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from math import prod
+from math import inf, prod
 
 from mlcweb.tir.expr import IntImm
 from mlcweb.tir.schedule.errors import FactorError
@@ -162,6 +162,12 @@ def categorical(
         raise FactorError(
             f"There are {len(candidates)} candidates but {len(probabilities)} probabilities",
             advice="one probability per candidate",
+        )
+    valid = all(0 <= probability < inf for probability in probabilities)  # NaN is not
+    if not valid or not sum(probabilities):
+        raise FactorError(
+            f"{list(probabilities)} are no probabilities",
+            advice="finite numbers that are not negative, with a sum above 0",
         )
     if decision is None:
         return random.index(probabilities)

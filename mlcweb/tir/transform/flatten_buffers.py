@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from math import prod
+
+from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, const, floordiv, multiply
-from mlcweb.tir.buffer import Buffer, has_constant_layout
+from mlcweb.tir.buffer import Buffer, constant_shape, has_constant_layout
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.transform.convert_blocks_to_loops import row_major_strides
 
@@ -65,6 +68,13 @@ def _is_flat(buffer: Buffer) -> bool:
 
 def _flat(buffer: Buffer) -> Buffer:
     index_type = buffer.shape[0].dtype if buffer.shape else "int32"
+    extents = constant_shape(buffer)
+    if extents is not None and prod(extents) > dtypes.max_value(index_type):
+        raise TVMError(
+            f'The buffer "{buffer.name}" has {prod(extents)} elements, more than an index of '
+            f"{index_type} reaches; write its shape as int64",
+            buffer.span,
+        )
     size: E.PrimExpr = const(1, index_type)
     if buffer.strides:
         # As far as the last element of the outermost dimension reaches.

@@ -183,3 +183,34 @@ def test_error_render_levels():
         with pytest.raises(ScheduleError) as caught:
             sch.split(sch.get_loops("B")[0], [2, 3])
         assert ("T.block" in str(caught.value)) is shown
+
+
+LARGE = """
+@T.prim_func
+def main(A: T.Buffer((2048, 2048, 1024), "int8")):
+    for i, j, k in T.grid(2048, 2048, 1024):
+        with T.block("A"):
+            vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+            A[vi, vj, vk] = T.int8(1)
+"""
+
+
+def test_extents_fit_the_type_of_their_loops():
+    sch = Schedule(from_source(LARGE))
+    i, j, k = sch.get_loops("A")
+    with pytest.raises(ScheduleError, match="The product 4294967296 of the extents"):
+        sch.fuse(i, j, k)
+    with pytest.raises(ScheduleError, match="The product 4294967296 of the extents"):
+        sch.split(k, [2**16, 2**16])
+    with pytest.raises(ScheduleError, match="The product 4294967296 of the extents"):
+        sch.split(k, [2**32, None])
+    assert sch.get(sch.fuse(i, j)).extent.value == 2**22
+    outer, inner = sch.split(k, [None, 2**31 - 1])
+    assert [sch.get(loop).extent.value for loop in (outer, inner)] == [1, 2**31 - 1]
+
+
+@pytest.mark.parametrize("factors", ["24", [1.5, None], ["4", None], [float("nan"), 4]])
+def test_factors_are_integers(factors):
+    sch = Schedule(from_source(LARGE))
+    with pytest.raises(TypeError, match="is not an integer"):
+        sch.split(sch.get_loops("A")[2], factors)

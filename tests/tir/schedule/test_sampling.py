@@ -176,3 +176,11 @@ def test_reverse_compute_at_inline():
     inline = sch.sample_compute_location("B", decision=-2)
     sch.reverse_compute_at("C", inline)
     assert [sch.get(b).name_hint for b in sch.get_child_blocks("root")] == ["B"]
+
+
+@pytest.mark.parametrize(
+    "probabilities", [[float("nan"), 0.5], [-1.0, 2.0], [0.0, 0.0], [float("inf"), 0.0]]
+)
+def test_probabilities_are_finite_and_not_negative(probabilities):
+    with pytest.raises(ScheduleError, match="are no probabilities"):
+        Schedule(matmul()).sample_categorical([1, 2], probabilities)

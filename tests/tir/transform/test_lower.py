@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from mlcweb.ir import assert_structural_equal
+from mlcweb.ir import TVMError, assert_structural_equal
 from mlcweb.runtime import build, nd
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
@@ -299,3 +299,13 @@ def main(a: T.handle, b: T.handle):
     assert "A: T.Buffer((4, 8)" in text
     assert "for i in range(4):" in text
     assert "A[vi, vi + 4]" in text
+
+
+def test_a_flat_index_fits_its_type():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((65536, 65536), "int8")):
+    A[0, 0] = T.int8(1)
+""")
+    with pytest.raises(TVMError, match='"A" has 4294967296 elements, more than an index of int32'):
+        lower(func)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any, Self, TypeVar
 
 from mlcweb.arith import Analyzer
 from mlcweb.ir.module import GlobalVar, IRModule
-from mlcweb.tir.arithmetic import const, constant_value
+from mlcweb.tir.arithmetic import const
+from mlcweb.tir.dtype import is_integer
 from mlcweb.tir.expr import IntImm, PrimExpr, Var
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.schedule.errors import DETAIL, ScheduleError
@@ -267,19 +269,20 @@ class ScheduleBase:
         return self._block_place(rv) if isinstance(rv, BlockRV) else self._loop_place(rv)
 
     def _integer(self, value: ExprRV | int) -> int:
-        number = constant_value(value)
-        if number is not None:
-            return int(number)
         resolved = self._factor(value)
+        if isinstance(resolved, int):
+            return resolved
         if isinstance(resolved, IntImm):
             return resolved.value
         raise ValueError(f"{value!r} is not known to this schedule")
 
     def _factor(self, value: ExprRV | int) -> PrimExpr | int:
         """An integer, or an expression with the random variables in it replaced by their values."""
-        if not isinstance(value, PrimExpr):
-            return int(value)
-
+        if not isinstance(value, PrimExpr) or not is_integer(value.dtype):
+            try:
+                return index(value)
+            except TypeError:
+                raise TypeError(f"{value!r} is not an integer") from None
         known: dict[Var, PrimExpr] = {}
         for var in variables_in(value):
             number = self._table.get(var)

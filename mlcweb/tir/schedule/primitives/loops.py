@@ -5,13 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations, pairwise
+from math import prod
 
 from mlcweb.arith import Analyzer, iter_map_simplify
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import arithmetic
-from mlcweb.tir.arithmetic import const, floordiv, floormod, is_const_int
+from mlcweb.tir.arithmetic import const, constant_value, floordiv, floormod, is_const_int
 from mlcweb.tir.buffer import Range
+from mlcweb.tir.dtype import max_value
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
 from mlcweb.tir.schedule.errors import BindingError, FactorError, LoopError
 from mlcweb.tir.schedule.scopes import (
@@ -96,6 +98,8 @@ def fuse(
                 [place.loop],
                 "fuse loops whose extents do not depend on each other",
             )
+    extents = [constant_value(place.loop.extent) for place in places]
+    _check_extent_fits([place.loop for place in places], [n for n in extents if isinstance(n, int)])
     first = places[0]
     name = "_".join(loop.name for loop in loops) + "_fused"
     fused = Var(name, loops[0].dtype)
@@ -203,21 +207,26 @@ def _infer_factors(
         )
     product: PrimExpr = const(1, dtype)
     given: list[PrimExpr] = []
-    for factor in factors:
+    numbers = [constant_value(factor) for factor in factors]
+    _check_extent_fits([loop], [n for n in numbers if isinstance(n, int) and n > 0], bool(unknown))
+    for factor, number in zip(factors, numbers, strict=True):
         if factor is None or factor == -1:
             given.append(const(-1, dtype))
             continue
-        value = arithmetic.cast(dtype, factor)
-        number = arithmetic.constant_value(value)
         if number is not None and number <= 0:
             raise FactorError(
                 f'The factor {number} for loop "{name}" is not positive', [loop], "factors >= 1"
             )
+        value = arithmetic.cast(dtype, factor)
         given.append(value)
         product = product * value
     if unknown:
-        inferred = floordiv(loop.extent + product - 1, product)
-        given[unknown[0]] = analyzer.simplify(inferred)
+        extent, covered = constant_value(loop.extent), constant_value(product)
+        if isinstance(extent, int) and isinstance(covered, int):
+            given[unknown[0]] = const(-(-extent // covered), dtype)
+        else:
+            inferred = floordiv(loop.extent + product - 1, product)
+            given[unknown[0]] = analyzer.simplify(inferred)
     elif not analyzer.can_prove(loop.extent <= product):
         raise FactorError(
             f"The product {product!r} of the factors does not cover the extent {loop.extent!r} of "
@@ -226,6 +235,26 @@ def _infer_factors(
             f"factors with a product of at least {loop.extent!r}, or None for one of them",
         )
     return given
+
+
+def _check_extent_fits(
+    loops: Sequence[For], numbers: Sequence[int], with_inferred: bool = False
+) -> None:
+    """The product of the extents of new loops has to fit their type: indices run as far. One more
+    extent may be inferred, so that the product covers that of the first loop."""
+    first, total = loops[0], prod(numbers)
+    extent = constant_value(first.extent)
+    if with_inferred and isinstance(extent, int):
+        total = -(-extent // total) * total
+    dtype = first.loop_var.dtype
+    if total > max_value(dtype):
+        names = ", ".join(f'"{loop.loop_var.name}"' for loop in loops)
+        raise FactorError(
+            f"The product {total} of the extents in place of the loop {names} does not fit "
+            f"{dtype}, the type of the loop variables",
+            loops,
+            f"extents with a product of at most {max_value(dtype)}, or loops of int64",
+        )
 
 
 def _with_predicate(statement: Stmt, predicate: PrimExpr) -> Stmt:
