@@ -170,6 +170,17 @@ def main(A: T.Buffer((1,), "int8"), B: T.Buffer((2,), "int8")):
         [ints(3, dtype="int8"), ints(0, 0, dtype="int8")],
         [ints(3, dtype="int8"), ints(600 - 512, 200 - 256, dtype="int8")],
     ),
+    "threads_that_are_launched": (
+        """
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), C: T.Buffer((8,), "int32")):
+    bx = T.launch_thread("blockIdx.x", 2)
+    tx = T.launch_thread("threadIdx.x", 4)
+    C[bx * 4 + tx] = A[bx * 4 + tx] * 2
+""",
+        [ints(*range(8)), ints(*[0] * 8)],
+        [ints(*range(8)), ints(*range(0, 16, 2))],
+    ),
     "views_of_another_type": (
         """
 @T.prim_func

@@ -9,7 +9,7 @@ from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import add, const, multiply
+from mlcweb.tir.arithmetic import add, cast, const, multiply
 from mlcweb.tir.buffer import Buffer, MatchBufferRegion
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import reads_memory
@@ -77,6 +77,19 @@ class _Conversion(Mutator):
             if isinstance(symbol, E.Var):
                 self.values[symbol] = value
         self.views[view] = replace(match, source=source)
+
+    @on(S.AttrStmt)
+    def attribute(self, statement: S.AttrStmt) -> S.Stmt:
+        """Threads that are launched are a loop that is bound to them."""
+        threads = statement.attr_key in ("thread_extent", "virtual_thread")
+        if not (threads and isinstance(statement.node, S.IterVar)):
+            return self.rewrite_children(statement)
+        axis, extent = statement.node, self.rewrite(statement.value)
+        zero = const(0, axis.var.dtype)
+        return S.For(
+            axis.var, zero, cast(axis.var.dtype, extent), S.ForKind.THREAD_BINDING,
+            self.rewrite(statement.body), axis, span=statement.span,
+        )  # fmt: skip
 
     @on(S.DeclBuffer)
     def declaration(self, statement: S.DeclBuffer) -> S.Stmt:

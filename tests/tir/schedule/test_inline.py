@@ -52,3 +52,16 @@ def test_an_output_is_marked_in_the_message():
         sch.compute_inline(sch.get_block("C"))
     assert 'The block "C" to be inlined is an output block' in refusal.value.reason
     assert [statement.block.name_hint for statement in refusal.value.marked] == ["C"]
+
+
+def test_a_producer_that_updates_its_buffer_is_not_taken_up():
+    text = CHAIN.replace("B[vi] = ", "B[vi] = B[vi] + ", 1)
+    with_init = text.replace(
+        "            B[vi] = B",
+        "            with T.init():\n                B[vi] = T.float32(5)\n            B[vi] = B",
+    )
+    assert "T.init" in with_init
+    sch = Schedule(module(with_init))
+    with pytest.raises(ScheduleError) as refusal:
+        sch.reverse_compute_inline("C")
+    assert 'The producer "B" updates "B"' in refusal.value.reason

@@ -85,6 +85,13 @@ def reverse_compute_inline(state: ScheduleState, block: BlockIdentity) -> Schedu
     outer, inner = _storing_realize(producer, buffer)
     stored = inner.block.body
     assert isinstance(stored, BufferStore)
+    if inner.block.init is not None or _loads(stored.value, buffer):
+        raise BlockKindError(
+            f'The producer "{producer.block.name_hint}" updates "{buffer.name}" rather than just '
+            "storing to it, so its values are not complete where they are stored",
+            [producer.realize],
+            "reverse_compute_at under a loop of the producer",
+        )
     if not reads_only_written(place, producer, buffer):
         raise DataflowError(
             f'Some iterations of the block "{place.block.name_hint}" read nothing that the '
@@ -193,6 +200,10 @@ def _check_no_init(place: BlockPlace) -> None:
             [place.realize],
             "use compute_at or reverse_compute_at",
         )
+
+
+def _loads(value: PrimExpr, buffer: Buffer) -> bool:
+    return any(isinstance(node, BufferLoad) and node.buffer is buffer for node in walk(value))
 
 
 def _check_not_output(state: ScheduleState, place: BlockPlace, role: str) -> None:
