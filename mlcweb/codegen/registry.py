@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from mlcweb.ir.errors import TVMError
+from mlcweb.ir.errors import TVMError, nesting_limit
 from mlcweb.ir.transform import register_option
 from mlcweb.tir.function import PrimFunc
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from mlcweb.ir.span import Span
 
 
@@ -23,3 +26,28 @@ class InternalError(TVMError):
 
 class DiagnosticError(TVMError):
     """A program that cannot be what it claims to be: bad script, bad types, bad structure."""
+
+
+class NestingError(TVMError):
+    """A program nests deeper than it can be walked."""
+
+
+@contextmanager
+def nesting_limit(action: str) -> Iterator[None]:
+    """Turn the end of Python's stack into a clear error.
+
+    `action` says what could not be done, as "printed".
+    """
+    try:
+        yield
+    except RecursionError:
+        raise nests_too_deep(action) from None
+
+
+def nests_too_deep(action: str) -> NestingError:
+    """The error for a program that cannot be printed, built, … since it nests too deep."""
+    return NestingError(
+        f"The program nests too deep to be {action}: split its longest expression (a sum of "
+        "hundreds of terms, say) by storing parts of it to a buffer, or use fewer nested "
+        "statements and fewer chained buffers"
+    )

@@ -202,7 +202,10 @@ class BinaryExpr(PrimExpr):
 
     @property
     def dtype(self) -> str:
-        return self.a.dtype
+        first = self.a
+        while isinstance(first, BinaryExpr):  # a long sum nests to the left
+            first = first.a
+        return first.dtype
 
 
 @node

@@ -39,7 +39,7 @@ def build_function(name: str, func: PrimFunc, lookup: FunctionLookup) -> Kernel:
         "at": support.index_checker(writer.expressions.sites),
         "lookup": callables(lookup, build_function),
     }
-    exec(compile(source, f"<interpreter: {name}>", "exec"), names)
+    exec(support.compiled(source, f"<interpreter: {name}>"), names)
     return Kernel(name, func, _quietly(names[identifier]), source)
 
 

@@ -9,17 +9,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from types import CodeType
 from typing import Any
 
 import numpy as np
 
-from mlcweb.ir.errors import TVMError
+from mlcweb.ir.errors import TVMError, nests_too_deep
 from mlcweb.ir.span import Span
 from mlcweb.tir import dtype as dtypes
 
 
 class IndexOutOfBounds(TVMError, IndexError):
     """A program touched an element that its buffer does not have."""
+
+
+def compiled(source: str, filename: str) -> CodeType:
+    """Generated Python, compiled; its nesting has a limit."""
+    try:
+        return compile(source, filename, "exec")
+    except (SyntaxError, MemoryError, RecursionError):
+        raise nests_too_deep("run by Python") from None
 
 
 class AssertionFailed(TVMError, AssertionError):

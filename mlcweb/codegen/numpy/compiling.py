@@ -9,7 +9,7 @@ import numpy as np
 
 from mlcweb.codegen import interpreter
 from mlcweb.codegen.external import callables
-from mlcweb.codegen.interpreter.support import index_checker
+from mlcweb.codegen.interpreter.support import compiled, index_checker
 from mlcweb.codegen.names import NameTable
 from mlcweb.codegen.numpy import support
 from mlcweb.codegen.numpy.source import NumpySource
@@ -46,7 +46,7 @@ def _compile(name: str, func: PrimFunc, lookup: FunctionLookup) -> tuple[Callabl
         "at": index_checker(writer.expressions.sites),
         "lookup": callables(lookup, build_function),
     }
-    exec(compile(source, f"<numpy: {name}>", "exec"), names)
+    exec(compiled(source, f"<numpy: {name}>"), names)
     function = names[identifier]
 
     def run(*arguments: Any) -> Any:

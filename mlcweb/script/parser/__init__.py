@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from mlcweb.ir.errors import nesting_limit
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.script import ir as I
 from mlcweb.script import tir as T
@@ -25,16 +26,17 @@ def parse(
     Imports in the text are ignored. A SyntaxError or a DiagnosticError says where the text is
     wrong.
     """
-    tree, source = source_of_text(text, filename)
-    names = {"T": T, "I": I}
-    if re.search(r"\bR\b", text):
-        names |= _graph_level(tree)
-    names.update(extra_names or {})
-    for item in reversed(tree.body):
-        if isinstance(item, ast.ClassDef):
-            return parse_module(item, source, names)
-        if isinstance(item, ast.FunctionDef):
-            return parse_function(item, source, names)
+    with nesting_limit("read"):
+        tree, source = source_of_text(text, filename)
+        names = {"T": T, "I": I}
+        if re.search(r"\bR\b", text):
+            names |= _graph_level(tree)
+        names.update(extra_names or {})
+        for item in reversed(tree.body):
+            if isinstance(item, ast.ClassDef):
+                return parse_module(item, source, names)
+            if isinstance(item, ast.FunctionDef):
+                return parse_function(item, source, names)
     raise no_definition("The text")
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from mlcweb.ir import printing
 from mlcweb.ir.dialect import dialect_of
+from mlcweb.ir.errors import nesting_limit
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.node import Node
 from mlcweb.ir.structural import set_program_marker
@@ -69,6 +70,12 @@ def _print(value: Any, dialect: str = "tir") -> Writer:
         # Enters the printers of the graph level; before it is loaded, there is nothing to print.
         from mlcweb.script.printer import relax as _
     writer = Writer(dialect_of(dialect))
+    with nesting_limit("printed"):
+        _write(writer, value)
+    return writer
+
+
+def _write(writer: Writer, value: Any) -> None:
     if isinstance(value, IRModule):
         module(writer, value)
     elif type(value) in node_printers:
@@ -81,7 +88,6 @@ def _print(value: Any, dialect: str = "tir") -> Writer:
         text = _small(writer, value)
         writer.names.declarations.clear()  # an expression alone is not a program
         writer.write(text)
-    return writer
 
 
 def _small(writer: Writer, value: Any) -> str:
