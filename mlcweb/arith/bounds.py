@@ -65,7 +65,7 @@ def compute_bound(expression: E.PrimExpr, analyzer: Analyzer) -> ConstIntBound:
     if rule is None:
         return bound_of_type(expression.dtype)
     bound = rule(expression, analyzer)
-    if cls in _MAY_WRAP and (bound.min_value < 0 or bound.max_value > 127):
+    if (bound[1] > 127 or bound[0] < 0) and cls in _MAY_WRAP:
         dtype = expression.dtype
         if dtype not in INDEX_TYPES and not _within(bound, bound_of_type(dtype)):
             return bound_of_type(dtype)

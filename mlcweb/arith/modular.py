@@ -45,10 +45,13 @@ def compute_modular_set(expression: E.PrimExpr, analyzer: Analyzer) -> ModularSe
     """The modular set of an expression, from those of its operands; arithmetic that wraps around
     may leave any remainder."""
     cls = type(expression)
-    if cls in _MAY_WRAP and expression.dtype not in INDEX_TYPES:
-        return ANY_INTEGER
     rule = _RULES.get(cls)
-    return rule(expression, analyzer) if rule else ANY_INTEGER
+    if rule is None:
+        return ANY_INTEGER
+    found = rule(expression, analyzer)
+    if found.coeff != 1 and cls in _MAY_WRAP and expression.dtype not in INDEX_TYPES:
+        return ANY_INTEGER
+    return found
 
 
 def _variable(expression: E.Var, analyzer: Analyzer) -> ModularSet:

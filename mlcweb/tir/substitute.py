@@ -7,9 +7,9 @@ from typing import TypeVar
 
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.op import Op
-from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.ir.visitor import Mutator, children, on, walk
 from mlcweb.tir.buffer import Buffer, BufferRegion
-from mlcweb.tir.expr import BufferLoad, Call, PrimExpr, Var
+from mlcweb.tir.expr import BinaryExpr, BufferLoad, Call, ComparisonExpr, IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import BufferStore
 
 NodeType = TypeVar("NodeType", bound=Node)
@@ -52,12 +52,23 @@ def uses(node: Node, var: Var) -> bool:
     return any(found is var for found in walk(node))
 
 
+_LEAVES = frozenset((Var, IntImm))
+
+
 def reads_memory(expression: PrimExpr) -> bool:
     """Whether a value may change when a statement runs: it loads from a buffer, or calls what may
     have an effect. Such a value is not the same before and after a store."""
-    for found in walk(expression):
-        if type(found) is BufferLoad:
+    pending: list[Node] = [expression]
+    for node in pending:  # which grows
+        cls = type(node)
+        if cls in _LEAVES:
+            continue
+        if cls is BufferLoad:
             return True
-        if type(found) is Call and not (isinstance(found.op, Op) and found.op.pure):
+        if isinstance(node, (BinaryExpr, ComparisonExpr)):
+            pending += (node.a, node.b)
+            continue
+        if isinstance(node, Call) and not (isinstance(node.op, Op) and node.op.pure):
             return True
+        pending += children(node)
     return False

@@ -26,9 +26,8 @@ def test_a_long_sum_runs_or_is_refused(target, terms):
     arguments = [nd.array(np.ones(4, "float32")), nd.array(np.zeros(4, "float32"))]
     try:
         build(from_source(sum_of(terms)), target)(*arguments)
-    except NestingError as error:
+    except NestingError:
         assert terms > 120
-        assert "nests too deep to be" in error.message
         return
     assert arguments[1].numpy().tolist() == [terms] * 4
 
