@@ -159,8 +159,10 @@ class _Evaluator:
         if rule is None:
             return EVERYTHING if self.moves(expression) else IntSet.point(expression)
         values = rule(self, expression)
-        if cls in _MAY_WRAP and not values.is_point and expression.dtype not in INDEX_TYPES:
-            return _all_of_type(expression.dtype)
+        if cls in _MAY_WRAP and values[0] is not values[1]:  # a point is exact
+            dtype = expression.dtype
+            if dtype not in INDEX_TYPES:
+                return _all_of_type(dtype)
         return values
 
     def moves(self, expression: E.PrimExpr) -> bool:
