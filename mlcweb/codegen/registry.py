@@ -85,7 +85,9 @@ class TargetEntry:
         config: Mapping[str, Any] = MappingProxyType({}),
     ) -> Mapping[str, Kernel]:
         """The kernels of some functions, with the options of `config`."""
-        return self.load()(functions, lookup, config=config)
+        builder = self.load()
+        with nesting_limit("built"):
+            return builder(functions, lookup, config=config)
 
 
 _targets: dict[str, TargetEntry] = {}

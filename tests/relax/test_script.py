@@ -232,6 +232,12 @@ def test_what_is_wrong_is_said_with_its_place(body, message):
 SHAPES = st.lists(st.integers(1, 3) | st.sampled_from(["n", "m"]), max_size=3)
 
 
+def named(name, value, info):
+    """A branch that binds its value to a variable."""
+    var = relax.Var(name, info)
+    return relax.SeqExpr([relax.BindingBlock([relax.VarBinding(var, value)])], var)
+
+
 @st.composite
 def functions(draw):
     """Random functions: elementwise operators, tuples, casts, dataflow blocks, branches."""
@@ -268,10 +274,8 @@ def functions(draw):
         if draw(st.booleans()):
             branches = [relax.op.add(params[0], params[1]), relax.op.exp(params[1])]
             # Inside, the result may have the name that it has outside.
-            inner = relax.Var(draw(st.sampled_from(["gv", "q"])), info)
-            if draw(st.booleans()):
-                binding = relax.VarBinding(inner, branches[0])
-                branches[0] = relax.SeqExpr([relax.BindingBlock([binding])], inner)
+            name = draw(st.sampled_from(["gv", "q"]))
+            branches[0] = draw(st.sampled_from([branches[0], named(name, branches[0], info)]))
             values.append(bb.emit(relax.If(cond, *branches), "q"))
         with bb.dataflow():
             outside = list(values)
