@@ -52,7 +52,7 @@ class AnnotationMethods(QueryMethods):
 
     def _annotation_value(self, value: Any) -> Any:
         if isinstance(value, PrimExpr):
-            resolved = self._factor(value)
+            resolved = self._resolved(value)
             number = constant_value(resolved)
             return resolved if number is None else number
         if isinstance(value, (list, tuple)):

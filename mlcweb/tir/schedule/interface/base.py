@@ -278,11 +278,15 @@ class ScheduleBase:
 
     def _factor(self, value: ExprRV | int) -> PrimExpr | int:
         """An integer, or an expression with the random variables in it replaced by their values."""
-        if not isinstance(value, PrimExpr) or not is_integer(value.dtype):
-            try:
-                return index(value)
-            except TypeError:
-                raise TypeError(f"{value!r} is not an integer") from None
+        if isinstance(value, PrimExpr) and is_integer(value.dtype):
+            return self._resolved(value)
+        number: Any = value
+        try:
+            return index(number)
+        except TypeError:
+            raise TypeError(f"{value!r} is not an integer") from None
+
+    def _resolved(self, value: PrimExpr) -> PrimExpr:
         known: dict[Var, PrimExpr] = {}
         for var in variables_in(value):
             number = self._table.get(var)
