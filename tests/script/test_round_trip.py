@@ -113,3 +113,17 @@ def _function(value: PrimExpr) -> PrimFunc:
 def test_expression_round_trip(value: PrimExpr) -> None:
     function = _function(value)
     assert_structural_equal(parse(script(function)), function)
+
+
+def test_views_say_whose_memory_they_look_at() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((8,), "int32")):
+    V = T.decl_buffer((32,), "int8", data=A.data)
+    for i in range(2):
+        W = T.decl_buffer((4,), "int32", data=A.data, elem_offset=i * 4)
+        W[0] = T.Cast("int32", V[i])
+"""
+    function = parse(text)
+    assert script(function).splitlines()[2:] == text.splitlines()[1:]
+    assert_structural_equal(parse(script(function)), function)
