@@ -24,7 +24,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "if_then_else": if_then_else,
     **{
         dtype: lambda value, dtype=dtype: arithmetic.cast(dtype, value)
-        for dtype in ("int8", "uint8", "int16", "uint16", "int32", "uint32")
+        for dtype in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64")
     },
 }  # fmt: skip
 
@@ -172,7 +172,9 @@ class Chance:
                 f"max({a} * {constant}, {b}) - {constant}",
             ]
         )
-        return f"int32({value}) {rng.choice(['', f'+ {self.atom()}', f'// {self.factor()}'])}"
+        # Arithmetic of indices is taken never to overflow, so they hold all values of the type.
+        index = "int64" if dtype == "uint32" else "int32"
+        return f"{index}({value}) {rng.choice(['', f'+ {self.atom()}', f'// {self.factor()}'])}"
 
     def condition(self) -> str:
         operator = self.rng.choice(["<", "<", "<=", ">=", ">", "=="])
