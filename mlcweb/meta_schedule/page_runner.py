@@ -50,7 +50,7 @@ def _say_what_is_coarser() -> None:
         "This browser has no JavaScript Promise Integration, and the page is not cross-origin "
         "isolated, so that Python cannot wait for other workers: it measures by itself, one "
         f"program at a time, with a clock of {clock_step() * 1e3:.3g} ms, and a kernel that hangs "
-        "can only be stopped together with Python. The Search view measures as ever",
+        "can only be stopped together with Python. The Search view still uses other workers",
         file=sys.stderr,
     )
 

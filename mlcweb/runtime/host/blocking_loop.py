@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
-LONGEST_BLOCK_S = 0.1
+MAX_BLOCK_S = 0.1
 """Seconds after which Python gets a moment, so that it hears of an interrupt."""
 
 
@@ -37,7 +37,7 @@ class BlockingLoop(asyncio.BaseEventLoop):
             RuntimeError: there is nothing that could happen.
         """
         if self.poll is not None:
-            self.poll(LONGEST_BLOCK_S if timeout is None else min(timeout, LONGEST_BLOCK_S))
+            self.poll(MAX_BLOCK_S if timeout is None else min(timeout, MAX_BLOCK_S))
         elif timeout is None:
             raise RuntimeError("A coroutine waits for what cannot happen while Python is blocked")
         elif timeout > 0:

@@ -13,7 +13,7 @@ const HEADER = 4;
 const TEXT = 1 << 16;
 const PER_BATCH = 64;
 /** Characters of an error's parts that are passed on. */
-const LONGEST = 4096;
+const MAX_LENGTH = 4096;
 
 export function newReply(
   bell: SharedArrayBuffer,
@@ -62,5 +62,5 @@ export function readAnswer({ answer }: SharedReply): TrialOutcome | null {
 function shortened(outcome: TrialOutcome): TrialOutcome {
   if (outcome.ok) return outcome;
   const { kind, message, stack } = outcome;
-  return failure(kind, message.slice(0, LONGEST), stack.slice(0, LONGEST));
+  return failure(kind, message.slice(0, MAX_LENGTH), stack.slice(0, MAX_LENGTH));
 }
