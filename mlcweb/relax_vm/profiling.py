@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mlcweb.relax_vm.frame import Steps
     from mlcweb.relax_vm.virtual_machine import VirtualMachine
 
-SHORTEST = 2e-3
+MIN_BATCH_S = 2e-3
 """Seconds that a profile of a pure function lasts at least."""
 
 
@@ -215,7 +215,7 @@ def profile(machine: VirtualMachine, name: str, arguments: Sequence[Any]) -> Rep
     repeats = plan is not None and plan.is_pure
     if repeats:
         function(*arguments)
-    clock, shortest = host.clock_source(), max(SHORTEST, STEPS_PER_BATCH * host.clock_step())
+    clock, shortest = host.clock_source(), max(MIN_BATCH_S, STEPS_PER_BATCH * host.clock_step())
     observer = _Observer()
     machine.observer = observer
     total, runs = 0.0, 0

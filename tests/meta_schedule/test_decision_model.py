@@ -2,7 +2,7 @@
 
 import random
 
-from mlcweb.meta_schedule.search_strategy.decision_model import LEAST, DecisionModel
+from mlcweb.meta_schedule.search_strategy.decision_model import MIN_SAMPLES, DecisionModel
 from mlcweb.tir import Schedule
 from mlcweb.tir.schedule import Trace
 from tests.meta_schedule.matmul import Matmul
@@ -28,7 +28,7 @@ def seconds(factors: list[int]) -> float:
 
 def test_nothing_is_guessed_from_too_little() -> None:
     model = DecisionModel()
-    for trace, factors in traces(LEAST - 1):
+    for trace, factors in traces(MIN_SAMPLES - 1):
         model.learn(trace, seconds(factors))
     asked = [trace for trace, _ in traces(3)]
     assert model.guess(asked) is None

@@ -13,7 +13,7 @@ def record(database: FastestRecords, number: int, *seconds: float) -> TuningReco
 
 
 def test_the_fastest_are_kept_and_no_more_than_twice_as_many_as_wanted() -> None:
-    database = FastestRecords(matmul(), most=10)
+    database = FastestRecords(matmul(), max_records=10)
     for number in range(1000):
         database.commit_tuning_record(record(database, number, 1.0 + (number * 37) % 1000))
         assert len(database) < 20

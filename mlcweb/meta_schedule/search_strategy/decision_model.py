@@ -15,10 +15,10 @@ from mlcweb.tir.schedule import Trace
 if TYPE_CHECKING:
     import numpy as np
 
-LEAST = 8
+MIN_SAMPLES = 8
 """With fewer programs measured nothing is guessed."""
 
-MOST = 512
+MAX_SAMPLES = 512
 """So many programs are remembered, the latest."""
 
 TREES = 30
@@ -39,12 +39,12 @@ class DecisionModel:
         """What a trace's program took."""
         self._rows.append(self._row(trace))
         self._seconds.append(seconds)
-        del self._rows[:-MOST], self._seconds[:-MOST]
+        del self._rows[:-MAX_SAMPLES], self._seconds[:-MAX_SAMPLES]
         self._model = None
 
     def guess(self, traces: Sequence[Trace]) -> Sequence[float] | None:
         """A score for each trace, larger is faster; None where too little is known."""
-        if len(self._rows) < LEAST or not traces:
+        if len(self._rows) < MIN_SAMPLES or not traces:
             return None
         import numpy as np
 

@@ -7,7 +7,7 @@ import heapq
 from mlcweb.ir import IRModule, TVMError, structural_equal
 from mlcweb.meta_schedule.database import Database, TuningRecord, Workload
 
-MOST = 256
+MAX_RECORDS = 256
 
 
 class FastestRecords(Database):
@@ -15,13 +15,13 @@ class FastestRecords(Database):
 
     Args:
         program: the only program whose records it takes.
-        most: how many records are kept.
+        max_records: how many records are kept.
     """
 
-    def __init__(self, program: IRModule, most: int = MOST) -> None:
+    def __init__(self, program: IRModule, max_records: int = MAX_RECORDS) -> None:
         super().__init__()
         self.workload = Workload(program)
-        self.most = most
+        self.max_records = max_records
         self._by_trace: dict[str, TuningRecord] = {}
 
     def has_workload(self, mod: IRModule) -> bool:
@@ -36,8 +36,8 @@ class FastestRecords(Database):
         if not record.is_valid or not record.replaces(self._by_trace.get(record.trace_text)):
             return
         self._by_trace[record.trace_text] = record
-        if len(self._by_trace) >= 2 * self.most:
-            kept = self.get_top_k(self.workload, self.most)
+        if len(self._by_trace) >= 2 * self.max_records:
+            kept = self.get_top_k(self.workload, self.max_records)
             self._by_trace = {record.trace_text: record for record in kept}
 
     def get_top_k(self, workload: Workload, top_k: int) -> list[TuningRecord]:

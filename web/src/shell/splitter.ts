@@ -10,7 +10,7 @@ interface SplitterOptions {
   initial: number;
 }
 
-const SMALLEST = 15;
+const MIN_PERCENT = 15;
 
 export function setUpSplitter(
   bar: HTMLElement,
@@ -23,11 +23,11 @@ export function setUpSplitter(
   bar.setAttribute("role", "separator");
   bar.setAttribute("aria-label", label);
   bar.setAttribute("aria-orientation", direction === "column" ? "vertical" : "horizontal");
-  bar.setAttribute("aria-valuemin", String(SMALLEST));
-  bar.setAttribute("aria-valuemax", String(100 - SMALLEST));
+  bar.setAttribute("aria-valuemin", String(MIN_PERCENT));
+  bar.setAttribute("aria-valuemax", String(100 - MIN_PERCENT));
 
   const place = (percent: number): void => {
-    share = Math.min(100 - SMALLEST, Math.max(SMALLEST, percent));
+    share = Math.min(100 - MIN_PERCENT, Math.max(MIN_PERCENT, percent));
     container.style.setProperty(`--${property}`, share.toFixed(1));
     bar.setAttribute("aria-valuenow", share.toFixed(0));
   };

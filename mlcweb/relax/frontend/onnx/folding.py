@@ -14,7 +14,7 @@ from typing import Any
 from mlcweb.relax import dims
 from mlcweb.relax.frontend.onnx import arguments
 from mlcweb.relax.frontend.onnx.known import (
-    LARGEST,
+    MAX_ELEMENTS,
     Known,
     broadcast,
     broadcast_elements,
@@ -41,7 +41,7 @@ def fold(op_type: str, node: Any, values: list[Known | None]) -> Known | None:
         result = rule(node, *values)
     except (_Undecided, ZeroDivisionError, OverflowError, ValueError):
         return None
-    return None if result is None or math.prod(result.shape) > LARGEST else result
+    return None if result is None or math.prod(result.shape) > MAX_ELEMENTS else result
 
 
 def _value(element: Any) -> Any:
@@ -56,7 +56,7 @@ def _elementwise(
 ) -> Callable[..., Known | None]:
     def rule(node: Any, *values: Known) -> Known | None:
         shape = broadcast([value.shape for value in values])
-        if shape is None or math.prod(shape) > LARGEST:
+        if shape is None or math.prod(shape) > MAX_ELEMENTS:
             return None
         rows = zip(*(broadcast_elements(value, shape) for value in values), strict=True)
         whole = not dtypes.is_float(values[-1].dtype)
@@ -136,7 +136,7 @@ def _truncates(element: Any, dtype: str) -> bool:
 
 def _constant_of_shape(node: Any, shape: Known) -> Known | None:
     _numbers(*shape.elements)
-    if math.prod(shape.elements) > LARGEST:
+    if math.prod(shape.elements) > MAX_ELEMENTS:
         return None
     fill = arguments.fill_value(node)
     return known(shape.elements, fill.elements * math.prod(shape.elements), fill.dtype)
@@ -191,7 +191,7 @@ def _where(node: Any, condition: Known, x: Known, y: Known) -> Known | None:
 def _expand(node: Any, data: Known, shape: Known) -> Known | None:
     _numbers(*shape.elements)
     full = broadcast([data.shape, shape.elements])
-    if full is None or math.prod(full) > LARGEST:
+    if full is None or math.prod(full) > MAX_ELEMENTS:
         return None
     return known(full, broadcast_elements(data, full), data.dtype)
 
@@ -200,7 +200,7 @@ def _range(node: Any, start: Known, limit: Known, delta: Known) -> Known | None:
     (first,), (last,), (step,) = start.elements, limit.elements, delta.elements
     _numbers(first, last, step)
     count = max(math.ceil((last - first) / step), 0)
-    if count > LARGEST:
+    if count > MAX_ELEMENTS:
         return None
     return known_list([first + i * step for i in range(count)], start.dtype)
 

@@ -18,7 +18,7 @@ from mlcweb.relax.constant_data import HostArray, host_array
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.expr import IntImm, PrimExpr
 
-LARGEST = 1024
+MAX_ELEMENTS = 1024
 """Constants of more elements stay constants: they are weights, not shapes."""
 
 
@@ -74,7 +74,7 @@ def as_known(value: Any) -> Known | None:
     if not isinstance(value, E.Constant):
         return None
     data = value.data
-    if math.prod(data.shape) > LARGEST:
+    if math.prod(data.shape) > MAX_ELEMENTS:
         return None
     if not isinstance(data, HostArray):
         data = host_array(data.numpy(), str(data.dtype))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mlcweb.relax.frontend.onnx.known import LARGEST, Known, known
+from mlcweb.relax.frontend.onnx.known import MAX_ELEMENTS, Known, known
 from mlcweb.relax.frontend.onnx.node import Node, converter
 from mlcweb.relax.frontend.onnx.tensors import dtype_name
 
@@ -26,4 +26,4 @@ def _window(node: Node) -> Any:
     turns = [2 * math.pi * i / period for i in range(size)]
     values = [a - b * math.cos(turn) + c * math.cos(2 * turn) for turn in turns]
     made: Known = known((size,), values, dtype)
-    return made if size <= LARGEST else made.constant()
+    return made if size <= MAX_ELEMENTS else made.constant()
