@@ -35,7 +35,7 @@ from mlcweb.tir.stmt import (
     For,
     IterType,
 )
-from mlcweb.tir.substitute import uses, variables_in
+from mlcweb.tir.substitute import reads_memory, uses, variables_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Scope:
         does not declare it."""
         for region in (*place.block.reads, *place.block.writes):
             self.check_declared(region.buffer)
-        for buffer in itertools.chain(*hidden_accesses(place.block)):
+        for buffer in itertools.chain(*_undeclared_accesses(place.realize)):
             users = (*self.writers.get(buffer, ()), *self.readers.get(buffer, ()))
             if users or len(self._hiding(buffer)) > 1:
                 self.check_declared(buffer)
@@ -93,7 +93,8 @@ class Scope:
                 f'The block "{hiding[0].block.name_hint}" uses "{buffer.name}" without declaring '
                 "it in T.reads or T.writes, so that it is not known what depends on what",
                 [place.realize for place in hiding],
-                "this step before loop_partition, cache_index or unsafe_hide_buffer_access",
+                "this step before loop_partition, cache_index or unsafe_hide_buffer_access, and "
+                "bindings and predicates that read no memory, or what the block declares",
             )
 
     def _hiding(self, buffer: Buffer) -> tuple[BlockPlace, ...]:
@@ -121,7 +122,7 @@ def _scope(state: ScheduleState, around: Place) -> Scope:
     undeclared_writers: dict[Buffer, list[BlockPlace]] = {}
     undeclared_readers: dict[Buffer, list[BlockPlace]] = {}
     for child in children:
-        stored, loaded = hidden_accesses(child.block)
+        stored, loaded = _undeclared_accesses(child.realize)
         for buffer in stored:
             undeclared_writers.setdefault(buffer, []).append(child)
         for buffer in loaded:
@@ -160,6 +161,23 @@ def hidden_accesses(block: Block) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...
         elif isinstance(node, (AllocBuffer, DeclBuffer)):
             own.add(node.buffer)
     return tuple(b for b in stored if b not in own), tuple(b for b in loaded if b not in own)
+
+
+def _undeclared_accesses(
+    realize: BlockRealize,
+) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
+    """`hidden_accesses` of a block, and the buffers that its bindings and its predicate load:
+    T.reads is about the body."""
+    stored, loaded = hidden_accesses(realize.block)
+    declared = {region.buffer for region in realize.block.reads}
+    bound = [
+        node.buffer
+        for value in (*realize.iter_values, realize.predicate)
+        if reads_memory(value)
+        for node in walk(value)
+        if isinstance(node, BufferLoad) and node.buffer not in declared
+    ]
+    return stored, tuple(dict.fromkeys((*loaded, *bound)))
 
 
 def loop_ranges(loops: tuple[For, ...]) -> dict[Var, Range]:

@@ -186,3 +186,34 @@ def test_a_block_that_uses_its_loop_stays_in_it():
     with pytest.raises(ScheduleError) as refusal:
         sch.compute_at("B", sch.get_loops("C")[0])
     assert 'uses the loop "i" around it without an iterator' in refusal.value.reason
+
+
+PREDICATE_READS = """
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), C: T.Buffer((8,), "int32")):
+    J = T.alloc_buffer((8,), "int32")
+    B = T.alloc_buffer((8,), "int32")
+    for i in range(8):
+        with T.block("J"):
+            vi = T.axis.spatial(8, i)
+            J[vi] = A[vi] - 1
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            T.where({predicate})
+            B[vi] = A[vi]
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = B[vi] + J[vi]
+"""
+
+
+def test_what_a_predicate_reads_is_computed_before_it():
+    sch = Schedule(module(PREDICATE_READS.format(predicate="J[7 - i] < 100")))
+    with pytest.raises(ScheduleError) as refusal:
+        sch.compute_at("J", sch.get_loops("C")[0])
+    assert 'The block "B" uses "J" without declaring it' in refusal.value.reason
+    free = Schedule(module(PREDICATE_READS.format(predicate="A[7 - i] < 100")))
+    free.compute_at("J", free.get_loops("C")[0])
+    assert len(free.get_loops("J")) == 1

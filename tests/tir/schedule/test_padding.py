@@ -178,3 +178,24 @@ def test_can_decompose_padding_asks_only():
     assert sch.mod is before
     sch = Schedule(module(PRODUCT))
     assert not sch.can_decompose_padding("C", sch.get_loops("C")[0])
+
+
+ROW_SUMS = """
+@T.prim_func
+def main(A: T.Buffer((12, 17), "float32"), C: T.Buffer((12,), "float32")):
+    for i, k in T.grid(12, 17):
+        with T.block("C"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = T.float32(0)
+            C[vi] = C[vi] + A[vi, vk]
+"""
+
+
+def test_regions_declared_by_hand_cover_the_padding():
+    sch = Schedule(module(ROW_SUMS))
+    sch.annotate_buffer_access("C", 0, "read", lambda vi, vk: [(0, 12), (0, 17)])
+    sch.pad_einsum("C", [8, 8])
+    sch.compute_at("A_pad", sch.get_loops("C")[0])
+    # One row of A_pad for each row of C, all 24 columns of it.
+    assert [int(sch.get(loop).extent) for loop in sch.get_loops("A_pad")] == [16, 24]

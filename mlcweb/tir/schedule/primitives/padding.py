@@ -315,7 +315,18 @@ def _grown_realize(
         for iter_var, extent in zip(place.block.iter_vars, extents, strict=True)
     )
     block = replace(substitute(replace(place.block, iter_vars=()), {}, copies), iter_vars=iter_vars)
-    return replace(place.realize, block=block)
+    # What was declared by hand may cover the old extents alone.
+    exact = block_access_regions(block)
+    accessed = {
+        region.buffer: region
+        for region in (*exact.reads, *exact.writes)
+        if region.buffer in copies.values()
+    }
+    reads, writes = (
+        tuple(accessed.get(region.buffer, region) for region in regions)
+        for regions in (block.reads, block.writes)
+    )
+    return replace(place.realize, block=replace(block, reads=reads, writes=writes))
 
 
 def _grown_loop(loop: For, place: BlockPlace, grown: Mapping[Var, PrimExpr]) -> PrimExpr:
