@@ -51,9 +51,9 @@ test-all: .venv/test-all.stamp .venv-oracle/stamp web/dist/index.html docs
 	$(UNIT_TESTS) -m "thorough or hypothesis" --hypothesis-profile=thorough --durations=25
 	$(UNIT_TESTS) -p randomly
 	$(PAGE_TESTS) -m thorough --durations=25
-	@set -e; for file in e2e/test_*.py; do \
-		echo "$$file by itself, in random order"; \
-		$(PY) -m pytest -q "$$file" -p randomly || test $$? = 5; done
+	@printf '%s\n' e2e/test_*.py | xargs -P 2 -I FILE sh -c ' \
+		output=$$($(PY) -m pytest -q FILE -p randomly 2>&1); code=$$?; \
+		echo "FILE by itself, in random order"; echo "$$output"; test $$code = 0 || test $$code = 5'
 
 wheels: web/dist/index.html
 	$(PY) -m build --outdir dist .
