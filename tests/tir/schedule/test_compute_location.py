@@ -217,3 +217,32 @@ def test_what_a_predicate_reads_is_computed_before_it():
     free = Schedule(module(PREDICATE_READS.format(predicate="A[7 - i] < 100")))
     free.compute_at("J", free.get_loops("C")[0])
     assert len(free.get_loops("J")) == 1
+
+
+GATHER = """
+@T.prim_func
+def main(A: T.Buffer((12,), "int32"), I: T.Buffer((7,), "int32"), C: T.Buffer((7,), "int32")):
+    J = T.alloc_buffer((7,), "int32")
+    B = T.alloc_buffer((12,), "int32")
+    for i in range(12):
+        with T.block("B"):
+            vi = T.axis.spatial(12, i)
+            B[vi] = A[vi] * 2
+    for i in range(7):
+        with T.block("J"):
+            vi = T.axis.spatial(7, i)
+            J[vi] = T.min(T.max(I[vi], 0), 11)
+        with T.block("C"):
+            vi = T.axis.spatial(7, i)
+            T.reads(B[J[vi]], J[vi])
+            C[vi] = B[J[vi]] + 1
+"""
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_producer_gathered_by_computed_indices_is_computed_as_a_whole(hidden):
+    sch = Schedule(module(GATHER))
+    if hidden:
+        sch.unsafe_hide_buffer_access("J", "write", [0])
+    sch.compute_at("B", sch.get_loops("C")[0], index=-2)
+    assert int(sch.get(sch.get_loops("B")[-1]).extent) == 12
