@@ -110,8 +110,9 @@ def _is_loaded(side: IntSet, predicate: PrimExpr, blocks: Scope) -> bool:
         if isinstance(node, BufferLoad)
     ]
     guarded = bool(loads) and not is_trivially_true(predicate)
-    written = (*blocks.writers, *blocks.undeclared_writers)
-    return guarded or any(load.buffer in written for load in loads)
+    return guarded or any(
+        load.buffer in blocks.writers or load.buffer in blocks.undeclared_writers for load in loads
+    )
 
 
 def regions_of(regions: Iterable[BufferRegion], buffer: Buffer) -> list[BufferRegion]:
