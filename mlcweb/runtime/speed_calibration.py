@@ -11,7 +11,6 @@ a machine would not do: it mostly waits for itself, and hardly notices that the 
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,6 +18,7 @@ from itertools import pairwise
 
 from mlcweb.codegen.wasm.builder import FunctionBuilder
 from mlcweb.codegen.wasm.module import Function
+from mlcweb.runtime.benchmark import long_enough
 from mlcweb.runtime.host import clock_step
 from mlcweb.runtime.host.engine import engine
 from mlcweb.runtime.probe_kernels import count_down, instance_of, module_code
@@ -46,6 +46,9 @@ which the batches beside it need not have been."""
 
 MIN_STEPS = 20
 """The work lasts at least so many steps of the clock."""
+
+ZERO_TIMES = 100
+"""So often the work may take no time by the clock before that is believed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,15 +88,11 @@ def calibration_timer() -> Callable[[], float]:
     """
     run = instance_of(_work()).timer("pace", ["i32", "i32"])
     room = engine().allocate(DATA_BYTES)
-    # What is compiled in haste or paged in at first does not count.
-    typical = statistics.median(run(TURNS, room.address) for _ in range(3))
-    times = rounds(typical, clock_step())
+    shortest = MIN_STEPS * clock_step()
+    times, _ = long_enough(
+        lambda number: run(TURNS * number, room.address), 1, shortest, ZERO_TIMES
+    )
     return lambda: run(TURNS * times, room.address) / times
-
-
-def rounds(seconds: float, step: float) -> int:
-    """How often the work is done so that a clock with steps of so many seconds can time it."""
-    return max(1, math.ceil(MIN_STEPS * step / seconds)) if seconds > 0 else MIN_STEPS
 
 
 @lru_cache(maxsize=1)

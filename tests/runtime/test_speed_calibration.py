@@ -1,5 +1,7 @@
 """Times calibrated for the speed of the machine."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -9,10 +11,11 @@ from mlcweb.runtime.probe_kernels import instance_of
 from mlcweb.runtime.speed_calibration import (
     DATA_BYTES,
     MIN_BATCHES,
+    MIN_STEPS,
+    TURNS,
     SpeedCalibration,
     Timed,
     calibration_timer,
-    rounds,
 )
 
 
@@ -39,10 +42,27 @@ def test_without_paces_times_stay_as_they_are() -> None:
     assert pace.fastest == float("inf")
 
 
-def test_the_work_is_done_as_often_as_the_clock_needs() -> None:
-    assert rounds(2.5e-4, 1e-7) == 1
-    assert rounds(2.5e-4, 1e-4) == 8
-    assert rounds(0.0, 1e-4) == 20
+@pytest.mark.parametrize("step", [1e-7, 1e-4, 1e-3])
+def test_the_work_is_done_as_often_as_the_clock_needs(
+    monkeypatch: pytest.MonkeyPatch, step: float
+) -> None:
+    asked: list[int] = []
+
+    class Instance:
+        def timer(self, name: str, types: list[str]):
+            def run(turns: int, address: int) -> float:
+                asked.append(turns // TURNS)
+                return math.floor(2.5e-4 * asked[-1] / step + 1e-9) * step
+
+            return run
+
+    monkeypatch.setattr(speed_calibration, "instance_of", lambda function: Instance())
+    monkeypatch.setattr(speed_calibration, "clock_step", lambda: step)
+    pace = calibration_timer.__wrapped__()
+    assert pace() == pytest.approx(2.5e-4, rel=1 / MIN_STEPS)
+    # Enough for the clock, and not much more: a clock that is too coarse for the work done once
+    # reads zero then.
+    assert MIN_STEPS * step <= asked[-1] * 2.5e-4 <= max(2.5e-4, 2 * MIN_STEPS * step)
 
 
 def test_the_work_runs_and_stays_within_its_memory() -> None:

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { Trial } from "../src/python/search_protocol";
-import { agrees, type KernelHost, layOut, runKernel } from "../src/trials/kernel";
+import { agrees, calibrationTimer, type KernelHost, layOut, runKernel } from "../src/trials/kernel";
 import { TrialLine } from "../src/trials/line";
 import { TrialPool, type TrialWorker } from "../src/trials/pool";
 import type {
@@ -268,6 +268,22 @@ test("of a kernel with long batches there are no more than the fewest", () => {
     paces: [0.5, 0.4, 0.7],
     called: 1,
   });
+});
+
+test("a clock too coarse for the fixed work done once reads zero then, and the work is not done for ever", () => {
+  const asked: number[] = [];
+  const host: KernelHost = {
+    // A turn takes a quarter of a millisecond; the clock counts whole milliseconds.
+    timer: () => (turns) => {
+      asked.push(turns);
+      return Math.floor(turns * 0.25) * 1e-3;
+    },
+  };
+  const pace = calibrationTimer(host, { code: COUNTS, turns: 1, minMs: 20 });
+  expect(pace()).toBeCloseTo(0.25e-3, 5);
+  expect(asked[0]).toBe(1);
+  expect(asked.at(-1)).toBeGreaterThanOrEqual(80);
+  expect(Math.max(...asked)).toBeLessThanOrEqual(160);
 });
 
 function trial(index: number, more: Partial<Trial> = {}): Trial {

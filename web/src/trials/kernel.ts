@@ -78,13 +78,10 @@ export function runKernel(
   let spentMs = 0;
   const paces = [pace()];
   while (seconds.length < (spentMs > job.enoughMs ? job.fewest : job.batches)) {
-    const takenMs = timer(number, ...addresses) * 1e3;
-    if (takenMs < job.minMs) {
-      number = Math.ceil(number * Math.min(16, Math.max(1.6, (1.05 * job.minMs) / takenMs)));
-      continue;
-    }
-    seconds.push((takenMs * 1e-3) / number);
-    spentMs += takenMs;
+    const batch = longEnough((calls) => timer(calls, ...addresses) * 1e3, number, job.minMs);
+    number = batch.number;
+    seconds.push((batch.ms * 1e-3) / number);
+    spentMs += batch.ms;
     paces.push(pace());
   }
   return { ok: true, seconds, paces, arrays: left };
@@ -100,9 +97,24 @@ export function calibrationTimer(
     env: { memory: new WebAssembly.Memory({ initial: 1 }) },
   });
   const timer = host.timer(exports.pace as Callable, WARM_UP);
-  const once = timer(turns, 0) * 1e3;
-  const rounds = Math.max(1, Math.ceil(minMs / Math.max(once, 1e-3)));
+  const rounds = longEnough((number) => timer(number * turns, 0) * 1e3, 1, minMs).number;
   return () => timer(rounds * turns, 0) / rounds;
+}
+
+/**
+ * A batch of `number` calls, or of so many more that it takes `minMs`. Where the clock is coarse a
+ * short batch takes no time at all, so one short batch does not tell how many are enough.
+ */
+function longEnough(
+  time: (number: number) => number,
+  number: number,
+  minMs: number,
+): { number: number; ms: number } {
+  for (;;) {
+    const ms = time(number);
+    if (ms >= minMs) return { number, ms };
+    number = Math.ceil(number * Math.min(16, Math.max(1.6, (1.05 * minMs) / ms)));
+  }
 }
 
 /** The quickest of the first calls; there are no more of them once one is within the limit. */
