@@ -60,3 +60,24 @@ def _database(name: str) -> Any:
     from mlcweb.meta_schedule.database import JSONDatabase
 
     return JSONDatabase
+
+
+@provides("mlcweb.tir", "schedule", "analysis", "transform")
+def _packages_on_tir(name: str) -> Any:
+    from mlcweb import analysis, lower, schedule
+
+    return {"schedule": schedule, "analysis": analysis, "transform": lower}[name]
+
+
+@provides("mlcweb.tir", "BlockRV", "ExprRV", "LoopRV", "Schedule", "ScheduleError", "Trace")
+def _schedules(name: str) -> Any:
+    from mlcweb import schedule
+
+    return getattr(schedule, name)
+
+
+@provides("mlcweb.tir", "IndexMap")
+def _index_map(name: str) -> Any:
+    from mlcweb.arith.index_map import IndexMap
+
+    return IndexMap

@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
+from mlcweb.schedule import BlockRV, LoopRV, ScheduleError
 from mlcweb.script import from_source
 from mlcweb.tir import IntImm, PrimFunc, Schedule, TensorIntrin
-from mlcweb.tir.schedule import BlockRV, LoopRV, ScheduleError
 
 Choose = Callable[[Sequence[Any]], Any]
 

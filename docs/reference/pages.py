@@ -23,7 +23,7 @@ Apache TVM {TVM_VERSION}, in which some modules have moved and some words have c
 | differs | TVM has it, and ours does something else; the entry says what and why |
 | ours alone | TVM has nothing of this name there |
 
-How the schedule primitives differ is read from the test cases in `tests/tir/schedule/cases` that
+How the schedule primitives differ is read from the test cases in `tests/schedule/cases` that
 are headed "unlike TVM". Most of the differences are programs that TVM miscompiles.
 
 """
@@ -130,7 +130,7 @@ def with_primitive(name: str, lines: list[str]) -> None:
     found = PRIMITIVE.search(" ".join(lines))
     if found is None:
         return
-    home = importlib.import_module(f"mlcweb.tir.schedule.primitives.{found[1]}")
+    home = importlib.import_module(f"mlcweb.schedule.primitives.{found[1]}")
     primitive = getattr(home, found[2] or name.rpartition(".")[2], None)
     if primitive is not None:
         rest = PRIMITIVE.sub("", " ".join(lines).strip())

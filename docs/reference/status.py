@@ -22,7 +22,7 @@ from mlcweb.compat.names import ATTRIBUTES
 from mlcweb.ir.dialect import S_TIR
 
 FOLDER = Path(__file__).parent
-CASES = FOLDER.parents[1] / "tests/tir/schedule/cases"
+CASES = FOLDER.parents[1] / "tests/schedule/cases"
 MODULES: dict[str, dict[str, Any]] = json.loads((FOLDER / "modules.json").read_text("utf8"))
 """The public modules: a title, and the modules of TVM 0.27 that hold the same names."""
 

@@ -16,13 +16,13 @@ from mlcweb.codegen.registry import FunctionLookup, Kernel
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import walk
+from mlcweb.lower.specialize import specialize
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import substitute, variables_in
-from mlcweb.tir.transform.specialize import specialize
 
 
 class ExternalCallError(TVMError):

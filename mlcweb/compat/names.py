@@ -13,9 +13,16 @@ MODULES: dict[str, str] = {
     "s_tir.meta_schedule": "meta_schedule",
     "tirx": "tir",
     "script.tirx": "script.tir",
-    "tir.schedule.testing": "testing",
-    "s_tir.schedule.testing": "testing",
-    "tirx.schedule.testing": "testing",
+    **{
+        f"{tir}.{name}": package
+        for tir in ("tir", "s_tir", "tirx")
+        for name, package in {
+            "schedule": "schedule",
+            "schedule.testing": "testing",
+            "analysis": "analysis",
+            "transform": "lower",
+        }.items()
+    },
 }
 """A module's other name -> its name. A submodule of a renamed module follows it."""
 
@@ -27,7 +34,7 @@ ATTRIBUTES: dict[str, str] = {
     "meta_schedule.runner.LocalRunner": "meta_schedule.local_runner.LocalRunner",
     "tir.SBlock": "tir.Block",
     "tir.SBlockRealize": "tir.BlockRealize",
-    "tir.schedule.SBlockRV": "tir.schedule.BlockRV",
+    "schedule.SBlockRV": "schedule.BlockRV",
 }
 """The other name of a function, class or method -> its name."""
 

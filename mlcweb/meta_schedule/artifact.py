@@ -7,10 +7,10 @@ from typing import cast
 
 from mlcweb.codegen.registry import find_target
 from mlcweb.ir import IRModule
+from mlcweb.lower.optimize.accesses import of_distinct_arrays
 from mlcweb.runtime.host import in_browser
 from mlcweb.runtime.target import Target
 from mlcweb.tir import PrimFunc
-from mlcweb.tir.transform.optimize.accesses import of_distinct_arrays
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from mlcweb.ir import IRModule, structural_hash
 from mlcweb.meta_schedule.artifact import Artifact, WasmArtifact
 from mlcweb.meta_schedule.runner import Runner, RunnerClosed, Seconds
 from mlcweb.meta_schedule.trial import Trial
-from mlcweb.tir.schedule.errors import ScheduleError
+from mlcweb.schedule.errors import ScheduleError
 
 Build = Callable[[IRModule], Artifact | Awaitable[Artifact]]
 

@@ -11,7 +11,7 @@ from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.measuring import Build, Measuring, reason_of
 from mlcweb.meta_schedule.runner import Runner
 from mlcweb.meta_schedule.trial import Trial
-from mlcweb.tir.schedule import Schedule
+from mlcweb.schedule import Schedule
 
 ScheduleFunction = Callable[[Schedule], Any]
 """Transforms the schedule that it is given. What it returns is used if it is a schedule."""

@@ -15,8 +15,8 @@ from mlcweb.meta_schedule.tune import TuneConfig, check_options, tune_tasks_asyn
 from mlcweb.meta_schedule.tune_context import SpaceGeneratorType, TuneContext, normalized
 from mlcweb.runtime.host.waiting import wait_for
 from mlcweb.runtime.target import Target
+from mlcweb.schedule import Schedule
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.schedule import Schedule
 
 _OF_SPACES = ("sch_rules", "postprocs", "mutator_probs")
 

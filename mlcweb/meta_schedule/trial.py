@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mlcweb.ir import IRModule
-from mlcweb.tir.schedule import Trace
+from mlcweb.schedule import Trace
 
 State = Literal["measured", "repeated", "failed"]
 

@@ -21,8 +21,8 @@ from mlcweb.meta_schedule.search_strategy import (
 )  # fmt: skip
 from mlcweb.meta_schedule.space_generator import SpaceGenerator
 from mlcweb.runtime.target import Target
+from mlcweb.schedule import Schedule
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.schedule import Schedule
 
 SpaceGeneratorType = SpaceGenerator | str | Callable[[Schedule], Any]
 SearchStrategyType = SearchStrategy | str

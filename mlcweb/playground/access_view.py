@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.analysis.flop_count import estimate_flops
 from mlcweb.ir import IRModule, TVMError, structural_equal
 from mlcweb.playground.access import derivation
 from mlcweb.playground.access.small import Small, access_count, smaller
 from mlcweb.playground.code_view import find_program, function_names, programs
-from mlcweb.tir.analysis.flop_count import estimate_flops
 
 if TYPE_CHECKING:
     import numpy as np

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from mlcweb.analysis.flop_count import estimate_flops
 from mlcweb.codegen.registry import RELAXED_MADD
 from mlcweb.ir import TVMError
 from mlcweb.playground.code_view import find_program
@@ -15,7 +16,6 @@ from mlcweb.runtime.host import clock_step, in_browser
 from mlcweb.runtime.host.engine import engine
 from mlcweb.runtime.machine_peak import MachinePeak, machine_peak, measured_again
 from mlcweb.tir import PrimFunc
-from mlcweb.tir.analysis.flop_count import estimate_flops
 from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.dtype import size_in_bytes
 

@@ -19,6 +19,10 @@ from mlcweb.codegen.wasm.module import Function
 from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.ir import IRModule, TVMError, structural_equal
 from mlcweb.ir.visitor import walk
+from mlcweb.lower import PASSES, PassRecord, record_lowering
+from mlcweb.lower.optimize import OPTIMIZATIONS
+from mlcweb.lower.optimize.accesses import of_distinct_arrays
+from mlcweb.lower.optimize.rewriter import normalize
 from mlcweb.playground.source_lines import Listing, line_of, listing
 from mlcweb.runtime.host.engine import Host, available, engine
 from mlcweb.runtime.registry import get_global_func
@@ -26,10 +30,6 @@ from mlcweb.tir import PrimFunc
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.expr import IntImm
-from mlcweb.tir.transform import PASSES, PassRecord, record_lowering
-from mlcweb.tir.transform.optimize import OPTIMIZATIONS
-from mlcweb.tir.transform.optimize.accesses import of_distinct_arrays
-from mlcweb.tir.transform.optimize.rewriter import normalize
 
 VECTOR_PREFIXES = ("v128.", "i8x16.", "i16x8.", "i32x4.", "i64x2.", "f32x4.", "f64x2.")
 

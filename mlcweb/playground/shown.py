@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from mlcweb.ir import BaseFunc, IRModule, Node
 from mlcweb.playground import code_view, trace_view
 from mlcweb.playground.access import derivation
+from mlcweb.schedule import Schedule, Trace
 from mlcweb.tir import PrimFunc
-from mlcweb.tir.schedule import Schedule, Trace
 from mlcweb.user_code import namespace
 
 

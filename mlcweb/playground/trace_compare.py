@@ -9,8 +9,8 @@ from typing import Any
 from mlcweb.ir import structural_equal
 from mlcweb.playground.trace_replay import Replay
 from mlcweb.playground.trace_view import marked_diff, replayed
+from mlcweb.schedule.instruction import BlockRV, Instruction, LoopRV
 from mlcweb.tir.expr import Var
-from mlcweb.tir.schedule.instruction import BlockRV, Instruction, LoopRV
 
 
 def compare(

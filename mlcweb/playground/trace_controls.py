@@ -22,14 +22,14 @@ from mlcweb.playground.trace_replay import (
     replay,
 )
 from mlcweb.playground.trace_words import loop_path
+from mlcweb.schedule import Trace
+from mlcweb.schedule.compute_locations import locations, loop_type
+from mlcweb.schedule.instruction import plain
+from mlcweb.schedule.primitives.compute_location import LAST, compute_at
+from mlcweb.schedule.scopes import scope_at
+from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, loops_above
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.expr import IntImm
-from mlcweb.tir.schedule import Trace
-from mlcweb.tir.schedule.compute_locations import locations, loop_type
-from mlcweb.tir.schedule.instruction import plain
-from mlcweb.tir.schedule.primitives.compute_location import LAST, compute_at
-from mlcweb.tir.schedule.scopes import scope_at
-from mlcweb.tir.schedule.state import BlockPlace, LoopPlace, ScheduleState, loops_above
 from mlcweb.tir.stmt import IterType
 
 SMALL = 17

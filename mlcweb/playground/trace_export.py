@@ -12,7 +12,7 @@ from mlcweb.ir.module import the_function_name
 from mlcweb.playground.trace_replay import replay
 from mlcweb.playground.trace_timing import scheduled_function
 from mlcweb.playground.trace_view import find, register, replayed, starting_program
-from mlcweb.tir.schedule import Schedule, Trace
+from mlcweb.schedule import Schedule, Trace
 from mlcweb.user_code import namespace
 
 

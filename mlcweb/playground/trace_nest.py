@@ -8,17 +8,17 @@ from math import prod
 from typing import Any
 
 from mlcweb.playground.trace_origins import TIMES, Origins, extent_text
-from mlcweb.tir import stmt as S
-from mlcweb.tir.buffer import BufferRegion, constant_shape
-from mlcweb.tir.expr import IntImm
-from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.schedule.scopes import is_trivially_true
-from mlcweb.tir.schedule.state import (
+from mlcweb.schedule.scopes import is_trivially_true
+from mlcweb.schedule.state import (
     BlockPlace,
     LoopPlace,
     ScheduleState,
     executed_substatements,
 )  # fmt: skip
+from mlcweb.tir import stmt as S
+from mlcweb.tir.buffer import BufferRegion, constant_shape
+from mlcweb.tir.expr import IntImm
+from mlcweb.tir.function import PrimFunc
 
 KINDS = {
     S.ForKind.SERIAL: "serial",

@@ -11,15 +11,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mlcweb.tir.expr import IntImm, PrimExpr, Var
-from mlcweb.tir.schedule.scopes import driven_iterators
-from mlcweb.tir.schedule.state import (
+from mlcweb.schedule.scopes import driven_iterators
+from mlcweb.schedule.state import (
     BlockPlace,
     LoopPlace,
     ScheduleState,
     block_realizes_below,
     loops_above,
 )  # fmt: skip
+from mlcweb.tir.expr import IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import BlockIdentity, For
 
 TIMES = " \N{MULTIPLICATION SIGN} "

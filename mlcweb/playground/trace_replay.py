@@ -12,10 +12,10 @@ from typing import Any
 
 from mlcweb.ir import IRModule, TVMError
 from mlcweb.playground.trace_origins import Origins
-from mlcweb.tir.schedule import Schedule, Trace
-from mlcweb.tir.schedule.errors import ScheduleError
-from mlcweb.tir.schedule.instruction import BlockRV, Instruction, LoopRV, map_inputs
-from mlcweb.tir.schedule.state import BlockPlace, LoopPlace, ScheduleState
+from mlcweb.schedule import Schedule, Trace
+from mlcweb.schedule.errors import ScheduleError
+from mlcweb.schedule.instruction import BlockRV, Instruction, LoopRV, map_inputs
+from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState
 
 Changes = Mapping[int, Any]
 """Decisions (or literal factors of a split) in place of the recorded ones, by step, from 1."""

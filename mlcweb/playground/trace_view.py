@@ -19,8 +19,8 @@ from mlcweb.playground import trace_controls
 from mlcweb.playground.trace_nest import nest, vanished
 from mlcweb.playground.trace_replay import Changes, Replay, replay
 from mlcweb.playground.trace_words import words
-from mlcweb.tir.schedule import Trace
-from mlcweb.tir.schedule.instruction import python_text
+from mlcweb.schedule import Trace
+from mlcweb.schedule.instruction import python_text
 
 KEPT = 8
 """Replays kept of each trace, for readers who go back and forth between decisions."""

@@ -7,8 +7,8 @@ from typing import Any
 
 from mlcweb.playground.trace_origins import TIMES, extent_text, listed
 from mlcweb.playground.trace_replay import ReplayedStep
-from mlcweb.tir.schedule.instruction import plain
-from mlcweb.tir.schedule.state import BlockPlace, LoopPlace, loops_above
+from mlcweb.schedule.instruction import plain
+from mlcweb.schedule.state import BlockPlace, LoopPlace, loops_above
 
 
 def words(step: ReplayedStep) -> str:

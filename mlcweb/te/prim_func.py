@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mlcweb.analysis import block_access_regions
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import Node, replace
@@ -12,7 +13,6 @@ from mlcweb.ir.visitor import Mutator, on
 from mlcweb.te.operation import ComputeOp, ExternOp, Operation, PlaceholderOp
 from mlcweb.te.tensor import ProducerLoad, Tensor
 from mlcweb.tir import arithmetic
-from mlcweb.tir.analysis import block_access_regions
 from mlcweb.tir.buffer import Buffer, Range, decl_buffer, full_region
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
 from mlcweb.tir.function import PrimFunc

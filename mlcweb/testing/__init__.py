@@ -10,7 +10,7 @@ from mlcweb.ir.dialect import dialect_of
 from mlcweb.ir.module import BaseFunc
 from mlcweb.script import tir as T
 from mlcweb.tir import PrimFunc
-from mlcweb.tir.schedule import Schedule, Trace
+from mlcweb.schedule import Schedule, Trace
 
 __all__ = [
     "assert_allclose",

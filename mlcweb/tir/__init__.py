@@ -1,14 +1,14 @@
-"""TensorIR: expressions, statements, buffers, functions; schedules on request.
+"""TensorIR: expressions, statements, buffers, functions.
 
-`Schedule` and its kin rest on the integer analysis, which rests on the nodes of this package, so
-they are loaded when they are first asked for.
+What TVM's users know as `tir.Schedule`, `tir.IndexMap`, `tir.analysis` and `tir.transform` belongs
+to layers above; `mlcweb.providers` says who implements it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mlcweb.ir.lazy_attributes import lazy_attributes
+from mlcweb.ir.lazy_attributes import provided
 from mlcweb.tir import expr, function, stmt
 from mlcweb.tir.arithmetic import (
     cast, const, floordiv, floormod, truncdiv, truncmod,
@@ -20,7 +20,6 @@ from mlcweb.tir.expr import (
     StringImm, Sub, Var,
 )  # fmt: skip
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.index_map import IndexMap
 from mlcweb.tir.intrinsics import (
     absolute as abs, call_extern, call_packed, if_then_else, isinf, isnan, likely, max_value,
     min_value, power, reinterpret,
@@ -35,20 +34,12 @@ from mlcweb.tir.stmt import (
 from mlcweb.tir.tensor_intrin import TensorIntrin
 
 if TYPE_CHECKING:
-    from mlcweb.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError, Trace
-
-_lazy_attribute = lazy_attributes(
-    __name__,
-    {
-        "schedule": ("BlockRV", "ExprRV", "LoopRV", "Schedule", "ScheduleError", "Trace"),
-        "analysis": (),
-        "transform": (),
-    },
-)
+    from mlcweb.arith.index_map import IndexMap
+    from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError, Trace
 
 
 def __getattr__(name: str) -> Any:
     from mlcweb.tir.intrinsics import binary_functions, unary_functions
 
     intrinsic = unary_functions.get(name) or binary_functions.get(name)
-    return _lazy_attribute(name) if intrinsic is None else intrinsic
+    return provided(__name__, name) if intrinsic is None else intrinsic

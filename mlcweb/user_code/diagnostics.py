@@ -10,7 +10,7 @@ from itertools import islice
 from types import TracebackType
 from typing import Any
 
-from mlcweb.tir.schedule import ScheduleError
+from mlcweb.schedule import ScheduleError
 from mlcweb.user_code import fixes
 
 

@@ -8,8 +8,8 @@ from types import FunctionType
 from typing import Any
 
 from mlcweb.ir import IRModule
+from mlcweb.schedule import Schedule
 from mlcweb.tir import PrimFunc
-from mlcweb.tir.schedule import Schedule
 
 
 def modules(variables: Mapping[str, Any]) -> dict[str, IRModule]:

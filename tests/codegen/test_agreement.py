@@ -4,10 +4,10 @@ compiled to WebAssembly, with checked accesses and without."""
 import numpy as np
 import pytest
 
+from mlcweb.lower import lower
 from mlcweb.runtime import build, nd
 from mlcweb.runtime.host.engine import available
 from mlcweb.script import from_source
-from mlcweb.tir.transform import lower
 from tests.codegen.corpus import PROGRAMS, inputs
 
 TARGETS = ["interpreter", "numpy", *(["wasm", "wasm -bounds_check=1"] if available() else [])]

@@ -6,10 +6,10 @@ from math import inf
 import numpy as np
 import pytest
 
+from mlcweb.lower import lower
 from mlcweb.runtime import build, nd
 from mlcweb.runtime.host.engine import available
 from mlcweb.script import from_source
-from mlcweb.tir.transform import lower
 
 TARGETS = ["interpreter", "numpy", *(["wasm", "wasm -bounds_check=1"] if available() else [])]
 

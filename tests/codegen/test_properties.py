@@ -3,9 +3,9 @@
 import numpy as np
 from hypothesis import given
 
+from mlcweb.lower import lower
 from mlcweb.runtime import build, nd
 from mlcweb.runtime.host.engine import available
-from mlcweb.tir.transform import lower
 from tests.codegen.corpus import inputs
 from tests.codegen.loop_programs import loop_programs
 from tests.strategies import examples, prim_funcs

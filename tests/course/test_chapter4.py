@@ -7,9 +7,9 @@ import pytest
 
 import mlcweb
 from mlcweb.ir import assert_structural_equal, structural_equal
+from mlcweb.schedule import Trace
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
-from mlcweb.tir.schedule import Trace
 from tests.programs import matmul
 
 HERE = Path(__file__).parent

@@ -3,8 +3,8 @@
 import random
 
 from mlcweb.meta_schedule.search_strategy.decision_model import MIN_SAMPLES, DecisionModel
+from mlcweb.schedule import Trace
 from mlcweb.tir import Schedule
-from mlcweb.tir.schedule import Trace
 from tests.meta_schedule.matmul import Matmul
 
 

@@ -3,13 +3,13 @@
 import pytest
 
 from mlcweb.ir import assert_structural_equal
+from mlcweb.schedule import Trace
+from mlcweb.schedule.instruction import _kinds
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
-from mlcweb.tir.schedule import Trace
-from mlcweb.tir.schedule.instruction import _kinds
 from tests.oracle.cases import in_newer_spelling
 from tests.random_schedules import PRODUCT, product_of_tiles
-from tests.tir.schedule.case_files import module
+from tests.schedule.case_files import module
 
 pytestmark = [pytest.mark.oracle, pytest.mark.thorough]
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import mlcweb
+from mlcweb.schedule import ScheduleError
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
-from mlcweb.tir.schedule import ScheduleError
 
 CHAIN = """
 @I.ir_module

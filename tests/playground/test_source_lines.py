@@ -3,11 +3,11 @@
 from mlcweb.ir import structural_equal
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
+from mlcweb.lower import lower
 from mlcweb.playground.source_lines import line_of, listing
+from mlcweb.schedule import Schedule
 from mlcweb.script import tir as T
 from mlcweb.tir import stmt as S
-from mlcweb.tir.schedule import Schedule
-from mlcweb.tir.transform import lower
 
 
 @T.prim_func

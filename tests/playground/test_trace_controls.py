@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mlcweb.ir import structural_equal
 from mlcweb.playground.trace_controls import controls, refusal
 from mlcweb.playground.trace_replay import replay
-from mlcweb.tir.schedule import Schedule
+from mlcweb.schedule import Schedule
 from tests.playground.test_trace_nest import matmul
 
 

@@ -13,8 +13,8 @@ from mlcweb.playground.trace_nest import nest, vanished
 from mlcweb.playground.trace_origins import TIMES
 from mlcweb.playground.trace_replay import Replay, replay
 from mlcweb.playground.trace_words import words
+from mlcweb.schedule import Schedule
 from mlcweb.script import tir as T
-from mlcweb.tir.schedule import Schedule
 from tests.random_schedules import EVERY_STEP, random_step
 from tests.strategies import examples
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.script import parse
-from mlcweb.tir.index_map import IndexMap
 
 HEAD = """
 @R.function

@@ -14,10 +14,10 @@ from mlcweb.codegen.names import NameTable
 from mlcweb.codegen.numpy import support
 from mlcweb.codegen.numpy.source import NumpySource
 from mlcweb.codegen.registry import FunctionLookup, Kernel
+from mlcweb.lower.specialize import specialize
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.transform.specialize import specialize
 
 MAX_SPECIALIZATIONS = 64
 

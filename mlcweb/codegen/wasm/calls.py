@@ -24,13 +24,13 @@ from mlcweb.codegen.wasm.select_types import UnsupportedError, stack_type
 from mlcweb.ir.node import Node
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import children
+from mlcweb.lower.optimize.accesses import statements_in
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import cast, const
 from mlcweb.tir.buffer import Buffer, constant_shape
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.transform.optimize.accesses import statements_in
 
 if TYPE_CHECKING:
     from mlcweb.codegen.wasm.select_function import FunctionSelector, Selected

@@ -13,16 +13,16 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.op import register_op
 from mlcweb.ir.span import Span
 from mlcweb.ir.visitor import Mutator, on
+from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
+from mlcweb.lower.flatten_buffers import flatten_buffers
+from mlcweb.lower.lower_init_block import lower_init_block
+from mlcweb.lower.optimize.indices import Indices
+from mlcweb.lower.optimize.rewriter import bind_ranges
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.transform.convert_blocks_to_loops import convert_blocks_to_loops
-from mlcweb.tir.transform.flatten_buffers import flatten_buffers
-from mlcweb.tir.transform.lower_init_block import lower_init_block
-from mlcweb.tir.transform.optimize.indices import Indices
-from mlcweb.tir.transform.optimize.rewriter import bind_ranges
 
 CHECKED_INDEX = register_op("tir.checked_index")
 """`checked_index(index, extent, check)` is the index, if 0 <= index < extent."""

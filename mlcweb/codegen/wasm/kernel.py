@@ -24,10 +24,10 @@ from mlcweb.codegen.wasm.module import (
 )
 from mlcweb.codegen.wasm.select_function import FunctionSelector, Options, Selected
 from mlcweb.codegen.wasm.text import Text, print_text
+from mlcweb.lower import lower
+from mlcweb.lower.optimize import optimize
+from mlcweb.lower.optimize.rewriter import normalize
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.transform import lower
-from mlcweb.tir.transform.optimize import optimize
-from mlcweb.tir.transform.optimize.rewriter import normalize
 
 MAXIMUM_PAGES = 65536
 REPEAT_SUFFIX = "_repeat"

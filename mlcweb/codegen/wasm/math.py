@@ -12,9 +12,9 @@ from math import inf
 
 from mlcweb.codegen.wasm import math_double
 from mlcweb.codegen.wasm.expr_builder import ExprBuilder
+from mlcweb.lower.optimize.widen import COMPUTED_IN_FLOAT64
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
-from mlcweb.tir.transform.optimize.widen import COMPUTED_IN_FLOAT64
 
 
 def expand(name: str, args: Sequence[E.PrimExpr]) -> E.PrimExpr | None:

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from mlcweb.codegen.wasm.select_types import UnsupportedError, stack_type
+from mlcweb.lower.optimize.accesses import REGISTER_SCOPE
+from mlcweb.lower.optimize.indices import Indices, Sum
+from mlcweb.lower.optimize.rewriter import loops_in
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.dtype import wrap_integer
-from mlcweb.tir.transform.optimize.accesses import REGISTER_SCOPE
-from mlcweb.tir.transform.optimize.indices import Indices, Sum
-from mlcweb.tir.transform.optimize.rewriter import loops_in
 
 if TYPE_CHECKING:
     from mlcweb.codegen.wasm.select_function import FunctionSelector

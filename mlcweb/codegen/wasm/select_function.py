@@ -23,14 +23,14 @@ from mlcweb.codegen.wasm.select_scalar import SCALAR_RULES
 from mlcweb.codegen.wasm.select_types import STORES, UnsupportedError, stack_type
 from mlcweb.codegen.wasm.select_vector import VECTOR_RULES
 from mlcweb.codegen.wasm.spill_workaround import spill_workaround
+from mlcweb.lower.optimize.accesses import REGISTER_SCOPE, Accesses
+from mlcweb.lower.optimize.indices import Indices
+from mlcweb.lower.optimize.rewriter import bind_ranges
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, constant_shape
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.transform.optimize.accesses import REGISTER_SCOPE, Accesses
-from mlcweb.tir.transform.optimize.indices import Indices
-from mlcweb.tir.transform.optimize.rewriter import bind_ranges
 
 SCRATCH_ALIGNMENT = 64
 

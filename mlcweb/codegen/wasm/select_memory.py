@@ -12,10 +12,10 @@ from mlcweb.codegen.wasm.select_cast import (
     resize_mask,
 )
 from mlcweb.codegen.wasm.select_types import UnsupportedError, check_vector, mask_bits
+from mlcweb.lower.optimize.accesses import REGISTER_SCOPE
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.transform.optimize.accesses import REGISTER_SCOPE
 
 if TYPE_CHECKING:
     from mlcweb.codegen.wasm.select_function import FunctionSelector

@@ -27,10 +27,10 @@ from mlcweb.codegen.wasm.select_types import (
     vector_shape,
 )
 from mlcweb.ir.op import Op
+from mlcweb.lower.optimize.accesses import REGISTER_SCOPE
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.dtype import wrap_integer
-from mlcweb.tir.transform.optimize.accesses import REGISTER_SCOPE
 
 if TYPE_CHECKING:
     from mlcweb.codegen.wasm.select_function import FunctionSelector

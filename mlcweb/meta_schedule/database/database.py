@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.database.tuning_record import TuningRecord, Workload
 from mlcweb.runtime.target import Target
-from mlcweb.tir.schedule import Schedule
+from mlcweb.schedule import Schedule
 from mlcweb.tir.schedule_provider import entered, innermost
 
 MODULE_EQUALITIES = ("structural", "ignore-tensor")

@@ -9,7 +9,7 @@ from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.database.memory_database import MemoryDatabase
 from mlcweb.meta_schedule.database.tuning_record import TuningRecord
 from mlcweb.runtime.target import Target
-from mlcweb.tir.schedule import Schedule
+from mlcweb.schedule import Schedule
 
 
 class ScheduleFnDatabase(MemoryDatabase):

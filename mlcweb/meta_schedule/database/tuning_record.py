@@ -11,7 +11,7 @@ from mlcweb.ir import IRModule, structural_hash
 from mlcweb.meta_schedule.arg_info import ArgInfo
 from mlcweb.meta_schedule.database import tvm_module
 from mlcweb.runtime.target import Target
-from mlcweb.tir.schedule import Schedule, Trace
+from mlcweb.schedule import Schedule, Trace
 
 FAILED_SECONDS = 1e10
 """The time that a record gives a schedule which failed, so that nobody tries it again."""

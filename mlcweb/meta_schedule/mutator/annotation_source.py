@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from mlcweb.schedule import Instruction, Trace
 from mlcweb.tir.expr import Var
-from mlcweb.tir.schedule import Instruction, Trace
 
 
 def sampled_for(trace: Trace, keys: Collection[str]) -> list[Instruction]:

@@ -8,8 +8,8 @@ from math import prod
 from mlcweb.meta_schedule.mutator.annotation_source import sampled_for
 from mlcweb.meta_schedule.mutator.mutator import Mutator
 from mlcweb.meta_schedule.schedule_rule.multi_level_tiling import COOPERATIVE_FETCH
+from mlcweb.schedule import Instruction, Trace
 from mlcweb.tir.arithmetic import constant_value
-from mlcweb.tir.schedule import Instruction, Trace
 
 
 class MutateTileSize(Mutator):

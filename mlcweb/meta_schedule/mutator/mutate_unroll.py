@@ -10,8 +10,8 @@ from mlcweb.meta_schedule.schedule_rule.parallel_vectorize_unroll import (
     UNROLL_EXPLICIT,
     UNROLL_IMPLICIT,
 )  # fmt: skip
+from mlcweb.schedule import Trace
 from mlcweb.tir.arithmetic import constant_value
-from mlcweb.tir.schedule import Trace
 
 
 class MutateUnroll(Mutator):

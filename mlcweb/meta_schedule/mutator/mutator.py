@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from copy import copy
 from typing import TYPE_CHECKING, Self
 
-from mlcweb.tir.schedule import Trace
+from mlcweb.schedule import Trace
 
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.tune_context import TuneContext

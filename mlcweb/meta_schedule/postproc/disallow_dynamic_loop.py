@@ -5,8 +5,8 @@ from __future__ import annotations
 from mlcweb.ir.visitor import walk
 from mlcweb.meta_schedule.postproc.postproc import Postproc
 from mlcweb.meta_schedule.schedule_rule.block_facts import extent_of
+from mlcweb.schedule import Schedule
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.schedule import Schedule
 from mlcweb.tir.stmt import For
 
 

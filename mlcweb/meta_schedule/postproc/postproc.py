@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from mlcweb.tir.schedule import Instruction, Schedule, Trace
+from mlcweb.schedule import Instruction, Schedule, Trace
 
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.tune_context import TuneContext

@@ -24,11 +24,11 @@ from mlcweb.meta_schedule.schedule_rule.parallel_vectorize_unroll import (
     UNROLL_IMPLICIT,
     VECTORIZE,
 )  # fmt: skip
+from mlcweb.schedule import BlockRV, LoopRV, Schedule
+from mlcweb.schedule.compute_locations import loop_type
+from mlcweb.schedule.state import BlockPlace, loops_above
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import Sub
-from mlcweb.tir.schedule import BlockRV, LoopRV, Schedule
-from mlcweb.tir.schedule.compute_locations import loop_type
-from mlcweb.tir.schedule.state import BlockPlace, loops_above
 from mlcweb.tir.stmt import For, ForKind
 
 _KEYS = (PARALLEL, VECTORIZE, UNROLL_EXPLICIT, UNROLL_IMPLICIT)

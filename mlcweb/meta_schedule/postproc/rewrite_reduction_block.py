@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mlcweb.meta_schedule.postproc.postproc import Postproc
 from mlcweb.meta_schedule.schedule_rule.block_facts import SPATIAL
-from mlcweb.tir.schedule import Schedule
-from mlcweb.tir.schedule.compute_locations import loop_type
-from mlcweb.tir.schedule.state import BlockPlace, loops_above
+from mlcweb.schedule import Schedule
+from mlcweb.schedule.compute_locations import loop_type
+from mlcweb.schedule.state import BlockPlace, loops_above
 
 
 class RewriteReductionBlock(Postproc):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlcweb.meta_schedule.postproc.postproc import Postproc
-from mlcweb.tir.schedule import BlockRV, Schedule, ScheduleError
+from mlcweb.schedule import BlockRV, Schedule, ScheduleError
 from mlcweb.tir.stmt import Block
 
 AUTO_TENSORIZE = "meta_schedule.auto_tensorize"

@@ -16,9 +16,9 @@ from mlcweb.meta_schedule.schedule_rule.block_facts import (
     strides,
 )  # fmt: skip
 from mlcweb.meta_schedule.schedule_rule.vector_lanes import LANES_NOTE
-from mlcweb.tir.schedule import Schedule
-from mlcweb.tir.schedule.compute_locations import loop_type
-from mlcweb.tir.schedule.state import BlockPlace, loops_above
+from mlcweb.schedule import Schedule
+from mlcweb.schedule.compute_locations import loop_type
+from mlcweb.schedule.state import BlockPlace, loops_above
 from mlcweb.tir.stmt import BlockIdentity, For, ForKind
 
 LANES = 16

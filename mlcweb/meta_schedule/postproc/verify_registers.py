@@ -11,9 +11,9 @@ from mlcweb.meta_schedule.postproc.postproc import Condition, Postproc
 from mlcweb.meta_schedule.schedule_rule.block_facts import SPATIAL, TILING_STRUCTURE, extent_of
 from mlcweb.meta_schedule.schedule_rule.lanes import LANES, MIN_VECTORS
 from mlcweb.meta_schedule.schedule_rule.register_tiles import RegisterTile, register_tiles
-from mlcweb.tir.schedule import Instruction, Schedule, Trace
-from mlcweb.tir.schedule.compute_locations import loop_type
-from mlcweb.tir.schedule.state import BlockPlace, loops_above
+from mlcweb.schedule import Instruction, Schedule, Trace
+from mlcweb.schedule.compute_locations import loop_type
+from mlcweb.schedule.state import BlockPlace, loops_above
 from mlcweb.tir.stmt import ForKind
 
 MAX_VECTORS = 12

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mlcweb.meta_schedule.postproc.postproc import Postproc
 from mlcweb.meta_schedule.postproc.vectorize_innermost import vector_loops
 from mlcweb.meta_schedule.schedule_rule.lanes import LANES
-from mlcweb.tir.schedule import Schedule
+from mlcweb.schedule import Schedule
 
 
 class VerifyVectorized(Postproc):

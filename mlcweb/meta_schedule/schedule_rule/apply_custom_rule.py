@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mlcweb.meta_schedule.schedule_rule.block_facts import place_of
 from mlcweb.meta_schedule.schedule_rule.schedule_rule import ScheduleRule
 from mlcweb.runtime.registry import get_global_func
-from mlcweb.tir.schedule import BlockRV, Schedule
+from mlcweb.schedule import BlockRV, Schedule
 
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.tune_context import TuneContext

@@ -16,16 +16,16 @@ from mlcweb.meta_schedule.schedule_rule.block_facts import (
     producers_of,
 )  # fmt: skip
 from mlcweb.meta_schedule.schedule_rule.schedule_rule import ScheduleRule
-from mlcweb.tir.expr import Call, Select
-from mlcweb.tir.schedule import BlockRV, Schedule, ScheduleError
-from mlcweb.tir.schedule.primitives.inline import compute_inline, reverse_compute_inline
-from mlcweb.tir.schedule.scopes import (
+from mlcweb.schedule import BlockRV, Schedule, ScheduleError
+from mlcweb.schedule.primitives.inline import compute_inline, reverse_compute_inline
+from mlcweb.schedule.scopes import (
     is_output_block,
     is_trivially_true,
     scope_at,
     why_not_complete,
 )  # fmt: skip
-from mlcweb.tir.schedule.state import BlockPlace, ScheduleState
+from mlcweb.schedule.state import BlockPlace, ScheduleState
+from mlcweb.tir.expr import Call, Select
 from mlcweb.tir.stmt import BlockIdentity, BlockRealize, IfThenElse
 
 _Primitive = Callable[[ScheduleState, BlockIdentity], ScheduleState]

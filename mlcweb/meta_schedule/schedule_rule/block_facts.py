@@ -13,14 +13,14 @@ from math import prod
 
 from mlcweb.arith import Analyzer
 from mlcweb.ir.visitor import walk
+from mlcweb.schedule import BlockRV, Schedule
+from mlcweb.schedule.compute_locations import loop_type
+from mlcweb.schedule.errors import StaleReferenceError
+from mlcweb.schedule.scopes import scope_at, why_not_reduction
+from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import Add, Mul, PrimExpr, Sub, Var
-from mlcweb.tir.schedule import BlockRV, Schedule
-from mlcweb.tir.schedule.compute_locations import loop_type
-from mlcweb.tir.schedule.errors import StaleReferenceError
-from mlcweb.tir.schedule.scopes import scope_at, why_not_reduction
-from mlcweb.tir.schedule.state import BlockPlace, ScheduleState, loops_above
 from mlcweb.tir.stmt import Block, BlockRealize, For, IterType, IterVar, SeqStmt
 from mlcweb.tir.substitute import substitute, uses, variables_in
 

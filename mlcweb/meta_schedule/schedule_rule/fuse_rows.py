@@ -15,9 +15,9 @@ from mlcweb.meta_schedule.schedule_rule.block_facts import (
 )  # fmt: skip
 from mlcweb.meta_schedule.schedule_rule.reduce_in_lanes import ReduceInLanes, settle
 from mlcweb.meta_schedule.schedule_rule.schedule_rule import ScheduleRule
-from mlcweb.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
-from mlcweb.tir.schedule.compute_locations import loop_type
-from mlcweb.tir.schedule.state import loops_above
+from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
+from mlcweb.schedule.compute_locations import loop_type
+from mlcweb.schedule.state import loops_above
 
 INLINE_RULE = "meta_schedule.inline_rule"
 

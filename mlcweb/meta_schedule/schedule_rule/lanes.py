@@ -12,10 +12,10 @@ from mlcweb.meta_schedule.schedule_rule.block_facts import (
     extent_of,
     strides,
 )  # fmt: skip
+from mlcweb.schedule.compute_locations import loop_type
+from mlcweb.schedule.state import BlockPlace, loops_above
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.buffer import BufferRegion
-from mlcweb.tir.schedule.compute_locations import loop_type
-from mlcweb.tir.schedule.state import BlockPlace, loops_above
 from mlcweb.tir.stmt import For
 
 VECTOR_BYTES = 16

@@ -16,8 +16,8 @@ from mlcweb.meta_schedule.schedule_rule.block_facts import (
     place_of,
 )  # fmt: skip
 from mlcweb.meta_schedule.schedule_rule.schedule_rule import ScheduleRule
+from mlcweb.schedule import BlockRV, LoopRV, Schedule
 from mlcweb.tir import dtype as dtypes
-from mlcweb.tir.schedule import BlockRV, LoopRV, Schedule
 from mlcweb.tir.stmt import Block, IterType
 
 WRITE_CACHE_LEVEL = "meta_schedule.write_cache_level"

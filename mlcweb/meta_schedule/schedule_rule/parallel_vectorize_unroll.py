@@ -10,7 +10,7 @@ from mlcweb.meta_schedule.schedule_rule.block_facts import (
     place_of,
 )  # fmt: skip
 from mlcweb.meta_schedule.schedule_rule.schedule_rule import ScheduleRule
-from mlcweb.tir.schedule import BlockRV, Schedule
+from mlcweb.schedule import BlockRV, Schedule
 
 PARALLEL = "meta_schedule.parallel"
 VECTORIZE = "meta_schedule.vectorize"

@@ -10,8 +10,8 @@ from mlcweb.meta_schedule.schedule_rule.block_facts import (
     place_of,
 )  # fmt: skip
 from mlcweb.meta_schedule.schedule_rule.schedule_rule import ScheduleRule
-from mlcweb.tir.schedule import BlockRV, Schedule
-from mlcweb.tir.schedule.state import LoopPlace, loops_above
+from mlcweb.schedule import BlockRV, Schedule
+from mlcweb.schedule.state import LoopPlace, loops_above
 
 
 class RandomComputeLocation(ScheduleRule):

@@ -24,9 +24,9 @@ from mlcweb.meta_schedule.schedule_rule.lanes import (
     spatial_lanes,
 )
 from mlcweb.meta_schedule.schedule_rule.schedule_rule import ScheduleRule
-from mlcweb.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
-from mlcweb.tir.schedule.compute_locations import loop_type
-from mlcweb.tir.schedule.state import loops_above
+from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
+from mlcweb.schedule.compute_locations import loop_type
+from mlcweb.schedule.state import loops_above
 
 STRUCTURE = "lanes"
 

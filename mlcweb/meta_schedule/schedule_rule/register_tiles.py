@@ -13,8 +13,8 @@ from typing import Any
 
 from mlcweb.meta_schedule.schedule_rule.block_facts import TILING_STRUCTURE
 from mlcweb.meta_schedule.schedule_rule.lanes import MIN_VECTORS
+from mlcweb.schedule import BlockRV, Instruction, Trace
 from mlcweb.tir.arithmetic import constant_value
-from mlcweb.tir.schedule import BlockRV, Instruction, Trace
 
 STRUCTURE = "SSRRS"
 """The tiling structure of `RegisterTiling`."""

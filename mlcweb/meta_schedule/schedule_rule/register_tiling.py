@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from mlcweb.arith.index_map import IndexMap
 from mlcweb.meta_schedule.schedule_rule.block_facts import (
     REDUCTION,
     TILING_STRUCTURE,
@@ -32,13 +33,12 @@ from mlcweb.meta_schedule.schedule_rule.lanes import (
 )
 from mlcweb.meta_schedule.schedule_rule.register_tiles import STRUCTURE
 from mlcweb.meta_schedule.schedule_rule.schedule_rule import ScheduleRule
+from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
+from mlcweb.schedule.compute_locations import loop_type
+from mlcweb.schedule.scopes import is_output_block
+from mlcweb.schedule.state import loops_above
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import Var
-from mlcweb.tir.index_map import IndexMap
-from mlcweb.tir.schedule import BlockRV, LoopRV, Schedule, ScheduleError
-from mlcweb.tir.schedule.compute_locations import loop_type
-from mlcweb.tir.schedule.scopes import is_output_block
-from mlcweb.tir.schedule.state import loops_above
 from mlcweb.tir.stmt import For
 from mlcweb.tir.substitute import uses
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from copy import copy
 from typing import TYPE_CHECKING, Any, Self
 
-from mlcweb.tir.schedule import BlockRV, Schedule
+from mlcweb.schedule import BlockRV, Schedule
 
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.tune_context import TuneContext

@@ -12,9 +12,9 @@ from mlcweb.meta_schedule.schedule_rule.block_facts import (
     place_of,
 )  # fmt: skip
 from mlcweb.meta_schedule.schedule_rule.schedule_rule import ScheduleRule
+from mlcweb.schedule import BlockRV, Schedule
+from mlcweb.schedule.state import BlockPlace, loops_above
 from mlcweb.tir.expr import BufferLoad
-from mlcweb.tir.schedule import BlockRV, Schedule
-from mlcweb.tir.schedule.state import BlockPlace, loops_above
 from mlcweb.tir.stmt import BufferStore
 
 LANES_NOTE = "meta_schedule.lanes"

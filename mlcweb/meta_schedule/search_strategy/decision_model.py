@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mlcweb.meta_schedule.cost_model import boosted_trees
 from mlcweb.meta_schedule.cost_model.learned_model import speeds
 from mlcweb.meta_schedule.cost_model.numpy_model import BELOW
-from mlcweb.tir.schedule import Trace
+from mlcweb.schedule import Trace
 
 if TYPE_CHECKING:
     import numpy as np

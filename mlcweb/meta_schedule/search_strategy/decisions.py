@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from mlcweb.schedule import Instruction, Schedule, Trace
+from mlcweb.schedule.compute_locations import locations
 from mlcweb.tir.arithmetic import constant_value
-from mlcweb.tir.schedule import Instruction, Schedule, Trace
-from mlcweb.tir.schedule.compute_locations import locations
 
 MAX_TILINGS = 4096
 """No more tilings of one loop than these are listed."""

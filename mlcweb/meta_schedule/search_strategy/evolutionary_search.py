@@ -26,8 +26,8 @@ from mlcweb.meta_schedule.search_strategy.search_strategy import (
     SearchStrategy,
     peeked,
 )  # fmt: skip
-from mlcweb.tir.schedule import Schedule, ScheduleError, Trace
-from mlcweb.tir.schedule.instruction import plain
+from mlcweb.schedule import Schedule, ScheduleError, Trace
+from mlcweb.schedule.instruction import plain
 
 CROSSING = 0.2
 """The share of children with two parents."""

@@ -13,7 +13,7 @@ from mlcweb.meta_schedule.search_strategy.search_strategy import (
     SearchStrategy,
     peeked,
 )  # fmt: skip
-from mlcweb.tir.schedule import Instruction, Schedule, ScheduleError, Trace
+from mlcweb.schedule import Instruction, Schedule, ScheduleError, Trace
 
 
 class Exhaustive(SearchStrategy):

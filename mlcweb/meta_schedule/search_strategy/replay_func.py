@@ -14,7 +14,7 @@ from mlcweb.meta_schedule.search_strategy.search_strategy import (
     SearchStrategy,
     peeked,
 )  # fmt: skip
-from mlcweb.tir.schedule import ScheduleError
+from mlcweb.schedule import ScheduleError
 
 
 class ReplayFunc(SearchStrategy):

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 from mlcweb.ir import IRModule, TVMError
 from mlcweb.meta_schedule.postproc.postproc import Condition, Postproc
+from mlcweb.schedule import Instruction, Schedule, ScheduleError, Trace
+from mlcweb.schedule.random_state import RandomState
+from mlcweb.schedule.replay_cache import ReplayCache
+from mlcweb.schedule.sampling import draw_perfect_tile
 from mlcweb.tir.arithmetic import constant_value
-from mlcweb.tir.schedule import Instruction, Schedule, ScheduleError, Trace
-from mlcweb.tir.schedule.random_state import RandomState
-from mlcweb.tir.schedule.replay_cache import ReplayCache
-from mlcweb.tir.schedule.sampling import draw_perfect_tile
 
 MAX_DRAWS = 256
 """So often the steps of a condition are drawn until it holds."""

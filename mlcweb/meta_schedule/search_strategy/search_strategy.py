@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from mlcweb.ir import structural_hash
 from mlcweb.meta_schedule.arg_info import ArgInfo
 from mlcweb.meta_schedule.search_strategy.sampler import Sampler, Seen
-from mlcweb.tir.schedule import Schedule, Trace
+from mlcweb.schedule import Schedule, Trace
 
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.cost_model import CostModel

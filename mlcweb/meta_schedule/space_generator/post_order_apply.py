@@ -15,9 +15,9 @@ from mlcweb.meta_schedule.space_generator.space_generator import (
     ScheduleRuleType,
     SpaceGenerator,
 )  # fmt: skip
+from mlcweb.schedule import BlockRV, Schedule
+from mlcweb.schedule.state import executed_substatements
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.schedule import BlockRV, Schedule
-from mlcweb.tir.schedule.state import executed_substatements
 from mlcweb.tir.stmt import Block, Stmt
 
 

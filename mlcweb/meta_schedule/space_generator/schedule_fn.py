@@ -14,7 +14,7 @@ from mlcweb.meta_schedule.space_generator.space_generator import (
     ScheduleRuleType,
     SpaceGenerator,
 )  # fmt: skip
-from mlcweb.tir.schedule import Schedule
+from mlcweb.schedule import Schedule
 
 
 class ScheduleFn(SpaceGenerator):

@@ -12,7 +12,7 @@ from mlcweb.meta_schedule.mutator import Mutator
 from mlcweb.meta_schedule.postproc import Postproc
 from mlcweb.meta_schedule.schedule_rule import ScheduleRule
 from mlcweb.meta_schedule.space_generator.defaults import Defaults, defaults_for, of_kind
-from mlcweb.tir.schedule import Schedule
+from mlcweb.schedule import Schedule
 
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.tune_context import TuneContext

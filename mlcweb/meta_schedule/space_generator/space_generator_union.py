@@ -13,7 +13,7 @@ from mlcweb.meta_schedule.space_generator.space_generator import (
     ScheduleRuleType,
     SpaceGenerator,
 )  # fmt: skip
-from mlcweb.tir.schedule import Schedule
+from mlcweb.schedule import Schedule
 
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.tune_context import TuneContext

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from mlcweb.analysis.flop_count import estimate_flops
 from mlcweb.ir import DiagnosticError, TVMError, structural_hash
 from mlcweb.meta_schedule.artifact import build_artifact
 from mlcweb.meta_schedule.confirm import FINALISTS, confirm
@@ -20,7 +21,6 @@ from mlcweb.meta_schedule.search_strategy import MeasureCandidate, RunnerResult
 from mlcweb.meta_schedule.trial import Trial
 from mlcweb.meta_schedule.tune_context import TuneContext
 from mlcweb.runtime.host import clock
-from mlcweb.tir.analysis.flop_count import estimate_flops
 
 MIN_GAIN = 0.01
 """A program that is faster by less than this share is no progress."""

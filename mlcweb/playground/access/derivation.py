@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from mlcweb.ir import IRModule, structural_equal
 from mlcweb.playground.trace_replay import replay
-from mlcweb.tir.schedule import Trace
+from mlcweb.schedule import Trace
 
 
 class Derivation(NamedTuple):

@@ -15,16 +15,16 @@ from typing import Any
 from mlcweb.ir import IRModule, TVMError
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import children, on, walk
+from mlcweb.lower.specialize import specialize
 from mlcweb.playground.access.derivation import Derivation
+from mlcweb.schedule import Schedule, Trace
+from mlcweb.schedule.instruction import Instruction, map_inputs
 from mlcweb.tir import PrimFunc
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const, constant_value
 from mlcweb.tir.buffer import Buffer, MatchBufferRegion, Range, constant_shape
 from mlcweb.tir.expr import BufferLoad, IntImm, PrimExpr, Var
 from mlcweb.tir.fresh_copy import FreshCopy
-from mlcweb.tir.schedule import Schedule, Trace
-from mlcweb.tir.schedule.instruction import Instruction, map_inputs
-from mlcweb.tir.transform.specialize import specialize
 
 BATCHES = (2, 4)
 """Sizes that batches are given, the best first."""

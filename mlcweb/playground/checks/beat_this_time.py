@@ -15,7 +15,7 @@ from mlcweb.playground.checks.verdict import Wrong
 from mlcweb.runtime import nd
 from mlcweb.runtime.build import build
 from mlcweb.runtime.device import cpu
-from mlcweb.tir.schedule import Schedule
+from mlcweb.schedule import Schedule
 
 ENOUGH = 1.5
 """How many times as fast as the reference. A tile of the usual size gives three times and more, so

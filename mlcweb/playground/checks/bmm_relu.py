@@ -10,7 +10,7 @@ from mlcweb.ir import IRModule, structural_equal
 from mlcweb.playground.checks.common import blocks_of, loop_text, variable
 from mlcweb.playground.checks.programs import bmm_relu_target
 from mlcweb.playground.checks.verdict import Wrong
-from mlcweb.tir.schedule import Schedule
+from mlcweb.schedule import Schedule
 from mlcweb.tir.stmt import Block, For
 
 

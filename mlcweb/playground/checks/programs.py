@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mlcweb.ir import IRModule
+from mlcweb.schedule import Schedule
 from mlcweb.script import from_source
-from mlcweb.tir.schedule import Schedule
 
 _HEAD = "from tvm.script import ir as I\nfrom tvm.script import tir as T\n\n"
 

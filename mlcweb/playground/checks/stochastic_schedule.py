@@ -11,7 +11,7 @@ import numpy as np
 from mlcweb.playground.checks.common import blocks_of, first_difference, run, same, variable
 from mlcweb.playground.checks.programs import matrix_product
 from mlcweb.playground.checks.verdict import Wrong
-from mlcweb.tir.schedule import Schedule
+from mlcweb.schedule import Schedule
 from mlcweb.tir.stmt import For
 
 SEEDS = range(8)

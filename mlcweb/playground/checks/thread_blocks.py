@@ -7,7 +7,7 @@ from typing import Any
 
 from mlcweb.playground.checks.common import blocks_of, loop_text, variable
 from mlcweb.playground.checks.verdict import Wrong
-from mlcweb.tir.schedule import Schedule
+from mlcweb.schedule import Schedule
 
 THREADS = 256
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
+from mlcweb.analysis.flop_count import estimate_flops
 from mlcweb.ir import DiagnosticError, IRModule, TVMError
 from mlcweb.meta_schedule.trial import Trial
 from mlcweb.playground import trace_view
@@ -21,7 +22,6 @@ from mlcweb.playground.search.run import Run
 from mlcweb.playground.search.settings import Settings
 from mlcweb.playground.search.spaces import labels, signature
 from mlcweb.playground.search.storage import Recorder
-from mlcweb.tir.analysis.flop_count import estimate_flops
 
 MAX_SEARCHES = 8
 """So many searches can be looked at; older ones are forgotten."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mlcweb.playground.search.program import Program
-from mlcweb.tir.schedule import Trace
+from mlcweb.schedule import Trace
 
 
 def schedule_code(program: Program, trace: Trace, title: str, seconds: float | None) -> str:

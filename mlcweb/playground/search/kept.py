@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from mlcweb.ir import IRModule, TVMError, structural_hash
 from mlcweb.meta_schedule.database.tuning_record import trace_text
 from mlcweb.meta_schedule.trial import Trial
-from mlcweb.tir.schedule import Schedule, Trace
+from mlcweb.schedule import Schedule, Trace
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ from mlcweb.playground.search.settings import Settings
 from mlcweb.playground.search.sources import TARGET, DefaultSpace, OwnFunction, Source
 from mlcweb.playground.search.storage import Recorder
 from mlcweb.runtime.host import clock
-from mlcweb.tir.schedule import Trace
+from mlcweb.schedule import Trace
 
 LOST = "WorkerDied"
 """How the reason of a trial begins whose worker ended for no known cause."""

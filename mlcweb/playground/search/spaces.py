@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from mlcweb.ir import IRModule, TVMError
-from mlcweb.tir.schedule import Instruction, Schedule, Trace
-from mlcweb.tir.schedule.instruction import map_inputs
+from mlcweb.schedule import Instruction, Schedule, Trace
+from mlcweb.schedule.instruction import map_inputs
 
 
 def signature(trace: Trace) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.relax import dims
 from mlcweb.relax.expr import Call, ShapeExpr, constant_int
@@ -12,7 +13,6 @@ from mlcweb.relax.op import infer
 from mlcweb.relax.op.registry import as_shape, call, register
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, extent, extents
 from mlcweb.tir.expr import PrimExpr
-from mlcweb.tir.index_map import IndexMap
 
 
 def _infer_permute_dims(call: Call, context: Any) -> StructInfo:

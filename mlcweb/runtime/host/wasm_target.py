@@ -24,6 +24,8 @@ from mlcweb.codegen.wasm.kernel import REPEAT_SUFFIX, WasmModule, compile_functi
 from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.codegen.wasm.select_types import UnsupportedError, stack_type
 from mlcweb.ir.errors import TVMError
+from mlcweb.lower.optimize.accesses import NOALIAS, of_distinct_arrays
+from mlcweb.lower.specialize import specialize
 from mlcweb.runtime.arguments import written_parameters
 from mlcweb.runtime.build import UnknownFunction
 from mlcweb.runtime.direct_call import PointerCall
@@ -34,8 +36,6 @@ from mlcweb.runtime.host.traps import KernelTrap
 from mlcweb.runtime.storage import Storage
 from mlcweb.tir import expr as E
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.transform.optimize.accesses import NOALIAS, of_distinct_arrays
-from mlcweb.tir.transform.specialize import specialize
 
 MAX_VARIANTS = 64
 """A function keeps the code for so many combinations of sizes."""

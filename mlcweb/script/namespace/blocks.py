@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mlcweb.analysis.access_regions import element_region
 from mlcweb.ir.dialect import without_prefix
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.script import constructs
@@ -12,7 +13,6 @@ from mlcweb.script.namespace.loops import loop_range, mapping
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.analysis.access_regions import element_region
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range, full_region
 
 

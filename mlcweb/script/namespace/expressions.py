@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.dialect import without_prefix
 from mlcweb.ir.op import register_op
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir import expr as E
-from mlcweb.tir.index_map import IndexMap
 
 
 def node_builder(cls: type) -> Callable[[Any, Any], E.PrimExpr]:

@@ -152,10 +152,10 @@ class _Check(Visitor):
 def _reads_only_what_is_written(function: PrimFunc) -> bool:
     # Loaded here, since few programs compute anything in part.
     from mlcweb.ir.module import IRModule
-    from mlcweb.tir.schedule.errors import DataflowError
-    from mlcweb.tir.schedule.scopes import scope_at
-    from mlcweb.tir.schedule.stage_pipeline import check_cover
-    from mlcweb.tir.schedule.state import ScheduleState
+    from mlcweb.schedule.errors import DataflowError
+    from mlcweb.schedule.scopes import scope_at
+    from mlcweb.schedule.stage_pipeline import check_cover
+    from mlcweb.schedule.state import ScheduleState
 
     state = ScheduleState(IRModule({"main": function}))
     try:

@@ -6,13 +6,13 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.analysis.access_regions import block_access_regions
 from mlcweb.script import constructs as C
 from mlcweb.script.parser.frames import BlockContents
 from mlcweb.script.parser.naming import name_buffer
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.analysis.access_regions import block_access_regions
 from mlcweb.tir.buffer import BufferRegion, Range
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.dialect import S_TIR
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.node import Node
@@ -21,7 +22,6 @@ from mlcweb.script.printer.names import identifier
 from mlcweb.script.printer.writer import Writer
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.expr import IntImm, PrimExpr
-from mlcweb.tir.index_map import IndexMap
 
 RELAX_IMPORT = "# from tvm.script import relax as R"
 _METADATA = "relax.expr.Constant"

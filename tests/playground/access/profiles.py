@@ -7,8 +7,8 @@ from mlcweb.playground.access.recording import Recording, record
 from mlcweb.playground.access.sentences import AccessProfile
 from mlcweb.playground.access.small import smaller
 from mlcweb.playground.access.strides import strides
+from mlcweb.schedule import Schedule
 from mlcweb.script import from_source
-from mlcweb.tir.schedule import Schedule
 from tests.programs import matmul
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from mlcweb.ir import TVMError
 from mlcweb.playground.access.recording import decoded, record
+from mlcweb.schedule import Schedule
 from mlcweb.script import from_source
-from mlcweb.tir.schedule import Schedule
 from tests.playground.access.profiles import ordered_matmul, small_recording, tiled
 from tests.programs import matmul, matmul_relu
 

@@ -7,8 +7,8 @@ from mlcweb.playground.access.derivation import Derivation
 from mlcweb.playground.access.recording import record
 from mlcweb.playground.access.sentences import compare, describe
 from mlcweb.playground.access.strides import Stride, strides
+from mlcweb.schedule import Schedule
 from mlcweb.script import from_source
-from mlcweb.tir.schedule import Schedule
 from tests.playground.access.profiles import ordered_matmul, profile, small_recording, tiled
 from tests.programs import matmul
 

@@ -18,9 +18,9 @@ from mlcweb.playground.access.small import (
     smaller,
     smaller_size,
 )
+from mlcweb.schedule import Schedule
 from mlcweb.script import from_source
 from mlcweb.tir.buffer import constant_shape
-from mlcweb.tir.schedule import Schedule
 from tests.playground.access.profiles import tiled
 from tests.programs import matmul
 

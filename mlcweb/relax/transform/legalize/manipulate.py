@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlcweb import te, topi
+from mlcweb.arith.index_map import IndexMap
 from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.transform.legalize.common import Legalize, attribute, by, enter, fields, known
 from mlcweb.tir import arithmetic, intrinsics, logic
-from mlcweb.tir.index_map import IndexMap
 from mlcweb.topi import shapes
 
 

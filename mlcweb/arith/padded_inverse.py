@@ -1,0 +1,172 @@
+"""Inverses of index maps that may round dimensions up: the elements that are new are padding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mlcweb.arith import NO_CHECK, Analyzer, IterMark, IterSum, detect_iter_map, eval_set
+from mlcweb.arith.index_map import IndexMap, IndexMapError
+from mlcweb.arith.inverse_map import InverseMap
+from mlcweb.arith.iter_expr import sum_to_expr
+from mlcweb.arith.iter_map import analyzer_of
+from mlcweb.tir.arithmetic import (
+    add,
+    const,
+    constant_value,
+    equal,
+    floordiv,
+    floormod,
+    is_const_int,
+    less,
+    less_equal,
+    logical_and,
+    logical_or,
+    multiply,
+    subtract,
+)
+from mlcweb.tir.buffer import Range
+from mlcweb.tir.expr import PrimExpr, Var
+from mlcweb.tir.substitute import substitute
+
+
+def index_ranges(index_map: IndexMap, domains: Mapping[Var, Range]) -> list[Range | None]:
+    """What each final index runs through, rounded up where a divisor does not divide; None where
+    it is unknown."""
+    found = detect_iter_map(
+        index_map.final_indices, domains, True, NO_CHECK, simplify_trivial_iterators=False
+    ).indices
+    if found is not None:
+        return [_range_of_sum(total, domains) for total in found]
+    analyzer = Analyzer(domains)
+    ranges: list[Range | None] = []
+    for index in index_map.final_indices:
+        low, high = eval_set(index, domains, analyzer)
+        if low is None or high is None:
+            ranges.append(None)
+            continue
+        extent = add(subtract(high, low), const(1, index.dtype))
+        ranges.append(Range(analyzer.simplify(low), analyzer.simplify(extent)))
+    return ranges
+
+
+def _range_of_sum(total: IterSum, domains: Mapping[Var, Range]) -> Range:
+    analyzer = Analyzer(domains)
+    low, reach = total.base, const(0, total.base.dtype)
+    for split in total.args:
+        span = multiply(subtract(split.extent, const(1, split.extent.dtype)), split.scale)
+        if analyzer.const_int_bound(split.scale).max_value < 0:
+            low, span = add(low, span), multiply(span, const(-1, span.dtype))
+        reach = add(reach, span)
+    extent = add(reach, const(1, reach.dtype))
+    return Range(analyzer.simplify(low), analyzer.simplify(extent))
+
+
+def padded_inverse(index_map: IndexMap, domains: Mapping[Var, Range]) -> tuple[IndexMap, PrimExpr]:
+    """The inverse of a map, and the condition on its indices under which they are padding.
+
+    Each index that is a plain iterator keeps its name; the others are called `axis0`, `axis1`, ….
+    """
+    result = detect_iter_map(
+        index_map.final_indices, domains, True, NO_CHECK, simplify_trivial_iterators=False
+    )
+    if result.indices is None:
+        raise IndexMapError(f"{index_map!r} is not affine: {'; '.join(result.errors)}")
+    inverse_map = InverseMap(result.indices, domains)
+    if not inverse_map.has_unit_scale:
+        raise IndexMapError(f"{index_map!r} leaves gaps between neighbouring elements")
+    axes = [
+        Var(index.name if isinstance(index, Var) else f"axis{n}", index.dtype)
+        for n, index in enumerate(index_map.final_indices)
+    ]
+    ranges = [_range_of_sum(total, domains) for total in result.indices]
+    axis_domains = dict(zip(axes, ranges, strict=True))
+    simplify = analyzer_of(axis_domains).simplify
+    found = inverse_map(axes)
+    inverse = {var: simplify(found.get(var, domain.min)) for var, domain in domains.items()}
+    _check_inverse(index_map, inverse, axes, domains)
+    analyzer = Analyzer(axis_domains)
+    predicate: PrimExpr = const(False)
+    for mark, block in _padded_marks(result.indices):
+        predicate = logical_or(predicate, _outside(mark, block, inverse, analyzer))
+    made = IndexMap(tuple(axes), tuple(inverse[var] for var in index_map.initial_indices))
+    return made, predicate
+
+
+def _check_inverse(
+    index_map: IndexMap,
+    inverse: Mapping[Var, PrimExpr],
+    axes: Sequence[Var],
+    domains: Mapping[Var, Range],
+) -> None:
+    """The inverse must lead back, else the map gives two elements one place."""
+    there = dict(zip(axes, index_map.final_indices, strict=True))
+    analyzer = Analyzer(domains)
+    for var, value in inverse.items():
+        if not analyzer.can_prove_equal(substitute(value, there), var):
+            raise IndexMapError(
+                f"{index_map!r} is not injective: elements that differ in {var.name} get one place"
+            )
+
+
+def _padded_marks(indices: Sequence[IterSum]) -> list[tuple[IterMark, int]]:
+    """The iterators that were rounded up, each once, in order of first use, and the size of the
+    blocks that they are divided into."""
+    found: list[IterMark] = []
+    blocks: dict[int, int] = {}
+
+    def visit(total: IterSum) -> None:
+        for split in total.args:
+            mark = split.source
+            if not isinstance(mark.source, IterSum):
+                continue
+            size = int(constant_value(split.lower_factor) or 1)
+            blocks[id(mark)] = max(blocks.get(id(mark), 1), size)
+            if _is_padded(mark, mark.source) and not any(mark is known for known in found):
+                found.append(mark)
+            visit(mark.source)
+
+    for total in indices:
+        visit(total)
+    return [(mark, blocks[id(mark)]) for mark in found]
+
+
+def _is_padded(mark: IterMark, source: IterSum) -> bool:
+    if len(source.args) != 1 or not is_const_int(source.args[0].lower_factor, 1):
+        return False
+    length, total = source.args[0].source.extent, mark.extent
+    if Analyzer().can_prove_equal(length, total):
+        return False
+    if constant_value(length) is None or constant_value(total) is None:
+        raise IndexMapError(
+            f"it is not known that {length!r} is divisible, and padding needs a constant extent"
+        )
+    return True
+
+
+def _outside(
+    mark: IterMark, block: int, inverse: Mapping[Var, PrimExpr], analyzer: Analyzer
+) -> PrimExpr:
+    """Where a padded iterator is none of the iterations of the original one.
+
+    As TVM writes it: the padding is in the first and in the last block, and there before and after
+    a position.
+    """
+    assert isinstance(mark.source, IterSum)
+    original = mark.source.args[0].source
+    value = substitute(sum_to_expr(mark.source, Analyzer()), inverse)
+    left, length, total = (
+        int(constant_value(x) or 0) for x in (mark.source.base, original.extent, mark.extent)
+    )
+    edge = left + length
+    if isinstance(original.source, IterSum) or left > block or edge < total - block:
+        block = total
+    outside: PrimExpr = const(False)
+    if left:
+        outside = logical_and(equal(floordiv(value, block), 0), less(floormod(value, block), left))
+    if edge < total:
+        after = logical_and(
+            equal(floordiv(value, block), edge // block),
+            less_equal(edge % block, floormod(value, block)),
+        )
+        outside = logical_or(outside, after)
+    return analyzer.simplify(outside)

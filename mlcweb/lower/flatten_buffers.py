@@ -1,0 +1,107 @@
+"""The pass that gives every buffer one dimension."""
+
+from __future__ import annotations
+
+from math import prod
+
+from mlcweb.ir.errors import TVMError
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.visitor import Mutator, on
+from mlcweb.lower.convert_blocks_to_loops import row_major_strides
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.arithmetic import add, const, floordiv, multiply
+from mlcweb.tir.buffer import Buffer, constant_shape, has_constant_layout
+from mlcweb.tir.function import PrimFunc
+
+
+def flatten_buffers(func: PrimFunc) -> PrimFunc:
+    """Rewrite accesses to a flat index, by the strides and offset of the buffer.
+
+    The parameters keep their buffers, which say what callers pass; the flat ones share their data.
+    """
+    owners = {buffer.data: buffer for buffer in func.parameter_buffers}
+    body = _Flattening(owners).rewrite(func.body)
+    return func if body is func.body else replace(func, body=body)
+
+
+class _Flattening(Mutator):
+    """`owners` are the buffers that have memory of their own, by their data."""
+
+    def __init__(self, owners: dict[E.Var, Buffer]) -> None:
+        self.owners = owners
+        self.flat: dict[Buffer, Buffer] = {}
+
+    def flattened(self, buffer: Buffer) -> Buffer:
+        known = self.flat.get(buffer)
+        if known is None:
+            known = buffer if _is_flat(buffer) else _flat(buffer)
+            owner = self.owners.get(buffer.data, buffer)
+            if owner is not buffer and not has_constant_layout(known):
+                # A view whose place depends on loops; flat, it is all of the memory.
+                known = replace(known, shape=(_elements(owner, buffer.dtype),))
+            self.flat[buffer] = known
+        return known
+
+    @on(S.AllocBuffer)
+    def allocation(self, statement: S.AllocBuffer) -> S.Stmt:
+        self.owners[statement.buffer.data] = statement.buffer
+        buffer, body = self.flattened(statement.buffer), self.rewrite(statement.body)
+        if buffer is statement.buffer and body is statement.body:
+            return statement
+        return replace(statement, buffer=buffer, body=body)
+
+    @on(E.BufferLoad, S.BufferStore)
+    def access(self, node: E.BufferLoad | S.BufferStore) -> Node:
+        new = self.rewrite_children(node)
+        buffer = self.flattened(node.buffer)
+        if buffer is node.buffer:
+            return new
+        return replace(new, buffer=buffer, indices=(_flat_index(node.buffer, new.indices),))
+
+
+def _is_flat(buffer: Buffer) -> bool:
+    at_start = isinstance(buffer.elem_offset, E.IntImm) and buffer.elem_offset.value == 0
+    return len(buffer.shape) == 1 and not buffer.strides and at_start
+
+
+def _flat(buffer: Buffer) -> Buffer:
+    index_type = buffer.shape[0].dtype if buffer.shape else "int32"
+    extents = constant_shape(buffer)
+    if extents is not None and prod(extents) > dtypes.max_value(index_type):
+        raise TVMError(
+            f'The buffer "{buffer.name}" has {prod(extents)} elements, more than an index of '
+            f"{index_type} reaches; write its shape as int64",
+            buffer.span,
+        )
+    size: E.PrimExpr = const(1, index_type)
+    if buffer.strides:
+        # As far as the last element of the outermost dimension reaches.
+        size = multiply(buffer.strides[0], buffer.shape[0])
+    else:
+        for extent in buffer.shape:
+            size = multiply(size, extent)
+    size = add(buffer.elem_offset, size)
+    zero = const(0, index_type)
+    return replace(buffer, shape=(size,), strides=(), elem_offset=zero, axis_separators=())
+
+
+def _elements(buffer: Buffer, dtype: str) -> E.PrimExpr:
+    """How many elements of a type the memory of a buffer holds."""
+    flat = buffer if _is_flat(buffer) else _flat(buffer)
+    count = multiply(flat.shape[0], dtypes.size_in_bytes(flat.dtype))
+    return floordiv(count, dtypes.size_in_bytes(dtype))
+
+
+def _flat_index(buffer: Buffer, indices: tuple[E.PrimExpr, ...]) -> E.PrimExpr:
+    place = buffer.elem_offset
+    for index, stride in zip(indices, row_major_strides(buffer), strict=True):
+        if isinstance(index, E.Ramp) and not isinstance(place, E.Ramp):
+            base = add(place, multiply(index.base, stride))
+            place = E.Ramp(base, multiply(index.stride, stride), index.lanes)
+        elif isinstance(place, E.Ramp) and index.dtype == stride.dtype:
+            place = replace(place, base=add(place.base, multiply(index, stride)))
+        else:
+            place = add(place, multiply(index, stride))
+    return place

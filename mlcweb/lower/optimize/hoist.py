@@ -1,0 +1,170 @@
+"""The pass that moves loads and other invariant work out of loops.
+
+What does not change from one iteration to the next is computed once before the loop, under a name:
+loads from buffers that the loop does not write, broadcasts to vectors, divisions. It has to run in
+every iteration as it stands (nothing is tried that the program might not do), and loops that may
+not run at all are left alone.
+"""
+
+from __future__ import annotations
+
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.visitor import Mutator, children, on, walk
+from mlcweb.lower.optimize.accesses import (
+    REGISTER_SCOPE,
+    Accesses,
+    has_effects,
+    may_alias,
+)
+from mlcweb.lower.optimize.indices import Indices
+from mlcweb.lower.optimize.rewriter import definitions_in, is_choice
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.function import PrimFunc
+
+MAX_HOISTED = 24
+"""So many values are held over a loop at most; more would not find a register."""
+
+_LEAVES = (E.Var, E.IntImm, E.FloatImm, E.StringImm)
+
+
+def hoist(func: PrimFunc) -> PrimFunc:
+    """Compute what a loop does not change before the loop."""
+    body = _Hoisting(func).rewrite(func.body)
+    return func if body is func.body else replace(func, body=body)
+
+
+class _Hoisting(Mutator):
+    def __init__(self, func: PrimFunc) -> None:
+        self.function = func
+        self.indices = Indices()
+        self.accesses = Accesses()
+
+    @on(S.BufferStore)
+    def store(self, store: S.BufferStore) -> S.Stmt:
+        return store
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.Stmt:
+        runs = isinstance(loop.extent, E.IntImm) and loop.extent.value > 0
+        if not runs or has_effects(loop.body):
+            return self.rewrite_children(loop)
+        moving = {loop.loop_var} | {
+            found.var if isinstance(found, S.LetStmt) else found.loop_var
+            for found in definitions_in(loop.body)
+        }
+        search = _Search(self, moving, self.accesses.written(loop.body))
+        search.statement(loop.body)
+        if not search.found:
+            return self.rewrite_children(loop)
+        names = {
+            key: E.Var(name_of(value), value.dtype)
+            for key, value in list(search.found.items())[:MAX_HOISTED]
+        }
+        body = _Replacement(self.indices, names).rewrite(loop.body)
+        result: S.Stmt = self.rewrite_children(replace(loop, body=body))
+        for key, var in reversed(names.items()):
+            result = S.LetStmt(var, search.found[key], result, span=loop.span)
+        return result
+
+
+class _Search:
+    """Collects the largest invariant expressions worth a name that a statement surely computes."""
+
+    def __init__(self, hoisting: _Hoisting, moving: set[E.Var], written: list[Buffer]) -> None:
+        self.indices = hoisting.indices
+        self.accesses = hoisting.accesses
+        self.function = hoisting.function
+        self.moving = moving
+        self.written = written
+        self.found: dict[object, E.PrimExpr] = {}
+
+    def statement(self, statement: Node) -> None:
+        if isinstance(statement, S.SeqStmt):
+            for part in statement.seq:
+                self.statement(part)
+        elif isinstance(statement, S.BufferStore):
+            self.expression(statement.value)
+        elif isinstance(statement, S.For):
+            if isinstance(statement.extent, E.IntImm) and statement.extent.value > 0:
+                self.statement(statement.body)
+        elif isinstance(statement, S.LetStmt):
+            self.expression(statement.value)
+            self.statement(statement.body)
+        elif isinstance(statement, S.AllocBuffer):
+            self.statement(statement.body)
+        elif isinstance(statement, S.IfThenElse):
+            self.expression(statement.condition)
+
+    def expression(self, expression: E.PrimExpr) -> None:
+        if isinstance(expression, _LEAVES):
+            return
+        if self.is_invariant(expression):
+            if is_worth_a_name(expression):
+                self.found.setdefault(self.indices.key(expression), expression)
+                return
+        for operand in sure_operands(expression):
+            self.expression(operand)
+
+    def is_invariant(self, expression: E.PrimExpr) -> bool:
+        if not self.moving.isdisjoint(self.indices.variables(expression)):
+            return False
+        return not any(
+            may_alias(load.buffer, buffer, self.function)
+            for load in self.accesses.of(expression)
+            for buffer in self.written
+        )
+
+
+class _Replacement(Mutator):
+    def __init__(self, indices: Indices, names: dict[object, E.Var]) -> None:
+        self.indices = indices
+        self.names = names
+
+    def rewrite(self, node: Node) -> Node:
+        if isinstance(node, _LEAVES):
+            return node
+        if isinstance(node, E.PrimExpr):
+            var = self.names.get(self.indices.key(node))
+            if var is not None:
+                return var
+        return super().rewrite(node)
+
+
+def sure_operands(expression: E.PrimExpr) -> list[E.PrimExpr]:
+    """The operands that are computed whenever an expression is; not the indices of loads."""
+    if isinstance(expression, E.BinaryExpr):
+        return [expression.a, expression.b]
+    if isinstance(expression, E.BufferLoad):
+        return []
+    if isinstance(expression, (E.And, E.Or)):
+        return [expression.a]
+    if isinstance(expression, E.Select):
+        return [expression.condition]
+    if isinstance(expression, E.Let):
+        return [expression.value]
+    if is_choice(expression):
+        return [expression.args[0]]  # type: ignore[attr-defined]
+    return [child for child in children(expression) if isinstance(child, E.PrimExpr)]
+
+
+def is_worth_a_name(expression: E.PrimExpr) -> bool:
+    """Whether computing an expression costs more than reading a register. Constants do not, and
+    plain index arithmetic is the business of address selection."""
+    if isinstance(expression, E.Broadcast):
+        return not isinstance(expression.value, (E.IntImm, E.FloatImm))
+    if isinstance(expression, (E.Add, E.Sub, E.Mul, E.Ramp, E.Cast)):
+        simple = dtypes.is_integer(expression.dtype)
+        return not simple or any(isinstance(node, E.BufferLoad) for node in walk(expression))
+    if isinstance(expression, E.BufferLoad):
+        return expression.buffer.scope() != REGISTER_SCOPE
+    return not isinstance(expression, E.StringImm)
+
+
+def name_of(expression: E.PrimExpr) -> str:
+    for node in walk(expression):
+        if isinstance(node, E.BufferLoad):
+            return f"{node.buffer.name}_value"
+    return "invariant"

@@ -1,0 +1,111 @@
+"""The pass that runs the sums of neighbouring iterations side by side.
+
+Each step of a sum waits for the step before it, and the processor has little else to do. Where the
+iterations of the loop around a sum are independent,
+
+    for j: {C[j] = 0; for k: C[j] = C[j] + A[k, j]}
+
+becomes a loop that does two of them at a time, with half of the waiting:
+
+    for j: {C[2 * j] = 0; C[2 * j + 1] = 0;
+            for k: {C[2 * j] = C[2 * j] + A[k, 2 * j]; C[2 * j + 1] = C[2 * j + 1] + …}}
+
+Every sum keeps its order. Only scalar sums of floats are treated so: integers wait for one cycle,
+and a program that computes vectors has been scheduled, or has other sums beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlcweb.ir.node import replace
+from mlcweb.lower.optimize.independence import SEQUENTIAL, are_independent
+from mlcweb.lower.optimize.rewriter import Rewriter, in_sequence
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.arithmetic import const
+from mlcweb.tir.function import PrimFunc
+
+SIDE_BY_SIDE = 2
+"""So many sums run at the same time."""
+
+
+def interleave(func: PrimFunc) -> PrimFunc:
+    """Run the scalar sums of two neighbouring iterations in one loop."""
+    return _Interleave(func).run()
+
+
+class _Interleave(Rewriter):
+    def finished_loop(self, loop: S.For, body: S.Stmt) -> S.Stmt:
+        new = super().finished_loop(loop, body)
+        if not isinstance(new, S.For) or not self.has_single_sum(new):
+            return new
+        if not are_independent(self, new):
+            return new
+        assert isinstance(new.extent, E.IntImm)
+        count, rest = divmod(new.extent.value, SIDE_BY_SIDE)
+        dtype = new.loop_var.dtype
+        var = E.Var(new.loop_var.name, dtype)
+        self.indices.ranges[var] = (0, count - 1)
+        first = self.indices.normal(var * SIDE_BY_SIDE + new.min)
+        main = replace(
+            new,
+            loop_var=var,
+            min=const(0, dtype),
+            extent=const(count, dtype),
+            body=self.together(new, [self.rewrite(first + step) for step in range(SIDE_BY_SIDE)]),
+        )
+        last = range(new.extent.value - rest, new.extent.value)
+        left = (self.with_values(new.body, {new.loop_var: new.min + step}) for step in last)
+        return in_sequence([main, *left])
+
+    def has_single_sum(self, loop: S.For) -> bool:
+        """Whether a loop's body is a loop nest that sums into one scalar, and stores around it."""
+        if loop.kind not in SEQUENTIAL or not isinstance(loop.extent, E.IntImm):
+            return False
+        if loop.extent.value < SIDE_BY_SIDE:
+            return False
+        parts = _parts(loop.body)
+        nests = [part for part in parts if not isinstance(part, S.BufferStore)]
+        return len(nests) == 1 and isinstance(nests[0], S.For) and self.is_sum(nests[0], loop)
+
+    def is_sum(self, nest: S.For, loop: S.For) -> bool:
+        inner: set[E.Var] = set()
+        statement: S.Stmt = nest
+        while isinstance(statement, S.For):
+            ends = self.indices.variables(statement.min) | self.indices.variables(statement.extent)
+            if statement.kind not in SEQUENTIAL or loop.loop_var in ends:
+                return False
+            inner.add(statement.loop_var)
+            statement = statement.body
+        if not isinstance(statement, S.BufferStore):
+            return False
+        index, value = statement.indices[0], statement.value
+        if not dtypes.is_float(value.dtype) or dtypes.lanes(value.dtype) > 1:
+            return False
+        if not inner.isdisjoint(self.indices.variables(index)):
+            return False
+        key = self.indices.key
+        return isinstance(value, E.BinaryExpr) and any(
+            isinstance(side, E.BufferLoad)
+            and side.buffer is statement.buffer
+            and key(side.indices[0]) == key(index)
+            for side in (value.a, value.b)
+        )
+
+    def together(self, loop: S.For, values: Sequence[E.PrimExpr]) -> S.Stmt:
+        """The iterations of a loop for these values of its variable, inside of its inner loops."""
+        result: list[S.Stmt] = []
+        for part in _parts(loop.body):
+            result.append(self.nested(part, loop.loop_var, values))
+        return in_sequence(result)
+
+    def nested(self, part: S.Stmt, var: E.Var, values: Sequence[E.PrimExpr]) -> S.Stmt:
+        if isinstance(part, S.For):
+            return replace(part, body=self.nested(part.body, var, values))
+        return in_sequence(self.with_values(part, {var: value}) for value in values)
+
+
+def _parts(statement: S.Stmt) -> tuple[S.Stmt, ...]:
+    return statement.seq if isinstance(statement, S.SeqStmt) else (statement,)

@@ -1,0 +1,328 @@
+"""The passes that keep memory in registers: small local buffers, and what a loop updates in place.
+
+`place_in_registers` gives local buffers whose accesses all name constant elements the storage scope
+"register". `promote_accumulators` finds the elements that every iteration of a loop reads or writes
+at the same place, such as `C[i, j]` in the loop over k of a matrix product: they are loaded into
+such a buffer before the loop, used there, and stored after it. What was stored there just before
+the loop, as the start of a sum is, goes into the buffer at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from itertools import chain, pairwise
+from operator import is_
+
+from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import on
+from mlcweb.lower.optimize.accesses import (
+    REGISTER_SCOPE,
+    Access,
+    AccessMutator,
+    has_effects,
+    may_alias,
+    pointers_passed_on,
+    statements_in,
+)
+from mlcweb.lower.optimize.indices import Indices, Sum
+from mlcweb.lower.optimize.rewriter import definitions_in
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.arithmetic import const
+from mlcweb.tir.buffer import Buffer, constant_shape, decl_buffer
+from mlcweb.tir.expr import PointerType
+from mlcweb.tir.function import PrimFunc
+
+MAX_REGISTERS = 24
+"""A loop keeps at most so many vectors or scalars in registers."""
+
+
+def place_in_registers(func: PrimFunc) -> PrimFunc:
+    """Give local buffers that are only accessed at constant places the scope "register".
+
+    Their elements are numbered anew, so that those of a vector are next to each other."""
+    body = _RegisterPlacement(func).rewrite(func.body)
+    return func if body is func.body else replace(func, body=body)
+
+
+Placement = Mapping[int, int]
+"""The new number of each element of a buffer that is used."""
+
+
+class _RegisterPlacement(AccessMutator):
+    def __init__(self, func: PrimFunc) -> None:
+        super().__init__()
+        self.buffers: dict[Buffer, tuple[Buffer, Placement]] = {}
+        self.passed_on = pointers_passed_on(func.body)
+
+    @on(S.AllocBuffer)
+    def allocation(self, allocation: S.AllocBuffer) -> S.Stmt:
+        buffer = allocation.buffer
+        placement = None
+        if buffer.scope() != REGISTER_SCOPE and buffer.data not in self.passed_on:
+            placement = _placement(buffer, self.accesses.of(allocation.body))
+        if placement is None:
+            body = self.rewrite(allocation.body)
+            return allocation if body is allocation.body else replace(allocation, body=body)
+        data = E.Var(buffer.data.name, "handle", PointerType(buffer.dtype, REGISTER_SCOPE))
+        placed = replace(buffer, data=data, shape=(const(len(placement)),))
+        self.buffers[buffer] = placed, placement
+        body = self.rewrite(allocation.body)
+        del self.buffers[buffer]  # Copies of a loop's body allocate the same buffer again.
+        return replace(allocation, buffer=placed, body=body)
+
+    @on(S.BufferStore)
+    def store(self, store: S.BufferStore) -> Access:
+        return super().store(store) if self.buffers else store
+
+    def changed(self, access: Access) -> Access:
+        if access.buffer not in self.buffers:
+            return access
+        buffer, placement = self.buffers[access.buffer]
+        elements = _constant_elements(access.indices[0])
+        assert elements is not None
+        index = _index(const(placement[elements[0]]), len(elements))
+        return replace(access, buffer=buffer, indices=(index,))
+
+
+def _placement(buffer: Buffer, accesses: Iterable[Access]) -> Placement | None:
+    """Where elements go in registers, vector by vector; None where some access names elements that
+    are not constant, or two accesses overlap in part. Single elements of vectors may be read."""
+    if constant_shape(buffer) is None:
+        return None
+    vectors: dict[range, None] = {}
+    read_alone: set[int] = set()
+    size = dtypes.size_in_bytes(buffer.dtype)
+    for access in accesses:
+        if access.buffer.data is not buffer.data:
+            continue
+        elements = _constant_elements(access.indices[0])
+        if access.buffer is not buffer or elements is None:
+            return None
+        if len(elements) == 1 and isinstance(access, E.BufferLoad):
+            read_alone.add(elements[0])
+        elif len(elements) > 1 and len(elements) * size > 16:
+            return None  # code generators cannot keep such a vector in one register
+        else:
+            vectors[elements] = None
+    inside = [element for elements in vectors for element in elements]
+    alone = read_alone.difference(inside)
+    registers = len(vectors) + len(alone)
+    if len(inside) > len(set(inside)) or not 0 < registers <= MAX_REGISTERS:
+        return None
+    parts = sorted([*vectors, *(range(element, element + 1) for element in alone)], key=min)
+    return {element: position for position, element in enumerate(chain.from_iterable(parts))}
+
+
+def _constant_elements(index: E.PrimExpr) -> range | None:
+    """The elements that a constant index names, in order."""
+    if isinstance(index, E.Ramp):
+        base, step = index.base, index.stride
+        if isinstance(base, E.IntImm) and isinstance(step, E.IntImm) and step.value > 0:
+            return range(base.value, base.value + step.value * index.lanes, step.value)
+        return None
+    return range(index.value, index.value + 1) if isinstance(index, E.IntImm) else None
+
+
+def promote_accumulators(func: PrimFunc) -> PrimFunc:
+    """Keep what a loop updates at a fixed place in registers while the loop runs."""
+    body = _Promotion(func).rewrite(func.body)
+    return func if body is func.body else replace(func, body=body)
+
+
+@dataclass
+class _Candidate:
+    """The accesses of a loop to one buffer, by place: (start without constant, constant, lanes)."""
+
+    buffer: Buffer
+    places: dict[tuple[E.PrimExpr, int], int] = field(default_factory=dict)
+    written: set[tuple[E.PrimExpr, int]] = field(default_factory=set)
+    certain: set[tuple[E.PrimExpr, int]] = field(default_factory=set)
+
+
+class _Promotion(AccessMutator):
+    def __init__(self, func: PrimFunc) -> None:
+        super().__init__()
+        self.function = func
+        self.indices = Indices()
+        self.places: dict[tuple[Buffer, E.PrimExpr, int], tuple[Buffer, int]] = {}
+        self.promoted: set[Buffer] = set()
+
+    @on(S.SeqStmt)
+    def sequence(self, statement: S.SeqStmt) -> S.Stmt:
+        done: list[S.Stmt] = []
+        for part in statement.seq:
+            if isinstance(part, S.For):
+                part = self.loop(part, before=done)
+            else:
+                part = self.rewrite(part)
+            done.append(part)
+        if len(done) == len(statement.seq) and all(map(is_, done, statement.seq)):
+            return statement
+        return S.sequence(*done)
+
+    @on(S.For)
+    def loop(self, loop: S.For, before: list[S.Stmt] | None = None) -> S.Stmt:
+        """The loop with what it updates in registers. Of the statements `before` it, those go that
+        store to the same places, as the loop's result overwrites them."""
+        runs = isinstance(loop.extent, E.IntImm) and loop.extent.value > 0
+        chosen = self.candidates(loop) if runs and not has_effects(loop.body) else []
+        if not chosen:
+            return self.rewrite_children(loop)
+        start, end, buffers = [], [], []
+        outer, promoted = self.places, self.promoted
+        self.places = dict(outer)
+        self.promoted = promoted | {candidate.buffer for candidate in chosen}
+        for candidate in chosen:
+            registers = self.registers(candidate)
+            buffers.append(registers)
+            stored = self.stored_before(candidate, before or [])
+            for (base, constant), lanes in candidate.places.items():
+                position = self.places[candidate.buffer, base, constant][1]
+                here, there = _index(const(position), lanes), _index(base + constant, lanes)
+                value = stored.get((base, constant), E.BufferLoad(candidate.buffer, (there,)))
+                start.append(S.BufferStore(registers, value, (here,), span=loop.span))
+                if (base, constant) in candidate.written:
+                    kept = E.BufferLoad(registers, (here,))
+                    end.append(S.BufferStore(candidate.buffer, kept, (there,), span=loop.span))
+        body = self.rewrite_children(loop)
+        self.places, self.promoted = outer, promoted
+        result: S.Stmt = S.sequence(*start, body, *end)
+        for buffer in buffers:
+            result = S.AllocBuffer(buffer, result)
+        return result
+
+    def stored_before(
+        self, candidate: _Candidate, before: list[S.Stmt]
+    ) -> dict[tuple[E.PrimExpr, int], E.PrimExpr]:
+        """Take the constants off the end of `before` that are stored to the candidate's places."""
+        values: dict[tuple[E.PrimExpr, int], E.PrimExpr] = {}
+        while before and isinstance(before[-1], S.BufferStore):
+            store = before[-1]
+            place = self.place(store.indices[0]) if store.buffer is candidate.buffer else None
+            if place is None or not _is_constant(store.value):
+                break
+            base, constant, lanes = place
+            if candidate.places.get((base, constant)) != lanes:
+                break
+            if (base, constant) not in candidate.written:
+                break
+            values.setdefault((base, constant), store.value)
+            before.pop()
+        return values
+
+    def registers(self, candidate: _Candidate) -> Buffer:
+        """A register buffer with room for the candidate's places, which are entered."""
+        start = 0
+        ordered = sorted(candidate.places.items(), key=lambda item: item[0][1])
+        name = f"{candidate.buffer.name}_registers"
+        size = sum(candidate.places.values())
+        registers = decl_buffer((size,), candidate.buffer.dtype, name, scope=REGISTER_SCOPE)
+        for (base, constant), lanes in ordered:
+            self.places[candidate.buffer, base, constant] = registers, start
+            start += lanes
+        return registers
+
+    def candidates(self, loop: S.For) -> list[_Candidate]:
+        """What the loop accesses at fixed places, and writes."""
+        moving = {loop.loop_var} | {
+            statement.var if isinstance(statement, S.LetStmt) else statement.loop_var
+            for statement in definitions_in(loop.body)
+        }
+        accesses = self.accesses.of(loop.body)
+        certain = {id(access) for access in _certain_stores(loop.body)}
+        known = set(self.promoted)
+        known.update(n.buffer for n in statements_in(loop.body) if isinstance(n, S.AllocBuffer))
+        found = []
+        for buffer in self.accesses.written(loop.body):
+            if buffer.scope() == REGISTER_SCOPE or buffer in known:
+                continue
+            candidate = self.candidate(buffer, accesses, moving, certain)
+            if candidate is not None and self.is_separate(candidate):
+                found.append(candidate)
+        if sum(len(candidate.places) for candidate in found) > MAX_REGISTERS:
+            return []
+        return found
+
+    def candidate(
+        self, buffer: Buffer, accesses: Iterable[Access], moving: set[E.Var], certain: set[int]
+    ) -> _Candidate | None:
+        result = _Candidate(buffer)
+        for access in accesses:
+            if access.buffer is not buffer:
+                if may_alias(access.buffer, buffer, self.function):
+                    return None
+                continue
+            place = self.place(access.indices[0])
+            if place is None:
+                return None
+            base, constant, lanes = place
+            if lanes * dtypes.size_in_bytes(buffer.dtype) > 16:
+                return None
+            if not moving.isdisjoint(self.indices.variables(base)) or self.accesses.of(base):
+                return None
+            if result.places.setdefault((base, constant), lanes) != lanes:
+                return None
+            if isinstance(access, S.BufferStore):
+                result.written.add((base, constant))
+            if id(access) in certain:
+                result.certain.add((base, constant))
+        return result
+
+    def place(self, index: E.PrimExpr) -> tuple[E.PrimExpr, int, int] | None:
+        """An index as first element, without and with its constant, and number of elements."""
+        lanes = dtypes.lanes(index.dtype)
+        if isinstance(index, E.Ramp):
+            if not (isinstance(index.stride, E.IntImm) and index.stride.value == 1):
+                return None
+            index = index.base
+        elif lanes > 1:
+            return None
+        total = self.indices.sum_of(index)
+        return self.indices.expression(Sum(total.terms, 0, total.dtype)), total.constant, lanes
+
+    def is_separate(self, candidate: _Candidate) -> bool:
+        """Whether the places are surely touched and surely do not overlap."""
+        bases = {base for base, _ in candidate.places}
+        if len(bases) > 1 or set(candidate.places) - candidate.certain:
+            return False
+        (base,) = bases
+        starts = sorted(constant for _, constant in candidate.places)
+        return all(a + candidate.places[base, a] <= b for a, b in pairwise(starts))
+
+    @on(S.BufferStore)
+    def store(self, store: S.BufferStore) -> Access:
+        return super().store(store) if self.places else store
+
+    def changed(self, access: Access) -> Access:
+        place = self.place(access.indices[0]) if access.buffer in self.promoted else None
+        if place is None:
+            return access
+        base, constant, lanes = place
+        registers, start = self.places[access.buffer, base, constant]
+        return replace(access, buffer=registers, indices=(_index(const(start), lanes),))
+
+
+def _index(start: E.PrimExpr, lanes: int) -> E.PrimExpr:
+    return start if lanes == 1 else E.Ramp(start, const(1, start.dtype), lanes)
+
+
+def _is_constant(value: E.PrimExpr) -> bool:
+    value = value.value if isinstance(value, E.Broadcast) else value
+    return isinstance(value, (E.IntImm, E.FloatImm))
+
+
+def _certain_stores(statement: S.Stmt) -> Iterable[S.BufferStore]:
+    """The stores that happen whenever a statement runs."""
+    if isinstance(statement, S.BufferStore):
+        yield statement
+    elif isinstance(statement, (S.LetStmt, S.AllocBuffer)):
+        yield from _certain_stores(statement.body)
+    elif isinstance(statement, S.SeqStmt):
+        for part in statement.seq:
+            yield from _certain_stores(part)
+    elif isinstance(statement, S.For):
+        if isinstance(statement.extent, E.IntImm) and statement.extent.value > 0:
+            yield from _certain_stores(statement.body)

@@ -1,0 +1,344 @@
+"""What the loop optimisations share: substituting variables while everything stays in simple form.
+
+Indices are kept as normal sums, conditions and choices that are decided are folded away, loops of
+one iteration and empty statements vanish. A pass overrides the handlers of what it transforms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from operator import is_
+from typing import Any
+
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.op import Op
+from mlcweb.ir.visitor import Mutator, on
+from mlcweb.lower.optimize.accesses import Accesses, statements_in
+from mlcweb.lower.optimize.indices import Indices, Sum
+from mlcweb.tir import arithmetic
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.function import PrimFunc
+
+NOTHING = S.Evaluate(E.IntImm("int32", 0))
+"""The statement that does nothing."""
+
+_COMPARISONS = {
+    E.LT: lambda low, high: True if high < 0 else False if low >= 0 else None,
+    E.LE: lambda low, high: True if high <= 0 else False if low > 0 else None,
+    E.GT: lambda low, high: True if low > 0 else False if high <= 0 else None,
+    E.GE: lambda low, high: True if low >= 0 else False if high < 0 else None,
+    E.EQ: lambda low, high: True if low == high == 0 else False if low > 0 or high < 0 else None,
+    E.NE: lambda low, high: False if low == high == 0 else True if low > 0 or high < 0 else None,
+}
+
+
+class Rewriter(Mutator):
+    """Rewrites a function. `values` says what variables stand for from here on."""
+
+    def __init__(self, func: PrimFunc) -> None:
+        self.indices = Indices()
+        self.accesses = Accesses()
+        self.values: dict[E.Var, E.PrimExpr] = {}
+        self.rewritten: dict[int, tuple[E.PrimExpr, E.PrimExpr]] = {}
+        self.function = func
+        bind_ranges(func, self.indices)
+
+    def run(self) -> PrimFunc:
+        """The function with its body rewritten."""
+        body = self.rewrite(self.function.body)
+        return self.function if body is self.function.body else replace(self.function, body=body)
+
+    def with_values(self, node: Any, values: dict[E.Var, E.PrimExpr]) -> Any:
+        """`node` rewritten with some variables replaced."""
+        before = self.values, self.rewritten
+        self.values, self.rewritten = {**before[0], **values}, {}
+        try:
+            return self.rewrite(node)
+        finally:
+            self.values, self.rewritten = before
+
+    # Expressions
+
+    def rewrite(self, node: Any) -> Any:
+        handler = self.table.get(type(node))
+        return self.rewrite_children(node) if handler is None else handler(self, node)
+
+    @on(E.Var)
+    def variable(self, var: E.Var) -> E.PrimExpr:
+        return self.values.get(var, var)
+
+    @on(E.IntImm, E.FloatImm, E.StringImm)
+    def constant(self, value: E.PrimExpr) -> E.PrimExpr:
+        return value
+
+    @on(E.Add, E.Sub, E.Mul, E.FloorDiv, E.FloorMod)
+    def arithmetic(self, expression: E.BinaryExpr) -> E.PrimExpr:
+        dtype = expression.dtype
+        if not dtypes.is_integer(dtype) or dtypes.lanes(dtype) > 1:
+            return self.rewrite_children(expression)
+        if self.indices.variables(expression).isdisjoint(self.values):
+            return self.indices.normal(expression)
+        return self.indices.expression(self.substituted(self.indices.sum_of(expression)))
+
+    def substituted(self, total: Sum) -> Sum:
+        """A sum with the variables in it replaced."""
+        terms: dict[E.PrimExpr, int] = {}
+        constant = total.constant
+        for atom, scale in total.terms.items():
+            if isinstance(atom, E.Var):
+                value = self.values.get(atom)
+                part = None if value is None else self.indices.sum_of(value)
+            elif self.indices.variables(atom).isdisjoint(self.values):
+                part = None
+            else:
+                whole = isinstance(atom, (E.Mul, E.FloorDiv, E.FloorMod))
+                new = self.rewrite_children(atom) if whole else self.rewrite(atom)
+                part = self.indices.sum_of(new)
+            if part is None:
+                terms[atom] = terms.get(atom, 0) + scale
+                continue
+            constant += part.constant * scale
+            for inner, inner_scale in part.terms.items():
+                terms[inner] = terms.get(inner, 0) + inner_scale * scale
+        terms = {atom: scale for atom, scale in terms.items() if scale}
+        return Sum(terms, constant, total.dtype)
+
+    @on(E.Cast)
+    def cast(self, expression: E.Cast) -> E.PrimExpr:
+        value = self.rewrite(expression.value)
+        if isinstance(value, (E.IntImm, E.FloatImm)):
+            return arithmetic.cast(expression.dtype, value)
+        return expression if value is expression.value else replace(expression, value=value)
+
+    @on(E.LT, E.LE, E.GT, E.GE, E.EQ, E.NE)
+    def comparison(self, expression: E.ComparisonExpr) -> E.PrimExpr:
+        new = self.rewrite_children(expression)
+        if not dtypes.is_integer(new.a.dtype) or dtypes.lanes(new.a.dtype) > 1:
+            return new
+        decided = self.decide(new)
+        return new if decided is None else E.IntImm("bool", int(decided))
+
+    def decide(self, expression: E.ComparisonExpr) -> bool | None:
+        """Whether a comparison of integers always or never holds; None where it depends."""
+        a, b = self.indices.sum_of(expression.a), self.indices.sum_of(expression.b)
+        if not (self.indices.is_exact(a) and self.indices.is_exact(b)):
+            return None
+        difference = a.plus(b, -1)
+        if not self.indices.is_exact(difference):
+            return None
+        return _COMPARISONS[type(expression)](*self.indices.sum_interval(difference))
+
+    @on(E.And)
+    def conjunction(self, expression: E.And) -> E.PrimExpr:
+        a = self.rewrite(expression.a)
+        if isinstance(a, E.IntImm):
+            return self.rewrite(expression.b) if a.value else a
+        b = self.rewrite(expression.b)
+        if isinstance(b, E.IntImm):
+            return a if b.value else b
+        return expression if a is expression.a and b is expression.b else E.And(a, b)
+
+    @on(E.Or)
+    def disjunction(self, expression: E.Or) -> E.PrimExpr:
+        a = self.rewrite(expression.a)
+        if isinstance(a, E.IntImm):
+            return a if a.value else self.rewrite(expression.b)
+        b = self.rewrite(expression.b)
+        if isinstance(b, E.IntImm):
+            return b if b.value else a
+        return expression if a is expression.a and b is expression.b else E.Or(a, b)
+
+    @on(E.Not)
+    def negation(self, expression: E.Not) -> E.PrimExpr:
+        a = self.rewrite(expression.a)
+        if isinstance(a, E.IntImm):
+            return E.IntImm("bool", int(not a.value))
+        return expression if a is expression.a else E.Not(a)
+
+    @on(E.Select)
+    def select(self, expression: E.Select) -> E.PrimExpr:
+        condition = self.rewrite(expression.condition)
+        if isinstance(condition, E.IntImm):
+            yes, no = expression.true_value, expression.false_value
+            return self.rewrite(yes if condition.value else no)
+        yes, no = self.rewrite(expression.true_value), self.rewrite(expression.false_value)
+        same = condition is expression.condition
+        if same and yes is expression.true_value and no is expression.false_value:
+            return expression
+        return E.Select(condition, yes, no, span=expression.span)
+
+    @on(E.Call)
+    def call(self, call: E.Call) -> E.PrimExpr:
+        if isinstance(call.op, Op) and call.op.name == "tir.likely":
+            return self.rewrite(call.args[0])
+        if not is_choice(call):
+            return self.rewrite_children(call)
+        condition = self.rewrite(call.args[0])
+        if isinstance(condition, E.IntImm):
+            return self.rewrite(call.args[1] if condition.value else call.args[2])
+        yes, no = self.rewrite(call.args[1]), self.rewrite(call.args[2])
+        if condition is call.args[0] and yes is call.args[1] and no is call.args[2]:
+            return call
+        return replace(call, args=(condition, yes, no))
+
+    @on(E.BufferLoad)
+    def load(self, load: E.BufferLoad) -> E.PrimExpr:
+        indices = self.rewrite_indices(load.indices)
+        if indices is load.indices:
+            return load
+        return E.BufferLoad(load.buffer, indices, span=load.span)
+
+    def rewrite_indices(self, indices: tuple[E.PrimExpr, ...]) -> tuple[E.PrimExpr, ...]:
+        new = tuple([self.rewrite_index(index) for index in indices])
+        return indices if all(map(is_, new, indices)) else new
+
+    def rewrite_index(self, index: E.PrimExpr) -> E.PrimExpr:
+        # Neighbouring accesses have the same index, which then is the same object.
+        known = self.rewritten.get(id(index))
+        if known is None:
+            new = self.rewrite(index)
+            if dtypes.lanes(new.dtype) == 1:
+                new = self.indices.normal(new)
+            known = self.rewritten[id(index)] = (index, new)
+        return known[1]
+
+    # Statements
+
+    @on(S.BufferStore)
+    def store(self, store: S.BufferStore) -> S.Stmt:
+        value = self.rewrite(store.value)
+        indices = self.rewrite_indices(store.indices)
+        if value is store.value and indices is store.indices:
+            return store
+        return S.BufferStore(store.buffer, value, indices, span=store.span)
+
+    @on(S.SeqStmt)
+    def statements(self, statement: S.SeqStmt) -> S.Stmt:
+        new = self.rewrite_tuple(statement.seq)
+        return statement if new is statement.seq else in_sequence(new)
+
+    @on(S.IfThenElse)
+    def branch(self, branch: S.IfThenElse) -> S.Stmt:
+        condition = self.rewrite(branch.condition)
+        if isinstance(condition, E.IntImm):
+            chosen = branch.then_case if condition.value else branch.else_case
+            return NOTHING if chosen is None else self.rewrite(chosen)
+        then_case = self.rewrite(branch.then_case)
+        else_case = None if branch.else_case is None else self.rewrite(branch.else_case)
+        if is_nothing(else_case):
+            else_case = None
+        if is_nothing(then_case) and else_case is None:
+            return NOTHING
+        same = condition is branch.condition and then_case is branch.then_case
+        if same and else_case is branch.else_case:
+            return branch
+        return S.IfThenElse(condition, then_case, else_case, span=branch.span)
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.Stmt:
+        low, extent = self.rewrite(loop.min), self.rewrite(loop.extent)
+        if isinstance(extent, E.IntImm) and extent.value <= 1:
+            if extent.value <= 0:
+                return NOTHING
+            return self.with_values(loop.body, {loop.loop_var: low})
+        new = loop
+        if low is not loop.min or extent is not loop.extent:
+            new = replace(loop, min=low, extent=extent)
+        return self.finished_loop(new, self.rewrite(loop.body))
+
+    def finished_loop(self, loop: S.For, body: S.Stmt) -> S.Stmt:
+        """The loop with its rewritten body."""
+        if is_nothing(body):
+            return NOTHING
+        return loop if body is loop.body else replace(loop, body=body)
+
+    @on(S.Evaluate)
+    def evaluation(self, statement: S.Evaluate) -> S.Stmt:
+        if operator_name(statement.value) == "assume":
+            return NOTHING
+        return self.rewrite_children(statement)
+
+    @on(S.LetStmt)
+    def let(self, let: S.LetStmt) -> S.Stmt:
+        value = self.rewrite(let.value)
+        if isinstance(value, (E.IntImm, E.FloatImm, E.Var)):
+            return self.with_values(let.body, {let.var: value})
+        body = self.rewrite(let.body)
+        if is_nothing(body):
+            return NOTHING
+        if value is let.value and body is let.body:
+            return let
+        return replace(let, value=value, body=body)
+
+    @on(S.AllocBuffer)
+    def allocation(self, allocation: S.AllocBuffer) -> S.Stmt:
+        body = self.rewrite(allocation.body)
+        if is_nothing(body):
+            return NOTHING
+        return allocation if body is allocation.body else replace(allocation, body=body)
+
+    @on(S.AttrStmt)
+    def attribute(self, statement: S.AttrStmt) -> S.Stmt:
+        return self.rewrite(statement.body)
+
+
+def normalize(func: PrimFunc) -> PrimFunc:
+    """Indices as sums, decided conditions and loops of one iteration gone."""
+    return Rewriter(func).run()
+
+
+def is_nothing(statement: S.Stmt | None) -> bool:
+    return isinstance(statement, S.Evaluate) and isinstance(statement.value, E.IntImm)
+
+
+def in_sequence(statements: Iterable[S.Stmt]) -> S.Stmt:
+    """Statements one after another, without those that do nothing."""
+    kept = [statement for statement in statements if not is_nothing(statement)]
+    return S.sequence(*kept) if kept else NOTHING
+
+
+def operator_name(node: Node) -> str:
+    """The name of the operator that an expression calls, if it is a call."""
+    operator = node.op if isinstance(node, E.Call) else None
+    return operator.name.removeprefix("tir.") if isinstance(operator, Op) else ""
+
+
+def is_choice(expression: Node) -> bool:
+    """Whether an expression is a call of `if_then_else`."""
+    return operator_name(expression) == "if_then_else"
+
+
+def definitions_in(statement: S.Stmt) -> Iterator[S.For | S.LetStmt]:
+    """The loops and lets in a statement, outer ones first."""
+    for part in statements_in(statement):
+        if isinstance(part, (S.For, S.LetStmt)):
+            yield part
+
+
+def bind_ranges(func: PrimFunc, indices: Indices) -> None:
+    """Tell `indices` the bounds of all variables of a function. Where several statements define
+    one variable, as copies of a body do, the bounds hold for all of them."""
+    for buffer in func.parameter_buffers:
+        for extent in buffer.shape:
+            if isinstance(extent, E.Var):
+                indices.ranges[extent] = (0, int(dtypes.max_value(extent.dtype)))
+    for statement in definitions_in(func.body):
+        if isinstance(statement, S.LetStmt):
+            var = statement.var
+            if not dtypes.is_integer(var.dtype) or dtypes.lanes(var.dtype) > 1:
+                continue
+            low, high = indices.interval(statement.value)
+        else:
+            var = statement.loop_var
+            low, top = indices.interval(statement.min)
+            extent = indices.interval(statement.extent)[1]
+            high = min(top + max(extent, 1) - 1, int(dtypes.max_value(var.dtype)))
+        known = indices.ranges.get(var, (low, high))
+        indices.ranges[var] = (min(low, known[0]), max(high, known[1]))
+
+
+def loops_in(statement: S.Stmt) -> list[S.For]:
+    """The loops in a statement, outer ones first."""
+    return [found for found in definitions_in(statement) if isinstance(found, S.For)]

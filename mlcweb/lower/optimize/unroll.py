@@ -1,0 +1,175 @@
+"""The pass that writes loops out: marked ones, small ones, and some iterations of innermost ones.
+
+A loop is written out whole if it is marked `unrolled`, if a "pragma_auto_unroll_max_step" around it
+allows as many stores, if its copies together are small, or if it indexes a small local buffer,
+whose elements can live in registers only where indices are constants. An innermost loop that stays
+is written out a few iterations at a time, to spare the counting. The order of operations is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import prod
+
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.visitor import children, on
+from mlcweb.lower.optimize.accesses import statements_in
+from mlcweb.lower.optimize.rewriter import Rewriter, in_sequence, loops_in, operator_name
+from mlcweb.lower.optimize.widen import ELEMENTARY_FUNCTIONS
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.arithmetic import const
+from mlcweb.tir.buffer import Buffer, constant_shape
+from mlcweb.tir.function import PrimFunc
+
+SMALL_LOOP = 256
+"""Operations that all copies of a loop's body may have together."""
+
+SMALL_EXTENT = 16
+"""Loops of more iterations are not written out whole unless they are marked."""
+
+REGISTER_BYTES = 320
+"""A local buffer up to this size is meant to live in registers."""
+
+REGISTER_EXTENT = 32
+"""Loops of up to so many iterations are written out to index registers."""
+
+FUNCTION_OPERATIONS = 24
+"""A call of a mathematical function counts as so many operations."""
+
+MAX_COPY_SIZE = 4_000
+"""Operations beyond which not even marked loops are written out."""
+
+PARTIAL_OPERATIONS = 112
+PARTIAL_FACTOR = 4
+"""An innermost loop is written out so far that its body has about so many operations, and at most
+so many times."""
+
+
+def unroll(func: PrimFunc) -> PrimFunc:
+    """Write out loops where that is asked for or pays."""
+    return _Unroll(func).run()
+
+
+class _Unroll(Rewriter):
+    def __init__(self, func: PrimFunc) -> None:
+        super().__init__(func)
+        self.max_step = 0
+        self.sizes: dict[int, tuple[Node, int]] = {}
+        self.small_buffers = {
+            part.buffer.data
+            for part in statements_in(func.body)
+            if isinstance(part, S.AllocBuffer) and self.may_be_registers(part)
+        }
+
+    def may_be_registers(self, allocation: S.AllocBuffer) -> bool:
+        """Whether a buffer is small, and indexed by loops that can be written out."""
+        buffer = allocation.buffer
+        if not is_small(buffer):
+            return False
+        indices = [a.indices[0] for a in self.accesses.of(allocation.body) if a.buffer is buffer]
+        return all(
+            self.iterations(var) <= REGISTER_EXTENT
+            for index in indices
+            for var in self.indices.variables(index)
+        )
+
+    def iterations(self, var: E.Var) -> float:
+        low, high = self.indices.interval(var)
+        return high - low + 1
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.Stmt:
+        outer = self.max_step
+        self.max_step = max(outer, _auto_unroll_step(loop.annotations))
+        new = super().loop(loop)
+        allowed, self.max_step = self.max_step, outer
+        if not isinstance(new, S.For) or not isinstance(new.extent, E.IntImm):
+            return new
+        if self.is_written_out(new, new.extent.value, allowed):
+            return self.copies(new, range(new.extent.value))
+        return new if loops_in(new.body) else self.partly(new)
+
+    def is_written_out(self, loop: S.For, extent: int, allowed: int) -> bool:
+        """Whether all iterations are written out; `allowed` is the number of stores that a pragma
+        gives leave for."""
+        if loop.kind == S.ForKind.THREAD_BINDING:
+            return False
+        size = extent * self.size_of(loop.body)
+        if size > MAX_COPY_SIZE:
+            return False
+        if loop.kind == S.ForKind.UNROLLED:
+            return True
+        if extent <= REGISTER_EXTENT and size <= 4 * SMALL_LOOP and self.indexes_registers(loop):
+            return True
+        if loops_in(loop.body):
+            return False
+        stores = extent * sum(isinstance(part, S.BufferStore) for part in statements_in(loop.body))
+        return stores <= allowed or (extent <= SMALL_EXTENT and size <= SMALL_LOOP)
+
+    def indexes_registers(self, loop: S.For) -> bool:
+        """Whether a small local buffer is indexed by the loop's variable."""
+        return any(
+            access.buffer.data in self.small_buffers
+            and loop.loop_var in self.indices.variables(access.indices[0])
+            for access in self.accesses.of(loop.body)
+        )
+
+    def size_of(self, node: Node) -> int:
+        """The loads, stores and operations in a statement; index arithmetic is free."""
+        if isinstance(node, (E.BufferLoad, E.Var, E.IntImm, E.FloatImm)):
+            return int(isinstance(node, E.BufferLoad))
+        known = self.sizes.get(id(node))
+        if known is None:
+            parts = [node.value] if isinstance(node, S.BufferStore) else children(node)
+            own = _operations_of(node)
+            size = own + sum(self.size_of(part) for part in parts)
+            known = self.sizes[id(node)] = (node, size)
+        return known[1]
+
+    def copies(self, loop: S.For, steps: Iterable[int]) -> S.Stmt:
+        """Some iterations of a loop, counted from its first, one after another."""
+        first = self.indices.sum_of(loop.min)
+        values = (first._replace(constant=first.constant + step) for step in steps)
+        return in_sequence(
+            self.with_values(loop.body, {loop.loop_var: self.indices.expression(value)})
+            for value in values
+        )
+
+    def partly(self, loop: S.For) -> S.Stmt:
+        """An innermost loop with several iterations in its body."""
+        assert isinstance(loop.extent, E.IntImm)
+        extent = loop.extent.value
+        factor = min(PARTIAL_FACTOR, PARTIAL_OPERATIONS // self.size_of(loop.body))
+        if factor < 2 or extent < 2 * factor:
+            return loop
+        factor = next((f for f in range(factor, factor // 2, -1) if extent % f == 0), factor)
+        count, rest = divmod(extent, factor)
+        dtype = loop.loop_var.dtype
+        var = E.Var(loop.loop_var.name, dtype)
+        self.indices.ranges[var] = (0, count - 1)
+        start = self.indices.normal(var * factor + loop.min)
+        body = self.copies(replace(loop, min=start), range(factor))
+        main = replace(
+            loop, loop_var=var, min=const(0, dtype), extent=const(count, dtype), body=body
+        )
+        return in_sequence([main, self.copies(loop, range(extent - rest, extent))])
+
+
+def is_small(buffer: Buffer) -> bool:
+    """Whether a local buffer is meant to live in registers."""
+    shape = constant_shape(buffer)
+    return shape is not None and prod(shape) * dtypes.size_in_bytes(buffer.dtype) <= REGISTER_BYTES
+
+
+def _operations_of(node: Node) -> int:
+    """The operations that a node stands for, without those of its operands."""
+    if isinstance(node, (S.SeqStmt, E.Broadcast, E.Ramp)):
+        return 0
+    return FUNCTION_OPERATIONS if operator_name(node) in ELEMENTARY_FUNCTIONS else 1
+
+
+def _auto_unroll_step(annotations: Mapping[str, object]) -> int:
+    step = annotations.get("pragma_auto_unroll_max_step", 0)
+    return int(step) if isinstance(step, (int, E.IntImm)) else 0

@@ -1,0 +1,222 @@
+"""The pass that turns loops into vector operations: marked ones, innermost ones of unit stride.
+
+A loop of n iterations becomes one over chunks of as many lanes as the widest element type leaves in
+a 128-bit vector, and what is left over stays scalar. Iterations may run side by side if no two
+touch the same element of a written buffer; otherwise, and where an operation has no vector form,
+the loop stays as it is, also if it was marked.
+
+Sums: a loop that accumulates into one place (`s = s + x[v]`) may only be vectorised if the order of
+the operations does not matter. That holds for integers, and for min and max; sums and products of
+floats are not reassociated, unless the function's attribute "mlcweb.reassociate" is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.visitor import children, on
+from mlcweb.lower.optimize.accesses import (
+    REGISTER_SCOPE,
+    may_alias,
+)
+from mlcweb.lower.optimize.independence import SEQUENTIAL, are_independent
+from mlcweb.lower.optimize.rewriter import Rewriter, in_sequence, loops_in, operator_name
+from mlcweb.lower.optimize.widen import COMPUTED_IN_FLOAT64, NoVectorForm, Widening
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.arithmetic import const
+from mlcweb.tir.buffer import decl_buffer
+from mlcweb.tir.function import PrimFunc
+
+VECTOR_BYTES = 16
+UNROLL_CHUNKS = 16
+"""Marked loops of up to so many chunks are unrolled, as a vector of that length would be."""
+
+SUMS_SIDE_BY_SIDE = 4
+"""Long accumulations go on in so many vectors, since each step of one waits for the one before."""
+
+ACCUMULATIONS = (E.Add, E.Mul, E.Min, E.Max)
+
+
+def vectorize(func: PrimFunc) -> PrimFunc:
+    """Vectorise marked loops and innermost loops with unit stride."""
+    return _Vectorize(func).run()
+
+
+class _Vectorize(Rewriter):
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.Stmt:
+        marked = loop.kind == S.ForKind.VECTORIZED
+        if marked or (loop.kind in SEQUENTIAL and self.is_innermost(loop)):
+            try:
+                return self.vectorized(loop, marked)
+            except NoVectorForm:
+                loop = replace(loop, kind=S.ForKind.SERIAL) if marked else loop
+        return super().loop(loop)
+
+    def is_innermost(self, loop: S.For) -> bool:
+        return all(inner.kind == S.ForKind.UNROLLED for inner in loops_in(loop.body))
+
+    def vectorized(self, loop: S.For, marked: bool) -> S.Stmt:
+        loop = self.rewrite_children(loop)
+        body = loop.body
+        reduction = None if marked else self.reduction_of(loop)
+        if reduction is None:
+            if not are_independent(self, loop):
+                raise NoVectorForm
+        lanes = VECTOR_BYTES // self.widest(loop)
+        extent = loop.extent
+        if lanes < 2 or (isinstance(extent, E.IntImm) and extent.value < lanes):
+            raise NoVectorForm
+        if reduction is not None:
+            return self.reduced(loop, reduction, lanes)
+        return self.in_chunks(loop, body, lanes, marked)
+
+    def in_chunks(self, loop: S.For, body: S.Stmt, lanes: int, marked: bool) -> S.Stmt:
+        """The loop over chunks, and the one over what is left."""
+        dtype = loop.loop_var.dtype
+        chunk = E.Var(f"{loop.loop_var.name}_v", dtype)
+        count, rest = self.divided(loop.extent, lanes)
+        extent = self.indices.interval(loop.extent)[1]
+        self.indices.ranges[chunk] = (0, max(int(extent) // lanes - 1, 0))
+        base = loop.min + chunk * lanes
+        wide = Widening(self, loop.loop_var, base, lanes, gathers=marked).statement(body)
+        few = marked and isinstance(count, E.IntImm) and count.value <= UNROLL_CHUNKS
+        kind = S.ForKind.UNROLLED if few else S.ForKind.SERIAL
+        main = self.rewrite(
+            replace(loop, loop_var=chunk, min=const(0, dtype), extent=count, kind=kind, body=wide)
+        )
+        half = lanes // 2
+        if half > 1 and isinstance(rest, E.IntImm) and rest.value >= half:
+            start = self.rewrite(loop.min + count * lanes)
+            shorter = replace(loop, min=start, extent=rest)
+            return in_sequence([main, self.in_chunks(shorter, body, half, marked)])
+        return in_sequence([main, self.leftover(loop, body, count, rest, lanes)])
+
+    def divided(self, extent: E.PrimExpr, lanes: int) -> tuple[E.PrimExpr, E.PrimExpr]:
+        """How many chunks there are, and how many iterations are left."""
+        return self.rewrite(extent // lanes), self.rewrite(extent % lanes)
+
+    def leftover(
+        self, loop: S.For, body: S.Stmt, count: E.PrimExpr, rest: E.PrimExpr, lanes: int
+    ) -> S.Stmt:
+        """The iterations after the last whole chunk, one by one."""
+        var = E.Var(loop.loop_var.name, loop.loop_var.dtype)
+        self.indices.ranges[var] = (0, lanes - 2)
+        start = self.rewrite(loop.min + count * lanes)
+        scalar = self.with_values(body, {loop.loop_var: start + var})
+        serial = S.ForKind.SERIAL
+        tail = replace(
+            loop, loop_var=var, min=const(0, var.dtype), extent=rest, kind=serial, body=scalar
+        )
+        return super().loop(tail)
+
+    def widest(self, loop: S.For) -> int:
+        """Bytes of the widest element that the loop computes with; indices do not count."""
+        sizes = [1]
+        pending: list[Node] = [loop.body]
+        while pending:
+            node = pending.pop()
+            if isinstance(node, E.PrimExpr):
+                if not dtypes.is_bool(node.dtype) and not isinstance(node, E.StringImm):
+                    if loop.loop_var in self.indices.variables(node):
+                        sizes.append(dtypes.size_in_bytes(dtypes.element_of(node.dtype)))
+                if isinstance(node, E.BufferLoad):
+                    continue
+                if operator_name(node) in COMPUTED_IN_FLOAT64:
+                    sizes.append(8)
+            if isinstance(node, S.BufferStore):
+                sizes.append(dtypes.size_in_bytes(node.buffer.dtype))
+                pending.append(node.value)
+                continue
+            pending.extend(children(node))
+        return max(sizes)
+
+    def reduction_of(self, loop: S.For) -> S.BufferStore | None:
+        """The store of a loop that only accumulates into one place, where its order is free."""
+        store = loop.body
+        if not isinstance(store, S.BufferStore) or not isinstance(store.value, ACCUMULATIONS):
+            return None
+        if loop.loop_var in self.indices.variables(store.indices[0]):
+            return None
+        value = store.value
+        dtype = store.buffer.dtype
+        free = not dtypes.is_float(dtype) or isinstance(value, (E.Min, E.Max))
+        if not free and not self.function.attrs.get("mlcweb.reassociate"):
+            return None
+        if not (isinstance(value.a, E.BufferLoad) and value.a.buffer is store.buffer):
+            return None
+        if self.indices.key(value.a.indices[0]) != self.indices.key(store.indices[0]):
+            return None
+        if any(
+            may_alias(read.buffer, store.buffer, self.function)
+            for read in self.accesses.of(value.b)
+        ):
+            return None
+        return store
+
+    def reduced(self, loop: S.For, store: S.BufferStore, lanes: int) -> S.Stmt:
+        """Vectors of partial results, combined at the end."""
+        value = store.value
+        assert isinstance(value, E.BinaryExpr)
+        operation, dtype = type(value), store.buffer.dtype
+        length = loop.extent.value if isinstance(loop.extent, E.IntImm) else 0
+        vectors = SUMS_SIDE_BY_SIDE if length >= 2 * SUMS_SIDE_BY_SIDE * lanes else 1
+        name = f"{store.buffer.name}_partial"
+        partial = decl_buffer((vectors * lanes,), dtype, name, scope=REGISTER_SCOPE)
+        places = [E.Ramp(const(n * lanes), const(1), lanes) for n in range(vectors)]
+        sums = [E.BufferLoad(partial, (place,)) for place in places]
+        neutral = const(_neutral(operation, dtype), dtypes.with_lanes(dtype, lanes))
+        statements: list[S.Stmt] = [S.BufferStore(partial, neutral, (p,)) for p in places]
+        statements.append(self.accumulation(loop, store, sums))
+        done = length - length % (vectors * lanes)
+        if vectors > 1 and length - done >= lanes:
+            end = self.rewrite(loop.min + done)
+            remaining = replace(loop, min=end, extent=const(length - done, end.dtype))
+            statements.append(self.accumulation(remaining, store, sums[:1]))
+        for other in sums[1:]:
+            statements.append(S.BufferStore(partial, operation(sums[0], other), (places[0],)))
+        total: E.PrimExpr = value.a
+        for lane in range(lanes):
+            total = operation(total, E.BufferLoad(partial, (const(lane),)))
+        statements.append(replace(store, value=total))
+        count, rest = self.divided(loop.extent, lanes)
+        statements.append(self.leftover(loop, loop.body, count, rest, lanes))
+        return S.AllocBuffer(partial, in_sequence(statements))
+
+    def accumulation(
+        self, loop: S.For, store: S.BufferStore, sums: Sequence[E.BufferLoad]
+    ) -> S.Stmt:
+        """A loop over chunks of as many vectors as there are sums, each of which takes its own."""
+        value = store.value
+        assert isinstance(value, E.BinaryExpr)
+        lanes = dtypes.lanes(sums[0].dtype)
+        length = len(sums) * lanes
+        chunk = E.Var(f"{loop.loop_var.name}_v", loop.loop_var.dtype)
+        count, _ = self.divided(loop.extent, length)
+        most = int(self.indices.interval(loop.extent)[1]) // length
+        self.indices.ranges[chunk] = (0, max(most - 1, 0))
+        body: list[S.Stmt] = []
+        for number, total in enumerate(sums):
+            base = loop.min + chunk * length + number * lanes
+            wide = Widening(self, loop.loop_var, base, lanes, gathers=False).vector(value.b)
+            new = type(value)(total, wide)
+            body.append(S.BufferStore(total.buffer, new, total.indices, span=store.span))
+        start, kind = const(0, chunk.dtype), S.ForKind.SERIAL
+        return self.rewrite(
+            replace(
+                loop, loop_var=chunk, min=start, extent=count, body=in_sequence(body), kind=kind
+            )
+        )
+
+
+def _neutral(operation: type[E.BinaryExpr], dtype: str) -> int | float:
+    """The value that an accumulation starts from without a trace."""
+    if operation in (E.Add, E.Mul):
+        return 0 if operation is E.Add else 1
+    if dtypes.is_float(dtype):
+        return inf if operation is E.Min else -inf
+    return dtypes.max_value(dtype) if operation is E.Min else dtypes.min_value(dtype)

@@ -1,0 +1,253 @@
+"""Statements in vector form: what the iterations of a chunk of a loop do, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from mlcweb.ir.node import replace
+from mlcweb.ir.op import Op
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.arithmetic import const, may_trap
+
+if TYPE_CHECKING:
+    from mlcweb.lower.optimize.rewriter import Rewriter
+
+
+class NoVectorForm(Exception):
+    """A loop cannot be vectorised."""
+
+
+class Widening:
+    """Turns statements of a loop over `var` into those of `lanes` iterations from `base` on.
+
+    Expressions that do not depend on `var` stay scalar, and are broadcast where they meet vectors.
+    Without `gathers`, accesses need unit stride.
+    """
+
+    def __init__(
+        self, rewriter: Rewriter, var: E.Var, base: E.PrimExpr, lanes: int, gathers: bool
+    ) -> None:
+        self.rewriter = rewriter
+        self.base = base
+        self.lanes = lanes
+        self.gathers = gathers
+        self.lane = E.Var(f"{var.name}_lane", var.dtype)
+        rewriter.indices.ranges[self.lane] = (0, lanes - 1)
+        self.of_lane = {var: base + self.lane}
+        self.vectors: dict[E.Var, E.Var] = {var: self.lane}
+
+    def depends(self, expression: E.PrimExpr) -> bool:
+        return not self.rewriter.indices.variables(expression).isdisjoint(self.vectors)
+
+    def statement(self, statement: S.Stmt) -> S.Stmt:
+        handler = _STATEMENTS.get(type(statement))
+        if handler is None:
+            raise NoVectorForm
+        return handler(self, statement)
+
+    def vector(self, expression: E.PrimExpr) -> E.PrimExpr:
+        """The expression for all lanes, as a vector also where they agree."""
+        value = self.value(expression)
+        if dtypes.lanes(value.dtype) == 1:
+            return E.Broadcast(value, self.lanes)
+        return value
+
+    def value(self, expression: E.PrimExpr) -> E.PrimExpr:
+        """The expression for all lanes; a scalar where it does not depend on the lane."""
+        if dtypes.lanes(expression.dtype) > 1 or dtypes.kind(expression.dtype) == "bfloat":
+            raise NoVectorForm
+        if not self.depends(expression):
+            return expression
+        handler = _EXPRESSIONS.get(type(expression))
+        if handler is None:
+            raise NoVectorForm
+        return handler(self, expression)
+
+    def wide(self, dtype: str) -> str:
+        return dtypes.with_lanes(dtype, self.lanes)
+
+    def index(self, index: E.PrimExpr) -> E.PrimExpr:
+        """An index as a ramp; a scalar where it does not depend on the lane."""
+        if not self.depends(index):
+            return index
+        if set(self.vectors) - set(self.of_lane) & self.rewriter.indices.variables(index):
+            raise NoVectorForm
+        indices = self.rewriter.indices
+        whole = indices.sum_of(self.rewriter.with_values(index, self.of_lane))
+        terms = dict(whole.terms)
+        stride = terms.pop(self.lane, 0)
+        if any(self.lane in indices.variables(atom) for atom in terms):
+            raise NoVectorForm
+        first = indices.expression(whole._replace(terms=terms))
+        if stride == 0:
+            return first
+        if stride != 1 and not self.gathers:
+            raise NoVectorForm
+        return E.Ramp(first, const(stride, first.dtype), self.lanes)
+
+
+def _store(widening: Widening, store: S.BufferStore) -> S.Stmt:
+    index = widening.index(store.indices[0])
+    if dtypes.lanes(index.dtype) == 1:
+        raise NoVectorForm
+    return replace(store, indices=(index,), value=widening.vector(store.value))
+
+
+def _sequence(widening: Widening, statement: S.SeqStmt) -> S.Stmt:
+    return S.sequence(*(widening.statement(part) for part in statement.seq))
+
+
+def _branch(widening: Widening, branch: S.IfThenElse) -> S.Stmt:
+    if widening.depends(branch.condition):
+        raise NoVectorForm
+    other = branch.else_case
+    return replace(
+        branch,
+        then_case=widening.statement(branch.then_case),
+        else_case=None if other is None else widening.statement(other),
+    )
+
+
+def _loop(widening: Widening, loop: S.For) -> S.Stmt:
+    if widening.depends(loop.min) or widening.depends(loop.extent):
+        raise NoVectorForm
+    return replace(loop, body=widening.statement(loop.body))
+
+
+def _let(widening: Widening, let: S.LetStmt) -> S.Stmt:
+    if not widening.depends(let.value):
+        return replace(let, body=widening.statement(let.body))
+    value = widening.vector(let.value)
+    var = E.Var(let.var.name, value.dtype)
+    widening.vectors[let.var] = var
+    return S.LetStmt(var, value, widening.statement(let.body), span=let.span)
+
+
+_STATEMENTS: dict[type, Callable[[Widening, Any], S.Stmt]] = {
+    S.BufferStore: _store,
+    S.SeqStmt: _sequence,
+    S.IfThenElse: _branch,
+    S.For: _loop,
+    S.LetStmt: _let,
+}
+
+
+def _variable(widening: Widening, var: E.Var) -> E.PrimExpr:
+    if var in widening.of_lane:
+        return E.Ramp(widening.base, const(1, var.dtype), widening.lanes)
+    return widening.vectors[var]
+
+
+def _load(widening: Widening, load: E.BufferLoad) -> E.PrimExpr:
+    return replace(load, indices=(widening.index(load.indices[0]),))
+
+
+def _binary(widening: Widening, expression: E.BinaryExpr) -> E.PrimExpr:
+    if not has_vector_form(type(expression), expression.a.dtype):
+        raise NoVectorForm
+    return type(expression)(widening.vector(expression.a), widening.vector(expression.b))
+
+
+def _not(widening: Widening, expression: E.Not) -> E.PrimExpr:
+    return E.Not(widening.vector(expression.a))
+
+
+def _cast(widening: Widening, expression: E.Cast) -> E.PrimExpr:
+    if not has_vector_cast(expression.value.dtype, expression.dtype):
+        raise NoVectorForm
+    return E.Cast(widening.wide(expression.dtype), widening.vector(expression.value))
+
+
+def _select(widening: Widening, expression: E.Select) -> E.PrimExpr:
+    yes, no = widening.vector(expression.true_value), widening.vector(expression.false_value)
+    if not widening.depends(expression.condition):
+        return E.Select(expression.condition, yes, no)
+    return E.Select(widening.vector(expression.condition), yes, no)
+
+
+def _can_be_speculated(widening: Widening, expression: E.PrimExpr) -> bool:
+    """Whether an expression may be computed although its condition does not hold: everything that
+    it reads is inside its buffer, and nothing divides by zero."""
+    if may_trap(expression):
+        return False
+    interval = widening.rewriter.indices.interval
+    for load in widening.rewriter.accesses.of(expression):
+        size = load.buffer.shape[0]
+        low, high = interval(load.indices[0])
+        if not isinstance(size, E.IntImm) or low < 0 or high >= size.value:
+            return False
+    return True
+
+
+def _call(widening: Widening, call: E.Call) -> E.PrimExpr:
+    if not isinstance(call.op, Op):
+        raise NoVectorForm
+    name = call.op.name.removeprefix("tir.")
+    if name == "if_then_else":
+        condition, yes, no = call.args
+        if not widening.depends(condition):
+            sides = widening.vector(yes), widening.vector(no)
+            return E.Call(widening.wide(call.dtype), call.op, (condition, *sides), span=call.span)
+        if not (_can_be_speculated(widening, yes) and _can_be_speculated(widening, no)):
+            raise NoVectorForm
+        return _select(widening, E.Select(condition, yes, no))
+    if name in ("shift_left", "shift_right") and not widening.depends(call.args[1]):
+        sides = widening.vector(call.args[0]), E.Broadcast(call.args[1], widening.lanes)
+        return E.Call(widening.wide(call.dtype), call.op, sides, span=call.span)
+    if name not in ELEMENTWISE_CALLS or dtypes.bits(call.dtype) == 16:
+        raise NoVectorForm
+    args = tuple(widening.vector(argument) for argument in call.args)
+    return E.Call(widening.wide(call.dtype), call.op, args, span=call.span)
+
+
+_EXPRESSIONS: dict[type, Callable[[Widening, Any], E.PrimExpr]] = {
+    E.Var: _variable,
+    E.BufferLoad: _load,
+    E.Not: _not,
+    E.Cast: _cast,
+    E.Select: _select,
+    E.Call: _call,
+    **dict.fromkeys((E.Add, E.Sub, E.Mul, E.Div, E.Min, E.Max, E.And, E.Or), _binary),
+    **dict.fromkeys((E.LT, E.LE, E.GT, E.GE, E.EQ, E.NE), _binary),
+}
+
+COMPUTED_IN_FLOAT64 = frozenset(
+    {"exp10", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "atan2",
+     "sinh", "cosh", "asinh", "acosh", "atanh", "pow", "hypot"}
+)  # fmt: skip
+"""Functions that code generators compute in float64 for float32, too: they take its room."""
+
+ELEMENTARY_FUNCTIONS = COMPUTED_IN_FLOAT64 | {"exp", "exp2", "log", "erf", "tanh", "sigmoid"}
+"""Functions that take many operations."""
+
+ELEMENTWISE_CALLS = ELEMENTARY_FUNCTIONS | {
+    "sqrt", "rsqrt", "floor", "ceil", "round", "nearbyint", "trunc", "fabs", "abs", "isnan",
+    "isinf", "copysign", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "reinterpret",
+}  # fmt: skip
+
+
+def has_vector_form(operation: type, dtype: str) -> bool:
+    """Whether 128-bit vectors of a type have an operation, as in WebAssembly's SIMD128."""
+    if dtypes.is_bool(dtype):
+        return operation in (E.And, E.Or, E.EQ, E.NE)
+    if dtypes.is_float(dtype):
+        return dtypes.bits(dtype) >= 32
+    if operation is E.Div:
+        return False
+    if operation is E.Mul:
+        return dtypes.bits(dtype) > 8
+    compares = operation not in (E.Add, E.Sub, E.Mul, E.EQ, E.NE)
+    return not (compares and dtype == "uint64")
+
+
+def has_vector_cast(source: str, target: str) -> bool:
+    """Whether vectors can be converted between two types."""
+    if dtypes.is_float(source) or dtypes.is_float(target):
+        if "float16" in (source, target):
+            return False
+        integer = source if dtypes.is_float(target) else target
+        return dtypes.is_float(integer) or dtypes.bits(integer) <= 32
+    return True

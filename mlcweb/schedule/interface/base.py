@@ -1,0 +1,317 @@
+"""What all families of schedule methods share: state, trace, random variables, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import Any, Self, TypeVar
+
+from mlcweb.arith import Analyzer
+from mlcweb.ir.module import GlobalVar, IRModule
+from mlcweb.schedule.errors import DETAIL, ScheduleError
+from mlcweb.schedule.instruction import (
+    BlockRV,
+    ExprRV,
+    Instruction,
+    InstructionKind,
+    LoopRV,
+    kind_of,
+)  # fmt: skip
+from mlcweb.schedule.random_state import RandomState
+from mlcweb.schedule.state import (
+    BlockPlace,
+    LoopPlace,
+    Place,
+    ScheduleState,
+    StmtSRef,
+)  # fmt: skip
+from mlcweb.schedule.trace import Trace
+from mlcweb.tir.arithmetic import const
+from mlcweb.tir.dtype import is_integer
+from mlcweb.tir.expr import IntImm, PrimExpr, Var
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.stmt import Block, BlockIdentity, For
+from mlcweb.tir.substitute import substitute, variables_in
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """What one instruction made of a schedule: the state after it, what was recorded, and what its
+    random variables stand for."""
+
+    state: ScheduleState
+    inst: Instruction
+    decision: Any
+    values: tuple[BlockIdentity | Var | int, ...]
+
+
+class ScheduleBase:
+    """The state of a schedule and the ways in which its methods use it.
+
+    A method resolves its random variables, calls a primitive through `_apply` or `_change`, and
+    records an instruction.
+    """
+
+    def __init__(
+        self,
+        mod: IRModule | PrimFunc,
+        *,
+        seed: int | None = None,
+        debug_mask: str | int = "none",
+        error_render_level: str = DETAIL,
+        enable_check: bool = True,
+    ) -> None:
+        module = IRModule({"main": mod}) if isinstance(mod, PrimFunc) else mod.copy()
+        self._original = module
+        self._state = ScheduleState(module)
+        self._trace = Trace()
+        self._random = RandomState(seed)
+        self._table: dict[Any, BlockIdentity | Var | int] = {}
+        self._function: str | None = _default_function(module)
+        self.debug_mask = debug_mask
+        self.error_render_level = error_render_level
+        self.enable_check = enable_check
+
+    @property
+    def mod(self) -> IRModule:
+        """The module as transformed so far."""
+        return self._state.module
+
+    @property
+    def original(self) -> IRModule:
+        """The module before the first step."""
+        return self._original
+
+    @property
+    def state(self) -> ScheduleState:
+        """The immutable state behind `mod`."""
+        return self._state
+
+    @property
+    def trace(self) -> Trace:
+        """The steps so far."""
+        return self._trace
+
+    @property
+    def func_working_on(self) -> GlobalVar | None:
+        return self.mod.get_global_var(self._function) if self._function else None
+
+    def work_on(self, func_name: str) -> None:
+        """Make `func_name` the function that `get_block` looks in by default."""
+        self._function = self.mod.get_global_var(func_name).name_hint
+
+    def copy(self) -> Self:
+        """A schedule of its own in the same state; its random numbers are forked from this one's.
+
+        Random variables of this schedule are known to the copy.
+        """
+        other = type(self)(
+            self.mod,
+            seed=self.fork_seed(),
+            debug_mask=self.debug_mask,
+            error_render_level=self.error_render_level,
+            enable_check=self.enable_check,
+        )
+        other._original = self._original
+        other._state = self._state
+        other._trace = self._trace.copy()
+        other._table = dict(self._table)
+        other._function = self._function
+        return other
+
+    def seed(self, seed: int) -> None:
+        """Restart the random numbers."""
+        self._random.seed(seed)
+
+    def fork_seed(self) -> int:
+        """A seed for an independent schedule."""
+        return self._random.fork()
+
+    def show(self, *args: Any, dialect: str = "tir", **options: Any) -> None:
+        """Show the program and the trace."""
+        self.mod.show(dialect=dialect)
+        self.trace.show(dialect=dialect)
+
+    def get(
+        self, rand_var_or_sref: BlockRV | LoopRV | ExprRV | StmtSRef | int
+    ) -> Block | For | int:
+        """What a random variable or reference stands for: a block, a loop or an integer."""
+        if isinstance(rand_var_or_sref, StmtSRef):
+            return rand_var_or_sref.stmt
+        if isinstance(rand_var_or_sref, BlockRV):
+            return self._block_place(rand_var_or_sref).block
+        if isinstance(rand_var_or_sref, LoopRV):
+            return self._loop_place(rand_var_or_sref).loop
+        return self._integer(rand_var_or_sref)
+
+    def get_sref(self, rand_var_or_stmt: BlockRV | LoopRV | Block | For) -> StmtSRef:
+        """Where a block or loop stands in the present program: it, and what is around it."""
+        if isinstance(rand_var_or_stmt, (BlockRV, LoopRV)):
+            place = self._place(rand_var_or_stmt)
+        elif isinstance(rand_var_or_stmt, Block):
+            place = self._state.block(rand_var_or_stmt.identity)
+        else:
+            place = self._state.loop(rand_var_or_stmt.loop_var)
+        return StmtSRef.of(place)
+
+    def remove_rv(self, rand_var: BlockRV | LoopRV | ExprRV) -> None:
+        """Forget a random variable."""
+        del self._table[rand_var]
+
+    def replay(
+        self, kind: InstructionKind, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any
+    ) -> tuple[Any, ...]:
+        """Carry out an instruction as the method that it records would; return its outputs."""
+        inst = Instruction(kind, tuple(inputs), tuple(attrs), ())
+        arguments = inst.arguments()
+        starred = arguments.pop(kind.inputs[-1][1:]) if _takes_loops(kind) else ()
+        if kind.sampling:
+            arguments["decision"] = decision
+        result = getattr(self, kind.method)(*starred, **arguments)
+        if result is None:
+            return ()
+        return tuple(result) if isinstance(result, (list, tuple)) else (result,)
+
+    def replay_step(
+        self, kind: InstructionKind, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any
+    ) -> tuple[tuple[Any, ...], Step | None]:
+        """`replay`, and what it did; None where that is more, or less, than one instruction."""
+        before = len(self._trace.insts)
+        outputs = self.replay(kind, inputs, attrs, decision)
+        if len(self._trace.insts) != before + 1:
+            return outputs, None
+        inst = self._trace.insts[-1]
+        values = tuple([self._table[output] for output in inst.outputs])
+        return outputs, Step(self._state, inst, self._trace.get_decision(inst), values)
+
+    def take_over(self, step: Step) -> tuple[Any, ...]:
+        """Carry out an instruction by what it did to a schedule in the same state with the same
+        trace; return its outputs, which are the same random variables."""
+        self._state = step.state
+        self._trace.append(step.inst, step.decision)
+        self._table.update(zip(step.inst.outputs, step.values, strict=True))
+        return step.inst.outputs
+
+    def take_back(self, step: Step) -> None:
+        """Undo the last step, if it has changed nothing of the program."""
+        self._trace.pop()
+        for output in step.inst.outputs:
+            del self._table[output]
+
+    def _guard(self, primitive: str, action: Callable[[], Result]) -> Result:
+        try:
+            return action()
+        except ScheduleError as error:
+            if error.primitive:
+                raise
+            raise error.explained(primitive, self.mod, self.error_render_level) from None
+
+    def _apply(
+        self, primitive: str, action: Callable[[ScheduleState], tuple[ScheduleState, Result]]
+    ) -> Result:
+        self._state, result = self._guard(primitive, lambda: action(self._state))
+        return result
+
+    def _change(self, primitive: str, action: Callable[[ScheduleState], ScheduleState]) -> None:
+        self._state = self._guard(primitive, lambda: action(self._state))
+
+    def _record(
+        self,
+        kind: str,
+        inputs: Sequence[Any] = (),
+        attrs: Sequence[Any] = (),
+        outputs: Sequence[Any] = (),
+        decision: Any = None,
+    ) -> None:
+        inst = Instruction(kind_of(kind), tuple(inputs), tuple(attrs), tuple(outputs))
+        self._trace.append(inst, decision)
+
+    def _new_block(self, identity: BlockIdentity) -> BlockRV:
+        rv = BlockRV()
+        self._table[rv] = identity
+        return rv
+
+    def _new_loop(self, variable: Var) -> LoopRV:
+        rv = LoopRV()
+        self._table[rv] = variable
+        return rv
+
+    def _new_integer(self, value: int) -> Var:
+        rv = Var(f"v{len(self._table)}", "int32")
+        self._table[rv] = value
+        return rv
+
+    def _lookup(self, rv: Any, expected: type, what: str) -> Any:
+        value = self._table.get(rv)
+        if not isinstance(value, expected):
+            raise ValueError(
+                f"{rv!r} is not a {what} of this schedule"
+                + ("" if value is None else f"; it stands for a {type(value).__name__}")
+            )
+        return value
+
+    def _block(self, rv: BlockRV) -> BlockIdentity:
+        return self._lookup(rv, BlockIdentity, "block")
+
+    def _loop(self, rv: LoopRV) -> Var:
+        return self._lookup(rv, Var, "loop")
+
+    def _block_place(self, rv: BlockRV) -> BlockPlace:
+        return self._state.block(self._block(rv))
+
+    def _loop_place(self, rv: LoopRV) -> LoopPlace:
+        return self._state.loop(self._loop(rv))
+
+    def _place(self, rv: BlockRV | LoopRV) -> Place:
+        return self._block_place(rv) if isinstance(rv, BlockRV) else self._loop_place(rv)
+
+    def _integer(self, value: ExprRV | int) -> int:
+        resolved = self._factor(value)
+        if isinstance(resolved, int):
+            return resolved
+        if isinstance(resolved, IntImm):
+            return resolved.value
+        raise ValueError(f"{value!r} is not known to this schedule")
+
+    def _factor(self, value: ExprRV | int) -> PrimExpr | int:
+        """An integer, or an expression with the random variables in it replaced by their values."""
+        if isinstance(value, PrimExpr) and is_integer(value.dtype):
+            return self._resolved(value)
+        number: Any = value
+        try:
+            return index(number)
+        except TypeError:
+            raise TypeError(f"{value!r} is not an integer") from None
+
+    def _resolved(self, value: PrimExpr) -> PrimExpr:
+        known: dict[Var, PrimExpr] = {}
+        for var in variables_in(value):
+            number = self._table.get(var)
+            if isinstance(number, int):
+                known[var] = const(number, var.dtype)
+        return Analyzer({}).simplify(substitute(value, known))
+
+    def _function_name(self, func_name: str | None) -> str:
+        if func_name is not None:
+            return self.mod.get_global_var(func_name).name_hint
+        if self._function is None:
+            names = ", ".join(f'"{var.name_hint}"' for var in self.mod.functions)
+            raise ValueError(
+                f"get_block does not know which of the functions {names} to work on: pass "
+                "func_name, or call sch.work_on(func_name) first"
+            )
+        return self._function
+
+
+def _default_function(module: IRModule) -> str | None:
+    names = [v.name_hint for v, f in module.functions.items() if isinstance(f, PrimFunc)]
+    if "main" in names:
+        return "main"
+    return names[0] if len(names) == 1 else None
+
+
+def _takes_loops(kind: InstructionKind) -> bool:
+    return kind.positional and bool(kind.inputs) and kind.inputs[-1].startswith("*")

@@ -1,0 +1,238 @@
+"""Which iterations of a block touch a required region of a buffer.
+
+A block accesses `B[f(v)]` in iteration v. Given a box of B, the iterations whose access lies in the
+box are solved for one iterator at a time; where an iterator cannot be solved, it keeps its whole
+domain. The result never leaves out an iteration that touches the box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from mlcweb.arith import (
+    SURJECTIVE,
+    Analyzer,
+    IntSet,
+    IterSum,
+    conjuncts,
+    detect_iter_map,
+    eval_set,
+    intersect,
+    same_expression,
+    union,
+)
+from mlcweb.arith.inverse_map import inverse_map, placeholders
+from mlcweb.schedule.regions import iterator_domains, loops_between
+from mlcweb.schedule.scopes import is_trivially_true
+from mlcweb.schedule.state import BlockPlace
+from mlcweb.tir.arithmetic import (
+    add,
+    const,
+    floordiv,
+    is_const_int,
+    logical_and,
+    logical_not,
+    multiply,
+    subtract,
+)
+from mlcweb.tir.buffer import BufferRegion, Range
+from mlcweb.tir.expr import GE, LT, FloorDiv, IntImm, Mul, PrimExpr, Var
+from mlcweb.tir.substitute import substitute, variables_in
+
+Box = Sequence[IntSet]
+Solution = dict[Var, IntSet]
+"""The values that iterators need; an iterator that is missing needs its whole domain."""
+
+
+@dataclass(frozen=True, slots=True)
+class IteratorDomain:
+    """The values that an iterator has to run through, and the limits that a predicate must keep
+    where these values may lie outside of them."""
+
+    values: IntSet
+    limits: IntSet | None
+
+
+def executed_domains(place: BlockPlace) -> dict[Var, Range] | None:
+    """What a block's iterators run through: their domains, or less where a predicate cuts them.
+
+    None where the predicate says more than bounds of the iterators.
+    """
+    domains = iterator_domains(place.block)
+    predicate = place.realize.predicate
+    if is_trivially_true(predicate):
+        return domains
+    loops = loops_between(place, None)
+    result = detect_iter_map(place.realize.iter_values, loops, predicate, SURJECTIVE)
+    if result.indices is not None:
+        pairs = zip(domains.items(), result.indices, strict=True)
+        domains = {var: _executed(index, domain) for (var, domain), index in pairs}
+    analyzer = Analyzer(loops)
+    within = [
+        bound
+        for value, domain in zip(place.realize.iter_values, domains.values(), strict=True)
+        for bound in (value >= domain.min, value < domain.min + domain.extent)
+        if not analyzer.can_prove(bound)
+    ]
+    follows = all(_follows(condition, within, analyzer) for condition in conjuncts(predicate))
+    return domains if follows else None
+
+
+def _follows(condition: PrimExpr, known: Sequence[PrimExpr], analyzer: Analyzer) -> bool:
+    """Whether a condition holds wherever all conditions `known` hold: by them, or because without
+    it one of them cannot hold."""
+    together: PrimExpr = const(True)
+    for part in known:
+        together = logical_and(together, analyzer.simplify(part))
+    with analyzer.constraint(together):
+        if analyzer.can_prove(condition):
+            return True
+    with analyzer.constraint(analyzer.rewrite(logical_not(condition))):
+        return any(_cannot_hold(part, analyzer) for part in known)
+
+
+def _cannot_hold(comparison: PrimExpr, analyzer: Analyzer) -> bool:
+    """Whether a comparison is false, also by the bounds of its sides as they are written."""
+    if isinstance(comparison, (LT, GE)):
+        low, high = analyzer.const_int_bound(comparison.a - comparison.b)
+        if low >= 0 if isinstance(comparison, LT) else high < 0:
+            return True
+    return analyzer.can_disprove(comparison)
+
+
+def _executed(index: IterSum, domain: Range) -> Range:
+    """What an iterator runs through, of its domain."""
+    extent: PrimExpr = const(1, domain.extent.dtype)
+    for split in index.args:
+        extent = subtract(split.extent, const(1, split.extent.dtype)) * split.scale + extent
+    analyzer = Analyzer()
+    end = index.base + extent
+    is_part = analyzer.can_prove(index.base >= domain.min) and analyzer.can_prove(
+        end <= domain.min + domain.extent
+    )
+    is_whole = same_expression(index.base, domain.min) and same_expression(extent, domain.extent)
+    return Range(index.base, extent) if is_part and not is_whole else domain
+
+
+def needed_iterations(
+    accesses: Sequence[tuple[BufferRegion, Box]],
+    domains: Mapping[Var, Range],
+    analyzer: Analyzer,
+) -> Solution:
+    """The iterations in which one of the accesses touches the box given with it."""
+    solutions = [_solve(region, box, domains, analyzer) for region, box in accesses]
+    if not solutions:
+        return {}
+    return {
+        var: union([solution[var] for solution in solutions], analyzer)
+        for var in domains
+        if all(var in solution for solution in solutions)
+    }
+
+
+def limited(
+    solution: Solution, domains: Mapping[Var, Range], analyzer: Analyzer
+) -> dict[Var, IteratorDomain]:
+    """The domain of each iterator: what `solution` needs of what it runs through anyway."""
+    return {
+        var: _limited(solution.get(var), IntSet.from_range(domain), analyzer)
+        for var, domain in domains.items()
+    }
+
+
+def _limited(needed: IntSet | None, limits: IntSet, analyzer: Analyzer) -> IteratorDomain:
+    if needed is None or needed.min_value is None or needed.max_value is None:
+        return IteratorDomain(limits, None)
+    common = intersect(needed, limits, analyzer)
+    if _same(needed, common, analyzer):
+        return IteratorDomain(needed, None)
+    if _same(limits, common, analyzer):
+        return IteratorDomain(limits, None)
+    if isinstance(common.min_value, IntImm) and isinstance(common.max_value, IntImm):
+        return IteratorDomain(common, None)
+    return IteratorDomain(needed, limits)
+
+
+def _same(a: IntSet, b: IntSet, analyzer: Analyzer) -> bool:
+    if None in (*a, *b):
+        return False
+    equal = analyzer.can_prove_equal
+    return equal(a.min_value, b.min_value) and equal(a.max_value, b.max_value)  # type: ignore[arg-type]
+
+
+def _solve(
+    region: BufferRegion, box: Box, domains: Mapping[Var, Range], analyzer: Analyzer
+) -> Solution:
+    solution = _solve_together(region, box, domains, analyzer)
+    return _solve_separately(region, box, domains, analyzer) if solution is None else solution
+
+
+def _solve_together(
+    region: BufferRegion, box: Box, domains: Mapping[Var, Range], analyzer: Analyzer
+) -> Solution | None:
+    """By the inverse of the whole index map, where the access is one element per iteration."""
+    if not all(is_const_int(dimension.extent, 1) for dimension in region.region):
+        return None
+    if any(None in side for side in box):
+        return None
+    inverse = inverse_map([dimension.min for dimension in region.region], domains)
+    if inverse is None or not inverse.has_unit_scale:
+        return None
+    indices = placeholders(len(box), region.region[0].min.dtype) if box else []
+    sides = dict(zip(indices, box, strict=True))
+    return {var: eval_set(value, sides, analyzer) for var, value in inverse(indices).items()}
+
+
+def _solve_separately(
+    region: BufferRegion, box: Box, domains: Mapping[Var, Range], analyzer: Analyzer
+) -> Solution:
+    """Dimension by dimension, where an index depends on a single iterator."""
+    solution: Solution = {}
+    for dimension, side in zip(region.region, box, strict=True):
+        if None in side:
+            continue
+        found = _solve_dimension(dimension, side, domains, analyzer)
+        if found is not None:
+            var, values = found
+            known = solution.get(var)
+            solution[var] = values if known is None else intersect(known, values, analyzer)
+    return solution
+
+
+def _solve_dimension(
+    dimension: Range, side: IntSet, domains: Mapping[Var, Range], analyzer: Analyzer
+) -> tuple[Var, IntSet] | None:
+    """The iterator in a dimension's index and its values for which [index, index + extent) touches
+    `side`; None where the index has no such form."""
+    index, extent = analyzer.simplify(dimension.min), dimension.extent
+    found = [var for var in domains if var in variables_in(index)]
+    low, high = side
+    if len(found) != 1 or variables_in(extent) & set(domains) or low is None or high is None:
+        return None
+    var = found[0]
+    if isinstance(index, FloorDiv) and index.a is var and is_const_int(extent, 1):
+        factor = index.b
+        if not analyzer.can_prove(factor >= 1) or variables_in(factor) & {var}:
+            return None
+        last = analyzer.simplify(add(multiply(high, factor), subtract(factor, 1)))
+        return var, IntSet(analyzer.simplify(multiply(low, factor)), last)
+    scale = _scale_of(index, var, analyzer)
+    if scale is None or not analyzer.can_prove(scale >= 1):
+        return None
+    offset = analyzer.simplify(subtract(index, multiply(var, scale)))
+    if variables_in(offset) & {var}:
+        return None
+    first = floordiv(subtract(subtract(low, offset), subtract(extent, scale)), scale)
+    last = floordiv(subtract(high, offset), scale)
+    return var, IntSet(analyzer.simplify(first), analyzer.simplify(last))
+
+
+def _scale_of(index: PrimExpr, var: Var, analyzer: Analyzer) -> PrimExpr | None:
+    """The constant factor of an iterator in an index (or a symbolic one in a plain product)."""
+    if isinstance(index, Mul) and var in (index.a, index.b):
+        other = index.b if index.a is var else index.a
+        return None if var in variables_in(other) else other
+    first, second = (substitute(index, {var: const(n, var.dtype)}) for n in (0, 1))
+    difference = analyzer.simplify(subtract(second, first))
+    return difference if isinstance(difference, IntImm) else None

@@ -1,0 +1,237 @@
+"""Filling the elements that a layout adds to a buffer.
+
+Where a loop nest stores to all elements of the buffer in order, it is replaced by one over the new
+layout, in which the stores choose between value and padding. Otherwise a block after the last
+writer fills the padding. Where nobody writes the buffer, a block states what the caller has put
+there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlcweb.arith import same_expression
+from mlcweb.arith.index_map import IndexMap
+from mlcweb.ir.node import replace
+from mlcweb.ir.op import register_op
+from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.schedule.state import substatements, with_substatements
+from mlcweb.tir.arithmetic import const, equal, is_const_int, logical_not, logical_or
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.expr import BufferLoad, Call, PrimExpr, Var
+from mlcweb.tir.intrinsics import if_then_else
+from mlcweb.tir.stmt import (
+    Block,
+    BlockRealize,
+    BufferStore,
+    Evaluate,
+    For,
+    ForKind,
+    IterVar,
+    SeqStmt,
+    Stmt,
+    sequence,
+)
+from mlcweb.tir.substitute import substitute, uses
+
+
+def with_padding(
+    top: Block,
+    old: Buffer,
+    new: Buffer,
+    inverse: IndexMap,
+    padding: PrimExpr,
+    pad_value: IndexMap,
+) -> Block:
+    """The block `top`, around all accesses of `old`, with the padding of the new layout filled.
+
+    Accesses of `old` stay as they are; those that are added are of `new`.
+    """
+    layout = _Layout(old, new, inverse, padding, pad_value)
+    stores = [node for node in walk(top) if isinstance(node, BufferStore) and node.buffer is old]
+    if not stores:
+        return replace(top, body=sequence(layout.assumptions(), top.body))
+    nests = [nest for nest in _outermost_loops(top) if _stores_to(nest, old)]
+    changed = {nest: layout.replaced_nest(nest) for nest in nests}
+    covered = sum(_count(nest, stores) for nest in nests)
+    if covered == len(stores) and all(changed.values()):
+        made = {nest: new_nest for nest, new_nest in changed.items() if new_nest is not None}
+        return replace(top, body=_with_loops(top.body, made))
+    statements = list(top.body.seq if isinstance(top.body, SeqStmt) else (top.body,))
+    last = max(n for n, statement in enumerate(statements) if _count(statement, stores))
+    statements.insert(last + 1, layout.filling())
+    return replace(top, body=sequence(*statements))
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    old: Buffer
+    new: Buffer
+    inverse: IndexMap
+    padding: PrimExpr
+    pad_value: IndexMap
+
+    def replaced_nest(self, nest: For) -> Stmt | None:
+        """The nest over the new layout instead of the buffer's dimensions; None where it does not
+        run through the whole buffer in order."""
+        loops = self._traversal(nest)
+        if loops is None:
+            return None
+        between, realize = _chain_below(loops[-1])
+        if realize is None:
+            return None
+        old_loops = [loop.loop_var for loop in loops]
+        positions = [n for n, v in enumerate(realize.iter_values) if v in old_loops]
+        if [realize.iter_values[n] for n in positions] != old_loops:
+            return None
+        rest = [v for n, v in enumerate(realize.iter_values) if n not in positions]
+        others = [*rest, realize.predicate, *(loop.extent for loop in between)]
+        if any(uses(expression, var) for expression in others for var in old_loops):
+            return None
+        axes, iterators = self._axes(), self._iterators()
+        block = self._padded_block(realize.block, positions, iterators)
+        values = [v for n, v in enumerate(realize.iter_values) if n not in positions]
+        values[positions[0] : positions[0]] = axes
+        body: Stmt = replace(realize, iter_values=tuple(values), block=block)
+        for loop in reversed(between):
+            body = replace(loop, body=body)
+        return self._nest(axes, body)
+
+    def assumptions(self) -> Stmt:
+        """A block that states that the padding of an input has its value."""
+        axes, iterators = self._axes(), self._iterators()
+        at = dict(zip(self.inverse.initial_indices, iterators, strict=True))
+        element = BufferLoad(self.new, tuple(iterators))
+        condition = logical_or(
+            logical_not(substitute(self.padding, at)), equal(element, self._pad_value(iterators))
+        )
+        statement = Evaluate(Call("bool", register_op("tir.assume", pure=False), (condition,)))
+        block = Block(
+            self._iter_vars(iterators),
+            (self._region(iterators),),
+            (),
+            f"buffer_{self.new.name}_assumptions",
+            statement,
+        )
+        return self._nest(axes, BlockRealize(tuple(axes), const(True), block))
+
+    def filling(self) -> Stmt:
+        """A block that stores the padding."""
+        axes, iterators = self._axes(), self._iterators()
+        at = dict(zip(self.inverse.initial_indices, axes, strict=True))
+        block = Block(
+            self._iter_vars(iterators),
+            (),
+            (self._region(iterators),),
+            f"buffer_{self.new.name}_padding",
+            BufferStore(self.new, self._pad_value(iterators), tuple(iterators)),
+        )
+        return self._nest(axes, BlockRealize(tuple(axes), substitute(self.padding, at), block))
+
+    def _padded_block(
+        self, block: Block, positions: Sequence[int], iterators: Sequence[Var]
+    ) -> Block:
+        at = dict(zip(self.inverse.initial_indices, iterators, strict=True))
+        old = [block.iter_vars[n].var for n in positions]
+        pairs = zip(old, self.inverse.final_indices, strict=True)
+        values = {var: substitute(index, at) for var, index in pairs}
+        choose = _Choosing(self.old, substitute(self.padding, at), self._pad_value(iterators))
+        kept = [iter_var for n, iter_var in enumerate(block.iter_vars) if n not in positions]
+        kept[positions[0] : positions[0]] = self._iter_vars(iterators)
+        changed = choose.rewrite(replace(block, iter_vars=()))
+        return replace(substitute(changed, values), iter_vars=tuple(kept))
+
+    def _traversal(self, nest: For) -> list[For] | None:
+        """The loops at the top of a nest, one per dimension of the buffer and with its extent."""
+        loops: list[For] = []
+        statement: Stmt = nest
+        for extent in self.old.shape:
+            if not isinstance(statement, For) or statement.kind != ForKind.SERIAL:
+                return None
+            if not (is_const_int(statement.min, 0) and same_expression(statement.extent, extent)):
+                return None
+            loops.append(statement)
+            statement = statement.body
+        _, realize = _chain_below(loops[-1])
+        if realize is None:
+            return None
+        pairs = zip(realize.block.iter_vars, realize.iter_values, strict=True)
+        bound = {iter_var.var: value for iter_var, value in pairs}
+        wanted = [loop.loop_var for loop in loops]
+        for store in (realize.block.init, realize.block.body):
+            if store is None:
+                continue
+            if not isinstance(store, BufferStore) or store.buffer is not self.old:
+                return None
+            if [bound.get(index) for index in store.indices] != wanted:  # type: ignore[arg-type]
+                return None
+        return loops
+
+    def _axes(self) -> list[Var]:
+        return [Var(var.name, var.dtype) for var in self.inverse.initial_indices]
+
+    def _iterators(self) -> list[Var]:
+        return [Var(f"v_{var.name}", var.dtype) for var in self.inverse.initial_indices]
+
+    def _iter_vars(self, iterators: Sequence[Var]) -> tuple[IterVar, ...]:
+        pairs = zip(iterators, self.new.shape, strict=True)
+        return tuple(IterVar(Range(const(0, var.dtype), extent), var) for var, extent in pairs)
+
+    def _pad_value(self, iterators: Sequence[Var]) -> PrimExpr:
+        return self.pad_value.map_indices(iterators)[0]
+
+    def _region(self, iterators: Sequence[Var]) -> BufferRegion:
+        return BufferRegion(self.new, tuple(Range(v, const(1, v.dtype)) for v in iterators))
+
+    def _nest(self, axes: Sequence[Var], body: Stmt) -> Stmt:
+        for axis, extent in reversed(list(zip(axes, self.new.shape, strict=True))):
+            body = For(axis, const(0, axis.dtype), extent, ForKind.SERIAL, body)
+        return body
+
+
+class _Choosing(Mutator):
+    """Lets stores to a buffer choose between their value and the padding."""
+
+    def __init__(self, buffer: Buffer, padding: PrimExpr, value: PrimExpr) -> None:
+        self.buffer = buffer
+        self.padding = padding
+        self.value = value
+
+    @on(BufferStore)
+    def store(self, node: BufferStore) -> BufferStore:
+        if node.buffer is not self.buffer:
+            return node
+        return replace(node, value=if_then_else(self.padding, self.value, node.value))
+
+
+def _chain_below(loop: For) -> tuple[list[For], BlockRealize | None]:
+    """The loops inside of a loop, down to the block that is all that they hold."""
+    between: list[For] = []
+    statement = loop.body
+    while isinstance(statement, For):
+        between.append(statement)
+        statement = statement.body
+    return between, statement if isinstance(statement, BlockRealize) else None
+
+
+def _outermost_loops(statement: Stmt) -> list[For]:
+    if isinstance(statement, For):
+        return [statement]
+    return [loop for below in substatements(statement) for loop in _outermost_loops(below)]
+
+
+def _stores_to(statement: Stmt, buffer: Buffer) -> bool:
+    return any(isinstance(n, BufferStore) and n.buffer is buffer for n in walk(statement))
+
+
+def _count(statement: Stmt, stores: Sequence[BufferStore]) -> int:
+    inside = {id(node) for node in walk(statement)}
+    return sum(id(store) in inside for store in stores)
+
+
+def _with_loops(statement: Stmt, changes: dict[For, Stmt]) -> Stmt:
+    if isinstance(statement, For):
+        return changes.get(statement, statement)
+    below = {inner: _with_loops(inner, changes) for inner in substatements(statement)}
+    return with_substatements(statement, below)

@@ -1,0 +1,236 @@
+"""A block in loops, and what becomes of it when a new block is put around the loops.
+
+Its iterators are divided between the new block and the old one, and its init stands apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from mlcweb.analysis.access_regions import block_access_regions
+from mlcweb.arith import Analyzer
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.visitor import Mutator, on
+from mlcweb.schedule.errors import BindingError, BlockKindError, LoopError
+from mlcweb.schedule.iterator_division import Division, divide
+from mlcweb.schedule.primitives.reduction import init_predicate
+from mlcweb.schedule.regions import iterator_domains, relaxed
+from mlcweb.schedule.scopes import driven_iterators
+from mlcweb.schedule.state import block_realizes_below
+from mlcweb.tir.arithmetic import const, is_const_int
+from mlcweb.tir.buffer import BufferRegion, Range, full_region
+from mlcweb.tir.expr import PrimExpr, Var
+from mlcweb.tir.stmt import Block, BlockRealize, For, IterType, IterVar, Stmt
+from mlcweb.tir.substitute import substitute, uses, variables_in
+
+
+class Nest(NamedTuple):
+    """Loops around a block, with nothing else in them."""
+
+    loops: tuple[For, ...]
+    realize: BlockRealize
+
+    @property
+    def block(self) -> Block:
+        return self.realize.block
+
+
+def nest_at(statement: Stmt) -> Nest:
+    """The nest that a statement is, checked to be fit for a block of its own."""
+    loops: list[For] = []
+    current = statement
+    while isinstance(current, For):
+        loops.append(current)
+        current = current.body
+    if not isinstance(current, BlockRealize):
+        raise _not_a_nest(statement, loops)
+    nest = Nest(tuple(loops), current)
+    for loop in loops:
+        _check_loop(nest, loop)
+    return nest
+
+
+def _not_a_nest(statement: Stmt, loops: Sequence[For]) -> LoopError:
+    found = list(block_realizes_below(statement))
+    marked = loops[:1] or [statement]
+    what = f'The loop "{loops[0].loop_var.name}"' if loops else "The statement"
+    if len(found) != 1:
+        names = ", ".join(f'"{realize.block.name_hint}"' for realize in found) or "none"
+        return LoopError(
+            f"{what} is required to have one block below it, but it has {len(found)} ({names})",
+            [*marked, *found],
+            "choose a loop around one block, or pass the blocks as a list",
+        )
+    return LoopError(
+        f'{what} holds other statements beside the block "{found[0].block.name_hint}"',
+        [*marked, *found],
+        "choose a loop that holds nothing but loops and one block",
+    )
+
+
+def _check_loop(nest: Nest, loop: For) -> None:
+    name, block = loop.loop_var.name, nest.block
+    if uses(block, loop.loop_var):
+        raise BindingError(
+            f'The block "{block.name_hint}" uses the loop variable "{name}" itself, not by an '
+            "iterator, so the new block could not tell which region it touches",
+            [nest.realize, loop],
+            f'bind an iterator of the block to "{name}"',
+        )
+    repeats = not driven_iterators(nest.realize, loop.loop_var)
+    if block.init is not None and repeats and not is_const_int(loop.extent, 1):
+        raise LoopError(
+            f'The loop "{name}" repeats the whole reduction of block "{block.name_hint}", which a '
+            "single init before it would not do",
+            [loop, nest.realize],
+            "choose a loop inside of it",
+        )
+
+
+def divided(nest: Nest, around: Sequence[For], preserve_unit_iters: bool) -> Division:
+    division = divide(nest.realize, around, nest.loops, preserve_unit_iters)
+    if division is not None:
+        return division
+    inside = ", ".join(f'"{loop.loop_var.name}"' for loop in nest.loops)
+    raise BindingError(
+        f'The iterators of block "{nest.block.name_hint}" cannot be divided between the loops '
+        f"outside and the loops inside of the new block ({inside})",
+        [*nest.loops[:1], nest.realize],
+        "split the loops so that factors divide extents, and reorder the inner parts to the inside",
+    )
+
+
+def outer_iterators(block: Block, division: Division) -> list[IterVar]:
+    return [
+        _over(iter_var, iterator.outer.extent, "_o")
+        for iter_var, iterator in zip(block.iter_vars, division.iterators, strict=True)
+    ]
+
+
+def _over(iter_var: IterVar, extent: PrimExpr, suffix: str) -> IterVar:
+    """An iterator of the same kind over [0, extent)."""
+    var = Var(iter_var.var.name + suffix, iter_var.var.dtype)
+    return replace(iter_var, dom=Range(const(0, extent.dtype), extent), var=var)
+
+
+class InnerBlock(NamedTuple):
+    """The block inside of the new one, as it was but for its iterators; its init for outside."""
+
+    block: Block
+    realize: BlockRealize
+    init: Stmt | None
+
+    def widened(self, regions: Sequence[BufferRegion]) -> list[BufferRegion]:
+        """Regions over all iterations of the block."""
+        domains = iterator_domains(self.realize.block)
+        analyzer = Analyzer(domains)
+
+        def wide(region: BufferRegion) -> BufferRegion:
+            whole = full_region(region.buffer).region
+            box = relaxed(region.region, domains, analyzer)
+            sides = (s.cover_range(w, analyzer) for s, w in zip(box, whole, strict=True))
+            return replace(region, region=tuple(sides))
+
+        return [wide(region) for region in regions]
+
+
+def inner_block(
+    nest: Nest, division: Division, outer: Sequence[Var], preserve_unit_iters: bool
+) -> InnerBlock:
+    iter_vars: list[IterVar] = []
+    bindings: list[PrimExpr] = []
+    values: dict[Var, PrimExpr] = {}
+    for iter_var, iterator, around in zip(
+        nest.block.iter_vars, division.iterators, outer, strict=True
+    ):
+        is_single = is_const_int(iterator.outer.extent, 1)
+        if is_const_int(iterator.inner.extent, 1):
+            value = const(0, around.dtype) if is_single and not preserve_unit_iters else around
+        else:
+            within = _over(iter_var, iterator.inner.extent, "_i")
+            iter_vars.append(within)
+            bindings.append(iterator.inner.value)
+            value = within.var if is_single else around * iterator.inner.extent + within.var
+        values[iter_var.var] = value + iterator.start
+    domains = {i.var: i.dom for i in iter_vars if i.dom is not None}
+    block: Block = _Rebinding(values, Analyzer(domains)).rewrite(nest.block)
+    reads = block.reads
+    if block.init is not None and any(
+        i.iter_type == IterType.COMM_REDUCE for i in nest.block.iter_vars
+    ):
+        reads = (*block.writes, *reads)
+    inside = replace(block, iter_vars=tuple(iter_vars), reads=reads, init=None)
+    realize = replace(
+        nest.realize,
+        iter_values=tuple(bindings),
+        predicate=division.inner_predicate,
+        block=inside,
+    )
+    init = None if block.init is None else _init_nest(block.init, realize, nest)
+    return InnerBlock(block, realize, init)
+
+
+class _Rebinding(Mutator):
+    """Replaces iterators by expressions, and simplifies all expressions that change."""
+
+    def __init__(self, values: Mapping[Var, PrimExpr], analyzer: Analyzer) -> None:
+        self.values = values
+        self.analyzer = analyzer
+
+    def rewrite(self, node: Any) -> Any:
+        new = super().rewrite(node)
+        changed = new is not node and isinstance(new, PrimExpr) and not isinstance(node, Var)
+        return self.analyzer.simplify(new) if changed else new
+
+    @on(Var)
+    def variable(self, var: Var) -> PrimExpr:
+        return self.values.get(var, var)
+
+
+def _init_nest(init: Stmt, inner: BlockRealize, nest: Nest) -> Stmt:
+    """A block that sets the initial values, in loops of its own."""
+    block = inner.block
+    used = _variables_of(init, *block.writes)
+    renamed: dict[Var, PrimExpr] = {}
+    iter_vars: list[IterVar] = []
+    values: list[PrimExpr] = []
+    for iter_var, value in zip(block.iter_vars, inner.iter_values, strict=True):
+        if iter_var.var not in used:
+            continue
+        if iter_var.iter_type != IterType.DATA_PARALLEL:
+            raise BlockKindError(
+                f'The init of block "{block.name_hint}" depends on the iterator '
+                f'"{iter_var.var.name.removesuffix("_i")}", which is not spatial',
+                [nest.realize],
+                "decompose_reduction first",
+            )
+        var = Var(iter_var.var.name + "_init", iter_var.var.dtype)
+        renamed[iter_var.var] = var
+        iter_vars.append(replace(iter_var, var=var))
+        values.append(value)
+    made = Block(
+        tuple(iter_vars),
+        (),
+        tuple(substitute(region, renamed) for region in block.writes),
+        block.name_hint + "_init",
+        substitute(init, renamed),
+    )
+    made = replace(made, reads=block_access_regions(made).reads)
+    predicate = init_predicate(nest.realize, inner.predicate, nest.loops, nest.loops, values)
+    body: Stmt = BlockRealize(tuple(values), predicate, made)
+    for loop in reversed(nest.loops):
+        if any(uses(value, loop.loop_var) for value in values):
+            var = Var(loop.loop_var.name, loop.loop_var.dtype)
+            body = replace(loop, loop_var=var, body=substitute(body, {loop.loop_var: var}))
+    return body
+
+
+def _variables_of(*nodes: Node) -> set[Var]:
+    return set[Var]().union(*(variables_in(node) for node in nodes))
+
+
+def in_loops(body: Stmt, loops: Sequence[For]) -> Stmt:
+    for loop in reversed(loops):
+        body = replace(loop, body=body)
+    return body

@@ -1,0 +1,158 @@
+"""How loops run and what is noted on loops and blocks: parallel, vectorize, unroll, bind,
+annotate, unannotate."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from mlcweb.ir.errors import InternalError
+from mlcweb.ir.node import replace
+from mlcweb.schedule.errors import BindingError, UnsupportedError
+from mlcweb.schedule.scopes import check_compact_dataflow
+from mlcweb.schedule.state import (
+    LoopPlace,
+    Place,
+    ScheduleState,
+    block_realizes_below,
+    statement_of,
+)
+from mlcweb.tir.expr import Var
+from mlcweb.tir.stmt import Block, BlockRealize, For, ForKind, IterType, IterVar
+from mlcweb.tir.substitute import uses
+
+_IMPORTING_PRAGMAS = {
+    "pragma_import_c": "C source code",
+    "pragma_import_llvm": "LLVM code",
+}
+_THREAD_TAG = re.compile(r"(blockIdx|threadIdx)\.[xyz]|vthread(\.[xyz])?|cthread")
+
+
+def parallel(state: ScheduleState, loop: Var) -> ScheduleState:
+    """Run the iterations of a loop in any order, possibly at once.
+
+    Checked: the blocks below form a compact dataflow, and the loop binds spatial iterators only.
+
+    rewrite:
+        for i in range(8): ...             -->    for i in T.parallel(8): ...
+    """
+    return _with_kind(state, loop, ForKind.PARALLEL, "parallel")
+
+
+def vectorize(state: ScheduleState, loop: Var) -> ScheduleState:
+    """Run the iterations of a loop as lanes of vectors.
+
+    Checked: the blocks below form a compact dataflow, and the loop binds spatial iterators only.
+
+    rewrite:
+        for i in range(8): ...             -->    for i in T.vectorized(8): ...
+    """
+    return _with_kind(state, loop, ForKind.VECTORIZED, "vectorize")
+
+
+def unroll(state: ScheduleState, loop: Var) -> ScheduleState:
+    """Repeat the body of a loop once per iteration in the code. Always allowed.
+
+    rewrite:
+        for i in range(8): ...             -->    for i in T.unroll(8): ...
+    """
+    place = state.loop(loop)
+    new = replace(place.loop, kind=ForKind.UNROLLED, thread_binding=None)
+    return state.replaced(place.function, {place.loop: new})
+
+
+def bind(state: ScheduleState, loop: Var, thread_axis: str) -> ScheduleState:
+    """Run the iterations of a loop on a thread axis such as "blockIdx.x" or "threadIdx.y".
+
+    Checked: as for `parallel`; an axis of threads inside a thread block (threadIdx) may also bind
+    reduction iterators. An unknown axis is an InternalError.
+
+    rewrite:
+        for i in range(8): ...   -->   for i in T.thread_binding(8, thread="blockIdx.x"): ...
+    """
+    if not _THREAD_TAG.fullmatch(thread_axis):
+        raise InternalError(
+            f'Unknown thread axis "{thread_axis}"; the axes are blockIdx.x/y/z, threadIdx.x/y/z '
+            "and vthread.x/y/z"
+        )
+    place = state.loop(loop)
+    across_threads = thread_axis.startswith("threadIdx")
+    _check_parallelizable(state, place, "bind", across_threads)
+    axis = IterVar(None, Var(thread_axis, loop.dtype), IterType.THREAD_INDEX, thread_axis)
+    new = replace(place.loop, kind=ForKind.THREAD_BINDING, thread_binding=axis)
+    return state.replaced(place.function, {place.loop: new})
+
+
+def annotate(state: ScheduleState, place: Place, key: str, value: Any) -> ScheduleState:
+    """Note `value` under `key` on a block or loop; a key that is there already keeps its value.
+
+    Refused: pragmas that import C or LLVM code, which no target here can link.
+    """
+    if key in _IMPORTING_PRAGMAS:
+        raise UnsupportedError(
+            f'The pragma "{key}" asks to link {_IMPORTING_PRAGMAS[key]}, and there is no compiler '
+            "for it here",
+            [statement_of(place)],
+            "tvm.register_func(name) of a Python function, or TensorIntrin.register(name, desc, "
+            "impl) with a PrimFunc as the micro-kernel, and T.call_extern(name, …) calls it",
+        )
+    target = _annotated(place)
+    if key in target.annotations:
+        return state
+    return _with_annotations(state, place, {**target.annotations, key: value})
+
+
+def unannotate(state: ScheduleState, place: Place, key: str) -> ScheduleState:
+    """Remove the annotation `key` from a block or loop; an IndexError where there is none."""
+    target = _annotated(place)
+    if key not in target.annotations:
+        there = ", ".join(map(repr, target.annotations)) or "none"
+        raise IndexError(f"Cannot find annotation key: {key} (annotations there: {there})")
+    remaining = {k: v for k, v in target.annotations.items() if k != key}
+    return _with_annotations(state, place, remaining)
+
+
+def _annotated(place: Place) -> Block | For:
+    return place.loop if isinstance(place, LoopPlace) else place.block
+
+
+def _with_annotations(
+    state: ScheduleState, place: Place, annotations: dict[str, Any]
+) -> ScheduleState:
+    target = _annotated(place)
+    return state.replaced(place.function, {target: replace(target, annotations=annotations)})
+
+
+def _with_kind(state: ScheduleState, loop: Var, kind: ForKind, primitive: str) -> ScheduleState:
+    place = state.loop(loop)
+    _check_parallelizable(state, place, primitive, across_threads=False)
+    new = replace(place.loop, kind=kind, thread_binding=None)
+    return state.replaced(place.function, {place.loop: new})
+
+
+def _check_parallelizable(
+    state: ScheduleState, place: LoopPlace, primitive: str, across_threads: bool
+) -> None:
+    check_compact_dataflow(state, place)
+    for realize in block_realizes_below(place.loop):
+        _check_iterators(realize, place, primitive, across_threads)
+
+
+def _check_iterators(
+    realize: BlockRealize, place: LoopPlace, primitive: str, across_threads: bool
+) -> None:
+    loop = place.loop.loop_var
+    for iter_var, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+        if iter_var.iter_type == IterType.DATA_PARALLEL or not uses(value, loop):
+            continue
+        if across_threads and iter_var.iter_type == IterType.COMM_REDUCE:
+            continue
+        meaning = "a reduction" if iter_var.iter_type == IterType.COMM_REDUCE else "not spatial"
+        raise BindingError(
+            f'The "{primitive}" cannot be applied to loop "{loop.name}": it binds the iterator '
+            f'"{iter_var.var.name}" of block "{realize.block.name_hint}", which is {meaning}, so '
+            "its iterations depend on each other",
+            [place.loop, realize],
+            f'"{primitive}" of a loop that binds spatial iterators only'
+            + ("" if primitive == "bind" else ", or rfactor of the reduction first"),
+        )

@@ -1,0 +1,108 @@
+"""transform_block_layout: other iterators for the same iterations of a block."""
+
+from __future__ import annotations
+
+from mlcweb.arith.index_map import IndexMap, IndexMapError
+from mlcweb.ir.node import replace
+from mlcweb.schedule.errors import BindingError, ScheduleError
+from mlcweb.schedule.layout_rewriter import AccessSimplifier
+from mlcweb.schedule.nests import loop_nest, only_block_in
+from mlcweb.schedule.scopes import check_affine
+from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
+from mlcweb.tir.arithmetic import const
+from mlcweb.tir.buffer import Range
+from mlcweb.tir.expr import PrimExpr, Var
+from mlcweb.tir.stmt import BlockIdentity, IterType, IterVar
+from mlcweb.tir.substitute import substitute, variables_in
+
+
+class BlockLayoutError(ScheduleError):
+    """The map of a block's iterators is not bijective, or mixes kinds of iterators."""
+
+
+def transform_block_layout(
+    state: ScheduleState, block: BlockIdentity, index_map: IndexMap
+) -> ScheduleState:
+    """Replace the iterators of a block, and the loops around it, by those that a map gives.
+
+    Checked: the loops hold the block alone and are bound to its iterators one by one, in order; the
+    map takes as many indices as the block has iterators and is bijective on their domains; no new
+    iterator mixes spatial and reduction iterators.
+
+    rewrite, by lambda i, j: [i * 24 + j]:
+        for i, j in T.grid(16, 24):                   for ax0 in range(384):
+            (block "B") B[vi, vj] = A[vi, vj]   -->       (block "B") B[v0 // 24, v0 % 24] = …
+    """
+    place = state.block(block)
+    loops = loops_above(place)
+    nest = only_block_in(place, loops, "transform_block_layout")
+    check_affine(state, place)
+    values = list(place.realize.iter_values)
+    if values != [loop.loop_var for loop in loops]:
+        raise BindingError(
+            f'The iterators of block "{place.block.name_hint}" are not bound to the variables of '
+            "its loops, one by one and in order",
+            [place.realize],
+            "transform the block before its loops are split, fused or reordered",
+        )
+    iter_vars = place.block.iter_vars
+    if len(index_map.initial_indices) != len(iter_vars):
+        raise BlockLayoutError(
+            f"The index map {index_map!r} takes {len(index_map.initial_indices)} indices, but the "
+            f'block "{place.block.name_hint}" has {len(iter_vars)} iterators',
+            [place.realize],
+            "a map with one index for each iterator of the block",
+        )
+    index_map = index_map.with_index_dtype(iter_vars[0].var.dtype if iter_vars else "int32")
+    domains = [iter_var.dom for iter_var in iter_vars]
+    try:
+        inverse = index_map.inverse([domain for domain in domains if domain is not None])
+        extents = index_map.map_shape([domain.extent for domain in domains if domain is not None])
+    except IndexMapError as error:
+        raise BlockLayoutError(
+            f"The index map {index_map!r} is not bijective affine: {error.message}",
+            [place.realize],
+            "factors that divide the domains; pad_einsum rounds domains up",
+        ) from None
+    new_vars = [Var(f"v{n}", extent.dtype) for n, extent in enumerate(extents)]
+    loop_vars = [Var(f"ax{n}", extent.dtype) for n, extent in enumerate(extents)]
+    types = _iter_types(place, index_map)
+    made = tuple(
+        IterVar(Range(const(0, var.dtype), extent), var, iter_type)
+        for var, extent, iter_type in zip(new_vars, extents, types, strict=True)
+    )
+    inside = _inverted(inverse, [iter_var.var for iter_var in iter_vars], new_vars)
+    outside = _inverted(inverse, [loop.loop_var for loop in loops], loop_vars)
+    changed = replace(substitute(replace(place.block, iter_vars=()), inside), iter_vars=made)
+    realize = replace(
+        place.realize,
+        iter_values=tuple(loop_vars),
+        predicate=substitute(place.realize.predicate, outside),
+        block=AccessSimplifier().rewrite(changed),
+    )
+    return state.replaced(place.function, {nest: loop_nest(loop_vars, extents, realize)})
+
+
+def _inverted(inverse: IndexMap, old: list[Var], new: list[Var]) -> dict[Var, PrimExpr]:
+    at = dict(zip(inverse.initial_indices, new, strict=True))
+    pairs = zip(old, inverse.final_indices, strict=True)
+    return {var: substitute(index, at) for var, index in pairs}
+
+
+def _iter_types(place: BlockPlace, index_map: IndexMap) -> list[IterType]:
+    kinds = {
+        index: iter_var.iter_type
+        for index, iter_var in zip(index_map.initial_indices, place.block.iter_vars, strict=True)
+    }
+    types: list[IterType] = []
+    for index in index_map.final_indices:
+        found = {kinds[var] for var in variables_in(index) if var in kinds}
+        if len(found) > 1:
+            raise BlockLayoutError(
+                f'The new iterator {index!r} of block "{place.block.name_hint}" mixes spatial and '
+                "reduction iterators",
+                [place.realize],
+                "a map that keeps spatial and reduction iterators apart",
+            )
+        types.append(found.pop() if found else IterType.DATA_PARALLEL)
+    return types

@@ -1,0 +1,245 @@
+"""Making blocks out of loop nests: blockize."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlcweb.arith import Analyzer, IntSet, union
+from mlcweb.ir.node import replace
+from mlcweb.schedule.errors import BindingError, BlockKindError, LoopError, ScheduleError
+from mlcweb.schedule.iterator_division import Division
+from mlcweb.schedule.nested_block import (
+    Nest,
+    divided,
+    in_loops,
+    inner_block,
+    nest_at,
+    outer_iterators,
+)  # fmt: skip
+from mlcweb.schedule.state import (
+    BlockPlace,
+    LoopPlace,
+    ScheduleState,
+    block_realizes_below,
+    loops_above,
+)  # fmt: skip
+from mlcweb.tir.arithmetic import add, const, is_const_int, subtract
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.expr import Var
+from mlcweb.tir.stmt import (
+    Block,
+    BlockIdentity,
+    BlockRealize,
+    For,
+    IterVar,
+    SeqStmt,
+    Stmt,
+    sequence,
+)  # fmt: skip
+
+
+def blockize(
+    state: ScheduleState, loop: Var, preserve_unit_iters: bool
+) -> tuple[ScheduleState, BlockIdentity]:
+    """Make the nest that starts at a loop a block of its own, which touches regions of buffers.
+
+    The iterators of the block in the nest are divided: `vi` becomes `vi_o * extent + vi_i`, where
+    the new block iterates over `vi_o` and the block inside of it over `vi_i`. The init of a
+    reduction moves to the new block, with loops of its own. Without `preserve_unit_iters`, an
+    iterator over one value is replaced by that value.
+
+    Checked: the nest is loops around one block, which uses the loops by its iterators alone; each
+    iterator can be divided between the loops outside and inside; no loop inside repeats a
+    reduction.
+
+    rewrite:
+        for i_0, i_1 in T.grid(4, 16):            for i_0 in range(4):
+            with T.block("B"):                        with T.block("B_o"):
+                vi = …(64, i_0 * 16 + i_1)    -->         vi_o = T.axis.spatial(4, i_0)
+                B[vi] = …                                 for i_1 in range(16):
+                                                              with T.block("B"):
+                                                                  vi_i = T.axis.spatial(16, i_1)
+                                                                  B[vi_o * 16 + vi_i] = …
+    """
+    place = state.loop(loop)
+    realize = blockized(state, place, preserve_unit_iters)
+    return state.replaced(place.function, {place.loop: realize}), realize.block.identity
+
+
+def blockized(state: ScheduleState, place: LoopPlace, preserve_unit_iters: bool) -> BlockRealize:
+    """The block that `blockize` makes of the nest that starts at a loop."""
+    nest = nest_at(place.loop)
+    parts = divided(nest, loops_above(place), preserve_unit_iters)
+    outer = outer_iterators(nest.block, parts)
+    inner = inner_block(nest, parts, [iter_var.var for iter_var in outer], preserve_unit_iters)
+    block = Block(
+        tuple(outer),
+        tuple(inner.widened(inner.block.reads)),
+        tuple(inner.widened(inner.block.writes)),
+        nest.block.name_hint + "_o",
+        in_loops(inner.realize, nest.loops),
+        inner.init,
+    )
+    values = tuple(iterator.outer.value for iterator in parts.iterators)
+    return BlockRealize(values, parts.outer_predicate, block, span=place.loop.span)
+
+
+def blockize_blocks(
+    state: ScheduleState, blocks: Sequence[BlockIdentity], preserve_unit_iters: bool
+) -> tuple[ScheduleState, BlockIdentity]:
+    """Make one block of several that stand one after another under a loop or in a block.
+
+    The new block iterates over what the loops outside make of the iterators of the first block.
+
+    Checked: for each block as by `blockize`; besides, the nests stand side by side with nothing
+    between; no block has an init; what the loops outside make of the iterators is the same for all.
+
+    rewrite:
+        for i in range(64):                       for i in range(64):
+            for j in range(64): (block "B")           with T.block("outer_B_C_"):
+            for j in range(64): (block "C")   -->         vi_o = T.axis.spatial(64, i)
+                                                          for j in range(64): (block "B")
+                                                          for j in range(64): (block "C")
+    """
+    places = sorted((state.block(block) for block in dict.fromkeys(blocks)), key=_position(state))
+    if not places:
+        raise ScheduleError("There are no blocks to blockize", advice="pass at least one block")
+    container, first, last = _side_by_side(places)
+    statements = _statements(container)
+    nests = [nest_at(statement) for statement in statements[first : last + 1]]
+    around = _loops_around(places[0], container)
+    divisions = [divided(nest, around, preserve_unit_iters) for nest in nests]
+    outer = outer_iterators(nests[0].block, divisions[0])
+    for nest in nests:
+        if nest.block.init is not None:
+            raise BlockKindError(
+                f'The block "{nest.block.name_hint}" has an init, which cannot be shared with the '
+                "other blocks",
+                [nest.realize],
+                "decompose_reduction first",
+            )
+    inner = [
+        inner_block(
+            nest, parts, _shared_iterators(nest, parts, outer, divisions[0]), preserve_unit_iters
+        )
+        for nest, parts in zip(nests, divisions, strict=True)
+    ]
+    block = Block(
+        tuple(outer),
+        _united([region for part in inner for region in part.widened(part.block.reads)]),
+        _united([region for part in inner for region in part.widened(part.block.writes)]),
+        "outer_" + "".join(nest.block.name_hint + "_" for nest in nests),
+        sequence(*(in_loops(p.realize, n.loops) for p, n in zip(inner, nests, strict=True))),
+    )
+    values = tuple(iterator.outer.value for iterator in divisions[0].iterators)
+    realize = BlockRealize(values, divisions[0].outer_predicate, block)
+    body = sequence(*statements[:first], realize, *statements[last + 1 :])
+    changed = replace(container, body=body)
+    return state.replaced(places[0].function, {container: changed}), block.identity
+
+
+def _shared_iterators(
+    nest: Nest, division: Division, outer: Sequence[IterVar], first: Division
+) -> list[Var]:
+    """The outer iterators that the iterators of a block stand for, which are those of the first
+    block."""
+    analyzer = Analyzer()
+    same_predicate = analyzer.can_prove_equal(division.outer_predicate, first.outer_predicate)
+    shared: list[Var] = []
+    for place, iterator in enumerate(division.iterators):
+        candidates = [*range(place, len(outer)), *range(place)]
+        known = next(
+            (
+                outer[n].var
+                for n in candidates
+                if n < len(outer) and all(
+                    analyzer.can_prove_equal(a, b)
+                    for a, b in zip(iterator.outer, first.iterators[n].outer, strict=True)
+                )
+            ),
+            None,
+        )  # fmt: skip
+        if known is None or not same_predicate:
+            raise BindingError(
+                f'The block "{nest.block.name_hint}" does not run over the same outer iterations '
+                "as the first of the blocks",
+                [nest.realize],
+                "bring the blocks under the same loops, bound in the same way",
+            )
+        shared.append(known)
+    return shared
+
+
+def _position(state: ScheduleState):
+    order = {identity: n for n, identity in enumerate(state.index.blocks)}
+    return lambda place: order[place.block.identity]
+
+
+def _side_by_side(places: Sequence[BlockPlace]) -> tuple[For | Block, int, int]:
+    """The innermost loop or block around all places, and which of its statements, from the first
+    to the last, are the nests of the places."""
+    shared = [s for s in places[0].parents if all(s in place.parents for place in places)]
+    container = next((s for s in reversed(shared) if isinstance(s, (For, Block))), None)
+    realizes = [place.realize for place in places]
+    if container is None:
+        raise LoopError(
+            "The blocks are not in one function, below its root block",
+            realizes,
+            "blocks of one function, other than its root block",
+        )
+    found = []
+    for number, statement in enumerate(_statements(container)):
+        below = list(block_realizes_below(statement))
+        if any(statement in (*place.parents, place.realize) for place in places):
+            found.append(number)
+            if not all(realize in realizes for realize in below):
+                break
+    else:
+        if len(found) == len(places) == found[-1] - found[0] + 1:
+            return container, found[0], found[-1]
+    raise LoopError(
+        "The blocks do not stand side by side: "
+        + ", ".join(f'"{place.block.name_hint}"' for place in places)
+        + " must have nests of their own, one after another in one loop or block",
+        realizes,
+        "neighbouring blocks of one sequence of statements",
+    )
+
+
+def _statements(container: For | Block) -> tuple[Stmt, ...]:
+    body = container.body
+    return body.seq if isinstance(body, SeqStmt) else (body,)
+
+
+def _loops_around(place: BlockPlace, container: For | Block) -> tuple[For, ...]:
+    if isinstance(container, Block):
+        return ()
+    loops = loops_above(place)
+    return loops[: loops.index(container) + 1]
+
+
+def _united(regions: Sequence[BufferRegion]) -> tuple[BufferRegion, ...]:
+    """One region for each buffer, which holds all that are of it; in the order and with the
+    unsimplified extents of TVM, which has the buffer that comes last first."""
+    analyzer = Analyzer()
+    boxes: dict[Buffer, list[list[IntSet]]] = {}
+    for region in regions:
+        boxes.setdefault(region.buffer, []).append([_interval(side) for side in region.region])
+    return tuple(
+        BufferRegion(
+            buffer, tuple(_range(union(sides, analyzer)) for sides in zip(*box, strict=True))
+        )
+        for buffer, box in reversed(boxes.items())
+    )
+
+
+def _interval(side: Range) -> IntSet:
+    if is_const_int(side.extent, 1):
+        return IntSet.point(side.min)
+    return IntSet(side.min, subtract(add(side.extent, side.min), const(1, side.min.dtype)))
+
+
+def _range(values: IntSet) -> Range:
+    low, high = values
+    assert low is not None and high is not None
+    return Range(low, subtract(add(high, const(1, high.dtype)), low))

@@ -1,0 +1,392 @@
+"""Cache stages: reading or writing a buffer through a copy in another storage scope."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlcweb.analysis import block_access_regions
+from mlcweb.arith import Analyzer, estimate_region, estimate_region_upper_bound
+from mlcweb.ir.node import replace
+from mlcweb.schedule.errors import BlockKindError, DataflowError, NotFoundError
+from mlcweb.schedule.redirect import Redirection
+from mlcweb.schedule.regions import (
+    bindings,
+    domains_around,
+    domains_of,
+    iterator_domains,
+    known_sides,
+    loops_between,
+    regions_of,
+    substituted,
+)
+from mlcweb.schedule.scopes import Scope, is_affine, scope_at
+from mlcweb.schedule.stage_pipeline import check_stage_pipeline
+from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, statement_of
+from mlcweb.schedule.storage_scopes import check_storage_scope
+from mlcweb.tir.arithmetic import const, is_const_int, logical_and
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range, full_region
+from mlcweb.tir.expr import BufferLoad, PointerType, PrimExpr, Var
+from mlcweb.tir.stmt import (
+    Block,
+    BlockIdentity,
+    BlockRealize,
+    BufferStore,
+    For,
+    ForKind,
+    IterVar,
+    SeqStmt,
+    Stmt,
+    sequence,
+)
+
+
+def cache_read(
+    state: ScheduleState,
+    block: BlockIdentity,
+    read_buffer_index: int | Buffer | str,
+    storage_scope: str,
+    consumer_blocks: Sequence[BlockIdentity],
+) -> tuple[ScheduleState, BlockIdentity]:
+    """Copy a buffer that a block reads into `storage_scope`, and let its readers read the copy.
+
+    The readers are all blocks of the scope, or `consumer_blocks` where these are given. The copy is
+    made by a new block: before everything else where the buffer comes from outside of the scope,
+    else before the first reader after its producer.
+
+    Checked: the block reads such a buffer; the storage scope exists; the block's scope is a stage
+    pipeline and at most one block in it writes the buffer.
+
+    rewrite:
+                                                        for ax0 in range(16): (block "A_local")
+        for i in range(16):                        -->  for i in range(16):
+            (block "C") C[vi] = A[vi]                       (block "C") C[vi] = A_local[vi]
+    """
+    check_storage_scope(storage_scope)
+    place = state.block(block)
+    scope = state.scope_of(place)
+    buffer = accessed_buffer(place, read_buffer_index, "read")
+    check_stage_pipeline(state, scope)
+    writer = _only_writer(state, scope, buffer)
+    chosen = _scope_children(state, scope, consumer_blocks)
+    readers = [
+        reader
+        for reader in chosen or scope_at(state, scope).readers_of(buffer)
+        if writer is None or reader.block is not writer.block
+    ]
+    if writer is None:
+        location = _Location(scope.block, 0)
+        region = _declared_region(scope, buffer)
+    else:
+        location = _location(state, scope, writer, readers)
+        region = _touched_region(writer, scope_at(state, scope), buffer, location)
+    return _with_stage(state, scope, buffer, storage_scope, location, region, readers, None)
+
+
+def cache_write(
+    state: ScheduleState,
+    block: BlockIdentity,
+    write_buffer_index: int | Buffer | str,
+    storage_scope: str,
+    consumer_blocks: Sequence[BlockIdentity],
+) -> tuple[ScheduleState, BlockIdentity]:
+    """Let a block write into a copy in `storage_scope`, which a new block copies to the buffer.
+
+    `consumer_blocks` read from the copy too. The new block stands before the first of the other
+    readers, or at the end of the scope where there is none.
+
+    Checked: the block writes such a buffer, is its only writer in the scope and does not read it
+    (but for its own reduction); the storage scope exists; the block's scope is a stage pipeline;
+    where the buffer is seen outside of the scope, the region written is known exactly.
+
+    rewrite:
+        for i in range(16):                             for i in range(16):
+            (block "C") C[vi] = A[vi]              -->      (block "C") C_local[vi] = A[vi]
+                                                        for ax0 in range(16): (block "C_local")
+    """
+    check_storage_scope(storage_scope)
+    place = state.block(block)
+    scope = state.scope_of(place)
+    buffer = accessed_buffer(place, write_buffer_index, "write")
+    check_stage_pipeline(state, scope)
+    _only_writer(state, scope, buffer)
+    reads = place.block.reads
+    if place.block.init is None:  # A read may be hidden by unsafe_hide_buffer_access.
+        reads = (*reads, *block_access_regions(place.block).reads)
+    if regions_of(reads, buffer):
+        raise BlockKindError(
+            f'The block "{place.block.name_hint}" reads the elements of "{buffer.name}" that it '
+            "updates, and the copy does not hold their first values",
+            [place.realize],
+            "cache before decompose_reduction, or write the update as a reduction with T.init",
+        )
+    consumers = _scope_children(state, scope, consumer_blocks)
+    cached = {consumer.block.identity for consumer in consumers}
+    others = [
+        reader
+        for reader in scope_at(state, scope).readers_of(buffer)
+        if reader.block.identity not in cached
+    ]
+    location = _location(state, scope, place, others)
+    region = _touched_region(place, scope_at(state, scope), buffer, location)
+    if buffer not in scope.block.alloc_buffers and not _is_exact(state, place, buffer, location):
+        raise DataflowError(
+            f'The elements of "{buffer.name}" that the block "{place.block.name_hint}" writes are '
+            "not a box, so that copying back would overwrite others",
+            [place.realize],
+            "cache_write where whole rows or boxes are written, or before transform_layout",
+        )
+    return _with_stage(state, scope, buffer, storage_scope, location, region, consumers, place)
+
+
+def accessed_buffer(place: BlockPlace, index: int | Buffer | str, access: str) -> Buffer:
+    """The buffer that a block reads or writes (`access`) as its `index`-th region, by name, or
+    itself; NotFoundError where there is none."""
+    regions = place.block.reads if access == "read" else place.block.writes
+    if isinstance(index, int):
+        if 0 <= index < len(regions):
+            return regions[index].buffer
+        what = f"the `buffer_index` {index} is not in [0, {len(regions)})"
+    else:
+        for region in regions:
+            if region.buffer is index or region.buffer.name == index:
+                return region.buffer
+        name = index if isinstance(index, str) else index.name
+        what = f'it does not {access} "{name}"'
+    names = ", ".join(f'"{region.buffer.name}"' for region in regions) or "none"
+    raise NotFoundError(
+        f'The block "{place.block.name_hint}" has {len(regions)} {access} region(s), and {what}',
+        [place.realize],
+        f"the buffers are, in order: {names}",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Location:
+    """The loop, or the scope's block, in whose body the stage is inserted, and where there."""
+
+    container: For | Block
+    position: int
+
+
+def _scope_children(
+    state: ScheduleState, scope: BlockPlace, chosen: Sequence[BlockIdentity]
+) -> list[BlockPlace]:
+    """The children of the scope that are, or hold, the blocks `chosen`, in program order."""
+    found: set[BlockIdentity] = set()
+    children = scope_at(state, scope).children
+    for identity in chosen:
+        place = state.block(identity)
+        around = [*(p for p in place.parents if isinstance(p, Block)), place.block]
+        inside = [c for c in children if any(block is c.block for block in around)]
+        if not inside:
+            raise DataflowError(
+                f'The consumer block "{place.block.name_hint}" is not in the scope of block '
+                f'"{scope.block.name_hint}", where the copy is made',
+                [place.realize],
+                "consumer_blocks next to the block, in the same scope",
+            )
+        found.add(inside[0].block.identity)
+    return [child for child in children if child.block.identity in found]
+
+
+def _only_writer(state: ScheduleState, scope: BlockPlace, buffer: Buffer) -> BlockPlace | None:
+    writers = scope_at(state, scope).writers_of(buffer)
+    if len(writers) > 1:
+        names = ", ".join(f'"{writer.block.name_hint}"' for writer in writers)
+        raise DataflowError(
+            f'The buffer "{buffer.name}" is written by {len(writers)} blocks ({names}); a cache '
+            "stage needs a single one",
+            [writer.realize for writer in writers],
+            "cache before decompose_reduction",
+        )
+    return writers[0] if writers else None
+
+
+def _location(
+    state: ScheduleState, scope: BlockPlace, writer: BlockPlace, readers: Sequence[BlockPlace]
+) -> _Location:
+    """Right before the first reader after the writer, in the innermost loop around both."""
+    blocks = scope_at(state, scope)
+    after = blocks.position(writer.block)
+    later = [reader for reader in readers if blocks.position(reader.block) > after]
+    if not later:
+        return _Location(scope.block, len(_statements(scope.block)))
+    reader = min(later, key=lambda place: blocks.position(place.block))
+    shared = [a for a, b in zip(writer.parents, reader.parents, strict=False) if a is b]
+    container = next(p for p in reversed(shared) if isinstance(p, (For, Block)))
+    statements = _statements(container)
+    ends = []
+    for place in (writer, reader):
+        path = [*place.parents, statement_of(place)]
+        ends.append(next(n for n, s in enumerate(statements) if any(s is step for step in path)))
+    if ends[0] >= ends[1]:
+        raise DataflowError(
+            f'There is no place for a copy between the blocks "{writer.block.name_hint}" and '
+            f'"{reader.block.name_hint}"',
+            [writer.realize, reader.realize],
+            "bring the blocks into loops of their own first",
+        )
+    return _Location(container, ends[1])
+
+
+def _statements(container: For | Block) -> tuple[Stmt, ...]:
+    body = container.body
+    return body.seq if isinstance(body, SeqStmt) else (body,)
+
+
+def _declared_region(scope: BlockPlace, buffer: Buffer) -> Sequence[Range]:
+    """What the scope's block says it reads of a buffer; the whole buffer where it does not say."""
+    declared = regions_of(scope.block.reads, buffer)
+    return (declared[0] if declared else full_region(buffer)).region
+
+
+def _touched_region(
+    writer: BlockPlace, blocks: Scope, buffer: Buffer, location: _Location
+) -> Sequence[Range]:
+    """What a block writes of a buffer in one run of the container's body."""
+    region = regions_of(writer.block.writes, buffer)[0]
+    outer = location.container if isinstance(location.container, For) else None
+    analyzer = Analyzer(domains_around(writer))
+    box = estimate_region_upper_bound(
+        substituted(region, bindings(writer.realize)),
+        loops_between(writer, outer),
+        writer.realize.predicate,
+        analyzer,
+    )
+    box = known_sides(box, writer.realize, blocks)
+    whole = full_region(buffer).region
+    return [side.cover_range(limit, analyzer) for side, limit in zip(box, whole, strict=True)]
+
+
+def _is_exact(
+    state: ScheduleState, writer: BlockPlace, buffer: Buffer, location: _Location
+) -> bool:
+    """Whether a block writes all elements of the box that it touches."""
+    region = regions_of(writer.block.writes, buffer)[0]
+    if isinstance(location.container, Block) and is_affine(state, writer):
+        return estimate_region(region.region, iterator_domains(writer.block)) is not None
+    outer = location.container if isinstance(location.container, For) else None
+    ranges = substituted(region, bindings(writer.realize))
+    inner = loops_between(writer, outer)
+    return estimate_region(ranges, inner, writer.realize.predicate) is not None
+
+
+def _with_stage(
+    state: ScheduleState,
+    scope: BlockPlace,
+    buffer: Buffer,
+    storage_scope: str,
+    location: _Location,
+    region: Sequence[Range],
+    readers: Sequence[BlockPlace],
+    writer: BlockPlace | None,
+) -> tuple[ScheduleState, BlockIdentity]:
+    """The program with a copy of `region` of the buffer, that `readers` (and `writer`) use.
+
+    In a loop the copy has the buffer's whole shape, so that blocks outside of the loop can read it;
+    else it has the shape of the region.
+    """
+    keeps_shape = isinstance(location.container, For)
+    origin: list[PrimExpr] = [const(0, d.min.dtype) if keeps_shape else d.min for d in region]
+    shape = buffer.shape if keeps_shape else tuple(dimension.extent for dimension in region)
+    cache = copy_of(buffer, storage_scope, shape)
+    inside = domains_around(scope)
+    inside.update(domains_of(scope.block))
+    if isinstance(location.container, For):
+        inside.update(_loops_down_to(state, location.container))
+    stage = copy_stage(buffer, cache, region, origin, Analyzer(inside), reads=writer is None)
+    redirection = Redirection(buffer, cache, None if keeps_shape else origin)
+    users = readers if writer is None else [writer, *readers]
+    changes: dict[Stmt, Stmt | None] = {}
+    for user in users:
+        changes[user.realize] = redirection.of(user.realize)
+    state = state.replaced(scope.function, changes)
+    state = _inserted(state, scope, location, stage)
+    changed = state.block(scope.block.identity).block
+    with_allocation = replace(changed, alloc_buffers=(*changed.alloc_buffers, cache))
+    state = state.replaced(scope.function, {changed: with_allocation})
+    return state, next(block_realizes_below(stage)).block.identity
+
+
+def _loops_down_to(state: ScheduleState, loop: For) -> dict[Var, Range]:
+    place = state.loop(loop.loop_var)
+    return {**domains_around(place), **domains_of(loop)}
+
+
+def copy_of(buffer: Buffer, storage_scope: str, shape: Sequence[PrimExpr]) -> Buffer:
+    """A buffer of a shape in a storage scope, named after the one that it is a copy of."""
+    name = f"{buffer.name}_{storage_scope}"
+    data = Var(name, "handle", PointerType(buffer.dtype, storage_scope))
+    return replace(
+        buffer,
+        data=data,
+        shape=tuple(shape),
+        strides=(),
+        elem_offset=const(0, buffer.elem_offset.dtype),
+        name=name,
+    )
+
+
+def copy_stage(
+    buffer: Buffer,
+    cache: Buffer,
+    region: Sequence[Range],
+    origin: Sequence[PrimExpr],
+    analyzer: Analyzer,
+    reads: bool,
+) -> Stmt:
+    """Loops around a block that copies a region from the buffer to the cache (`reads`), or back.
+
+    Element 0 of the cache is the element `origin` of the buffer.
+    """
+    loops: list[tuple[Var, PrimExpr]] = []
+    iter_vars: list[IterVar] = []
+    values: list[PrimExpr] = []
+    outside: list[PrimExpr] = []
+    predicate: PrimExpr = const(True)
+    for n, (dimension, start) in enumerate(zip(region, origin, strict=True)):
+        loop_var = Var(f"ax{n}", dimension.extent.dtype)
+        loops.append((loop_var, dimension.extent))
+        analyzer.bind(loop_var, Range(const(0, loop_var.dtype), dimension.extent))
+        iterator = Var(f"v{n}", dimension.extent.dtype)
+        iter_vars.append(IterVar(Range(const(0, iterator.dtype), cache.shape[n]), iterator))
+        element = dimension.min + loop_var
+        values.append(element if is_const_int(start, 0) else loop_var)
+        outside.append(start + iterator)
+        for condition in (element >= 0, element < buffer.shape[n]):
+            if not analyzer.can_prove(condition):
+                predicate = logical_and(predicate, condition)
+    inside: list[PrimExpr] = [iter_var.var for iter_var in iter_vars]
+    ends = [(buffer, tuple(outside)), (cache, tuple(inside))]
+    (source, source_indices), (target, target_indices) = ends if reads else reversed(ends)
+    block = Block(
+        tuple(iter_vars),
+        (_element(source, source_indices),),
+        (_element(target, target_indices),),
+        cache.name,
+        BufferStore(target, BufferLoad(source, source_indices), target_indices),
+    )
+    nest: Stmt = BlockRealize(tuple(values), analyzer.simplify(predicate), block)
+    for loop_var, extent in reversed(loops):
+        nest = For(loop_var, const(0, loop_var.dtype), extent, ForKind.SERIAL, nest)
+    return nest
+
+
+def _element(buffer: Buffer, indices: Sequence[PrimExpr]) -> BufferRegion:
+    return BufferRegion(buffer, tuple(Range(i, const(1, i.dtype)) for i in indices))
+
+
+def _inserted(
+    state: ScheduleState, scope: BlockPlace, location: _Location, stage: Stmt
+) -> ScheduleState:
+    container: For | Block
+    if isinstance(location.container, For):
+        container = state.loop(location.container.loop_var).loop
+    else:
+        container = state.block(scope.block.identity).block
+    statements = list(_statements(container))
+    statements.insert(location.position, stage)
+    return state.replaced(
+        scope.function, {container: replace(container, body=sequence(*statements))}
+    )

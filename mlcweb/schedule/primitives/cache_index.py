@@ -1,0 +1,248 @@
+"""Index computations made once, in buffers of their own: cache_index."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from mlcweb.arith import same_expression
+from mlcweb.arith.iter_predicate import uses_any
+from mlcweb.ir.node import replace
+from mlcweb.ir.op import Op
+from mlcweb.ir.visitor import Mutator, children, walk
+from mlcweb.schedule.errors import BlockKindError, LoopError
+from mlcweb.schedule.nests import loop_nest, statements_of, with_statements
+from mlcweb.schedule.regions import domains_around
+from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below
+from mlcweb.schedule.storage_scopes import check_storage_scope
+from mlcweb.tir.arithmetic import const, is_const_int
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.expr import (
+    Broadcast,
+    BufferLoad,
+    Call,
+    Let,
+    PointerType,
+    PrimExpr,
+    Ramp,
+    StringImm,
+    Var,
+)
+from mlcweb.tir.intrinsics import UNARY_NAMES
+from mlcweb.tir.stmt import (
+    Block,
+    BlockIdentity,
+    BlockRealize,
+    BufferStore,
+    IterType,
+    IterVar,
+    Stmt,
+)
+from mlcweb.tir.substitute import substitute
+
+_FREE_OF_EFFECTS = {
+    f"tir.{name}"
+    for name in (
+        *UNARY_NAMES, "if_then_else", "abs", "fabs", "pow", "fmod", "atan2", "shift_left",
+        "shift_right", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
+    )
+}  # fmt: skip
+
+
+def cache_index(
+    state: ScheduleState, block: BlockIdentity, storage_scope: str, cse_thresh: int
+) -> tuple[ScheduleState, list[BlockIdentity]]:
+    """Compute what a block computes of its iterators alone (most often indices) in blocks of their
+    own, and let the block read the results.
+
+    Of each stored value, the largest such expressions are taken, larger ones first; one that
+    occurs less than `cse_thresh` times is taken apart instead. Where there is none, the program
+    stays the same. The declared accesses of the block stay as they are.
+
+    Checked: the storage scope exists; the block holds no other blocks; the iterators in these
+    expressions have domains that do not depend on loops or iterators around the block.
+
+    rewrite:
+        for i in range(16):                             for ax0 in range(16):
+            (block "B") B[vi] = A[vi // 4]         -->      (block "index_0") index_var_0[v0] = …
+                                                        for i in range(16):
+                                                            (block "B") B[vi] = A[index_var_0[vi]]
+    """
+    check_storage_scope(storage_scope)
+    place = state.block(block)
+    if any(True for _ in block_realizes_below(place.block.body)):
+        raise BlockKindError(
+            f'The block "{place.block.name_hint}" holds other blocks, with their own indices',
+            [place.realize],
+            "cache the indices of the blocks in it",
+        )
+    iterators = {iter_var.var: iter_var for iter_var in place.block.iter_vars}
+    chosen = [
+        expression
+        for part in (place.block.init, place.block.body)
+        if part is not None
+        for store in walk(part)
+        if isinstance(store, BufferStore)
+        for expression in _chosen(store.value, iterators, cse_thresh)
+    ]
+    if not chosen:
+        return state, []
+    stages: list[Stmt] = []
+    buffers: list[Buffer] = []
+    loads: list[tuple[PrimExpr, BufferLoad]] = []
+    for n, expression in enumerate(chosen):
+        nodes = (node for node in walk(expression) if isinstance(node, Var))
+        used = list(dict.fromkeys(iterators[var] for var in nodes))
+        _check_same_domains_each_time(place, used)
+        buffer = _buffer_for(f"index_var_{n}", expression, used, storage_scope)
+        stages.append(_stage(f"index_{n}", buffer, expression, used))
+        buffers.append(buffer)
+        loads.append((expression, BufferLoad(buffer, tuple(i.var for i in used))))
+    changed = _Replacement(loads)
+    new_block = replace(
+        place.block,
+        body=changed.rewrite(place.block.body),
+        init=None if place.block.init is None else changed.rewrite(place.block.init),
+    )
+    scope = state.scope_of(place)
+    position = _position(place, scope)
+    state = state.replaced(place.function, {place.block: new_block})
+    scope = state.block(scope.block.identity)
+    old = statements_of(scope.block)
+    state = with_statements(state, scope, [*old[:position], *stages, *old[position:]], buffers)
+    made = [realize for stage in stages for realize in block_realizes_below(stage)]
+    return state, [realize.block.identity for realize in made]
+
+
+def _check_same_domains_each_time(place: BlockPlace, used: list[IterVar]) -> None:
+    """Raise LoopError where an iterator has another domain in each iteration of a loop, so that no
+    one buffer holds a value for each of its values."""
+    around = domains_around(place)
+    for iter_var in used:
+        domain = iter_var.dom
+        if domain is not None and (uses_any(domain.min, around) or uses_any(domain.extent, around)):
+            raise LoopError(
+                f'The iterator "{iter_var.var.name}" of block "{place.block.name_hint}" runs over '
+                f"{domain.min!r}:{domain.min + domain.extent!r}, which depends on what is around "
+                "the block",
+                [place.realize],
+                "cache_index before the block is moved or copied by read_at or write_at",
+            )
+
+
+def _chosen(value: PrimExpr, iterators: dict[Var, IterVar], threshold: int) -> list[PrimExpr]:
+    """The expressions of a value to compute once, the largest first."""
+    counts: list[tuple[PrimExpr, int]] = []
+    for found in _largest(value, iterators):
+        _count(counts, found, 1)
+    counts.sort(key=lambda item: -_size(item[0]))
+    chosen = []
+    while counts:
+        expression, count = counts.pop(0)
+        if count >= threshold:
+            chosen.append(expression)
+            continue
+        for child in children(expression):
+            for found in _largest(child, iterators):
+                _count(counts, found, count)
+        counts.sort(key=lambda item: -_size(item[0]))
+    return chosen
+
+
+def _count(counts: list[tuple[PrimExpr, int]], found: PrimExpr, times: int) -> None:
+    for n, (known, count) in enumerate(counts):
+        if same_expression(known, found):
+            counts[n] = (known, count + times)
+            return
+    counts.append((found, times))
+
+
+def _largest(node: object, iterators: dict[Var, IterVar]) -> Iterator[PrimExpr]:
+    """The largest expressions of the iterators alone in an expression, in order."""
+    if not isinstance(node, PrimExpr):
+        return
+    if _is_of_iterators(node, iterators):
+        if _size(node) > 1:
+            yield node
+        return
+    for child in children(node):
+        yield from _largest(child, iterators)
+
+
+def _is_of_iterators(expression: PrimExpr, iterators: dict[Var, IterVar]) -> bool:
+    has_iterator = False
+    for node in walk(expression):
+        if isinstance(node, (BufferLoad, Ramp, Broadcast, StringImm, Let)):
+            return False
+        if isinstance(node, Call) and not (
+            isinstance(node.op, Op) and node.op.name in _FREE_OF_EFFECTS
+        ):
+            return False
+        if isinstance(node, Var):
+            if node not in iterators:
+                return False
+            has_iterator = True
+    return has_iterator
+
+
+def _size(expression: PrimExpr) -> int:
+    return sum(1 for _ in walk(expression))
+
+
+def _buffer_for(name: str, expression: PrimExpr, used: list[IterVar], storage_scope: str) -> Buffer:
+    shape = []
+    for iter_var in used:
+        assert iter_var.dom is not None
+        shape.append(iter_var.dom.min + iter_var.dom.extent)
+    dtype = expression.dtype
+    data = Var(name, "handle", PointerType(dtype, storage_scope))
+    strides = (const(1, shape[0].dtype),) if len(shape) == 1 else ()
+    return Buffer(data, dtype, tuple(shape), strides, const(0, shape[0].dtype), name)
+
+
+def _stage(name: str, buffer: Buffer, expression: PrimExpr, used: list[IterVar]) -> Stmt:
+    """A loop nest that computes an expression for all values of its iterators."""
+    loops: list[Var] = []
+    values: list[PrimExpr] = []
+    own: list[IterVar] = []
+    for n, iter_var in enumerate(used):
+        assert iter_var.dom is not None
+        loop = Var(f"ax{n}", iter_var.var.dtype)
+        loops.append(loop)
+        start = iter_var.dom.min
+        values.append(loop if is_const_int(start, 0) else start + loop)
+        iterator = Var(f"v{n}", iter_var.var.dtype)
+        own.append(IterVar(iter_var.dom, iterator, IterType.DATA_PARALLEL))
+    indices = tuple(iter_var.var for iter_var in own)
+    renamed = {old.var: new.var for old, new in zip(used, own, strict=True)}
+    region = BufferRegion(buffer, tuple(Range(i, const(1, i.dtype)) for i in indices))
+    block = Block(
+        tuple(own),
+        (),
+        (region,),
+        name,
+        BufferStore(buffer, substitute(expression, renamed), indices),
+    )
+    realize = BlockRealize(tuple(values), const(True), block)
+    return loop_nest(loops, [i.dom.extent for i in own if i.dom is not None], realize)
+
+
+def _position(place: BlockPlace, scope: BlockPlace) -> int:
+    """Which statement of the scope holds the block."""
+    path = [*place.parents, place.realize]
+    statements = statements_of(scope.block)
+    return next(n for n, s in enumerate(statements) if any(s is step for step in path))
+
+
+class _Replacement(Mutator):
+    """Puts loads in place of the expressions that they hold."""
+
+    def __init__(self, loads: list[tuple[PrimExpr, BufferLoad]]) -> None:
+        self.loads = loads
+
+    def rewrite(self, node: Any) -> Any:
+        if isinstance(node, PrimExpr):
+            for expression, load in self.loads:
+                if same_expression(node, expression):
+                    return load
+        return super().rewrite(node)

@@ -1,0 +1,380 @@
+"""Moving a block to where its result is used, or to where its input is made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from mlcweb.arith import Analyzer, IntSet, union
+from mlcweb.ir.node import replace
+from mlcweb.schedule.errors import BindingError, BlockKindError, DataflowError, LoopError
+from mlcweb.schedule.iteration_domain import (
+    IteratorDomain,
+    executed_domains,
+    limited,
+    needed_iterations,
+)
+from mlcweb.schedule.regions import (
+    analyzer_inside,
+    bindings,
+    iterator_domains,
+    known_sides,
+    loops_between,
+    regions_of,
+    relaxed,
+    substituted,
+    threads_sharing,
+)
+from mlcweb.schedule.reverse_compute_at_checks import (
+    check_all_executed,
+    check_reduction_order,
+    check_written_before,
+)
+from mlcweb.schedule.scopes import Scope, check_complete_or_reduction, is_output_block, scope_at
+from mlcweb.schedule.stage_pipeline import check_stage_pipeline
+from mlcweb.schedule.state import (
+    BlockPlace,
+    LoopPlace,
+    ScheduleState,
+    block_realizes_below,
+    loops_above,
+)
+from mlcweb.tir.arithmetic import const, is_const_int, logical_and
+from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.dtype import bits
+from mlcweb.tir.expr import PrimExpr, Var
+from mlcweb.tir.stmt import BlockIdentity, BlockRealize, For, ForKind, SeqStmt, Stmt, sequence
+from mlcweb.tir.substitute import variables_in
+
+LAST, FIRST = -1, -2
+"""Values of `index`: as late, or as early, in the loop as dependences allow."""
+
+
+def compute_at(
+    state: ScheduleState, block: BlockIdentity, loop: Var, preserve_unit_loops: bool, index: int
+) -> ScheduleState:
+    """Move a producer under a loop of its consumers, where it makes just what they need there.
+
+    Its loops are replaced by new ones over the region that the consumers read in one iteration of
+    `loop`; with `preserve_unit_loops` also where that is a single element. `index` says where in
+    the loop's body the block goes: -1 as late as possible, -2 as early as possible, or a position.
+
+    Checked: block and loop are in one scope, which is a stage pipeline; the loop is not around the
+    block; the block is complete or a reduction, and not an output; all consumers are under the
+    loop, and the producers before it or above the consumers in it.
+
+    rewrite:
+        for i, j in T.grid(16, 16): (block "B")         for i in range(16):
+        for i, j in T.grid(16, 16): (block "C")  -->        for ax0 in range(16): (block "B")
+                                                            for j in range(16): (block "C")
+    """
+    move = _planned(state, block, loop, index, is_producer=True)
+    return _moved(state, move, preserve_unit_loops)
+
+
+def reverse_compute_at(
+    state: ScheduleState, block: BlockIdentity, loop: Var, preserve_unit_loops: bool, index: int
+) -> ScheduleState:
+    """Move a consumer under a loop of its producers, where it uses just what they have made there.
+
+    Its loops are replaced by new ones over the region that the producers write in one iteration of
+    `loop`. `preserve_unit_loops` and `index` are as in `compute_at`.
+
+    Checked: block and loop are in one scope, which is a stage pipeline; the loop is not around the
+    block; the block is complete or a reduction; all producers are under the loop; in one iteration
+    they have written all that the block then reads; all iterations together run through the
+    block's whole domain; a reduction is neither repeated in parts nor run in parallel.
+
+    rewrite:
+        for i, j in T.grid(16, 16): (block "B")         for i in range(16):
+        for i, j in T.grid(16, 16): (block "C")  -->        for j in range(16): (block "B")
+                                                            for ax0 in range(16): (block "C")
+    """
+    move = _planned(state, block, loop, index, is_producer=False)
+    return _moved(state, move, preserve_unit_loops)
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A block, its siblings, the loop it goes to, the position there, and the blocks under the
+    loop whose accesses decide how much of it runs there."""
+
+    place: BlockPlace
+    blocks: Scope
+    target: LoopPlace
+    position: int
+    partners: tuple[BlockPlace, ...]
+    is_producer: bool
+
+
+def _planned(
+    state: ScheduleState, block: BlockIdentity, loop: Var, index: int, is_producer: bool
+) -> _Move:
+    place, target = state.block(block), state.loop(loop)
+    scope = state.scope_of(place)
+    check_stage_pipeline(state, scope)
+    check_complete_or_reduction(state, place)
+    _check_same_scope(state, place, target)
+    _check_independent_of_loops(place, target)
+    if is_producer and is_output_block(state, place):
+        raise BlockKindError(
+            f'The block "{place.block.name_hint}" is an output block: what it writes is seen '
+            f'outside of the block "{scope.block.name_hint}"',
+            [place.realize],
+            "move its producers instead, or write through a buffer of the scope (cache_write)",
+        )
+    blocks = scope_at(state, scope)
+    blocks.check_links(place)
+    producers, consumers = blocks.producers(place), blocks.consumers(place)
+    partners = consumers if is_producer else producers
+    under = _blocks_under(state, target)
+    _check_all_under(place, target, partners, under, is_producer)
+    _check_order(place, target, producers, consumers, under, blocks)
+    position = _position(place, target, producers, consumers, index)
+    return _Move(place, blocks, target, position, tuple(partners), is_producer)
+
+
+def _check_same_scope(state: ScheduleState, place: BlockPlace, target: LoopPlace) -> None:
+    name, loop = place.block.name_hint, target.loop.loop_var.name
+    scopes = [state.scope_of(here).block.identity for here in (place, target)]
+    if place.function != target.function or scopes[0] is not scopes[1]:
+        raise LoopError(
+            f'The block "{name}" and the loop "{loop}" are not in the same block scope',
+            [place.realize, target.loop],
+            "choose a loop directly inside of the block that is around both",
+        )
+    if any(parent is target.loop for parent in place.parents):
+        raise LoopError(
+            f'The loop "{loop}" is already around the block "{name}"',
+            [place.realize, target.loop],
+            "a loop of another block, or reorder within the nest",
+        )
+
+
+def _check_independent_of_loops(place: BlockPlace, target: LoopPlace) -> None:
+    """Loops that the block leaves may reach it through its iterators alone."""
+    left = [loop for loop in loops_above(place) if loop not in target.parents]
+    used = variables_in(place.block)
+    if not place.block.iter_vars:
+        used |= variables_in(place.realize.predicate)
+    lost = [loop for loop in left if loop.loop_var in used]
+    if lost:
+        names = ", ".join(f'"{loop.loop_var.name}"' for loop in lost)
+        raise BindingError(
+            f'The block "{place.block.name_hint}" uses the loop {names} around it without an '
+            "iterator, and has no value for it elsewhere",
+            [place.realize, *lost],
+            "a block whose iterators are bound to its loops",
+        )
+
+
+def _blocks_under(state: ScheduleState, target: LoopPlace) -> set[BlockIdentity]:
+    return {child.block.identity for child in state.child_blocks(target)}
+
+
+def _check_all_under(
+    place: BlockPlace,
+    target: LoopPlace,
+    partners: Sequence[BlockPlace],
+    under: set[BlockIdentity],
+    is_producer: bool,
+) -> None:
+    outside = [partner for partner in partners if partner.block.identity not in under]
+    if outside:
+        role = "consumer" if is_producer else "producer"
+        names = ", ".join(f'"{partner.block.name_hint}"' for partner in outside)
+        raise DataflowError(
+            f'The primitive requires all the {role}(s) of the block "{place.block.name_hint}" to '
+            f'be under the loop "{target.loop.loop_var.name}"; not there: {names}',
+            [target.loop, *(partner.realize for partner in outside)],
+            f"choose a loop around all {role}s, or move them there first",
+        )
+
+
+def _check_order(
+    place: BlockPlace,
+    target: LoopPlace,
+    producers: Sequence[BlockPlace],
+    consumers: Sequence[BlockPlace],
+    under: set[BlockIdentity],
+    blocks: Scope,
+) -> None:
+    """Producers outside of the loop must come before it, consumers after it."""
+    positions = [blocks.position(c.block) for c in blocks.children if c.block.identity in under]
+    if not positions:
+        return
+    late = [
+        p for p in producers
+        if p.block.identity not in under and blocks.position(p.block) > positions[0]
+    ]  # fmt: skip
+    early = [
+        c for c in consumers
+        if c.block.identity not in under and blocks.position(c.block) < positions[-1]
+    ]  # fmt: skip
+    if late or early:
+        other = (late or early)[0].block.name_hint
+        when = "before its producer" if late else "after its consumer"
+        raise DataflowError(
+            f'Under the loop "{target.loop.loop_var.name}" the block "{place.block.name_hint}" '
+            f'would run {when} "{other}"',
+            [target.loop, (late or early)[0].realize],
+            "another loop, or index=-2 (before the other statements) or -1 (after them)",
+        )
+
+
+def _position(
+    place: BlockPlace,
+    target: LoopPlace,
+    producers: Sequence[BlockPlace],
+    consumers: Sequence[BlockPlace],
+    index: int,
+) -> int:
+    """Where in the loop's body the block is inserted."""
+    made = {producer.block.identity for producer in producers}
+    used = {consumer.block.identity for consumer in consumers}
+    statements = _statements(target.loop)
+    last_producer, first_consumer = -1, len(statements)
+    for position, statement in enumerate(statements):
+        found = {realize.block.identity for realize in block_realizes_below(statement)}
+        if found & made:
+            last_producer = position
+        if found & used:
+            first_consumer = min(first_consumer, position)
+    if last_producer >= first_consumer:
+        raise DataflowError(
+            f'There is no place for the block "{place.block.name_hint}" in the loop '
+            f'"{target.loop.loop_var.name}": one statement holds a producer and a consumer of it',
+            [statements[first_consumer]],
+            "choose a loop further inside, or further outside",
+        )
+    if index == LAST:
+        return first_consumer
+    if index == FIRST:
+        return last_producer + 1
+    if not last_producer < index <= first_consumer:
+        raise LoopError(
+            f"The index {index} is not a valid position in the loop "
+            f'"{target.loop.loop_var.name}": the block must come after its producers and before '
+            "its consumers",
+            [target.loop],
+            f"{last_producer + 1} to {first_consumer}, -1 (the last) or -2 (the first)",
+        )
+    return index
+
+
+def _statements(loop: For) -> tuple[Stmt, ...]:
+    return loop.body.seq if isinstance(loop.body, SeqStmt) else (loop.body,)
+
+
+def _moved(state: ScheduleState, move: _Move, preserve_unit_loops: bool) -> ScheduleState:
+    place, target = move.place, move.target
+    analyzer = analyzer_inside(target)
+    required = _required_regions(move, analyzer)
+    own = place.block.writes if move.is_producer else place.block.reads
+    accesses = [(region, required[region.buffer]) for region in own if region.buffer in required]
+    executed = _executed(move)
+    solution = needed_iterations(accesses, executed, analyzer)
+    iterators = limited(solution, executed, analyzer)
+    nest, realize, loops = _nest(place, iterators, preserve_unit_loops, analyzer)
+    if not move.is_producer:
+        check_written_before(target, move.partners, realize, loops, analyzer)
+        check_all_executed(target, move.partners, place)
+        check_reduction_order(target, realize, loops)
+    statements = list(_statements(target.loop))
+    statements.insert(move.position, nest)
+    new_loop = replace(target.loop, body=sequence(*statements))
+    return state.replaced(place.function, {place.realize: None, target.loop: new_loop})
+
+
+def _executed(move: _Move) -> dict[Var, Range]:
+    """The iterations that the block may run.
+
+    A producer may run any of its domain, as nobody reads what it did not make before; a consumer,
+    and a reduction, must keep its predicate.
+    """
+    executed = executed_domains(move.place)
+    if executed is not None:
+        return executed
+    if move.is_producer and move.place.block.init is None:
+        return iterator_domains(move.place.block)
+    raise BindingError(
+        f'The predicate of block "{move.place.block.name_hint}" is not a bound of its iterators, '
+        "so it could not be kept when the block is moved",
+        [move.place.realize],
+        "move the block before a split that does not divide the extent",
+    )
+
+
+def _required_regions(move: _Move, analyzer: Analyzer) -> dict[Buffer, list[IntSet]]:
+    """What the partners access of the block's buffers in one iteration of the loop."""
+    own = move.place.block.writes if move.is_producer else move.place.block.reads
+    found: dict[Buffer, list[list[IntSet]]] = {}
+    for buffer in dict.fromkeys(region.buffer for region in own):
+        for partner in move.partners:
+            inner = loops_between(partner, move.target.loop)
+            if move.is_producer:
+                shared = threads_sharing(partner, move.target.loop, buffer.scope())
+                inner = {**shared, **inner}
+            block = partner.block
+            for region in regions_of(block.reads if move.is_producer else block.writes, buffer):
+                ranges = substituted(region, bindings(partner.realize))
+                box = relaxed(ranges, inner, analyzer)
+                box = known_sides(box, partner.realize, move.blocks)
+                found.setdefault(buffer, []).append(box)
+    return {
+        buffer: [union(sides, analyzer) for sides in zip(*boxes, strict=True)]
+        for buffer, boxes in found.items()
+    }
+
+
+def _nest(
+    place: BlockPlace,
+    iterators: dict[Var, IteratorDomain],
+    preserve_unit_loops: bool,
+    analyzer: Analyzer,
+) -> tuple[Stmt, BlockRealize, dict[Var, Range]]:
+    """The new loops with the block in them; also the block's realize and the loops' domains.
+
+    The new loops become known to the analyzer.
+    """
+    loops: dict[Var, Range] = {}
+    values: list[PrimExpr] = []
+    predicate: PrimExpr = const(True)
+    for iter_var in place.block.iter_vars:
+        iterator = iterators[iter_var.var]
+        assert iter_var.dom is not None
+        domain = iterator.values.cover_range(iter_var.dom, analyzer)
+        value = domain.min
+        if preserve_unit_loops or not is_const_int(domain.extent, 1):
+            width = max(bits(domain.min.dtype), bits(domain.extent.dtype))
+            loop_var = Var(f"ax{len(loops)}", f"int{width}")
+            extent = analyzer.simplify(domain.extent)
+            loops[loop_var] = Range(const(0, loop_var.dtype), extent)
+            analyzer.bind(loop_var, loops[loop_var])
+            value = domain.min + loop_var
+        values.append(value)
+        predicate = _within(value, iterator.limits, predicate, analyzer)
+    realize = replace(
+        place.realize, iter_values=tuple(values), predicate=analyzer.simplify(predicate)
+    )
+    nest: Stmt = realize
+    for loop_var, domain in reversed(loops.items()):
+        nest = For(loop_var, domain.min, domain.extent, ForKind.SERIAL, nest)
+    return nest, realize, loops
+
+
+def _within(
+    value: PrimExpr, limits: IntSet | None, predicate: PrimExpr, analyzer: Analyzer
+) -> PrimExpr:
+    """`predicate` and that `value` is in `limits`, as far as it is not known to be."""
+    if limits is None:
+        return predicate
+    conditions = []
+    if limits.min_value is not None:
+        conditions.append(value >= limits.min_value)
+    if limits.max_value is not None:
+        conditions.append(value < limits.max_value + 1)
+    for condition in conditions:
+        if not analyzer.can_prove(condition):
+            predicate = logical_and(predicate, condition)
+    return predicate

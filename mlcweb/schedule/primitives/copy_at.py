@@ -1,0 +1,334 @@
+"""Copies made in one block at a loop, for a memory that a whole iteration shares: read_at,
+write_at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from mlcweb.arith import Analyzer, IntSet, estimate_region, union
+from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import walk
+from mlcweb.schedule.errors import DataflowError, LoopError
+from mlcweb.schedule.nests import loop_nest
+from mlcweb.schedule.primitives.cache import accessed_buffer, copy_of
+from mlcweb.schedule.redirect import Redirection
+from mlcweb.schedule.regions import (
+    analyzer_inside,
+    bindings,
+    domains_around,
+    domains_of,
+    loops_between,
+    regions_of,
+    relaxed,
+    substituted,
+    threads_sharing,
+)
+from mlcweb.schedule.scopes import hidden_accesses, scope_at
+from mlcweb.schedule.stage_pipeline import contains
+from mlcweb.schedule.state import (
+    BlockPlace,
+    LoopPlace,
+    ScheduleState,
+    block_realizes_below,
+    loops_above,
+)
+from mlcweb.schedule.storage_scopes import check_storage_scope
+from mlcweb.tir.arithmetic import const, is_const_int
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
+from mlcweb.tir.stmt import (
+    Block,
+    BlockIdentity,
+    BlockRealize,
+    BufferStore,
+    IterVar,
+    SeqStmt,
+    Stmt,
+    sequence,
+)
+from mlcweb.tir.substitute import substitute
+
+AUTO_COPY = "auto_copy"
+"""The annotation of a block that does nothing but copy a box between two memories."""
+
+
+def read_at(
+    state: ScheduleState,
+    loop: Var,
+    block: BlockIdentity,
+    read_buffer_index: int,
+    storage_scope: str,
+) -> tuple[ScheduleState, BlockIdentity]:
+    """Copy what an iteration of a loop reads of a buffer, in one block, before its first use there.
+
+    The copy keeps the buffer's shape; all blocks in the loop read it.
+
+    Checked: the block reads such a buffer and stands in the loop; the storage scope exists; no
+    block in the loop writes the buffer after one has read it; the box that is read is known, and
+    lies in the buffer.
+
+    rewrite:
+        for i in range(16):                         for i in range(16):
+            for j in range(16):                         (block "A_shared") A_shared[i, :] = A[i, :]
+                (block "C") C[vi, vj] = A[vi, vj]  -->  for j in range(16):
+                                                            (block "C") … = A_shared[vi, vj]
+    """
+    plan = _planned(state, loop, block, read_buffer_index, storage_scope, "read")
+    reads, writes = plan.steps_that("read"), plan.steps_that("write")
+    late = [step for step in writes if step >= reads[0]]
+    if late:
+        raise DataflowError(
+            f'The buffer "{plan.buffer.name}" is written in the loop "{loop.name}" after it has '
+            "been read there, so that a copy made before would be out of date",
+            [plan.place.loop, *plan.users(late[0])],
+            "read at a loop further inside",
+        )
+    box = plan.box([access for step in reads for access in plan.accesses(step, "read")])
+    _check_inside(plan, box)
+    return _with_copy(state, plan, box, reads[0], range(reads[0], len(plan.steps)))
+
+
+def write_at(
+    state: ScheduleState,
+    loop: Var,
+    block: BlockIdentity,
+    write_buffer_index: int,
+    storage_scope: str,
+) -> tuple[ScheduleState, BlockIdentity]:
+    """Let an iteration of a loop write a buffer through a copy, which one block copies back after
+    its last use there.
+
+    The copy keeps the buffer's shape; all blocks in the loop write it.
+
+    Checked: the block writes such a buffer and stands in the loop; the storage scope exists; what
+    the loop reads of the buffer it has written in the same iteration, and not after the last write;
+    the box that an iteration writes is known, and written without gaps.
+
+    rewrite:
+        for i in range(16):                         for i in range(16):
+            for j in range(16):                         for j in range(16):
+                (block "C") C[vi, vj] = A[vi, vj]  -->      (block "C") C_shared[vi, vj] = …
+                                                        (block "C_shared") C[i, :] = C_shared[i, :]
+    """
+    plan = _planned(state, loop, block, write_buffer_index, storage_scope, "write")
+    reads, writes = plan.steps_that("read"), plan.steps_that("write")
+    late = [step for step in reads if step > writes[-1]]
+    if late:
+        raise DataflowError(
+            f'The buffer "{plan.buffer.name}" is read in the loop "{loop.name}" after its last '
+            "write there, and would not hold the new values yet",
+            [plan.place.loop, *plan.users(late[-1])],
+            "write at a loop that does not hold the reader",
+        )
+    box = plan.box([access for step in writes for access in plan.accesses(step, "write")])
+    _check_written(plan, box)
+    return _with_copy(state, plan, box, writes[-1] + 1, range(writes[-1] + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class _Access:
+    """A region of the buffer that a block reads or writes, seen from the loop."""
+
+    place: BlockPlace
+    region: BufferRegion
+    inner: dict[Var, Range]
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        return substituted(self.region, bindings(self.place.realize))
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """Where a copy is made of which buffer."""
+
+    state: ScheduleState
+    place: LoopPlace
+    buffer: Buffer
+    storage_scope: str
+    access: str
+    analyzer: Analyzer
+
+    @property
+    def steps(self) -> tuple[Stmt, ...]:
+        """The statements of the loop's body."""
+        body = self.place.loop.body
+        return body.seq if isinstance(body, SeqStmt) else (body,)
+
+    def blocks(self, step: int) -> Iterator[BlockPlace]:
+        for realize in block_realizes_below(self.steps[step]):
+            yield self.state.block(realize.block.identity)
+
+    def accesses(self, step: int, access: str) -> Iterator[_Access]:
+        """How the blocks of a statement read or write the buffer."""
+        for place in self.blocks(step):
+            block = place.block
+            sharing = threads_sharing(place, self.place.loop, self.storage_scope)
+            inner = {**sharing, **loops_between(place, self.place.loop)}
+            for region in regions_of(
+                block.reads if access == "read" else block.writes, self.buffer
+            ):
+                yield _Access(place, region, inner)
+
+    def steps_that(self, access: str) -> list[int]:
+        return [n for n in range(len(self.steps)) if any(True for _ in self.accesses(n, access))]
+
+    def users(self, step: int) -> list[BlockRealize]:
+        """The blocks of a statement that access the buffer."""
+        both = (*self.accesses(step, "read"), *self.accesses(step, "write"))
+        return list({access.place.realize: None for access in both})
+
+    def box(self, accesses: Sequence[_Access]) -> list[Range]:
+        """The box around what blocks access in an iteration of the loop."""
+        # Without the domains of the loops, so that the box depends on those of one iteration too.
+        analyzer = Analyzer()
+        boxes = [relaxed(access.ranges, access.inner, analyzer) for access in accesses]
+        simplify = analyzer.simplify
+        sides = []
+        for n, values in enumerate(zip(*boxes, strict=True)):
+            low, high = union(values, analyzer)
+            if low is None or high is None or _loads_from_memory(low, high):
+                raise DataflowError(
+                    f'It is not known which elements of "{self.buffer.name}" an iteration of the '
+                    f'loop "{self.place.loop.loop_var.name}" accesses in dimension {n}',
+                    [self.place.loop, *(access.place.realize for access in accesses)],
+                    "cache_read or cache_write of the whole buffer",
+                )
+            first = simplify(low)
+            sides.append(Range(first, simplify(high + 1 - first)))
+        return sides
+
+
+def _loads_from_memory(*expressions: PrimExpr) -> bool:
+    return any(isinstance(node, BufferLoad) for e in expressions for node in walk(e))
+
+
+def _planned(
+    state: ScheduleState,
+    loop: Var,
+    block: BlockIdentity,
+    index: int,
+    storage_scope: str,
+    access: str,
+) -> _Plan:
+    check_storage_scope(storage_scope)
+    place, target = state.block(block), state.loop(loop)
+    buffer = accessed_buffer(place, index, access)
+    if not any(around is target.loop for around in loops_above(place)):
+        raise LoopError(
+            f'The block "{place.block.name_hint}" does not stand in the loop "{loop.name}"',
+            [target.loop, place.realize],
+            "one of sch.get_loops(block)",
+        )
+    plan = _Plan(state, target, buffer, storage_scope, access, analyzer_inside(target))
+    blocks = [user.block for step in range(len(plan.steps)) for user in plan.blocks(step)]
+    if any(buffer in found for block in blocks for found in hidden_accesses(block)):
+        scope_at(state, state.scope_of(target)).check_declared(buffer)
+    return plan
+
+
+def _check_inside(plan: _Plan, box: Sequence[Range]) -> None:
+    whole = [Range(const(0, extent.dtype), extent) for extent in plan.buffer.shape]
+    if not contains(whole, [IntSet.from_range(side) for side in box], plan.analyzer):
+        raise DataflowError(
+            f'The box of "{plan.buffer.name}" that an iteration of the loop '
+            f'"{plan.place.loop.loop_var.name}" reads is not known to lie in the buffer, and the '
+            "copy reads all of it",
+            [plan.place.loop],
+            "split by a factor that divides the extent, or use cache_read with compute_at",
+        )
+
+
+def _check_written(plan: _Plan, box: Sequence[Range]) -> None:
+    """Raise DataflowError unless an iteration writes all of the box, and reads of it only what it
+    has written before."""
+    written: list[list[Range]] = []
+    analyzer = plan.analyzer
+    for step in range(len(plan.steps)):
+        for read in plan.accesses(step, "read"):
+            needed = relaxed(read.ranges, read.inner, analyzer)
+            if not any(contains(part, needed, analyzer) for part in written):
+                raise DataflowError(
+                    f'The block "{read.place.block.name_hint}" reads elements of '
+                    f'"{plan.buffer.name}" that this iteration of the loop '
+                    f'"{plan.place.loop.loop_var.name}" has not written; the copy does not hold '
+                    "them",
+                    [plan.place.loop, read.place.realize],
+                    "write at a loop around the block that writes them first",
+                )
+        for write in plan.accesses(step, "write"):
+            inside = Analyzer({**domains_around(write.place)})
+            if not inside.can_prove(write.place.realize.predicate):
+                continue
+            exact = estimate_region(write.ranges, write.inner, True)
+            if exact is not None:
+                written.append(list(exact))
+    if not any(contains(part, [IntSet.from_range(s) for s in box], analyzer) for part in written):
+        raise DataflowError(
+            f'An iteration of the loop "{plan.place.loop.loop_var.name}" is not known to write all '
+            f'of the box of "{plan.buffer.name}" that it touches, so that copying back would '
+            "overwrite other elements",
+            [plan.place.loop],
+            "split by a factor that divides the extent, or use cache_write with reverse_compute_at",
+        )
+
+
+def _with_copy(
+    state: ScheduleState, plan: _Plan, box: Sequence[Range], position: int, steps: range
+) -> tuple[ScheduleState, BlockIdentity]:
+    """The program with the copying block before the statement at `position` of the loop, and the
+    blocks of the statements `steps` using the copy."""
+    buffer, function = plan.buffer, plan.place.function
+    copy = copy_of(buffer, plan.storage_scope, buffer.shape)
+    redirection = Redirection(buffer, copy, None)
+    changes: dict[Stmt, Stmt | None] = {
+        realize: redirection.of(realize) for step in steps for realize in plan.users(step)
+    }
+    source, target = (buffer, copy) if plan.access == "read" else (copy, buffer)
+    stage = _copying_block(plan, box, source, target, f"{buffer.name}_{plan.storage_scope}")
+    scope = state.scope_of(plan.place)
+    loop = plan.place.loop.loop_var
+    state = state.replaced(function, changes)
+    changed = state.loop(loop).loop
+    body = changed.body.seq if isinstance(changed.body, SeqStmt) else (changed.body,)
+    new_body = sequence(*body[:position], stage, *body[position:])
+    state = state.replaced(function, {changed: replace(changed, body=new_body)})
+    around = state.block(scope.block.identity).block
+    allocating = replace(around, alloc_buffers=(*around.alloc_buffers, copy))
+    return state.replaced(function, {around: allocating}), stage.block.identity
+
+
+def _copying_block(
+    plan: _Plan, box: Sequence[Range], source: Buffer, target: Buffer, name: str
+) -> BlockRealize:
+    """A block that copies a box. Its iterators are the loops that the box depends on."""
+    loops = {loop.loop_var: loop for loop in (*loops_above(plan.place), plan.place.loop)}
+    iter_vars: dict[Var, IterVar] = {}
+    for side in box:
+        for var in walk(side):
+            if isinstance(var, Var) and var in loops and var not in iter_vars:
+                iterator = Var(f"v{len(iter_vars)}", var.dtype)
+                iter_vars[var] = IterVar(domains_of(loops[var])[var], iterator)
+    inside = substitute(
+        BufferRegion(source, tuple(box)), {var: i.var for var, i in iter_vars.items()}
+    )
+    variables = [Var(f"ax{n}", side.extent.dtype) for n, side in enumerate(inside.region)]
+    indices = tuple(
+        var if is_const_int(side.min, 0) else side.min + var
+        for var, side in zip(variables, inside.region, strict=True)
+    )
+    body = loop_nest(
+        variables,
+        [side.extent for side in inside.region],
+        BufferStore(target, BufferLoad(source, indices), indices),
+    )
+    block = Block(
+        tuple(iter_vars.values()),
+        (inside,),
+        (replace(inside, buffer=target),),
+        name,
+        body,
+        annotations={AUTO_COPY: True},
+    )
+    return BlockRealize(tuple(iter_vars), const(True), block)

@@ -1,0 +1,293 @@
+"""decompose_padding: filling a buffer first, then copying what is inside of the padding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlcweb.analysis import block_access_regions
+from mlcweb.arith import Analyzer, conjuncts, eval_set
+from mlcweb.ir.errors import TVMError
+from mlcweb.ir.node import replace
+from mlcweb.ir.op import Op
+from mlcweb.schedule.errors import BlockKindError, LoopError
+from mlcweb.schedule.layout_rewriter import AccessSimplifier
+from mlcweb.schedule.nests import (
+    only_block_in,
+)
+from mlcweb.schedule.regions import domains_around, loops_between
+from mlcweb.schedule.scopes import (
+    check_affine,
+    check_complete,
+)
+from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
+from mlcweb.tir.arithmetic import (
+    add,
+    const,
+    constant_value,
+    is_const_int,
+    logical_and,
+    subtract,
+)
+from mlcweb.tir.buffer import Range
+from mlcweb.tir.expr import (
+    GE,
+    GT,
+    LE,
+    LT,
+    Call,
+    FloatImm,
+    IntImm,
+    PrimExpr,
+    Var,
+)
+from mlcweb.tir.stmt import (
+    Block,
+    BlockIdentity,
+    BlockRealize,
+    BufferStore,
+    For,
+    ForKind,
+    IterVar,
+    Stmt,
+    sequence,
+)
+from mlcweb.tir.substitute import substitute, uses, variables_in
+
+
+def decompose_padding(
+    state: ScheduleState, block: BlockIdentity, loop: Var
+) -> tuple[ScheduleState, BlockIdentity]:
+    """Split a block that stores a value where a condition holds, and a constant elsewhere, into one
+    that fills everything with the constant, right before `loop`, and one that stores the value.
+
+    Checked: the block is complete and has an affine binding; its body is one store of an
+    if_then_else whose condition bounds iterators and whose other value is a constant; `loop` is
+    around the block and holds it alone.
+
+    rewrite:
+                                                  for i in range(140): (block "B_pad_const")
+                                                      B[vi] = 0
+        for i in range(140): (block "B")    -->   for i in range(128): (block "B")
+            B[vi] = T.if_then_else(                   B[vi + 6] = A[vi]
+                6 <= vi and vi < 134, A[vi - 6], 0)
+    """
+    place = state.block(block)
+    loop_place = state.loop(loop)
+    check_complete(state, place)
+    check_affine(state, place)
+    loops = loops_above(place)
+    if not any(found is loop_place.loop for found in loops):
+        raise LoopError(
+            f'The loop "{loop.name}" is not around the block "{place.block.name_hint}"',
+            [loop_place.loop, place.realize],
+            "one of sch.get_loops(block)",
+        )
+    at = next(n for n, found in enumerate(loops) if found is loop_place.loop)
+    inner = loops[at:]
+    only_block_in(place, inner, "decompose_padding")
+    store, condition, value, constant = _padding_pattern(place)
+    inside = _inside(place, condition)
+    filling = _filling(place, store, constant)
+    fill: Stmt = filling
+    renamed: dict[Var, PrimExpr] = {}
+    for old in reversed(inner):
+        var = Var(old.loop_var.name, old.loop_var.dtype)
+        renamed[old.loop_var] = var
+        fill = For(var, old.min, old.extent, ForKind.SERIAL, fill)
+    fill = substitute(fill, renamed)
+    kept = _inside_nest(place, inner, replace(store, value=value), condition, inside)
+    state = state.replaced(place.function, {loop_place.loop: sequence(fill, kept)})
+    return state, filling.block.identity
+
+
+def can_decompose_padding(state: ScheduleState, block: BlockIdentity, loop: Var) -> bool:
+    """Whether `decompose_padding` would accept this."""
+    try:
+        decompose_padding(state, block, loop)
+    except TVMError:
+        return False
+    return True
+
+
+Pattern = tuple[BufferStore, PrimExpr, PrimExpr, PrimExpr]
+
+
+def _padding_pattern(place: BlockPlace) -> Pattern:
+    """(store, condition, value, constant) of a block that pads."""
+    store = place.block.body
+    reason = ""
+    if not isinstance(store, BufferStore) or place.block.init is not None:
+        reason = "its body is not one store"
+    else:
+        value = store.value
+        if not (
+            isinstance(value, Call)
+            and isinstance(value.op, Op)
+            and value.op.name == "tir.if_then_else"
+        ):
+            reason = "the value stored is not T.if_then_else(condition, value, constant)"
+        elif not isinstance(value.args[2], (IntImm, FloatImm)):
+            reason = f"the value outside, {value.args[2]!r}, is not a constant"
+        else:
+            return store, value.args[0], value.args[1], value.args[2]
+    raise BlockKindError(
+        f'The block "{place.block.name_hint}" does not match the padding pattern: {reason}',
+        [place.realize],
+        "a body of the form B[…] = T.if_then_else(lo <= i and i < hi, A[…], constant)",
+    )
+
+
+Bounds = dict[Var, tuple[int, int]]
+"""The first value of an iterator, and the value after the last."""
+
+
+def _inside(place: BlockPlace, condition: PrimExpr) -> Bounds:
+    """The values of the iterators that run and for which the condition holds."""
+    loops = loops_between(place, None)
+    analyzer = Analyzer({**domains_around(place), **loops})
+    bounds: Bounds = {}
+    for iter_var, value in zip(place.block.iter_vars, place.realize.iter_values, strict=True):
+        low, high = eval_set(value, loops, analyzer)
+        ends = constant_value(low), constant_value(high)
+        domain = iter_var.dom
+        limits = (
+            (None, None)
+            if domain is None
+            else (constant_value(domain.min), constant_value(domain.extent))
+        )
+        if None in limits:
+            raise BlockKindError(
+                f'The domain of iterator "{iter_var.var.name}" is not constant',
+                [place.realize],
+                "a block whose iterators have constant extents",
+            )
+        first, count = (int(x) for x in limits)  # type: ignore[arg-type]
+        begin = first if ends[0] is None else max(first, int(ends[0]))
+        end = first + count if ends[1] is None else min(first + count, int(ends[1]) + 1)
+        bounds[iter_var.var] = (begin, end)
+    for part in conjuncts(condition):
+        bound = _bound(part, place)
+        if bound is None:
+            raise BlockKindError(
+                f'The block "{place.block.name_hint}" does not match the padding pattern: the '
+                f"condition {part!r} is not a bound of one iterator",
+                [place.realize],
+                "a condition of the form lo <= i and i < hi and …",
+            )
+        var, low, high = bound
+        begin, end = bounds[var]
+        bounds[var] = (
+            begin if low is None else max(begin, low),
+            end if high is None else min(end, high),
+        )
+    if any(begin >= end for begin, end in bounds.values()):
+        raise BlockKindError(
+            f'The condition of block "{place.block.name_hint}" never holds, so that it stores the '
+            "constant alone",
+            [place.realize],
+            "a condition that holds for the elements that are copied",
+        )
+    return bounds
+
+
+def _bound(condition: PrimExpr, place: BlockPlace) -> tuple[Var, int | None, int | None] | None:
+    """(iterator, first value, value after the last) of a comparison with a constant."""
+    variables = [iter_var.var for iter_var in place.block.iter_vars]
+    if not isinstance(condition, (LT, LE, GT, GE)):
+        return None
+    a, b, strict = condition.a, condition.b, isinstance(condition, (LT, GT))
+    if isinstance(condition, (GT, GE)):
+        a, b = b, a
+    analyzer = Analyzer()
+    difference = analyzer.simplify(subtract(a, b))
+    used = [var for var in variables if uses(difference, var)]
+    if len(used) != 1:
+        return None
+    var = used[0]
+    for sign in (1, -1):
+        scaled = var if sign > 0 else var * -1
+        rest = constant_value(analyzer.simplify(subtract(difference, scaled)))
+        if rest is None:
+            continue
+        # sign * var + rest < 0 (or <= 0)
+        limit = -int(rest) - (1 if strict else 0)
+        return (var, None, limit + 1) if sign > 0 else (var, -limit, None)
+    return None
+
+
+def _filling(place: BlockPlace, store: BufferStore, constant: PrimExpr) -> BlockRealize:
+    """A block that stores the constant in all iterations."""
+    block = place.block
+    renamed: dict[Var, PrimExpr] = {}
+    iter_vars: list[IterVar] = []
+    for iter_var in block.iter_vars:
+        var = Var(iter_var.var.name, iter_var.var.dtype)
+        renamed[iter_var.var] = var
+        iter_vars.append(replace(iter_var, var=var))
+    made = Block(
+        tuple(iter_vars),
+        (),
+        tuple(substitute(region, renamed) for region in block.writes),
+        f"{block.name_hint}_pad_const",
+        substitute(replace(store, value=constant), renamed),
+        annotations=block.annotations,
+    )
+    return BlockRealize(place.realize.iter_values, place.realize.predicate, made)
+
+
+def _inside_nest(
+    place: BlockPlace,
+    inner: Sequence[For],
+    store: BufferStore,
+    condition: PrimExpr,
+    inside: Bounds,
+) -> Stmt:
+    """The loops `inner` around a block with `store`, where the condition holds: loops that drive an
+    iterator alone become shorter, for the others there is a predicate."""
+    block, realize = place.block, place.realize
+    shorter: dict[Var, PrimExpr] = {}
+    shifts: dict[Var, PrimExpr] = {}
+    values: list[PrimExpr] = []
+    iter_vars: list[IterVar] = []
+    guarded: dict[Var, PrimExpr] = {}
+    analyzer = Analyzer({**domains_around(place), **loops_between(place, None)})
+    used_once = _used_once(place, inner)
+    for iter_var, bound in zip(block.iter_vars, realize.iter_values, strict=True):
+        low, high = inside[iter_var.var]
+        dtype = iter_var.var.dtype
+        extent = const(high - low, dtype)
+        iter_vars.append(replace(iter_var, dom=Range(const(0, dtype), extent)))
+        shifts[iter_var.var] = add(iter_var.var, const(low, dtype))
+        if isinstance(bound, Var) and bound in used_once:
+            shorter[bound] = extent
+            values.append(bound)
+            continue
+        values.append(analyzer.simplify(subtract(bound, const(low, dtype))))
+        guarded[iter_var.var] = bound
+    predicate: PrimExpr = const(True)
+    for part in conjuncts(condition):
+        if variables_in(part) & set(guarded):
+            part = analyzer.simplify(substitute(part, guarded))
+            predicate = logical_and(predicate, part)
+    predicate = logical_and(predicate, realize.predicate)
+    changed = replace(block, iter_vars=tuple(iter_vars), body=substitute(store, shifts))
+    changed = AccessSimplifier().rewrite(changed)
+    regions = block_access_regions(changed)
+    changed = replace(changed, reads=regions.reads, writes=regions.writes)
+    nest: Stmt = replace(realize, iter_values=tuple(values), predicate=predicate, block=changed)
+    for loop in reversed(inner):
+        nest = replace(loop, extent=shorter.get(loop.loop_var, loop.extent), body=nest)
+    return nest
+
+
+def _used_once(place: BlockPlace, loops: Sequence[For]) -> set[Var]:
+    """The loops that start at 0 and do nothing but drive one iterator."""
+    realize = place.realize
+    others = [realize.predicate, *(loop.extent for loop in loops)]
+    return {
+        loop.loop_var
+        for loop in loops
+        if is_const_int(loop.min, 0)
+        and sum(uses(value, loop.loop_var) for value in realize.iter_values) == 1
+        and not any(loop.loop_var in variables_in(other) for other in others)
+    }

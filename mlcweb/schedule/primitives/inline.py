@@ -1,0 +1,369 @@
+"""Inlining: computing a block's values where they are read, or moving it into its producer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mlcweb.analysis import block_access_regions
+from mlcweb.arith import Analyzer, same_expression
+from mlcweb.arith.inverse_map import InverseMap, inverse_map, unit_iterators
+from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import Mutator, on, post_order_visit, walk
+from mlcweb.schedule.errors import BlockKindError, DataflowError
+from mlcweb.schedule.regions import bindings, domains_around, iterator_domains
+from mlcweb.schedule.scopes import check_complete, is_output_block, is_trivially_true, scope_at
+from mlcweb.schedule.stage_pipeline import check_stage_pipeline, reads_only_written
+from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below
+from mlcweb.tir.arithmetic import equal, logical_and
+from mlcweb.tir.buffer import Buffer, MatchBufferRegion
+from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
+from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, BufferStore, Stmt
+from mlcweb.tir.substitute import substitute, variables_in
+
+
+def compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
+    """Compute a block's values where its consumers read them, and remove the block.
+
+    Checked: the block's scope is a stage pipeline; the block is complete, has no init, writes one
+    buffer, which is not seen outside of the scope, and its body is one store, whose indices give
+    each iteration an element of its own; nobody uses the buffer's address.
+
+    rewrite:
+        for i in range(16): (block "B") B[vi] = A[vi] * 2
+        for i in range(16): (block "C") C[vi] = B[vi] + 1  -->  … (block "C") C[vi] = A[vi] * 2 + 1
+    """
+    place = state.block(block)
+    _check_no_init(place)
+    buffer = _only_written(place)
+    scope = state.scope_of(place)
+    check_stage_pipeline(state, scope)
+    for region in place.block.reads:
+        scope_at(state, scope).check_declared(region.buffer)
+    _check_not_output(state, place, "to be inlined")
+    check_complete(state, place)
+    store = place.block.body
+    inverse = None
+    if isinstance(store, BufferStore):
+        inverse = inverse_map(store.indices, iterator_domains(place.block))
+    if not isinstance(store, BufferStore) or inverse is None:
+        raise BlockKindError(
+            f'The body of block "{place.block.name_hint}" is not a single store whose indices are '
+            "a bijective affine function of the iterators",
+            [place.realize],
+            f"a body of the form {buffer.name}[f(i, j, …)] = g(i, j, …)",
+        )
+    inliner = _Inliner(buffer, store, inverse, unit_iterators(iterator_domains(place.block)))
+    changes: dict[Stmt, Stmt | None] = {place.realize: None}
+    for reader in scope_at(state, scope).children:
+        if reader.block is not place.block:
+            changes[reader.realize] = inliner.of(reader.realize)
+    state = state.replaced(place.function, changes)
+    return _without_allocation(state, scope, buffer)
+
+
+def reverse_compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
+    """Apply a block to each value of its only producer as that is computed, and remove the block.
+
+    Checked: the block's scope is a stage pipeline; the block is complete, has no init or predicate,
+    its body is one store that reads the producer's buffer at one place, whose indices give each
+    iteration an element of its own; the producer is complete, a single store, not an output, and
+    has no other consumer. Elements that the block does not use are cut off by a predicate.
+
+    rewrite:
+        for i in range(16): (block "B") B[vi] = A[vi] * 2
+        for i in range(16): (block "C") C[vi] = B[vi] + 1  -->  … (block "B") C[vi] = A[vi] * 2 + 1
+    """
+    place = state.block(block)
+    _check_no_init(place)
+    scope = state.scope_of(place)
+    check_stage_pipeline(state, scope)
+    check_complete(state, place)
+    producer, buffer = _only_producer(state, scope, place)
+    _check_not_output(state, producer, "that would take up its consumer")
+    check_complete(state, producer)
+    outer, inner = _storing_realize(producer, buffer)
+    stored = inner.block.body
+    assert isinstance(stored, BufferStore)
+    if inner.block.init is not None or _loads(stored.value, buffer):
+        raise BlockKindError(
+            f'The producer "{producer.block.name_hint}" updates "{buffer.name}" rather than just '
+            "storing to it, so its values are not complete where they are stored",
+            [producer.realize],
+            "reverse_compute_at under a loop of the producer",
+        )
+    if not reads_only_written(place, producer, buffer):
+        raise DataflowError(
+            f'Some iterations of the block "{place.block.name_hint}" read nothing that the '
+            f'producer "{producer.block.name_hint}" writes, and would be lost in it',
+            [place.realize, producer.realize],
+            "inline the producer with compute_inline instead",
+        )
+    store, indices, inverse = _consuming_store(place, buffer)
+    values = {**unit_iterators(iterator_domains(place.block)), **inverse(stored.indices)}
+    indices = [substitute(index, values) for index in indices]
+    predicate = _use_predicate(state, producer, inner, place, values, indices, stored.indices)
+    taken = _Replacement(buffer, stored.value).rewrite(substitute(store, values))
+    changed = _with_regions(replace(inner.block, body=taken))
+    realize = replace(inner, block=changed, predicate=predicate)
+    state = state.replaced(place.function, {place.realize: None, inner: realize})
+    state = _with_outer_regions(state, producer, outer, inner)
+    return _without_allocation(state, scope, buffer)
+
+
+class _Inliner(Mutator):
+    """Puts the value of a store in place of each load of its buffer."""
+
+    def __init__(
+        self,
+        buffer: Buffer,
+        store: BufferStore,
+        inverse: InverseMap,
+        units: Mapping[Var, PrimExpr],
+    ) -> None:
+        self.buffer = buffer
+        self.store = store
+        self.inverse = inverse
+        self.units = units
+        self.realize: BlockRealize | None = None
+
+    def of(self, realize: BlockRealize) -> BlockRealize:
+        """The realize of a block with the loads in it replaced."""
+        self.realize = realize
+        return self.rewrite(realize)
+
+    @on(BufferLoad)
+    def load(self, node: BufferLoad) -> PrimExpr:
+        new = self.rewrite_children(node)
+        if node.buffer is not self.buffer:
+            return new
+        return substitute(self.store.value, {**self.units, **self.inverse(new.indices)})
+
+    @on(Block)
+    def block(self, node: Block) -> Block:
+        new = self.rewrite_children(node)
+        if not any(region.buffer is self.buffer for region in node.reads):
+            return new
+        return _with_regions(new)
+
+    @on(MatchBufferRegion)
+    def match(self, node: MatchBufferRegion) -> MatchBufferRegion:
+        if node.source.buffer is self.buffer:
+            self._refuse(f'a region of it is matched as buffer "{node.buffer.name}"')
+        return self.rewrite_children(node)
+
+    @on(Var)
+    def pointer(self, var: Var) -> Var:
+        if var is self.buffer.data:
+            self._refuse("its address is used")
+        return var
+
+    def _refuse(self, reason: str) -> None:
+        assert self.realize is not None
+        raise DataflowError(
+            f'The buffer "{self.buffer.name}" cannot be inlined into the block '
+            f'"{self.realize.block.name_hint}": {reason}',
+            [self.realize],
+            "keep the buffer, and move its block with compute_at",
+        )
+
+
+class _Replacement(Mutator):
+    """Puts a value in place of all loads of a buffer."""
+
+    def __init__(self, buffer: Buffer, value: PrimExpr) -> None:
+        self.buffer = buffer
+        self.value = value
+
+    @on(BufferLoad)
+    def load(self, node: BufferLoad) -> Any:
+        return self.value if node.buffer is self.buffer else self.rewrite_children(node)
+
+
+def _with_regions(block: Block) -> Block:
+    """The block with its reads and writes found anew; what is read to find an index comes first."""
+    regions = block_access_regions(block)
+    found: list[Buffer] = []
+    post_order_visit(
+        block.body, lambda n: found.append(n.buffer) if isinstance(n, BufferLoad) else None
+    )
+    order = {buffer: n for n, buffer in enumerate(dict.fromkeys(found))}
+    reads = sorted(regions.reads, key=lambda region: order.get(region.buffer, len(order)))
+    return replace(block, reads=tuple(reads), writes=regions.writes)
+
+
+def _check_no_init(place: BlockPlace) -> None:
+    if place.block.init is not None:
+        raise BlockKindError(
+            f'The block "{place.block.name_hint}" has an init statement: a reduction cannot be '
+            "inlined",
+            [place.realize],
+            "use compute_at or reverse_compute_at",
+        )
+
+
+def _loads(value: PrimExpr, buffer: Buffer) -> bool:
+    return any(isinstance(node, BufferLoad) and node.buffer is buffer for node in walk(value))
+
+
+def _check_not_output(state: ScheduleState, place: BlockPlace, role: str) -> None:
+    if is_output_block(state, place):
+        raise BlockKindError(
+            f'The block "{place.block.name_hint}" {role} is an output block: what it writes is '
+            "seen outside of its scope",
+            [place.realize],
+            "cache_write first, or inline the block's own producers",
+        )
+
+
+def _only_written(place: BlockPlace) -> Buffer:
+    if len(place.block.writes) != 1:
+        raise BlockKindError(
+            f'The block "{place.block.name_hint}" writes {len(place.block.writes)} buffer regions; '
+            "a block to be inlined writes one",
+            [place.realize],
+            "a block with a single store",
+        )
+    return place.block.writes[0].buffer
+
+
+def _only_producer(
+    state: ScheduleState, scope: BlockPlace, place: BlockPlace
+) -> tuple[BlockPlace, Buffer]:
+    """The block that makes what `place` reads, and the buffer between them."""
+    blocks = scope_at(state, scope)
+    blocks.check_links(place)
+    producers = blocks.producers(place)
+    name = place.block.name_hint
+    if len(producers) != 1:
+        names = ", ".join(f'"{p.block.name_hint}"' for p in producers) or "none"
+        raise BlockKindError(
+            f'The block "{name}" must have a single producer in its scope; it has {names}',
+            [place.realize, *(producer.realize for producer in producers)],
+            "reverse_compute_at, or compute_inline of the producers",
+        )
+    producer = producers[0]
+    blocks.check_links(producer)
+    consumers = blocks.consumers(producer)
+    if len(consumers) != 1:
+        others = ", ".join(
+            f'"{c.block.name_hint}"' for c in consumers if c.block is not place.block
+        )
+        raise BlockKindError(
+            f'The producer "{producer.block.name_hint}" of block "{name}" has other consumers, '
+            f"which need its result: {others}",
+            [consumer.realize for consumer in consumers],
+            "compute_inline of the producer into all of them",
+        )
+    written = {region.buffer for region in producer.block.writes}
+    buffers = {region.buffer for region in place.block.reads} & written
+    if len(buffers) != 1 or len(written) != 1:
+        raise BlockKindError(
+            f'The producer "{producer.block.name_hint}" of block "{name}" writes several buffers',
+            [producer.realize],
+            "a producer with a single store",
+        )
+    return producer, next(iter(buffers))
+
+
+def _storing_realize(producer: BlockPlace, buffer: Buffer) -> tuple[list[Block], BlockRealize]:
+    """The realize of the block, the producer's or one in it, whose body is the store, and the
+    blocks around it up to the producer."""
+    around: list[Block] = []
+    realize = producer.realize
+    while not isinstance(realize.block.body, BufferStore):
+        inner = list(block_realizes_below(realize.block.body))
+        if len(inner) != 1 or realize.block.init is not None:
+            raise BlockKindError(
+                f'The body of the producer "{producer.block.name_hint}" is not a single store of '
+                f'"{buffer.name}"',
+                [producer.realize],
+                "reverse_compute_at under a loop of the producer",
+            )
+        around.append(realize.block)
+        realize = inner[0]
+    return around, realize
+
+
+def _consuming_store(
+    place: BlockPlace, buffer: Buffer
+) -> tuple[BufferStore, Sequence[PrimExpr], InverseMap]:
+    """The consumer's store, the indices at which it reads the buffer, and their inverse."""
+    store = place.block.body
+    loads = [n for n in walk(store) if isinstance(n, BufferLoad) and n.buffer is buffer]
+    reason = None
+    inverse = None
+    if not isinstance(store, BufferStore):
+        reason = "its body is not a single store"
+    elif not is_trivially_true(place.realize.predicate):
+        reason = "it has a predicate"
+    elif not loads:
+        reason = f'it does not load "{buffer.name}"'
+    elif any(not _same_indices(load, loads[0]) for load in loads):
+        reason = f'it reads "{buffer.name}" at several places'
+    else:
+        inverse = inverse_map(loads[0].indices, iterator_domains(place.block))
+        if inverse is None or not inverse.has_unit_scale:
+            reason = (
+                f'the indices at which it reads "{buffer.name}" are not a bijective affine '
+                "function of its iterators"
+            )
+    if reason or not isinstance(store, BufferStore) or inverse is None:
+        raise BlockKindError(
+            f'The block "{place.block.name_hint}" cannot be moved into its producer: {reason}',
+            [place.realize],
+            f"a body of the form C[…] = g(i, j, …, {buffer.name}[f(i, j, …)])",
+        )
+    return store, loads[0].indices, inverse
+
+
+def _same_indices(a: BufferLoad, b: BufferLoad) -> bool:
+    return all(same_expression(x, y) for x, y in zip(a.indices, b.indices, strict=True))
+
+
+def _use_predicate(
+    state: ScheduleState,
+    producer: BlockPlace,
+    inner: BlockRealize,
+    place: BlockPlace,
+    values: Mapping[Var, PrimExpr],
+    read: Sequence[PrimExpr],
+    written: Sequence[PrimExpr],
+) -> PrimExpr:
+    """The producer's predicate, and that the consumer uses the element that is being written."""
+    inner_place = state.block(inner.block.identity)
+    known = Analyzer({**domains_around(inner_place), **iterator_domains(inner.block)})
+    bound = bindings(inner)
+    extra: list[PrimExpr] = []
+    for var, domain in iterator_domains(place.block).items():
+        value = values[var]
+        extra += [value >= domain.min, value < domain.min + domain.extent]
+    extra += [equal(r, w) for r, w in zip(read, written, strict=True)]
+    needed = [condition for condition in extra if not known.can_prove(condition)]
+    predicate = inner.predicate
+    for condition in needed:
+        if variables_in(condition) - set(bound) - set(domains_around(inner_place)):
+            raise DataflowError(
+                f'The block "{place.block.name_hint}" uses a part of the elements that the '
+                f'producer "{producer.block.name_hint}" computes, which no predicate can tell',
+                [place.realize, producer.realize],
+                "compute_inline of the producer, or reverse_compute_at",
+            )
+        predicate = logical_and(predicate, substitute(known.simplify(condition), bound))
+    return predicate
+
+
+def _with_outer_regions(
+    state: ScheduleState, producer: BlockPlace, around: Sequence[Block], inner: BlockRealize
+) -> ScheduleState:
+    """The regions of the blocks around the changed block found anew, from the inside out."""
+    for block in reversed(around):
+        current = state.block(block.identity).block
+        state = state.replaced(producer.function, {current: _with_regions(current)})
+    return state
+
+
+def _without_allocation(state: ScheduleState, scope: BlockPlace, buffer: Buffer) -> ScheduleState:
+    current = state.block(scope.block.identity).block
+    kept = tuple(b for b in current.alloc_buffers if b is not buffer)
+    return state.replaced(scope.function, {current: replace(current, alloc_buffers=kept)})

@@ -1,0 +1,185 @@
+"""Layouts: transform_layout changes where the elements of a buffer lie, set_axis_separator how
+they become physical dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlcweb.arith.index_map import IndexMap, IndexMapError
+from mlcweb.ir.node import replace
+from mlcweb.schedule.errors import ScheduleError
+from mlcweb.schedule.layout_padding import with_padding
+from mlcweb.schedule.layout_rewriter import LayoutRewriter, SeparatorRewriter
+from mlcweb.schedule.primitives.cache import accessed_buffer
+from mlcweb.schedule.state import BlockPlace, ScheduleState
+from mlcweb.tir.arithmetic import const, is_const_int
+from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.expr import PrimExpr
+from mlcweb.tir.stmt import Block, BlockIdentity
+
+
+class LayoutError(ScheduleError):
+    """The map of a layout does not fit the buffer, or would lose or invent elements."""
+
+
+def transform_layout(
+    state: ScheduleState,
+    block: BlockIdentity,
+    access: str,
+    buffer_index: int | Buffer | str,
+    index_map: IndexMap,
+    pad_value: IndexMap | None,
+    assume_injective_transform: bool,
+) -> ScheduleState:
+    """Store each element of a buffer that a block reads or writes (`access`) at the indices that
+    `index_map` gives, everywhere in the program; a parameter gets another shape.
+
+    Where the map rounds dimensions up, `pad_value` fills the elements that are new: in the stores
+    themselves where a loop nest writes the whole buffer in order, else by a block after the last
+    writer. Of a buffer that nobody writes, it is assumed that the caller has filled them.
+
+    Checked: the block has such a buffer, which is compact and no view of another; the map takes as
+    many indices as the buffer has, is affine, gives each element a place of its own and leaves no
+    gaps (not where `assume_injective_transform`); new elements have a value of the buffer's dtype.
+
+    rewrite, by lambda i, j: [i // 4, j, i % 4]:
+        B = T.alloc_buffer((16, 24))       -->    B = T.alloc_buffer((4, 24, 4))
+        B[vi, vj] = A[vi, vj]                     B[vi // 4, vj, vi % 4] = A[vi, vj]
+    """
+    place = state.block(block)
+    buffer = accessed_buffer(place, buffer_index, access)
+    owner = _owner(state, place, buffer)
+    if len(index_map.initial_indices) != buffer.ndim:
+        raise LayoutError(
+            f"The index map {index_map!r} takes {len(index_map.initial_indices)} indices, but the "
+            f'buffer "{buffer.name}" has {buffer.ndim} dimension(s)',
+            [place.realize],
+            "a map with one index for each dimension of the buffer",
+        )
+    if buffer.strides:
+        raise LayoutError(
+            f'The buffer "{buffer.name}" has strides, which describe its present layout',
+            [place.realize],
+            "a buffer without strides of its own",
+        )
+    index_map = index_map.with_index_dtype(buffer.shape[0].dtype if buffer.shape else "int32")
+    if pad_value is not None:
+        pad_value = pad_value.with_index_dtype(index_map.initial_indices[0].dtype)
+        _check_pad_value(buffer, pad_value, len(index_map.final_indices))
+    try:
+        inverse: IndexMap | None = None
+        padding: PrimExpr = const(False)
+        if not assume_injective_transform:
+            inverse, padding = index_map.non_surjective_inverse(buffer.shape)
+        shape = tuple(index_map.map_shape(buffer.shape))
+    except IndexMapError as error:
+        raise LayoutError(
+            f'The layout of "{buffer.name}" cannot be transformed: {error.message}',
+            [place.realize],
+            "a map of digits of the indices, each used once, as lambda i, j: [i // 4, j, i % 4]",
+        ) from None
+    if not is_const_int(padding, 0) and pad_value is None:
+        raise LayoutError(
+            f'The transformation {index_map!r} applied on buffer "{buffer.name}" of shape '
+            f"{_shape_text(buffer.shape)} would result in shape {_shape_text(shape)}. However, "
+            f"this would introduce padding wherever {padding!r} is true",
+            [place.realize],
+            "factors that divide the shape, or a pad_value for the new elements",
+        )
+    new = replace(buffer, shape=shape, axis_separators=())
+    top = owner if owner is not None else _root(state, place)
+    rewritten = top
+    if inverse is not None and pad_value is not None and not is_const_int(padding, 0):
+        rewritten = with_padding(top, buffer, new, inverse, padding, pad_value)
+    rewritten = LayoutRewriter(buffer, new, index_map).rewrite(rewritten)
+    state = state.replaced(place.function, {top: rewritten})
+    return state if owner is not None else _with_parameter(state, place.function, buffer, new)
+
+
+def set_axis_separator(
+    state: ScheduleState,
+    block: BlockIdentity,
+    access: str,
+    buffer_index: int | Buffer | str,
+    axis_separators: Sequence[int],
+) -> ScheduleState:
+    """Say at which dimensions a buffer that a block reads or writes is cut when it is flattened:
+    the dimensions before, between and after the separators become one physical dimension each.
+
+    Checked: the block has such a buffer, which is no view of another; the separators are in rising
+    order and inside of the buffer.
+
+    rewrite, by [1]:
+        B = T.alloc_buffer((16, 24))   -->   B = T.alloc_buffer((16, 24), axis_separators=[1])
+    """
+    place = state.block(block)
+    buffer = accessed_buffer(place, buffer_index, access)
+    owner = _owner(state, place, buffer)
+    separators = tuple(axis_separators)
+    inside = all(0 < axis < buffer.ndim for axis in separators)
+    if not inside or list(separators) != sorted(set(separators)):
+        raise LayoutError(
+            f'The axis separators {list(separators)} of buffer "{buffer.name}" are not rising '
+            f"numbers between 0 and {buffer.ndim} (its number of dimensions)",
+            [place.realize],
+            "rising numbers of the first axes of each group after the first",
+        )
+    new = replace(buffer, axis_separators=separators)
+    top = owner if owner is not None else _root(state, place)
+    state = state.replaced(place.function, {top: SeparatorRewriter(buffer, new).rewrite(top)})
+    return state if owner is not None else _with_parameter(state, place.function, buffer, new)
+
+
+def _owner(state: ScheduleState, place: BlockPlace, buffer: Buffer) -> Block | None:
+    """The block that allocates a buffer; None where it is a parameter of the function."""
+    for parent in (place.block, *reversed(place.parents)):
+        if not isinstance(parent, Block):
+            continue
+        if buffer in parent.alloc_buffers:
+            return parent
+        if any(match.buffer is buffer for match in parent.match_buffers):
+            raise LayoutError(
+                f'The buffer "{buffer.name}" is a view of a region of another buffer, whose layout '
+                "it shares",
+                [place.realize],
+                "transform the layout of the buffer that is viewed",
+            )
+    return None
+
+
+def _root(state: ScheduleState, place: BlockPlace) -> Block:
+    around = (*place.parents, place.block)
+    return next(parent for parent in around if isinstance(parent, Block))
+
+
+def _with_parameter(state: ScheduleState, function: str, old: Buffer, new: Buffer) -> ScheduleState:
+    func = state.function(function)
+    buffers = {var: new if b is old else b for var, b in func.buffer_map.items()}
+    return state.with_function(function, replace(func, buffer_map=buffers))
+
+
+def _check_pad_value(buffer: Buffer, pad_value: IndexMap, ndim: int) -> None:
+    if len(pad_value.final_indices) != 1:
+        raise LayoutError(
+            f"The pad value {pad_value!r} has {len(pad_value.final_indices)} outputs, but should "
+            "have one",
+            advice="a constant, or a function with one result",
+        )
+    if len(pad_value.initial_indices) != ndim:
+        raise LayoutError(
+            f"The pad value {pad_value!r} takes {len(pad_value.initial_indices)} indices, but the "
+            f"new layout has {ndim}",
+            advice="a function of as many indices as the new layout has",
+        )
+    value = pad_value.final_indices[0]
+    if value.dtype != buffer.dtype:
+        raise LayoutError(
+            f'The buffer "{buffer.name}" has elements of type {buffer.dtype}, but the padding '
+            f"{pad_value!r} is of type {value.dtype}",
+            advice=f'a value of the buffer\'s type, as tir.const(0, "{buffer.dtype}")',
+        )
+
+
+def _shape_text(shape: Sequence[PrimExpr]) -> str:
+    inner = ", ".join(map(repr, shape))
+    return f"({inner},)" if len(shape) == 1 else f"({inner})"

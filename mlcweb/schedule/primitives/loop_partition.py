@@ -1,0 +1,272 @@
+"""Cutting a loop into loops that run one after another: loop_partition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+from mlcweb.analysis import block_access_regions
+from mlcweb.arith import Analyzer, eval_range, eval_set
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.visitor import on, walk
+from mlcweb.schedule.errors import BlockKindError, FactorError, LoopError
+from mlcweb.schedule.regions import bindings, domains_around, domains_of, regions_of
+from mlcweb.schedule.scopes import driven_iterators
+from mlcweb.schedule.state import (
+    LoopPlace,
+    ScheduleState,
+    block_realizes_below,
+    substatements,
+    with_substatements,
+)
+from mlcweb.tir.arithmetic import const, constant_value, is_const_int
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.expr import IntImm, Let, PrimExpr, Var
+from mlcweb.tir.fresh_copy import FreshCopy
+from mlcweb.tir.stmt import (
+    Block,
+    BlockRealize,
+    For,
+    ForKind,
+    IterType,
+    IterVar,
+    LetStmt,
+    Stmt,
+    sequence,
+)
+from mlcweb.tir.substitute import substitute, uses
+
+
+def loop_partition(
+    state: ScheduleState,
+    loop: Var,
+    factors: Sequence[PrimExpr | int | None],
+) -> tuple[ScheduleState, list[Var]]:
+    """Cut a loop into loops that run one after another, each with a copy of the body.
+
+    `factors` are the extents of the parts; one may be None (inferred). Without None, a last part
+    takes the iterations that remain. Each part stands in a block of its own, and all of them in
+    one block, so that the parts can be found and scheduled by name. These blocks declare no
+    accesses; the schedule looks into them where it matters.
+
+    Checked: the loop has constant bounds and no annotation or thread binding; at most one factor is
+    None, the others are positive constants that leave an iteration over; the loop holds a single
+    block, without blocks in it; it drives no reduction iterator of a block with an init, which
+    would run again in each part.
+
+    rewrite:
+        for i in range(16):                             (block "C_i_common")
+            (block "C") C[vi] = A[vi]              -->      (block "C_i0_partition")
+                                                                for i0 in range(4): (block "C_i0")
+                                                            (block "C_i1_partition")
+                                                                for i1 in range(4, 16): …
+    """
+    place = state.loop(loop)
+    cuts = _cuts(place, factors)
+    realize = _only_block(place)
+    _check_init(place, realize)
+    prefix = f"{realize.block.name_hint}_{loop.name}"
+    variables: list[Var] = []
+    parts: list[Stmt] = []
+    for n, (low, high) in enumerate(pairwise(cuts)):
+        variable = Var(f"{loop.name}{n}", loop.dtype)
+        variables.append(variable)
+        domain = Range(const(low, loop.dtype), const(high - low, loop.dtype))
+        part = _part(place, variable, domain, f"{prefix}{n}")
+        parts.append(_in_block(f"{prefix}{n}_partition", part))
+    together = _in_block(f"{prefix}_common", sequence(*parts))
+    return state.replaced(place.function, {place.loop: together}), variables
+
+
+def _cuts(place: LoopPlace, factors: Sequence[PrimExpr | int | None]) -> list[int]:
+    """Where the parts start, and the end of the last one."""
+    loop = place.loop
+    name = loop.loop_var.name
+    if loop.annotations or loop.thread_binding is not None:
+        what = "an annotation" if loop.annotations else "a thread binding"
+        raise LoopError(
+            f'The loop "{name}" has {what}, which the new loops could not keep',
+            [loop],
+            "partition first, then annotate and bind",
+        )
+    if not isinstance(loop.min, IntImm) or not isinstance(loop.extent, IntImm):
+        raise LoopError(
+            f'The bounds of the loop "{name}" are not constant',
+            [loop],
+            "split it by a constant factor, and partition the inner loop",
+        )
+    extents = [None if f is None else constant_value(f) for f in factors]
+    unknown = [n for n, extent in enumerate(extents) if extent is None or extent == -1]
+    if len(unknown) > 1:
+        raise FactorError(
+            "Only one factor can be specified as -1 or None",
+            [loop],
+            "give all factors but one; the last is inferred from the extent",
+        )
+    known = [int(extent) for n, extent in enumerate(extents) if n not in unknown]  # type: ignore[arg-type]
+    total = sum(known)
+    if any(extent <= 0 for extent in known):
+        bad = next(extent for extent in known if extent <= 0)
+        raise FactorError(
+            f'The factor {bad} for loop "{name}" is not positive', [loop], "factors >= 1"
+        )
+    if not known or total >= loop.extent.value:
+        raise FactorError(
+            f'The sum {total} of the factors for loop "{name}" leaves no further part: '
+            + ("there is no factor" if not known else f"the extent is {loop.extent.value}"),
+            [loop],
+            f"positive factors with a sum below {loop.extent.value}; what remains is the last part",
+        )
+    rest = loop.extent.value - total
+    if unknown:
+        known.insert(unknown[0], rest)
+    else:
+        known.append(rest)
+    return list(accumulate(known, initial=loop.min.value))
+
+
+def _only_block(place: LoopPlace) -> BlockRealize:
+    found = list(block_realizes_below(place.loop))
+    if len(found) != 1 or any(True for _ in block_realizes_below(found[0].block.body)):
+        names = ", ".join(f'"{realize.block.name_hint}"' for realize in found) or "none"
+        inner = "" if len(found) != 1 else ", which holds other blocks"
+        raise BlockKindError(
+            f'The loop "{place.loop.loop_var.name}" has to hold a single block without blocks in '
+            f"it; it holds {names}{inner}",
+            [place.loop],
+            "partition the loops of each block before compute_at brings them together",
+        )
+    return found[0]
+
+
+def _check_init(place: LoopPlace, realize: BlockRealize) -> None:
+    loop = place.loop.loop_var
+    driven = driven_iterators(realize, loop)
+    reduced = [v for v, t in driven.items() if t != IterType.DATA_PARALLEL]
+    if reduced and realize.block.init is not None:
+        raise LoopError(
+            f'The loop "{loop.name}" drives the reduction iterator "{reduced[0].name}" of block '
+            f'"{realize.block.name_hint}", whose init would run again in each part and drop what '
+            "the parts before have added",
+            [place.loop, realize],
+            "decompose_reduction first, or partition a loop of spatial iterators",
+        )
+
+
+def _part(place: LoopPlace, variable: Var, domain: Range, name: str) -> Stmt:
+    """The loop over a part of the iterations, with a copy of the body."""
+    old = place.loop
+    body = _Copy(_defined_in(old.body)).rewrite(substitute(old.body, {old.loop_var: variable}))
+    loop = For(variable, domain.min, domain.extent, ForKind.SERIAL, body, span=old.span)
+    return _narrowed(loop, variable, name, {**domains_around(place), variable: domain})
+
+
+def _narrowed(statement: Stmt, loop: Var, name: str, domains: dict[Var, Range]) -> Stmt:
+    """The statement with its block under another name, and its iterators and regions limited to
+    what the loop drives them through."""
+    if isinstance(statement, BlockRealize):
+        return replace(statement, block=_narrowed_block(statement, loop, name, domains))
+    inside = {**domains, **domains_of(statement)}
+    changes = {below: _narrowed(below, loop, name, inside) for below in substatements(statement)}
+    return with_substatements(statement, changes)
+
+
+def _narrowed_block(
+    realize: BlockRealize, loop: Var, name: str, domains: dict[Var, Range]
+) -> Block:
+    block = realize.block
+    analyzer = Analyzer(domains)
+    values = bindings(realize)
+    iter_vars = tuple(
+        replace(iter_var, dom=_limits(values[iter_var.var], iter_var, domains, analyzer))
+        if uses(values[iter_var.var], loop)
+        else iter_var
+        for iter_var in block.iter_vars
+    )
+    limits = {iter_var.var: iter_var.dom for iter_var in iter_vars if iter_var.dom is not None}
+    found = block_access_regions(block)
+    return replace(
+        block,
+        iter_vars=iter_vars,
+        reads=tuple(_whole(_found(region, found.reads), limits) for region in block.reads),
+        writes=tuple(_whole(_found(region, found.writes), limits) for region in block.writes),
+        name_hint=name,
+    )
+
+
+def _found(declared: BufferRegion, found: Sequence[BufferRegion]) -> BufferRegion:
+    """What the body of a block accesses of a buffer; what is declared, where the body does not
+    tell. (The declared region of a part covers all of its iterations.)"""
+    same = regions_of(found, declared.buffer)
+    return same[0] if same else declared
+
+
+def _limits(
+    value: PrimExpr, iter_var: IterVar, domains: dict[Var, Range], analyzer: Analyzer
+) -> Range | None:
+    """The values that an iterator takes, of its domain."""
+    low, high = eval_set(value, domains, analyzer)
+    dom = iter_var.dom
+    if dom is None or low is None or high is None:
+        return dom
+    low, end = analyzer.simplify(low), analyzer.simplify(high + 1)
+    if not isinstance(low, IntImm) or not isinstance(end, IntImm):
+        return dom
+    if isinstance(dom.min, IntImm) and isinstance(dom.extent, IntImm):
+        low = const(max(low.value, dom.min.value), low.dtype)
+        end = const(min(end.value, dom.min.value + dom.extent.value), end.dtype)
+    return Range(low, analyzer.simplify(end - low))
+
+
+def _whole(region: BufferRegion, limits: dict[Var, Range]) -> BufferRegion:
+    """A region, where each side starts at an iterator, for all values of the iterators."""
+    analyzer = Analyzer()
+    if not all(side.min in limits for side in region.region):
+        return region
+
+    def covered(side: Range) -> Range:
+        assert isinstance(side.min, Var)
+        if is_const_int(side.extent, 1):
+            return limits[side.min]
+        low, high = eval_range(side, limits, analyzer)
+        if low is None or high is None or uses(low, side.min) or uses(high, side.min):
+            return side
+        return Range(analyzer.simplify(low), analyzer.simplify(high + 1 - low))
+
+    return replace(region, region=tuple(covered(side) for side in region.region))
+
+
+def _in_block(name: str, body: Stmt) -> BlockRealize:
+    """A block without iterators or declared accesses."""
+    return BlockRealize((), const(True), Block((), (), (), name, body))
+
+
+class _Copy(FreshCopy):
+    """A copy whose own variables, buffers and blocks are new; what comes from outside stays."""
+
+    def __init__(self, defined: set[Node]) -> None:
+        super().__init__()
+        self.defined = defined
+
+    @on(Var)
+    def variable(self, var: Var) -> Var:
+        return super().variable(var) if var in self.defined else var
+
+    @on(Buffer)
+    def buffer(self, buffer: Buffer) -> Buffer:
+        return super().buffer(buffer) if buffer in self.defined else buffer
+
+
+def _defined_in(statement: Stmt) -> set[Node]:
+    """The variables and buffers that a statement defines."""
+    defined: set[Node] = set()
+    for node in walk(statement):
+        if isinstance(node, For):
+            defined.add(node.loop_var)
+        elif isinstance(node, (IterVar, Let, LetStmt)):
+            defined.add(node.var)
+        elif isinstance(node, Block):
+            defined.update(node.alloc_buffers)
+            defined.update(buffer.data for buffer in node.alloc_buffers)
+            defined.update(match.buffer for match in node.match_buffers)
+    return defined

@@ -1,0 +1,255 @@
+"""Transformations of the nest of loops itself: add_unit_loop, merge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations, pairwise, takewhile
+
+from mlcweb.arith import Analyzer
+from mlcweb.ir.node import replace
+from mlcweb.schedule.errors import DataflowError, LoopError
+from mlcweb.schedule.primitives.loops import check_plain
+from mlcweb.schedule.regions import analyzer_inside, domains_around, loops_between
+from mlcweb.schedule.reverse_compute_at_checks import check_written_before
+from mlcweb.schedule.scopes import driven_iterators, runs_one_to_one, scope_at
+from mlcweb.schedule.state import (
+    BlockPlace,
+    LoopPlace,
+    Place,
+    ScheduleState,
+    block_realizes_below,
+    loops_above,
+    statement_of,
+)  # fmt: skip
+from mlcweb.tir.arithmetic import const, is_const_int
+from mlcweb.tir.expr import PrimExpr, Var
+from mlcweb.tir.stmt import (
+    BlockIdentity,
+    BlockRealize,
+    For,
+    ForKind,
+    IterType,
+    SeqStmt,
+    Stmt,
+    sequence,
+)
+from mlcweb.tir.substitute import substitute
+
+
+def add_unit_loop(state: ScheduleState, place: Place) -> tuple[ScheduleState, Var]:
+    """Put a loop of one iteration around a block or loop.
+
+    Checked: the block is not a function's root block.
+
+    rewrite:
+        for i in range(8): ...             -->    for u, i in T.grid(1, 8): ...
+    """
+    statement = statement_of(place)
+    if not place.parents:
+        raise LoopError(
+            "The root block of a function stands in no loop, and none can be put around it",
+            [statement],
+            "a loop around a block inside of it, or around a loop",
+        )
+    var = Var("u", "int32")
+    loop = For(var, const(0), const(1), ForKind.SERIAL, statement)
+    return state.replaced(place.function, {statement: loop}), var
+
+
+def merge(state: ScheduleState, loops: Sequence[Var]) -> tuple[ScheduleState, Var]:
+    """Run the bodies of loops of the same shape one after another in one loop.
+
+    The loops stand side by side, or inside of loops that do and are merged with them. The merged
+    loops stand where the last of them stood; their bodies run in the order given.
+
+    Checked: there are two loops or more, in the same block scope, with the same number of loops
+    around each up to the statement that they share, none of which holds anything else; at each
+    level all start at 0, have the same extent and no annotation or thread binding; what a body
+    uses of an earlier one is ready in the same iteration; the loops move past no statement that
+    depends on them.
+
+    rewrite:
+        for i in range(16): ...  # B              for i_m in range(16):
+        for i in range(16): ...  # C       -->        ...  # B
+                                                      ...  # C
+    """
+    places = [state.loop(loop) for loop in loops]
+    if len(set(loops)) < max(2, len(loops)):
+        raise LoopError(
+            f"Merging takes at least two different loops, not {len(set(loops))}",
+            [place.loop for place in places],
+            "two or more loops with the same extent",
+        )
+    shared, chains = _chains(state, places)
+    for level in zip(*chains, strict=True):
+        for loop in level:
+            check_plain(state.loop(loop.loop_var))
+    _check_same_extents(places, chains)
+    nests = [chain[0] for chain in chains]
+    for realize in (found for nest in nests for found in block_realizes_below(nest)):
+        block = state.block(realize.block.identity)
+        scope_at(state, state.scope_of(block)).check_links(block)
+    _check_nothing_crossed(shared, nests)
+
+    names = [Var(f"{loop.loop_var.name}_m", loop.loop_var.dtype) for loop in chains[0]]
+    bodies = [
+        substitute(chain[-1].body, dict(zip((loop.loop_var for loop in chain), names, strict=True)))
+        for chain in chains
+    ]
+    merged: Stmt = sequence(*bodies)
+    for var, loop in zip(reversed(names), reversed(chains[0]), strict=True):
+        extent = substitute(loop.extent, _renamed(chains[0], names))
+        merged = For(var, loop.min, extent, ForKind.SERIAL, merged, span=loop.span)
+    statements = [merged if s is nests[-1] else s for s in shared.seq if s not in nests[:-1]]
+    function = places[0].function
+    new = state.replaced(function, {shared: sequence(*statements)})
+    _check_ready(new, shared, nests, names)
+    return new, names[-1]
+
+
+def _renamed(chain: Sequence[For], names: Sequence[Var]) -> dict[Var, PrimExpr]:
+    return {loop.loop_var: name for loop, name in zip(chain, names, strict=True)}
+
+
+def _chains(
+    state: ScheduleState, places: Sequence[LoopPlace]
+) -> tuple[SeqStmt, list[tuple[For, ...]]]:
+    """The statements that hold all loops, and the loops from there to each of them."""
+    loops = [place.loop for place in places]
+    if len({(p.function, state.scope_of(p).block.identity) for p in places}) > 1:
+        raise LoopError(
+            "The loops to merge are not in the same block scope",
+            loops,
+            "loops of blocks that stand in the same block",
+        )
+    around = [(*place.parents, place.loop) for place in places]
+    levels = zip(*around, strict=False)
+    depth = sum(1 for _ in takewhile(lambda level: all(s is level[0] for s in level), levels))
+    chains = [statements[depth:] for statements in around]
+    if len({len(chain) for chain in chains}) > 1 or not chains[0]:
+        depths = ", ".join(
+            f'"{loop.loop_var.name}" is {len(chain)}'
+            for loop, chain in zip(loops, chains, strict=True)
+        )
+        raise LoopError(
+            f"The loops to merge are not at the same depth: {depths} statement(s) below what holds "
+            "them all",
+            loops,
+            "loops with as many loops around each",
+        )
+    shared = around[0][depth - 1]
+    found = [tuple(s for s in chain if isinstance(s, For)) for chain in chains]
+    is_chain = all(
+        len(kept) == len(chain) and all(a.body is b for a, b in pairwise(kept))
+        for kept, chain in zip(found, chains, strict=True)
+    )
+    if not isinstance(shared, SeqStmt) or not is_chain:
+        raise LoopError(
+            "The loops to merge are not the only statements in the loops around them",
+            loops,
+            "merge the loops further outside",
+        )
+    return shared, found
+
+
+def _check_same_extents(places: Sequence[LoopPlace], chains: Sequence[tuple[For, ...]]) -> None:
+    analyzer = Analyzer(domains_around(places[0]))
+    for chain in chains[1:]:
+        values = _renamed(chain, [loop.loop_var for loop in chains[0]])
+        for first, loop in zip(chains[0], chain, strict=True):
+            if not analyzer.can_prove_equal(substitute(loop.extent, values), first.extent):
+                raise LoopError(
+                    f'The extents of the loops to merge differ: "{first.loop_var.name}" has '
+                    f'{first.extent!r}, "{loop.loop_var.name}" has {loop.extent!r}',
+                    [first, loop],
+                    "loops of equal extents; split the longer one first",
+                )
+
+
+def _check_nothing_crossed(shared: SeqStmt, nests: Sequence[For]) -> None:
+    """No nest moves past a statement, or past another nest, that depends on it."""
+    position = {statement: n for n, statement in enumerate(shared.seq)}
+    last = position[nests[-1]]
+    for nest in nests:
+        low, high = sorted((position[nest], last))
+        for other in shared.seq[low + 1 : high]:
+            if other not in nests:
+                _check_independent(nest, other)
+    for first, second in combinations(nests, 2):
+        if position[first] > position[second]:
+            _check_independent(first, second)
+
+
+def _check_independent(nest: For, other: Stmt) -> None:
+    for mine in block_realizes_below(nest):
+        for theirs in block_realizes_below(other):
+            if _depend(mine, theirs):
+                raise DataflowError(
+                    f'The loop "{nest.loop_var.name}" would move past the block '
+                    f'"{theirs.block.name_hint}", on which its block "{mine.block.name_hint}" '
+                    "depends, or the other way round",
+                    [nest, theirs],
+                    "name the loops in the order of the program, without gaps",
+                )
+
+
+def _depend(first: BlockRealize, second: BlockRealize) -> bool:
+    written = [{region.buffer for region in r.block.writes} for r in (first, second)]
+    read = [{region.buffer for region in r.block.reads} for r in (first, second)]
+    return bool(written[0] & (written[1] | read[1]) or read[0] & written[1])
+
+
+def _check_ready(
+    state: ScheduleState, shared: SeqStmt, nests: Sequence[For], merged: Sequence[Var]
+) -> None:
+    """In each iteration of the merged loop, what a body uses of an earlier body is final."""
+    target = state.loop(merged[-1])
+    groups = [_blocks(state, nest) for nest in nests]
+    for earlier, later in combinations(groups, 2):
+        for user in later:
+            makers = [maker for maker in earlier if _depend(maker.realize, user.realize)]
+            for maker in makers:
+                _check_final(target, maker, user, merged)
+            if not makers:
+                continue
+            block = user.block
+            accesses = replace(block, reads=(*block.reads, *block.writes))
+            loops = loops_between(user, target.loop)
+            analyzer = analyzer_inside(target)
+            for var, domain in loops.items():
+                analyzer.bind(var, domain)
+            realize = replace(user.realize, block=accesses)
+            check_written_before(target, makers, realize, loops, analyzer)
+
+
+def _check_final(
+    target: LoopPlace, maker: BlockPlace, user: BlockPlace, merged: Sequence[Var]
+) -> None:
+    overwritten = {r.buffer for r in maker.block.reads} & {r.buffer for r in user.block.writes}
+    loops = [loop for loop in loops_above(maker) if loop.loop_var in merged]
+    driven = [driven_iterators(maker.realize, loop.loop_var).values() for loop in loops]
+    advice = ""
+    if overwritten:
+        what = "overwrites what it reads"
+    elif any(IterType.COMM_REDUCE in kinds for kinds in driven):
+        what = "uses its result before the reduction over the merged loop has ended"
+        advice = "merge loops around the whole reduction"
+    elif not runs_one_to_one(maker.realize, loops) or any(
+        not kinds and not is_const_int(loop.extent, 1)
+        for loop, kinds in zip(loops, driven, strict=True)
+    ):
+        what = "would use its result between repetitions by the merged loop"
+    else:
+        return
+    raise DataflowError(
+        f'In the merged loop the block "{user.block.name_hint}" depends on the block '
+        f'"{maker.block.name_hint}" and {what}',
+        [target.loop, maker.realize, user.realize],
+        advice,
+    )
+
+
+def _blocks(state: ScheduleState, nest: For) -> list[BlockPlace]:
+    """The blocks of a nest where they now stand."""
+    identities: list[BlockIdentity] = [r.block.identity for r in block_realizes_below(nest)]
+    return [state.block(identity) for identity in identities]

@@ -1,0 +1,395 @@
+"""Loop transformations: split, fuse, reorder. They change the order and shape of the iteration
+space, never which iterations run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations, pairwise
+from math import prod
+
+from mlcweb.arith import Analyzer, iter_map_simplify
+from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import walk
+from mlcweb.schedule.errors import BindingError, FactorError, LoopError
+from mlcweb.schedule.scopes import (
+    analyzer_at,
+    check_affine,
+    check_declares_all,
+    iterators_by_variable,
+    loop_ranges,
+    runs_one_to_one,
+)  # fmt: skip
+from mlcweb.schedule.state import (
+    LoopPlace,
+    ScheduleState,
+    block_realizes_below,
+    loops_above,
+    substatements,
+    with_substatements,
+)  # fmt: skip
+from mlcweb.tir import arithmetic
+from mlcweb.tir.arithmetic import const, constant_value, floordiv, floormod, is_const_int
+from mlcweb.tir.buffer import Range
+from mlcweb.tir.dtype import max_value
+from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
+from mlcweb.tir.stmt import BlockRealize, For, ForKind, IterType, Stmt
+from mlcweb.tir.substitute import substitute, variables_in
+
+
+def split(
+    state: ScheduleState,
+    loop: Var,
+    factors: Sequence[PrimExpr | int | None],
+    preserve_unit_iters: bool,
+    disable_predication: bool,
+) -> tuple[ScheduleState, list[Var]]:
+    """Split a loop into nested loops of the extents `factors`; one may be None (inferred).
+
+    Checked: the loop starts at 0 and has no annotation or thread binding; at most one factor is
+    None; the factors cover the extent. Where they cover more, blocks get a predicate.
+
+    rewrite:
+        for i in range(30): ...            -->    for i_0, i_1 in T.grid(4, 8): ...
+                                                  (with T.where(i_0 * 8 + i_1 < 30))
+    """
+    place = state.loop(loop)
+    old = place.loop
+    check_plain(place)
+    analyzer = analyzer_at((*loops_above(place), old))
+    extents = _infer_factors(old, factors, analyzer)
+    new_vars = [Var(f"{loop.name}_{n}", loop.dtype) for n in range(len(extents))]
+    for var, extent in zip(new_vars, extents, strict=True):
+        analyzer.bind(var, Range(const(0, loop.dtype), extent))
+    index: PrimExpr = const(0, loop.dtype)
+    for var, extent in zip(new_vars, extents, strict=True):
+        index = index * extent + var
+    body: Stmt = substitute(old.body, {loop: index})
+    if not disable_predication and not analyzer.can_prove(index < old.extent):
+        body = _with_predicate(body, index < old.extent)
+    for var, extent in zip(reversed(new_vars), reversed(extents), strict=True):
+        body = For(var, const(0, loop.dtype), extent, ForKind.SERIAL, body, span=old.span)
+    new = simplify_bindings(body, place, preserve_unit_iters)
+    return state.replaced(place.function, {old: new}), new_vars
+
+
+def fuse(
+    state: ScheduleState, loops: Sequence[Var], preserve_unit_iters: bool
+) -> tuple[ScheduleState, Var]:
+    """Fuse nested loops into one.
+
+    Checked: each loop is the only statement in the one before; all start at 0, have no annotation
+    or thread binding, and no extent depends on another of the loops.
+
+    rewrite:
+        for i, j in T.grid(4, 8): ...      -->    for i_j_fused in range(32): ...
+    """
+    if not loops:
+        raise LoopError("There are no loops to fuse", advice="pass at least one loop")
+    places = [state.loop(loop) for loop in loops]
+    for place in places:
+        check_plain(place)
+    for outer, inner in pairwise(places):
+        _check_only_child(outer, inner)
+    for place in places:
+        others = set(loops) - {place.loop.loop_var}
+        if variables_in(place.loop.extent) & others:
+            raise LoopError(
+                f'The extent of loop "{place.loop.loop_var.name}" depends on another loop to fuse',
+                [place.loop],
+                "fuse loops whose extents do not depend on each other",
+            )
+    extents = [constant_value(place.loop.extent) for place in places]
+    _check_extent_fits([place.loop for place in places], [n for n in extents if isinstance(n, int)])
+    first = places[0]
+    name = "_".join(loop.name for loop in loops) + "_fused"
+    fused = Var(name, loops[0].dtype)
+    values: dict[Var, PrimExpr] = {}
+    total: PrimExpr = const(1, fused.dtype)
+    for place in reversed(places):
+        covered = total * place.loop.extent
+        if is_const_int(place.loop.extent, 1):
+            value = const(0, fused.dtype)
+        elif place is first:
+            value = floordiv(fused, total)
+        else:
+            value = floordiv(floormod(fused, covered), total)
+        values[place.loop.loop_var] = value
+        total = covered
+    total = analyzer_at(loops_above(first)).simplify(total)
+    body = substitute(places[-1].loop.body, values)
+    loop = For(fused, const(0, fused.dtype), total, ForKind.SERIAL, body, span=first.loop.span)
+    new = simplify_bindings(loop, first, preserve_unit_iters)
+    return state.replaced(first.function, {first.loop: new}), fused
+
+
+def reorder(state: ScheduleState, loops: Sequence[Var]) -> ScheduleState:
+    """Put nested loops into the given order; loops between them that are not named stay in place.
+
+    Checked: the loops are in one chain without other statements between; the blocks below have
+    affine bindings of spatial and reduction iterators; no extent uses a loop that comes to stand
+    inside of it; the init of a reduction still runs before its first update.
+
+    rewrite:
+        for i, j, k in T.grid(…): ...      -->    for j, i, k in T.grid(…): ...
+    """
+    if len(set(loops)) != len(loops):
+        twice = next(loop for n, loop in enumerate(loops) if loop in loops[:n])
+        raise LoopError(
+            f'The loop "{twice.name}" appears twice in the new order',
+            [state.loop(twice).loop],
+            "name each loop once",
+        )
+    if len(loops) <= 1:
+        return state
+    places = {loop: state.loop(loop) for loop in loops}
+    chain = _chain(list(places.values()))
+    order = iter(loops)
+    new_order = [places[next(order)].loop if loop.loop_var in places else loop for loop in chain]
+    place = places[chain[0].loop_var]
+    for realize in block_realizes_below(chain[-1]):
+        inner = state.block(realize.block.identity)
+        check_declares_all(inner)
+        _check_iterators_reorderable(realize)
+        check_affine(state, inner)
+        _check_init_stays_first(realize, [loop.loop_var for loop in chain], new_order)
+    inside: set[Var] = set()
+    for loop in reversed(new_order):
+        inside.add(loop.loop_var)
+        if (variables_in(loop.extent) | variables_in(loop.min)) & inside:
+            raise LoopError(
+                f'The domain of loop "{loop.loop_var.name}" depends on a loop that would come to '
+                "stand inside of it",
+                [loop],
+                "keep the loop inside of those that its domain depends on",
+            )
+    body = chain[-1].body
+    for loop in reversed(new_order):
+        body = replace(loop, body=body)
+    return state.replaced(place.function, {chain[0]: body})
+
+
+def check_plain(place: LoopPlace) -> None:
+    """Raise LoopError where a loop has notes that a new loop would lose, or does not start at 0."""
+    loop = place.loop
+    if loop.annotations or loop.thread_binding is not None:
+        what = "an annotation" if loop.annotations else "a thread binding"
+        raise LoopError(
+            f'The loop "{loop.loop_var.name}" has {what}, which a new loop could not keep',
+            [loop],
+            "split, fuse and reorder first, then annotate and bind",
+        )
+    if not is_const_int(loop.min, 0):
+        raise LoopError(
+            f'The loop "{loop.loop_var.name}" starts at {loop.min!r}; only loops that start at 0 '
+            "can be split or fused",
+            [loop],
+            "a loop `for i in range(n)` that adds the start to its index",
+        )
+
+
+def _infer_factors(
+    loop: For, factors: Sequence[PrimExpr | int | None], analyzer: Analyzer
+) -> list[PrimExpr]:
+    dtype = loop.loop_var.dtype
+    name = loop.loop_var.name
+    unknown = [n for n, factor in enumerate(factors) if factor is None or factor == -1]
+    if not factors:
+        raise FactorError(
+            f'There are no factors to split loop "{name}" by',
+            [loop],
+            "two factors or more, one of which may be None",
+        )
+    if len(unknown) > 1:
+        raise FactorError(
+            "Only one factor can be specified as -1 or None",
+            [loop],
+            "give all factors but one; the last is inferred from the extent",
+        )
+    product: PrimExpr = const(1, dtype)
+    given: list[PrimExpr] = []
+    numbers = [constant_value(factor) for factor in factors]
+    _check_extent_fits([loop], [n for n in numbers if isinstance(n, int) and n > 0], bool(unknown))
+    for factor, number in zip(factors, numbers, strict=True):
+        if factor is None or factor == -1:
+            given.append(const(-1, dtype))
+            continue
+        if number is not None and number <= 0:
+            raise FactorError(
+                f'The factor {number} for loop "{name}" is not positive', [loop], "factors >= 1"
+            )
+        value = arithmetic.cast(dtype, factor)
+        given.append(value)
+        product = product * value
+    if unknown:
+        extent, covered = constant_value(loop.extent), constant_value(product)
+        if isinstance(extent, int) and isinstance(covered, int):
+            given[unknown[0]] = const(-(-extent // covered), dtype)
+        else:
+            inferred = floordiv(loop.extent + product - 1, product)
+            given[unknown[0]] = analyzer.simplify(inferred)
+    elif not analyzer.can_prove(loop.extent <= product):
+        raise FactorError(
+            f"The product {product!r} of the factors does not cover the extent {loop.extent!r} of "
+            f'loop "{name}"',
+            [loop],
+            f"factors with a product of at least {loop.extent!r}, or None for one of them",
+        )
+    return given
+
+
+def _check_extent_fits(
+    loops: Sequence[For], numbers: Sequence[int], with_inferred: bool = False
+) -> None:
+    """The product of the extents of new loops has to fit their type: indices run as far. One more
+    extent may be inferred, so that the product covers that of the first loop."""
+    first, total = loops[0], prod(numbers)
+    extent = constant_value(first.extent)
+    if with_inferred and isinstance(extent, int):
+        total = -(-extent // total) * total
+    dtype = first.loop_var.dtype
+    if total > max_value(dtype):
+        names = ", ".join(f'"{loop.loop_var.name}"' for loop in loops)
+        raise FactorError(
+            f"The product {total} of the extents in place of the loop {names} does not fit "
+            f"{dtype}, the type of the loop variables",
+            loops,
+            f"extents with a product of at most {max_value(dtype)}, or loops of int64",
+        )
+
+
+def _with_predicate(statement: Stmt, predicate: PrimExpr) -> Stmt:
+    """The statement with `predicate` added to the outermost blocks in it."""
+    if isinstance(statement, BlockRealize):
+        conditions = [statement.predicate, predicate]
+        if any(isinstance(node, BufferLoad) for node in walk(statement.predicate)):
+            # The loops may now leave the buffer that is read there.
+            conditions.reverse()
+        return replace(statement, predicate=arithmetic.logical_and(*conditions))
+    changes = {below: _with_predicate(below, predicate) for below in substatements(statement)}
+    return with_substatements(statement, changes)
+
+
+def simplify_bindings(statement: Stmt, place: LoopPlace, preserve_unit_iters: bool) -> Stmt:
+    """`statement`, which stands at `place`, with the block bindings in it in normal form."""
+
+    def visit(current: Stmt, ranges: dict[Var, Range]) -> Stmt:
+        if isinstance(current, BlockRealize):
+            values = current.iter_values
+            if not values:
+                block = current.block
+                body = visit(block.body, ranges)
+                return (
+                    current
+                    if body is block.body
+                    else replace(current, block=replace(block, body=body))
+                )
+            simplified = iter_map_simplify(
+                values,
+                ranges,
+                predicate=current.predicate,
+                check_level="surjective",
+                simplify_trivial_iterators=not preserve_unit_iters,
+            )
+            if all(a is b for a, b in zip(values, simplified, strict=True)):
+                return current
+            return replace(current, iter_values=tuple(simplified))
+        if isinstance(current, For):
+            ranges = {**ranges, current.loop_var: Range(current.min, current.extent)}
+        changes = {below: visit(below, ranges) for below in substatements(current)}
+        return with_substatements(current, changes)
+
+    return visit(statement, loop_ranges(loops_above(place)))
+
+
+def _check_only_child(outer: LoopPlace, inner: LoopPlace) -> None:
+    if outer.loop.body is inner.loop:
+        return
+    names = f'"{inner.loop.loop_var.name}"', f'"{outer.loop.loop_var.name}"'
+    marked = [outer.loop, inner.loop]
+    if any(parent is outer.loop for parent in inner.parents):
+        raise LoopError(
+            f"The loops cannot be fused: the inner loop {names[0]} is not the only statement in "
+            f"the loop {names[1]}",
+            marked,
+            "fuse loops that hold nothing but each other; move the other statements first",
+        )
+    raise LoopError(
+        f"The loops cannot be fused: the loop {names[1]} is not around the loop {names[0]}",
+        marked,
+        "name the loops from the outermost to the innermost, without gaps",
+    )
+
+
+def _chain(places: list[LoopPlace]) -> list[For]:
+    """The loops from the outermost to the innermost of `places`, each the only statement in the
+    one before."""
+    innermost = max(places, key=lambda place: len(place.parents))
+    around = (*innermost.parents, innermost.loop)
+    for place in places:
+        if not any(parent is place.loop for parent in around):
+            raise LoopError(
+                f'The loops are not in a chain: "{place.loop.loop_var.name}" is not around '
+                f'"{innermost.loop.loop_var.name}"',
+                [place.loop, innermost.loop],
+                "reorder loops of one nest; use compute_at to bring blocks into one nest",
+            )
+    first = min(places, key=lambda place: len(place.parents))
+    chain = around[len(first.parents) :]
+    for statement in chain[:-1]:
+        if not isinstance(statement, For):
+            raise LoopError(
+                "The loops are not in a chain: there are other statements, or a block, between "
+                f'"{first.loop.loop_var.name}" and "{innermost.loop.loop_var.name}"',
+                [first.loop, innermost.loop],
+                "reorder loops that hold nothing but each other",
+            )
+    return [statement for statement in chain if isinstance(statement, For)]
+
+
+def _check_init_stays_first(
+    realize: BlockRealize, old_order: Sequence[Var], new_order: Sequence[For]
+) -> None:
+    """The init of a reduction runs where all its reduction iterators start, which must stay before
+    all updates of the same element.
+
+    A loop that drives both spatial and reduction iterators (a fused one) keeps its place among the
+    loops that drive the same iterators; a loop that drives none, and so repeats the reduction,
+    keeps its place among the reduction loops.
+    """
+    if realize.block.init is None:
+        return
+    driven = iterators_by_variable(realize)
+    drives = {loop: driven.get(loop, {}) for loop in old_order}
+    after = {loop.loop_var: place for place, loop in enumerate(new_order)}
+    repeats_parts = not runs_one_to_one(realize, new_order)
+    repeating = {
+        loop.loop_var
+        for loop in new_order
+        if (repeats_parts or not drives[loop.loop_var]) and not is_const_int(loop.extent, 1)
+    }
+    for outer, inner in combinations(old_order, 2):
+        if after[outer] < after[inner]:
+            continue
+        pair = (outer, inner)
+        mixed = any(len(set(drives[loop].values())) > 1 for loop in pair)
+        shared = drives[outer].keys() & drives[inner].keys()
+        repeats = bool(repeating & set(pair))
+        reduces = any(IterType.COMM_REDUCE in drives[loop].values() for loop in pair)
+        if (mixed and shared) or (repeats and reduces):
+            raise LoopError(
+                f'If the loops "{outer.name}" and "{inner.name}" change places, the init of block '
+                f'"{realize.block.name_hint}" runs after some of its updates',
+                [loop for loop in new_order if loop.loop_var in pair],
+                "decompose_reduction first, or fuse spatial and reduction loops separately",
+            )
+
+
+def _check_iterators_reorderable(realize: BlockRealize) -> None:
+    for iter_var in realize.block.iter_vars:
+        if iter_var.iter_type not in (IterType.DATA_PARALLEL, IterType.COMM_REDUCE):
+            raise BindingError(
+                f'The iterator "{iter_var.var.name}" of block "{realize.block.name_hint}" is '
+                "neither spatial nor a reduction, so its loops keep their order",
+                [realize],
+                "iterators of T.axis.spatial or T.axis.reduce",
+            )

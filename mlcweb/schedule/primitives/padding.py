@@ -1,0 +1,336 @@
+"""pad_einsum: rounding the domains of a block's iterators up."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mlcweb.analysis import block_access_regions
+from mlcweb.arith import Analyzer
+from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.schedule.errors import DataflowError, ScheduleError
+from mlcweb.schedule.nests import (
+    loop_nest,
+    nest_of,
+    statements_of,
+    with_statements,
+)
+from mlcweb.schedule.scopes import (
+    check_affine,
+    check_complete_or_reduction,
+    hidden_accesses,
+    scope_at,
+)
+from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
+from mlcweb.tir.arithmetic import (
+    const,
+    constant_value,
+    is_const_int,
+    less,
+    logical_and,
+)
+from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.expr import (
+    Add,
+    BufferLoad,
+    Cast,
+    IntImm,
+    Mul,
+    PointerType,
+    PrimExpr,
+    Var,
+)
+from mlcweb.tir.intrinsics import if_then_else
+from mlcweb.tir.stmt import (
+    Block,
+    BlockIdentity,
+    BlockRealize,
+    BufferStore,
+    For,
+    IterType,
+    IterVar,
+    Stmt,
+)
+from mlcweb.tir.substitute import substitute
+
+
+class PaddingError(ScheduleError):
+    """The block is not of the pattern that can be padded."""
+
+
+def pad_einsum(state: ScheduleState, block: BlockIdentity, padding: Sequence[int]) -> ScheduleState:
+    """Round the domains of a block's iterators up to multiples of `padding`.
+
+    Inputs that become larger are read from copies, filled with zeros; the output is written to a
+    larger buffer, of which a new block copies the inside back.
+
+    Checked: a factor for each iterator, all positive; the block is complete or a reduction block,
+    its loops hold it alone, and its body is one store; all indices are iterators or constants;
+    where a reduction iterator is padded, zeros add nothing to the sum; the block declares all that
+    it accesses.
+
+    rewrite, by [8, 8, 8]:
+        for i, j, k in T.grid(12, 20, 17):        for i0, i1 in T.grid(16, 24): (block "A_pad") …
+            (block "C") C[vi, vj] = …       -->   for i0, i1 in T.grid(24, 24): (block "B_pad") …
+                                                  for i, j, k in T.grid(16, 24, 24): (block "C") …
+                                                  for i0, i1 in T.grid(12, 20): (block "C_pad") …
+    """
+    place = state.block(block)
+    iter_vars = place.block.iter_vars
+    if len(padding) != len(iter_vars) or any(factor <= 0 for factor in padding):
+        raise PaddingError(
+            f'The padding {list(padding)} for the block "{place.block.name_hint}" is invalid: it '
+            f"should be a list of {len(iter_vars)} positive integers, one for each iterator",
+            [place.realize],
+            "for each iterator the number that its extent is padded to a multiple of",
+        )
+    check_complete_or_reduction(state, place)
+    check_affine(state, place)
+    scope_at(state, state.scope_of(place)).check_links(place)
+    nest = nest_of(place, "pad_einsum")
+    _check_einsum(place)
+    _check_declared(place)
+    extents = _padded_extents(place, padding)
+    grown = {
+        iter_var.var: extent
+        for iter_var, extent in zip(iter_vars, extents, strict=True)
+        if iter_var.dom is None or extent is not iter_var.dom.extent
+    }
+    if not grown:
+        return state
+    _check_zeros_add_nothing(place, grown)
+    copies = {
+        region.buffer: copy
+        for region in (*place.block.reads, *place.block.writes)
+        if (copy := _grown_buffer(place, region.buffer, grown)) is not None
+    }
+    written = {region.buffer for region in place.block.writes}
+    before = [_filled_copy(old, new) for old, new in copies.items() if old not in written]
+    after = [_copied_back(old, new) for old, new in copies.items() if old in written]
+    realize = _grown_realize(place, extents, copies)
+    changed: Stmt = realize
+    for loop in reversed(loops_above(place)):
+        changed = replace(loop, extent=_grown_loop(loop, place, grown), body=changed)
+    statements: list[Stmt] = []
+    scope = state.scope_of(place)
+    for statement in statements_of(scope.block):
+        statements += [*before, changed, *after] if statement is nest else [statement]
+    return with_statements(state, scope, statements, list(copies.values()))
+
+
+def _check_declared(place: BlockPlace) -> None:
+    for buffer in itertools.chain(*hidden_accesses(place.block)):
+        raise PaddingError(
+            f'The block "{place.block.name_hint}" accesses "{buffer.name}" without declaring it, '
+            "and would do so behind its end",
+            [place.realize],
+            "pad before unsafe_hide_buffer_access or cache_index",
+        )
+
+
+def _check_einsum(place: BlockPlace) -> None:
+    name = place.block.name_hint
+    stores = [s for s in (place.block.body, place.block.init) if s is not None]
+    if not all(isinstance(statement, BufferStore) for statement in stores):
+        raise PaddingError(
+            f'The block "{name}" is not a computation of Einsum pattern: its body is not one store',
+            [place.realize],
+            "a block such as C[i, j] = C[i, j] + A[i, k] * B[k, j]",
+        )
+    if not is_const_int(place.realize.predicate, 1):
+        raise PaddingError(
+            f'The block "{name}" has a predicate, so that its domains are not what runs',
+            [place.realize],
+            "pad_einsum before splitting loops by factors that do not divide",
+        )
+    variables = {iter_var.var for iter_var in place.block.iter_vars}
+    for node in walk(place.block):
+        if not isinstance(node, (BufferLoad, BufferStore)):
+            continue
+        for index in node.indices:
+            if index not in variables and not isinstance(index, IntImm):
+                raise PaddingError(
+                    f'The block "{name}" is not a computation of Einsum pattern: '
+                    f'"{node.buffer.name}" is accessed at {index!r}, which is neither an iterator '
+                    "nor a constant",
+                    [place.realize],
+                    "reindex the buffer first, so that it is accessed at the iterators",
+                )
+    by_buffer: dict[Buffer, tuple[PrimExpr, ...]] = {}
+    for node in walk(place.block):
+        if isinstance(node, (BufferLoad, BufferStore)):
+            known = by_buffer.setdefault(node.buffer, node.indices)
+            pairs = zip(known, node.indices, strict=True)
+            if not all(
+                a is b or constant_value(a) == constant_value(b) is not None for a, b in pairs
+            ):
+                raise PaddingError(
+                    f'The block "{name}" accesses "{node.buffer.name}" at different indices',
+                    [place.realize],
+                    "one access per buffer, besides that of the sum itself",
+                )
+
+
+def _padded_extents(place: BlockPlace, padding: Sequence[int]) -> list[PrimExpr]:
+    extents: list[PrimExpr] = []
+    for iter_var, factor in zip(place.block.iter_vars, padding, strict=True):
+        domain = iter_var.dom
+        extent = constant_value(domain.extent) if domain is not None else None
+        if domain is None or extent is None or not is_const_int(domain.min, 0):
+            if domain is not None and factor == 1:
+                extents.append(domain.extent)
+                continue
+            raise PaddingError(
+                f'The domain of iterator "{iter_var.var.name}" is not [0, a constant), so it '
+                "cannot be padded",
+                [place.realize],
+                "constant extents that start at 0",
+            )
+        padded = -(-int(extent) // factor) * factor
+        extents.append(domain.extent if padded == extent else const(padded, domain.extent.dtype))
+    return extents
+
+
+def _check_zeros_add_nothing(place: BlockPlace, grown: Mapping[Var, PrimExpr]) -> None:
+    reduced = [
+        iter_var.var
+        for iter_var in place.block.iter_vars
+        if iter_var.iter_type == IterType.COMM_REDUCE and iter_var.var in grown
+    ]
+    store = place.block.body
+    assert isinstance(store, BufferStore)
+    for var in reduced:
+        term = _added_term(store)
+        zero = None if term is None else _ZeroWhere(var).rewrite(term)
+        if zero is None or constant_value(Analyzer().simplify(_folded(zero))) != 0:
+            raise DataflowError(
+                f'Padding the reduction iterator "{var.name}" of block "{place.block.name_hint}" '
+                f"would change its result: with zeros as input, {store.value!r} does not leave "
+                f'"{store.buffer.name}" as it is',
+                [place.realize],
+                "a padding of 1 for the reduction iterators",
+            )
+
+
+def _added_term(store: BufferStore) -> PrimExpr | None:
+    """x in a store C[…] = C[…] + x."""
+    value = store.value
+    if not isinstance(value, Add):
+        return None
+    for one, other in ((value.a, value.b), (value.b, value.a)):
+        if isinstance(one, BufferLoad) and one.buffer is store.buffer:
+            return other
+    return None
+
+
+class _ZeroWhere(Mutator):
+    """Zero for each load that a padded iterator indexes."""
+
+    def __init__(self, var: Var) -> None:
+        self.var = var
+
+    @on(BufferLoad)
+    def load(self, node: BufferLoad) -> PrimExpr:
+        return const(0, node.dtype) if self.var in node.indices else node
+
+
+def _folded(value: PrimExpr) -> PrimExpr:
+    return _Folding().rewrite(value)
+
+
+class _Folding(Mutator):
+    """Zero for products with zero. An input that is not finite is not considered, as in TVM."""
+
+    def rewrite(self, node: Any) -> Any:
+        new = self.rewrite_children(node)
+        if isinstance(new, Mul) and 0 in (constant_value(new.a), constant_value(new.b)):
+            return const(0, new.dtype)
+        if isinstance(new, Cast) and constant_value(new.value) == 0:
+            return const(0, new.dtype)
+        return new
+
+
+def _grown_buffer(
+    place: BlockPlace, buffer: Buffer, grown: Mapping[Var, PrimExpr]
+) -> Buffer | None:
+    indices = next(
+        node.indices
+        for node in walk(place.block)
+        if isinstance(node, (BufferLoad, BufferStore)) and node.buffer is buffer
+    )
+    pairs = list(zip(indices, buffer.shape, strict=True))
+    if not any(index in grown for index, _ in pairs):
+        return None
+    shape = tuple(grown.get(index, extent) for index, extent in pairs)  # type: ignore[call-overload]
+    name = f"{buffer.name}_pad"
+    data = Var(name, "handle", PointerType(buffer.dtype, buffer.scope()))
+    offset = const(0, buffer.elem_offset.dtype)
+    return replace(buffer, data=data, shape=shape, strides=(), elem_offset=offset, name=name)
+
+
+def _filled_copy(buffer: Buffer, padded: Buffer) -> Stmt:
+    """A block that copies a buffer into a larger one, with zeros around it."""
+    iterators = _iterators(padded)
+    inside: PrimExpr = const(True)
+    for var, old, new in zip(iterators, buffer.shape, padded.shape, strict=True):
+        if old is not new:
+            inside = logical_and(inside, less(var, old))
+    value = if_then_else(inside, BufferLoad(buffer, iterators), const(0, buffer.dtype))
+    return _elementwise(padded.name, padded.shape, BufferStore(padded, value, iterators))
+
+
+def _copied_back(buffer: Buffer, padded: Buffer) -> Stmt:
+    """A block that copies the inside of a larger buffer back."""
+    iterators = _iterators(buffer)
+    store = BufferStore(buffer, BufferLoad(padded, iterators), iterators)
+    return _elementwise(padded.name, buffer.shape, store)
+
+
+def _iterators(buffer: Buffer) -> tuple[Var, ...]:
+    return tuple(Var(f"v{n}", extent.dtype) for n, extent in enumerate(buffer.shape))
+
+
+def _elementwise(name: str, shape: Sequence[PrimExpr], store: BufferStore) -> Stmt:
+    loop_vars = [Var(f"i{n}", extent.dtype) for n, extent in enumerate(shape)]
+    iter_vars = tuple(
+        IterVar(Range(const(0, extent.dtype), extent), var)
+        for extent, var in zip(shape, store.indices, strict=True)
+        if isinstance(var, Var)
+    )
+    block = Block(iter_vars, (), (), name, store)
+    regions = block_access_regions(block)
+    block = replace(block, reads=regions.reads, writes=regions.writes)
+    return loop_nest(loop_vars, shape, BlockRealize(tuple(loop_vars), const(True), block))
+
+
+def _grown_realize(
+    place: BlockPlace, extents: Sequence[PrimExpr], copies: Mapping[Buffer, Buffer]
+) -> BlockRealize:
+    iter_vars = tuple(
+        iter_var
+        if iter_var.dom is None or extent is iter_var.dom.extent
+        else replace(iter_var, dom=Range(iter_var.dom.min, extent))
+        for iter_var, extent in zip(place.block.iter_vars, extents, strict=True)
+    )
+    block = replace(substitute(replace(place.block, iter_vars=()), {}, copies), iter_vars=iter_vars)
+    # What was declared by hand may cover the old extents alone.
+    exact = block_access_regions(block)
+    accessed = {
+        region.buffer: region
+        for region in (*exact.reads, *exact.writes)
+        if region.buffer in copies.values()
+    }
+    reads, writes = (
+        tuple(accessed.get(region.buffer, region) for region in regions)
+        for regions in (block.reads, block.writes)
+    )
+    return replace(place.realize, block=replace(block, reads=reads, writes=writes))
+
+
+def _grown_loop(loop: For, place: BlockPlace, grown: Mapping[Var, PrimExpr]) -> PrimExpr:
+    for iter_var, value in zip(place.block.iter_vars, place.realize.iter_values, strict=True):
+        if value is loop.loop_var and iter_var.var in grown:
+            return grown[iter_var.var]
+    return loop.extent

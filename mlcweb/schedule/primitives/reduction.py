@@ -1,0 +1,197 @@
+"""Transformations of reductions: decompose_reduction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlcweb.analysis.access_regions import block_access_regions
+from mlcweb.arith import Analyzer, conjuncts
+from mlcweb.ir.node import replace
+from mlcweb.schedule.errors import BindingError, DataflowError, LoopError
+from mlcweb.schedule.scopes import (
+    check_affine,
+    check_reduction,
+    iterators_by_variable,
+    runs_one_to_one,
+)  # fmt: skip
+from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, loops_above
+from mlcweb.tir.arithmetic import const, is_const_int, logical_and
+from mlcweb.tir.buffer import BufferRegion
+from mlcweb.tir.expr import PrimExpr, Var
+from mlcweb.tir.stmt import (
+    Block,
+    BlockIdentity,
+    BlockRealize,
+    For,
+    IterType,
+    IterVar,
+    Stmt,
+    sequence,
+)  # fmt: skip
+from mlcweb.tir.substitute import substitute, uses, variables_in
+
+
+def decompose_reduction(
+    state: ScheduleState, block: BlockIdentity, loop: Var
+) -> tuple[ScheduleState, BlockIdentity]:
+    """Move the init of a reduction block into a block of its own, right before `loop`.
+
+    Checked: the block is a reduction block with an affine binding; `loop` is around it and not
+    inside of one of its reduction loops; no loop from there on repeats the whole reduction; what
+    the init reads is written before `loop`.
+
+    rewrite:
+        for i, j, k in T.grid(…):                 for i in range(…):
+            with T.block("C"): (init, update)         for j_init in range(…): (block "C_init")
+                                           -->        for k, j in T.grid(…): (block "C_update")
+    """
+    place = state.block(block)
+    loop_place = state.loop(loop)
+    check_reduction(state, place)
+    check_affine(state, place)
+    loops = loops_above(place)
+    _check_above_reduction(place, loop_place.loop, loops)
+    inner = loops[next(n for n, found in enumerate(loops) if found is loop_place.loop) :]
+
+    _check_not_repeated(place, inner)
+
+    init_realize = _init_realize(place, inner)
+    _check_init_reads(place, loop_place.loop, init_realize.block)
+    body: Stmt = init_realize
+    for old in reversed(inner):
+        if any(uses(value, old.loop_var) for value in init_realize.iter_values):
+            var = Var(f"{old.loop_var.name}_init", old.loop_var.dtype)
+            body = replace(old, loop_var=var, body=substitute(body, {old.loop_var: var}))
+
+    realize = place.realize
+    updated = replace(
+        realize.block,
+        name_hint=realize.block.name_hint + "_update",
+        reads=_merge_regions(realize.block.writes, realize.block.reads),
+        init=None,
+    )
+    nest = state.replaced(place.function, {realize: replace(realize, block=updated)}).loop(loop)
+    state = state.replaced(place.function, {loop_place.loop: sequence(body, nest.loop)})
+    return state, init_realize.block.identity
+
+
+def _check_not_repeated(place: BlockPlace, inner: tuple[For, ...]) -> None:
+    driven = iterators_by_variable(place.realize)
+    for loop in inner:
+        if loop.loop_var not in driven and not is_const_int(loop.extent, 1):
+            raise LoopError(
+                f'The loop "{loop.loop_var.name}" repeats the whole reduction of block '
+                f'"{place.block.name_hint}", which a single init before it would not do',
+                [loop, place.realize],
+                "decompose at a loop inside of it",
+            )
+    if not runs_one_to_one(place.realize, inner):
+        raise BindingError(
+            f'The loops from "{inner[0].loop_var.name}" on repeat parts of the reduction of block '
+            f'"{place.block.name_hint}", which a single init before them would not do',
+            [inner[0], place.realize],
+            "decompose at a loop inside of them",
+        )
+
+
+def _check_above_reduction(place: BlockPlace, loop: For, loops: tuple[For, ...]) -> None:
+    name = loop.loop_var.name
+    if not any(found is loop for found in loops):
+        raise LoopError(
+            f'The loop "{name}" is not around the block "{place.block.name_hint}"',
+            [loop, place.realize],
+            "one of sch.get_loops(block)",
+        )
+    for outer in loops:
+        if outer is loop:
+            return
+        for iter_var, value in zip(place.block.iter_vars, place.realize.iter_values, strict=True):
+            if iter_var.iter_type == IterType.COMM_REDUCE and uses(value, outer.loop_var):
+                raise LoopError(
+                    f'The loop "{name}" is inside of the reduction loop "{outer.loop_var.name}", '
+                    "so the initial value would be set again in the middle of the reduction",
+                    [loop, outer],
+                    f'decompose at "{outer.loop_var.name}" or at a loop around it',
+                )
+
+
+def _check_init_reads(place: BlockPlace, loop: For, init: Block) -> None:
+    for realize in block_realizes_below(loop.body):
+        written = {region.buffer for region in realize.block.writes}
+        for region in init.reads:
+            if realize.block is not place.block and region.buffer in written:
+                raise DataflowError(
+                    f'The init of block "{place.block.name_hint}" reads "{region.buffer.name}", '
+                    f'which the block "{realize.block.name_hint}" writes in the loop '
+                    f'"{loop.loop_var.name}"',
+                    [realize, loop, place.realize],
+                    "decompose at a loop that does not hold it",
+                )
+
+
+def _init_realize(place: BlockPlace, inner: tuple[For, ...]) -> BlockRealize:
+    old = place.block
+    assert old.init is not None
+    iter_vars: list[IterVar] = []
+    values: list[PrimExpr] = []
+    renamed: dict[Var, PrimExpr] = {}
+    for iter_var, value in zip(old.iter_vars, place.realize.iter_values, strict=True):
+        if iter_var.iter_type == IterType.DATA_PARALLEL:
+            var = Var(iter_var.var.name, iter_var.var.dtype)
+            renamed[iter_var.var] = var
+            iter_vars.append(replace(iter_var, var=var))
+            values.append(value)
+    block = Block(
+        tuple(iter_vars),
+        (),
+        tuple(substitute(region, renamed) for region in old.writes),
+        old.name_hint + "_init",
+        substitute(old.init, renamed),
+        annotations=old.annotations,
+        span=old.span,
+    )
+    block = replace(block, reads=block_access_regions(block).reads)
+    predicate = init_predicate(
+        place.realize, place.realize.predicate, loops_above(place), inner, values
+    )
+    return BlockRealize(tuple(values), predicate, block, span=place.realize.span)
+
+
+def init_predicate(
+    realize: BlockRealize,
+    predicate: PrimExpr,
+    around: Sequence[For],
+    inner: Sequence[For],
+    values: Sequence[PrimExpr],
+) -> PrimExpr:
+    """The predicate of a block as far as it limits its init, whose iterators have `values`.
+
+    Of the loops `around` the block, the init runs without those of `inner` that `values` do not
+    use.
+    """
+    dropped = [loop for loop in inner if not any(uses(value, loop.loop_var) for value in values)]
+    unit = {loop.loop_var: loop.min for loop in dropped if is_const_int(loop.extent, 1)}
+    gone = {loop.loop_var for loop in dropped} - set(unit)
+    kept = {loop.loop_var for loop in around} - gone
+    limits: PrimExpr = const(True)
+    for condition in conjuncts(predicate):
+        used = variables_in(condition) - set(unit)
+        if not used & gone:
+            if used != variables_in(condition):
+                condition = Analyzer().simplify(substitute(condition, unit))
+            limits = logical_and(limits, condition)
+        elif used & kept:
+            raise BindingError(
+                f'The predicate {condition!r} of block "{realize.block.name_hint}" ties spatial '
+                "and reduction loops together, so the init alone could not keep it",
+                [realize],
+                "decompose before spatial and reduction loops are fused or split unevenly",
+            )
+    return limits
+
+
+def _merge_regions(
+    first: tuple[BufferRegion, ...], second: tuple[BufferRegion, ...]
+) -> tuple[BufferRegion, ...]:
+    written = {region.buffer for region in first}
+    return (*first, *(region for region in second if region.buffer not in written))

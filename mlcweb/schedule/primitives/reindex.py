@@ -1,0 +1,388 @@
+"""Staging copies in the order of a block's iterators: reindex, reindex_cache_read and _write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlcweb.analysis import block_access_regions
+from mlcweb.arith import Analyzer, eval_set, same_expression
+from mlcweb.arith.index_map import IndexMap, IndexMapError
+from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.schedule.errors import BlockKindError, DataflowError, ScheduleError
+from mlcweb.schedule.nests import loop_nest, nest_of, statements_of, with_statements
+from mlcweb.schedule.primitives.cache import accessed_buffer
+from mlcweb.schedule.regions import bindings, domains_around, iterator_domains
+from mlcweb.schedule.scopes import check_affine, scope_at
+from mlcweb.schedule.stage_pipeline import check_stage_pipeline
+from mlcweb.schedule.state import (
+    BlockPlace,
+    ScheduleState,
+    block_realizes_below,
+    loops_above,
+)
+from mlcweb.schedule.storage_scopes import check_storage_scope
+from mlcweb.tir.arithmetic import add, const, is_const_int
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.expr import BufferLoad, PointerType, PrimExpr, Var
+from mlcweb.tir.stmt import (
+    Block,
+    BlockIdentity,
+    BlockRealize,
+    BufferStore,
+    For,
+    IterVar,
+    Stmt,
+)
+from mlcweb.tir.substitute import substitute, variables_in
+
+
+class ReindexError(ScheduleError):
+    """The accesses of a buffer have no single index, or the map of its copy does not fit."""
+
+
+def reindex(
+    state: ScheduleState, block: BlockIdentity, access: str, buffer_index: int | Buffer | str
+) -> tuple[ScheduleState, BlockIdentity]:
+    """Let a block access a buffer through a copy, which has a dimension for each iterator in the
+    buffer's indices. A new block makes the copy right before the block's loops, or copies back
+    right after them.
+
+    Checked: the block holds no other block, and its loops hold it alone; its scope is a stage
+    pipeline; all accesses of the buffer have the same indices, which stay inside of the buffer;
+    a buffer that is read is not written, and one that is written has no earlier contents to keep.
+
+    rewrite:
+                                                 for ax0, ax1 in T.grid(…): (block "W_reindex_…")
+        for i, k in T.grid(…):              -->      W_reindex[v0, v1] = W[v1, v0]
+            (block "C") … W[vk, vi]              for i, k in T.grid(…):
+                                                     (block "C") … W_reindex[vi, vk]
+    """
+    place = state.block(block)
+    buffer = accessed_buffer(place, buffer_index, access)
+    indices = _single_indices(state, place, buffer, access)
+    used = _used_iterators(place, indices)
+    name = f"{buffer.name}_reindex"
+    shape = tuple(_extent(iter_var) for iter_var in used)
+    copy = _copy_of(buffer, name, buffer.scope(), shape)
+    values = tuple(iter_var.var for iter_var in used)
+    target = copy if access == "read" else buffer
+    new_vars = [Var(f"v{n}", iter_var.var.dtype) for n, iter_var in enumerate(used)]
+    loops = [(Var(f"ax{n}", i.var.dtype), _extent(i)) for n, i in enumerate(used)]
+    stage = _copy_stage(
+        used,
+        new_vars,
+        loops,
+        (buffer, indices),
+        (copy, values),
+        access,
+        f"{target.name}_reindex",
+    )
+    return _staged(state, place, buffer, copy, values, stage, access)
+
+
+def reindex_cache(
+    state: ScheduleState,
+    block: BlockIdentity,
+    access: str,
+    buffer_index: int,
+    storage_scope: str,
+    index_map: IndexMap,
+) -> tuple[ScheduleState, BlockIdentity]:
+    """Let a block read or write (`access`) a buffer through a copy in `storage_scope`, at the
+    indices that a map of the block's iterators gives.
+
+    Checked: as for `reindex`; the storage scope exists; the map takes all iterators of the block,
+    uses those in the buffer's indices and no others, and gives each element a place of its own.
+
+    rewrite, by lambda i, j: [j, i]:
+                                                 for i, j in T.grid(…): (block "A_local")
+        for i, j in T.grid(…):              -->      A_local[vj, vi] = A[vi, vj]
+            (block "C") … A[vi, vj]              for i, j in T.grid(…):
+                                                     (block "C") … A_local[vj, vi]
+    """
+    check_storage_scope(storage_scope)
+    place = state.block(block)
+    buffer = accessed_buffer(place, buffer_index, access)
+    indices = _single_indices(state, place, buffer, access)
+    used = _used_iterators(place, indices)
+    values, shape = _mapped(place, buffer, index_map, indices, used)
+    copy = _copy_of(buffer, f"{buffer.name}_{storage_scope}", storage_scope, shape)
+    new_vars = [Var(iter_var.var.name, iter_var.var.dtype) for iter_var in used]
+    loops, bound = _loops_of_copy(place, used)
+    stage = _copy_stage(
+        used, new_vars, loops, (buffer, indices), (copy, values), access, copy.name, bound
+    )
+    produced = buffer in scope_at(state, state.scope_of(place)).writers
+    at_start = access == "read" and not produced and not _load_memory(indices)
+    return _staged(state, place, buffer, copy, values, stage, access, at_start)
+
+
+def _loops_of_copy(
+    place: BlockPlace, used: Sequence[IterVar]
+) -> tuple[list[tuple[Var, PrimExpr]], list[PrimExpr]]:
+    """The loops of a copy (variable and extent), and what they bind the iterators to: as those of
+    the block are, or, where a predicate cuts these off, one for each iterator."""
+    values = bindings(place.realize)
+    bound = [values[iter_var.var] for iter_var in used]
+    if is_const_int(place.realize.predicate, 1):
+        driving = set[Var]().union(*(variables_in(value) for value in bound))
+        loops: list[tuple[Var, PrimExpr]] = []
+        renamed: dict[Var, PrimExpr] = {}
+        for loop in _driving_loops(place, driving):
+            var = Var(loop.loop_var.name, loop.loop_var.dtype)
+            loops.append((var, substitute(loop.extent, renamed)))
+            renamed[loop.loop_var] = add(var, substitute(loop.min, renamed))
+        return loops, [substitute(value, renamed) for value in bound]
+    variables = [Var(f"ax{n}", iter_var.var.dtype) for n, iter_var in enumerate(used)]
+    return [(var, _extent(i)) for var, i in zip(variables, used, strict=True)], list(variables)
+
+
+def _driving_loops(place: BlockPlace, driving: set[Var]) -> list[For]:
+    """The loops over some variables, and those that these loops' own bounds depend on."""
+    around = []
+    for loop in reversed(loops_above(place)):
+        if loop.loop_var in driving:
+            around.append(loop)
+            driving = driving | variables_in(loop.min) | variables_in(loop.extent)
+    return around[::-1]
+
+
+def _single_indices(
+    state: ScheduleState, place: BlockPlace, buffer: Buffer, access: str
+) -> tuple[PrimExpr, ...]:
+    """The indices of all accesses of a buffer in a leaf block."""
+    name = place.block.name_hint
+    if any(True for _ in block_realizes_below(place.block.body)):
+        raise BlockKindError(
+            f'The block "{name}" is not a leaf block: it holds other blocks',
+            [place.realize],
+            "reindex the block inside of it",
+        )
+    check_stage_pipeline(state, state.scope_of(place))
+    scope_at(state, state.scope_of(place)).check_declared(buffer)
+    check_affine(state, place)
+    found: list[tuple[PrimExpr, ...]] = []
+    for node in walk(place.block):
+        if isinstance(node, (BufferLoad, BufferStore)) and node.buffer is buffer:
+            found.append(node.indices)
+        elif node is buffer.data:
+            raise ReindexError(
+                f'The block "{name}" uses the address of "{buffer.name}"',
+                [place.realize],
+                "reindex before tensorize",
+            )
+    for other in found[1:]:
+        if not all(same_expression(a, b) for a, b in zip(found[0], other, strict=True)):
+            raise ReindexError(
+                f'The block "{name}" accesses the buffer "{buffer.name}" at different indices, '
+                f"{_text(found[0])} and {_text(other)}, but its copy has one place per iteration",
+                [place.realize],
+                "a block in which all accesses of the buffer have the same indices",
+            )
+    if not found:
+        raise ReindexError(
+            f'The block "{name}" does not access the buffer "{buffer.name}"',
+            [place.realize],
+            "a buffer that the block reads or writes",
+        )
+    for iter_var in _used_iterators(place, found[0]):
+        if iter_var.dom is None or not is_const_int(iter_var.dom.min, 0):
+            raise ReindexError(
+                f'The iterator "{iter_var.var.name}" of block "{name}" does not start at 0',
+                [place.realize],
+                "iterators whose domains start at 0",
+            )
+    _check_inside(place, buffer, found[0])
+    if access == "write":
+        _check_copied_back(state, place, buffer)
+    elif any(region.buffer is buffer for region in place.block.writes):
+        raise DataflowError(
+            f'The block "{name}" also writes "{buffer.name}", and the copy that it would write '
+            "instead is not copied back",
+            [place.realize],
+            "reindex before decompose_reduction",
+        )
+    return found[0]
+
+
+def _check_inside(place: BlockPlace, buffer: Buffer, indices: Sequence[PrimExpr]) -> None:
+    domains = iterator_domains(place.block)
+    analyzer = Analyzer({**domains_around(place), **domains})
+    for index, extent in zip(indices, buffer.shape, strict=True):
+        low, high = eval_set(index, domains, analyzer)
+        if low is not None and high is not None:
+            if analyzer.can_prove(low >= 0) and analyzer.can_prove(high < extent):
+                continue
+        raise ReindexError(
+            f'The index {index!r} of "{buffer.name}" is not known to stay in [0, {extent!r}), and '
+            "the copy is made in all iterations, whatever conditions guard the access",
+            [place.realize],
+            "reindex before a split that does not divide the extent, or guard by T.where",
+        )
+
+
+def _check_copied_back(state: ScheduleState, place: BlockPlace, buffer: Buffer) -> None:
+    scope = scope_at(state, state.scope_of(place))
+    if len(scope.writers.get(buffer, ())) > 1 or any(
+        region.buffer is buffer for region in place.block.reads
+    ):
+        raise DataflowError(
+            f'The block "{place.block.name_hint}" updates elements of "{buffer.name}" that were '
+            "written before, and the copy does not hold their first values",
+            [place.realize],
+            "reindex before decompose_reduction",
+        )
+
+
+def _used_iterators(place: BlockPlace, indices: Sequence[PrimExpr]) -> list[IterVar]:
+    used = {var for index in indices for var in variables_in(index)}
+    return [iter_var for iter_var in place.block.iter_vars if iter_var.var in used]
+
+
+def _extent(iter_var: IterVar) -> PrimExpr:
+    assert iter_var.dom is not None
+    return iter_var.dom.extent
+
+
+def _mapped(
+    place: BlockPlace,
+    buffer: Buffer,
+    index_map: IndexMap,
+    indices: Sequence[PrimExpr],
+    used: Sequence[IterVar],
+) -> tuple[tuple[PrimExpr, ...], tuple[PrimExpr, ...]]:
+    """The indices and the shape of a copy that a map of the block's iterators gives."""
+    iter_vars = [iter_var.var for iter_var in place.block.iter_vars]
+    if len(index_map.initial_indices) != len(iter_vars):
+        raise ReindexError(
+            f"The index map {index_map!r} takes {len(index_map.initial_indices)} indices, but the "
+            f'block "{place.block.name_hint}" has {len(iter_vars)} iterators',
+            [place.realize],
+            "a map with one index for each iterator of the block",
+        )
+    index_map = index_map.with_index_dtype(iter_vars[0].dtype if iter_vars else "int32")
+    values = tuple(index_map.map_indices(iter_vars))
+    mapped = {var for value in values for var in variables_in(value)}
+    needed = {iter_var.var for iter_var in used}
+    for var in iter_vars:
+        if (var in mapped) is (var in needed):
+            continue
+        here, there = _text(indices), _text(values)
+        if var in mapped:
+            here, there = there, here
+        raise ReindexError(
+            f'The iterator "{var.name}" of block "{place.block.name_hint}" appears in {here}, but '
+            f"not in {there}",
+            [place.realize],
+            f'a map that uses the iterators in the indices of "{buffer.name}", and no others',
+        )
+    own = IndexMap(tuple(iter_var.var for iter_var in used), values)
+    domains = [iter_var.dom for iter_var in used if iter_var.dom is not None]
+    try:
+        own.non_surjective_inverse(domains)
+        return values, tuple(own.map_shape([domain.extent for domain in domains]))
+    except IndexMapError as error:
+        raise ReindexError(
+            f'The copy of "{buffer.name}" cannot be indexed by {index_map!r}: {error.message}',
+            [place.realize],
+            "a map that gives each element a place of its own",
+        ) from None
+
+
+def _copy_of(buffer: Buffer, name: str, scope: str, shape: tuple[PrimExpr, ...]) -> Buffer:
+    data = Var(name, "handle", PointerType(buffer.dtype, scope))
+    offset = const(0, buffer.elem_offset.dtype)
+    return replace(buffer, data=data, shape=shape, strides=(), elem_offset=offset, name=name)
+
+
+Access = tuple[Buffer, tuple[PrimExpr, ...]]
+
+
+def _copy_stage(
+    used: Sequence[IterVar],
+    new_vars: Sequence[Var],
+    loops: Sequence[tuple[Var, PrimExpr]],
+    original: Access,
+    copy: Access,
+    access: str,
+    name: str,
+    bound: Sequence[PrimExpr] | None = None,
+) -> Stmt:
+    """Loops around a block that copies from the buffer to the copy, or back."""
+    renamed = {iter_var.var: var for iter_var, var in zip(used, new_vars, strict=True)}
+    ends = [(b, tuple(substitute(index, renamed) for index in i)) for b, i in (original, copy)]
+    (source, source_indices), (target, target_indices) = ends if access == "read" else ends[::-1]
+    block = Block(
+        tuple(IterVar(iter_var.dom, renamed[iter_var.var]) for iter_var in used),
+        (_element(source, source_indices),),
+        (_element(target, target_indices),),
+        name,
+        BufferStore(target, BufferLoad(source, source_indices), target_indices),
+    )
+    if _load_memory(source_indices):
+        block = replace(block, reads=block_access_regions(block).reads)
+    variables = [var for var, _ in loops]
+    realize = BlockRealize(tuple(bound or variables), const(True), block)
+    return loop_nest(variables, [extent for _, extent in loops], realize)
+
+
+def _load_memory(indices: Sequence[PrimExpr]) -> bool:
+    return any(isinstance(node, BufferLoad) for index in indices for node in walk(index))
+
+
+def _element(buffer: Buffer, indices: Sequence[PrimExpr]) -> BufferRegion:
+    return BufferRegion(buffer, tuple(Range(i, const(1, i.dtype)) for i in indices))
+
+
+def _staged(
+    state: ScheduleState,
+    place: BlockPlace,
+    buffer: Buffer,
+    copy: Buffer,
+    values: tuple[PrimExpr, ...],
+    stage: Stmt,
+    access: str,
+    at_start: bool = False,
+) -> tuple[ScheduleState, BlockIdentity]:
+    """The program with the stage beside the block's loops, or at the start of its scope, and the
+    block on the copy."""
+    nest = nest_of(place, "reindex")
+    scope = state.scope_of(place)
+    statements = list(statements_of(scope.block))
+    here = next(n for n, statement in enumerate(statements) if statement is nest)
+    position = here + 1 if access == "write" else (0 if at_start else here)
+    statements.insert(position, stage)
+    state = with_statements(state, scope, statements, [copy])
+    changed = _Reindexed(buffer, copy, values).rewrite(place.block)
+    regions = block_access_regions(changed)
+    at = {region.buffer: region for region in (*regions.reads, *regions.writes)}
+    changed = replace(
+        changed,
+        reads=tuple(at[copy] if r.buffer is buffer else r for r in changed.reads),
+        writes=tuple(at[copy] if r.buffer is buffer else r for r in changed.writes),
+    )
+    state = state.replaced(place.function, {place.block: changed})
+    return state, next(block_realizes_below(stage)).block.identity
+
+
+class _Reindexed(Mutator):
+    def __init__(self, old: Buffer, new: Buffer, indices: tuple[PrimExpr, ...]) -> None:
+        self.old = old
+        self.new = new
+        self.indices = indices
+
+    @on(BufferRegion)
+    def region(self, node: BufferRegion) -> BufferRegion:
+        return node if node.buffer is self.old else self.rewrite_children(node)
+
+    @on(BufferLoad, BufferStore)
+    def access(self, node: BufferLoad | BufferStore) -> BufferLoad | BufferStore:
+        new = self.rewrite_children(node)
+        if node.buffer is not self.old:
+            return new
+        return replace(new, buffer=self.new, indices=self.indices)
+
+
+def _text(indices: Sequence[PrimExpr]) -> str:
+    return "[" + ", ".join(map(repr, indices)) + "]"

@@ -1,0 +1,381 @@
+"""Taking a reduction apart so that its parts can run in parallel: rfactor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from mlcweb.arith import Analyzer
+from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import walk
+from mlcweb.schedule.errors import BindingError, BlockKindError, FactorError, LoopError
+from mlcweb.schedule.reducers import Reduction, Values, reduction_of
+from mlcweb.schedule.regions import domains_around
+from mlcweb.schedule.scopes import (
+    driven_iterators,
+    runs_one_to_one,
+    scope_at,
+    why_not_reduction,
+)
+from mlcweb.schedule.stage_pipeline import check_stage_pipeline
+from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, loops_above
+from mlcweb.tir.arithmetic import const, is_const_int
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
+from mlcweb.tir.stmt import (
+    Block,
+    BlockIdentity,
+    BlockRealize,
+    BufferStore,
+    For,
+    ForKind,
+    IterType,
+    IterVar,
+    LetStmt,
+    Stmt,
+    sequence,
+)  # fmt: skip
+from mlcweb.tir.substitute import substitute, uses, variables_in
+
+
+def rfactor(
+    state: ScheduleState, loop: Var, factor_axis: int
+) -> tuple[ScheduleState, BlockIdentity]:
+    """Give every iteration of a reduction loop a result of its own, which the block then reduces.
+
+    A new block, before the old one, computes the parts into a buffer with one more dimension at
+    `factor_axis`; negative ones count from the end. Its identity is the second result.
+
+    Checked: `factor_axis` is in range; below the outermost loop there is nothing but loops and the
+    block, and the scope is a stage pipeline; the block is a reduction with a commutative reducer;
+    the loop is serial, starts at 0 and drives reduction iterators only, and no loop drives both
+    kinds; no loop inside of the reduction repeats it; the predicate lets every part start with its
+    init and does not cut the spatial iterations.
+
+    rewrite:
+        for i, k in T.grid(8, 64):             for i, k in T.grid(8, 64):
+            with T.block("B"): ...                 with T.block("B_rf"):
+                B[vi] = B[vi] + A[vi, vk]              B_rf[vk, vi] = A[vi, vk]
+                                        -->    for i, k in T.grid(8, 64):
+                                                   with T.block("B"): ...
+                                                       B[vi] = B[vi] + B_rf[vk, vi]
+    """
+    target = state.loop(loop)
+    place = _only_block(state, target)
+    loops = loops_above(place)
+    scope = state.scope_of(place)
+    check_stage_pipeline(state, scope)
+    _check_kinds(state, place, target)
+    reduction = reduction_of(place)
+    axis = _axis(place, reduction, factor_axis)
+    _check_loops(place, target, loops)
+    _check_nothing_else(state, place, loops)
+    _check_init_runs_first(place, target, loops)
+
+    partials = {buffer: _partial(buffer, axis, target.loop) for buffer in reduction.buffers}
+    parts = _parts(place, target.loop, loops, reduction, partials, axis)
+    parts_nest = _in_own_loops(parts, loops)
+    total_nest: Stmt = _total(place, target.loop, reduction, partials, axis)
+    for outer in reversed(loops):
+        if outer is target.loop or not _is_reduction_loop(place, outer):
+            total_nest = replace(outer, body=total_nest)
+    both = sequence(parts_nest, total_nest)
+    state = state.replaced(place.function, {loops[0]: both})
+    around = state.block(scope.block.identity).block
+    buffers = (*around.alloc_buffers, *partials.values())
+    changes: dict[Stmt, Stmt | None] = {around: replace(around, alloc_buffers=buffers)}
+    return state.replaced(place.function, changes), parts.block.identity
+
+
+def _only_block(state: ScheduleState, target: LoopPlace) -> BlockPlace:
+    below = state.child_blocks(target)
+    if len(below) != 1:
+        names = ", ".join(f'"{place.block.name_hint}"' for place in below)
+        raise LoopError(
+            f'The loop "{target.loop.loop_var.name}" must have one block below it, not '
+            f"{len(below)}: {names}",
+            [target.loop],
+            "move the other blocks out of the loop first",
+        )
+    return below[0]
+
+
+def _check_kinds(state: ScheduleState, place: BlockPlace, target: LoopPlace) -> None:
+    reason = why_not_reduction(scope_at(state, state.scope_of(place)), place.block)
+    if reason:
+        raise BlockKindError(
+            f'The block "{place.block.name_hint}" is not a reduction block: {reason}',
+            [place.realize],
+            "rfactor takes a block with T.init, before decompose_reduction",
+        )
+    loop = target.loop
+    if loop.kind != ForKind.SERIAL:
+        raise LoopError(
+            f'The loop "{loop.loop_var.name}" is {loop.kind.name.lower()}; only a serial loop can '
+            "be factored out",
+            [loop],
+            "rfactor first, then annotate the loops of the new block",
+        )
+    if not is_const_int(loop.min, 0):
+        raise LoopError(
+            f'The loop "{loop.loop_var.name}" starts at {loop.min!r}, not at 0, so the parts '
+            "would not fill a buffer from its start",
+            [loop],
+            "a loop that starts at 0",
+        )
+
+
+def _axis(place: BlockPlace, reduction: Reduction, factor_axis: int) -> int:
+    buffer = reduction.buffers[0]
+    rank = buffer.ndim
+    if not -rank - 1 <= factor_axis <= rank:
+        raise FactorError(
+            f'The write buffer "{buffer.name}" has {rank} dimension(s), so factor_axis must be in '
+            f"[{-rank - 1}, {rank}], not {factor_axis}",
+            [place.realize],
+            "a factor_axis within these limits; -1 puts the new dimension last",
+        )
+    return factor_axis % (rank + 1)
+
+
+def _is_reduction_loop(place: BlockPlace, loop: For) -> bool:
+    return IterType.COMM_REDUCE in driven_iterators(place.realize, loop.loop_var).values()
+
+
+def _check_loops(place: BlockPlace, target: LoopPlace, loops: Sequence[For]) -> None:
+    """What the loops around the block drive: spatial or reduction iterators, or nothing."""
+    name = place.block.name_hint
+    variables = {loop.loop_var for loop in loops}
+    reducing: For | None = None
+    for loop in loops:
+        driven = set(driven_iterators(place.realize, loop.loop_var).values())
+        what = f'The loop "{loop.loop_var.name}"'
+        if len(driven) > 1:
+            raise LoopError(
+                f'{what} drives both spatial and reduction iterators of block "{name}"',
+                [loop, place.realize],
+                "fuse spatial and reduction loops separately",
+            )
+        if loop is target.loop and IterType.DATA_PARALLEL in driven:
+            raise LoopError(
+                f'{what} drives a spatial iterator of block "{name}"; only a reduction loop can be '
+                "factored out",
+                [loop, place.realize],
+                "one of the loops that drive reduction iterators alone",
+            )
+        repeats = not driven and not is_const_int(loop.extent, 1)
+        if repeats and (loop is target.loop or reducing is not None):
+            raise LoopError(
+                f'{what} drives no iterator of block "{name}": it would repeat parts of the '
+                "reduction",
+                [loop, place.realize],
+                "one of the loops that drive reduction iterators",
+            )
+        if IterType.COMM_REDUCE in driven:
+            reducing = reducing or loop
+            if (variables_in(loop.min) | variables_in(loop.extent)) & variables:
+                raise LoopError(
+                    f"{what} has a domain that depends on another loop, so the parts would not "
+                    "fill a buffer",
+                    [loop],
+                    "a loop with a constant extent",
+                )
+
+
+def _check_nothing_else(state: ScheduleState, place: BlockPlace, loops: Sequence[For]) -> None:
+    body: Stmt = loops[0]
+    for loop in loops:
+        if body is not loop:
+            break
+        body = loop.body
+    if body is place.realize:
+        return
+    outermost = state.loop(loops[0].loop_var)
+    others = [p.realize for p in state.child_blocks(outermost) if p.block is not place.block]
+    raise LoopError(
+        f'The outermost loop "{loops[0].loop_var.name}" holds more than the loops around the block '
+        f'"{place.block.name_hint}"',
+        [loops[0], *others],
+        "move the other blocks to loops of their own first",
+    )
+
+
+def _check_init_runs_first(place: BlockPlace, target: LoopPlace, loops: Sequence[For]) -> None:
+    """The whole reduction starts in the first iteration of its loops, and so does each part: its
+    predicate holds there. No part, and no spatial iteration, is left out by the predicate."""
+    realize, name = place.realize, place.block.name_hint
+    analyzer = Analyzer(domains_around(place))
+    reducing = [loop for loop in loops if _is_reduction_loop(place, loop)]
+    start: dict[Var, PrimExpr] = {loop.loop_var: loop.min for loop in reducing}
+    affine = runs_one_to_one(realize, loops)
+    for iter_var, value in zip(place.block.iter_vars, realize.iter_values, strict=True):
+        if iter_var.iter_type == IterType.COMM_REDUCE:
+            assert iter_var.dom is not None
+            first = substitute(value, start)
+            if not affine or not analyzer.can_prove_equal(first, iter_var.dom.min):
+                raise BindingError(
+                    f'The reduction iterator "{iter_var.var.name}" of block "{name}" does not run '
+                    "through its domain from the start, one to one with its loops",
+                    [realize],
+                    "bind every iterator to a sum of scaled loop variables that covers its domain",
+                )
+    whole = analyzer.can_prove(substitute(realize.predicate, start))
+    start.pop(target.loop.loop_var, None)
+    if analyzer.can_prove(substitute(realize.predicate, start)):
+        return
+    if not whole:
+        raise BindingError(
+            f'The predicate {realize.predicate!r} of block "{name}" cuts off spatial iterations, '
+            "which the sum of the parts could not leave out",
+            [realize],
+            "rfactor before the spatial loops are split, or split them evenly",
+        )
+    raise BindingError(
+        f'The predicate {realize.predicate!r} of block "{name}" leaves some parts of the reduction '
+        f'over "{target.loop.loop_var.name}" without their init',
+        [realize, target.loop],
+        "split the reduction loop evenly, or factor out the inner loop of the split",
+    )
+
+
+def _partial(buffer: Buffer, axis: int, loop: For) -> Buffer:
+    """The buffer of the parts: as `buffer`, with a dimension for the iterations of the loop."""
+    name = buffer.name + "_rf"
+    return replace(
+        buffer,
+        name=name,
+        data=replace(buffer.data, name=name),
+        shape=(*buffer.shape[:axis], loop.extent, *buffer.shape[axis:]),
+        strides=(),
+        elem_offset=const(0, buffer.elem_offset.dtype),
+        axis_separators=(),
+    )
+
+
+def _new_iterator(loop: For, iter_type: IterType) -> IterVar:
+    var = Var(f"v{loop.loop_var.name}", loop.loop_var.dtype)
+    return IterVar(Range(loop.min, loop.extent), var, iter_type)
+
+
+def _parts(
+    place: BlockPlace,
+    factored: For,
+    loops: Sequence[For],
+    reduction: Reduction,
+    partials: Mapping[Buffer, Buffer],
+    axis: int,
+) -> BlockRealize:
+    """The block that computes the parts: the factored loop drives a spatial iterator. Reduction
+    iterators that it took part in are given up for one iterator per loop."""
+    old, realize = place.block, place.realize
+    by_loop = {factored.loop_var: _new_iterator(factored, IterType.DATA_PARALLEL)}
+    bound: dict[IterVar, PrimExpr] = {by_loop[factored.loop_var]: factored.loop_var}
+    values: dict[Var, PrimExpr] = {}
+    domains = {loop.loop_var: loop for loop in loops}
+    for iter_var, binding in zip(old.iter_vars, realize.iter_values, strict=True):
+        if iter_var.iter_type == IterType.DATA_PARALLEL or not uses(binding, factored.loop_var):
+            values[iter_var.var] = var = Var(iter_var.var.name, iter_var.var.dtype)
+            bound[replace(iter_var, var=var)] = binding
+            continue
+        for loop_var in walk(binding):
+            if isinstance(loop_var, Var) and loop_var in domains and loop_var not in by_loop:
+                by_loop[loop_var] = _new_iterator(domains[loop_var], IterType.COMM_REDUCE)
+                bound[by_loop[loop_var]] = loop_var
+        iterators = {loop_var: found.var for loop_var, found in by_loop.items()}
+        values[iter_var.var] = substitute(binding, iterators)
+
+    point = by_loop[factored.loop_var].var
+    indices = tuple(substitute(index, values) for index in reduction.indices)
+    indices = (*indices[:axis], point, *indices[axis:])
+    contributions = [substitute(value, values) for value in reduction.contributions]
+    is_reduction = any(i.iter_type == IterType.COMM_REDUCE for i in bound)
+    buffers = list(partials.values())
+    block = Block(
+        tuple(bound),
+        tuple(substitute(r, values) for r in old.reads if r.buffer not in partials),
+        tuple(_with_dimension(substitute(r, values), partials, axis, point) for r in old.writes),
+        f"{old.name_hint}_rf",
+        _update(reduction, buffers, indices, contributions)
+        if is_reduction
+        else _stores(buffers, indices, contributions),
+        _stores(buffers, indices, reduction.identity) if is_reduction else None,
+        annotations=old.annotations,
+        span=old.span,
+    )
+    return BlockRealize(tuple(bound.values()), realize.predicate, block, span=realize.span)
+
+
+def _total(
+    place: BlockPlace,
+    factored: For,
+    reduction: Reduction,
+    partials: Mapping[Buffer, Buffer],
+    axis: int,
+) -> BlockRealize:
+    """The old block, which now reduces the parts over the factored loop."""
+    old, realize = place.block, place.realize
+    iterator = _new_iterator(factored, IterType.COMM_REDUCE)
+    bound: dict[IterVar, PrimExpr] = {iterator: factored.loop_var}
+    for iter_var, binding in zip(old.iter_vars, realize.iter_values, strict=True):
+        if iter_var.iter_type == IterType.DATA_PARALLEL:
+            bound[iter_var] = binding
+    indices = (*reduction.indices[:axis], iterator.var, *reduction.indices[axis:])
+    contributions = [BufferLoad(partials[buffer], indices) for buffer in reduction.buffers]
+    block = replace(
+        old,
+        iter_vars=tuple(bound),
+        reads=tuple(_with_dimension(r, partials, axis, iterator.var) for r in old.writes),
+        body=_update(reduction, reduction.buffers, reduction.indices, contributions),
+        init=_stores(reduction.buffers, reduction.indices, reduction.identity),
+    )
+    return replace(realize, iter_values=tuple(bound.values()), predicate=const(True), block=block)
+
+
+def _with_dimension(
+    region: BufferRegion, partials: Mapping[Buffer, Buffer], axis: int, point: Var
+) -> BufferRegion:
+    """The region of the parts that belongs to a region of the total, of one part."""
+    part = Range(point, const(1, point.dtype))
+    ranges = (*region.region[:axis], part, *region.region[axis:])
+    return BufferRegion(partials[region.buffer], ranges)
+
+
+def _update(
+    reduction: Reduction,
+    buffers: Sequence[Buffer],
+    indices: tuple[PrimExpr, ...],
+    contributions: Values,
+) -> Stmt:
+    """Combine the contributions into `buffers`; several values are named before they are stored."""
+    accumulators = [BufferLoad(buffer, indices) for buffer in buffers]
+    combined = reduction.reducer.combine(accumulators, contributions)
+    if len(buffers) == 1:
+        return _stores(buffers, indices, combined)
+    names = [Var(f"v_{buffer.name}", buffer.dtype) for buffer in buffers]
+    body = _stores(buffers, indices, names)
+    for name, value in zip(reversed(names), reversed(combined), strict=True):
+        body = LetStmt(name, value, body)
+    return body
+
+
+def _stores(buffers: Sequence[Buffer], indices: tuple[PrimExpr, ...], values: Values) -> Stmt:
+    pairs = zip(buffers, values, strict=True)
+    return sequence(*(BufferStore(buffer, value, indices) for buffer, value in pairs))
+
+
+def _in_own_loops(realize: BlockRealize, loops: Sequence[For]) -> Stmt:
+    """The block in copies of the loops, with variables of their own."""
+    variables = {loop.loop_var: Var(loop.loop_var.name, loop.loop_var.dtype) for loop in loops}
+    nest: Stmt = replace(
+        realize,
+        iter_values=tuple(substitute(value, variables) for value in realize.iter_values),
+        predicate=substitute(realize.predicate, variables),
+    )
+    for loop in reversed(loops):
+        nest = replace(
+            loop,
+            loop_var=variables[loop.loop_var],
+            min=substitute(loop.min, variables),
+            extent=substitute(loop.extent, variables),
+            body=nest,
+        )
+    return nest

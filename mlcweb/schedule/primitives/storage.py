@@ -1,0 +1,146 @@
+"""Where and how intermediate buffers lie in memory: set_scope, storage_align."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import Mutator, on
+from mlcweb.schedule.errors import NotFoundError, ScheduleError
+from mlcweb.schedule.primitives.cache import accessed_buffer
+from mlcweb.schedule.state import BlockPlace, ScheduleState
+from mlcweb.schedule.storage_scopes import check_storage_scope
+from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion
+from mlcweb.tir.expr import BufferLoad, PointerType, Var
+from mlcweb.tir.stmt import Block, BlockIdentity, BufferStore
+
+BUFFER_DIM_ALIGN = "buffer_dim_align"
+"""The annotation of a block that lists [buffer index, axis, factor, offset] for its writes."""
+
+
+class AlignmentError(ScheduleError):
+    """The axis or the factor of an alignment is out of range."""
+
+
+def set_scope(
+    state: ScheduleState,
+    block: BlockIdentity,
+    buffer_index: int | Buffer | str,
+    storage_scope: str,
+) -> ScheduleState:
+    """Move a buffer that a block writes to another storage scope; its name tells the scope.
+
+    Checked: the block writes such a buffer; the storage scope exists; a block allocates the buffer.
+
+    rewrite:
+        B = T.alloc_buffer((16,))          -->    B_shared = T.alloc_buffer((16,), scope="shared")
+    """
+    check_storage_scope(storage_scope)
+    place = state.block(block)
+    buffer = accessed_buffer(place, buffer_index, "write")
+    owner = allocating_block(place, buffer)
+    if buffer.scope() == storage_scope:
+        return state
+    moved = _in_scope(buffer, storage_scope)
+    changed = _Rescoping({buffer: moved}).rewrite(owner)
+    buffers = tuple(moved if b is buffer else b for b in owner.alloc_buffers)
+    return state.replaced(place.function, {owner: replace(changed, alloc_buffers=buffers)})
+
+
+def storage_align(
+    state: ScheduleState,
+    block: BlockIdentity,
+    buffer_index: int | Buffer | str,
+    axis: int,
+    factor: int,
+    offset: int,
+) -> ScheduleState:
+    """Ask for rows of a buffer that start at multiples of `factor` elements, plus `offset`: the
+    stride of `axis` becomes `factor * k + offset`, so that rows lie in different memory banks.
+
+    A second request for the same axis replaces the first.
+
+    Checked: the block writes such a buffer; a block allocates it; it has such an axis (negative
+    ones count from the end); `factor` is positive.
+
+    rewrite:
+        with T.block("B"): ...             -->    with T.block("B"):
+                                                      T.block_attr({"buffer_dim_align":
+                                                                    [[0, 0, 32, 8]]})
+    """
+    place = state.block(block)
+    buffer = accessed_buffer(place, buffer_index, "write")
+    allocating_block(place, buffer)
+    if not -buffer.ndim <= axis < buffer.ndim:
+        raise AlignmentError(
+            f'The buffer to set storage alignment of, "{buffer.name}", has {buffer.ndim} '
+            f"dimension(s), so the axis {axis} is not in [{-buffer.ndim}, {buffer.ndim})",
+            [place.realize],
+            "an axis of the buffer; -2 is the rows of a matrix",
+        )
+    if factor <= 0:
+        raise AlignmentError(
+            f"The factor {factor} of storage_align is not positive",
+            [place.realize],
+            "a positive number of elements, such as 32",
+        )
+    index = next(n for n, region in enumerate(place.block.writes) if region.buffer is buffer)
+    wanted = [index, axis % buffer.ndim, factor, offset]
+    known = [list(entry) for entry in place.block.annotations.get(BUFFER_DIM_ALIGN, ())]
+    if any(entry[:2] == wanted[:2] for entry in known):
+        aligned = [wanted if entry[:2] == wanted[:2] else entry for entry in known]
+    else:
+        aligned = [*known, wanted]
+    annotations = {**place.block.annotations, BUFFER_DIM_ALIGN: aligned}
+    new = replace(place.block, annotations=annotations)
+    return state.replaced(place.function, {place.block: new})
+
+
+def allocating_block(place: BlockPlace, buffer: Buffer) -> Block:
+    """The block around a place that allocates a buffer; NotFoundError where there is none."""
+    for parent in reversed(place.parents):
+        if isinstance(parent, Block) and buffer in parent.alloc_buffers:
+            return parent
+    raise NotFoundError(
+        f'The buffer "{buffer.name}" is not allocated by a block: it is a parameter of the '
+        "function, or views a part of another buffer",
+        [place.realize],
+        "write through a buffer of the function's own, with cache_write",
+    )
+
+
+def _in_scope(buffer: Buffer, storage_scope: str) -> Buffer:
+    name = f"{buffer.name}_{storage_scope}"
+    data = Var(name, "handle", PointerType(buffer.dtype, storage_scope))
+    return replace(buffer, data=data, name=name)
+
+
+class _Rescoping(Mutator):
+    """Rewrites accesses of buffers, and of the buffers that view them, to those in new scopes."""
+
+    def __init__(self, buffers: dict[Buffer, Buffer]) -> None:
+        self.buffers = buffers
+
+    @on(Block)
+    def block(self, node: Block) -> Block:
+        for match in node.match_buffers:
+            source = self.buffers.get(match.source.buffer)
+            if source is not None:
+                self.buffers[match.buffer] = _in_scope(match.buffer, source.scope())
+        return self.rewrite_children(node)
+
+    @on(MatchBufferRegion)
+    def match(self, node: MatchBufferRegion) -> MatchBufferRegion:
+        new = self.rewrite_children(node)
+        buffer = self.buffers.get(node.buffer)
+        return new if buffer is None else replace(new, buffer=buffer)
+
+    @on(BufferLoad, BufferStore, BufferRegion)
+    def access(self, node: BufferLoad | BufferStore | BufferRegion) -> Any:
+        new = self.rewrite_children(node)
+        buffer = self.buffers.get(node.buffer)
+        return new if buffer is None else replace(new, buffer=buffer)
+
+    @on(Var)
+    def pointer(self, var: Var) -> Var:
+        return next((new.data for old, new in self.buffers.items() if old.data is var), var)

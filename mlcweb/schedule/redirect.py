@@ -1,0 +1,83 @@
+"""Letting accesses of one buffer go to another, of which a part may be kept alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlcweb.arith import Analyzer
+from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import Mutator, on
+from mlcweb.schedule.errors import DataflowError
+from mlcweb.tir.arithmetic import is_const_int, subtract
+from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
+from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
+from mlcweb.tir.stmt import BlockRealize, BufferStore
+
+
+class Redirection(Mutator):
+    """Rewrites accesses of `old` to `new`, whose element 0 is the element `origin` of `old`.
+
+    Without an origin, the indices stay as they are.
+    """
+
+    def __init__(self, old: Buffer, new: Buffer, origin: Sequence[PrimExpr] | None) -> None:
+        self.old = old
+        self.new = new
+        self.origin = origin
+        self.is_shifted = not all(is_const_int(start, 0) for start in origin or ())
+        self.analyzer = Analyzer()
+        self.realize: BlockRealize | None = None
+
+    def of(self, realize: BlockRealize) -> BlockRealize:
+        """The realize of a block with the accesses inside the block redirected."""
+        self.realize = realize
+        return replace(realize, block=self.rewrite(realize.block))
+
+    def _moved(self, indices: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
+        if self.origin is None:
+            return tuple(indices)
+        pairs = zip(indices, self.origin, strict=True)
+        return tuple(self.analyzer.simplify(subtract(index, start)) for index, start in pairs)
+
+    @on(BufferLoad, BufferStore)
+    def access(self, node: BufferLoad | BufferStore) -> Any:
+        new = self.rewrite_children(node)
+        if node.buffer is not self.old:
+            return new
+        return replace(new, buffer=self.new, indices=self._moved(new.indices))
+
+    @on(BufferRegion)
+    def region(self, node: BufferRegion) -> BufferRegion:
+        new = self.rewrite_children(node)
+        if node.buffer is not self.old:
+            return new
+        starts = self._moved([dimension.min for dimension in new.region])
+        pairs = zip(starts, new.region, strict=True)
+        return replace(
+            new, buffer=self.new, region=tuple(Range(start, d.extent) for start, d in pairs)
+        )
+
+    @on(MatchBufferRegion)
+    def match(self, node: MatchBufferRegion) -> MatchBufferRegion:
+        if node.source.buffer is self.old and node.buffer.scope() != self.new.scope():
+            self._refuse(
+                f'a region of it is matched as buffer "{node.buffer.name}" of scope '
+                f'"{node.buffer.scope()}", not "{self.new.scope()}"'
+            )
+        return self.rewrite_children(node)
+
+    @on(Var)
+    def pointer(self, var: Var) -> Var:
+        if var is not self.old.data:
+            return var
+        if self.is_shifted:
+            self._refuse("its address is used, but only a part of it is cached")
+        return self.new.data
+
+    def _refuse(self, reason: str) -> None:
+        raise DataflowError(
+            f'The buffer "{self.old.name}" cannot be replaced by "{self.new.name}": {reason}',
+            [self.realize] if self.realize else (),
+            "cache before tensorize, blockize or match_buffer, or cache the whole buffer",
+        )

@@ -1,0 +1,120 @@
+"""Regions of buffers that blocks touch, seen from a loop around them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from mlcweb.arith import Analyzer, IntSet, eval_range
+from mlcweb.arith.int_set import EVERYTHING
+from mlcweb.ir.visitor import walk
+from mlcweb.schedule.scopes import Scope, is_trivially_true
+from mlcweb.schedule.state import BlockPlace, LoopPlace, Place
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
+from mlcweb.tir.stmt import Block, BlockRealize, For, Stmt
+from mlcweb.tir.substitute import substitute
+
+_STORAGE_RANKS = {"global": 0, "shared": 1, "warp": 2}
+"""How far apart the threads may be that see one memory; all others are of a single thread."""
+
+
+def domains_around(place: Place) -> dict[Var, Range]:
+    """The domains of all loops and block iterators around a place, outermost first."""
+    domains: dict[Var, Range] = {}
+    for parent in place.parents:
+        domains.update(domains_of(parent))
+    return domains
+
+
+def domains_of(statement: Stmt) -> dict[Var, Range]:
+    """The domains of the variables that a loop or block defines."""
+    if isinstance(statement, For):
+        return {statement.loop_var: Range(statement.min, statement.extent)}
+    if isinstance(statement, Block):
+        return {i.var: i.dom for i in statement.iter_vars if i.dom is not None}
+    return {}
+
+
+def analyzer_inside(place: LoopPlace) -> Analyzer:
+    """An analyzer that knows all variables that are visible in a loop's body."""
+    return Analyzer({**domains_around(place), **domains_of(place.loop)})
+
+
+def iterator_domains(block: Block) -> dict[Var, Range]:
+    """The domains of a block's iterators."""
+    return domains_of(block)
+
+
+def bindings(realize: BlockRealize) -> dict[Var, PrimExpr]:
+    """The value that each iterator of a block has."""
+    pairs = zip(realize.block.iter_vars, realize.iter_values, strict=True)
+    return {iter_var.var: value for iter_var, value in pairs}
+
+
+def loops_between(place: BlockPlace, outer: For | None) -> dict[Var, Range]:
+    """The domains of the loops around a block up to its scope, or to inside of the loop `outer`."""
+    domains: dict[Var, Range] = {}
+    for parent in reversed(place.parents):
+        if parent is outer or isinstance(parent, Block):
+            break
+        domains.update(domains_of(parent))
+    return dict(reversed(domains.items()))
+
+
+def threads_sharing(place: BlockPlace, outer: For, storage_scope: str) -> dict[Var, Range]:
+    """The domains of the thread loops at or around `outer` whose threads all see one copy of a
+    buffer in `storage_scope`: what they access together is accessed at once."""
+    rank = _STORAGE_RANKS.get(storage_scope.split(".")[0], 3)
+    if rank == 0:
+        return {}
+    domains: dict[Var, Range] = {}
+    for parent in place.parents:
+        if isinstance(parent, For) and parent.thread_binding is not None:
+            tag = parent.thread_binding.thread_tag
+            if tag == "threadIdx.x" if rank == 2 else rank <= _thread_rank(tag):
+                domains.update(domains_of(parent))
+        if parent is outer:
+            break
+    return domains
+
+
+def _thread_rank(tag: str) -> int:
+    return 0 if tag.startswith("blockIdx") else 1
+
+
+def substituted(region: BufferRegion, values: Mapping[Var, PrimExpr]) -> tuple[Range, ...]:
+    """The ranges of a region with variables replaced."""
+    return substitute(region, values).region
+
+
+def relaxed(
+    region: Sequence[Range], domains: Mapping[Var, Range], analyzer: Analyzer
+) -> list[IntSet]:
+    """A box that holds the region for all values of the variables of `domains`."""
+    return [eval_range(dimension, domains, analyzer) for dimension in region]
+
+
+def known_sides(box: Sequence[IntSet], realize: BlockRealize, blocks: Scope) -> list[IntSet]:
+    """The box that a block accesses, with those sides infinite that cannot be computed elsewhere:
+    an index that is loaded from memory, where a predicate guards the load or where the memory is
+    written in the same scope."""
+    return [EVERYTHING if _is_loaded(side, realize.predicate, blocks) else side for side in box]
+
+
+def _is_loaded(side: IntSet, predicate: PrimExpr, blocks: Scope) -> bool:
+    loads = [
+        node
+        for end in side
+        if end is not None
+        for node in walk(end)
+        if isinstance(node, BufferLoad)
+    ]
+    guarded = bool(loads) and not is_trivially_true(predicate)
+    return guarded or any(
+        load.buffer in blocks.writers or load.buffer in blocks.undeclared_writers for load in loads
+    )
+
+
+def regions_of(regions: Iterable[BufferRegion], buffer: Buffer) -> list[BufferRegion]:
+    """The regions that are of `buffer`."""
+    return [region for region in regions if region.buffer is buffer]

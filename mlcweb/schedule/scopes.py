@@ -1,0 +1,380 @@
+"""What the blocks of a scope are to each other: dependences, complete and reduction blocks.
+
+The classes of blocks follow TVM's definitions (Feng et al., "TensorIR: An Abstraction for
+Automatic Tensorized Program Optimization", ASPLOS 2023, section 3.1). A *complete* block is the
+only writer of its buffers, reads none of what it writes and has spatial iterators alone. A
+*reduction* block may also have reduction iterators, has an init and is the only writer.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from mlcweb.arith import BIJECTIVE, Analyzer, detect_iter_map
+from mlcweb.ir.visitor import walk
+from mlcweb.schedule.errors import BindingError, BlockKindError, DataflowError
+from mlcweb.schedule.state import (
+    BlockPlace,
+    LoopPlace,
+    Place,
+    ScheduleState,
+    loops_above,
+)  # fmt: skip
+from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.expr import BufferLoad, IntImm, PrimExpr, Var
+from mlcweb.tir.stmt import (
+    AllocBuffer,
+    Block,
+    BlockIdentity,
+    BlockRealize,
+    BufferStore,
+    DeclBuffer,
+    For,
+    IterType,
+)
+from mlcweb.tir.substitute import reads_memory, uses, variables_in
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The blocks directly inside a block, in program order, and who writes and reads what.
+
+    `writers` and `readers` go by what blocks declare; `undeclared_writers` and `undeclared_readers`
+    are the blocks that access a buffer without declaring it, as some primitives (of TVM, and so
+    ours) leave them behind. What rests on knowing all users of a buffer asks `writers_of` and
+    `readers_of`.
+    """
+
+    children: tuple[BlockPlace, ...]
+    writers: dict[Buffer, tuple[BlockPlace, ...]]
+    readers: dict[Buffer, tuple[BlockPlace, ...]]
+    undeclared_writers: dict[Buffer, tuple[BlockPlace, ...]]
+    undeclared_readers: dict[Buffer, tuple[BlockPlace, ...]]
+
+    def position(self, block: Block) -> int:
+        return next(i for i, c in enumerate(self.children) if c.block.identity is block.identity)
+
+    def producers(self, place: BlockPlace) -> list[BlockPlace]:
+        """Earlier blocks that write what `place` reads, in program order."""
+        return self._linked(place, place.block.reads, self.writers, before=True)
+
+    def consumers(self, place: BlockPlace) -> list[BlockPlace]:
+        """Later blocks that read what `place` writes, in program order."""
+        return self._linked(place, place.block.writes, self.readers, before=False)
+
+    def writers_of(self, buffer: Buffer) -> tuple[BlockPlace, ...]:
+        """The blocks that write a buffer; a DataflowError where a block hides that it uses it."""
+        self.check_declared(buffer)
+        return self.writers.get(buffer, ())
+
+    def readers_of(self, buffer: Buffer) -> tuple[BlockPlace, ...]:
+        """The blocks that read a buffer; a DataflowError where a block hides that it uses it."""
+        self.check_declared(buffer)
+        return self.readers.get(buffer, ())
+
+    def check_links(self, place: BlockPlace) -> None:
+        """Raise DataflowError where another block uses what `place` accesses, and one of the two
+        does not declare it."""
+        for region in (*place.block.reads, *place.block.writes):
+            self.check_declared(region.buffer)
+        for buffer in itertools.chain(*_undeclared_accesses(place.realize)):
+            users = (*self.writers.get(buffer, ()), *self.readers.get(buffer, ()))
+            if users or len(self._hiding(buffer)) > 1:
+                self.check_declared(buffer)
+
+    def check_declared(self, buffer: Buffer) -> None:
+        """Raise DataflowError where a block uses a buffer without declaring it."""
+        hiding = self._hiding(buffer)
+        if hiding:
+            raise DataflowError(
+                f'The block "{hiding[0].block.name_hint}" uses "{buffer.name}" without declaring '
+                "it in T.reads or T.writes, so that it is not known what depends on what",
+                [place.realize for place in hiding],
+                "this step before loop_partition, cache_index or unsafe_hide_buffer_access, and "
+                "bindings and predicates that read no memory, or what the block declares",
+            )
+
+    def _hiding(self, buffer: Buffer) -> tuple[BlockPlace, ...]:
+        return (*self.undeclared_writers.get(buffer, ()), *self.undeclared_readers.get(buffer, ()))
+
+    def _linked(self, place, regions, users, before: bool) -> list[BlockPlace]:
+        here = self.position(place.block)
+        found: set[BlockIdentity] = set()
+        for region in regions:
+            for other in users.get(region.buffer, ()):
+                if (self.position(other.block) < here) is before and other.block is not place.block:
+                    found.add(other.block.identity)
+        return [child for child in self.children if child.block.identity in found]
+
+
+def scope_at(state: ScheduleState, scope: BlockPlace) -> Scope:
+    """The scope inside a block."""
+    return state.cached(("scope", scope.block.identity), lambda: _scope(state, scope))
+
+
+def _scope(state: ScheduleState, around: Place) -> Scope:
+    children = tuple(state.child_blocks(around))
+    writers: dict[Buffer, list[BlockPlace]] = {}
+    readers: dict[Buffer, list[BlockPlace]] = {}
+    undeclared_writers: dict[Buffer, list[BlockPlace]] = {}
+    undeclared_readers: dict[Buffer, list[BlockPlace]] = {}
+    for child in children:
+        stored, loaded = _undeclared_accesses(child.realize)
+        for buffer in stored:
+            undeclared_writers.setdefault(buffer, []).append(child)
+        for buffer in loaded:
+            undeclared_readers.setdefault(buffer, []).append(child)
+        for buffer in dict.fromkeys(region.buffer for region in child.block.writes):
+            writers.setdefault(buffer, []).append(child)
+        for buffer in dict.fromkeys(region.buffer for region in child.block.reads):
+            readers.setdefault(buffer, []).append(child)
+    return Scope(children, *(
+        {buffer: tuple(found) for buffer, found in table.items()}
+        for table in (writers, readers, undeclared_writers, undeclared_readers)
+    ))  # fmt: skip
+
+
+@lru_cache(maxsize=4096)
+def hidden_accesses(block: Block) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
+    """The buffers from outside of which a block, or a block in it, stores or loads elements without
+    declaring it. A reduction loads what it declares to write alone."""
+    written = {region.buffer for region in block.writes}
+    known = {region.buffer for region in block.reads}
+    if any(isinstance(node, Block) and node.init is not None for node in walk(block)):
+        known |= written
+    own: set[Buffer] = set()
+    stored: dict[Buffer, None] = {}
+    loaded: dict[Buffer, None] = {}
+    for node in walk(block):
+        if isinstance(node, BufferStore):
+            if node.buffer not in written:
+                stored[node.buffer] = None
+        elif isinstance(node, BufferLoad):
+            if node.buffer not in known:
+                loaded[node.buffer] = None
+        elif isinstance(node, Block):
+            own.update(node.alloc_buffers)
+            own.update(match.buffer for match in node.match_buffers)
+        elif isinstance(node, (AllocBuffer, DeclBuffer)):
+            own.add(node.buffer)
+    return tuple(b for b in stored if b not in own), tuple(b for b in loaded if b not in own)
+
+
+def _undeclared_accesses(
+    realize: BlockRealize,
+) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
+    """`hidden_accesses` of a block, and the buffers that its bindings and its predicate load:
+    T.reads is about the body."""
+    stored, loaded = hidden_accesses(realize.block)
+    declared = {region.buffer for region in realize.block.reads}
+    bound = [
+        node.buffer
+        for value in (*realize.iter_values, realize.predicate)
+        if reads_memory(value)
+        for node in walk(value)
+        if isinstance(node, BufferLoad) and node.buffer not in declared
+    ]
+    return stored, tuple(dict.fromkeys((*loaded, *bound)))
+
+
+def loop_ranges(loops: tuple[For, ...]) -> dict[Var, Range]:
+    """The domains of loop variables."""
+    return {loop.loop_var: Range(loop.min, loop.extent) for loop in loops}
+
+
+def driven_iterators(realize: BlockRealize, loop: Var) -> dict[Var, IterType]:
+    """The iterators of a block whose value depends on a loop, and what they mean."""
+    return {
+        iter_var.var: iter_var.iter_type
+        for iter_var, value in zip(realize.block.iter_vars, realize.iter_values, strict=True)
+        if uses(value, loop)
+    }
+
+
+def iterators_by_variable(realize: BlockRealize) -> dict[Var, dict[Var, IterType]]:
+    """`driven_iterators` of every variable that the values of a block's iterators depend on."""
+    driven: dict[Var, dict[Var, IterType]] = {}
+    for iter_var, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+        for variable in variables_in(value):
+            driven.setdefault(variable, {})[iter_var.var] = iter_var.iter_type
+    return driven
+
+
+def runs_one_to_one(realize: BlockRealize, loops: Iterable[For]) -> bool:
+    """Whether those of `loops` that drive iterators of a block run through iterations of their own:
+    with the other loops fixed, no two of them repeat the same values."""
+    driven = iterators_by_variable(realize)
+    driving = tuple(loop for loop in loops if loop.loop_var in driven)
+    return any(
+        detect_iter_map(
+            realize.iter_values, loop_ranges(driving), predicate, BIJECTIVE
+        ).indices is not None
+        for predicate in (realize.predicate, True)
+    )  # fmt: skip
+
+
+def is_trivially_true(predicate: PrimExpr) -> bool:
+    return isinstance(predicate, IntImm) and predicate.value != 0
+
+
+def is_affine(state: ScheduleState, place: BlockPlace) -> bool:
+    """Whether the loops around a block run its iterators through their domains one to one."""
+    return state.cached(
+        ("affine", place.block.identity),
+        lambda: _is_affine(place.realize, loop_ranges(loops_above(place))),
+    )
+
+
+def _is_affine(realize: BlockRealize, ranges: dict[Var, Range]) -> bool:
+    if not realize.iter_values:
+        return True
+    result = detect_iter_map(
+        realize.iter_values,
+        ranges,
+        predicate=realize.predicate,
+        check_level="surjective",
+        simplify_trivial_iterators=True,
+    )
+    return result.indices is not None
+
+
+def check_affine(state: ScheduleState, place: BlockPlace) -> None:
+    """Raise BindingError unless the block's binding is affine."""
+    if not is_affine(state, place):
+        raise BindingError(
+            f'The iterators of block "{place.block.name_hint}" are not bound to its loops one to '
+            "one (the binding is not affine), so its iterations cannot be rearranged",
+            [place.realize],
+            "bind every iterator to a sum of scaled loop variables that covers its domain once",
+        )
+
+
+def why_not_complete(scope: Scope, block: Block) -> str | None:
+    """Why a block is not complete; None where it is."""
+    for iter_var in block.iter_vars:
+        if iter_var.iter_type != IterType.DATA_PARALLEL:
+            return f'its iterator "{iter_var.var.name}" is not spatial'
+    reason = _why_not_dominant(scope, block)
+    if reason:
+        return reason
+    written = {region.buffer for region in block.writes}
+    for region in block.reads:
+        if region.buffer in written:
+            return f'it both reads and writes "{region.buffer.name}"'
+    return None
+
+
+def why_not_reduction(scope: Scope, block: Block) -> str | None:
+    """Why a block is not a reduction block; None where it is."""
+    if block.init is None:
+        return "it has no init statement"
+    allowed = (IterType.DATA_PARALLEL, IterType.COMM_REDUCE)
+    for iter_var in block.iter_vars:
+        if iter_var.iter_type not in allowed:
+            return f'its iterator "{iter_var.var.name}" is neither spatial nor a reduction'
+    reason = _why_not_dominant(scope, block)
+    if reason:
+        return reason
+    reduced = {i.var for i in block.iter_vars if i.iter_type == IterType.COMM_REDUCE}
+    for region in block.writes:
+        for dimension in region.region:
+            used = {node for node in walk(dimension) if isinstance(node, Var)}
+            if used & reduced:
+                name = next(iter(used & reduced)).name
+                return f'its reduction iterator "{name}" indexes the output'
+    return None
+
+
+def _why_not_dominant(scope: Scope, block: Block) -> str | None:
+    for region in block.writes:
+        writers = scope.writers.get(region.buffer, ())
+        for hiding in scope.undeclared_writers.get(region.buffer, ()):
+            name = hiding.block.name_hint
+            return f'the block "{name}" writes "{region.buffer.name}" without declaring it'
+        if len(writers) > 1:
+            names = ", ".join(f'"{w.block.name_hint}"' for w in writers)
+            return f'it is not the only writer of "{region.buffer.name}": {names} write it'
+    return None
+
+
+def check_complete(state: ScheduleState, place: BlockPlace) -> None:
+    """Raise BlockKindError unless the block is complete in its scope."""
+    reason = why_not_complete(scope_at(state, state.scope_of(place)), place.block)
+    if reason:
+        raise BlockKindError(
+            f'The block "{place.block.name_hint}" is not a complete block: {reason}',
+            [place.realize],
+            "a block with spatial iterators alone, which is the only writer of what it writes",
+        )
+
+
+def check_complete_or_reduction(state: ScheduleState, place: BlockPlace) -> None:
+    """Raise BlockKindError unless the block is complete or a reduction block in its scope."""
+    scope = scope_at(state, state.scope_of(place))
+    complete = why_not_complete(scope, place.block)
+    reduction = why_not_reduction(scope, place.block)
+    if complete and reduction:
+        raise BlockKindError(
+            f'The block "{place.block.name_hint}" is neither a complete block ({complete}) nor a '
+            f"reduction block ({reduction})",
+            [place.realize],
+            "this step before decompose_reduction, or on the only writer of a buffer",
+        )
+
+
+def check_reduction(state: ScheduleState, place: BlockPlace) -> None:
+    """Raise BlockKindError unless the block is a reduction block in its scope."""
+    reason = why_not_reduction(scope_at(state, state.scope_of(place)), place.block)
+    if reason:
+        raise BlockKindError(
+            f'The block "{place.block.name_hint}" is not a reduction block: {reason}',
+            [place.realize],
+            "decompose_reduction needs a block with T.init and a reduction iterator",
+        )
+
+
+def check_compact_dataflow(state: ScheduleState, loop: LoopPlace) -> None:
+    """Raise DataflowError unless the blocks below a loop form a compact dataflow: each has an
+    affine binding and is complete or a reduction block among the blocks below the loop."""
+    below = _scope(state, loop)
+    for place in below.children:
+        name = place.block.name_hint
+        check_declares_all(place)
+        complete = why_not_complete(below, place.block)
+        reduction = why_not_reduction(below, place.block)
+        if complete and reduction:
+            raise DataflowError(
+                f'The blocks below loop "{loop.loop.loop_var.name}" do not have compact dataflow: '
+                f'the block "{name}" is neither complete ({complete}) nor a reduction block '
+                f"({reduction})",
+                [loop.loop, place.realize],
+                "annotate loops (parallel, vectorize) before decompose_reduction",
+            )
+        check_affine(state, place)
+
+
+def check_declares_all(place: BlockPlace) -> None:
+    """Raise DataflowError where a block stands for others whose accesses it does not declare."""
+    stored, _ = hidden_accesses(place.block)
+    if stored:
+        raise DataflowError(
+            f'The block "{place.block.name_hint}" does not declare what it writes (for one, '
+            f'"{stored[0].name}"), so that it is not known whether its iterations depend on each '
+            "other",
+            [place.realize],
+            "this step before loop_partition, or on the loops inside of the block",
+        )
+
+
+def is_output_block(state: ScheduleState, place: BlockPlace) -> bool:
+    """Whether a block writes a buffer that lives on outside of its scope."""
+    own = set(state.scope_of(place).block.alloc_buffers)
+    return any(region.buffer not in own for region in place.block.writes)
+
+
+def analyzer_at(loops: tuple[For, ...]) -> Analyzer:
+    """An analyzer that knows the domains of loops."""
+    return Analyzer(loop_ranges(loops))

@@ -1,0 +1,198 @@
+"""Stage pipelines: scopes in which each block's input is ready before the block starts.
+
+Moving, inlining and caching blocks rests on it: no block overwrites what an earlier one reads, and
+a block reads only what has been written by then (the *region cover* property of TVM).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import takewhile
+
+from mlcweb.arith import (
+    Analyzer,
+    IntSet,
+    estimate_region,
+    estimate_region_upper_bound,
+    intersect,
+    union,
+)
+from mlcweb.schedule.errors import DataflowError
+from mlcweb.schedule.regions import (
+    bindings,
+    domains_of,
+    iterator_domains,
+    regions_of,
+    relaxed,
+    substituted,
+)
+from mlcweb.schedule.scopes import Scope, is_trivially_true, scope_at
+from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
+from mlcweb.tir.arithmetic import is_const_int
+from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.expr import IntImm, PrimExpr, Var
+from mlcweb.tir.stmt import For
+
+
+def check_stage_pipeline(
+    state: ScheduleState, scope: BlockPlace, reader: BlockPlace | None = None
+) -> None:
+    """Raise DataflowError unless the blocks of `scope` form a stage pipeline.
+
+    Checked: no block writes a buffer that an earlier one reads; no block (with `reader`: not that
+    one) is known to read elements that its producers, in the same loops, have not written.
+    """
+    blocks = scope_at(state, scope)
+    if reader is not None:
+        _check_stages(scope, blocks, (reader,))
+        return
+    # Whoever looks for a place for a block asks this of the same state for each place.
+    state.cached(
+        ("stages", scope.block.identity), lambda: _check_stages(scope, blocks, blocks.children)
+    )
+
+
+def _check_stages(scope: BlockPlace, blocks: Scope, readers: Sequence[BlockPlace]) -> None:
+    _check_no_write_after_read(scope, blocks)
+    for reader in readers:
+        check_cover(scope, blocks, reader)
+
+
+def _check_no_write_after_read(scope: BlockPlace, blocks: Scope) -> None:
+    for buffer, writers in blocks.writers.items():
+        for reader in blocks.readers.get(buffer, ()):
+            for writer in writers:
+                late = blocks.position(writer.block) > blocks.position(reader.block)
+                if late and writer.block is not reader.block:
+                    raise DataflowError(
+                        f"{_of(scope)} is not a stage pipeline: the block "
+                        f'"{writer.block.name_hint}" overwrites "{buffer.name}", which the block '
+                        f'"{reader.block.name_hint}" before it reads',
+                        [writer.realize, reader.realize],
+                        "write to a buffer of its own",
+                    )
+
+
+def check_cover(scope: BlockPlace, blocks: Scope, reader: BlockPlace) -> None:
+    """Raise DataflowError where a block reads elements that its producers do not write."""
+    for buffer in dict.fromkeys(region.buffer for region in reader.block.reads):
+        here = blocks.position(reader.block)
+        producers = [
+            writer
+            for writer in blocks.writers.get(buffer, ())
+            if writer.block is not reader.block and blocks.position(writer.block) < here
+        ]
+        if producers and _is_uncovered(buffer, producers, reader):
+            names = ", ".join(f'"{p.block.name_hint}"' for p in producers)
+            raise DataflowError(
+                f'{_of(scope)} is not a stage pipeline: the block "{reader.block.name_hint}" reads '
+                f'elements of "{buffer.name}" that its producer {names} has not written by then '
+                "(the region cover property does not hold)",
+                [reader.realize, *(producer.realize for producer in producers)],
+                "let the producer write all that is read",
+            )
+
+
+def _is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: BlockPlace) -> bool:
+    """Whether the reader is known to read what has not been written.
+
+    Both sides are seen from the loops that all blocks share. Where the written region cannot be
+    found exactly, or the answer depends on a loop, nothing is known.
+    """
+    chains = [loops_above(place) for place in (reader, *producers)]
+    shared = _common(chains)
+    written: list[list[IntSet]] = []
+    for producer, chain in zip(producers, chains[1:], strict=True):
+        inner = _domains(chain[len(shared) :])
+        for region in regions_of(producer.block.writes, buffer):
+            exact = estimate_region(
+                substituted(region, bindings(producer.realize)), inner, producer.realize.predicate
+            )
+            if exact is None:
+                return False
+            written.append([IntSet.from_range(dimension) for dimension in exact])
+        if any(_is_whole(item, buffer) for item in written):
+            return False
+    analyzer = Analyzer()
+    for loop in (*shared, *(loop for chain in chains for loop in chain[len(shared) :])):
+        for var, domain in domains_of(loop).items():
+            analyzer.bind(var, domain)
+    limits = [IntSet.from_min_extent(extent - extent, extent) for extent in buffer.shape]
+    inner = _domains(chains[0][len(shared) :])
+    predicate = reader.realize.predicate
+    for region in regions_of(reader.block.reads, buffer):
+        sides = substituted(region, bindings(reader.realize))
+        read = (
+            relaxed(sides, inner, analyzer)
+            if is_trivially_true(predicate)
+            else estimate_region_upper_bound(sides, inner, predicate, analyzer)
+        )
+        for n, side in enumerate(read):
+            if _exceeds(
+                intersect(side, limits[n], analyzer),
+                union([item[n] for item in written], analyzer),
+                analyzer,
+            ):
+                return True
+    return False
+
+
+def _is_whole(written: Sequence[IntSet], buffer: Buffer) -> bool:
+    """Whether a region is plainly all of a buffer."""
+    return all(
+        is_const_int(low, 0) and isinstance(high, IntImm) and is_const_int(extent, high.value + 1)
+        for (low, high), extent in zip(written, buffer.shape, strict=True)
+    )
+
+
+def reads_only_written(reader: BlockPlace, producer: BlockPlace, buffer: Buffer) -> bool:
+    """Whether all elements that a block reads of a buffer, in any of its iterations and whatever
+    its conditions, are known to be written by `producer`."""
+    written = [
+        estimate_region(region.region, iterator_domains(producer.block))
+        for region in regions_of(producer.block.writes, buffer)
+    ]
+    domains = iterator_domains(reader.block)
+    analyzer = Analyzer(domains)
+    for region in regions_of(reader.block.reads, buffer):
+        read = relaxed(region.region, domains, analyzer)
+        if not any(box is not None and contains(box, read, analyzer) for box in written):
+            return False
+    return True
+
+
+def contains(box: Sequence[Range], part: Sequence[IntSet], analyzer: Analyzer) -> bool:
+    """Whether a region is known to lie in a box."""
+    return all(
+        inner.min_value is not None
+        and inner.max_value is not None
+        and analyzer.can_prove(inner.min_value >= outer.min)
+        and analyzer.can_prove(inner.max_value < outer.min + outer.extent)
+        for inner, outer in zip(part, box, strict=True)
+    )
+
+
+def _exceeds(inner: IntSet, outer: IntSet, analyzer: Analyzer) -> bool:
+    if None in inner or None in outer:
+        return False
+    low: PrimExpr = inner.min_value >= outer.min_value  # type: ignore[operator]
+    high: PrimExpr = inner.max_value <= outer.max_value  # type: ignore[operator]
+    return analyzer.can_disprove(low) or analyzer.can_disprove(high)
+
+
+def _domains(loops: Sequence[For]) -> dict[Var, Range]:
+    domains: dict[Var, Range] = {}
+    for loop in loops:
+        domains.update(domains_of(loop))
+    return domains
+
+
+def _common(chains: Sequence[tuple[For, ...]]) -> tuple[For, ...]:
+    levels = takewhile(
+        lambda level: all(loop is level[0] for loop in level), zip(*chains, strict=False)
+    )
+    return tuple(level[0] for level in levels)
+
+
+def _of(scope: BlockPlace) -> str:
+    return f'The scope of block "{scope.block.name_hint}"'

@@ -1,0 +1,278 @@
+"""The state of a schedule: an immutable module, and where its loops and blocks stand.
+
+A loop is known by its variable and a block by its identity; both survive when the tree around them
+is rebuilt, so that nothing has to be kept in step. Primitives take a state and return a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from mlcweb.ir.errors import InternalError
+from mlcweb.ir.module import GlobalVar, IRModule
+from mlcweb.ir.node import replace
+from mlcweb.schedule.errors import NotFoundError, StaleReferenceError
+from mlcweb.tir.expr import Var
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.stmt import (
+    AllocBuffer,
+    AssertStmt,
+    AttrStmt,
+    Block,
+    BlockIdentity,
+    BlockRealize,
+    DeclBuffer,
+    For,
+    IfThenElse,
+    LetStmt,
+    SeqStmt,
+    Stmt,
+    While,
+    sequence,
+)  # fmt: skip
+
+_BODIES: dict[type, tuple[str, ...]] = {
+    AllocBuffer: ("body",),
+    AssertStmt: ("body",),
+    AttrStmt: ("body",),
+    Block: ("init", "body"),
+    BlockRealize: ("block",),
+    DeclBuffer: ("body",),
+    For: ("body",),
+    IfThenElse: ("then_case", "else_case"),
+    LetStmt: ("body",),
+    While: ("body",),
+}
+"""The fields of each statement that hold statements; SeqStmt holds a tuple of them."""
+
+
+def substatements(statement: Stmt) -> Sequence[Stmt]:
+    """The statements directly below a statement, in order."""
+    if isinstance(statement, SeqStmt):
+        return statement.seq
+    bodies = [getattr(statement, name) for name in _BODIES.get(type(statement), ())]
+    return [below for below in bodies if below is not None]
+
+
+def executed_substatements(statement: Stmt) -> Sequence[Stmt]:
+    """The substatements but for the init of a block, which belongs to the block as its iterators
+    do: its loops and blocks are nobody's to schedule until decompose_reduction brings them out."""
+    return (statement.body,) if isinstance(statement, Block) else substatements(statement)
+
+
+def with_substatements(statement: Stmt, changes: Mapping[Stmt, Stmt]) -> Stmt:
+    """The statement with some of its `substatements` replaced; itself where none changes."""
+    if all(old is new for old, new in changes.items()):
+        return statement
+    if isinstance(statement, SeqStmt):
+        return sequence(*(changes.get(item, item) for item in statement.seq))
+    fields = {name: getattr(statement, name) for name in _BODIES.get(type(statement), ())}
+    return replace(
+        statement, **{name: changes.get(old, old) for name, old in fields.items() if old}
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LoopPlace:
+    """A loop and the statements around it, outermost first."""
+
+    function: str
+    loop: For
+    parents: tuple[Stmt, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPlace:
+    """A block and the statements around it, outermost first."""
+
+    function: str
+    realize: BlockRealize
+    parents: tuple[Stmt, ...]
+
+    @property
+    def block(self) -> Block:
+        return self.realize.block
+
+
+Place = LoopPlace | BlockPlace
+
+
+@dataclass(frozen=True, slots=True)
+class StmtSRef:
+    """A reference to a block or loop in a program, and to the next one around it. It stays what it
+    was when the schedule goes on."""
+
+    stmt: Block | For
+    parent: StmtSRef | None
+
+    @staticmethod
+    def of(place: Place) -> StmtSRef:
+        """The reference to what stands at a place."""
+        own = place.loop if isinstance(place, LoopPlace) else place.block
+        found: StmtSRef | None = None
+        for statement in place.parents:
+            if isinstance(statement, (Block, For)):
+                found = StmtSRef(statement, found)
+        return StmtSRef(own, found)
+
+
+def statement_of(place: Place) -> For | BlockRealize:
+    """The statement that stands at a place."""
+    return place.loop if isinstance(place, LoopPlace) else place.realize
+
+
+def loops_above(place: Place) -> tuple[For, ...]:
+    """The loops around a place up to the next enclosing block, outermost first."""
+    loops: list[For] = []
+    for parent in reversed(place.parents):
+        if isinstance(parent, Block):
+            break
+        if isinstance(parent, For):
+            loops.append(parent)
+    return tuple(reversed(loops))
+
+
+def block_realizes_below(statement: Stmt) -> Iterator[BlockRealize]:
+    """The realizes of the outermost blocks in (or at) a statement, in order."""
+    if isinstance(statement, BlockRealize):
+        yield statement
+        return
+    for below in substatements(statement):
+        yield from block_realizes_below(below)
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    loops: dict[Var, LoopPlace]
+    blocks: dict[BlockIdentity, BlockPlace]
+
+
+def _index(module: IRModule) -> _Index:
+    index = _Index({}, {})
+
+    def visit(statement: Stmt, function: str, parents: tuple[Stmt, ...]) -> None:
+        if isinstance(statement, For):
+            index.loops[statement.loop_var] = LoopPlace(function, statement, parents)
+        elif isinstance(statement, BlockRealize):
+            index.blocks[statement.block.identity] = BlockPlace(function, statement, parents)
+        below = executed_substatements(statement)
+        if below:
+            inner = (*parents, statement)
+            for part in below:
+                visit(part, function, inner)
+
+    for var, func in module.functions.items():
+        if isinstance(func, PrimFunc):
+            visit(func.body, var.name_hint, ())
+    return index
+
+
+@dataclass(frozen=True, eq=False)
+class ScheduleState:
+    """A module and the places of its loops and blocks."""
+
+    module: IRModule
+    _cache: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def index(self) -> _Index:
+        if "index" not in self._cache:
+            self._cache["index"] = _index(self.module)
+        return self._cache["index"]
+
+    def cached(self, key: Any, compute: Callable[[], Any]) -> Any:
+        """The result of an analysis of this state, computed at most once."""
+        if key not in self._cache:
+            self._cache[key] = compute()
+        return self._cache[key]
+
+    def loop(self, variable: Var) -> LoopPlace:
+        """Where the loop over `variable` stands; a StaleReferenceError where there is none."""
+        place = self.index.loops.get(variable)
+        if place is None:
+            raise StaleReferenceError(
+                f'The loop "{variable.name}" is no longer in the program: an earlier step replaced '
+                "it",
+                advice="take the loops anew with sch.get_loops(block)",
+            )
+        return place
+
+    def block(self, identity: BlockIdentity) -> BlockPlace:
+        """Where a block stands; a StaleReferenceError where there is none."""
+        place = self.index.blocks.get(identity)
+        if place is None:
+            raise StaleReferenceError(
+                "The block is no longer in the program: an earlier step replaced or inlined it",
+                advice="take the block anew with sch.get_block(name)",
+            )
+        return place
+
+    def scope_of(self, place: Place) -> BlockPlace:
+        """The block that encloses a place."""
+        for parent in reversed(place.parents):
+            if isinstance(parent, Block):
+                return self.index.blocks[parent.identity]
+        raise NotFoundError(
+            "There is no block around the root block",
+            [statement_of(place)],
+            "a block inside of the root block",
+        )
+
+    def blocks_named(self, name: str, function: str) -> list[BlockPlace]:
+        """The blocks of a function with a name, in program order."""
+        return [
+            place
+            for place in self.index.blocks.values()
+            if place.function == function and place.block.name_hint == name
+        ]
+
+    def child_blocks(self, place: Place) -> list[BlockPlace]:
+        """The outermost blocks below a block or loop, in program order."""
+        top: Stmt = place.realize.block if isinstance(place, BlockPlace) else place.loop
+        found = [r for below in executed_substatements(top) for r in block_realizes_below(below)]
+        return [self.index.blocks[realize.block.identity] for realize in found]
+
+    def function(self, name: str) -> PrimFunc:
+        return self.module[name]
+
+    def with_function(self, name: str, func: PrimFunc) -> ScheduleState:
+        """The state with one function replaced."""
+        functions = dict(self.module.functions)
+        functions[GlobalVar(name)] = func
+        return ScheduleState(IRModule(functions, self.module.attrs))
+
+    def replaced(self, function: str, changes: Mapping[Stmt, Stmt | None]) -> ScheduleState:
+        """The state with statements replaced, found by identity.
+
+        None removes a statement, and with it the loops that would be left without a body.
+        """
+        func = self.function(function)
+        body = _replace(func.body, {id(old): new for old, new in changes.items()})
+        if body is None:
+            raise InternalError("A primitive removed the whole body of a function")
+        return self.with_function(function, replace(func, body=body))
+
+
+def _replace(statement: Stmt, changes: dict[int, Stmt | None]) -> Stmt | None:
+    if id(statement) in changes:
+        return changes[id(statement)]
+    if isinstance(statement, SeqStmt):
+        new = [_replace(item, changes) for item in statement.seq]
+        if all(a is b for a, b in zip(new, statement.seq, strict=True)):
+            return statement
+        kept = [item for item in new if item is not None]
+        return sequence(*kept) if kept else None
+    updates: dict[str, Stmt | None] = {}
+    for name in _BODIES.get(type(statement), ()):
+        old = getattr(statement, name)
+        new_body = None if old is None else _replace(old, changes)
+        if new_body is not old:
+            updates[name] = new_body
+    if not updates:
+        return statement
+    # A block without init and an if without else remain; nothing remains without its body.
+    if any(new is None for name, new in updates.items() if name not in ("init", "else_case")):
+        return None
+    return replace(statement, **updates)

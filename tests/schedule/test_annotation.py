@@ -1,0 +1,81 @@
+"""parallel, vectorize, unroll, bind, annotate, unannotate."""
+
+import pytest
+
+from mlcweb.ir import InternalError, assert_structural_equal
+from mlcweb.schedule.errors import BindingError, DataflowError
+from mlcweb.tir import ForKind, Schedule
+from tests.programs import matmul
+
+
+@pytest.fixture
+def sch():
+    return Schedule(matmul())
+
+
+def test_loops_take_their_kinds(sch):
+    i, j, k = sch.get_loops("C")
+    sch.parallel(i)
+    sch.vectorize(j)
+    sch.unroll(k)
+    assert [sch.get(loop).kind for loop in (i, j, k)] == [
+        ForKind.PARALLEL, ForKind.VECTORIZED, ForKind.UNROLLED,
+    ]  # fmt: skip
+
+
+def test_bind_records_the_thread_axis(sch):
+    i, j, k = sch.get_loops("C")
+    sch.bind(i, "blockIdx.x")
+    sch.bind(k, "threadIdx.x")
+    assert 'T.thread_binding(128, thread="blockIdx.x")' in sch.mod.script()
+    assert sch.get(i).thread_binding.thread_tag == "blockIdx.x"
+
+
+@pytest.mark.parametrize("primitive", ["parallel", "vectorize"])
+def test_a_reduction_loop_is_refused(sch, primitive):
+    k = sch.get_loops("C")[2]
+    with pytest.raises(BindingError, match='iterator "vk" of block "C", which is a reduction'):
+        getattr(sch, primitive)(k)
+
+
+def test_bind_refuses_a_reduction_on_thread_blocks_and_unknown_axes(sch):
+    i, _, k = sch.get_loops("C")
+    with pytest.raises(BindingError):
+        sch.bind(k, "blockIdx.x")
+    with pytest.raises(InternalError, match='Unknown thread axis "lane"'):
+        sch.bind(i, "lane")
+
+
+def test_the_update_of_a_decomposed_reduction_is_refused(sch):
+    i, j, k = sch.get_loops("C")
+    sch.decompose_reduction("C", k)
+    with pytest.raises(DataflowError, match="do not have compact dataflow"):
+        sch.vectorize(j)
+
+
+def test_the_init_loops_of_a_decomposed_reduction_can_be_annotated(sch):
+    init = sch.decompose_reduction("C", sch.get_loops("C")[0])
+    i_init, j_init = sch.get_loops(init)
+    sch.parallel(i_init)
+    sch.vectorize(j_init)
+    assert sch.get(j_init).kind == ForKind.VECTORIZED
+
+
+def test_annotations_come_and_go(sch):
+    before = sch.mod
+    block = sch.get_block("C")
+    sch.annotate(block, "note", "text")
+    sch.annotate(block, "note", 2)
+    assert sch.get(block).annotations == {"note": "text"}
+    sch.unannotate(block, "note")
+    assert_structural_equal(sch.mod, before)
+    with pytest.raises(IndexError, match="Cannot find annotation key: note"):
+        sch.unannotate(block, "note")
+
+
+def test_an_annotation_takes_a_sampled_value(sch):
+    loop = sch.get_loops("C")[0]
+    value = sch.sample_categorical([0, 16], [0.5, 0.5], decision=1)
+    sch.annotate(loop, "pragma_auto_unroll_max_step", value)
+    assert sch.get(loop).annotations == {"pragma_auto_unroll_max_step": 16}
+    assert sch.trace.as_python()[-1].endswith('ann_key="pragma_auto_unroll_max_step", ann_val=v4)')

@@ -1,0 +1,248 @@
+"""compute_at and reverse_compute_at: regions, positions, and what is refused."""
+
+import pytest
+
+from mlcweb.schedule import ScheduleError
+from mlcweb.tir import Schedule
+from tests.schedule.case_files import cases, check, module
+
+
+@pytest.mark.parametrize("case", cases("compute_at.txt"), ids=lambda case: case.name)
+def test_compute_at(case):
+    check(case)
+
+
+@pytest.mark.parametrize("case", cases("reverse_compute_at.txt"), ids=lambda case: case.name)
+def test_reverse_compute_at(case):
+    check(case)
+
+
+CHAIN = """
+@T.prim_func
+def main(A: T.Buffer((12, 8), "float32"), D: T.Buffer((12, 8), "float32")):
+    B = T.alloc_buffer((12, 8))
+    C = T.alloc_buffer((12, 8))
+    for i, j in T.grid(12, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid(12, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + T.float32(1)
+    for i, j in T.grid(12, 8):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = B[vi, vj] * C[vi, vj]
+"""
+
+
+def test_blocks_and_loops_keep_their_handles():
+    sch = Schedule(module(CHAIN))
+    b, c, d = (sch.get_block(name) for name in "BCD")
+    i, j = sch.get_loops(d)
+    sch.compute_at(c, i)
+    sch.compute_at(b, i)
+    assert sch.get(i).loop_var.name == "i"
+    assert [sch.get(loop).loop_var.name for loop in sch.get_loops(b)] == ["i", "ax0"]
+    assert [sch.get(block).name_hint for block in sch.get_child_blocks(i)] == ["B", "C", "D"]
+    assert sch.get_loops(d)[1] is not None
+    assert sch.get(j).loop_var.name == "j"
+
+
+def test_consumers_outside_are_named_and_marked():
+    sch = Schedule(module(CHAIN))
+    with pytest.raises(ScheduleError) as refusal:
+        sch.compute_at(sch.get_block("B"), sch.get_loops(sch.get_block("C"))[0])
+    assert 'all the consumer(s) of the block "B" to be under the loop "i"' in refusal.value.reason
+    assert refusal.value.reason.endswith('not there: "D"')
+    loop, block = refusal.value.marked
+    assert (loop.loop_var.name, block.block.name_hint) == ("i", "D")
+    assert refusal.value.advice == "choose a loop around all consumers, or move them there first"
+
+
+def test_an_index_out_of_reach_says_which_are_valid():
+    sch = Schedule(module(CHAIN))
+    b, c, d = (sch.get_block(name) for name in "BCD")
+    loop = sch.get_loops(d)[0]
+    sch.compute_at(c, loop)
+    with pytest.raises(ScheduleError) as refusal:
+        sch.compute_at(b, loop, index=1)
+    assert refusal.value.advice == "0 to 0, -1 (the last) or -2 (the first)"
+
+
+def test_a_reduction_is_not_repeated_in_parts():
+    sch = Schedule(
+        module("""
+@T.prim_func
+def main(A: T.Buffer((8, 4), "float32"), C: T.Buffer((1,), "float32")):
+    B = T.alloc_buffer((8,))
+    for i, k in T.grid(8, 4):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] = B[vi] + A[vi, vk]
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.reduce(8, i)
+            with T.init():
+                C[0] = T.float32(0)
+            C[0] = C[0] + B[vi]
+""")
+    )
+    b, c = sch.get_block("B"), sch.get_block("C")
+    i, k = sch.get_loops(b)
+    with pytest.raises(ScheduleError, match="add some elements to its reduction more than once"):
+        sch.reverse_compute_at(c, k)
+    sch.reverse_compute_at(c, i)
+
+
+def test_a_reduction_is_not_spread_over_a_parallel_loop():
+    sch = Schedule(
+        module("""
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), C: T.Buffer((1,), "float32")):
+    B = T.alloc_buffer((8,))
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi]
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.reduce(8, i)
+            with T.init():
+                C[0] = T.float32(0)
+            C[0] = C[0] + B[vi]
+""")
+    )
+    loop = sch.get_loops(sch.get_block("B"))[0]
+    sch.parallel(loop)
+    with pytest.raises(ScheduleError, match="whose iterations run at the same time"):
+        sch.reverse_compute_at(sch.get_block("C"), loop)
+
+
+def test_a_loaded_index_is_not_computed_where_a_predicate_guards_it():
+    sch = Schedule(
+        module("""
+@T.prim_func
+def main(A: T.Buffer((12,), "float32"), I: T.Buffer((7,), "int32"), C: T.Buffer((7,), "float32")):
+    B = T.alloc_buffer((12,))
+    for i in range(12):
+        with T.block("B"):
+            vi = T.axis.spatial(12, i)
+            B[vi] = A[vi]
+    for i in range(7):
+        with T.block("C"):
+            vi = T.axis.spatial(7, i)
+            C[vi] = B[I[vi]]
+""")
+    )
+    b, c = sch.get_block("B"), sch.get_block("C")
+    outer, inner = sch.split(sch.get_loops(c)[0], [None, 4])
+    sch.compute_at(b, inner)
+    assert [int(sch.get(loop).extent) for loop in sch.get_loops(b)] == [2, 4, 12]
+
+
+NARROWED = """
+@T.prim_func
+def main(A: T.Buffer((256,), "int32"), C: T.Buffer((300,), "int32")):
+    B = T.alloc_buffer((256,), "int32")
+    for i in range(256):
+        with T.block("B"):
+            vi = T.axis.spatial(256, i)
+            B[vi] = A[vi] + 1
+    for i, j in T.grid(1, 300):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vj] = B[T.cast(T.cast(vj, "uint8"), "int32")]
+"""
+
+
+def test_an_index_that_wraps_around_needs_everything():
+    sch = Schedule(module(NARROWED))
+    sch.compute_at(sch.get_block("B"), sch.get_loops(sch.get_block("C"))[0])
+    assert int(sch.get(sch.get_loops(sch.get_block("B"))[-1]).extent) == 256
+
+
+WITHOUT_ITERATORS = """
+@T.prim_func(check_well_formed=False)
+def main(A: T.Buffer((8,), "int32"), C: T.Buffer((8,), "int32")):
+    B = T.alloc_buffer((8,), "int32")
+    for i in range(8):
+        with T.block("B"):
+            T.reads(A[i])
+            T.writes(B[i])
+            B[i] = A[i] + 1
+    for i in range(8):
+        with T.block("C"):
+            v = T.axis.spatial(8, i)
+            C[v] = B[v]
+"""
+
+
+def test_a_block_that_uses_its_loop_stays_in_it():
+    sch = Schedule(module(WITHOUT_ITERATORS))
+    with pytest.raises(ScheduleError) as refusal:
+        sch.compute_at("B", sch.get_loops("C")[0])
+    assert 'uses the loop "i" around it without an iterator' in refusal.value.reason
+
+
+PREDICATE_READS = """
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), C: T.Buffer((8,), "int32")):
+    J = T.alloc_buffer((8,), "int32")
+    B = T.alloc_buffer((8,), "int32")
+    for i in range(8):
+        with T.block("J"):
+            vi = T.axis.spatial(8, i)
+            J[vi] = A[vi] - 1
+    for i in range(8):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            T.where({predicate})
+            B[vi] = A[vi]
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(8, i)
+            C[vi] = B[vi] + J[vi]
+"""
+
+
+def test_what_a_predicate_reads_is_computed_before_it():
+    sch = Schedule(module(PREDICATE_READS.format(predicate="J[7 - i] < 100")))
+    with pytest.raises(ScheduleError) as refusal:
+        sch.compute_at("J", sch.get_loops("C")[0])
+    assert 'The block "B" uses "J" without declaring it' in refusal.value.reason
+    free = Schedule(module(PREDICATE_READS.format(predicate="A[7 - i] < 100")))
+    free.compute_at("J", free.get_loops("C")[0])
+    assert len(free.get_loops("J")) == 1
+
+
+GATHER = """
+@T.prim_func
+def main(A: T.Buffer((12,), "int32"), I: T.Buffer((7,), "int32"), C: T.Buffer((7,), "int32")):
+    J = T.alloc_buffer((7,), "int32")
+    B = T.alloc_buffer((12,), "int32")
+    for i in range(12):
+        with T.block("B"):
+            vi = T.axis.spatial(12, i)
+            B[vi] = A[vi] * 2
+    for i in range(7):
+        with T.block("J"):
+            vi = T.axis.spatial(7, i)
+            J[vi] = T.min(T.max(I[vi], 0), 11)
+        with T.block("C"):
+            vi = T.axis.spatial(7, i)
+            T.reads(B[J[vi]], J[vi])
+            C[vi] = B[J[vi]] + 1
+"""
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_producer_gathered_by_computed_indices_is_computed_as_a_whole(hidden):
+    sch = Schedule(module(GATHER))
+    if hidden:
+        sch.unsafe_hide_buffer_access("J", "write", [0])
+    sch.compute_at("B", sch.get_loops("C")[0], index=-2)
+    assert int(sch.get(sch.get_loops("B")[-1]).extent) == 12

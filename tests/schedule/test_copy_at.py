@@ -1,0 +1,28 @@
+"""read_at and write_at: copies at a loop, in one block, and what is refused."""
+
+import pytest
+
+from mlcweb.schedule import ScheduleError
+from mlcweb.tir import Schedule
+from tests.schedule.case_files import cases, check, module
+
+
+@pytest.mark.parametrize("case", cases("copy_at.txt"), ids=lambda case: case.name)
+def test_case(case):
+    check(case)
+
+
+def test_iterations_that_a_predicate_cuts_off_copy_nothing_back():
+    sch = Schedule(
+        module("""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4, 8), "float32")):
+    for i, j in T.grid(4, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = A[vi, vj]
+""")
+    )
+    _, inner = sch.split(sch.get_loops("C")[0], [None, 3])
+    with pytest.raises(ScheduleError, match="is not known to write all of the box"):
+        sch.write_at(inner, "C", 0, "local")

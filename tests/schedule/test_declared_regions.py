@@ -1,0 +1,60 @@
+"""annotate_buffer_access and unsafe_hide_buffer_access: what blocks say that they access."""
+
+import pytest
+
+from mlcweb.schedule import ScheduleError
+from mlcweb.tir import Schedule
+from tests.schedule.case_files import cases, check, module
+
+
+@pytest.mark.parametrize("case", cases("declared_regions.txt"), ids=lambda case: case.name)
+def test_case(case):
+    check(case)
+
+
+CHAIN = """
+@T.prim_func
+def main(A: T.Buffer((18, 16), "float32"), D: T.Buffer((16, 16), "float32")):
+    B = T.alloc_buffer((18, 16))
+    for i, j in T.grid(18, 16):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj]
+    for i, j in T.grid(16, 16):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = B[vi, vj]
+"""
+
+
+def test_a_declared_region_is_what_compute_at_computes():
+    sch = Schedule(module(CHAIN))
+    sch.annotate_buffer_access("D", 0, "read", lambda vi, vj: ((vi, vi + 3), vj))
+    sch.compute_at("B", sch.get_loops("D")[1])
+    assert [int(sch.get(loop).extent) for loop in sch.get_loops("B")] == [16, 16, 3]
+
+
+def test_a_region_that_leaves_out_what_is_accessed():
+    sch = Schedule(module(CHAIN))
+    with pytest.raises(ScheduleError, match='reads elements of "B" outside of the region'):
+        sch.annotate_buffer_access("D", 0, "read", lambda vi, vj: ((vi + 1, vi + 3), vj))
+
+
+@pytest.mark.parametrize(
+    ("ranges", "access", "message"),
+    [
+        (lambda vi, vj: (vi,), "read", r"iter_vars \(2\) must match .* \(1\)"),
+        (lambda vi, vj: ((vi, vi, vi), vj), "read", "exactly 2 elements"),
+        (lambda vi, vj: (vi, vj), "update", "Expected 'read' or 'write'"),
+    ],
+)
+def test_arguments_of_a_wrong_form(ranges, access, message):
+    with pytest.raises(ValueError, match=message):
+        Schedule(module(CHAIN)).annotate_buffer_access("D", 0, access, ranges)
+
+
+def test_hidden_accesses_still_keep_a_producer_in_place():
+    sch = Schedule(module(CHAIN))
+    sch.unsafe_hide_buffer_access("D", "read", [0])
+    with pytest.raises(ScheduleError, match='"D" uses "B" without declaring it'):
+        sch.compute_at("B", sch.get_loops("D")[0])

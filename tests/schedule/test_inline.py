@@ -1,0 +1,67 @@
+"""compute_inline and reverse_compute_inline: the values, the predicates, and what is refused."""
+
+import pytest
+
+from mlcweb.schedule import ScheduleError
+from mlcweb.tir import Schedule
+from tests.schedule.case_files import cases, check, module
+
+
+@pytest.mark.parametrize("case", cases("inline.txt"), ids=lambda case: case.name)
+def test_case(case):
+    check(case)
+
+
+CHAIN = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    B = T.alloc_buffer((16,))
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi] * T.float32(2)
+    for i in range(16):
+        with T.block("C"):
+            vi = T.axis.spatial(16, i)
+            C[vi] = B[vi] + T.float32(1)
+"""
+
+
+def test_the_block_that_is_left_keeps_its_handle():
+    sch = Schedule(module(CHAIN))
+    producer, consumer = sch.get_block("B"), sch.get_block("C")
+    sch.compute_inline(producer)
+    assert sch.get(consumer).name_hint == "C"
+    assert sch.get(sch.get_block("root")).alloc_buffers == ()
+    with pytest.raises(ScheduleError, match="no longer in the program"):
+        sch.get_loops(producer)
+
+
+def test_the_producer_keeps_its_handle():
+    sch = Schedule(module(CHAIN))
+    producer, consumer = sch.get_block("B"), sch.get_block("C")
+    sch.reverse_compute_inline(consumer)
+    assert sch.get(producer).writes[0].buffer.name == "C"
+    with pytest.raises(ScheduleError, match="no longer in the program"):
+        sch.get_loops(consumer)
+
+
+def test_an_output_is_marked_in_the_message():
+    sch = Schedule(module(CHAIN))
+    with pytest.raises(ScheduleError) as refusal:
+        sch.compute_inline(sch.get_block("C"))
+    assert 'The block "C" to be inlined is an output block' in refusal.value.reason
+    assert [statement.block.name_hint for statement in refusal.value.marked] == ["C"]
+
+
+def test_a_producer_that_updates_its_buffer_is_not_taken_up():
+    text = CHAIN.replace("B[vi] = ", "B[vi] = B[vi] + ", 1)
+    with_init = text.replace(
+        "            B[vi] = B",
+        "            with T.init():\n                B[vi] = T.float32(5)\n            B[vi] = B",
+    )
+    assert "T.init" in with_init
+    sch = Schedule(module(with_init))
+    with pytest.raises(ScheduleError) as refusal:
+        sch.reverse_compute_inline("C")
+    assert 'The producer "B" updates "B"' in refusal.value.reason

@@ -1,0 +1,216 @@
+"""split, fuse, reorder: what they make and what they refuse."""
+
+import pytest
+
+from mlcweb.ir import assert_structural_equal
+from mlcweb.schedule import ScheduleError
+from mlcweb.schedule.errors import FactorError, LoopError, StaleReferenceError
+from mlcweb.script import from_source
+from mlcweb.tir import Schedule
+from tests.programs import matmul, matmul_relu
+
+ROWS = """
+@T.prim_func
+def main(A: T.Buffer((30, 8), "float32"), B: T.Buffer((30, 8), "float32")):
+    for i, j in T.grid(30, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] + T.float32(1)
+"""
+
+
+def rows():
+    return Schedule(from_source(ROWS))
+
+
+def body_of(sch):
+    """The lines of the function's body, without the indentation of the function."""
+    lines = sch.mod.script().split('# with T.block("root"):\n')[1].splitlines()
+    return "\n".join(line.removeprefix("        ") for line in lines if line.strip())
+
+
+def test_split_that_does_not_divide_gets_a_predicate():
+    sch = rows()
+    i, _ = sch.get_loops("B")
+    sch.split(i, [None, 8])
+    assert (
+        body_of(sch)
+        == """\
+for i_0, i_1, j in T.grid(4, 8, 8):
+    with T.block("B"):
+        vi = T.axis.spatial(30, i_0 * 8 + i_1)
+        vj = T.axis.spatial(8, j)
+        T.where(i_0 * 8 + i_1 < 30)
+        T.reads(A[vi, vj])
+        T.writes(B[vi, vj])
+        B[vi, vj] = A[vi, vj] + T.float32(1)"""
+    )
+
+
+def test_fuse_and_split_again():
+    sch = rows()
+    fused = sch.fuse(*sch.get_loops("B"))
+    outer, inner = sch.split(fused, [None, 16])
+    sch.vectorize(inner)
+    assert (
+        body_of(sch)
+        == """\
+for i_j_fused_0 in range(15):
+    for i_j_fused_1 in T.vectorized(16):
+        with T.block("B"):
+            vi = T.axis.spatial(30, (i_j_fused_0 * 16 + i_j_fused_1) // 8)
+            vj = T.axis.spatial(8, (i_j_fused_0 * 16 + i_j_fused_1) % 8)
+            T.reads(A[vi, vj])
+            T.writes(B[vi, vj])
+            B[vi, vj] = A[vi, vj] + T.float32(1)"""
+    )
+
+
+def test_reorder_of_some_loops_leaves_the_others():
+    sch = Schedule(matmul())
+    i, j, k = sch.get_loops("C")
+    sch.reorder(k, i)
+    order = [sch.get(loop).loop_var.name for loop in sch.get_loops("C")]
+    assert order == ["k", "j", "i"]
+
+
+def test_reorder_of_one_loop_changes_nothing():
+    sch = rows()
+    before = sch.mod
+    sch.reorder(sch.get_loops("B")[1])
+    assert_structural_equal(sch.mod, before)
+
+
+def test_reorder_refuses_to_start_a_reduction_late():
+    sch = Schedule(matmul_relu())
+    _, j, k = sch.get_loops("Y")
+    outer, inner = sch.split(sch.fuse(j, k), [None, 7])
+    with pytest.raises(LoopError, match="runs after some of its updates"):
+        sch.reorder(inner, outer)
+
+
+REPEATED = """
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+    for again, i, k in T.grid(3, 4, 8):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] = B[vi] + A[vi, vk]
+"""
+
+
+def test_reorder_refuses_to_repeat_a_reduction_in_the_middle():
+    sch = Schedule(from_source(REPEATED))
+    again, i, k = sch.get_loops("B")
+    sch.reorder(i, again)
+    with pytest.raises(LoopError, match="runs after some of its updates"):
+        sch.reorder(k, again)
+
+
+@pytest.mark.parametrize(
+    ("factors", "message"),
+    [
+        ([None, None], "Only one factor can be specified as -1 or None"),
+        ([2, 3], "does not cover the extent 30"),
+        ([0, None], "not positive"),
+        ([], "no factors"),
+    ],
+)
+def test_split_refuses_factors(factors, message):
+    sch = rows()
+    with pytest.raises(FactorError, match=message):
+        sch.split(sch.get_loops("B")[0], factors)
+
+
+def test_split_refuses_an_annotated_loop():
+    sch = rows()
+    i, _ = sch.get_loops("B")
+    sch.annotate(i, "note", 1)
+    with pytest.raises(LoopError, match="has an annotation"):
+        sch.split(i, [None, 2])
+
+
+def test_a_replaced_loop_is_gone():
+    sch = rows()
+    i, _ = sch.get_loops("B")
+    sch.split(i, [None, 2])
+    with pytest.raises(StaleReferenceError, match='"i" is no longer in the program') as caught:
+        sch.split(i, [None, 2])
+    assert isinstance(caught.value, ScheduleError)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_fuse_refuses_loops_of_two_nests_and_gaps():
+    sch = Schedule(matmul_relu())
+    i, j, k = sch.get_loops("Y")
+    i2, j2 = sch.get_loops("C")
+    with pytest.raises(LoopError, match="is not around"):
+        sch.fuse(i, j2)
+    with pytest.raises(LoopError, match="not the only statement"):
+        sch.fuse(i, k)
+    with pytest.raises(LoopError, match="is not around"):
+        sch.fuse(j, i)
+
+
+def test_reorder_refuses_two_nests_and_repeats():
+    sch = Schedule(matmul_relu())
+    i, j, _ = sch.get_loops("Y")
+    i2, j2 = sch.get_loops("C")
+    with pytest.raises(LoopError, match="not in a chain"):
+        sch.reorder(i, j2)
+    with pytest.raises(LoopError, match="appears twice"):
+        sch.reorder(i, j, i)
+
+
+def test_an_error_shows_the_program_with_the_loop_marked():
+    sch = rows()
+    i, _ = sch.get_loops("B")
+    with pytest.raises(ScheduleError) as caught:
+        sch.split(i, [2, 3])
+    text = str(caught.value)
+    assert "An error occurred in the schedule primitive 'split'." in text
+    lines = text.splitlines()
+    loop = next(n for n, line in enumerate(lines) if "for i" in line)
+    assert "^" in lines[loop + 1]
+    assert "What would work: factors with a product of at least 30" in text
+
+
+def test_error_render_levels():
+    for level, shown in (("detail", True), ("fast", False), ("none", False)):
+        sch = Schedule(from_source(ROWS), error_render_level=level)
+        with pytest.raises(ScheduleError) as caught:
+            sch.split(sch.get_loops("B")[0], [2, 3])
+        assert ("T.block" in str(caught.value)) is shown
+
+
+LARGE = """
+@T.prim_func
+def main(A: T.Buffer((2048, 2048, 1024), "int8")):
+    for i, j, k in T.grid(2048, 2048, 1024):
+        with T.block("A"):
+            vi, vj, vk = T.axis.remap("SSS", [i, j, k])
+            A[vi, vj, vk] = T.int8(1)
+"""
+
+
+def test_extents_fit_the_type_of_their_loops():
+    sch = Schedule(from_source(LARGE))
+    i, j, k = sch.get_loops("A")
+    with pytest.raises(ScheduleError, match="The product 4294967296 of the extents"):
+        sch.fuse(i, j, k)
+    with pytest.raises(ScheduleError, match="The product 4294967296 of the extents"):
+        sch.split(k, [2**16, 2**16])
+    with pytest.raises(ScheduleError, match="The product 4294967296 of the extents"):
+        sch.split(k, [2**32, None])
+    assert sch.get(sch.fuse(i, j)).extent.value == 2**22
+    outer, inner = sch.split(k, [None, 2**31 - 1])
+    assert [sch.get(loop).extent.value for loop in (outer, inner)] == [1, 2**31 - 1]
+
+
+@pytest.mark.parametrize("factors", ["24", [1.5, None], ["4", None], [float("nan"), 4]])
+def test_factors_are_integers(factors):
+    sch = Schedule(from_source(LARGE))
+    with pytest.raises(TypeError, match="is not an integer"):
+        sch.split(sch.get_loops("A")[2], factors)
