@@ -31,7 +31,7 @@ interface FetchEvent extends ExtendableEvent {
 }
 
 interface ServiceWorkerScope {
-  readonly registration: { readonly scope: string };
+  readonly registration: { readonly scope: string; readonly active: unknown };
   readonly clients: { claim(): Promise<void> };
   addEventListener(type: "install" | "activate", listener: (event: ExtendableEvent) => void): void;
   addEventListener(type: "fetch", listener: (event: FetchEvent) => void): void;
@@ -46,10 +46,19 @@ const SERVED = `${PREFIX}served`;
 /** Header of a cached response: the digest of its content. */
 const DIGEST = "x-content-digest";
 
+/**
+ * Whether the pages that are open have no worker yet. A later worker has none to claim: it starts
+ * when the last page is closed, and Chromium was seen to wait for ever where a page was just being
+ * opened then.
+ */
+let isFirst = false;
+
 const address = (path: string): string => new URL(path, scope.registration.scope).href;
 
 scope.addEventListener("install", (event) => event.waitUntil(install()));
-scope.addEventListener("activate", (event) => event.waitUntil(scope.clients.claim()));
+scope.addEventListener("activate", (event) => {
+  if (isFirst) event.waitUntil(scope.clients.claim());
+});
 scope.addEventListener("fetch", (event) => {
   const { request } = event;
   if (request.method === "GET" && request.url.startsWith(scope.registration.scope))
@@ -57,6 +66,7 @@ scope.addEventListener("fetch", (event) => {
 });
 
 async function install(): Promise<void> {
+  isFirst = scope.registration.active === null;
   const cache = await caches.open(CACHE);
   for (const [path, digest] of Object.entries(release.files)) {
     if (await cache.match(address(path))) continue;
