@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlcweb.codegen.wasm.binary import encode, signed, unsigned
-from mlcweb.codegen.wasm.decode import decode
 from mlcweb.codegen.wasm.instructions import OPERATIONS, Instruction
 from mlcweb.codegen.wasm.module import Export, Function, FunctionType, Memory, Module, WasmError
+from tests.codegen.wasm.decode import decode
 from tests.codegen.wasm.every_instruction import (
     SAMPLES,
     control_function,

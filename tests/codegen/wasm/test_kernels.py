@@ -11,11 +11,11 @@ import pytest
 
 from mlcweb.codegen.wasm.binary import encode
 from mlcweb.codegen.wasm.builder import FunctionBuilder
-from mlcweb.codegen.wasm.decode import decode
 from mlcweb.codegen.wasm.module import PAGE_BYTES
 from mlcweb.codegen.wasm.text import print_text
-from mlcweb.codegen.wasm.validate import validate
+from tests.codegen.wasm.decode import decode
 from tests.codegen.wasm.kernels import kernel_module, matmul, multiply_add_peak
+from tests.codegen.wasm.validate import validate
 
 wasmtime = pytest.importorskip("wasmtime")
 

@@ -5,10 +5,10 @@ import pytest
 
 from mlcweb.codegen.wasm.kernel import compile_functions
 from mlcweb.codegen.wasm.select_function import Options
-from mlcweb.codegen.wasm.validate import validate
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from tests.codegen.corpus import PROGRAMS
+from tests.codegen.wasm.validate import validate
 from tests.programs import matmul
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from mlcweb.codegen.wasm.binary import encode
 from mlcweb.codegen.wasm.builder import FunctionBuilder
-from mlcweb.codegen.wasm.decode import decode
 from mlcweb.codegen.wasm.module import Data, Function, FunctionType, Memory, Module
 from mlcweb.codegen.wasm.text import format_float, print_text
+from tests.codegen.wasm.decode import decode
 from tests.codegen.wasm.every_instruction import every_instruction
 
 

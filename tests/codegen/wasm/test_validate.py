@@ -20,8 +20,8 @@ from mlcweb.codegen.wasm.module import (
     Module,
     WasmError,
 )
-from mlcweb.codegen.wasm.validate import validate
 from tests.codegen.wasm.every_instruction import UNARY, every_instruction
+from tests.codegen.wasm.validate import validate
 from tests.strategies import examples
 
 
