@@ -15,12 +15,13 @@ from typing import Any
 
 from mlcweb.codegen.wasm.calls import calls_in_expressions
 from mlcweb.codegen.wasm.kernel import WasmModule, compile_lowered
+from mlcweb.codegen.wasm.machine import MACHINE
 from mlcweb.codegen.wasm.module import Function
 from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.ir import IRModule, TVMError, structural_equal
 from mlcweb.ir.visitor import walk
 from mlcweb.lower import PASSES, PassRecord, record_lowering
-from mlcweb.lower.optimize import OPTIMIZATIONS
+from mlcweb.lower.optimize import optimizations
 from mlcweb.lower.optimize.accesses import of_distinct_arrays
 from mlcweb.lower.optimize.rewriter import normalize
 from mlcweb.playground.source_lines import Listing, line_of, listing
@@ -175,7 +176,7 @@ class _Build:
         to_loops = record_lowering(self.tensorir.function, PASSES)
         flat = to_loops[-1].after
         # The compiler leaves functions alone whose expressions have effects.
-        more = (normalize,) if calls_in_expressions(flat) else OPTIMIZATIONS
+        more = (normalize,) if calls_in_expressions(flat) else optimizations(MACHINE)
         # What is shown is the code for calls whose arrays share no memory.
         return to_loops + record_lowering(of_distinct_arrays(flat), more)
 

@@ -13,6 +13,7 @@ from mlcweb.codegen.wasm.calls import Calls, PythonCall, calls_in_expressions
 from mlcweb.codegen.wasm.checks import FAULT_CHECK, FAULT_INDEX, Check, lower_with_checks
 from mlcweb.codegen.wasm.helpers import helper_functions
 from mlcweb.codegen.wasm.instructions import ValueType
+from mlcweb.codegen.wasm.machine import MACHINE
 from mlcweb.codegen.wasm.module import (
     Export,
     Function,
@@ -86,7 +87,7 @@ def _lowered(func: PrimFunc, options: Options, checks: list[Check]) -> PrimFunc:
         return lower_with_checks(func, checks)
     flat = lower(func)
     # Optimisation takes expressions as free of effects.
-    return normalize(flat) if calls_in_expressions(flat) else optimize(flat)
+    return normalize(flat) if calls_in_expressions(flat) else optimize(flat, MACHINE)
 
 
 def compile_lowered(

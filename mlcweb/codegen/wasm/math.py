@@ -12,7 +12,6 @@ from math import inf
 
 from mlcweb.codegen.wasm import math_double
 from mlcweb.codegen.wasm.expr_builder import ExprBuilder
-from mlcweb.lower.optimize.widen import COMPUTED_IN_FLOAT64
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 
@@ -179,4 +178,5 @@ _FLOAT64: dict[str, Expansion] = {
     "erf": math_double.erf, "pow": math_double.power, "hypot": math_double.hypot,
 }  # fmt: skip
 
-assert _FLOAT64.keys() - _FLOAT32.keys() == COMPUTED_IN_FLOAT64
+COMPUTED_IN_FLOAT64 = frozenset(_FLOAT64.keys() - _FLOAT32.keys())
+"""Functions computed in float64 for float32, too."""

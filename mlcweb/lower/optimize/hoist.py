@@ -17,6 +17,7 @@ from mlcweb.lower.optimize.accesses import (
     may_alias,
 )
 from mlcweb.lower.optimize.indices import Indices
+from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.lower.optimize.rewriter import definitions_in, is_choice
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -24,21 +25,21 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 
-MAX_HOISTED = 24
-"""So many values are held over a loop at most; more would not find a register."""
-
 _LEAVES = (E.Var, E.IntImm, E.FloatImm, E.StringImm)
 
 
-def hoist(func: PrimFunc) -> PrimFunc:
+def hoist(func: PrimFunc, machine: MachineModel) -> PrimFunc:
     """Compute what a loop does not change before the loop."""
-    body = _Hoisting(func).rewrite(func.body)
+    body = _Hoisting(func, machine.registers).rewrite(func.body)
     return func if body is func.body else replace(func, body=body)
 
 
 class _Hoisting(Mutator):
-    def __init__(self, func: PrimFunc) -> None:
+    """At most `registers` values are held over a loop; more would not find a register."""
+
+    def __init__(self, func: PrimFunc, registers: int) -> None:
         self.function = func
+        self.registers = registers
         self.indices = Indices()
         self.accesses = Accesses()
 
@@ -61,7 +62,7 @@ class _Hoisting(Mutator):
             return self.rewrite_children(loop)
         names = {
             key: E.Var(name_of(value), value.dtype)
-            for key, value in list(search.found.items())[:MAX_HOISTED]
+            for key, value in list(search.found.items())[: self.registers]
         }
         body = _Replacement(self.indices, names).rewrite(loop.body)
         result: S.Stmt = self.rewrite_children(replace(loop, body=body))

@@ -5,7 +5,7 @@ iterations of the loop around a sum are independent,
 
     for j: {C[j] = 0; for k: C[j] = C[j] + A[k, j]}
 
-becomes a loop that does two of them at a time, with half of the waiting:
+becomes a loop that does several of them at a time, here two, with half of the waiting:
 
     for j: {C[2 * j] = 0; C[2 * j + 1] = 0;
             for k: {C[2 * j] = C[2 * j] + A[k, 2 * j]; C[2 * j + 1] = C[2 * j + 1] + …}}
@@ -20,6 +20,7 @@ from collections.abc import Sequence
 
 from mlcweb.ir.node import replace
 from mlcweb.lower.optimize.independence import SEQUENTIAL, are_independent
+from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.lower.optimize.rewriter import Rewriter, in_sequence
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -27,16 +28,19 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.function import PrimFunc
 
-SIDE_BY_SIDE = 2
-"""So many sums run at the same time."""
 
-
-def interleave(func: PrimFunc) -> PrimFunc:
-    """Run the scalar sums of two neighbouring iterations in one loop."""
-    return _Interleave(func).run()
+def interleave(func: PrimFunc, machine: MachineModel) -> PrimFunc:
+    """Run the scalar sums of neighbouring iterations in one loop."""
+    return _Interleave(func, machine.scalar_sums).run()
 
 
 class _Interleave(Rewriter):
+    """`sums` run at the same time."""
+
+    def __init__(self, func: PrimFunc, sums: int) -> None:
+        super().__init__(func)
+        self.sums = sums
+
     def finished_loop(self, loop: S.For, body: S.Stmt) -> S.Stmt:
         new = super().finished_loop(loop, body)
         if not isinstance(new, S.For) or not self.has_single_sum(new):
@@ -44,17 +48,17 @@ class _Interleave(Rewriter):
         if not are_independent(self, new):
             return new
         assert isinstance(new.extent, E.IntImm)
-        count, rest = divmod(new.extent.value, SIDE_BY_SIDE)
+        count, rest = divmod(new.extent.value, self.sums)
         dtype = new.loop_var.dtype
         var = E.Var(new.loop_var.name, dtype)
         self.indices.ranges[var] = (0, count - 1)
-        first = self.indices.normal(var * SIDE_BY_SIDE + new.min)
+        first = self.indices.normal(var * self.sums + new.min)
         main = replace(
             new,
             loop_var=var,
             min=const(0, dtype),
             extent=const(count, dtype),
-            body=self.together(new, [self.rewrite(first + step) for step in range(SIDE_BY_SIDE)]),
+            body=self.together(new, [self.rewrite(first + step) for step in range(self.sums)]),
         )
         last = range(new.extent.value - rest, new.extent.value)
         left = (self.with_values(new.body, {new.loop_var: new.min + step}) for step in last)
@@ -64,7 +68,7 @@ class _Interleave(Rewriter):
         """Whether a loop's body is a loop nest that sums into one scalar, and stores around it."""
         if loop.kind not in SEQUENTIAL or not isinstance(loop.extent, E.IntImm):
             return False
-        if loop.extent.value < SIDE_BY_SIDE:
+        if loop.extent.value < self.sums:
             return False
         parts = _parts(loop.body)
         nests = [part for part in parts if not isinstance(part, S.BufferStore)]

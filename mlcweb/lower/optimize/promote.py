@@ -26,6 +26,7 @@ from mlcweb.lower.optimize.accesses import (
     statements_in,
 )
 from mlcweb.lower.optimize.indices import Indices, Sum
+from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.lower.optimize.rewriter import definitions_in
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -35,15 +36,12 @@ from mlcweb.tir.buffer import Buffer, constant_shape, decl_buffer
 from mlcweb.tir.expr import PointerType
 from mlcweb.tir.function import PrimFunc
 
-MAX_REGISTERS = 24
-"""A loop keeps at most so many vectors or scalars in registers."""
 
-
-def place_in_registers(func: PrimFunc) -> PrimFunc:
+def place_in_registers(func: PrimFunc, machine: MachineModel) -> PrimFunc:
     """Give local buffers that are only accessed at constant places the scope "register".
 
     Their elements are numbered anew, so that those of a vector are next to each other."""
-    body = _RegisterPlacement(func).rewrite(func.body)
+    body = _RegisterPlacement(func, machine).rewrite(func.body)
     return func if body is func.body else replace(func, body=body)
 
 
@@ -52,8 +50,9 @@ Placement = Mapping[int, int]
 
 
 class _RegisterPlacement(AccessMutator):
-    def __init__(self, func: PrimFunc) -> None:
+    def __init__(self, func: PrimFunc, machine: MachineModel) -> None:
         super().__init__()
+        self.machine = machine
         self.buffers: dict[Buffer, tuple[Buffer, Placement]] = {}
         self.passed_on = pointers_passed_on(func.body)
 
@@ -62,7 +61,7 @@ class _RegisterPlacement(AccessMutator):
         buffer = allocation.buffer
         placement = None
         if buffer.scope() != REGISTER_SCOPE and buffer.data not in self.passed_on:
-            placement = _placement(buffer, self.accesses.of(allocation.body))
+            placement = _placement(buffer, self.accesses.of(allocation.body), self.machine)
         if placement is None:
             body = self.rewrite(allocation.body)
             return allocation if body is allocation.body else replace(allocation, body=body)
@@ -87,7 +86,9 @@ class _RegisterPlacement(AccessMutator):
         return replace(access, buffer=buffer, indices=(index,))
 
 
-def _placement(buffer: Buffer, accesses: Iterable[Access]) -> Placement | None:
+def _placement(
+    buffer: Buffer, accesses: Iterable[Access], machine: MachineModel
+) -> Placement | None:
     """Where elements go in registers, vector by vector; None where some access names elements that
     are not constant, or two accesses overlap in part. Single elements of vectors may be read."""
     if constant_shape(buffer) is None:
@@ -103,14 +104,14 @@ def _placement(buffer: Buffer, accesses: Iterable[Access]) -> Placement | None:
             return None
         if len(elements) == 1 and isinstance(access, E.BufferLoad):
             read_alone.add(elements[0])
-        elif len(elements) > 1 and len(elements) * size > 16:
-            return None  # code generators cannot keep such a vector in one register
+        elif len(elements) > 1 and len(elements) * size > machine.vector_bytes:
+            return None  # such a vector is not in one register
         else:
             vectors[elements] = None
     inside = [element for elements in vectors for element in elements]
     alone = read_alone.difference(inside)
     registers = len(vectors) + len(alone)
-    if len(inside) > len(set(inside)) or not 0 < registers <= MAX_REGISTERS:
+    if len(inside) > len(set(inside)) or not 0 < registers <= machine.registers:
         return None
     parts = sorted([*vectors, *(range(element, element + 1) for element in alone)], key=min)
     return {element: position for position, element in enumerate(chain.from_iterable(parts))}
@@ -126,9 +127,9 @@ def _constant_elements(index: E.PrimExpr) -> range | None:
     return range(index.value, index.value + 1) if isinstance(index, E.IntImm) else None
 
 
-def promote_accumulators(func: PrimFunc) -> PrimFunc:
+def promote_accumulators(func: PrimFunc, machine: MachineModel) -> PrimFunc:
     """Keep what a loop updates at a fixed place in registers while the loop runs."""
-    body = _Promotion(func).rewrite(func.body)
+    body = _Promotion(func, machine).rewrite(func.body)
     return func if body is func.body else replace(func, body=body)
 
 
@@ -143,8 +144,9 @@ class _Candidate:
 
 
 class _Promotion(AccessMutator):
-    def __init__(self, func: PrimFunc) -> None:
+    def __init__(self, func: PrimFunc, machine: MachineModel) -> None:
         super().__init__()
+        self.machine = machine
         self.function = func
         self.indices = Indices()
         self.places: dict[tuple[Buffer, E.PrimExpr, int], tuple[Buffer, int]] = {}
@@ -242,7 +244,7 @@ class _Promotion(AccessMutator):
             candidate = self.candidate(buffer, accesses, moving, certain)
             if candidate is not None and self.is_separate(candidate):
                 found.append(candidate)
-        if sum(len(candidate.places) for candidate in found) > MAX_REGISTERS:
+        if sum(len(candidate.places) for candidate in found) > self.machine.registers:
             return []
         return found
 
@@ -259,7 +261,7 @@ class _Promotion(AccessMutator):
             if place is None:
                 return None
             base, constant, lanes = place
-            if lanes * dtypes.size_in_bytes(buffer.dtype) > 16:
+            if lanes * dtypes.size_in_bytes(buffer.dtype) > self.machine.vector_bytes:
                 return None
             if not moving.isdisjoint(self.indices.variables(base)) or self.accesses.of(base):
                 return None

@@ -15,26 +15,30 @@ from mlcweb.ir.visitor import Mutator, on
 from mlcweb.lower.optimize.accesses import Accesses, may_alias
 from mlcweb.lower.optimize.hoist import is_worth_a_name, name_of, sure_operands
 from mlcweb.lower.optimize.indices import Indices
+from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 
 MAX_RUN_LENGTH = 32
-MAX_NAMES = 48
-"""So many stores are looked at together, and get so many names at most: more values would not stay
-in registers, and each name is a statement around the rest."""
+"""So many stores are looked at together."""
+
+NAMES_PER_REGISTER = 2
+"""They get at most so many names for each register: more values would not stay in registers, even
+if they are not used all at once, and each name is a statement around the rest."""
 
 
-def share(func: PrimFunc) -> PrimFunc:
+def share(func: PrimFunc, machine: MachineModel) -> PrimFunc:
     """Give names to values that neighbouring statements have in common."""
-    body = _Sharing(func).rewrite(func.body)
+    body = _Sharing(func, NAMES_PER_REGISTER * machine.registers).rewrite(func.body)
     return func if body is func.body else replace(func, body=body)
 
 
 class _Sharing(Mutator):
-    def __init__(self, func: PrimFunc) -> None:
+    def __init__(self, func: PrimFunc, max_names: int) -> None:
         self.function = func
+        self.max_names = max_names
         self.indices = Indices()
         self.accesses = Accesses()
 
@@ -126,7 +130,7 @@ class _Run:
         key = self.key(expression)
         if key is not None and self.uses.get(key, 0) > 1:
             var = self.names.get(key)
-            if var is None and len(self.names) == MAX_NAMES:
+            if var is None and len(self.names) == self.sharing.max_names:
                 return self.with_names(expression)
             if var is None:
                 value = self.with_names(expression)

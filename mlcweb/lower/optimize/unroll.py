@@ -14,13 +14,14 @@ from math import prod
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import children, on
 from mlcweb.lower.optimize.accesses import statements_in
+from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.lower.optimize.rewriter import Rewriter, in_sequence, loops_in, operator_name
 from mlcweb.lower.optimize.widen import ELEMENTARY_FUNCTIONS
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const
-from mlcweb.tir.buffer import Buffer, constant_shape
+from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.function import PrimFunc
 
 SMALL_LOOP = 256
@@ -28,9 +29,6 @@ SMALL_LOOP = 256
 
 SMALL_EXTENT = 16
 """Loops of more iterations are not written out whole unless they are marked."""
-
-REGISTER_BYTES = 320
-"""A local buffer up to this size is meant to live in registers."""
 
 REGISTER_EXTENT = 32
 """Loops of up to so many iterations are written out to index registers."""
@@ -47,14 +45,17 @@ PARTIAL_FACTOR = 4
 so many times."""
 
 
-def unroll(func: PrimFunc) -> PrimFunc:
+def unroll(func: PrimFunc, machine: MachineModel) -> PrimFunc:
     """Write out loops where that is asked for or pays."""
-    return _Unroll(func).run()
+    return _Unroll(func, machine.register_bytes).run()
 
 
 class _Unroll(Rewriter):
-    def __init__(self, func: PrimFunc) -> None:
+    """Local buffers of up to `register_bytes` are meant to live in registers."""
+
+    def __init__(self, func: PrimFunc, register_bytes: int) -> None:
         super().__init__(func)
+        self.register_bytes = register_bytes
         self.max_step = 0
         self.sizes: dict[int, tuple[Node, int]] = {}
         self.small_buffers = {
@@ -66,7 +67,10 @@ class _Unroll(Rewriter):
     def may_be_registers(self, allocation: S.AllocBuffer) -> bool:
         """Whether a buffer is small, and indexed by loops that can be written out."""
         buffer = allocation.buffer
-        if not is_small(buffer):
+        shape = constant_shape(buffer)
+        if shape is None:
+            return False
+        if prod(shape) * dtypes.size_in_bytes(buffer.dtype) > self.register_bytes:
             return False
         indices = [a.indices[0] for a in self.accesses.of(allocation.body) if a.buffer is buffer]
         return all(
@@ -155,12 +159,6 @@ class _Unroll(Rewriter):
             loop, loop_var=var, min=const(0, dtype), extent=const(count, dtype), body=body
         )
         return in_sequence([main, self.copies(loop, range(extent - rest, extent))])
-
-
-def is_small(buffer: Buffer) -> bool:
-    """Whether a local buffer is meant to live in registers."""
-    shape = constant_shape(buffer)
-    return shape is not None and prod(shape) * dtypes.size_in_bytes(buffer.dtype) <= REGISTER_BYTES
 
 
 def _operations_of(node: Node) -> int:

@@ -1,7 +1,7 @@
 """The pass that turns loops into vector operations: marked ones, innermost ones of unit stride.
 
-A loop of n iterations becomes one over chunks of as many lanes as the widest element type leaves in
-a 128-bit vector, and what is left over stays scalar. Iterations may run side by side if no two
+A loop of n iterations becomes one over chunks of as many lanes as the machine's vectors have of the
+widest element type, and what is left over stays scalar. Iterations may run side by side if no two
 touch the same element of a written buffer; otherwise, and where an operation has no vector form,
 the loop stays as it is, also if it was marked.
 
@@ -22,8 +22,9 @@ from mlcweb.lower.optimize.accesses import (
     may_alias,
 )
 from mlcweb.lower.optimize.independence import SEQUENTIAL, are_independent
+from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.lower.optimize.rewriter import Rewriter, in_sequence, loops_in, operator_name
-from mlcweb.lower.optimize.widen import COMPUTED_IN_FLOAT64, NoVectorForm, Widening
+from mlcweb.lower.optimize.widen import NoVectorForm, Widening
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -31,22 +32,22 @@ from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import decl_buffer
 from mlcweb.tir.function import PrimFunc
 
-VECTOR_BYTES = 16
 UNROLL_CHUNKS = 16
 """Marked loops of up to so many chunks are unrolled, as a vector of that length would be."""
-
-SUMS_SIDE_BY_SIDE = 4
-"""Long accumulations go on in so many vectors, since each step of one waits for the one before."""
 
 ACCUMULATIONS = (E.Add, E.Mul, E.Min, E.Max)
 
 
-def vectorize(func: PrimFunc) -> PrimFunc:
+def vectorize(func: PrimFunc, machine: MachineModel) -> PrimFunc:
     """Vectorise marked loops and innermost loops with unit stride."""
-    return _Vectorize(func).run()
+    return _Vectorize(func, machine).run()
 
 
 class _Vectorize(Rewriter):
+    def __init__(self, func: PrimFunc, machine: MachineModel) -> None:
+        super().__init__(func)
+        self.machine = machine
+
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
         marked = loop.kind == S.ForKind.VECTORIZED
@@ -67,13 +68,21 @@ class _Vectorize(Rewriter):
         if reduction is None:
             if not are_independent(self, loop):
                 raise NoVectorForm
-        lanes = VECTOR_BYTES // self.widest(loop)
         extent = loop.extent
+        lanes = self.lanes_of(extent, self.widest(loop))
         if lanes < 2 or (isinstance(extent, E.IntImm) and extent.value < lanes):
             raise NoVectorForm
         if reduction is not None:
             return self.reduced(loop, reduction, lanes)
         return self.in_chunks(loop, body, lanes, marked)
+
+    def lanes_of(self, extent: E.PrimExpr, size: int) -> int:
+        """The lanes of `size` bytes of the longest vectors, or of such as a short loop fills."""
+        length = self.machine.vector_bytes
+        if isinstance(extent, E.IntImm):
+            while extent.value * size < length > self.machine.min_vector_bytes:
+                length //= 2
+        return length // size
 
     def in_chunks(self, loop: S.For, body: S.Stmt, lanes: int, marked: bool) -> S.Stmt:
         """The loop over chunks, and the one over what is left."""
@@ -83,7 +92,8 @@ class _Vectorize(Rewriter):
         extent = self.indices.interval(loop.extent)[1]
         self.indices.ranges[chunk] = (0, max(int(extent) // lanes - 1, 0))
         base = loop.min + chunk * lanes
-        wide = Widening(self, loop.loop_var, base, lanes, gathers=marked).statement(body)
+        widening = Widening(self, self.machine, loop.loop_var, base, lanes, gathers=marked)
+        wide = widening.statement(body)
         few = marked and isinstance(count, E.IntImm) and count.value <= UNROLL_CHUNKS
         kind = S.ForKind.UNROLLED if few else S.ForKind.SERIAL
         main = self.rewrite(
@@ -126,7 +136,7 @@ class _Vectorize(Rewriter):
                         sizes.append(dtypes.size_in_bytes(dtypes.element_of(node.dtype)))
                 if isinstance(node, E.BufferLoad):
                     continue
-                if operator_name(node) in COMPUTED_IN_FLOAT64:
+                if operator_name(node) in self.machine.computed_in_float64:
                     sizes.append(8)
             if isinstance(node, S.BufferStore):
                 sizes.append(dtypes.size_in_bytes(node.buffer.dtype))
@@ -164,7 +174,8 @@ class _Vectorize(Rewriter):
         assert isinstance(value, E.BinaryExpr)
         operation, dtype = type(value), store.buffer.dtype
         length = loop.extent.value if isinstance(loop.extent, E.IntImm) else 0
-        vectors = SUMS_SIDE_BY_SIDE if length >= 2 * SUMS_SIDE_BY_SIDE * lanes else 1
+        many = self.machine.vector_sums
+        vectors = many if length >= 2 * many * lanes else 1
         name = f"{store.buffer.name}_partial"
         partial = decl_buffer((vectors * lanes,), dtype, name, scope=REGISTER_SCOPE)
         places = [E.Ramp(const(n * lanes), const(1), lanes) for n in range(vectors)]
@@ -202,7 +213,8 @@ class _Vectorize(Rewriter):
         body: list[S.Stmt] = []
         for number, total in enumerate(sums):
             base = loop.min + chunk * length + number * lanes
-            wide = Widening(self, loop.loop_var, base, lanes, gathers=False).vector(value.b)
+            widening = Widening(self, self.machine, loop.loop_var, base, lanes, gathers=False)
+            wide = widening.vector(value.b)
             new = type(value)(total, wide)
             body.append(S.BufferStore(total.buffer, new, total.indices, span=store.span))
         start, kind = const(0, chunk.dtype), S.ForKind.SERIAL

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
+from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -28,9 +29,16 @@ class Widening:
     """
 
     def __init__(
-        self, rewriter: Rewriter, var: E.Var, base: E.PrimExpr, lanes: int, gathers: bool
+        self,
+        rewriter: Rewriter,
+        machine: MachineModel,
+        var: E.Var,
+        base: E.PrimExpr,
+        lanes: int,
+        gathers: bool,
     ) -> None:
         self.rewriter = rewriter
+        self.machine = machine
         self.base = base
         self.lanes = lanes
         self.gathers = gathers
@@ -146,7 +154,7 @@ def _load(widening: Widening, load: E.BufferLoad) -> E.PrimExpr:
 
 
 def _binary(widening: Widening, expression: E.BinaryExpr) -> E.PrimExpr:
-    if not has_vector_form(type(expression), expression.a.dtype):
+    if not widening.machine.has_vector_operator(type(expression), expression.a.dtype):
         raise NoVectorForm
     return type(expression)(widening.vector(expression.a), widening.vector(expression.b))
 
@@ -156,7 +164,7 @@ def _not(widening: Widening, expression: E.Not) -> E.PrimExpr:
 
 
 def _cast(widening: Widening, expression: E.Cast) -> E.PrimExpr:
-    if not has_vector_cast(expression.value.dtype, expression.dtype):
+    if not widening.machine.has_vector_cast(expression.value.dtype, expression.dtype):
         raise NoVectorForm
     return E.Cast(widening.wide(expression.dtype), widening.vector(expression.value))
 
@@ -194,10 +202,10 @@ def _call(widening: Widening, call: E.Call) -> E.PrimExpr:
         if not (_can_be_speculated(widening, yes) and _can_be_speculated(widening, no)):
             raise NoVectorForm
         return _select(widening, E.Select(condition, yes, no))
-    if name in ("shift_left", "shift_right") and not widening.depends(call.args[1]):
-        sides = widening.vector(call.args[0]), E.Broadcast(call.args[1], widening.lanes)
-        return E.Call(widening.wide(call.dtype), call.op, sides, span=call.span)
-    if name not in ELEMENTWISE_CALLS or dtypes.bits(call.dtype) == 16:
+    machine = widening.machine
+    if not call.args or not machine.has_vector_operator(name, call.args[0].dtype):
+        raise NoVectorForm
+    if name in SHIFTS and machine.shifts_alike and widening.depends(call.args[1]):
         raise NoVectorForm
     args = tuple(widening.vector(argument) for argument in call.args)
     return E.Call(widening.wide(call.dtype), call.op, args, span=call.span)
@@ -210,44 +218,16 @@ _EXPRESSIONS: dict[type, Callable[[Widening, Any], E.PrimExpr]] = {
     E.Cast: _cast,
     E.Select: _select,
     E.Call: _call,
-    **dict.fromkeys((E.Add, E.Sub, E.Mul, E.Div, E.Min, E.Max, E.And, E.Or), _binary),
+    **dict.fromkeys((E.Add, E.Sub, E.Mul, E.Div, E.Mod, E.FloorDiv, E.FloorMod), _binary),
+    **dict.fromkeys((E.Min, E.Max, E.And, E.Or), _binary),
     **dict.fromkeys((E.LT, E.LE, E.GT, E.GE, E.EQ, E.NE), _binary),
 }
 
-COMPUTED_IN_FLOAT64 = frozenset(
-    {"exp10", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "atan2",
-     "sinh", "cosh", "asinh", "acosh", "atanh", "pow", "hypot"}
+SHIFTS = ("shift_left", "shift_right")
+
+ELEMENTARY_FUNCTIONS = frozenset(
+    {"exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
+     "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "pow", "hypot", "erf",
+     "sigmoid"}
 )  # fmt: skip
-"""Functions that code generators compute in float64 for float32, too: they take its room."""
-
-ELEMENTARY_FUNCTIONS = COMPUTED_IN_FLOAT64 | {"exp", "exp2", "log", "erf", "tanh", "sigmoid"}
 """Functions that take many operations."""
-
-ELEMENTWISE_CALLS = ELEMENTARY_FUNCTIONS | {
-    "sqrt", "rsqrt", "floor", "ceil", "round", "nearbyint", "trunc", "fabs", "abs", "isnan",
-    "isinf", "copysign", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "reinterpret",
-}  # fmt: skip
-
-
-def has_vector_form(operation: type, dtype: str) -> bool:
-    """Whether 128-bit vectors of a type have an operation, as in WebAssembly's SIMD128."""
-    if dtypes.is_bool(dtype):
-        return operation in (E.And, E.Or, E.EQ, E.NE)
-    if dtypes.is_float(dtype):
-        return dtypes.bits(dtype) >= 32
-    if operation is E.Div:
-        return False
-    if operation is E.Mul:
-        return dtypes.bits(dtype) > 8
-    compares = operation not in (E.Add, E.Sub, E.Mul, E.EQ, E.NE)
-    return not (compares and dtype == "uint64")
-
-
-def has_vector_cast(source: str, target: str) -> bool:
-    """Whether vectors can be converted between two types."""
-    if dtypes.is_float(source) or dtypes.is_float(target):
-        if "float16" in (source, target):
-            return False
-        integer = source if dtypes.is_float(target) else target
-        return dtypes.is_float(integer) or dtypes.bits(integer) <= 32
-    return True

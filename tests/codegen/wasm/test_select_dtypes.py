@@ -135,3 +135,10 @@ def test_division_by_zero_stops_the_kernel(operation):
     kernel = wasm_target.build({"main": func}, lambda name: None)["main"]
     with pytest.raises(KernelTrap, match="divided an integer by zero"):
         kernel.run(np.ones(4, "int32"), np.zeros(4, "int32"))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", ["isnan", "isinf"])
+def test_tests_of_floats(name, dtype):
+    compare(f"T.{name}(A[i] - A[i])", [dtype], "bool")
+    compare(f"T.{name}(A[i])", [dtype], "bool")

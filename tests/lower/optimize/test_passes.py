@@ -2,22 +2,20 @@
 
 import pytest
 
+from mlcweb.codegen.wasm.machine import MACHINE
 from mlcweb.ir import assert_structural_equal
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
+from mlcweb.lower.optimize import optimizations
 from mlcweb.lower.optimize.accesses import REGISTER_SCOPE
-from mlcweb.lower.optimize.hoist import hoist
-from mlcweb.lower.optimize.interleave import interleave
-from mlcweb.lower.optimize.promote import place_in_registers, promote_accumulators
-from mlcweb.lower.optimize.rewriter import normalize
-from mlcweb.lower.optimize.separate_init import separate_init
-from mlcweb.lower.optimize.share import share
-from mlcweb.lower.optimize.split_loops import split_loops
-from mlcweb.lower.optimize.unroll import unroll
-from mlcweb.lower.optimize.vectorize import vectorize
 from mlcweb.script import from_source
 from mlcweb.tir import For, ForKind
 from mlcweb.tir.stmt import AllocBuffer, sequence
+
+(
+    normalize, separate_init, split_loops, vectorize, interleave, unroll, place_in_registers,
+    promote_accumulators, hoist, share,
+) = optimizations(MACHINE)  # fmt: skip
 
 HEADER = """
 @T.prim_func

@@ -1,0 +1,39 @@
+"""What loop optimisation is told of the machine for which it optimises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+OperatorKey = type | str
+"""An operator: the class of its nodes, or the name of an intrinsic that is called."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MachineModel:
+    """The vectors, registers and operators of a machine; the code generator of a target makes one.
+
+    Attributes:
+        vector_bytes: The size of a vector.
+        min_vector_bytes: The size of the shortest vectors that a loop with few iterations becomes.
+        registers: How many vectors or scalars a loop may keep in registers.
+        register_bytes: A local buffer up to this size is meant to live in registers.
+        vector_sums: Long accumulations go on in so many vectors, since each step of one waits for
+            the one before.
+        scalar_sums: As many scalar sums of neighbouring iterations go on side by side.
+        shifts_alike: Whether all lanes of a vector are shifted by the same amount.
+        computed_in_float64: Functions computed in float64 for float32, too: they take its room.
+        has_vector_operator: Whether vectors with operands of an element type have an operator.
+        has_vector_cast: Whether vectors are converted from one element type to another.
+    """
+
+    vector_bytes: int
+    min_vector_bytes: int
+    registers: int
+    register_bytes: int
+    vector_sums: int
+    scalar_sums: int
+    shifts_alike: bool
+    computed_in_float64: frozenset[str]
+    has_vector_operator: Callable[[OperatorKey, str], bool]
+    has_vector_cast: Callable[[str, str], bool]
