@@ -100,6 +100,7 @@ def test_the_table_counts_hits_of_every_access(access):
     expect(row(access, "C", "write").locator(".stride")).to_have_text("same in k")
 
 
+@pytest.mark.thorough
 def test_another_cache_starts_anew(access):
     access["access-step"].click()
     expect(access["access-position"]).to_have_value("1")
@@ -117,6 +118,7 @@ def test_another_cache_starts_anew(access):
     expect(access["cache-ways"]).to_have_value("0")
 
 
+@pytest.mark.thorough
 def test_accesses_are_gone_through_step_by_step(access):
     caption = access["access-caption"]
     expect(caption).to_have_text("Nothing is touched yet; 16,640 accesses follow.")
@@ -150,6 +152,7 @@ def test_accesses_are_gone_through_step_by_step(access):
     assert picture(access, "C") == blank
 
 
+@pytest.mark.thorough
 def test_it_plays_and_pauses(access):
     access["access-speed"].select_option("200")
     access["access-play"].click()
@@ -168,6 +171,7 @@ def test_it_plays_and_pauses(access):
     expect(access["access-play"]).to_have_attribute("aria-label", "Play")
 
 
+@pytest.mark.thorough
 def test_tables_stand_behind_the_pictures_and_strides_with_the_lines(access):
     access["access-view"].locator("summary").click()
     for _ in range(3):
@@ -186,6 +190,7 @@ def test_tables_stand_behind_the_pictures_and_strides_with_the_lines(access):
     )
 
 
+@pytest.mark.thorough
 def test_the_kernel_is_under_its_roof_with_its_traffic(access):
     access["access-measure"].click()
     roofline = access["access-roofline"]
@@ -194,6 +199,7 @@ def test_the_kernel_is_under_its_roof_with_its_traffic(access):
     assert float(roofline.get_attribute("data-gflops") or "nan") > 0
 
 
+@pytest.mark.thorough
 def test_what_has_no_smaller_form_runs_as_it_is(playground):
     show(playground, BY_HAND)
     expect(playground["access-note"]).to_contain_text("the number 39 stands in an index")
@@ -213,6 +219,7 @@ def test_sizes_can_be_chosen(access):
     )
 
 
+@pytest.mark.thorough
 def test_a_recording_can_be_stopped(playground):
     playground.run_to_end(ENDLESS)
     view = playground.open_view("access")
@@ -221,6 +228,7 @@ def test_a_recording_can_be_stopped(playground):
     expect(view).to_contain_text("The recording was stopped.")
 
 
+@pytest.mark.thorough
 def test_little_motion_means_single_steps(open_playground):
     page = open_playground(reduced_motion="reduce")
     page.run_to_end(PROGRAM)

@@ -27,6 +27,7 @@ FOCUSED = """() => {
 }"""
 
 
+@pytest.mark.thorough
 def test_the_order_of_tab_is_the_order_of_reading(playground):
     page = playground.page
     order = []
@@ -85,6 +86,7 @@ def test_everything_is_done_without_a_mouse(playground):
     expect(cell).to_have_attribute("data-state", "done")
 
 
+@pytest.mark.thorough
 def test_nothing_is_animated_where_motion_is_unwelcome(open_playground):
     playground = open_playground(reduced_motion="reduce")
     moving = "() => document.getAnimations().map(({ effect }) => effect.target.className)"
@@ -95,6 +97,7 @@ def test_nothing_is_animated_where_motion_is_unwelcome(open_playground):
     assert playground.page.evaluate(moving) == []
 
 
+@pytest.mark.thorough
 def test_high_contrast_shows_what_is_chosen_and_what_has_the_focus(open_playground):
     playground = open_playground(forced_colors="active")
     page = playground.page

@@ -1,7 +1,4 @@
-"""What the checker axe finds in the page: nothing, in any state, size and theme.
-
-Every run looks at each view once; the thorough run at all of them.
-"""
+"""What the checker axe finds in the page: nothing, in any state, size and theme."""
 
 import json
 from collections.abc import Iterator
@@ -14,6 +11,8 @@ from e2e import page_states, test_embedding
 from e2e.conftest import ROOT
 from e2e.page_states import PHONE, STATES, WIDE
 from e2e.playground import Playground
+
+pytestmark = pytest.mark.thorough
 
 AXE = (ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js").read_text("utf8")
 
@@ -58,20 +57,6 @@ def faults(playground: Playground, states: Iterator[str], *themes: Theme) -> dic
     return found
 
 
-@pytest.mark.parametrize(
-    ("states", "size", "theme"),
-    [
-        pytest.param(page_states.view_states, "wide", "light", id="views"),
-        pytest.param(page_states.search_states, "phone", "dark", id="search"),
-        pytest.param(page_states.lesson_states, "wide", "dark", id="lessons"),
-    ],
-)
-def test_axe_finds_nothing_in_any_view(open_playground, states, size, theme):
-    playground = open_playground(viewport=SIZES[size], color_scheme=theme)
-    assert faults(playground, states(playground), theme) == {}
-
-
-@pytest.mark.thorough
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("states", STATES, ids=lambda states: states.__name__)
 def test_axe_finds_nothing_in_any_state(open_playground, states, size):
@@ -79,7 +64,6 @@ def test_axe_finds_nothing_in_any_state(open_playground, states, size):
     assert faults(playground, states(playground), *THEMES) == {}
 
 
-@pytest.mark.thorough
 @pytest.mark.parametrize("size", SIZES)
 def test_axe_finds_nothing_while_python_loads(open_playground, size):
     playground = page_states.while_loading(open_playground, viewport=SIZES[size])
@@ -93,7 +77,6 @@ def test_axe_finds_nothing_while_python_loads(open_playground, size):
         pytest.param(
             '<mlc-lesson lesson="02-tensorir">TensorIR</mlc-lesson>',
             id="lesson",
-            marks=pytest.mark.thorough,
         ),
     ],
 )

@@ -94,6 +94,7 @@ def test_lines_and_instructions_light_up_together(code):
     expect(code["code-tensorir"].locator(".lit")).to_have_text(re.compile(re.escape(UPDATE)))
 
 
+@pytest.mark.thorough
 def test_lines_can_be_gone_to_by_keyboard(code):
     code["code-tensorir"].focus()
     code.page.keyboard.press("End")
@@ -123,6 +124,7 @@ def test_passes_show_what_they_change_and_the_size_of_the_code(code):
     expect(code["code-facts"]).to_contain_text(re.compile(r"innermost loop k.*[1-9]\d* SIMD"))
 
 
+@pytest.mark.thorough
 def test_the_kernel_is_shown_under_its_roof(code):
     code["code-measure"].click()
     roofline = code["roofline"]
@@ -135,6 +137,7 @@ def test_the_kernel_is_shown_under_its_roof(code):
     expect(rows.filter(has_text="Step of the clock")).to_contain_text("µs")
 
 
+@pytest.mark.thorough
 def test_fused_multiply_adds_can_be_switched(code):
     switch = code["code-fused"]
     wat = code["code-wat"]
@@ -162,6 +165,7 @@ def test_long_code_has_few_elements(playground):
     assert lines(wat).count() < 200
 
 
+@pytest.mark.thorough
 def test_what_has_no_machine_code_says_why(playground):
     show(playground, SYMBOLIC)
     expect(playground["view-code"]).to_contain_text("known only then")
@@ -169,6 +173,7 @@ def test_what_has_no_machine_code_says_why(playground):
     expect(playground["code-measure"]).to_be_disabled()
 
 
+@pytest.mark.thorough
 def test_a_program_can_be_chosen(code):
     chooser = code["view-code"].get_by_label("Module")
     expect(chooser.locator("option")).to_have_text(["MyModule", "sch.mod"])
@@ -176,6 +181,7 @@ def test_a_program_can_be_chosen(code):
     expect(lines(code["code-tensorir"], "with T.init():")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_on_a_phone_nothing_sticks_out(open_playground):
     page = open_playground(viewport={"width": 390, "height": 844}, has_touch=True)
     show(page)

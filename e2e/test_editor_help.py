@@ -44,6 +44,7 @@ def test_members_of_a_schedule_are_offered_before_anything_has_run(editor):
     expect(editor["editor"]).to_contain_text("sch.split")
 
 
+@pytest.mark.thorough
 def test_modules_are_followed(editor):
     for typed, offered in [
         ("T.vec", "vectorized"),
@@ -57,6 +58,7 @@ def test_modules_are_followed(editor):
         editor.page.keyboard.press("Escape")
 
 
+@pytest.mark.thorough
 def test_blocks_of_the_last_run_are_offered(editor):
     editor.run_to_end()
     type_at_end(editor, 'sch.get_block("')
@@ -78,6 +80,7 @@ def test_the_signature_follows_the_argument(editor):
     expect(signature).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_hovering_tells_what_a_name_is(editor):
     type_at_end(editor, "sch.vectorize(None)")
     editor.page.keyboard.press("Escape")
@@ -98,6 +101,7 @@ def test_errors_are_underlined_while_writing_and_go_when_mended(editor):
     expect(editor["console"]).not_to_contain_text("Error")
 
 
+@pytest.mark.thorough
 def test_a_fix_is_a_press_away(editor):
     editor.run_to_end(PROGRAM + 'sch.get_block("scald")\n')
     editor.underlined_line().locator(".cm-lintRange-error").first.hover()

@@ -101,6 +101,7 @@ def expect_output(frame: FrameLocator, text: str) -> None:
     expect(frame.get_by_test_id("console")).to_contain_text(text)
 
 
+@pytest.mark.thorough
 def test_static_code_is_shown_until_the_reader_presses_run(embed):
     requests = []
     page = embed("")
@@ -140,6 +141,7 @@ def test_stops_an_endless_program_without_isolation(embed):
     expect(status).to_have_attribute("data-state", "ready")
 
 
+@pytest.mark.thorough
 def test_several_cells_share_one_python(embed):
     page = embed(CELL * 3)
     first = start(page)
@@ -155,6 +157,7 @@ def test_several_cells_share_one_python(embed):
     assert len(workers) == 1
 
 
+@pytest.mark.thorough
 def test_a_guest_stops_its_own_program_and_outlives_its_host(embed):
     page = embed(CELL + '<mlc-cell><pre>print("begun")\nwhile True: pass</pre></mlc-cell>')
     first = start(page)
@@ -174,6 +177,7 @@ def test_a_guest_stops_its_own_program_and_outlives_its_host(embed):
     alone.get_by_test_id("stop").click()
 
 
+@pytest.mark.thorough
 def test_views_and_theme_are_attributes(embed):
     page = embed(SCHEDULE)
     frame = start(page)
@@ -186,6 +190,7 @@ def test_views_and_theme_are_attributes(embed):
     expect(html).to_have_attribute("data-theme", "light")
 
 
+@pytest.mark.thorough
 def test_the_frame_grows_with_its_content_or_keeps_its_height(embed):
     program = '<pre>for i in range({}): print("line", i)</pre>'
     page = embed(
@@ -207,6 +212,7 @@ def test_autorun_and_src(embed, host):
     expect_output(page.frame_locator("iframe"), "fetched 42")
 
 
+@pytest.mark.thorough
 def test_a_cell_that_is_far_below_does_not_start_by_itself(embed):
     cell = "<mlc-cell autorun {}><pre>print(1)</pre></mlc-cell>"
     far = 'id="far" style="position: absolute; top: 300vh"'
@@ -228,6 +234,7 @@ def test_the_playground_opens_with_the_program_as_it_is(embed):
     expect(opened.value.get_by_test_id("shared-notice")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_a_copied_frame_shows_its_program_and_waits(embed, serve):
     page = embed(f'<iframe src="{serve(False)}embed.html#code={OLD_LINK}"></iframe>')
     frame = page.frame_locator("iframe")
@@ -258,6 +265,7 @@ def test_works_where_all_storage_is_denied(playwright: Playwright, embed, tmp_pa
         context.close()
 
 
+@pytest.mark.thorough
 def test_a_lesson_runs_in_a_frame(embed):
     page = embed('<mlc-lesson lesson="02-tensorir"><p>Static words.</p></mlc-lesson>')
     expect(page.get_by_text("Static words.")).to_be_visible()

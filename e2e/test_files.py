@@ -57,6 +57,7 @@ def test_one_file_imports_another(page):
     expect(page["console"]).to_contain_text("changed")
 
 
+@pytest.mark.thorough
 def test_names_that_cannot_be_imported_are_refused(page):
     page["file-tab"].first.focus()
     page.page.keyboard.press("F2")
@@ -68,6 +69,7 @@ def test_names_that_cannot_be_imported_are_refused(page):
     expect(page["file-tab"]).to_have_text(["lesson.py"])
 
 
+@pytest.mark.thorough
 def test_a_removed_file_comes_back_by_undo(page):
     page["file-add"].click()
     page.write("precious = 1")
@@ -82,6 +84,7 @@ def test_a_removed_file_comes_back_by_undo(page):
     expect(page["editor"]).to_contain_text("precious = 1")
 
 
+@pytest.mark.thorough
 def test_each_file_has_its_own_undo(page):
     page.write("first")
     page["file-add"].click()
@@ -126,6 +129,7 @@ def test_a_notebook_is_dropped_in_and_goes_out_again(page):
     assert cells[1]["source"] == NOTEBOOK["cells"][1]["source"]
 
 
+@pytest.mark.thorough
 def test_a_python_file_is_chosen_and_downloaded(page):
     page["file-menu"].click()
     with page.page.expect_file_chooser() as chooser:
@@ -141,6 +145,7 @@ def test_a_python_file_is_chosen_and_downloaded(page):
     assert download.value.path().read_text() == "print('chosen')\n"
 
 
+@pytest.mark.thorough
 def test_what_is_no_program_is_refused(page):
     for name, text, reason in [
         ("broken.ipynb", "{}", "no Jupyter notebook"),

@@ -96,6 +96,7 @@ for n in (1, 5):
 """
 
 
+@pytest.mark.thorough
 def test_an_onnx_model_is_read_and_run(run):
     printed = run(WRITER + CLASSIFIER)
     assert "R.nn.softmax" in printed
@@ -117,6 +118,7 @@ from_onnx(
     expect(console).to_contain_text("the operator StringNormalizer is not supported")
 
 
+@pytest.mark.thorough
 def test_what_needs_pytorch_says_so_in_a_line(playground):
     playground.run_to_end(
         """

@@ -44,6 +44,7 @@ def test_every_lesson_runs_and_its_solutions_pass(lesson, source: Lesson):
             assert lesson.check(cell.number, state="pass").startswith("Solved.")
 
 
+@pytest.mark.thorough
 def test_a_lesson_is_useful_before_python_is_there(open_playground):
     playground = open_playground(cold=True)
     page = playground.page
@@ -68,6 +69,7 @@ def test_a_wrong_answer_is_explained(lesson):
     assert "ends in an error" in lesson.check(4, state="fail")
 
 
+@pytest.mark.thorough
 def test_errors_are_underlined_in_their_cell(lesson):
     lesson.open(FIRST)
     lesson.write(1, "a = 1\nb = a / 0\n")
@@ -85,6 +87,7 @@ def test_a_cell_that_needs_those_above_offers_to_run_them(lesson):
     expect(lesson.cell(1)).to_have_attribute("data-state", "done")
 
 
+@pytest.mark.thorough
 def test_the_keyboard_runs_cell_after_cell(lesson):
     lesson.open(FIRST)
     lesson.cell(1).locator("pre.code").first.focus()
@@ -98,6 +101,7 @@ def test_the_keyboard_runs_cell_after_cell(lesson):
     expect(lesson.cell(2)).to_have_attribute("data-state", "done")
 
 
+@pytest.mark.thorough
 def test_shown_modules_open_in_the_view(lesson):
     lesson.open(FIRST)
     lesson.run(3)
@@ -107,6 +111,7 @@ def test_shown_modules_open_in_the_view(lesson):
     expect(lesson.page.get_by_test_id("tab-trace")).to_have_attribute("aria-selected", "true")
 
 
+@pytest.mark.thorough
 def test_a_cell_goes_to_the_editor_with_those_above(lesson, playground):
     lesson.open(FIRST)
     lesson.cell(4).get_by_test_id("cell-open").click()
@@ -116,6 +121,7 @@ def test_a_cell_goes_to_the_editor_with_those_above(lesson, playground):
     expect(lesson.page.get_by_test_id("open-program")).to_have_attribute("aria-current", "page")
 
 
+@pytest.mark.thorough
 def test_after_a_restart_cells_say_that_they_have_not_run(lesson, playground):
     lesson.open(FIRST)
     lesson.run(1)
@@ -127,6 +133,7 @@ def test_after_a_restart_cells_say_that_they_have_not_run(lesson, playground):
     expect(lesson.cell(1)).to_contain_text("not run in this session")
 
 
+@pytest.mark.thorough
 def test_progress_and_edits_are_kept(lesson):
     lesson.open(FIRST)
     lesson.take_solution(7)
@@ -168,6 +175,7 @@ def test_the_list_leads_to_every_lesson(lesson):
     expect(lesson.page).to_have_title(re.compile("TensorIR"))
 
 
+@pytest.mark.thorough
 def test_a_phone_shows_one_column(open_playground):
     playground = open_playground(viewport=PHONE, has_touch=True)
     page = playground.page

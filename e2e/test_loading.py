@@ -20,6 +20,7 @@ def test_loads_to_ready_from_its_own_origin_with_the_lesson_in_the_editor(open_p
     assert [url for url in playground.requests if not url.startswith(serve(True))] == []
 
 
+@pytest.mark.thorough
 def test_runs_and_stops_without_isolation_headers(open_playground):
     playground = open_playground(isolated=False)
     assert playground.page.evaluate("crossOriginIsolated") is False
@@ -72,6 +73,7 @@ def test_a_later_visit_restores_the_snapshot_of_the_first(open_playground):
     expect(later["console"]).to_contain_text("Attempt 4")
 
 
+@pytest.mark.thorough
 def test_a_damaged_snapshot_is_replaced(open_playground):
     playground = open_playground()
     playground.page.evaluate(

@@ -38,6 +38,7 @@ def test_works_without_a_network_after_the_first_visit(visited):
     playground.stop()
 
 
+@pytest.mark.thorough
 def test_a_host_without_headers_gets_an_isolated_page_on_the_second_visit(visited):
     playground = visited(isolated=False)
     assert playground.page.evaluate("crossOriginIsolated") is False

@@ -35,6 +35,7 @@ def relu(x, out):
 """
 
 
+@pytest.mark.thorough
 def test_a_model_predicts_what_numpy_predicts(run):
     printed = run(
         MODELS
@@ -63,6 +64,7 @@ print(ex.library.target)
     assert "Target: wasm" in printed
 
 
+@pytest.mark.thorough
 def test_functions_of_python_write_tensors_in_place(run):
     """The memory of tensors is not Python's here; DLPack works all the same."""
     run(

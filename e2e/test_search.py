@@ -111,6 +111,7 @@ def test_ten_trials_to_a_checked_best(search):
     expect(search["search-chart"].locator("canvas, svg").first).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_the_best_trials_schedule_goes_into_the_editor_and_runs(search):
     to_end(search, 3)
     search["search-best"].click()
@@ -154,6 +155,7 @@ def test_a_failed_trial_is_a_row_with_its_reason(playground):
         expect(row).to_contain_text('"nothing"')
 
 
+@pytest.mark.thorough
 def test_evolution_in_the_default_space_is_told_from_all_sides(search):
     to_end(search, 32, "evolutionary")
     expect(search["search-row"]).to_have_count(32)
@@ -183,6 +185,7 @@ def test_seconds_end_a_search(search):
     expect(search["search-hint"]).to_contain_text("Done")
 
 
+@pytest.mark.thorough
 def test_a_search_pauses_lets_programs_run_and_goes_on(search):
     with search.to_end():
         start(search, 1000, "random")
@@ -202,6 +205,7 @@ def test_a_search_pauses_lets_programs_run_and_goes_on(search):
     expect(search["search-hint"]).to_contain_text("Stopped")
 
 
+@pytest.mark.thorough
 def test_two_searches_are_compared(search):
     to_end(search, 6)
     first = best_ms(search)
@@ -220,6 +224,7 @@ def test_two_searches_are_compared(search):
     expect(search["search-row"]).to_have_count(6)
 
 
+@pytest.mark.thorough
 def test_records_are_exported_cleared_and_imported(search, tmp_path):
     to_end(search, 6, "random")
     kept = records(search)
@@ -304,6 +309,7 @@ WATCH_FIRST_ROW = """() => {
 }"""
 
 
+@pytest.mark.thorough
 def test_a_program_that_tunes_shows_its_search_live(playground):
     playground.open_view("search")
     playground.page.evaluate(WATCH_FIRST_ROW)
@@ -316,6 +322,7 @@ def test_a_program_that_tunes_shows_its_search_live(playground):
     expect(playground["view-search"]).to_contain_text("sch.get_block")
 
 
+@pytest.mark.thorough
 def test_a_function_of_a_model_is_tuned_put_back_and_timed_end_to_end(playground):
     playground.run_to_end(MODEL + LIBRARY)
     playground.expect_state("ready")

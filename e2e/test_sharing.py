@@ -54,6 +54,7 @@ def test_a_link_holds_files_and_view_and_runs_nothing(open_playground):
     expect(reader["console"]).to_contain_text("from the link")
 
 
+@pytest.mark.thorough
 def test_a_link_holds_the_settings_of_the_search(playground, open_playground):
     playground.run_first_program()
     playground.open_view("search")
@@ -73,6 +74,7 @@ def test_a_link_holds_the_settings_of_the_search(playground, open_playground):
     expect(reader["search-unit"]).to_have_value("seconds")
 
 
+@pytest.mark.thorough
 def test_a_link_of_an_old_version_opens(reader):
     reader.page.evaluate("code => { location.hash = `code=${code}` }", OLD_LINK)
     expect(reader["editor"]).to_contain_text("shared in 2026")
@@ -86,6 +88,7 @@ def test_a_damaged_link_leaves_everything_as_it_is(reader):
     expect(reader["editor"]).to_contain_text("text of the reader")
 
 
+@pytest.mark.thorough
 def test_the_readers_own_program_comes_back(reader):
     reader.page.evaluate("code => { location.hash = `code=${code}` }", OLD_LINK)
     expect(reader["editor"]).to_contain_text("shared in 2026")
@@ -94,6 +97,7 @@ def test_the_readers_own_program_comes_back(reader):
     assert "#" not in reader.page.url
 
 
+@pytest.mark.thorough
 def test_changes_in_a_shared_program_outlive_a_reload_and_can_be_kept(reader):
     reader.page.evaluate("code => { location.hash = `code=${code}` }", OLD_LINK)
     expect(reader["shared-notice"]).to_be_visible()
@@ -107,6 +111,7 @@ def test_changes_in_a_shared_program_outlive_a_reload_and_can_be_kept(reader):
     expect(reader["editor"]).to_contain_text("text of the reader")
 
 
+@pytest.mark.thorough
 def test_a_link_to_ones_own_program_is_no_shared_one(reader):
     link = link_of(reader)
     assert reader.page.url == link
@@ -117,6 +122,7 @@ def test_a_link_to_ones_own_program_is_no_shared_one(reader):
     assert "#" not in reader.page.url
 
 
+@pytest.mark.thorough
 def test_forms_that_can_be_copied(reader):
     link = r"http://localhost:\d+/#code=[\w-]+"
     for form, pattern in {
@@ -134,6 +140,7 @@ def test_forms_that_can_be_copied(reader):
         )
 
 
+@pytest.mark.thorough
 def test_where_copying_is_denied_the_link_can_be_selected(open_playground):
     page = open_playground()
     page.page.evaluate(

@@ -78,6 +78,7 @@ def test_steps_show_the_module_after_each_and_what_changed(trace):
     expect(steps.last).to_have_attribute("aria-selected", "true")
 
 
+@pytest.mark.thorough
 def test_unchanged_lines_fold_and_unfold_with_the_keyboard(trace):
     step(trace, "sch.reorder").click()
     fold = trace["trace-module"].get_by_role("button").first
@@ -91,6 +92,7 @@ def test_unchanged_lines_fold_and_unfold_with_the_keyboard(trace):
     expect(first).to_be_hidden()
 
 
+@pytest.mark.thorough
 def test_steps_are_found_by_words_and_look_ups_left_out(trace):
     shown = trace["trace-step"].filter(visible=True)
     trace["trace-changes-only"].check()
@@ -107,6 +109,7 @@ def test_steps_are_found_by_words_and_look_ups_left_out(trace):
     expect(shown).to_have_count(7)
 
 
+@pytest.mark.thorough
 def test_the_loop_nest_tells_extents_kinds_and_where_loops_came_from(two):
     nest = two["trace-loopnest"]
     inner = nest.locator("[data-loop=j_1]")
@@ -131,6 +134,7 @@ def test_the_loop_nest_tells_extents_kinds_and_where_loops_came_from(two):
     expect(nest.locator("[data-change]")).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_every_step_is_timed_on_demand(two):
     expect(two["trace-step-time"]).to_have_count(0)
     two["trace-time"].click()
@@ -167,6 +171,7 @@ sch.split(sch.get_loops("A")[2], factors=[None, 4])
 """
 
 
+@pytest.mark.thorough
 def test_timing_can_be_stopped(playground):
     playground.run_to_end(ENDLESS)
     opened(playground)
@@ -212,6 +217,7 @@ def test_decisions_can_be_changed_to_what_is_possible(two):
     expect(two["trace-loopnest"].locator("[data-loop=j_0]")).to_have_attribute("data-extent", "16")
 
 
+@pytest.mark.thorough
 def test_two_traces_stand_side_by_side(two):
     two["trace-second"].select_option(label="first")
     pairs = two["trace-pair"]
@@ -255,6 +261,7 @@ def test_a_trace_is_exported_as_a_record_of_tvm_and_as_python_that_runs(two):
     expect(two["trace-step"]).to_have_count(7)
 
 
+@pytest.mark.thorough
 def test_a_link_brings_back_the_step_and_the_decisions(two, open_playground):
     two["trace-decision-value"].last.select_option(label="8")
     two.expect_state("ready")

@@ -158,6 +158,7 @@ def test_each_fault_costs_one_trial_and_has_its_reason(programs):
     expect(chosen).to_have_attribute("data-trial", "3")
 
 
+@pytest.mark.thorough
 def test_a_worker_killed_mid_trial_costs_one_trial(programs):
     programs.page.evaluate(CATCH_WORKERS)
     with programs.to_end():
@@ -170,6 +171,7 @@ def test_a_worker_killed_mid_trial_costs_one_trial(programs):
     assert fates(programs) == ["failed", "checked", "checked", "checked"]
 
 
+@pytest.mark.thorough
 def test_stop_cuts_running_kernels_off_and_keeps_what_was_found(programs):
     with programs.to_end():
         start(programs, "slow_at_last", 1000)
@@ -204,6 +206,7 @@ print(len(trials), len(failed), best_trial(trials).confirmed)
     expect(programs["console"]).to_contain_text("6 0 True")
 
 
+@pytest.mark.thorough
 def test_searching_works_without_isolation(open_playground):
     playground = open_playground(isolated=False)
     playground.run_to_end(PROGRAM)
@@ -213,6 +216,7 @@ def test_searching_works_without_isolation(open_playground):
     assert fates(playground) == ["checked"] * 4
 
 
+@pytest.mark.thorough
 def test_searching_works_where_python_cannot_wait(open_playground):
     """Without JavaScript Promise Integration, as in some browsers."""
     removed = "delete WebAssembly.Suspending; delete WebAssembly.promising;\n"

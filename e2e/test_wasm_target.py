@@ -132,6 +132,7 @@ for target in ("wasm", "numpy", "wasm"):
     )
 
 
+@pytest.mark.thorough
 def test_numbers_are_passed_by_value(run):
     cases = [("int64", 3), ("int64", -(2**53) - 2), ("float64", 0.5), ("int32", -3)]
     run(
@@ -147,6 +148,7 @@ np.testing.assert_array_equal(B.numpy(), A.numpy() * np.float32({factor}))
     )
 
 
+@pytest.mark.thorough
 def test_a_trap_is_an_error_at_its_line_and_costs_nothing_else(playground):
     playground.run_to_end(DIVIDE + 'module["divide"](A, B)')
     playground.expect_state("error")
@@ -169,6 +171,7 @@ except tvm.TVMError:
     expect(console).to_contain_text("[12, 6, 4, 3]")
 
 
+@pytest.mark.thorough
 def test_too_large_an_array_is_an_error_and_what_there_was_stays(run):
     run(
         MATMUL
