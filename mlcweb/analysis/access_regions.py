@@ -77,7 +77,7 @@ class _Collector(Visitor):
         """Unite a region with what was found of its buffer."""
         match = self.matches.get(region.buffer)
         if match is not None:
-            region = _in_source(match, region)
+            region = in_source(match, region)
         if region.buffer.data in self.inside:
             return
         box = [self.widen(part) for part in region.region]
@@ -189,7 +189,7 @@ def element_region(buffer: Buffer, indices: Iterable[E.PrimExpr]) -> BufferRegio
     return BufferRegion(buffer, tuple(ranges))
 
 
-def _in_source(match: MatchBufferRegion, region: BufferRegion) -> BufferRegion:
+def in_source(match: MatchBufferRegion, region: BufferRegion) -> BufferRegion:
     """A region of a matched buffer as a region of the buffer that it views."""
     source = match.source.region
     leading = len(source) - len(region.region)

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from mlcweb.analysis.exposed_reads import reads_old_elements
 from mlcweb.arith import BIJECTIVE, Analyzer, detect_iter_map
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.errors import BindingError, BlockKindError, DataflowError
@@ -278,6 +279,9 @@ def why_not_reduction(scope: Scope, block: Block) -> str | None:
     reason = _why_not_dominant(scope, block)
     if reason:
         return reason
+    for region in block.writes:
+        if reads_old_elements(block, region.buffer):
+            return f'it reads elements of "{region.buffer.name}" that its init does not set'
     reduced = {i.var for i in block.iter_vars if i.iter_type == IterType.COMM_REDUCE}
     for region in block.writes:
         for dimension in region.region:

@@ -6,8 +6,8 @@ a block reads only what has been written by then (the *region cover* property of
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import takewhile
+from collections.abc import Iterable, Sequence
+from itertools import product, takewhile
 
 from mlcweb.arith import (
     Analyzer,
@@ -60,22 +60,35 @@ def _check_stages(scope: BlockPlace, blocks: Scope, readers: Sequence[BlockPlace
 
 def _check_no_write_after_read(scope: BlockPlace, blocks: Scope) -> None:
     for buffer, writers in blocks.writers.items():
-        for reader in blocks.readers.get(buffer, ()):
-            for writer in writers:
-                late = blocks.position(writer.block) > blocks.position(reader.block)
-                if late and writer.block is not reader.block:
-                    raise DataflowError(
-                        f"{_of(scope)} is not a stage pipeline: the block "
-                        f'"{writer.block.name_hint}" overwrites "{buffer.name}", which the block '
-                        f'"{reader.block.name_hint}" before it reads',
-                        [writer.realize, reader.realize],
-                        "write to a buffer of its own",
-                    )
+        check_not_overwritten(scope, blocks, buffer, writers, blocks.readers.get(buffer, ()))
 
 
-def check_cover(scope: BlockPlace, blocks: Scope, reader: BlockPlace) -> None:
-    """Raise DataflowError where a block reads elements that its producers do not write."""
-    for buffer in dict.fromkeys(region.buffer for region in reader.block.reads):
+def check_not_overwritten(
+    scope: BlockPlace,
+    blocks: Scope,
+    buffer: Buffer,
+    writers: Iterable[BlockPlace],
+    readers: Iterable[BlockPlace],
+) -> None:
+    """Raise DataflowError where one of `writers` comes after one of `readers` of a buffer."""
+    for reader, writer in product(readers, writers):
+        if blocks.position(writer.block) > blocks.position(reader.block):
+            raise DataflowError(
+                f"{_of(scope)} is not a stage pipeline: the block "
+                f'"{writer.block.name_hint}" overwrites "{buffer.name}", which the block '
+                f'"{reader.block.name_hint}" before it reads',
+                [writer.realize, reader.realize],
+                "write to a buffer of its own",
+            )
+
+
+def check_cover(
+    scope: BlockPlace, blocks: Scope, reader: BlockPlace, of: Buffer | None = None
+) -> None:
+    """Raise DataflowError where a block reads elements (of one buffer) that its producers do not
+    write."""
+    read = dict.fromkeys(region.buffer for region in reader.block.reads)
+    for buffer in read if of is None else [of]:
         here = blocks.position(reader.block)
         producers = [
             writer

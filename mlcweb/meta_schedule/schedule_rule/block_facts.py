@@ -111,6 +111,13 @@ def cumulative_lengths(place: BlockPlace) -> tuple[int, int] | None:
     return lengths[SPATIAL], lengths[REDUCTION]
 
 
+def inputs_of(block: Block) -> list[tuple[int, BufferRegion]]:
+    """The read regions of a block with their numbers, but for those of what it writes: programs of
+    2021 and 2022 list the output of a reduction there."""
+    written = {region.buffer for region in block.writes}
+    return [(n, region) for n, region in enumerate(block.reads) if region.buffer not in written]
+
+
 def needs_multi_level_tiling(place: BlockPlace) -> bool:
     """Whether tiling a block lets it read the same elements several times from fast memory: it
     reduces, and some spatial iterator does not choose what is read from some buffer."""
@@ -129,9 +136,7 @@ def needs_multi_level_tiling(place: BlockPlace) -> bool:
         if iter_var.iter_type == SPATIAL and not _is_unit(iter_var)
     }
     unused = 0
-    for region in block.reads:
-        if region.buffer is block.writes[0].buffer:
-            continue
+    for _, region in inputs_of(block):
         if any(constant_value(dimension.extent) is None for dimension in region.region):
             return False
         used = set().union(*(variables_in(dimension.min) for dimension in region.region))

@@ -10,6 +10,7 @@ from mlcweb.meta_schedule.schedule_rule.block_facts import (
     SPATIAL,
     bound_regions,
     extent_of,
+    inputs_of,
     strides,
 )  # fmt: skip
 from mlcweb.schedule.compute_locations import loop_type
@@ -53,12 +54,13 @@ def spatial_lanes(place: BlockPlace) -> list[LaneChoice]:
     result lies side by side; where there are none, others."""
     loops = loops_above(place)
     iterations = prod(extent_of(loop) or 1 for loop in loops)
+    inputs = [n for n, _ in inputs_of(place.block)]
     *reads, write = _steps(place, loops)
     found = []
     for position, loop in enumerate(loops):
         if loop_type(loop) != SPATIAL or not _fills_vectors(loop) or write[position] in (0, None):
             continue
-        apart = tuple(n for n, steps in enumerate(reads) if steps[position] not in (0, 1))
+        apart = tuple(n for n in inputs if reads[n][position] not in (0, 1))
         copied = sum(_elements(place.block.reads[n]) for n in apart)
         transposed = write[position] != 1
         if transposed:
@@ -73,8 +75,9 @@ def reduction_lane(place: BlockPlace) -> int | None:
     same; None where there is none."""
     loops = loops_above(place)
     *reads, write = _steps(place, loops)
+    inputs = [n for n, _ in inputs_of(place.block)]
     for position, loop in enumerate(loops):
-        steps = {of_read[position] for of_read in reads}
+        steps = {reads[n][position] for n in inputs}
         if loop_type(loop) == REDUCTION and _fills_vectors(loop) and write[position] == 0:
             if steps <= {0, 1} and 1 in steps:
                 return position

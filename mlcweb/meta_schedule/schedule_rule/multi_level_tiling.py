@@ -11,6 +11,7 @@ from mlcweb.meta_schedule.schedule_rule.block_facts import (
     REDUCTION,
     SPATIAL,
     TILING_STRUCTURE,
+    inputs_of,
     is_write_cache,
     needs_multi_level_tiling,
     place_of,
@@ -169,11 +170,7 @@ class MultiLevelTiling(ScheduleRule):
         assert self.reuse_read is not None
         sch, block = state.sch, state.block
         loop = state.last_loop(level)
-        found = place_of(sch, block).block
-        written = {region.buffer for region in found.writes}
-        for index, region in enumerate(found.reads):
-            if region.buffer in written:
-                continue
+        for index, region in inputs_of(place_of(sch, block).block):
             copy = sch.cache_read(block, index, self.reuse_read.scope, [block])
             sch.compute_at(copy, loop, preserve_unit_loops=True)
             sch.fuse(*sch.get_loops(copy)[-len(region.buffer.shape) :])

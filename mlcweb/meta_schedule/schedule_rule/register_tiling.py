@@ -18,6 +18,7 @@ from mlcweb.meta_schedule.schedule_rule.block_facts import (
     consumers_of,
     extent_of,
     has_trivial_binding,
+    inputs_of,
     is_reduction_block,
     is_root,
     is_write_cache,
@@ -149,7 +150,7 @@ class RegisterTiling(ScheduleRule):
         """Copy what is read in vectors to where it lies in a row, at a loop."""
         place = place_of(sch, block)
         lane = place.block.iter_vars[choice.loop].var
-        for index, region in enumerate(place.block.reads):
+        for index, region in inputs_of(place.block):
             if any(uses(dimension, lane) for dimension in region.region):
                 copy = sch.cache_read(block, index, "global", [block])
                 sch.compute_at(copy, loop, preserve_unit_loops=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from mlcweb.analysis import block_access_regions
+from mlcweb.analysis.exposed_reads import reads_old_elements
 from mlcweb.arith import Analyzer, estimate_region, estimate_region_upper_bound
 from mlcweb.ir.node import replace
 from mlcweb.schedule.errors import BlockKindError, DataflowError, NotFoundError
@@ -21,8 +21,18 @@ from mlcweb.schedule.regions import (
     substituted,
 )
 from mlcweb.schedule.scopes import Scope, is_affine, scope_at
-from mlcweb.schedule.stage_pipeline import check_stage_pipeline
-from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, statement_of
+from mlcweb.schedule.stage_pipeline import (
+    check_cover,
+    check_not_overwritten,
+    check_stage_pipeline,
+)
+from mlcweb.schedule.state import (
+    BlockPlace,
+    ScheduleState,
+    block_realizes_below,
+    loops_above,
+    statement_of,
+)
 from mlcweb.schedule.storage_scopes import check_storage_scope
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range, full_region
@@ -51,11 +61,12 @@ def cache_read(
     """Copy a buffer that a block reads into `storage_scope`, and let its readers read the copy.
 
     The readers are all blocks of the scope, or `consumer_blocks` where these are given. The copy is
-    made by a new block: before everything else where the buffer comes from outside of the scope,
-    else before the first reader after its producer.
+    made by a new block: before everything else where no block of the scope writes the buffer before
+    they read it, else before the first reader after its producer.
 
-    Checked: the block reads such a buffer; the storage scope exists; the block's scope is a stage
-    pipeline and at most one block in it writes the buffer.
+    Checked: the block reads such a buffer; the storage scope exists; one block at most writes the
+    buffer before the readers, and all that they read of it; others that write it stand in later
+    loops than all of the readers.
 
     rewrite:
                                                         for ax0 in range(16): (block "A_local")
@@ -66,20 +77,20 @@ def cache_read(
     place = state.block(block)
     scope = state.scope_of(place)
     buffer = accessed_buffer(place, read_buffer_index, "read")
-    check_stage_pipeline(state, scope)
-    writer = _only_writer(state, scope, buffer)
-    chosen = _scope_children(state, scope, consumer_blocks)
-    readers = [
-        reader
-        for reader in chosen or scope_at(state, scope).readers_of(buffer)
-        if writer is None or reader.block is not writer.block
-    ]
+    blocks = scope_at(state, scope)
+    users = _scope_children(state, scope, consumer_blocks) or blocks.readers_of(buffer)
+    writers = [w for w in blocks.writers_of(buffer) if not _follows(blocks, w, users)]
+    writer = _only_of(writers, buffer)
+    readers = [reader for reader in users if writer is None or reader.block is not writer.block]
+    check_not_overwritten(scope, blocks, buffer, writers, readers)
+    for reader in readers:
+        check_cover(scope, blocks, reader, buffer)
     if writer is None:
         location = _Location(scope.block, 0)
         region = _declared_region(scope, buffer)
     else:
         location = _location(state, scope, writer, readers)
-        region = _touched_region(writer, scope_at(state, scope), buffer, location)
+        region = _touched_region(writer, blocks, buffer, location)
     return _with_stage(state, scope, buffer, storage_scope, location, region, readers, None)
 
 
@@ -95,9 +106,9 @@ def cache_write(
     `consumer_blocks` read from the copy too. The new block stands before the first of the other
     readers, or at the end of the scope where there is none.
 
-    Checked: the block writes such a buffer, is its only writer in the scope and does not read it
-    (but for its own reduction); the storage scope exists; the block's scope is a stage pipeline;
-    where the buffer is seen outside of the scope, the region written is known exactly.
+    Checked: the block writes such a buffer, is its only writer in the scope and reads of it only
+    what the same iteration has written; the storage scope exists; the block's scope is a stage
+    pipeline; where the buffer is seen outside of the scope, the region written is known exactly.
 
     rewrite:
         for i in range(16):                             for i in range(16):
@@ -109,11 +120,8 @@ def cache_write(
     scope = state.scope_of(place)
     buffer = accessed_buffer(place, write_buffer_index, "write")
     check_stage_pipeline(state, scope)
-    _only_writer(state, scope, buffer)
-    reads = place.block.reads
-    if place.block.init is None:  # A read may be hidden by unsafe_hide_buffer_access.
-        reads = (*reads, *block_access_regions(place.block).reads)
-    if regions_of(reads, buffer):
+    _only_of(scope_at(state, scope).writers_of(buffer), buffer)
+    if reads_old_elements(place.block, buffer):
         raise BlockKindError(
             f'The block "{place.block.name_hint}" reads the elements of "{buffer.name}" that it '
             "updates, and the copy does not hold their first values",
@@ -190,8 +198,17 @@ def _scope_children(
     return [child for child in children if child.block.identity in found]
 
 
-def _only_writer(state: ScheduleState, scope: BlockPlace, buffer: Buffer) -> BlockPlace | None:
-    writers = scope_at(state, scope).writers_of(buffer)
+def _follows(blocks: Scope, writer: BlockPlace, readers: Sequence[BlockPlace]) -> bool:
+    """Whether a block runs after all iterations of the readers: no loop is around both."""
+    around = loops_above(writer)
+    return all(
+        blocks.position(reader.block) < blocks.position(writer.block)
+        and not any(loop in around for loop in loops_above(reader))
+        for reader in readers
+    )
+
+
+def _only_of(writers: Sequence[BlockPlace], buffer: Buffer) -> BlockPlace | None:
     if len(writers) > 1:
         names = ", ".join(f'"{writer.block.name_hint}"' for writer in writers)
         raise DataflowError(

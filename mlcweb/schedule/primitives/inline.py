@@ -25,9 +25,9 @@ from mlcweb.tir.substitute import substitute, variables_in
 def compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
     """Compute a block's values where its consumers read them, and remove the block.
 
-    Checked: the block's scope is a stage pipeline; the block is complete, has no init, writes one
-    buffer, which is not seen outside of the scope, and its body is one store, whose indices give
-    each iteration an element of its own; nobody uses the buffer's address.
+    Checked: the block's scope is a stage pipeline and has other blocks; the block is complete, has
+    no init, writes one buffer, which is not seen outside of the scope, and its body is one store,
+    whose indices give each iteration an element of its own; nobody uses the buffer's address.
 
     rewrite:
         for i in range(16): (block "B") B[vi] = A[vi] * 2
@@ -42,6 +42,13 @@ def compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
         scope_at(state, scope).check_declared(region.buffer)
     _check_not_output(state, place, "to be inlined")
     check_complete(state, place)
+    if len(scope_at(state, scope).children) == 1:
+        raise BlockKindError(
+            f'The block "{place.block.name_hint}" is the only block of its scope, which would be '
+            "empty without it",
+            [place.realize],
+            "inline blocks that others read",
+        )
     store = place.block.body
     inverse = None
     if isinstance(store, BufferStore):

@@ -4,20 +4,23 @@ space, never which iterations run."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations, pairwise
+from itertools import pairwise
 from math import prod
 
 from mlcweb.arith import Analyzer, iter_map_simplify
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
-from mlcweb.schedule.errors import BindingError, FactorError, LoopError
+from mlcweb.schedule.errors import FactorError, LoopError
+from mlcweb.schedule.reorder_checks import (
+    check_init_stays_first,
+    check_iterators_reorderable,
+    check_recurrence_keeps_order,
+)
 from mlcweb.schedule.scopes import (
     analyzer_at,
     check_affine,
     check_declares_all,
-    iterators_by_variable,
     loop_ranges,
-    runs_one_to_one,
 )  # fmt: skip
 from mlcweb.schedule.state import (
     LoopPlace,
@@ -32,7 +35,7 @@ from mlcweb.tir.arithmetic import const, constant_value, floordiv, floormod, is_
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.dtype import max_value
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
-from mlcweb.tir.stmt import BlockRealize, For, ForKind, IterType, Stmt
+from mlcweb.tir.stmt import BlockRealize, For, ForKind, Stmt
 from mlcweb.tir.substitute import substitute, variables_in
 
 
@@ -127,7 +130,8 @@ def reorder(state: ScheduleState, loops: Sequence[Var]) -> ScheduleState:
 
     Checked: the loops are in one chain without other statements between; the blocks below have
     affine bindings of spatial and reduction iterators; no extent uses a loop that comes to stand
-    inside of it; the init of a reduction still runs before its first update.
+    inside of it; the init of a reduction still runs before its first update; iterations that read
+    what others of the same block write stay in order.
 
     rewrite:
         for i, j, k in T.grid(…): ...      -->    for j, i, k in T.grid(…): ...
@@ -149,9 +153,11 @@ def reorder(state: ScheduleState, loops: Sequence[Var]) -> ScheduleState:
     for realize in block_realizes_below(chain[-1]):
         inner = state.block(realize.block.identity)
         check_declares_all(inner)
-        _check_iterators_reorderable(realize)
+        check_iterators_reorderable(realize)
         check_affine(state, inner)
-        _check_init_stays_first(realize, [loop.loop_var for loop in chain], new_order)
+        old_order = [loop.loop_var for loop in chain]
+        check_init_stays_first(realize, old_order, new_order)
+        check_recurrence_keeps_order(realize, old_order, new_order)
     inside: set[Var] = set()
     for loop in reversed(new_order):
         inside.add(loop.loop_var)
@@ -344,52 +350,3 @@ def _chain(places: list[LoopPlace]) -> list[For]:
                 "reorder loops that hold nothing but each other",
             )
     return [statement for statement in chain if isinstance(statement, For)]
-
-
-def _check_init_stays_first(
-    realize: BlockRealize, old_order: Sequence[Var], new_order: Sequence[For]
-) -> None:
-    """The init of a reduction runs where all its reduction iterators start, which must stay before
-    all updates of the same element.
-
-    A loop that drives both spatial and reduction iterators (a fused one) keeps its place among the
-    loops that drive the same iterators; a loop that drives none, and so repeats the reduction,
-    keeps its place among the reduction loops.
-    """
-    if realize.block.init is None:
-        return
-    driven = iterators_by_variable(realize)
-    drives = {loop: driven.get(loop, {}) for loop in old_order}
-    after = {loop.loop_var: place for place, loop in enumerate(new_order)}
-    repeats_parts = not runs_one_to_one(realize, new_order)
-    repeating = {
-        loop.loop_var
-        for loop in new_order
-        if (repeats_parts or not drives[loop.loop_var]) and not is_const_int(loop.extent, 1)
-    }
-    for outer, inner in combinations(old_order, 2):
-        if after[outer] < after[inner]:
-            continue
-        pair = (outer, inner)
-        mixed = any(len(set(drives[loop].values())) > 1 for loop in pair)
-        shared = drives[outer].keys() & drives[inner].keys()
-        repeats = bool(repeating & set(pair))
-        reduces = any(IterType.COMM_REDUCE in drives[loop].values() for loop in pair)
-        if (mixed and shared) or (repeats and reduces):
-            raise LoopError(
-                f'If the loops "{outer.name}" and "{inner.name}" change places, the init of block '
-                f'"{realize.block.name_hint}" runs after some of its updates',
-                [loop for loop in new_order if loop.loop_var in pair],
-                "decompose_reduction first, or fuse spatial and reduction loops separately",
-            )
-
-
-def _check_iterators_reorderable(realize: BlockRealize) -> None:
-    for iter_var in realize.block.iter_vars:
-        if iter_var.iter_type not in (IterType.DATA_PARALLEL, IterType.COMM_REDUCE):
-            raise BindingError(
-                f'The iterator "{iter_var.var.name}" of block "{realize.block.name_hint}" is '
-                "neither spatial nor a reduction, so its loops keep their order",
-                [realize],
-                "iterators of T.axis.spatial or T.axis.reduce",
-            )

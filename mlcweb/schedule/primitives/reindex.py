@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlcweb.analysis import block_access_regions
+from mlcweb.analysis.exposed_reads import reads_old_elements
 from mlcweb.arith import Analyzer, eval_set, same_expression
 from mlcweb.arith.index_map import IndexMap, IndexMapError
 from mlcweb.ir.node import replace
@@ -224,9 +225,7 @@ def _check_inside(place: BlockPlace, buffer: Buffer, indices: Sequence[PrimExpr]
 
 def _check_copied_back(state: ScheduleState, place: BlockPlace, buffer: Buffer) -> None:
     scope = scope_at(state, state.scope_of(place))
-    if len(scope.writers.get(buffer, ())) > 1 or any(
-        region.buffer is buffer for region in place.block.reads
-    ):
+    if len(scope.writers.get(buffer, ())) > 1 or reads_old_elements(place.block, buffer):
         raise DataflowError(
             f'The block "{place.block.name_hint}" updates elements of "{buffer.name}" that were '
             "written before, and the copy does not hold their first values",

@@ -64,8 +64,8 @@ def rfactor(
     loops = loops_above(place)
     scope = state.scope_of(place)
     check_stage_pipeline(state, scope)
-    _check_kinds(state, place, target)
-    reduction = reduction_of(place)
+    reduction = _reduction(state, place)
+    _check_loop(target.loop)
     axis = _axis(place, reduction, factor_axis)
     _check_loops(place, target, loops)
     _check_nothing_else(state, place, loops)
@@ -99,15 +99,20 @@ def _only_block(state: ScheduleState, target: LoopPlace) -> BlockPlace:
     return below[0]
 
 
-def _check_kinds(state: ScheduleState, place: BlockPlace, target: LoopPlace) -> None:
+def _reduction(state: ScheduleState, place: BlockPlace) -> Reduction:
+    """What a reduction block computes: first its form is checked, then what else is around it."""
+    reduction = None if place.block.init is None else reduction_of(place)
     reason = why_not_reduction(scope_at(state, state.scope_of(place)), place.block)
-    if reason:
+    if reason or reduction is None:
         raise BlockKindError(
             f'The block "{place.block.name_hint}" is not a reduction block: {reason}',
             [place.realize],
             "rfactor takes a block with T.init, before decompose_reduction",
         )
-    loop = target.loop
+    return reduction
+
+
+def _check_loop(loop: For) -> None:
     if loop.kind != ForKind.SERIAL:
         raise LoopError(
             f'The loop "{loop.loop_var.name}" is {loop.kind.name.lower()}; only a serial loop can '

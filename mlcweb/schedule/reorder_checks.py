@@ -1,0 +1,99 @@
+"""What must hold of the blocks in loops that are reordered.
+
+`old_order` and `new_order` are the loops of one chain, from the outermost to the innermost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+from mlcweb.analysis.exposed_reads import exposed_reads
+from mlcweb.arith import Analyzer
+from mlcweb.schedule.errors import BindingError, DataflowError, LoopError
+from mlcweb.schedule.scopes import iterators_by_variable, runs_one_to_one
+from mlcweb.tir.arithmetic import is_const_int
+from mlcweb.tir.buffer import Range
+from mlcweb.tir.expr import Var
+from mlcweb.tir.stmt import BlockRealize, For, IterType
+
+
+def check_init_stays_first(
+    realize: BlockRealize, old_order: Sequence[Var], new_order: Sequence[For]
+) -> None:
+    """The init of a reduction runs where all its reduction iterators start, which must stay before
+    all updates of the same element.
+
+    A loop that drives both spatial and reduction iterators (a fused one) keeps its place among the
+    loops that drive the same iterators; a loop that drives none, and so repeats the reduction,
+    keeps its place among the reduction loops.
+    """
+    if realize.block.init is None:
+        return
+    driven = iterators_by_variable(realize)
+    drives = {loop: driven.get(loop, {}) for loop in old_order}
+    after = {loop.loop_var: place for place, loop in enumerate(new_order)}
+    repeats_parts = not runs_one_to_one(realize, new_order)
+    repeating = {
+        loop.loop_var
+        for loop in new_order
+        if (repeats_parts or not drives[loop.loop_var]) and not is_const_int(loop.extent, 1)
+    }
+    for outer, inner in combinations(old_order, 2):
+        if after[outer] < after[inner]:
+            continue
+        pair = (outer, inner)
+        mixed = any(len(set(drives[loop].values())) > 1 for loop in pair)
+        shared = drives[outer].keys() & drives[inner].keys()
+        repeats = bool(repeating & set(pair))
+        reduces = any(IterType.COMM_REDUCE in drives[loop].values() for loop in pair)
+        if (mixed and shared) or (repeats and reduces):
+            raise LoopError(
+                f'If the loops "{outer.name}" and "{inner.name}" change places, the init of block '
+                f'"{realize.block.name_hint}" runs after some of its updates',
+                [loop for loop in new_order if loop.loop_var in pair],
+                "decompose_reduction first, or fuse spatial and reduction loops separately",
+            )
+
+
+def check_recurrence_keeps_order(
+    realize: BlockRealize, old_order: Sequence[Var], new_order: Sequence[For]
+) -> None:
+    """Where a block reads other elements than it writes of a buffer, as C[vi] = f(C[vi - 1]), two
+    iterations may depend on each other that differ in any iterator but those that index the buffer
+    alone and alike. The loops that drive these iterators keep their order among themselves."""
+    written = {region.buffer: region for region in realize.block.writes}
+    for read in exposed_reads(realize.block):
+        if read.buffer not in written:
+            continue
+        sides = list(zip(read.region, written[read.buffer].region, strict=True))
+        same = [a for a, b in sides if _is_same(a, b)]
+        if len(same) == len(sides):
+            continue
+        equal = {side.min for side in same if isinstance(side.min, Var)}
+        driven = iterators_by_variable(realize)
+        carrying = [loop for loop in old_order if driven.get(loop, {}).keys() - equal]
+        after = [loop.loop_var for loop in new_order if loop.loop_var in carrying]
+        if after != carrying:
+            raise DataflowError(
+                f'The block "{realize.block.name_hint}" reads elements of "{read.buffer.name}" '
+                "that other iterations of it write, so its loops keep their order",
+                [realize, *new_order],
+                "write to a buffer of its own, or reorder other loops",
+            )
+
+
+def check_iterators_reorderable(realize: BlockRealize) -> None:
+    for iter_var in realize.block.iter_vars:
+        if iter_var.iter_type not in (IterType.DATA_PARALLEL, IterType.COMM_REDUCE):
+            raise BindingError(
+                f'The iterator "{iter_var.var.name}" of block "{realize.block.name_hint}" is '
+                "neither spatial nor a reduction, so its loops keep their order",
+                [realize],
+                "iterators of T.axis.spatial or T.axis.reduce",
+            )
+
+
+def _is_same(a: Range, b: Range) -> bool:
+    equal = Analyzer().can_prove_equal
+    return equal(a.min, b.min) and equal(a.extent, b.extent)
