@@ -92,6 +92,22 @@ def padded_inverse(index_map: IndexMap, domains: Mapping[Var, Range]) -> tuple[I
     return made, predicate
 
 
+def padded_inverse_map(
+    indices: Sequence[PrimExpr], domains: Mapping[Var, Range]
+) -> InverseMap | None:
+    """The inverse of a map from the iterators `domains` to `indices` that may leave indices unused
+    at the ends; None where the map is not affine or two iterations have the same indices.
+
+    Example: `B[vi // 4, vi % 4]` with vi in [0, 30) has the inverse vi = x * 4 + y, for (7, 3) too.
+    """
+    try:
+        padded_inverse(IndexMap(tuple(domains), tuple(indices)), domains)
+    except IndexMapError:
+        return None
+    result = detect_iter_map(indices, domains, True, NO_CHECK, simplify_trivial_iterators=False)
+    return None if result.indices is None else InverseMap(result.indices, domains)
+
+
 def _check_inverse(
     index_map: IndexMap,
     inverse: Mapping[Var, PrimExpr],

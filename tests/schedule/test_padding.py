@@ -1,11 +1,12 @@
 """pad_einsum and decompose_padding: programs, records and refusals."""
 
+import numpy as np
 import pytest
 
 from mlcweb.ir import structural_equal
 from mlcweb.schedule import ScheduleError, Trace
 from mlcweb.tir import Schedule
-from tests.schedule.case_files import cases, check, module
+from tests.schedule.case_files import cases, check, module, outputs
 
 
 @pytest.mark.parametrize("case", cases("padding.txt"), ids=lambda case: case.name)
@@ -25,6 +26,54 @@ def main(A: T.Buffer((12, 17), "float32"), B: T.Buffer((17, 20), "float32"),
                 C[vi, vj] = T.float32(0)
             C[vi, vj] = {update}
 """
+
+
+SYMBOLIC = """
+@T.prim_func
+def main(a: T.handle, b: T.handle, c: T.handle):
+    n = T.int32()
+    m = T.int32()
+    A = T.match_buffer(a, (n, m))
+    B = T.match_buffer(b, (m, 32))
+    C = T.match_buffer(c, (n, 32))
+    for i, j, k in T.grid(n, 32, m):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+"""
+
+
+@pytest.mark.parametrize("target", ["interpreter", "wasm"])
+def test_sizes_of_parameters_are_rounded_up_when_the_program_runs(target):
+    sch = Schedule(module(SYMBOLIC))
+    sch.pad_einsum("C", [16, 1, 8])
+    assert "C_pad = T.alloc_buffer(((n + 15) // 16 * 16, 32))" in sch.mod.script()
+    rng = np.random.default_rng(0)
+    for n, m in ((1, 1), (16, 8), (20, 13)):
+        a = rng.integers(-8, 8, (n, m)).astype("float32")
+        b = rng.integers(-8, 8, (m, 32)).astype("float32")
+        c = np.zeros((n, 32), "float32")
+        np.testing.assert_array_equal(outputs(sch.mod, [a, b, c], target)[2], a @ b)
+
+
+def test_an_end_that_a_loop_moves_is_not_rounded_up():
+    sch = Schedule(
+        module("""
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    for i in range(16):
+        with T.block("outer"):
+            vi = T.axis.spatial(16, i)
+            for j in range(vi + 1):
+                with T.block("C"):
+                    vj = T.axis.spatial(vi + 1, j)
+                    C[vj] = A[vj] * T.float32(2)
+""")
+    )
+    with pytest.raises(ScheduleError, match="another end in each iteration"):
+        sch.pad_einsum("C", [16])
 
 
 PRODUCT = matmul("C[vi, vj] + A[vi, vk] * B[vk, vj]")

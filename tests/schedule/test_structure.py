@@ -1,11 +1,12 @@
 """add_unit_loop, merge, reorder_block_iter_var and unsafe_set_dtype."""
 
+import numpy as np
 import pytest
 
 from mlcweb.schedule import ScheduleError
 from mlcweb.tir import Schedule
 from tests.programs import matmul_relu
-from tests.schedule.case_files import cases, check, module
+from tests.schedule.case_files import cases, check, module, outputs
 from tests.schedule.test_loops import body_of
 
 
@@ -41,9 +42,20 @@ def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
 """
 
 
-def test_a_buffer_that_is_viewed_keeps_its_type():
+def test_the_views_of_a_buffer_get_its_type():
     sch = Schedule(module(VIEWED))
-    with pytest.raises(ScheduleError, match='the buffer "V" views it'):
+    sch.unsafe_set_dtype("B", 0, "float16")
+    assert 'V = T.match_buffer(B[0:16], (16,), "float16")' in sch.mod.script()
+    a = np.linspace(0, 1, 16, dtype="float32")
+    want = a.astype("float16").astype("float32")
+    np.testing.assert_array_equal(outputs(sch.mod, [a, np.zeros_like(a)])[1], want)
+
+
+@pytest.mark.parametrize("buffer", ["B", "V"])
+def test_a_buffer_whose_address_is_used_keeps_its_type(buffer):
+    used = f"            C[i] = T.call_extern('float32', 'first', {buffer}.data)"
+    sch = Schedule(module(VIEWED.replace("            C[i] = V[i]", used)))
+    with pytest.raises(ScheduleError, match=f'"{buffer}" must keep its type float32: its address'):
         sch.unsafe_set_dtype("B", 0, "float16")
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import Mutator, on
+from mlcweb.ir.visitor import on
 from mlcweb.schedule.errors import ScheduleError
 from mlcweb.schedule.primitives.cache import accessed_buffer
-from mlcweb.schedule.primitives.storage import allocating_block
+from mlcweb.schedule.primitives.storage import BufferReplacement, allocating_block
 from mlcweb.schedule.state import ScheduleState
 from mlcweb.tir import dtype as dtypes
-from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion
+from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, Cast, PointerType, PrimExpr, Var
 from mlcweb.tir.stmt import BlockIdentity, BlockRealize, BufferStore
 
@@ -27,7 +25,7 @@ def unsafe_set_dtype(
 
     What is stored is cast to the new type, and what is read is cast back, so that values may lose
     precision. Checked: the block writes such a buffer; a block allocates it; the type has a single
-    lane; the buffer is accessed by its elements alone, not by address or through another buffer.
+    lane; the buffer is accessed by its elements alone (also through a view), not by address.
 
     rewrite:
         B = T.alloc_buffer((16,))                       B = T.alloc_buffer((16,), "float16")
@@ -40,12 +38,9 @@ def unsafe_set_dtype(
     owner = allocating_block(place, buffer)
     if buffer.dtype == dtype:
         return state
-    scope = buffer.scope()
-    data = replace(buffer.data, type_annotation=PointerType(dtype, scope))
-    new = replace(buffer, data=data, dtype=dtype)
-    changed = _Retyping(buffer, new, place.realize).rewrite(owner)
-    buffers = tuple(new if b is buffer else b for b in owner.alloc_buffers)
-    return state.replaced(place.function, {owner: replace(changed, alloc_buffers=buffers)})
+    return state.replaced(
+        place.function, {owner: _Retyping(buffer, dtype, place.realize).rewrite(owner)}
+    )
 
 
 def _check_scalar_type(realize: BlockRealize, buffer: Buffer, dtype: str) -> None:
@@ -61,49 +56,40 @@ def _check_scalar_type(realize: BlockRealize, buffer: Buffer, dtype: str) -> Non
         )
 
 
-class _Retyping(Mutator):
-    """Rewrites loads and stores of `old` to `new`, with casts between their element types."""
+class _Retyping(BufferReplacement):
+    """Rewrites loads and stores of a buffer and its views, with casts between the element types."""
 
-    def __init__(self, old: Buffer, new: Buffer, realize: BlockRealize) -> None:
-        self.old = old
-        self.new = new
+    def __init__(self, buffer: Buffer, dtype: str, realize: BlockRealize) -> None:
+        super().__init__(buffer, lambda old: _of_type(old, dtype))
+        self.dtype = dtype
         self.realize = realize
 
     @on(BufferLoad)
     def load(self, node: BufferLoad) -> PrimExpr:
-        changed = self.rewrite_children(node)
-        if node.buffer is not self.old:
-            return changed
-        return Cast(node.dtype, replace(changed, buffer=self.new))
+        changed = self.access(node)
+        return changed if changed.buffer is node.buffer else Cast(node.dtype, changed)
 
     @on(BufferStore)
     def store(self, node: BufferStore) -> BufferStore:
-        changed = self.rewrite_children(node)
-        if node.buffer is not self.old:
+        changed = self.access(node)
+        if changed.buffer is node.buffer:
             return changed
-        dtype = dtypes.with_lanes(self.new.dtype, dtypes.lanes(node.value.dtype))
-        return replace(changed, buffer=self.new, value=Cast(dtype, changed.value))
-
-    @on(BufferRegion)
-    def region(self, node: BufferRegion) -> BufferRegion:
-        changed = self.rewrite_children(node)
-        return replace(changed, buffer=self.new) if node.buffer is self.old else changed
-
-    @on(MatchBufferRegion)
-    def match(self, node: MatchBufferRegion) -> Any:
-        if node.source.buffer is self.old:
-            self._refuse(f'the buffer "{node.buffer.name}" views it')
-        return self.rewrite_children(node)
+        dtype = dtypes.with_lanes(self.dtype, dtypes.lanes(node.value.dtype))
+        return replace(changed, value=Cast(dtype, changed.value))
 
     @on(Var)
     def pointer(self, var: Var) -> Var:
-        if var is self.old.data:
-            self._refuse("its address is used")
+        for buffer in self.buffers:
+            if buffer.data is var:
+                raise ElementTypeError(
+                    f'The buffer "{buffer.name}" must keep its type {buffer.dtype}: its address is '
+                    "used",
+                    [self.realize],
+                    "unsafe_set_dtype before tensorize",
+                )
         return var
 
-    def _refuse(self, reason: str) -> None:
-        raise ElementTypeError(
-            f'The buffer "{self.old.name}" must keep its type {self.old.dtype}: {reason}',
-            [self.realize],
-            "unsafe_set_dtype before tensorize and before buffers are matched",
-        )
+
+def _of_type(buffer: Buffer, dtype: str) -> Buffer:
+    data = replace(buffer.data, type_annotation=PointerType(dtype, buffer.scope()))
+    return replace(buffer, data=data, dtype=dtype)

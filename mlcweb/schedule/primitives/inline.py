@@ -8,6 +8,7 @@ from typing import Any
 from mlcweb.analysis import block_access_regions
 from mlcweb.arith import Analyzer, same_expression
 from mlcweb.arith.inverse_map import InverseMap, inverse_map, unit_iterators
+from mlcweb.arith.padded_inverse import padded_inverse_map
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on, post_order_visit, walk
 from mlcweb.schedule.errors import BlockKindError, DataflowError
@@ -309,7 +310,9 @@ def _consuming_store(
     elif any(not _same_indices(load, loads[0]) for load in loads):
         reason = f'it reads "{buffer.name}" at several places'
     else:
-        inverse = inverse_map(loads[0].indices, iterator_domains(place.block))
+        domains = iterator_domains(place.block)
+        inverse = inverse_map(loads[0].indices, domains)
+        inverse = inverse or padded_inverse_map(loads[0].indices, domains)
         if inverse is None or not inverse.has_unit_scale:
             reason = (
                 f'the indices at which it reads "{buffer.name}" are not a bijective affine '

@@ -17,6 +17,7 @@ from mlcweb.schedule.nests import (
     statements_of,
     with_statements,
 )
+from mlcweb.schedule.regions import domains_around, iterator_domains
 from mlcweb.schedule.scopes import (
     check_affine,
     check_complete_or_reduction,
@@ -27,6 +28,7 @@ from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
 from mlcweb.tir.arithmetic import (
     const,
     constant_value,
+    floordiv,
     is_const_int,
     less,
     logical_and,
@@ -53,7 +55,7 @@ from mlcweb.tir.stmt import (
     IterVar,
     Stmt,
 )
-from mlcweb.tir.substitute import substitute
+from mlcweb.tir.substitute import reads_memory, substitute, variables_in
 
 
 class PaddingError(ScheduleError):
@@ -175,21 +177,27 @@ def _check_einsum(place: BlockPlace) -> None:
 
 def _padded_extents(place: BlockPlace, padding: Sequence[int]) -> list[PrimExpr]:
     extents: list[PrimExpr] = []
+    inside = {*domains_around(place), *iterator_domains(place.block)}
     for iter_var, factor in zip(place.block.iter_vars, padding, strict=True):
         domain = iter_var.dom
-        extent = constant_value(domain.extent) if domain is not None else None
-        if domain is None or extent is None or not is_const_int(domain.min, 0):
-            if domain is not None and factor == 1:
-                extents.append(domain.extent)
-                continue
+        if domain is not None and factor == 1:
+            extents.append(domain.extent)
+            continue
+        if (
+            domain is None
+            or not is_const_int(domain.min, 0)
+            or variables_in(domain.extent) & inside
+            or reads_memory(domain.extent)
+        ):
             raise PaddingError(
-                f'The domain of iterator "{iter_var.var.name}" is not [0, a constant), so it '
-                "cannot be padded",
+                f'The domain of iterator "{iter_var.var.name}" does not start at 0, or has another '
+                "end in each iteration of a loop, so it cannot be padded",
                 [place.realize],
-                "constant extents that start at 0",
+                "extents of constants and sizes of parameters, and domains that start at 0",
             )
-        padded = -(-int(extent) // factor) * factor
-        extents.append(domain.extent if padded == extent else const(padded, domain.extent.dtype))
+        extent, size = domain.extent, const(factor, domain.extent.dtype)
+        padded = floordiv(extent + (size - 1), size) * size
+        extents.append(extent if Analyzer().can_prove_equal(padded, extent) else padded)
     return extents
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from mlcweb.ir.node import replace
@@ -41,10 +42,8 @@ def set_scope(
     owner = allocating_block(place, buffer)
     if buffer.scope() == storage_scope:
         return state
-    moved = _in_scope(buffer, storage_scope)
-    changed = _Rescoping({buffer: moved}).rewrite(owner)
-    buffers = tuple(moved if b is buffer else b for b in owner.alloc_buffers)
-    return state.replaced(place.function, {owner: replace(changed, alloc_buffers=buffers)})
+    moving = BufferReplacement(buffer, lambda old: _in_scope(old, storage_scope))
+    return state.replaced(place.function, {owner: moving.rewrite(owner)})
 
 
 def storage_align(
@@ -115,19 +114,22 @@ def _in_scope(buffer: Buffer, storage_scope: str) -> Buffer:
     return replace(buffer, data=data, name=name)
 
 
-class _Rescoping(Mutator):
-    """Rewrites accesses of buffers, and of the buffers that view them, to those in new scopes."""
+class BufferReplacement(Mutator):
+    """Rewrites accesses of a buffer, and of the buffers that view it, to what `changed` makes of
+    each."""
 
-    def __init__(self, buffers: dict[Buffer, Buffer]) -> None:
-        self.buffers = buffers
+    def __init__(self, buffer: Buffer, changed: Callable[[Buffer], Buffer]) -> None:
+        self.changed = changed
+        self.buffers = {buffer: changed(buffer)}
 
     @on(Block)
     def block(self, node: Block) -> Block:
         for match in node.match_buffers:
-            source = self.buffers.get(match.source.buffer)
-            if source is not None:
-                self.buffers[match.buffer] = _in_scope(match.buffer, source.scope())
-        return self.rewrite_children(node)
+            if match.source.buffer in self.buffers:
+                self.buffers[match.buffer] = self.changed(match.buffer)
+        new = self.rewrite_children(node)
+        buffers = tuple(self.buffers.get(buffer, buffer) for buffer in new.alloc_buffers)
+        return replace(new, alloc_buffers=buffers) if buffers != new.alloc_buffers else new
 
     @on(MatchBufferRegion)
     def match(self, node: MatchBufferRegion) -> MatchBufferRegion:
