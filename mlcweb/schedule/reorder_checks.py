@@ -9,13 +9,33 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from mlcweb.analysis.exposed_reads import exposed_reads
-from mlcweb.arith import Analyzer
+from mlcweb.arith import SURJECTIVE, Analyzer, detect_iter_map
 from mlcweb.schedule.errors import BindingError, DataflowError, LoopError
-from mlcweb.schedule.scopes import iterators_by_variable, runs_one_to_one
+from mlcweb.schedule.scopes import (
+    check_affine,
+    is_affine,
+    iterators_by_variable,
+    loop_ranges,
+    runs_one_to_one,
+)
+from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.expr import Var
 from mlcweb.tir.stmt import BlockRealize, For, IterType
+from mlcweb.tir.substitute import variables_in
+
+
+def check_driven_affine(state: ScheduleState, place: BlockPlace, loops: Sequence[Var]) -> None:
+    """Raise BindingError unless the iterators of a block that some loops drive are bound one to
+    one. How others are bound does not matter: they are the same in any order of the loops."""
+    if is_affine(state, place):
+        return
+    driven = [value for value in place.realize.iter_values if variables_in(value) & set(loops)]
+    ranges = loop_ranges(loops_above(place))
+    found = detect_iter_map(driven, ranges, place.realize.predicate, SURJECTIVE)
+    if place.block.init is not None or found.indices is None:
+        check_affine(state, place)
 
 
 def check_init_stays_first(

@@ -1,5 +1,6 @@
 """split, fuse, reorder: what they make and what they refuse."""
 
+import numpy as np
 import pytest
 
 from mlcweb.ir import assert_structural_equal
@@ -8,6 +9,7 @@ from mlcweb.schedule.errors import FactorError, LoopError, StaleReferenceError
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from tests.programs import matmul, matmul_relu
+from tests.schedule.case_files import module, outputs, random_inputs
 
 ROWS = """
 @T.prim_func
@@ -72,6 +74,30 @@ def test_reorder_of_some_loops_leaves_the_others():
     sch.reorder(k, i)
     order = [sch.get(loop).loop_var.name for loop in sch.get_loops("C")]
     assert order == ["k", "j", "i"]
+
+
+CLAMPED = """
+@T.prim_func
+def main(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16, 4), "float32")):
+    for i, j, k in T.grid(16, 16, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            vk = T.axis.spatial(4, T.min(k, 2))
+            C[vi, vj, vk] = A[vi, vj] * T.float32(2)
+"""
+
+
+def test_reorder_asks_of_the_iterators_that_its_loops_drive_alone():
+    before = module(CLAMPED)
+    sch = Schedule(before)
+    i, j, k = sch.get_loops("C")
+    sch.reorder(j, i)
+    assert [sch.get(loop).loop_var.name for loop in sch.get_loops("C")] == ["j", "i", "k"]
+    arrays = random_inputs(before)
+    for got, want in zip(outputs(sch.mod, arrays), outputs(before, arrays), strict=True):
+        np.testing.assert_array_equal(got, want)
+    with pytest.raises(ScheduleError, match="not affine"):
+        sch.reorder(k, i)
 
 
 def test_reorder_of_one_loop_changes_nothing():

@@ -159,6 +159,18 @@ def main(A: T.Buffer[128, "float32"],
     assert str(caught.value.span) == "chapter2.py:7:18"
 
 
+def test_blocks_may_write_a_parameter_in_parts() -> None:
+    parse("""@T.prim_func
+def main(A: T.Buffer((128,), "float32"), C: T.Buffer((128,), "float32")):
+    for i in range(127):
+        with T.block("C"):
+            vi = T.axis.spatial(128, i)
+            C[vi] = A[vi]
+    with T.block("last"):
+        C[127] = T.float32(0)
+""")
+
+
 def test_intermediate_results_may_be_partial() -> None:
     """compute_at leaves such programs; what is read must still be written, and no more."""
     text = """@T.prim_func

@@ -12,13 +12,13 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.errors import FactorError, LoopError
 from mlcweb.schedule.reorder_checks import (
+    check_driven_affine,
     check_init_stays_first,
     check_iterators_reorderable,
     check_recurrence_keeps_order,
 )
 from mlcweb.schedule.scopes import (
     analyzer_at,
-    check_affine,
     check_declares_all,
     loop_ranges,
 )  # fmt: skip
@@ -129,9 +129,9 @@ def reorder(state: ScheduleState, loops: Sequence[Var]) -> ScheduleState:
     """Put nested loops into the given order; loops between them that are not named stay in place.
 
     Checked: the loops are in one chain without other statements between; the blocks below have
-    affine bindings of spatial and reduction iterators; no extent uses a loop that comes to stand
-    inside of it; the init of a reduction still runs before its first update; iterations that read
-    what others of the same block write stay in order.
+    spatial and reduction iterators, and those that these loops drive are bound one to one; no
+    extent uses a loop that comes to stand inside of it; the init of a reduction still runs before
+    its first update; iterations that read what others of the same block write stay in order.
 
     rewrite:
         for i, j, k in T.grid(…): ...      -->    for j, i, k in T.grid(…): ...
@@ -154,8 +154,8 @@ def reorder(state: ScheduleState, loops: Sequence[Var]) -> ScheduleState:
         inner = state.block(realize.block.identity)
         check_declares_all(inner)
         check_iterators_reorderable(realize)
-        check_affine(state, inner)
         old_order = [loop.loop_var for loop in chain]
+        check_driven_affine(state, inner, old_order)
         check_init_stays_first(realize, old_order, new_order)
         check_recurrence_keeps_order(realize, old_order, new_order)
     inside: set[Var] = set()

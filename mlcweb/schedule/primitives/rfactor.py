@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from mlcweb.arith import Analyzer
 from mlcweb.ir.node import replace
@@ -43,13 +44,14 @@ def rfactor(
     """Give every iteration of a reduction loop a result of its own, which the block then reduces.
 
     A new block, before the old one, computes the parts into a buffer with one more dimension at
-    `factor_axis`; negative ones count from the end. Its identity is the second result.
+    `factor_axis`; negative ones count from the end. Its identity is the second result. Where other
+    blocks stand in the outer loops, both blocks stay there.
 
-    Checked: `factor_axis` is in range; below the outermost loop there is nothing but loops and the
-    block, and the scope is a stage pipeline; the block is a reduction with a commutative reducer;
-    the loop is serial, starts at 0 and drives reduction iterators only, and no loop drives both
-    kinds; no loop inside of the reduction repeats it; the predicate lets every part start with its
-    init and does not cut the spatial iterations.
+    Checked: `factor_axis` is in range; from the outermost reduction loop on there is nothing but
+    loops and the block, and the scope is a stage pipeline; the block is a reduction with a
+    commutative reducer; the loop is serial, starts at 0 and drives reduction iterators only, and no
+    loop drives both kinds; no loop inside of the reduction repeats it; the predicate lets every
+    part start with its init and does not cut the spatial iterations.
 
     rewrite:
         for i, k in T.grid(8, 64):             for i, k in T.grid(8, 64):
@@ -68,18 +70,18 @@ def rfactor(
     _check_loop(target.loop)
     axis = _axis(place, reduction, factor_axis)
     _check_loops(place, target, loops)
-    _check_nothing_else(state, place, loops)
+    own = _own_loops(state, place, target, loops)
     _check_init_runs_first(place, target, loops)
 
     partials = {buffer: _partial(buffer, axis, target.loop) for buffer in reduction.buffers}
     parts = _parts(place, target.loop, loops, reduction, partials, axis)
-    parts_nest = _in_own_loops(parts, loops)
+    parts_nest = _in_fresh_loops(parts, own)
     total_nest: Stmt = _total(place, target.loop, reduction, partials, axis)
-    for outer in reversed(loops):
+    for outer in reversed(own):
         if outer is target.loop or not _is_reduction_loop(place, outer):
             total_nest = replace(outer, body=total_nest)
     both = sequence(parts_nest, total_nest)
-    state = state.replaced(place.function, {loops[0]: both})
+    state = state.replaced(place.function, {own[0]: both})
     around = state.block(scope.block.identity).block
     buffers = (*around.alloc_buffers, *partials.values())
     changes: dict[Stmt, Stmt | None] = {around: replace(around, alloc_buffers=buffers)}
@@ -186,22 +188,24 @@ def _check_loops(place: BlockPlace, target: LoopPlace, loops: Sequence[For]) -> 
                 )
 
 
-def _check_nothing_else(state: ScheduleState, place: BlockPlace, loops: Sequence[For]) -> None:
-    body: Stmt = loops[0]
-    for loop in loops:
-        if body is not loop:
-            break
-        body = loop.body
-    if body is place.realize:
-        return
-    outermost = state.loop(loops[0].loop_var)
-    others = [p.realize for p in state.child_blocks(outermost) if p.block is not place.block]
-    raise LoopError(
-        f'The outermost loop "{loops[0].loop_var.name}" holds more than the loops around the block '
-        f'"{place.block.name_hint}"',
-        [loops[0], *others],
-        "move the other blocks to loops of their own first",
-    )
+def _own_loops(
+    state: ScheduleState, place: BlockPlace, target: LoopPlace, loops: Sequence[For]
+) -> Sequence[For]:
+    """The loops that hold nothing but each other and the block: all of its reduction loops are."""
+    first, inner = len(loops), cast(Stmt, place.realize)
+    while first > 0 and loops[first - 1].body is inner:
+        first -= 1
+        inner = loops[first]
+    for loop in loops[:first]:
+        if loop is target.loop or _is_reduction_loop(place, loop):
+            below = state.child_blocks(state.loop(loop.loop_var))
+            raise LoopError(
+                f'The reduction loop "{loop.loop_var.name}" holds more than the loops around the '
+                f'block "{place.block.name_hint}"',
+                [loop, *(p.realize for p in below if p.block is not place.block)],
+                "move the other blocks to loops of their own first",
+            )
+    return loops[first:]
 
 
 def _check_init_runs_first(place: BlockPlace, target: LoopPlace, loops: Sequence[For]) -> None:
@@ -367,7 +371,7 @@ def _stores(buffers: Sequence[Buffer], indices: tuple[PrimExpr, ...], values: Va
     return sequence(*(BufferStore(buffer, value, indices) for buffer, value in pairs))
 
 
-def _in_own_loops(realize: BlockRealize, loops: Sequence[For]) -> Stmt:
+def _in_fresh_loops(realize: BlockRealize, loops: Sequence[For]) -> Stmt:
     """The block in copies of the loops, with variables of their own."""
     variables = {loop.loop_var: Var(loop.loop_var.name, loop.loop_var.dtype) for loop in loops}
     nest: Stmt = replace(

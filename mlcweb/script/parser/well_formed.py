@@ -17,8 +17,8 @@ from mlcweb.tir.function import PrimFunc
 def check_well_formed(function: PrimFunc) -> None:
     """Raise a DiagnosticError at the first of these faults:
 
-    - an axis whose range is not that of the loop that it is bound to (an intermediate result may
-      be computed in part where nothing reads the rest);
+    - an axis whose range is not that of the loop that it is bound to (a block may compute a part of
+      a parameter where others store to it too, and of another buffer where nothing reads the rest);
     - a block with axes that uses the variable of a loop around it;
     - a variable that nothing gives a value.
     """
@@ -36,6 +36,7 @@ class _Check(Visitor):
         self.defined: set[E.Var] = set(function.params)
         self.place: Span | None = None
         self.partial: DiagnosticError | None = None
+        self.body = function.body
         self.parameters = set(function.buffer_map.values())
         for buffer in self.parameters:
             self.define(buffer)
@@ -144,9 +145,19 @@ class _Check(Visitor):
             axis.span,
         )
         is_inside = axis_range[0] <= loop_range[0] and sum(loop_range) <= sum(axis_range)
-        if not is_inside or any(region.buffer in self.parameters for region in block.writes):
+        if not is_inside or any(
+            self.must_be_whole(region.buffer, block) for region in block.writes
+        ):
             raise fault
         self.partial = self.partial or fault
+
+    def must_be_whole(self, buffer: Buffer, block: S.Block) -> bool:
+        """Whether a block alone writes a parameter; others may write the rest of it."""
+        return buffer in self.parameters and _stores(self.body, buffer) == _stores(block, buffer)
+
+
+def _stores(statement: S.Stmt, buffer: Buffer) -> int:
+    return sum(isinstance(n, S.BufferStore) and n.buffer is buffer for n in walk(statement))
 
 
 def _reads_only_what_is_written(function: PrimFunc) -> bool:

@@ -1,0 +1,63 @@
+"""Two blocks that write a part of a parameter each: what runs is the loop, not the whole axis."""
+
+import numpy as np
+import pytest
+
+from mlcweb.schedule import ScheduleError
+from mlcweb.tir import Schedule
+from tests.schedule.case_files import module, outputs, random_inputs
+
+HALVES = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(16, i)
+            C[vi] = A[vi] * T.float32(2)
+    for i in range(8):
+        with T.block("D"):
+            vi = T.axis.spatial((8, 16), i + 8)
+            C[vi] = A[vi] * T.float32(3)
+"""
+
+
+def halved(s):
+    return s.split(s.get_loops("C")[0], [None, 4])
+
+
+STEPS = {
+    "cache_read": lambda s: s.cache_read("C", 0, "local"),
+    "parallel": lambda s: s.parallel(s.get_loops("C")[0]),
+    "split": lambda s: s.split(s.get_loops("C")[0], [None, 3]),
+    "fuse": lambda s: s.fuse(*halved(s)),
+    "blockize": lambda s: s.blockize(halved(s)[1]),
+    "reindex": lambda s: s.reindex("C", ("read", 0)),
+    "reindex_cache_read": lambda s: s.reindex_cache_read("C", 0, "local", lambda i: i),
+    "read_at": lambda s: s.read_at(halved(s)[0], "C", 0, "local"),
+    "write_at": lambda s: s.write_at(halved(s)[0], "C", 0, "local"),
+    "cache_index": lambda s: s.cache_index("C", "local", 0),
+    "loop_partition": lambda s: s.loop_partition(s.get_loops("C")[0], [3, None]),
+    "transform_block_layout": lambda s: s.transform_block_layout("C", lambda i: (i // 4, i % 4)),
+}
+REFUSED = {
+    "cache_write": lambda s: s.cache_write("C", 0, "local"),
+    "reindex": lambda s: s.reindex("C", ("write", 0)),
+    "pad_einsum": lambda s: s.pad_einsum("C", [32]),
+    "reindex_cache_write": lambda s: s.reindex_cache_write("C", 0, "local", lambda i: i),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_runs_no_more_of_the_axis(step):
+    before = module(HALVES)
+    sch = Schedule(before)
+    STEPS[step](sch)
+    a, c = random_inputs(before)
+    want = a * np.repeat([2, 3], 8).astype("float32")
+    np.testing.assert_array_equal(outputs(sch.mod, [a, c])[1], want)
+
+
+@pytest.mark.parametrize("step", REFUSED)
+def test_a_step_that_would_write_the_other_half_is_refused(step):
+    with pytest.raises(ScheduleError):
+        REFUSED[step](Schedule(module(HALVES)))
