@@ -11,9 +11,7 @@ from mlcweb.ir.node import Node
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.function import PrimFunc
-
-_ARITHMETIC = (E.Add, E.Sub, E.Mul, E.Div, E.Mod, E.FloorDiv, E.FloorMod, E.Min, E.Max)
-_LOGIC = (E.EQ, E.NE, E.LT, E.LE, E.GT, E.GE, E.And, E.Or)
+from mlcweb.tir.operators import Family, keys
 
 
 def estimate_flops(program: PrimFunc | IRModule) -> float:
@@ -66,8 +64,8 @@ def _operands(operation: Any) -> float:
 
 
 _RULES: dict[type, Callable[[Any], float]] = {
-    **dict.fromkeys(_ARITHMETIC, lambda n: 1 + _operands(n)),
-    **dict.fromkeys(_LOGIC, _operands),
+    **dict.fromkeys(keys(Family.ARITHMETIC, arity=2), lambda n: 1 + _operands(n)),
+    **dict.fromkeys(keys(Family.COMPARISON, Family.LOGIC, arity=2), _operands),
     E.Not: lambda n: _count(n.a),
     E.Cast: lambda n: _count(n.value),
     E.Select: _select,

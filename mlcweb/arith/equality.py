@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mlcweb.tir import expr as E
+from mlcweb.tir.operators import BINARY_NODES
 
 
 def same_expression(a: E.PrimExpr, b: E.PrimExpr) -> bool:
@@ -42,9 +43,5 @@ _COMPARISONS: dict[type, Callable[[Any, Any], bool]] = {
     E.IntImm: _same_constant,
     # 0.0 and -0.0 are equal, but not the same.
     E.FloatImm: lambda a, b: a.value.hex() == b.value.hex() and a.dtype == b.dtype,
-    **dict.fromkeys(
-        (E.Add, E.Sub, E.Mul, E.Div, E.Mod, E.FloorDiv, E.FloorMod, E.Min, E.Max, E.EQ, E.NE,
-         E.LT, E.LE, E.GT, E.GE, E.And, E.Or),
-        _same_operands,
-    ),
-}  # fmt: skip
+    **dict.fromkeys(BINARY_NODES, _same_operands),
+}

@@ -16,6 +16,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.operators import OPERATORS, operands_of
 
 
 class ArgumentTypeError(TVMError, TypeError):
@@ -193,20 +194,10 @@ def _expected(extent: E.PrimExpr, size: int, sizes: dict[int, int]) -> int:
         return extent.value
     if isinstance(extent, E.Var):
         return sizes.setdefault(id(extent), size)
-    operation = _OPERATIONS.get(type(extent))
-    if operation is None:
+    operator = OPERATORS.get(type(extent))
+    if operator is None or operator.fold is None:
         return size
-    a, b = (_expected(part, -1, sizes) for part in (extent.a, extent.b))  # type: ignore[attr-defined]
-    return operation(a, b)
-
-
-_OPERATIONS = {
-    E.Add: lambda a, b: a + b,
-    E.Sub: lambda a, b: a - b,
-    E.Mul: lambda a, b: a * b,
-    E.FloorDiv: lambda a, b: a // b,
-    E.FloorMod: lambda a, b: a % b,
-}
+    return operator.fold(*(_expected(part, -1, sizes) for part in operands_of(extent)))
 
 
 def written_parameters(func: PrimFunc) -> set[int]:

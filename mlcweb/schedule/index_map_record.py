@@ -17,10 +17,10 @@ from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import const
+from mlcweb.tir.operators import Family, keys
 
 _BINARY: dict[str, type[E.PrimExpr]] = {
-    cls.__name__: cls
-    for cls in (E.Add, E.Sub, E.Mul, E.Div, E.Mod, E.FloorDiv, E.FloorMod, E.Min, E.Max)
+    cls.__name__: cls for cls in keys(Family.ARITHMETIC, arity=2)
 }
 
 

@@ -13,6 +13,7 @@ from mlcweb.script.namespace import blocks, buffers, expressions, loops, stateme
 from mlcweb.script.namespace.types import BufferType, HandleType, scalar_types
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir import expr as E
+from mlcweb.tir.operators import BINARY_NODES, DIVISIONS, OPERATORS
 
 NAMES: dict[str, Any] = {
     "prim_func": prim_func,
@@ -62,28 +63,12 @@ NAMES: dict[str, Any] = {
     "assume": expressions.assume,
     "ret": expressions.ret,
     # expressions
-    **{cls.__name__: expressions.node_builder(cls) for cls in expressions.NODE_CLASSES},
-    **intrinsics.unary_functions,
-    **intrinsics.binary_functions,
+    **{cls.__name__: expressions.node_builder(cls) for cls in BINARY_NODES},
+    **{key: build for key, build in intrinsics.BUILDERS.items() if isinstance(key, str)},
+    **{OPERATORS[key].name: intrinsics.BUILDERS[key] for key in DIVISIONS},
     "power": intrinsics.power,
-    "abs": intrinsics.absolute,
-    "fabs": intrinsics.absolute,
-    "isnan": intrinsics.isnan,
-    "isinf": intrinsics.isinf,
-    "likely": intrinsics.likely,
-    "if_then_else": intrinsics.if_then_else,
     "max": expressions.fold_left(arithmetic.maximum),
     "min": expressions.fold_left(arithmetic.minimum),
-    "floordiv": arithmetic.floordiv,
-    "floormod": arithmetic.floormod,
-    "truncdiv": arithmetic.truncdiv,
-    "truncmod": arithmetic.truncmod,
-    "bitwise_and": arithmetic.bitwise_and,
-    "bitwise_or": arithmetic.bitwise_or,
-    "bitwise_xor": arithmetic.bitwise_xor,
-    "bitwise_not": arithmetic.bitwise_not,
-    "shift_left": arithmetic.shift_left,
-    "shift_right": arithmetic.shift_right,
     "Not": expressions.not_node,
     "Select": expressions.select_node,
     "Cast": expressions.cast_node,

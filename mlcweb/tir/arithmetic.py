@@ -7,7 +7,6 @@ look as they do in TVM.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -16,6 +15,7 @@ from mlcweb.ir.op import register_op
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
+from mlcweb.tir.operators import DIVISIONS, OPERATORS, Key, key_of
 
 
 def const(value: int | float | bool, dtype: str | None = None) -> E.PrimExpr:
@@ -93,7 +93,7 @@ def cast(dtype: str, value: Any) -> E.PrimExpr:
     if isinstance(value, E.IntImm):
         return const(value.value, dtype)
     if isinstance(value, E.FloatImm) and dtypes.is_float(dtype):
-        return _fold(dtype, value.value)
+        return _rounded(dtype, value.value)
     if isinstance(value, E.Broadcast):
         return E.Broadcast(cast(dtypes.element_of(dtype), value.value), value.lanes)
     return E.Cast(dtype, value)
@@ -126,8 +126,15 @@ def _common_element(a: str, b: str) -> str:
     return f"int{max(dtypes.bits(a), dtypes.bits(b))}"
 
 
-def _fold(dtype: str, value: int | float) -> E.PrimExpr:
-    """The constant that an operation on constants gives: what is beyond a float is infinite."""
+def _fold(key: Key, dtype: str, operands: tuple[Any, ...]) -> E.PrimExpr:
+    """The constant that an operator gives for constants."""
+    fold = OPERATORS[key].fold
+    assert fold is not None
+    return _rounded(dtype, fold(*operands))
+
+
+def _rounded(dtype: str, value: int | float) -> E.PrimExpr:
+    """A result as a constant: what is beyond a float is infinite."""
     if dtypes.is_float(dtype) and abs(value) > dtypes.max_value(dtype):
         return E.FloatImm(dtype, math.copysign(math.inf, value))
     return const(value, dtype)
@@ -152,7 +159,7 @@ def _is_one(a: E.PrimExpr) -> bool:
 def add(a: Any, b: Any) -> E.PrimExpr:
     a, b = match_types(a, b)
     if both := _constants(a, b):
-        return _fold(a.dtype, both[0] + both[1])
+        return _fold(E.Add, a.dtype, both)
     if _is_zero(a):
         return b
     return a if _is_zero(b) else E.Add(a, b)
@@ -161,14 +168,14 @@ def add(a: Any, b: Any) -> E.PrimExpr:
 def subtract(a: Any, b: Any) -> E.PrimExpr:
     a, b = match_types(a, b)
     if both := _constants(a, b):
-        return _fold(a.dtype, both[0] - both[1])
+        return _fold(E.Sub, a.dtype, both)
     return a if _is_zero(b) else E.Sub(a, b)
 
 
 def multiply(a: Any, b: Any) -> E.PrimExpr:
     a, b = match_types(a, b)
     if both := _constants(a, b):
-        return _fold(a.dtype, both[0] * both[1])
+        return _fold(E.Mul, a.dtype, both)
     if _is_one(a) or (_is_zero(b) and isinstance(b, E.IntImm)):
         return b
     if _is_one(b) or (_is_zero(a) and isinstance(a, E.IntImm)):
@@ -193,7 +200,7 @@ def divide(a: Any, b: Any) -> E.PrimExpr:
         )
     both = _constants(a, b)
     if both and both[1] != 0:
-        return _fold(a.dtype, both[0] / both[1])
+        return _fold(E.Div, a.dtype, both)
     return a if _is_one(b) else E.Div(a, b)
 
 
@@ -203,13 +210,17 @@ def _checked_divisor(b: E.PrimExpr) -> None:
 
 
 def may_trap(expression: E.PrimExpr) -> bool:
-    """Whether computing a value can fail: it divides integers by what may be zero."""
+    """Whether computing a value can fail or have an effect, so that it must not be computed where
+    it is not needed: it divides integers by what may be zero, or calls what is no operator."""
     return any(
-        isinstance(node, (E.Div, E.Mod, E.FloorDiv, E.FloorMod))
-        and not dtypes.is_float(node.dtype)
-        and not (isinstance(node.b, E.IntImm) and node.b.value)
+        (type(node) is E.Call and key_of(node) not in OPERATORS)
+        or (type(node) in DIVISIONS and _divides_by_zero(node))
         for node in walk(expression)
     )
+
+
+def _divides_by_zero(node: Any) -> bool:
+    return not dtypes.is_float(node.dtype) and not (isinstance(node.b, E.IntImm) and node.b.value)
 
 
 def truncdiv(a: Any, b: Any) -> E.PrimExpr:
@@ -217,8 +228,7 @@ def truncdiv(a: Any, b: Any) -> E.PrimExpr:
     a, b = match_types(a, b)
     _checked_divisor(b)
     if both := _constants(a, b):
-        quotient = abs(both[0]) // abs(both[1])
-        return _fold(a.dtype, quotient if (both[0] < 0) == (both[1] < 0) else -quotient)
+        return _fold(E.Div, a.dtype, both)
     return a if _is_one(b) else E.Div(a, b)
 
 
@@ -227,8 +237,7 @@ def truncmod(a: Any, b: Any) -> E.PrimExpr:
     a, b = match_types(a, b)
     _checked_divisor(b)
     if both := _constants(a, b):
-        remainder = abs(both[0]) % abs(both[1])
-        return _fold(a.dtype, -remainder if both[0] < 0 else remainder)
+        return _fold(E.Mod, a.dtype, both)
     return const(0, a.dtype) if _is_one(b) else E.Mod(a, b)
 
 
@@ -241,7 +250,7 @@ def floordiv(a: Any, b: Any) -> E.PrimExpr:
         return floor(divide(a, b))
     _checked_divisor(b)
     if both := _constants(a, b):
-        return _fold(a.dtype, both[0] // both[1])
+        return _fold(E.FloorDiv, a.dtype, both)
     return a if _is_zero(a) or _is_one(b) else E.FloorDiv(a, b)
 
 
@@ -252,42 +261,39 @@ def floormod(a: Any, b: Any) -> E.PrimExpr:
         return subtract(a, multiply(floordiv(a, b), b))
     _checked_divisor(b)
     if both := _constants(a, b):
-        return _fold(a.dtype, both[0] % both[1])
+        return _fold(E.FloorMod, a.dtype, both)
     if _is_zero(a):
         return a
     return const(0, a.dtype) if _is_one(b) else E.FloorMod(a, b)
 
 
-def _extremum(node: type[E.BinaryExpr], choose: Callable[..., Any], a: Any, b: Any) -> E.PrimExpr:
+def _extremum(node: type[E.BinaryExpr], a: Any, b: Any) -> E.PrimExpr:
     a, b = match_types(a, b)
     if both := _constants(a, b):
-        return _fold(a.dtype, choose(both))
+        return _fold(node, a.dtype, both)
     return a if a is b else node(a, b)
 
 
 def minimum(a: Any, b: Any) -> E.PrimExpr:
-    return _extremum(E.Min, min, a, b)
+    return _extremum(E.Min, a, b)
 
 
 def maximum(a: Any, b: Any) -> E.PrimExpr:
-    return _extremum(E.Max, max, a, b)
+    return _extremum(E.Max, a, b)
 
 
-def _comparison(node: type[E.ComparisonExpr], test: Callable[[Any, Any], bool]) -> Any:
+def _comparison(node: type[E.ComparisonExpr]) -> Any:
     def build(a: Any, b: Any) -> E.PrimExpr:
         a, b = match_types(a, b)
         both = _constants(a, b)
-        return const(test(*both), "bool") if both else node(a, b)
+        return _fold(node, "bool", both) if both else node(a, b)
 
     return build
 
 
-equal = _comparison(E.EQ, lambda a, b: a == b)
-not_equal = _comparison(E.NE, lambda a, b: a != b)
-less = _comparison(E.LT, lambda a, b: a < b)
-less_equal = _comparison(E.LE, lambda a, b: a <= b)
-greater = _comparison(E.GT, lambda a, b: a > b)
-greater_equal = _comparison(E.GE, lambda a, b: a >= b)
+equal, not_equal = _comparison(E.EQ), _comparison(E.NE)
+less, less_equal = _comparison(E.LT), _comparison(E.LE)
+greater, greater_equal = _comparison(E.GT), _comparison(E.GE)
 
 
 def logical_and(a: Any, b: Any) -> E.PrimExpr:
@@ -322,7 +328,7 @@ def select(condition: Any, true_value: Any, false_value: Any) -> E.PrimExpr:
     return E.Select(condition, true_value, false_value)
 
 
-def _bitwise(name: str, fold: Callable[[int, int], int]) -> Any:
+def _bitwise(name: str) -> Any:
     op = register_op(f"tir.{name}")
 
     def build(a: Any, b: Any) -> E.PrimExpr:
@@ -330,16 +336,14 @@ def _bitwise(name: str, fold: Callable[[int, int], int]) -> Any:
         if dtypes.is_float(a.dtype):
             raise DiagnosticError(f"{name} needs integers, not {a.dtype}")
         both = _constants(a, b)
-        return _fold(a.dtype, fold(*both)) if both else E.Call(a.dtype, op, (a, b))
+        return _fold(name, a.dtype, both) if both else E.Call(a.dtype, op, (a, b))
 
     return build
 
 
-bitwise_and = _bitwise("bitwise_and", lambda a, b: a & b)
-bitwise_or = _bitwise("bitwise_or", lambda a, b: a | b)
-bitwise_xor = _bitwise("bitwise_xor", lambda a, b: a ^ b)
-shift_left = _bitwise("shift_left", lambda a, b: a << b)
-shift_right = _bitwise("shift_right", lambda a, b: a >> b)
+bitwise_and, bitwise_or = _bitwise("bitwise_and"), _bitwise("bitwise_or")
+bitwise_xor = _bitwise("bitwise_xor")
+shift_left, shift_right = _bitwise("shift_left"), _bitwise("shift_right")
 
 
 def bitwise_not(a: Any) -> E.PrimExpr:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.op import register_op
+from mlcweb.tir import arithmetic as A
 from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import cast, const, convert, match_types, multiply
 from mlcweb.tir.expr import Call, IntImm, PrimExpr, StringImm
+from mlcweb.tir.operators import Family, keys, register_column
 
 if TYPE_CHECKING:
     from mlcweb.tir.buffer import Buffer
@@ -36,12 +39,9 @@ def _unary(name: str) -> Callable[[Any], PrimExpr]:
     return build
 
 
-UNARY_NAMES = (
-    "exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "sin", "cos", "tan",
-    "sinh", "cosh", "tanh", "asin", "acos", "atan", "asinh", "acosh", "atanh", "sigmoid", "erf",
-    "floor", "ceil", "round", "nearbyint", "trunc",
-)  # fmt: skip
-unary_functions: dict[str, Callable[[Any], PrimExpr]] = {name: _unary(name) for name in UNARY_NAMES}
+unary_functions: dict[str, Callable[[Any], PrimExpr]] = {
+    name: _unary(name) for name in keys(Family.FUNCTION, arity=1)
+}
 exp, log, sqrt, tanh, sigmoid, erf, floor = (
     unary_functions[name] for name in ("exp", "log", "sqrt", "tanh", "sigmoid", "erf", "floor")
 )
@@ -67,8 +67,9 @@ def _binary(name: str) -> Callable[[Any, Any], PrimExpr]:
     return build
 
 
-BINARY_NAMES = ("pow", "atan2", "fmod", "hypot", "copysign", "nextafter", "ldexp")
-binary_functions: dict[str, Callable[[Any, Any], PrimExpr]] = {n: _binary(n) for n in BINARY_NAMES}
+binary_functions: dict[str, Callable[[Any, Any], PrimExpr]] = {
+    name: _binary(name) for name in keys(Family.FUNCTION, arity=2)
+}
 power = binary_functions["pow"]
 
 
@@ -112,6 +113,23 @@ def reinterpret(dtype: str, value: Any) -> PrimExpr:
     if dtypes.bits(dtype) != dtypes.bits(value.dtype):
         raise DiagnosticError(f"Cannot read the bits of {value.dtype} as {dtype}: widths differ")
     return call(dtype, "reinterpret", value)
+
+
+BUILDERS: Mapping[Any, Callable[..., PrimExpr]] = register_column(
+    "builder",
+    {
+        E.Add: A.add, E.Sub: A.subtract, E.Mul: A.multiply, E.Div: A.truncdiv, E.Mod: A.truncmod,
+        E.FloorDiv: A.floordiv, E.FloorMod: A.floormod, E.Min: A.minimum, E.Max: A.maximum,
+        E.EQ: A.equal, E.NE: A.not_equal, E.LT: A.less, E.LE: A.less_equal, E.GT: A.greater,
+        E.GE: A.greater_equal, E.And: A.logical_and, E.Or: A.logical_or, E.Not: A.logical_not,
+        **{name: getattr(A, name) for name in keys(Family.BITWISE)},
+        **unary_functions, **binary_functions, "abs": absolute, "fabs": absolute,
+        "isnan": isnan, "isinf": isinf, E.Select: A.select, "if_then_else": if_then_else,
+        "likely": likely, E.Cast: cast, "reinterpret": reinterpret,
+    },
+)  # fmt: skip
+"""What builds an operator from its operands (conversions, from a type and its operand), folded
+where they are constant."""
 
 
 def call_extern(dtype: str, name: str, *args: Any) -> Call:

@@ -6,26 +6,18 @@ from typing import Any
 
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import on, walk
-from mlcweb.tir import arithmetic
-from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import cast
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
 from mlcweb.tir.fresh_copy import FreshCopy
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.intrinsics import BUILDERS
+from mlcweb.tir.operators import Family, keys
 from mlcweb.tir.stmt import Block, BlockRealize, BufferStore, For, IterVar
 
 WIDE = "int64"
 
-_BUILDERS = {
-    E.Add: arithmetic.add, E.Sub: arithmetic.subtract, E.Mul: arithmetic.multiply,
-    E.FloorDiv: arithmetic.floordiv, E.FloorMod: arithmetic.floormod,
-    E.Div: arithmetic.truncdiv, E.Mod: arithmetic.truncmod,
-    E.Min: arithmetic.minimum, E.Max: arithmetic.maximum,
-    E.EQ: arithmetic.equal, E.NE: arithmetic.not_equal,
-    E.LT: arithmetic.less, E.LE: arithmetic.less_equal,
-    E.GT: arithmetic.greater, E.GE: arithmetic.greater_equal,
-}  # fmt: skip
+_OF_ONE_TYPE = frozenset(keys(Family.ARITHMETIC, Family.COMPARISON, arity=2))
 """Operations whose operands must be of one type."""
 
 
@@ -50,9 +42,8 @@ class WideCopy(FreshCopy):
 
     def rewrite(self, node: Any) -> Any:
         new = super().rewrite(node)
-        builder = _BUILDERS.get(type(new))
-        if builder is not None and new.a.dtype != new.b.dtype:
-            return builder(new.a, new.b)
+        if type(new) in _OF_ONE_TYPE and new.a.dtype != new.b.dtype:
+            return BUILDERS[type(new)](new.a, new.b)
         return new
 
     @on(Buffer)

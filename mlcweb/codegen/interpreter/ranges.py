@@ -26,6 +26,8 @@ class Ranges:
 
     def can_overflow(self, expression: E.PrimExpr) -> bool:
         """Whether the exact result of an operation may lie outside its type."""
+        if type(expression) not in _RULES:
+            return True
         exact, full = self.exact(expression), _all_of(expression.dtype)
         return exact[0] < full[0] or full[1] < exact[1]
 

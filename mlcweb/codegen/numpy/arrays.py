@@ -10,31 +10,30 @@ from typing import Any
 
 import numpy as np
 
-from mlcweb.codegen.interpreter.expressions import ELEMENTWISE, ExpressionText
+from mlcweb.codegen.interpreter.expressions import ExpressionText
+from mlcweb.codegen.interpreter.operators import fill, form_of
 from mlcweb.codegen.numpy.evaluate import Grid, NotConstant, evaluate
 from mlcweb.codegen.numpy.points import TooLarge
 from mlcweb.codegen.numpy.space import Space, separate
-from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Dispatcher, on, walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import logical_and, logical_not, may_trap
 from mlcweb.tir.buffer import Buffer, constant_shape
+from mlcweb.tir.operators import (
+    NODE_OPERATORS,
+    OPERATORS,
+    Family,
+    key_of,
+    operands_of,
+    operator_name,
+)
 from mlcweb.tir.substitute import substitute, variables_in
 
 MAX_ELEMENTS = 1 << 24
 """Intermediate arrays have no more elements than this; larger spaces keep an outer loop."""
 
 _ATOM = re.compile(r"[\w.]+(\([^()]*\)|\[[^\[\]]*\])?")
-_SYMBOLS: dict[type, str] = {
-    E.Add: "+", E.Sub: "-", E.Mul: "*", E.FloorDiv: "//", E.FloorMod: "%", E.EQ: "==", E.NE: "!=",
-    E.LT: "<", E.LE: "<=", E.GT: ">", E.GE: ">=", E.And: "&", E.Or: "|",
-}  # fmt: skip
-_FUNCTIONS: dict[type, str] = {
-    E.Min: "np.minimum", E.Max: "np.maximum", E.Mod: "truncmod", E.Div: "truncdiv",
-}  # fmt: skip
-_BITWISE = {"bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "shift_left": "<<",
-            "shift_right": ">>"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,33 +169,14 @@ class ArrayExpressions(Dispatcher):
             text = f"{self.scalar(coordinate.base)} + {text}"
         return ArrayText(text, (coordinate.axis,))
 
-    @on(E.Cast)
-    def cast(self, expression: E.Cast) -> ArrayText:
-        source = expression.value.dtype
-        return self.combine(
-            f'cast({{}}, "{source}", "{expression.dtype}")', self.text(expression.value)
-        )
-
-    @on(E.Add, E.Sub, E.Mul, E.FloorDiv, E.FloorMod, E.EQ, E.NE, E.LT, E.LE, E.GT, E.GE, E.And,
-        E.Or)  # fmt: skip
-    def operation(self, expression: Any) -> ArrayText:
-        symbol = _SYMBOLS[type(expression)]
-        return self.combine(f"{{}} {symbol} {{}}", self.text(expression.a), self.text(expression.b))
-
-    @on(E.Min, E.Max, E.Mod, E.Div)
-    def function(self, expression: Any) -> ArrayText:
-        form = f"{_FUNCTIONS[type(expression)]}({{}}, {{}})"
-        if isinstance(expression, E.Div) and dtypes.is_float(expression.dtype):
-            form = "{} / {}"
-        return self.combine(form, self.text(expression.a), self.text(expression.b))
-
-    @on(E.Not)
-    def negation(self, expression: E.Not) -> ArrayText:
-        return self.combine("~{}", self.text(expression.a))
-
-    @on(E.Select)
-    def select(self, expression: E.Select) -> ArrayText:
-        return self.choice(expression.condition, expression.true_value, expression.false_value)
+    @on(*NODE_OPERATORS)
+    def operation(self, expression: E.PrimExpr) -> ArrayText:
+        operands, form = operands_of(expression), form_of(expression)
+        assert form is not None
+        if OPERATORS[key_of(expression)].family is Family.CHOICE:
+            return self.choice(*operands)
+        template = fill(form.array, expression, ["{}"] * len(operands))
+        return self.combine(template, *map(self.text, operands))
 
     def choice(self, condition: E.PrimExpr, yes: E.PrimExpr, no: E.PrimExpr) -> ArrayText:
         return self.combine(
@@ -220,19 +200,9 @@ class ArrayExpressions(Dispatcher):
 
     @on(E.Call)
     def call(self, call: E.Call) -> ArrayText:
-        name = call.op.name.removeprefix("tir.") if isinstance(call.op, Op) else ""
-        if name == "if_then_else":
-            return self.choice(*call.args)
-        if name == "likely":
-            return self.text(call.args[0])
-        values = [self.text(argument) for argument in call.args]
-        if name in ELEMENTWISE:
-            return self.combine(f"intrinsic_{name}({', '.join(['{}'] * len(values))})", *values)
-        if name in _BITWISE:
-            return self.combine(f"{{}} {_BITWISE[name]} {{}}", *values)
-        if name == "bitwise_not":
-            return self.combine("~{}", *values)
-        raise NotConstant(name)
+        if form_of(call) is None:
+            raise NotConstant(operator_name(call))
+        return self.operation(call)
 
     @on(E.BufferLoad)
     def load(self, load: E.BufferLoad) -> ArrayText:

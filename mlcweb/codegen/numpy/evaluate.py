@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from mlcweb.ir.op import Op
 from mlcweb.tir import expr as E
+from mlcweb.tir.operators import DIVISIONS, OPERATORS, Family, keys, operands_of
 
 Grid = Any
 """An integer, or an integer array that broadcasts with the others of its space."""
@@ -35,7 +36,10 @@ def evaluate(expression: E.PrimExpr, values: Mapping[E.Var, Grid]) -> Grid:
     operation = _OPERATIONS.get(type(expression))
     if operation is None:
         raise NotConstant(type(expression).__name__)
-    return operation(evaluate(expression.a, values), evaluate(expression.b, values))  # type: ignore[attr-defined]
+    a, b = (evaluate(operand, values) for operand in operands_of(expression))
+    if type(expression) in DIVISIONS and np.any(np.equal(b, 0)):
+        raise NotConstant("division by zero")
+    return operation(a, b)
 
 
 def _choice(expression: E.Select | E.Call, values: Mapping[E.Var, Grid]) -> Grid:
@@ -50,32 +54,11 @@ def _choice(expression: E.Select | E.Call, values: Mapping[E.Var, Grid]) -> Grid
     return np.where(*(evaluate(part, values) for part in parts))
 
 
-def _floordiv(a: Grid, b: Grid) -> Grid:
-    if np.any(np.equal(b, 0)):
-        raise NotConstant("division by zero")
-    return a // b
-
-
-def _floormod(a: Grid, b: Grid) -> Grid:
-    if np.any(np.equal(b, 0)):
-        raise NotConstant("division by zero")
-    return a % b
-
-
-_OPERATIONS: dict[type, Callable[[Grid, Grid], Grid]] = {
-    E.Add: lambda a, b: a + b,
-    E.Sub: lambda a, b: a - b,
-    E.Mul: lambda a, b: a * b,
-    E.FloorDiv: _floordiv,
-    E.FloorMod: _floormod,
+_OPERATIONS: dict[Any, Any] = {
+    **{key: OPERATORS[key].fold for key in (E.Add, E.Sub, E.Mul, E.FloorDiv, E.FloorMod)},
+    **{key: OPERATORS[key].fold for key in keys(Family.COMPARISON)},
     E.Min: np.minimum,
     E.Max: np.maximum,
-    E.EQ: lambda a, b: a == b,
-    E.NE: lambda a, b: a != b,
-    E.LT: lambda a, b: a < b,
-    E.LE: lambda a, b: a <= b,
-    E.GT: lambda a, b: a > b,
-    E.GE: lambda a, b: a >= b,
     E.And: np.logical_and,
     E.Or: np.logical_or,
 }

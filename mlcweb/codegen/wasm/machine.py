@@ -3,38 +3,10 @@
 from __future__ import annotations
 
 from mlcweb.codegen.wasm.math import COMPUTED_IN_FLOAT64
+from mlcweb.codegen.wasm.operators import has_vector_operator
 from mlcweb.codegen.wasm.select_types import VECTOR_BYTES
-from mlcweb.lower.optimize.machine import MachineModel, OperatorKey
+from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.tir import dtype as dtypes
-from mlcweb.tir import expr as E
-
-_VECTOR_CALLS = COMPUTED_IN_FLOAT64 | {
-    "exp", "exp2", "log", "erf", "tanh", "sigmoid", "sqrt", "rsqrt", "floor", "ceil", "round",
-    "nearbyint", "trunc", "fabs", "abs", "copysign", "bitwise_and", "bitwise_or", "bitwise_xor",
-    "bitwise_not", "reinterpret",
-}  # fmt: skip
-
-
-def has_vector_operator(operator: OperatorKey, dtype: str) -> bool:
-    """Whether vectors with operands of a type have an operator."""
-    if operator in (E.FloorDiv, E.FloorMod, E.Mod):
-        return False
-    if isinstance(operator, str):
-        if operator in ("shift_left", "shift_right"):
-            return True
-        if operator in ("isnan", "isinf"):
-            return dtype != "float16"
-        return operator in _VECTOR_CALLS and dtypes.bits(dtype) != 16
-    if dtypes.is_bool(dtype):
-        return operator in (E.And, E.Or, E.EQ, E.NE)
-    if dtypes.is_float(dtype):
-        return dtypes.bits(dtype) >= 32
-    if operator is E.Div:
-        return False
-    if operator is E.Mul:
-        return dtypes.bits(dtype) > 8
-    compares = operator not in (E.Add, E.Sub, E.Mul, E.EQ, E.NE)
-    return not (compares and dtype == "uint64")
 
 
 def has_vector_cast(source: str, target: str) -> bool:

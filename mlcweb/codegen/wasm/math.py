@@ -7,31 +7,45 @@ speed matters; the rest is computed in float64 and rounded, with an error of jus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from math import inf
 
 from mlcweb.codegen.wasm import math_double
 from mlcweb.codegen.wasm.expr_builder import ExprBuilder
+from mlcweb.codegen.wasm.select_types import UnsupportedError
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
+from mlcweb.tir.operators import operator_name
+
+Formula = Callable[..., E.PrimExpr]
 
 
-def expand(name: str, args: Sequence[E.PrimExpr]) -> E.PrimExpr | None:
-    """The function `name` of `args` in terms of arithmetic; None where it is not known."""
-    dtype = args[0].dtype
-    anywhere = _ANY_FLOAT.get(name)
-    if anywhere is not None:
-        return anywhere(*args)
-    element = dtypes.element_of(dtype)
-    if element == "float32" and name in _FLOAT32:
-        return _FLOAT32[name](*args)
-    double = _FLOAT64.get(name)
-    if double is None or not dtypes.is_float(element):
-        return None
-    if element == "float64":
-        return double(*args)
-    wide = dtypes.with_lanes("float64", dtypes.lanes(dtype))
-    return E.Cast(dtype, double(*(E.Cast(wide, argument) for argument in args)))
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """A function in terms of arithmetic: a formula for `float64`, and one for `float32` where there
+    is a faster one; or one for numbers `of_any` type."""
+
+    float64: Formula | None = None
+    float32: Formula | None = None
+    of_any: Formula | None = None
+
+    def of(self, call: E.Call) -> E.PrimExpr:
+        """A call of the function as arithmetic."""
+        if self.of_any is not None:
+            return self.of_any(*call.args)
+        dtype = call.args[0].dtype
+        element = dtypes.element_of(dtype)
+        if element == "float32" and self.float32 is not None:
+            return self.float32(*call.args)
+        if self.float64 is None or not dtypes.is_float(element):
+            raise UnsupportedError(
+                f"tir.{operator_name(call)} of {dtype} has no WebAssembly form", call.span
+            )
+        if element == "float64":
+            return self.float64(*call.args)
+        wide = dtypes.with_lanes("float64", dtypes.lanes(dtype))
+        return E.Cast(dtype, self.float64(*(E.Cast(wide, argument) for argument in call.args)))
 
 
 def _exp(x: E.PrimExpr) -> E.PrimExpr:
@@ -156,27 +170,24 @@ def _isinf(x: E.PrimExpr) -> E.PrimExpr:
     return E.EQ(s.absolute(x), s.number(inf))
 
 
-Expansion = Callable[..., E.PrimExpr]
-
-_ANY_FLOAT: dict[str, Expansion] = {
-    "round": _round, "rsqrt": _reciprocal_root, "isnan": _isnan, "isinf": _isinf,
+EXPANSIONS: dict[str, Expansion] = {
+    "round": Expansion(of_any=_round), "rsqrt": Expansion(of_any=_reciprocal_root),
+    "isnan": Expansion(of_any=_isnan), "isinf": Expansion(of_any=_isinf),
+    "exp": Expansion(math_double.exp, _exp), "exp2": Expansion(math_double.exp2, _exp2),
+    "exp10": Expansion(math_double.exp10), "log": Expansion(math_double.logarithm, _log),
+    "log2": Expansion(math_double.log2), "log10": Expansion(math_double.log10),
+    "log1p": Expansion(math_double.log1p), "sin": Expansion(math_double.sin),
+    "cos": Expansion(math_double.cos), "tan": Expansion(math_double.tan),
+    "asin": Expansion(math_double.asin), "acos": Expansion(math_double.acos),
+    "atan": Expansion(math_double.atan), "atan2": Expansion(math_double.atan2),
+    "sinh": Expansion(math_double.sinh), "cosh": Expansion(math_double.cosh),
+    "tanh": Expansion(math_double.tanh, _tanh), "asinh": Expansion(math_double.asinh),
+    "acosh": Expansion(math_double.acosh), "atanh": Expansion(math_double.atanh),
+    "sigmoid": Expansion(math_double.sigmoid, _sigmoid), "erf": Expansion(math_double.erf, _erf),
+    "pow": Expansion(math_double.power), "hypot": Expansion(math_double.hypot),
 }  # fmt: skip
 
-_FLOAT32: dict[str, Expansion] = {
-    "exp": _exp, "exp2": _exp2, "log": _log, "sigmoid": _sigmoid, "tanh": _tanh,
-    "erf": _erf,
-}  # fmt: skip
-
-_FLOAT64: dict[str, Expansion] = {
-    "exp": math_double.exp, "exp2": math_double.exp2, "exp10": math_double.exp10,
-    "log": math_double.logarithm, "log2": math_double.log2, "log10": math_double.log10,
-    "log1p": math_double.log1p, "sin": math_double.sin, "cos": math_double.cos,
-    "tan": math_double.tan, "asin": math_double.asin, "acos": math_double.acos,
-    "atan": math_double.atan, "atan2": math_double.atan2, "sinh": math_double.sinh,
-    "cosh": math_double.cosh, "tanh": math_double.tanh, "asinh": math_double.asinh,
-    "acosh": math_double.acosh, "atanh": math_double.atanh, "sigmoid": math_double.sigmoid,
-    "erf": math_double.erf, "pow": math_double.power, "hypot": math_double.hypot,
-}  # fmt: skip
-
-COMPUTED_IN_FLOAT64 = frozenset(_FLOAT64.keys() - _FLOAT32.keys())
+COMPUTED_IN_FLOAT64 = frozenset(
+    name for name, form in EXPANSIONS.items() if form.of_any is None and form.float32 is None
+)
 """Functions computed in float64 for float32, too."""

@@ -17,11 +17,10 @@ from mlcweb.codegen.wasm.calls import Calls
 from mlcweb.codegen.wasm.checks import FAULT_CHECK, Check
 from mlcweb.codegen.wasm.hoist_constants import hoist_constants
 from mlcweb.codegen.wasm.module import Function
+from mlcweb.codegen.wasm.operators import SCALAR_RULES, VECTOR_RULES
 from mlcweb.codegen.wasm.select_address import Addresses
 from mlcweb.codegen.wasm.select_memory import store_vector
-from mlcweb.codegen.wasm.select_scalar import SCALAR_RULES
 from mlcweb.codegen.wasm.select_types import STORES, UnsupportedError, stack_type
-from mlcweb.codegen.wasm.select_vector import VECTOR_RULES
 from mlcweb.codegen.wasm.spill_workaround import spill_workaround
 from mlcweb.lower.optimize.accesses import REGISTER_SCOPE, Accesses
 from mlcweb.lower.optimize.indices import Indices

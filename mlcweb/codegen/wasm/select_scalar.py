@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from mlcweb.codegen.external import called_name
-from mlcweb.codegen.wasm.calls import external_call
 from mlcweb.codegen.wasm.checks import FAULT_INDEX
-from mlcweb.codegen.wasm.math import expand
+from mlcweb.codegen.wasm.math import Expansion
 from mlcweb.codegen.wasm.select_cast import cast_scalar, wrap
 from mlcweb.codegen.wasm.select_types import (
     LOADS,
@@ -17,12 +15,12 @@ from mlcweb.codegen.wasm.select_types import (
     mask_bits,
     stack_type,
 )
-from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import walk
 from mlcweb.lower.optimize.accesses import REGISTER_SCOPE
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.dtype import wrap_integer
+from mlcweb.tir.operators import DIVISIONS, operator_name
 
 if TYPE_CHECKING:
     from mlcweb.codegen.wasm.select_function import FunctionSelector
@@ -91,7 +89,7 @@ def extract_lane(selector: FunctionSelector, dtype: str, lane: int, lanes: int) 
     selector.emit(f"{shape}.extract_lane{suffix}", lane)
 
 
-def _arithmetic(operation: str) -> Rule:
+def arithmetic(operation: str) -> Rule:
     def rule(selector: FunctionSelector, expression: E.BinaryExpr) -> None:
         selector.push(expression.a)
         selector.push(expression.b)
@@ -101,10 +99,10 @@ def _arithmetic(operation: str) -> Rule:
     return rule
 
 
-def _division(selector: FunctionSelector, expression: E.Div) -> None:
+def division(selector: FunctionSelector, expression: E.Div) -> None:
     dtype = expression.dtype
     if dtypes.is_float(dtype):
-        _arithmetic("div")(selector, expression)
+        arithmetic("div")(selector, expression)
         return
     kind = stack_type(dtype)
     selector.push(expression.a)
@@ -118,7 +116,7 @@ def _division(selector: FunctionSelector, expression: E.Div) -> None:
         wrap(selector, dtype)
 
 
-def _remainder(selector: FunctionSelector, expression: E.Mod) -> None:
+def remainder(selector: FunctionSelector, expression: E.Mod) -> None:
     if dtypes.is_float(expression.dtype):
         raise UnsupportedError("The remainder of floats is T.fmod", expression.span)
     selector.push(expression.a)
@@ -131,7 +129,7 @@ def _is_positive(divisor: E.PrimExpr) -> bool:
     return isinstance(divisor, E.IntImm) and divisor.value > 0
 
 
-def _floordiv(selector: FunctionSelector, expression: E.FloorDiv) -> None:
+def floordiv(selector: FunctionSelector, expression: E.FloorDiv) -> None:
     a, b, dtype = expression.a, expression.b, expression.dtype
     kind = stack_type(dtype)
     selector.push(a)
@@ -149,7 +147,7 @@ def _floordiv(selector: FunctionSelector, expression: E.FloorDiv) -> None:
         wrap(selector, dtype)
 
 
-def _floormod(selector: FunctionSelector, expression: E.FloorMod) -> None:
+def floormod(selector: FunctionSelector, expression: E.FloorMod) -> None:
     a, b, dtype = expression.a, expression.b, expression.dtype
     kind = stack_type(dtype)
     selector.push(a)
@@ -164,7 +162,7 @@ def _floormod(selector: FunctionSelector, expression: E.FloorMod) -> None:
         selector.call_helper(f"{kind}_floormod")
 
 
-def _extremum(selector: FunctionSelector, expression: E.BinaryExpr) -> None:
+def extremum(selector: FunctionSelector, expression: E.BinaryExpr) -> None:
     dtype = expression.dtype
     kind = stack_type(dtype)
     least = isinstance(expression, E.Min)
@@ -190,7 +188,7 @@ def _extremum(selector: FunctionSelector, expression: E.BinaryExpr) -> None:
     selector.builder.release(second)
 
 
-def _comparison(operation: str) -> Rule:
+def comparison(operation: str) -> Rule:
     def rule(selector: FunctionSelector, expression: E.ComparisonExpr) -> None:
         dtype = expression.a.dtype
         selector.push(expression.a)
@@ -202,7 +200,7 @@ def _comparison(operation: str) -> Rule:
     return rule
 
 
-def _and(selector: FunctionSelector, expression: E.And) -> None:
+def conjunction(selector: FunctionSelector, expression: E.And) -> None:
     selector.push(expression.a)
     if is_cheap(expression.b):
         selector.push(expression.b)
@@ -214,7 +212,7 @@ def _and(selector: FunctionSelector, expression: E.And) -> None:
         selector.emit("i32.const", 0)
 
 
-def _or(selector: FunctionSelector, expression: E.Or) -> None:
+def disjunction(selector: FunctionSelector, expression: E.Or) -> None:
     selector.push(expression.a)
     if is_cheap(expression.b):
         selector.push(expression.b)
@@ -226,7 +224,7 @@ def _or(selector: FunctionSelector, expression: E.Or) -> None:
         selector.push(expression.b)
 
 
-def _not(selector: FunctionSelector, expression: E.Not) -> None:
+def negation(selector: FunctionSelector, expression: E.Not) -> None:
     selector.push(expression.a)
     selector.emit("i32.eqz")
 
@@ -234,19 +232,20 @@ def _not(selector: FunctionSelector, expression: E.Not) -> None:
 def is_cheap(expression: E.PrimExpr) -> bool:
     """Whether a value may be computed although it is not needed: it cannot fail, and is small."""
     count = 0
-    for node in walk(expression):
+    nodes: Iterator[Any] = walk(expression)
+    for node in nodes:
         count += 1
+        if type(node) in DIVISIONS and not dtypes.is_float(node.dtype):
+            if not _is_positive(node.b):
+                return False
         if isinstance(node, E.BufferLoad) and node.buffer.scope() != REGISTER_SCOPE:
             return False
-        if isinstance(node, (E.Div, E.Mod, E.FloorDiv, E.FloorMod)):
-            if not dtypes.is_float(node.dtype) and not _is_positive(node.b):
-                return False
         if isinstance(node, (E.Call, E.Let)):
             return False
     return count <= CHEAP
 
 
-def _select(selector: FunctionSelector, expression: E.Select) -> None:
+def select(selector: FunctionSelector, expression: E.Select) -> None:
     choose(selector, expression.condition, expression.true_value, expression.false_value)
 
 
@@ -273,42 +272,38 @@ def _let(selector: FunctionSelector, let: E.Let) -> None:
     selector.forget(let.var)
 
 
-def _cast(selector: FunctionSelector, expression: E.Cast) -> None:
+def cast(selector: FunctionSelector, expression: E.Cast) -> None:
     selector.push(expression.value)
     cast_scalar(selector, expression.value.dtype, expression.dtype)
 
 
-def _call(selector: FunctionSelector, call: E.Call) -> None:
-    if called_name(call) is not None:
-        external_call(selector, call)
-        return
-    assert isinstance(call.op, Op)
-    name = call.op.name.removeprefix("tir.")
-    rule = _CALLS.get(name)
-    if rule is not None:
-        rule(selector, call)
-        return
-    instruction = UNARY_INSTRUCTIONS.get(name)
-    if instruction is not None and dtypes.is_float(call.dtype):
+def instruction(name: str) -> Rule:
+    """A function of floats that is one instruction."""
+
+    def rule(selector: FunctionSelector, call: E.Call) -> None:
+        if not dtypes.is_float(call.dtype):
+            raise UnsupportedError(
+                f"tir.{operator_name(call)} of {call.dtype} has no WebAssembly form", call.span
+            )
         selector.push(call.args[0])
-        selector.emit(f"{stack_type(call.dtype)}.{instruction}")
-        wrap(selector, call.dtype if name == "sqrt" else "float32")
-        return
-    if call.dtype == "float16":
-        wide = E.Call("float32", call.op, tuple(E.Cast("float32", a) for a in call.args))
-        selector.push(E.Cast("float16", wide))
-        return
-    expansion = expand(name, call.args)
-    if expansion is None:
-        raise UnsupportedError(f"{call.op.name} has no WebAssembly form", call.span)
-    selector.push(expansion)
+        selector.emit(f"{stack_type(call.dtype)}.{name}")
+        if name == "sqrt":
+            wrap(selector, call.dtype)
+
+    return rule
 
 
-UNARY_INSTRUCTIONS = {
-    "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "nearbyint": "nearest",
-    "fabs": "abs",
-}  # fmt: skip
-"""Intrinsics of floats that are single instructions."""
+def function(expansion: Expansion) -> Rule:
+    """A function in terms of arithmetic; that of a float16 is computed in float32."""
+
+    def rule(selector: FunctionSelector, call: E.Call) -> None:
+        if call.dtype == "float16":
+            wide = E.Call("float32", call.op, tuple(E.Cast("float32", a) for a in call.args))
+            selector.push(E.Cast("float16", wide))
+            return
+        selector.push(expansion.of(call))
+
+    return rule
 
 
 def _checked_index(selector: FunctionSelector, call: E.Call) -> None:
@@ -335,15 +330,15 @@ def _nothing(selector: FunctionSelector, call: E.Call) -> None:
     selector.emit("i32.const", 0)
 
 
-def _if_then_else(selector: FunctionSelector, call: E.Call) -> None:
+def if_then_else(selector: FunctionSelector, call: E.Call) -> None:
     choose(selector, *call.args)
 
 
-def _likely(selector: FunctionSelector, call: E.Call) -> None:
+def likely(selector: FunctionSelector, call: E.Call) -> None:
     selector.push(call.args[0])
 
 
-def _bitwise(operation: str) -> Rule:
+def bitwise(operation: str) -> Rule:
     def rule(selector: FunctionSelector, call: E.Call) -> None:
         for argument in call.args:
             selector.push(argument)
@@ -352,7 +347,7 @@ def _bitwise(operation: str) -> Rule:
     return rule
 
 
-def _bitwise_not(selector: FunctionSelector, call: E.Call) -> None:
+def bitwise_not(selector: FunctionSelector, call: E.Call) -> None:
     kind = stack_type(call.dtype)
     selector.push(call.args[0])
     selector.emit(f"{kind}.const", -1)
@@ -360,7 +355,7 @@ def _bitwise_not(selector: FunctionSelector, call: E.Call) -> None:
     wrap(selector, call.dtype)
 
 
-def _shift(selector: FunctionSelector, call: E.Call) -> None:
+def shift(selector: FunctionSelector, call: E.Call) -> None:
     left = call.op.name.endswith("left")  # type: ignore[union-attr]
     for argument in call.args:
         selector.push(argument)
@@ -370,7 +365,7 @@ def _shift(selector: FunctionSelector, call: E.Call) -> None:
         wrap(selector, call.dtype)
 
 
-def _reinterpret(selector: FunctionSelector, call: E.Call) -> None:
+def reinterpret(selector: FunctionSelector, call: E.Call) -> None:
     value = call.args[0]
     start, end = stack_type(value.dtype), stack_type(call.dtype)
     if "float16" in (value.dtype, call.dtype) and value.dtype != call.dtype:
@@ -390,7 +385,7 @@ def _reinterpret(selector: FunctionSelector, call: E.Call) -> None:
         wrap(selector, call.dtype if dtypes.is_integer(call.dtype) else "float32")
 
 
-def _absolute(selector: FunctionSelector, call: E.Call) -> None:
+def absolute(selector: FunctionSelector, call: E.Call) -> None:
     value = call.args[0]
     if dtypes.is_float(call.dtype):
         selector.push(value)
@@ -412,54 +407,24 @@ def _absolute(selector: FunctionSelector, call: E.Call) -> None:
     selector.builder.release(local)
 
 
-def _copysign(selector: FunctionSelector, call: E.Call) -> None:
+def copysign(selector: FunctionSelector, call: E.Call) -> None:
     for argument in call.args:
         selector.push(argument)
     selector.emit(f"{stack_type(call.dtype)}.copysign")
 
 
-_CALLS: dict[str, Rule] = {
-    "checked_index": _checked_index,
-    "if_then_else": _if_then_else,
-    "likely": _likely,
-    "bitwise_and": _bitwise("and"),
-    "bitwise_or": _bitwise("or"),
-    "bitwise_xor": _bitwise("xor"),
-    "bitwise_not": _bitwise_not,
-    "shift_left": _shift,
-    "shift_right": _shift,
-    "reinterpret": _reinterpret,
-    "abs": _absolute,
-    "copysign": _copysign,
-    "assume": _nothing,
-    "tvm_storage_sync": _nothing,
-}
-
-SCALAR_RULES: dict[type, Rule] = {
+LEAVES: dict[type, Rule] = {
     E.Var: _variable,
     E.IntImm: _integer,
     E.FloatImm: _floating,
     E.BufferLoad: _load,
-    E.Add: _arithmetic("add"),
-    E.Sub: _arithmetic("sub"),
-    E.Mul: _arithmetic("mul"),
-    E.Div: _division,
-    E.Mod: _remainder,
-    E.FloorDiv: _floordiv,
-    E.FloorMod: _floormod,
-    E.Min: _extremum,
-    E.Max: _extremum,
-    E.EQ: _comparison("eq"),
-    E.NE: _comparison("ne"),
-    E.LT: _comparison("lt"),
-    E.LE: _comparison("le"),
-    E.GT: _comparison("gt"),
-    E.GE: _comparison("ge"),
-    E.And: _and,
-    E.Or: _or,
-    E.Not: _not,
-    E.Select: _select,
     E.Let: _let,
-    E.Cast: _cast,
-    E.Call: _call,
 }
+"""What is no operator."""
+
+STATEMENT_CALLS: dict[str, Rule] = {
+    "checked_index": _checked_index,
+    "assume": _nothing,
+    "tvm_storage_sync": _nothing,
+}
+"""Calls that are no operators, as they have an effect or are only there to tell something."""

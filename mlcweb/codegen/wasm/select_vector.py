@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from mlcweb.codegen.wasm.math import expand
+from mlcweb.codegen.wasm.math import Expansion
 from mlcweb.codegen.wasm.select_cast import (
     cast_vector,
     constant_bytes,
@@ -17,7 +17,6 @@ from mlcweb.codegen.wasm.select_cast import (
     resize_mask,
 )
 from mlcweb.codegen.wasm.select_memory import load_vector
-from mlcweb.codegen.wasm.select_scalar import UNARY_INSTRUCTIONS
 from mlcweb.codegen.wasm.select_types import (
     UnsupportedError,
     check_vector,
@@ -26,7 +25,6 @@ from mlcweb.codegen.wasm.select_types import (
     stack_type,
     vector_shape,
 )
-from mlcweb.ir.op import Op
 from mlcweb.lower.optimize.accesses import REGISTER_SCOPE
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -90,7 +88,7 @@ def _ramp(selector: FunctionSelector, expression: E.Ramp) -> None:
     selector.emit(f"{shape}.add")
 
 
-def _arithmetic(operation: str) -> Rule:
+def arithmetic(operation: str) -> Rule:
     def rule(selector: FunctionSelector, expression: E.BinaryExpr) -> None:
         check_vector(expression.dtype)
         shape = vector_shape(dtypes.element_of(expression.dtype))
@@ -103,13 +101,13 @@ def _arithmetic(operation: str) -> Rule:
     return rule
 
 
-def _add(selector: FunctionSelector, expression: E.Add) -> None:
+def add(selector: FunctionSelector, expression: E.Add) -> None:
     a, b = expression.a, expression.b
     product, other = (b, a) if isinstance(b, E.Mul) else (a, b)
     _with_product(selector, expression, product, other, "add", "relaxed_madd")
 
 
-def _subtract(selector: FunctionSelector, expression: E.Sub) -> None:
+def subtract(selector: FunctionSelector, expression: E.Sub) -> None:
     _with_product(selector, expression, expression.b, expression.a, "sub", "relaxed_nmadd")
 
 
@@ -123,7 +121,7 @@ def _with_product(
 ) -> None:
     """A sum or difference, in one instruction with the product in it if that may be."""
     if not isinstance(product, E.Mul) or not selector.fuses(product, other):
-        _arithmetic(plain)(selector, expression)
+        arithmetic(plain)(selector, expression)
         return
     check_vector(expression.dtype)
     for operand in (product.a, product.b, other):
@@ -131,13 +129,13 @@ def _with_product(
     selector.emit(f"{vector_shape(dtypes.element_of(expression.dtype))}.{fused}")
 
 
-def _division(selector: FunctionSelector, expression: E.Div) -> None:
+def division(selector: FunctionSelector, expression: E.Div) -> None:
     if not dtypes.is_float(expression.dtype):
         raise UnsupportedError("WebAssembly has no division of vectors of integers")
-    _arithmetic("div")(selector, expression)
+    arithmetic("div")(selector, expression)
 
 
-def _extremum(selector: FunctionSelector, expression: E.BinaryExpr) -> None:
+def extremum(selector: FunctionSelector, expression: E.BinaryExpr) -> None:
     check_vector(expression.dtype)
     element = dtypes.element_of(expression.dtype)
     shape = vector_shape(element)
@@ -168,7 +166,7 @@ def _extremum(selector: FunctionSelector, expression: E.BinaryExpr) -> None:
         selector.emit(f"{shape}.{name}{sign_suffix(element)}")
 
 
-def _comparison(operation: str) -> Rule:
+def comparison(operation: str) -> Rule:
     def rule(selector: FunctionSelector, expression: E.ComparisonExpr) -> None:
         element, lanes = dtypes.element_of(expression.a.dtype), dtypes.lanes(expression.dtype)
         selector.push(expression.a)
@@ -188,7 +186,7 @@ def _comparison(operation: str) -> Rule:
     return rule
 
 
-def _logical(operation: str) -> Rule:
+def logical(operation: str) -> Rule:
     def rule(selector: FunctionSelector, expression: E.ComparisonExpr) -> None:
         selector.push(expression.a)
         selector.push(expression.b)
@@ -197,12 +195,12 @@ def _logical(operation: str) -> Rule:
     return rule
 
 
-def _not(selector: FunctionSelector, expression: E.Not) -> None:
+def negation(selector: FunctionSelector, expression: E.Not) -> None:
     selector.push(expression.a)
     selector.emit("v128.not")
 
 
-def _select(selector: FunctionSelector, expression: E.Select) -> None:
+def select(selector: FunctionSelector, expression: E.Select) -> None:
     _choose(selector, expression.condition, expression.true_value, expression.false_value)
 
 
@@ -231,7 +229,7 @@ def _let(selector: FunctionSelector, let: E.Let) -> None:
     selector.forget(let.var)
 
 
-def _cast(selector: FunctionSelector, expression: E.Cast) -> None:
+def cast(selector: FunctionSelector, expression: E.Cast) -> None:
     check_vector(expression.dtype)
     check_vector(expression.value.dtype)
     selector.push(expression.value)
@@ -240,32 +238,31 @@ def _cast(selector: FunctionSelector, expression: E.Cast) -> None:
     cast_vector(selector, source, target, dtypes.lanes(expression.dtype))
 
 
-def _call(selector: FunctionSelector, call: E.Call) -> None:
-    if not isinstance(call.op, Op):
-        raise UnsupportedError("Functions of the module cannot be called on vectors", call.span)
-    name = call.op.name.removeprefix("tir.")
-    rule = _CALLS.get(name)
-    if rule is not None:
-        rule(selector, call)
-        return
-    element = dtypes.element_of(call.dtype)
-    instruction = UNARY_INSTRUCTIONS.get(name)
-    if instruction is not None and dtypes.is_float(element):
+def instruction(name: str) -> Rule:
+    """A function of floats that is one instruction."""
+
+    def rule(selector: FunctionSelector, call: E.Call) -> None:
         check_vector(call.dtype)
         selector.push(call.args[0])
-        selector.emit(f"{vector_shape(element)}.{instruction}")
-        return
-    expansion = expand(name, call.args)
-    if expansion is None:
-        raise UnsupportedError(f"{call.op.name} has no WebAssembly form", call.span)
-    selector.push(expansion)
+        selector.emit(f"{vector_shape(dtypes.element_of(call.dtype))}.{name}")
+
+    return rule
 
 
-def _if_then_else(selector: FunctionSelector, call: E.Call) -> None:
+def function(expansion: Expansion) -> Rule:
+    """A function in terms of arithmetic."""
+
+    def rule(selector: FunctionSelector, call: E.Call) -> None:
+        selector.push(expansion.of(call))
+
+    return rule
+
+
+def if_then_else(selector: FunctionSelector, call: E.Call) -> None:
     _choose(selector, *call.args)
 
 
-def _bitwise(operation: str) -> Rule:
+def bitwise(operation: str) -> Rule:
     def rule(selector: FunctionSelector, call: E.Call) -> None:
         for argument in call.args:
             selector.push(argument)
@@ -274,7 +271,7 @@ def _bitwise(operation: str) -> Rule:
     return rule
 
 
-def _shift(selector: FunctionSelector, call: E.Call) -> None:
+def shift(selector: FunctionSelector, call: E.Call) -> None:
     value, amount = call.args
     element = dtypes.element_of(call.dtype)
     if not isinstance(amount, E.Broadcast):
@@ -287,16 +284,16 @@ def _shift(selector: FunctionSelector, call: E.Call) -> None:
     selector.emit(f"{vector_shape(element)}.{'shl' if left else 'shr' + sign_suffix(element)}")
 
 
-def _reinterpret(selector: FunctionSelector, call: E.Call) -> None:
+def reinterpret(selector: FunctionSelector, call: E.Call) -> None:
     selector.push(call.args[0])
 
 
-def _absolute(selector: FunctionSelector, call: E.Call) -> None:
+def absolute(selector: FunctionSelector, call: E.Call) -> None:
     selector.push(call.args[0])
     selector.emit(f"{vector_shape(dtypes.element_of(call.dtype))}.abs")
 
 
-def _copysign(selector: FunctionSelector, call: E.Call) -> None:
+def copysign(selector: FunctionSelector, call: E.Call) -> None:
     element = dtypes.element_of(call.dtype)
     sign = wrap_integer(1 << (dtypes.bits(element) - 1), f"int{dtypes.bits(element)}")
     for argument in call.args:
@@ -305,41 +302,11 @@ def _copysign(selector: FunctionSelector, call: E.Call) -> None:
     selector.emit("v128.bitselect")
 
 
-_CALLS: dict[str, Rule] = {
-    "if_then_else": _if_then_else,
-    "bitwise_and": _bitwise("and"),
-    "bitwise_or": _bitwise("or"),
-    "bitwise_xor": _bitwise("xor"),
-    "bitwise_not": _bitwise("not"),
-    "shift_left": _shift,
-    "shift_right": _shift,
-    "reinterpret": _reinterpret,
-    "abs": _absolute,
-    "copysign": _copysign,
-}
-
-VECTOR_RULES: dict[type, Rule] = {
+LEAVES: dict[type, Rule] = {
     E.Var: _variable,
     E.Broadcast: _broadcast,
     E.Ramp: _ramp,
     E.BufferLoad: load_vector,
-    E.Add: _add,
-    E.Sub: _subtract,
-    E.Mul: _arithmetic("mul"),
-    E.Div: _division,
-    E.Min: _extremum,
-    E.Max: _extremum,
-    E.EQ: _comparison("eq"),
-    E.NE: _comparison("ne"),
-    E.LT: _comparison("lt"),
-    E.LE: _comparison("le"),
-    E.GT: _comparison("gt"),
-    E.GE: _comparison("ge"),
-    E.And: _logical("and"),
-    E.Or: _logical("or"),
-    E.Not: _not,
-    E.Select: _select,
     E.Let: _let,
-    E.Cast: _cast,
-    E.Call: _call,
 }
+"""What is no operator."""

@@ -15,7 +15,7 @@ from mlcweb.tir.function import PrimFunc
 from mlcweb.lower.pipeline import Pass
 from mlcweb.lower.optimize.hoist import hoist
 from mlcweb.lower.optimize.interleave import interleave
-from mlcweb.lower.optimize.machine import MachineModel, OperatorKey
+from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.lower.optimize.promote import place_in_registers, promote_accumulators
 from mlcweb.lower.optimize.rewriter import normalize
 from mlcweb.lower.optimize.separate_init import separate_init
@@ -56,4 +56,4 @@ def optimize(func: PrimFunc, machine: MachineModel) -> PrimFunc:
     return func
 
 
-__all__ = ["MachineModel", "OperatorKey", "optimizations", "optimize"]
+__all__ = ["MachineModel", "optimizations", "optimize"]

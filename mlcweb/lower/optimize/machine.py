@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-OperatorKey = type | str
-"""An operator: the class of its nodes, or the name of an intrinsic that is called."""
+from mlcweb.tir.operators import Key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,5 +34,5 @@ class MachineModel:
     scalar_sums: int
     shifts_alike: bool
     computed_in_float64: frozenset[str]
-    has_vector_operator: Callable[[OperatorKey, str], bool]
+    has_vector_operator: Callable[[Key, str], bool]
     has_vector_cast: Callable[[str, str], bool]

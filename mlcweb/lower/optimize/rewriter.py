@@ -11,7 +11,6 @@ from operator import is_
 from typing import Any
 
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.lower.optimize.accesses import Accesses, statements_in
 from mlcweb.lower.optimize.indices import Indices, Sum
@@ -20,18 +19,10 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.operators import OPERATORS, operator_name
 
 NOTHING = S.Evaluate(E.IntImm("int32", 0))
 """The statement that does nothing."""
-
-_COMPARISONS = {
-    E.LT: lambda low, high: True if high < 0 else False if low >= 0 else None,
-    E.LE: lambda low, high: True if high <= 0 else False if low > 0 else None,
-    E.GT: lambda low, high: True if low > 0 else False if high <= 0 else None,
-    E.GE: lambda low, high: True if low >= 0 else False if high < 0 else None,
-    E.EQ: lambda low, high: True if low == high == 0 else False if low > 0 or high < 0 else None,
-    E.NE: lambda low, high: False if low == high == 0 else True if low > 0 or high < 0 else None,
-}
 
 
 class Rewriter(Mutator):
@@ -128,7 +119,13 @@ class Rewriter(Mutator):
         difference = a.plus(b, -1)
         if not self.indices.is_exact(difference):
             return None
-        return _COMPARISONS[type(expression)](*self.indices.sum_interval(difference))
+        low, high = self.indices.sum_interval(difference)
+        if low < 0 < high:
+            return None
+        fold = OPERATORS[type(expression)].fold
+        assert fold is not None
+        holds = fold(low, 0)
+        return holds if fold(high, 0) == holds else None
 
     @on(E.And)
     def conjunction(self, expression: E.And) -> E.PrimExpr:
@@ -171,7 +168,7 @@ class Rewriter(Mutator):
 
     @on(E.Call)
     def call(self, call: E.Call) -> E.PrimExpr:
-        if isinstance(call.op, Op) and call.op.name == "tir.likely":
+        if operator_name(call) == "likely":
             return self.rewrite(call.args[0])
         if not is_choice(call):
             return self.rewrite_children(call)
@@ -297,12 +294,6 @@ def in_sequence(statements: Iterable[S.Stmt]) -> S.Stmt:
     """Statements one after another, without those that do nothing."""
     kept = [statement for statement in statements if not is_nothing(statement)]
     return S.sequence(*kept) if kept else NOTHING
-
-
-def operator_name(node: Node) -> str:
-    """The name of the operator that an expression calls, if it is a call."""
-    operator = node.op if isinstance(node, E.Call) else None
-    return operator.name.removeprefix("tir.") if isinstance(operator, Op) else ""
 
 
 def is_choice(expression: Node) -> bool:

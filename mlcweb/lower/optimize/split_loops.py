@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import children, on, walk
@@ -17,6 +18,7 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.operators import OPERATORS, Family, keys
 
 MAX_PARTS = 4
 """A loop is not split into more parts."""
@@ -105,9 +107,13 @@ class _SplitLoops(Rewriter):
                     yield -int((limit - bound - 1) // -scale)
 
 
+def _limits(fold: Any) -> tuple[int, ...]:
+    return tuple(limit for limit in (0, 1) if fold(limit - 1, 0) != fold(limit, 0))
+
+
 _LIMITS: dict[type, tuple[int, ...]] = {
-    E.LT: (0,), E.GE: (0,), E.LE: (1,), E.GT: (1,), E.EQ: (0, 1), E.NE: (0, 1),
-}  # fmt: skip
+    key: _limits(OPERATORS[key].fold) for key in keys(Family.COMPARISON)
+}
 """The values of a - b at which a comparison changes."""
 
 

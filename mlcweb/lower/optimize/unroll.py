@@ -15,14 +15,14 @@ from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import children, on
 from mlcweb.lower.optimize.accesses import statements_in
 from mlcweb.lower.optimize.machine import MachineModel
-from mlcweb.lower.optimize.rewriter import Rewriter, in_sequence, loops_in, operator_name
-from mlcweb.lower.optimize.widen import ELEMENTARY_FUNCTIONS
+from mlcweb.lower.optimize.rewriter import Rewriter, in_sequence, loops_in
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.operators import OPERATORS, operator_name
 
 SMALL_LOOP = 256
 """Operations that all copies of a loop's body may have together."""
@@ -165,7 +165,8 @@ def _operations_of(node: Node) -> int:
     """The operations that a node stands for, without those of its operands."""
     if isinstance(node, (S.SeqStmt, E.Broadcast, E.Ramp)):
         return 0
-    return FUNCTION_OPERATIONS if operator_name(node) in ELEMENTARY_FUNCTIONS else 1
+    operator = OPERATORS.get(operator_name(node))
+    return FUNCTION_OPERATIONS if operator is not None and operator.is_elementary else 1
 
 
 def _auto_unroll_step(annotations: Mapping[str, object]) -> int:

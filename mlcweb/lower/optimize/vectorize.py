@@ -13,7 +13,6 @@ floats are not reassociated, unless the function's attribute "mlcweb.reassociate
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
 
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import children, on
@@ -23,7 +22,7 @@ from mlcweb.lower.optimize.accesses import (
 )
 from mlcweb.lower.optimize.independence import SEQUENTIAL, are_independent
 from mlcweb.lower.optimize.machine import MachineModel
-from mlcweb.lower.optimize.rewriter import Rewriter, in_sequence, loops_in, operator_name
+from mlcweb.lower.optimize.rewriter import Rewriter, in_sequence, loops_in
 from mlcweb.lower.optimize.widen import NoVectorForm, Widening
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -31,11 +30,10 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import decl_buffer
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.operators import OPERATORS, operator_name
 
 UNROLL_CHUNKS = 16
 """Marked loops of up to so many chunks are unrolled, as a vector of that length would be."""
-
-ACCUMULATIONS = (E.Add, E.Mul, E.Min, E.Max)
 
 
 def vectorize(func: PrimFunc, machine: MachineModel) -> PrimFunc:
@@ -148,7 +146,9 @@ class _Vectorize(Rewriter):
     def reduction_of(self, loop: S.For) -> S.BufferStore | None:
         """The store of a loop that only accumulates into one place, where its order is free."""
         store = loop.body
-        if not isinstance(store, S.BufferStore) or not isinstance(store.value, ACCUMULATIONS):
+        if not isinstance(store, S.BufferStore) or not isinstance(store.value, E.BinaryExpr):
+            return None
+        if OPERATORS[type(store.value)].identity is None:
             return None
         if loop.loop_var in self.indices.variables(store.indices[0]):
             return None
@@ -180,7 +180,9 @@ class _Vectorize(Rewriter):
         partial = decl_buffer((vectors * lanes,), dtype, name, scope=REGISTER_SCOPE)
         places = [E.Ramp(const(n * lanes), const(1), lanes) for n in range(vectors)]
         sums = [E.BufferLoad(partial, (place,)) for place in places]
-        neutral = const(_neutral(operation, dtype), dtypes.with_lanes(dtype, lanes))
+        identity = OPERATORS[operation].identity
+        assert identity is not None
+        neutral = const(identity(dtype), dtypes.with_lanes(dtype, lanes))
         statements: list[S.Stmt] = [S.BufferStore(partial, neutral, (p,)) for p in places]
         statements.append(self.accumulation(loop, store, sums))
         done = length - length % (vectors * lanes)
@@ -223,12 +225,3 @@ class _Vectorize(Rewriter):
                 loop, loop_var=chunk, min=start, extent=count, body=in_sequence(body), kind=kind
             )
         )
-
-
-def _neutral(operation: type[E.BinaryExpr], dtype: str) -> int | float:
-    """The value that an accumulation starts from without a trace."""
-    if operation in (E.Add, E.Mul):
-        return 0 if operation is E.Add else 1
-    if dtypes.is_float(dtype):
-        return inf if operation is E.Min else -inf
-    return dtypes.max_value(dtype) if operation is E.Min else dtypes.min_value(dtype)

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.node import replace
-from mlcweb.ir.op import Op
 from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const, may_trap
+from mlcweb.tir.operators import BINARY_NODES, OPERATORS, operator_name
 
 if TYPE_CHECKING:
     from mlcweb.lower.optimize.rewriter import Rewriter
@@ -191,9 +191,7 @@ def _can_be_speculated(widening: Widening, expression: E.PrimExpr) -> bool:
 
 
 def _call(widening: Widening, call: E.Call) -> E.PrimExpr:
-    if not isinstance(call.op, Op):
-        raise NoVectorForm
-    name = call.op.name.removeprefix("tir.")
+    name = operator_name(call)
     if name == "if_then_else":
         condition, yes, no = call.args
         if not widening.depends(condition):
@@ -203,7 +201,7 @@ def _call(widening: Widening, call: E.Call) -> E.PrimExpr:
             raise NoVectorForm
         return _select(widening, E.Select(condition, yes, no))
     machine = widening.machine
-    if not call.args or not machine.has_vector_operator(name, call.args[0].dtype):
+    if name not in OPERATORS or not machine.has_vector_operator(name, call.args[0].dtype):
         raise NoVectorForm
     if name in SHIFTS and machine.shifts_alike and widening.depends(call.args[1]):
         raise NoVectorForm
@@ -218,16 +216,7 @@ _EXPRESSIONS: dict[type, Callable[[Widening, Any], E.PrimExpr]] = {
     E.Cast: _cast,
     E.Select: _select,
     E.Call: _call,
-    **dict.fromkeys((E.Add, E.Sub, E.Mul, E.Div, E.Mod, E.FloorDiv, E.FloorMod), _binary),
-    **dict.fromkeys((E.Min, E.Max, E.And, E.Or), _binary),
-    **dict.fromkeys((E.LT, E.LE, E.GT, E.GE, E.EQ, E.NE), _binary),
+    **dict.fromkeys(BINARY_NODES, _binary),
 }
 
 SHIFTS = ("shift_left", "shift_right")
-
-ELEMENTARY_FUNCTIONS = frozenset(
-    {"exp", "exp2", "exp10", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
-     "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "pow", "hypot", "erf",
-     "sigmoid"}
-)  # fmt: skip
-"""Functions that take many operations."""

@@ -16,19 +16,14 @@ from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.operators import BINARY_NODES
 
 TVM_VERSION = "0.27.0.post1"
 
 IN_PRIM = frozenset({"tir.if_then_else", "tir.likely", "tir.clz", "tir.ceil", "tir.log2"})
 """Operators that TVM has under `prim.` instead."""
 
-ARITHMETIC: dict[type[Any], str] = {
-    cls: f"prim.{cls.__name__}"
-    for cls in (
-        E.Add, E.Sub, E.Mul, E.Div, E.Mod, E.FloorDiv, E.FloorMod, E.Min, E.Max,
-        E.EQ, E.NE, E.LT, E.LE, E.GT, E.GE, E.And, E.Or,
-    )
-}  # fmt: skip
+ARITHMETIC: dict[type[Any], str] = {cls: f"prim.{cls.__name__}" for cls in BINARY_NODES}
 
 
 class Unwritable(ValueError):

@@ -20,6 +20,7 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.operators import DIVISIONS, OPERATORS, Family, keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,11 +170,11 @@ _STATEMENTS: dict[Any, Callable[[Any, _Around], None]] = {
 
 OPERATIONS = ("add", "multiply", "divide", "compare", "call", "cast")
 
-_KIND: dict[type, str] = {
+_KIND: dict[Any, str] = {
     **dict.fromkeys((E.Add, E.Sub), "add"),
     E.Mul: "multiply",
-    **dict.fromkeys((E.Div, E.Mod, E.FloorDiv, E.FloorMod), "divide"),
-    **dict.fromkeys((E.Min, E.Max, E.Select, E.EQ, E.NE, E.LT, E.LE, E.GT, E.GE), "compare"),
+    **dict.fromkeys(DIVISIONS, "divide"),
+    **dict.fromkeys((E.Min, E.Max, E.Select, *keys(Family.COMPARISON)), "compare"),
     E.Call: "call",
     E.Cast: "cast",
 }
@@ -223,20 +224,16 @@ def _value(expr: Any, values: _Values) -> int:
         return values.get(id(expr), 0)
     if kind is E.IntImm:
         return expr.value
-    rule = _ARITHMETIC.get(kind)
-    if rule is None:
+    if kind not in _ARITHMETIC:
         return _value(expr.base, values) if kind is E.Ramp else 0
-    return rule(_value(expr.a, values), _value(expr.b, values))
+    a, b = _value(expr.a, values), _value(expr.b, values)
+    if kind in DIVISIONS and not b:
+        return 0
+    return _ARITHMETIC[kind](a, b)
 
 
-_ARITHMETIC: dict[type, Callable[[int, int], int]] = {
-    E.Add: lambda a, b: a + b,
-    E.Sub: lambda a, b: a - b,
-    E.Mul: lambda a, b: a * b,
-    E.FloorDiv: lambda a, b: a // b if b else 0,
-    E.Div: lambda a, b: a // b if b else 0,
-    E.FloorMod: lambda a, b: a % b if b else 0,
-    E.Mod: lambda a, b: a % b if b else 0,
-    E.Min: min,
-    E.Max: max,
+_ARITHMETIC: dict[Any, Callable[[int, int], int]] = {
+    key: fold
+    for key in keys(Family.ARITHMETIC, arity=2)
+    if (fold := OPERATORS[key].fold) is not None
 }

@@ -8,7 +8,6 @@ from typing import Any
 from mlcweb.arith import same_expression
 from mlcweb.arith.iter_predicate import uses_any
 from mlcweb.ir.node import replace
-from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Mutator, children, walk
 from mlcweb.schedule.errors import BlockKindError, LoopError
 from mlcweb.schedule.nests import loop_nest, statements_of, with_statements
@@ -28,7 +27,7 @@ from mlcweb.tir.expr import (
     StringImm,
     Var,
 )
-from mlcweb.tir.intrinsics import UNARY_NAMES
+from mlcweb.tir.operators import OPERATORS, key_of
 from mlcweb.tir.stmt import (
     Block,
     BlockIdentity,
@@ -39,14 +38,6 @@ from mlcweb.tir.stmt import (
     Stmt,
 )
 from mlcweb.tir.substitute import substitute
-
-_FREE_OF_EFFECTS = {
-    f"tir.{name}"
-    for name in (
-        *UNARY_NAMES, "if_then_else", "abs", "fabs", "pow", "fmod", "atan2", "shift_left",
-        "shift_right", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
-    )
-}  # fmt: skip
 
 
 def cache_index(
@@ -174,9 +165,7 @@ def _is_of_iterators(expression: PrimExpr, iterators: dict[Var, IterVar]) -> boo
     for node in walk(expression):
         if isinstance(node, (BufferLoad, Ramp, Broadcast, StringImm, Let)):
             return False
-        if isinstance(node, Call) and not (
-            isinstance(node.op, Op) and node.op.name in _FREE_OF_EFFECTS
-        ):
+        if isinstance(node, Call) and key_of(node) not in OPERATORS:
             return False
         if isinstance(node, Var):
             if node not in iterators:

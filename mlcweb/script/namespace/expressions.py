@@ -20,12 +20,6 @@ def node_builder(cls: type) -> Callable[[Any, Any], E.PrimExpr]:
     return build
 
 
-NODE_CLASSES = (
-    E.Add, E.Sub, E.Mul, E.Div, E.Mod, E.FloorDiv, E.FloorMod, E.Min, E.Max,
-    E.EQ, E.NE, E.LT, E.LE, E.GT, E.GE, E.And, E.Or,
-)  # fmt: skip
-
-
 def not_node(a: Any) -> E.Not:
     return E.Not(arithmetic.convert(a))
 

@@ -14,46 +14,33 @@ from mlcweb.script.printer.names import Names
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
-from mlcweb.tir.intrinsics import BINARY_NAMES, UNARY_NAMES
+from mlcweb.tir.intrinsics import BUILDERS
+from mlcweb.tir.operators import (
+    ATOM,
+    COMPARISON,
+    NOT,
+    OPERATORS,
+    PRODUCT,
+    UNARY,
+    Family,
+    key_of,
+    keys,
+)
 from mlcweb.tir.stmt import IterVar
-
-OR, AND, NOT, COMPARISON, BIT_OR, BIT_XOR, BIT_AND, SHIFT, SUM, PRODUCT, UNARY, ATOM = range(12)
-"""Python's operator precedences, loosest first."""
 
 Text = tuple[str, int]
 """A piece of source and the precedence of its outermost operator."""
 
-OPERATORS: dict[type, tuple[str, int, Callable[[Any, Any], E.PrimExpr]]] = {
-    E.Add: ("+", SUM, arithmetic.add),
-    E.Sub: ("-", SUM, arithmetic.subtract),
-    E.Mul: ("*", PRODUCT, arithmetic.multiply),
-    E.FloorDiv: ("//", PRODUCT, arithmetic.floordiv),
-    E.FloorMod: ("%", PRODUCT, arithmetic.floormod),
-    E.EQ: ("==", COMPARISON, arithmetic.equal),
-    E.NE: ("!=", COMPARISON, arithmetic.not_equal),
-    E.LT: ("<", COMPARISON, arithmetic.less),
-    E.LE: ("<=", COMPARISON, arithmetic.less_equal),
-    E.GT: (">", COMPARISON, arithmetic.greater),
-    E.GE: (">=", COMPARISON, arithmetic.greater_equal),
-    E.And: ("and", AND, arithmetic.logical_and),
-    E.Or: ("or", OR, arithmetic.logical_or),
-}
-
-OPERATOR_CALLS: dict[str, tuple[str, int]] = {
-    "tir.bitwise_and": ("&", BIT_AND),
-    "tir.bitwise_or": ("|", BIT_OR),
-    "tir.bitwise_xor": ("^", BIT_XOR),
-    "tir.shift_left": ("<<", SHIFT),
-    "tir.shift_right": (">>", SHIFT),
-}
+INFIX = (
+    E.Add, E.Sub, E.Mul, E.FloorDiv, E.FloorMod, *keys(Family.COMPARISON), E.And, E.Or,
+)  # fmt: skip
+"""Nodes that are written as operators of Python."""
 
 PLAIN_CALLS = frozenset(
-    f"tir.{name}"
-    for name in (
-        *UNARY_NAMES, *BINARY_NAMES, "fabs", "abs", "isnan", "isinf", "if_then_else", "likely",
-        "tvm_access_ptr", "address_of",
-    )
-)  # fmt: skip
+    f"tir.{key}"
+    for key in (*OPERATORS, "tvm_access_ptr", "address_of")
+    if isinstance(key, str) and key not in (*keys(Family.BITWISE), "reinterpret")
+)
 """Operators whose result type follows from their arguments."""
 
 DTYPE_FIRST_CALLS = frozenset(("tir.call_extern", "tir.call_pure_extern", "tir.reinterpret"))
@@ -163,10 +150,10 @@ _CONSTANTS = (E.IntImm, E.FloatImm)
 
 
 def _binary(names: Names, value: Any) -> Text:
-    symbol, precedence, build = OPERATORS[type(value)]
-    if not _reads_back(value, build):
+    operator = OPERATORS[type(value)]
+    if not _reads_back(value, BUILDERS[operator.key]):
         return _named(names, value)
-    return _infix(names, value.a, symbol, value.b, precedence)
+    return _infix(names, value.a, operator.symbol, value.b, operator.precedence)
 
 
 def _reads_back(value: Any, build: Callable[[Any, Any], Any]) -> bool:
@@ -248,11 +235,11 @@ def _call(names: Names, value: E.Call) -> Text:
         return f"Module.{value.op.name_hint}({arguments(names, value.args)})", ATOM
     name = value.op.name
     constant = all(type(arg) in _CONSTANTS for arg in value.args)
-    if name in OPERATOR_CALLS and not constant:
-        symbol, precedence = OPERATOR_CALLS[name]
-        return _infix(names, value.args[0], symbol, value.args[1], precedence)
-    if name == "tir.bitwise_not" and not constant:
-        return f"~{_operand(names, value.args[0], UNARY)}", UNARY
+    operator = OPERATORS.get(key_of(value))
+    if operator is not None and operator.symbol and not constant:
+        if operator.arity == 2:
+            return _infix(names, value.args[0], operator.symbol, value.args[1], operator.precedence)
+        return f"{operator.symbol}{_operand(names, value.args[0], UNARY)}", operator.precedence
     if name == "tir.type_annotation":
         return f"T.type_annotation({string(value.dtype)})", ATOM
     inside = arguments(names, value.args)
@@ -273,7 +260,7 @@ def _text(names: Names, value: E.PrimExpr) -> Text:
 
 
 _PRINTERS: dict[type, Callable[[Names, Any], Text]] = {
-    **dict.fromkeys(OPERATORS, _binary),
+    **dict.fromkeys(INFIX, _binary),
     E.Var: lambda names, value: (names.of(value, value.name), ATOM),
     E.BufferLoad: lambda names, value: (element(names, value.buffer, value.indices), ATOM),
     E.StringImm: lambda names, value: (string(value.value), ATOM),

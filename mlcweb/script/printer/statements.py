@@ -11,7 +11,6 @@ from mlcweb.ir.structural import structural_equal
 from mlcweb.ir.visitor import walk
 from mlcweb.script.printer.buffers import buffer_arguments, define_buffer
 from mlcweb.script.printer.expressions import (
-    OPERATOR_CALLS,
     dictionary,
     element,
     expression,
@@ -24,6 +23,7 @@ from mlcweb.script.printer.writer import Writer
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
+from mlcweb.tir.operators import Family, keys, operator_name
 
 LOOP_CALLS = {
     S.ForKind.SERIAL: "T.serial",
@@ -69,7 +69,7 @@ def _store(writer: Writer, stmt: S.BufferStore, last: bool) -> None:
 def _evaluate(writer: Writer, stmt: S.Evaluate, last: bool) -> None:
     text = expression(writer.names, stmt.value)
     call = stmt.value
-    bare = isinstance(call, E.Call) and getattr(call.op, "name", "") not in OPERATOR_CALLS
+    bare = isinstance(call, E.Call) and operator_name(call) not in keys(Family.BITWISE)
     writer.write(text if bare and text.endswith(")") else f"T.evaluate({text})")
 
 

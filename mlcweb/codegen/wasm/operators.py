@@ -1,0 +1,167 @@
+"""The operators of `tir` as WebAssembly: how scalars and vectors are computed, a line for each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mlcweb.codegen.external import called_name
+from mlcweb.codegen.wasm import select_scalar as scalar
+from mlcweb.codegen.wasm import select_vector as vector
+from mlcweb.codegen.wasm.calls import external_call
+from mlcweb.codegen.wasm.math import EXPANSIONS
+from mlcweb.codegen.wasm.select_types import UnsupportedError
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir.operators import Key, operator_name, register_column
+
+if TYPE_CHECKING:
+    from mlcweb.codegen.wasm.select_function import FunctionSelector
+
+Rule = Callable[["FunctionSelector", Any], None]
+
+
+class WasmForm(NamedTuple):
+    """What emits an operator of scalars and of vectors, which have it for operands of the element
+    types for which `on` holds."""
+
+    scalar: Rule
+    vector: Rule | None = None
+    on: Callable[[str], bool] = lambda dtype: True
+
+
+def _numbers(dtype: str) -> bool:
+    return not dtypes.is_bool(dtype) and not (dtypes.is_float(dtype) and dtypes.bits(dtype) < 32)
+
+
+def _wide(dtype: str) -> bool:
+    return _numbers(dtype) and dtypes.bits(dtype) > 8
+
+
+def _floats(dtype: str) -> bool:
+    return dtypes.is_float(dtype) and dtypes.bits(dtype) >= 32
+
+
+def _ordered(dtype: str) -> bool:
+    return _numbers(dtype) and dtype != "uint64"
+
+
+def _with_equality(dtype: str) -> bool:
+    return dtypes.is_bool(dtype) or _numbers(dtype)
+
+
+def _logical(dtype: str) -> bool:
+    return dtypes.is_bool(dtype) or _ordered(dtype)
+
+
+def _not_16_bits(dtype: str) -> bool:
+    return dtypes.bits(dtype) != 16
+
+
+def _not_half(dtype: str) -> bool:
+    return dtype != "float16"
+
+
+def _compare(name: str, on: Callable[[str], bool]) -> WasmForm:
+    return WasmForm(scalar.comparison(name), vector.comparison(name), on)
+
+
+def _bits(name: str) -> WasmForm:
+    return WasmForm(scalar.bitwise(name), vector.bitwise(name), _not_16_bits)
+
+
+def _instruction(name: str) -> WasmForm:
+    return WasmForm(scalar.instruction(name), vector.instruction(name), _not_16_bits)
+
+
+FORMS: Mapping[Key, WasmForm] = register_column(
+    "wasm",
+    {
+        E.Add: WasmForm(scalar.arithmetic("add"), vector.add, _numbers),
+        E.Sub: WasmForm(scalar.arithmetic("sub"), vector.subtract, _numbers),
+        E.Mul: WasmForm(scalar.arithmetic("mul"), vector.arithmetic("mul"), _wide),
+        E.Div: WasmForm(scalar.division, vector.division, _floats),
+        E.Mod: WasmForm(scalar.remainder),
+        E.FloorDiv: WasmForm(scalar.floordiv),
+        E.FloorMod: WasmForm(scalar.floormod),
+        E.Min: WasmForm(scalar.extremum, vector.extremum, _ordered),
+        E.Max: WasmForm(scalar.extremum, vector.extremum, _ordered),
+        E.EQ: _compare("eq", _with_equality),
+        E.NE: _compare("ne", _with_equality),
+        E.LT: _compare("lt", _ordered),
+        E.LE: _compare("le", _ordered),
+        E.GT: _compare("gt", _ordered),
+        E.GE: _compare("ge", _ordered),
+        E.And: WasmForm(scalar.conjunction, vector.logical("and"), _logical),
+        E.Or: WasmForm(scalar.disjunction, vector.logical("or"), _logical),
+        E.Not: WasmForm(scalar.negation, vector.negation),
+        "bitwise_and": _bits("and"),
+        "bitwise_or": _bits("or"),
+        "bitwise_xor": _bits("xor"),
+        "bitwise_not": WasmForm(scalar.bitwise_not, vector.bitwise("not"), _not_16_bits),
+        "shift_left": WasmForm(scalar.shift, vector.shift),
+        "shift_right": WasmForm(scalar.shift, vector.shift),
+        "sqrt": _instruction("sqrt"),
+        "floor": _instruction("floor"),
+        "ceil": _instruction("ceil"),
+        "trunc": _instruction("trunc"),
+        "nearbyint": _instruction("nearest"),
+        "fabs": _instruction("abs"),
+        "abs": WasmForm(scalar.absolute, vector.absolute, _not_16_bits),
+        "copysign": WasmForm(scalar.copysign, vector.copysign, _not_16_bits),
+        **{
+            name: WasmForm(
+                scalar.function(expansion),
+                vector.function(expansion),
+                _not_half if name in ("isnan", "isinf") else _not_16_bits,
+            )
+            for name, expansion in EXPANSIONS.items()
+        },
+        E.Select: WasmForm(scalar.select, vector.select),
+        "if_then_else": WasmForm(scalar.if_then_else, vector.if_then_else),
+        "likely": WasmForm(scalar.likely),
+        E.Cast: WasmForm(scalar.cast, vector.cast),
+        "reinterpret": WasmForm(scalar.reinterpret, vector.reinterpret, _not_16_bits),
+    },
+    absent=dict.fromkeys(("fmod", "nextafter", "ldexp"), "no arithmetic for it is written yet"),
+)
+
+
+def has_vector_operator(key: Key, dtype: str) -> bool:
+    """Whether vectors with operands of an element type have an operator."""
+    form = FORMS.get(key)
+    return form is not None and form.vector is not None and form.on(dtype)
+
+
+def _scalar_call(selector: FunctionSelector, call: E.Call) -> None:
+    if called_name(call) is not None:
+        external_call(selector, call)
+        return
+    name = operator_name(call)
+    form = FORMS.get(name)
+    rule = scalar.STATEMENT_CALLS.get(name) if form is None else form.scalar
+    if rule is None:
+        raise UnsupportedError(f"tir.{name} has no WebAssembly form", call.span)
+    rule(selector, call)
+
+
+def _vector_call(selector: FunctionSelector, call: E.Call) -> None:
+    form = FORMS.get(operator_name(call))
+    if form is None or form.vector is None:
+        raise UnsupportedError(
+            f"tir.{operator_name(call)} has no WebAssembly form on vectors", call.span
+        )
+    form.vector(selector, call)
+
+
+SCALAR_RULES: dict[Any, Rule] = {
+    **scalar.LEAVES,
+    **{key: form.scalar for key, form in FORMS.items()},
+    E.Call: _scalar_call,
+}
+VECTOR_RULES: dict[Any, Rule] = {
+    **vector.LEAVES,
+    **{key: form.vector for key, form in FORMS.items() if form.vector is not None},
+    E.Call: _vector_call,
+}
+"""What emits an expression, by the class of its node."""
