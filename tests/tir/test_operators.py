@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mlcweb.codegen.interpreter.operators import FORMS as PYTHON
+from mlcweb.codegen.interpreter.support import intrinsics
 from mlcweb.codegen.wasm.operators import FORMS as WASM
 from mlcweb.codegen.wasm.operators import has_vector_operator
 from mlcweb.ir.visitor import walk
@@ -31,6 +32,8 @@ from mlcweb.tir.operators import (
 def test_every_target_knows_every_operator_or_says_why_not():
     assert {"builder", "python", "wasm"} <= columns.keys()
     assert PYTHON.keys() == BUILDERS.keys() == OPERATORS.keys()
+    called = {key for key in PYTHON if PYTHON[key].scalar.startswith("intrinsic_")}
+    assert called == set(intrinsics)
     assert OPERATORS.keys() - WASM.keys() == {"fmod", "nextafter", "ldexp"}
 
 

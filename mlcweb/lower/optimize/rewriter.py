@@ -19,7 +19,7 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.operators import OPERATORS, operator_name
+from mlcweb.tir.operators import OPERATORS, Family, keys, operator_name
 
 NOTHING = S.Evaluate(E.IntImm("int32", 0))
 """The statement that does nothing."""
@@ -103,7 +103,7 @@ class Rewriter(Mutator):
             return arithmetic.cast(expression.dtype, value)
         return expression if value is expression.value else replace(expression, value=value)
 
-    @on(E.LT, E.LE, E.GT, E.GE, E.EQ, E.NE)
+    @on(*keys(Family.COMPARISON))
     def comparison(self, expression: E.ComparisonExpr) -> E.PrimExpr:
         new = self.rewrite_children(expression)
         if not dtypes.is_integer(new.a.dtype) or dtypes.lanes(new.a.dtype) > 1:

@@ -11,7 +11,7 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const, may_trap
-from mlcweb.tir.operators import BINARY_NODES, OPERATORS, operator_name
+from mlcweb.tir.operators import BINARY_NODES, OPERATORS, SHIFT, operator_name
 
 if TYPE_CHECKING:
     from mlcweb.lower.optimize.rewriter import Rewriter
@@ -203,8 +203,9 @@ def _call(widening: Widening, call: E.Call) -> E.PrimExpr:
     machine = widening.machine
     if name not in OPERATORS or not machine.has_vector_operator(name, call.args[0].dtype):
         raise NoVectorForm
-    if name in SHIFTS and machine.shifts_alike and widening.depends(call.args[1]):
-        raise NoVectorForm
+    if OPERATORS[name].precedence == SHIFT and machine.shifts_alike:
+        if widening.depends(call.args[1]):
+            raise NoVectorForm
     args = tuple(widening.vector(argument) for argument in call.args)
     return E.Call(widening.wide(call.dtype), call.op, args, span=call.span)
 
@@ -218,5 +219,3 @@ _EXPRESSIONS: dict[type, Callable[[Widening, Any], E.PrimExpr]] = {
     E.Call: _call,
     **dict.fromkeys(BINARY_NODES, _binary),
 }
-
-SHIFTS = ("shift_left", "shift_right")
