@@ -43,6 +43,5 @@ def setup(app):
 
 
 def _docstring(app, what, name, obj, options, lines):
-    pages.with_primitive(name, lines)
     pages.literal_blocks(lines)
     pages.add_status(name, lines)

@@ -122,23 +122,6 @@ PLURAL = re.compile(r"(`[^`\s]+`)(\w)")
 SECTION = re.compile(r"(Args|Returns|Raises|Attributes|Yields|Note|Example):$")
 
 
-PRIMITIVE = re.compile(r" ?See `primitives\.(\w+)(?:\.(\w+))?`\.")
-
-
-def with_primitive(name: str, lines: list[str]) -> None:
-    """Put the docstring of a primitive, which says what is checked, in the place of "See …"."""
-    found = PRIMITIVE.search(" ".join(lines))
-    if found is None:
-        return
-    home = importlib.import_module(f"mlcweb.schedule.primitives.{found[1]}")
-    primitive = getattr(home, found[2] or name.rpartition(".")[2], None)
-    if primitive is not None:
-        rest = PRIMITIVE.sub("", " ".join(lines).strip())
-        told = (inspect.getdoc(primitive) or "").splitlines()
-        first = told.index("") if "" in told else len(told)
-        lines[:] = [rest, *told[first:], ""]
-
-
 def literal_blocks(lines: list[str]) -> None:
     """Make our docstrings reStructuredText: what is indented below a line, other than sections of
     arguments and items of lists, is text to be shown as it stands."""

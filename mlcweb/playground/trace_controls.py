@@ -138,12 +138,12 @@ def _does_not_divide(factors: Sequence[int], rest: int, extent: int) -> str:
 
 def _outside_space(step: ReplayedStep, factors: Sequence[int]) -> str | None:
     """Why the sampling step would never draw these factors."""
-    attrs = dict(zip(step.instruction.kind.attributes, step.instruction.attrs, strict=True))
-    limit = attrs.get("max_innermost_factor", -1)
+    arguments = step.instruction.arguments()
+    limit = arguments.get("max_innermost_factor", -1)
     if limit >= 1 and factors[-1] > limit:
         return f"innermost factor {factors[-1]} > max_innermost_factor {limit}"
-    multiple = attrs.get("innerpart_factor", 1)
-    inner = prod(factors[attrs.get("partition_pos", 0) :])
+    multiple = arguments.get("innerpart_factor", 1)
+    inner = prod(factors[arguments.get("partition_pos", 0) :])
     if inner % multiple:
         return f"inner part {inner} is no multiple of innerpart_factor {multiple}"
     return None

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import IntEnum
 from itertools import takewhile
 
 from mlcweb.schedule.errors import ScheduleError
-from mlcweb.schedule.primitives.compute_location import LAST, compute_at
+from mlcweb.schedule.primitives.compute_location import (
+    LAST,
+    Location,
+    SpecialLocation,
+    compute_at,
+)
 from mlcweb.schedule.primitives.inline import compute_inline
-from mlcweb.schedule.random_state import RandomState
 from mlcweb.schedule.scopes import driven_iterators, scope_at
 from mlcweb.schedule.state import (
     BlockPlace,
@@ -18,37 +21,7 @@ from mlcweb.schedule.state import (
     loops_above,
 )  # fmt: skip
 from mlcweb.tir.arithmetic import is_const_int
-from mlcweb.tir.expr import Var
 from mlcweb.tir.stmt import Block, BlockIdentity, For, IterType
-
-
-class SpecialLocation(IntEnum):
-    """Locations that are no loops, with the decisions that stand for them."""
-
-    ROOT = -1
-    INLINE = -2
-
-
-Location = Var | SpecialLocation
-
-
-def sample_location(
-    random: RandomState, state: ScheduleState, block: BlockIdentity, decision: int | None
-) -> tuple[Location, int]:
-    """One of a block's locations, and the decision that stands for it.
-
-    A decision that is no longer possible is mended: the next location further outside is taken.
-    """
-    found = locations(state, block)
-    if decision is None:
-        chosen = random.integer(0, len(found))
-    else:
-        below = [n for n, (number, _) in enumerate(found) if number <= decision]
-        if not below:
-            return SpecialLocation.ROOT, int(SpecialLocation.ROOT)
-        chosen = below[-1]
-    number, location = found[chosen]
-    return location, number
 
 
 def locations(state: ScheduleState, block: BlockIdentity) -> list[tuple[int, Location]]:

@@ -1,13 +1,12 @@
 """Instructions: what a schedule did, as data that prints as Python, serialises as JSON, replays.
 
-An instruction kind is described once: the method of `Schedule` that it records, its inputs (random
-variables, or values that may be random variables) and its attributes (plain values).
+The kinds of instructions are the schedule primitives; `registry` makes them of functions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from mlcweb.arith.index_map import IndexMap
@@ -42,53 +41,93 @@ ExprRV = PrimExpr
 RandomVariable = BlockRV | LoopRV | Var
 
 
-@dataclass(frozen=True, slots=True)
-class InstructionKind:
-    """How one schedule method is recorded.
+@dataclass(frozen=True, slots=True, eq=False)
+class Role:
+    """What a primitive takes an argument as: how it is resolved, recorded and replayed.
 
-    `inputs` names the parameters that take random variables; a leading `*` marks the last one as
-    taking a list. `positional` inputs print without their names. `attributes` names the plain
-    parameters, in the order of TVM's records; `printed_order` is that of the method's parameters,
-    where it is another. A `sampling` kind carries a decision. `as_arguments` makes the method's
-    arguments of the recorded ones, where these are others.
+    `annotation` is the type of the method's parameter. `take(sch, value, taken)` gives what is
+    recorded of a value, and what the primitive gets; `taken` holds what it gets for earlier
+    parameters. `width` values are recorded, 0 stands for all that follow; `replayed` makes of them
+    an argument of the method again. A role that `omits_empty` prints no empty lists.
+    """
+
+    annotation: str
+    take: Callable[[Any, Any, dict[str, Any]], tuple[Any, Any]]
+    is_input: bool = False
+    width: int = 1
+    replayed: Callable[..., Any] | None = None
+    omits_empty: bool = False
+
+
+Parameter = tuple[str, Role, bool]
+"""A parameter that an instruction records: its name, its role, and whether it is among the inputs
+(random variables, and values that may be random variables) or the attributes (plain values)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class InstructionKind:
+    """A primitive: the function that carries it out, and how the schedule records it.
+
+    `starred` names a parameter of the form `*loops`. A `sampling` kind carries a decision; a `pure`
+    one changes nothing. The random variables that it returns are of class `result`, in a list where
+    `returns_list`. `title` names it in error messages, `aliases` in records of other TVM
+    generations. `booleans_as_integers` says how these are recorded.
     """
 
     name: str
-    method: str
-    inputs: tuple[str, ...] = ()
-    attributes: tuple[str, ...] = ()
-    positional: bool = False
-    sampling: bool = False
-    pure: bool = False
-    printed_order: tuple[str, ...] = ()
-    optional: Mapping[str, Any] = field(default_factory=dict)
-    booleans_as_integers: bool = True
+    function: Callable[..., Any]
+    parameters: tuple[Parameter, ...]
+    starred: str | None
+    sampling: bool
+    result: type | None
+    returns_list: bool
+    title: str
     aliases: tuple[str, ...] = ()
-    as_arguments: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    pure: bool = False
+    prints_positional: bool = False
+    booleans_as_integers: bool = True
+
+    @property
+    def method(self) -> str:
+        """The name of the method of `Schedule`."""
+        return self.function.__name__
 
     @property
     def is_postproc(self) -> bool:
         return self.name == "EnterPostproc"
 
+    def arguments(self, inputs: Sequence[Any], attrs: Sequence[Any]) -> dict[str, Any]:
+        """The arguments of the method, by name, of recorded inputs and attributes; a ValueError
+        where their number is wrong."""
+        rest = {True: list(inputs), False: list(attrs)}
+        given: dict[str, Any] = {}
+        for name, role, is_input in self.parameters:
+            values = rest[is_input]
+            width = role.width or len(values)
+            taken, values[:width] = values[:width], []
+            if len(taken) < width:
+                raise ValueError(f'The instruction "{self.name}" lacks "{name}"')
+            if role.replayed is not None:
+                given[name] = role.replayed(*taken)
+            else:
+                given[name] = taken[0] if role.width else taken
+        if rest[True] or rest[False]:
+            raise ValueError(f'The instruction "{self.name}" has values that it does not take')
+        return given
 
-_kinds: dict[str, InstructionKind] = {}
 
-
-def register_kind(kind: InstructionKind) -> InstructionKind:
-    """Add an instruction kind under its name and aliases (the names of other TVM generations)."""
-    for name in (kind.name, *kind.aliases):
-        _kinds[name] = kind
-    return kind
+KINDS: dict[str, InstructionKind] = {}
+"""The primitives by the names and aliases of their instructions; `primitives` fills this."""
 
 
 def kind_of(name: str) -> InstructionKind:
     """The instruction kind of a name; ValueError where there is none."""
-    if name not in _kinds:
+    if name not in KINDS:
         raise ValueError(f'Unknown schedule instruction "{name}"')
-    return _kinds[name]
+    return KINDS[name]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Instruction:
     """One step of a schedule: `outputs = kind(inputs, attrs)`."""
 
@@ -99,38 +138,32 @@ class Instruction:
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of the schedule method by parameter name."""
-        given: dict[str, Any] = {}
-        for position, name in enumerate(self.kind.inputs):
-            if name.startswith("*"):
-                given[name[1:]] = list(self.inputs[position:])
-            else:
-                given[name] = self.inputs[position]
-        given.update(zip(self.kind.attributes, self.attrs, strict=True))
-        return self.kind.as_arguments(given)
+        return self.kind.arguments(self.inputs, self.attrs)
 
     def as_python(
         self, names: Mapping[Any, str], decision: Any = None, dialect: str = "tir"
     ) -> str:
         """The step as a line of Python. `names` gives the random variables their names."""
+        kind = self.kind
         parts = []
-        inputs = {name.lstrip("*") for name in self.kind.inputs}
         arguments = self.arguments()
-        for name in self.kind.printed_order or arguments:
+        for name, role, is_input in kind.parameters:
             value = arguments[name]
-            if name in self.kind.optional and value == self.kind.optional[name]:
+            if role.omits_empty and not value:
                 continue
-            if name in inputs and self.kind.positional:
-                values = value if isinstance(value, list) else [value]
-                parts.extend(python_text(item, names) for item in values)
+            if name == kind.starred:
+                parts.extend(python_text(item, names) for item in value)
+            elif kind.prints_positional:
+                parts.append(python_text(value, names))
             else:
-                shown = int(value) if name in inputs and isinstance(value, bool) else value
+                shown = int(value) if is_input and isinstance(value, bool) else value
                 parts.append(f"{name}={python_text(shown, names)}")
-        if self.kind.sampling:
+        if kind.sampling:
             parts.append(f"decision={python_text(decision, names)}")
         outputs = ", ".join(names[output] for output in self.outputs)
-        if len(self.outputs) == 1 and self.kind.method in LIST_RESULTS:
+        if len(self.outputs) == 1 and kind.returns_list:
             outputs += ","
-        call = f"sch.{dialect_of(dialect).of(self.kind.method)}({', '.join(parts)})"
+        call = f"sch.{dialect_of(dialect).of(kind.method)}({', '.join(parts)})"
         return f"{outputs} = {call}" if outputs else call
 
     def as_json(self, names: Mapping[Any, str], dialect: str = "tir") -> list[Any]:
@@ -142,14 +175,6 @@ class Instruction:
         inputs = [json_value(item, names) for item in self.inputs]
         name = dialect_of(dialect).of(self.kind.name)
         return [name, inputs, attrs, [names[output] for output in self.outputs]]
-
-
-LIST_RESULTS = {
-    "get_loops", "get_child_blocks", "get_producers", "get_consumers", "get_output_blocks", "split",
-    "loop_partition", "sample_perfect_tile", "sample_partitioned_tile", "cache_index",
-    "cache_inplace",
-}  # fmt: skip
-"""The methods that return lists: one result prints as `l1, = …`."""
 
 
 def plain(value: Any) -> Any:

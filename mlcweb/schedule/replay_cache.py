@@ -13,7 +13,7 @@ from mlcweb.schedule.instruction import InstructionKind
 from mlcweb.tir.expr import FloatImm, IntImm, PrimExpr, Var
 
 if TYPE_CHECKING:
-    from mlcweb.schedule.interface.base import Step
+    from mlcweb.schedule.base import Step
     from mlcweb.schedule.schedule import Schedule
 
 MAX_STEPS = 4096

@@ -1,37 +1,51 @@
-"""Schedule: transforms a module step by step and records the steps in a trace."""
+"""Schedule: transforms a module step by step and records the steps in a trace.
+
+Its methods are made of the functions in `primitives`. What editors and type checkers are told of
+them is in `schedule.pyi`, which `python -m tests.schedule.stub` writes.
+"""
 
 from __future__ import annotations
 
+import mlcweb.schedule.primitives  # noqa: F401, which registers them
+from mlcweb.ir.dialect import S_TIR
+from mlcweb.schedule.base import ScheduleBase
 from mlcweb.schedule.errors import ScheduleError
-from mlcweb.schedule.interface.annotations import AnnotationMethods
-from mlcweb.schedule.interface.blocks import BlockMethods
-from mlcweb.schedule.interface.layout import LayoutMethods
-from mlcweb.schedule.interface.loops import LoopMethods
-from mlcweb.schedule.interface.reduction import ReductionMethods
-from mlcweb.schedule.interface.regions import RegionMethods
-from mlcweb.schedule.interface.sampling import SamplingMethods
-from mlcweb.schedule.interface.storage import StorageMethods
-from mlcweb.schedule.interface.structure import StructureMethods
-from mlcweb.schedule.interface.tensorization import TensorizationMethods
+from mlcweb.schedule.instruction import KINDS, BlockRV, LoopRV, kind_of
+from mlcweb.schedule.primitives.decompose_padding import can_decompose_padding
+from mlcweb.schedule.registry import method_of
 
 
-class Schedule(
-    SamplingMethods,
-    LoopMethods,
-    StructureMethods,
-    BlockMethods,
-    ReductionMethods,
-    LayoutMethods,
-    StorageMethods,
-    RegionMethods,
-    AnnotationMethods,
-    TensorizationMethods,
-):
+class Schedule(ScheduleBase):
     """A program being transformed, with TVM's interface.
 
     `mod` is a module or a single function. `seed` makes sampling repeatable. `error_render_level`
     says how much of the program a ScheduleError shows: "detail", "fast" or "none".
     """
 
+    def get_output_blocks(
+        self, scope_block: BlockRV | str | None = None, *, block: BlockRV | str | None = None
+    ) -> list[BlockRV]:
+        """The blocks directly inside a block that write buffers living on outside of it.
+
+        `block` is the same argument under the name that printed traces give it.
+        """
+        given = block if scope_block is None else scope_block
+        return self._perform(kind_of("GetOutputBlocks"), {"block": given})
+
+    def can_decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> bool:
+        """Whether `decompose_padding` would accept this."""
+        identity = self._block(self._as_block(block))
+        return can_decompose_padding(self._state, identity, self._loop(loop))
+
+
+def _add_methods() -> None:
+    for kind in KINDS.values():
+        if kind.method not in vars(Schedule):
+            method = method_of(kind)
+            for name in dict.fromkeys((kind.method, S_TIR.of(kind.method))):
+                setattr(Schedule, name, method)
+
+
+_add_methods()
 
 __all__ = ["Schedule", "ScheduleError"]

@@ -4,7 +4,7 @@ import pytest
 
 from mlcweb.ir import assert_structural_equal
 from mlcweb.schedule import Trace
-from mlcweb.schedule.instruction import _kinds
+from mlcweb.schedule.instruction import KINDS
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from tests.oracle.cases import in_newer_spelling
@@ -167,7 +167,7 @@ def question(name):
 
 
 def test_each_kind_is_here():
-    assert set(CASES) | ONLY_OURS == {kind.name for kind in _kinds.values()}
+    assert set(CASES) | ONLY_OURS == {kind.name for kind in KINDS.values()}
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -1,1 +1,32 @@
-"""Schedule primitives, one file per family: pure functions from state to state, with checks."""
+"""The schedule primitives, one file per family. Importing this registers all of them, in the order
+in which `Schedule` lists its methods."""
+
+from mlcweb.schedule.primitives import (
+    queries,
+    sampling,
+    loops,
+    loop_partition,
+    loop_structure,
+    annotation,
+    cache,
+    cache_inplace,
+    cache_index,
+    copy_at,
+    compute_location,
+    inline,
+    reduction,
+    rfactor,
+    reduction_epilogue,
+    layout,
+    block_layout,
+    reindex,
+    padding,
+    decompose_padding,
+    storage,
+    rolling_buffer,
+    element_type,
+    block_iterators,
+    buffer_access_annotation,
+    blockize,
+    tensorize,
+)

@@ -8,7 +8,9 @@ from typing import Any
 
 from mlcweb.ir.errors import InternalError
 from mlcweb.ir.node import replace
+from mlcweb.schedule.arguments import AnnotationValue
 from mlcweb.schedule.errors import BindingError, UnsupportedError
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import check_compact_dataflow
 from mlcweb.schedule.state import (
     LoopPlace,
@@ -28,6 +30,7 @@ _IMPORTING_PRAGMAS = {
 _THREAD_TAG = re.compile(r"(blockIdx|threadIdx)\.[xyz]|vthread(\.[xyz])?|cthread")
 
 
+@primitive("Parallel")
 def parallel(state: ScheduleState, loop: Var) -> ScheduleState:
     """Run the iterations of a loop in any order, possibly at once.
 
@@ -39,6 +42,7 @@ def parallel(state: ScheduleState, loop: Var) -> ScheduleState:
     return _with_kind(state, loop, ForKind.PARALLEL, "parallel")
 
 
+@primitive("Vectorize")
 def vectorize(state: ScheduleState, loop: Var) -> ScheduleState:
     """Run the iterations of a loop as lanes of vectors.
 
@@ -50,6 +54,7 @@ def vectorize(state: ScheduleState, loop: Var) -> ScheduleState:
     return _with_kind(state, loop, ForKind.VECTORIZED, "vectorize")
 
 
+@primitive("Unroll")
 def unroll(state: ScheduleState, loop: Var) -> ScheduleState:
     """Repeat the body of a loop once per iteration in the code. Always allowed.
 
@@ -61,6 +66,7 @@ def unroll(state: ScheduleState, loop: Var) -> ScheduleState:
     return state.replaced(place.function, {place.loop: new})
 
 
+@primitive("Bind")
 def bind(state: ScheduleState, loop: Var, thread_axis: str) -> ScheduleState:
     """Run the iterations of a loop on a thread axis such as "blockIdx.x" or "threadIdx.y".
 
@@ -83,11 +89,15 @@ def bind(state: ScheduleState, loop: Var, thread_axis: str) -> ScheduleState:
     return state.replaced(place.function, {place.loop: new})
 
 
-def annotate(state: ScheduleState, place: Place, key: str, value: Any) -> ScheduleState:
-    """Note `value` under `key` on a block or loop; a key that is there already keeps its value.
+@primitive("Annotate", inputs=("ann_val",))
+def annotate(
+    state: ScheduleState, block_or_loop: Place, ann_key: str, ann_val: AnnotationValue
+) -> ScheduleState:
+    """Annotate a block or loop with a value; a key that is there already keeps its value.
 
     Refused: pragmas that import C or LLVM code, which no target here can link.
     """
+    place, key, value = block_or_loop, ann_key, ann_val
     if key in _IMPORTING_PRAGMAS:
         raise UnsupportedError(
             f'The pragma "{key}" asks to link {_IMPORTING_PRAGMAS[key]}, and there is no compiler '
@@ -102,14 +112,21 @@ def annotate(state: ScheduleState, place: Place, key: str, value: Any) -> Schedu
     return _with_annotations(state, place, {**target.annotations, key: value})
 
 
-def unannotate(state: ScheduleState, place: Place, key: str) -> ScheduleState:
-    """Remove the annotation `key` from a block or loop; an IndexError where there is none."""
-    target = _annotated(place)
-    if key not in target.annotations:
+@primitive("Unannotate")
+def unannotate(state: ScheduleState, block_or_loop: Place, ann_key: str) -> ScheduleState:
+    """Remove the annotation `ann_key` from a block or loop; an IndexError where there is none."""
+    target = _annotated(block_or_loop)
+    if ann_key not in target.annotations:
         there = ", ".join(map(repr, target.annotations)) or "none"
-        raise IndexError(f"Cannot find annotation key: {key} (annotations there: {there})")
-    remaining = {k: v for k, v in target.annotations.items() if k != key}
-    return _with_annotations(state, place, remaining)
+        raise IndexError(f"Cannot find annotation key: {ann_key} (annotations there: {there})")
+    remaining = {k: v for k, v in target.annotations.items() if k != ann_key}
+    return _with_annotations(state, block_or_loop, remaining)
+
+
+@primitive("EnterPostproc")
+def enter_postproc(state: ScheduleState) -> ScheduleState:
+    """Mark in the trace that what follows is post-processing. The program stays the same."""
+    return state
 
 
 def _annotated(place: Place) -> Block | For:

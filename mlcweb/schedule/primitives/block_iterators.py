@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from mlcweb.ir.node import replace
+from mlcweb.schedule.arguments import Integers
 from mlcweb.schedule.errors import BindingError
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import ScheduleState
 from mlcweb.tir.stmt import BlockIdentity
 
 
+@primitive("ReorderBlockIterVar", inputs=("new_order",), title="reorder_block_iter_var")
 def reorder_block_iter_var(
-    state: ScheduleState, block: BlockIdentity, new_order: Sequence[int]
+    state: ScheduleState, block: BlockIdentity, new_order: Integers
 ) -> ScheduleState:
     """List the iterators of a block in a new order: first the one at `new_order[0]`, and so on.
 

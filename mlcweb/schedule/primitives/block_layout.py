@@ -7,6 +7,7 @@ from mlcweb.ir.node import replace
 from mlcweb.schedule.errors import BindingError, ScheduleError
 from mlcweb.schedule.layout_rewriter import AccessSimplifier
 from mlcweb.schedule.nests import loop_nest, only_block_in
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import check_affine
 from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
 from mlcweb.tir.arithmetic import const
@@ -20,6 +21,7 @@ class BlockLayoutError(ScheduleError):
     """The map of a block's iterators is not bijective, or mixes kinds of iterators."""
 
 
+@primitive("TransformBlockLayout", title="transform_block_layout")
 def transform_block_layout(
     state: ScheduleState, block: BlockIdentity, index_map: IndexMap
 ) -> ScheduleState:

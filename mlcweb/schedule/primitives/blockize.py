@@ -16,6 +16,7 @@ from mlcweb.schedule.nested_block import (
     nest_at,
     outer_iterators,
 )  # fmt: skip
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import (
     BlockPlace,
     LoopPlace,
@@ -38,8 +39,11 @@ from mlcweb.tir.stmt import (
 )  # fmt: skip
 
 
+@primitive("Blockize")
 def blockize(
-    state: ScheduleState, loop: Var, preserve_unit_iters: bool
+    state: ScheduleState,
+    target: Var | Sequence[BlockIdentity],
+    preserve_unit_iters: bool = True,
 ) -> tuple[ScheduleState, BlockIdentity]:
     """Make the nest that starts at a loop a block of its own, which touches regions of buffers.
 
@@ -61,7 +65,9 @@ def blockize(
                                                                   vi_i = T.axis.spatial(16, i_1)
                                                                   B[vi_o * 16 + vi_i] = …
     """
-    place = state.loop(loop)
+    if not isinstance(target, Var):
+        return _blockize_blocks(state, target, preserve_unit_iters)
+    place = state.loop(target)
     realize = blockized(state, place, preserve_unit_iters)
     return state.replaced(place.function, {place.loop: realize}), realize.block.identity
 
@@ -84,7 +90,7 @@ def blockized(state: ScheduleState, place: LoopPlace, preserve_unit_iters: bool)
     return BlockRealize(values, parts.outer_predicate, block, span=place.loop.span)
 
 
-def blockize_blocks(
+def _blockize_blocks(
     state: ScheduleState, blocks: Sequence[BlockIdentity], preserve_unit_iters: bool
 ) -> tuple[ScheduleState, BlockIdentity]:
     """Make one block of several that stand one after another under a loop or in a block.

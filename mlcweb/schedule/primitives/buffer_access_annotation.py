@@ -8,28 +8,31 @@ from mlcweb.analysis import block_access_regions
 from mlcweb.arith import Analyzer
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
+from mlcweb.schedule.arguments import ACCESSES, Access, Integers, Region, accessed_buffer
 from mlcweb.schedule.errors import DataflowError, NotFoundError
-from mlcweb.schedule.primitives.cache import accessed_buffer
 from mlcweb.schedule.regions import iterator_domains, regions_of
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import BlockPlace, ScheduleState
-from mlcweb.tir.buffer import BufferRegion, Range
+from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import BufferLoad, Var
 from mlcweb.tir.stmt import BlockIdentity
 
-ACCESSES = ("read", "write")
 
-
+@primitive("AnnotateBufferAccess", inputs=("buffer_index", "buf_type", "gen_new_ranges"))
 def annotate_buffer_access(
     state: ScheduleState,
     block: BlockIdentity,
     buffer_index: int,
-    access: str,
-    region: Sequence[Range],
+    buf_type: Access,
+    gen_new_ranges: Region,
 ) -> ScheduleState:
     """Declare which region of a buffer a block reads or writes, where it is not what the accesses
     in the block say: accesses that depend on data, or on conditions.
 
-    An annotation notes which regions were declared in this way.
+    `gen_new_ranges` gets the block's iterators and returns for each dimension (begin, end), or one
+    index. A ValueError where it returns another number of them than there are iterators (which is
+    what TVM counts), or `buf_type` is neither "read" nor "write". An annotation notes which regions
+    were declared in this way.
 
     Checked: the block accesses such a buffer, of as many dimensions; the region is arithmetic of
     the block's iterators, which is what a record holds; no side of it is known to leave out an
@@ -41,7 +44,8 @@ def annotate_buffer_access(
                                                        T.block_attr({"explicit_read_region": [0]})
     """
     place = state.block(block)
-    buffer = accessed_buffer(place, buffer_index, access)
+    region = gen_new_ranges
+    buffer = accessed_buffer(place, buffer_index, buf_type)
     if len(region) != buffer.ndim:
         raise DataflowError(
             f'The region given for "{buffer.name}" has {len(region)} dimension(s), the buffer '
@@ -51,48 +55,51 @@ def annotate_buffer_access(
         )
     declared = BufferRegion(buffer, tuple(region))
     _check_of_iterators(place, declared)
-    _check_holds(place, declared, access)
-    key = f"explicit_{access}_region"
+    _check_holds(place, declared, buf_type)
+    key = f"explicit_{buf_type}_region"
     known = list(place.block.annotations.get(key, ()))
     numbers = known if buffer_index in known else [*known, buffer_index]
-    regions = list(place.block.reads if access == "read" else place.block.writes)
+    regions = list(place.block.reads if buf_type == "read" else place.block.writes)
     regions[buffer_index] = declared
-    return _with_regions(state, place, access, regions, {key: numbers})
+    return _with_regions(state, place, buf_type, regions, {key: numbers})
 
 
+@primitive(
+    "UnsafeHideBufferAccess", inputs=("buf_type", "buf_index_array"), title="hide-buffer-access"
+)
 def unsafe_hide_buffer_access(
-    state: ScheduleState, block: BlockIdentity, access: str, buffer_indices: Sequence[int]
+    state: ScheduleState, block: BlockIdentity, buf_type: str, buf_index_array: Integers
 ) -> ScheduleState:
     """Take buffers out of what a block declares to read or write, so that a description of an
     intrinsic, which does not know them, matches the block.
 
     The schedule sees such accesses still, and refuses steps that they could make wrong.
 
-    Checked: `access` is "read" or "write", and the block declares so many such regions.
+    Checked: `buf_type` is "read" or "write", and the block declares so many such regions.
 
     rewrite:
         with T.block("B"):                         with T.block("B"):
             T.reads(A[I[vi]], I[vi])         -->       T.reads(A[I[vi]])
     """
     place = state.block(block)
-    if access not in ACCESSES:
+    if buf_type not in ACCESSES:
         raise NotFoundError(
-            f'The kind of access is "{access}", which is neither "read" nor "write"',
+            f'The kind of access is "{buf_type}", which is neither "read" nor "write"',
             [place.realize],
             '"read" or "write"',
         )
-    regions = place.block.reads if access == "read" else place.block.writes
-    for index in buffer_indices:
+    regions = place.block.reads if buf_type == "read" else place.block.writes
+    for index in buf_index_array:
         if not 0 <= index < len(regions):
             raise NotFoundError(
-                f'The block "{place.block.name_hint}" has {len(regions)} {access} region(s), and '
+                f'The block "{place.block.name_hint}" has {len(regions)} {buf_type} region(s), and '
                 f"the buffer index {index} is not in [0, {len(regions)})",
                 [place.realize],
                 "the buffers are, in order: "
                 + (", ".join(f'"{region.buffer.name}"' for region in regions) or "none"),
             )
-    kept = [region for n, region in enumerate(regions) if n not in buffer_indices]
-    return _with_regions(state, place, access, kept, {})
+    kept = [region for n, region in enumerate(regions) if n not in buf_index_array]
+    return _with_regions(state, place, buf_type, kept, {})
 
 
 def _check_of_iterators(place: BlockPlace, declared: BufferRegion) -> None:

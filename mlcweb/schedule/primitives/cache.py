@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from mlcweb.analysis.exposed_reads import reads_old_elements
 from mlcweb.arith import Analyzer, estimate_region, estimate_region_upper_bound
 from mlcweb.ir.node import replace
-from mlcweb.schedule.errors import BlockKindError, DataflowError, NotFoundError
+from mlcweb.schedule.arguments import ReadBuffer, WriteBuffer, accessed_buffer
+from mlcweb.schedule.errors import BlockKindError, DataflowError
 from mlcweb.schedule.redirect import Redirection
 from mlcweb.schedule.regions import (
     bindings,
@@ -20,6 +21,7 @@ from mlcweb.schedule.regions import (
     regions_of,
     substituted,
 )
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import Scope, is_affine, scope_at
 from mlcweb.schedule.stage_pipeline import (
     check_cover,
@@ -51,12 +53,13 @@ from mlcweb.tir.stmt import (
 )
 
 
+@primitive("CacheRead")
 def cache_read(
     state: ScheduleState,
     block: BlockIdentity,
-    read_buffer_index: int | Buffer | str,
+    read_buffer_index: ReadBuffer,
     storage_scope: str,
-    consumer_blocks: Sequence[BlockIdentity],
+    consumer_blocks: Sequence[BlockIdentity] | None = None,
 ) -> tuple[ScheduleState, BlockIdentity]:
     """Copy a buffer that a block reads into `storage_scope`, and let its readers read the copy.
 
@@ -78,7 +81,7 @@ def cache_read(
     scope = state.scope_of(place)
     buffer = accessed_buffer(place, read_buffer_index, "read")
     blocks = scope_at(state, scope)
-    users = _scope_children(state, scope, consumer_blocks) or blocks.readers_of(buffer)
+    users = _scope_children(state, scope, consumer_blocks or ()) or blocks.readers_of(buffer)
     writers = [w for w in blocks.writers_of(buffer) if not _follows(blocks, w, users)]
     writer = _only_of(writers, buffer)
     readers = [reader for reader in users if writer is None or reader.block is not writer.block]
@@ -94,12 +97,13 @@ def cache_read(
     return _with_stage(state, scope, buffer, storage_scope, location, region, readers, None)
 
 
+@primitive("CacheWrite")
 def cache_write(
     state: ScheduleState,
     block: BlockIdentity,
-    write_buffer_index: int | Buffer | str,
+    write_buffer_index: WriteBuffer,
     storage_scope: str,
-    consumer_blocks: Sequence[BlockIdentity],
+    consumer_blocks: Sequence[BlockIdentity] | None = None,
 ) -> tuple[ScheduleState, BlockIdentity]:
     """Let a block write into a copy in `storage_scope`, which a new block copies to the buffer.
 
@@ -128,7 +132,7 @@ def cache_write(
             [place.realize],
             "cache before decompose_reduction, or write the update as a reduction with T.init",
         )
-    consumers = _scope_children(state, scope, consumer_blocks)
+    consumers = _scope_children(state, scope, consumer_blocks or ())
     cached = {consumer.block.identity for consumer in consumers}
     others = [
         reader
@@ -145,28 +149,6 @@ def cache_write(
             "cache_write where whole rows or boxes are written, or before transform_layout",
         )
     return _with_stage(state, scope, buffer, storage_scope, location, region, consumers, place)
-
-
-def accessed_buffer(place: BlockPlace, index: int | Buffer | str, access: str) -> Buffer:
-    """The buffer that a block reads or writes (`access`) as its `index`-th region, by name, or
-    itself; NotFoundError where there is none."""
-    regions = place.block.reads if access == "read" else place.block.writes
-    if isinstance(index, int):
-        if 0 <= index < len(regions):
-            return regions[index].buffer
-        what = f"the `buffer_index` {index} is not in [0, {len(regions)})"
-    else:
-        for region in regions:
-            if region.buffer is index or region.buffer.name == index:
-                return region.buffer
-        name = index if isinstance(index, str) else index.name
-        what = f'it does not {access} "{name}"'
-    names = ", ".join(f'"{region.buffer.name}"' for region in regions) or "none"
-    raise NotFoundError(
-        f'The block "{place.block.name_hint}" has {len(regions)} {access} region(s), and {what}',
-        [place.realize],
-        f"the buffers are, in order: {names}",
-    )
 
 
 @dataclass(frozen=True, slots=True)

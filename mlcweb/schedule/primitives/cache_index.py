@@ -12,6 +12,7 @@ from mlcweb.ir.visitor import Mutator, children, walk
 from mlcweb.schedule.errors import BlockKindError, LoopError
 from mlcweb.schedule.nests import loop_nest, statements_of, with_statements
 from mlcweb.schedule.regions import domains_around
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below
 from mlcweb.schedule.storage_scopes import check_storage_scope
 from mlcweb.tir.arithmetic import const, is_const_int
@@ -40,8 +41,9 @@ from mlcweb.tir.stmt import (
 from mlcweb.tir.substitute import substitute
 
 
+@primitive("CacheIndex")
 def cache_index(
-    state: ScheduleState, block: BlockIdentity, storage_scope: str, cse_thresh: int
+    state: ScheduleState, block: BlockIdentity, storage_scope: str, cse_thresh: int = 0
 ) -> tuple[ScheduleState, list[BlockIdentity]]:
     """Compute what a block computes of its iterators alone (most often indices) in blocks of their
     own, and let the block read the results.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from mlcweb.arith import Analyzer, IntSet
 from mlcweb.ir.node import replace
+from mlcweb.schedule.arguments import ReadBuffer, accessed_buffer
 from mlcweb.schedule.errors import BlockKindError, DataflowError
-from mlcweb.schedule.primitives.cache import accessed_buffer, copy_of, copy_stage
+from mlcweb.schedule.primitives.cache import copy_of, copy_stage
 from mlcweb.schedule.redirect import Redirection
 from mlcweb.schedule.regions import bindings, domains_around, regions_of, substituted
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.stage_pipeline import contains
 from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, loops_above
 from mlcweb.schedule.storage_scopes import check_storage_scope
@@ -16,8 +18,9 @@ from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.stmt import BlockIdentity, ForKind, sequence
 
 
+@primitive("CacheInplace")
 def cache_inplace(
-    state: ScheduleState, block: BlockIdentity, read_buffer_index: int, storage_scope: str
+    state: ScheduleState, block: BlockIdentity, read_buffer_index: ReadBuffer, storage_scope: str
 ) -> tuple[ScheduleState, list[BlockIdentity]]:
     """Let a block update a copy in `storage_scope` of the box of a buffer that it reads and writes.
 

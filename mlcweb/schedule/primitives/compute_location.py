@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 
 from mlcweb.arith import Analyzer, IntSet, union
 from mlcweb.ir.node import replace
@@ -14,6 +15,7 @@ from mlcweb.schedule.iteration_domain import (
     limited,
     needed_iterations,
 )
+from mlcweb.schedule.primitives.inline import compute_inline, reverse_compute_inline
 from mlcweb.schedule.regions import (
     analyzer_inside,
     bindings,
@@ -25,6 +27,7 @@ from mlcweb.schedule.regions import (
     substituted,
     threads_sharing,
 )
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.reverse_compute_at_checks import (
     check_all_executed,
     check_reduction_order,
@@ -50,14 +53,30 @@ LAST, FIRST = -1, -2
 """Values of `index`: as late, or as early, in the loop as dependences allow."""
 
 
+class SpecialLocation(IntEnum):
+    """Locations that are no loops, with the decisions that stand for them."""
+
+    ROOT = -1
+    INLINE = -2
+
+
+Location = Var | SpecialLocation
+
+
+@primitive("ComputeAt")
 def compute_at(
-    state: ScheduleState, block: BlockIdentity, loop: Var, preserve_unit_loops: bool, index: int
+    state: ScheduleState,
+    block: BlockIdentity,
+    loop: Location,
+    preserve_unit_loops: bool = False,
+    index: int = LAST,
 ) -> ScheduleState:
     """Move a producer under a loop of its consumers, where it makes just what they need there.
 
     Its loops are replaced by new ones over the region that the consumers read in one iteration of
     `loop`; with `preserve_unit_loops` also where that is a single element. `index` says where in
     the loop's body the block goes: -1 as late as possible, -2 as early as possible, or a position.
+    A location of `sample_compute_location` may also be none: the block stays, or is inlined.
 
     Checked: block and loop are in one scope, which is a stage pipeline; the loop is not around the
     block; the block is complete or a reduction, and not an output; all consumers are under the
@@ -68,12 +87,19 @@ def compute_at(
         for i, j in T.grid(16, 16): (block "C")  -->        for ax0 in range(16): (block "B")
                                                             for j in range(16): (block "C")
     """
+    if isinstance(loop, SpecialLocation):
+        return state if loop is SpecialLocation.ROOT else compute_inline(state, block)
     move = _planned(state, block, loop, index, is_producer=True)
     return _moved(state, move, preserve_unit_loops)
 
 
+@primitive("ReverseComputeAt")
 def reverse_compute_at(
-    state: ScheduleState, block: BlockIdentity, loop: Var, preserve_unit_loops: bool, index: int
+    state: ScheduleState,
+    block: BlockIdentity,
+    loop: Location,
+    preserve_unit_loops: bool = False,
+    index: int = LAST,
 ) -> ScheduleState:
     """Move a consumer under a loop of its producers, where it uses just what they have made there.
 
@@ -90,6 +116,8 @@ def reverse_compute_at(
         for i, j in T.grid(16, 16): (block "C")  -->        for j in range(16): (block "B")
                                                             for ax0 in range(16): (block "C")
     """
+    if isinstance(loop, SpecialLocation):
+        return state if loop is SpecialLocation.ROOT else reverse_compute_inline(state, block)
     move = _planned(state, block, loop, index, is_producer=False)
     return _moved(state, move, preserve_unit_loops)
 

@@ -10,9 +10,10 @@ from mlcweb.analysis.exposed_reads import reads_old_elements
 from mlcweb.arith import Analyzer, IntSet, estimate_region, union
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
+from mlcweb.schedule.arguments import ReadBuffer, WriteBuffer, accessed_buffer
 from mlcweb.schedule.errors import DataflowError, LoopError
 from mlcweb.schedule.nests import loop_nest
-from mlcweb.schedule.primitives.cache import accessed_buffer, copy_of
+from mlcweb.schedule.primitives.cache import copy_of
 from mlcweb.schedule.redirect import Redirection
 from mlcweb.schedule.regions import (
     analyzer_inside,
@@ -25,6 +26,7 @@ from mlcweb.schedule.regions import (
     substituted,
     threads_sharing,
 )
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import hidden_accesses, scope_at
 from mlcweb.schedule.stage_pipeline import contains
 from mlcweb.schedule.state import (
@@ -54,11 +56,12 @@ AUTO_COPY = "auto_copy"
 """The annotation of a block that does nothing but copy a box between two memories."""
 
 
+@primitive("ReadAt")
 def read_at(
     state: ScheduleState,
     loop: Var,
     block: BlockIdentity,
-    read_buffer_index: int,
+    read_buffer_index: ReadBuffer,
     storage_scope: str,
 ) -> tuple[ScheduleState, BlockIdentity]:
     """Copy what an iteration of a loop reads of a buffer, in one block, before its first use there.
@@ -90,11 +93,12 @@ def read_at(
     return _with_copy(state, plan, box, reads[0], range(reads[0], len(plan.steps)))
 
 
+@primitive("WriteAt")
 def write_at(
     state: ScheduleState,
     loop: Var,
     block: BlockIdentity,
-    write_buffer_index: int,
+    write_buffer_index: WriteBuffer,
     storage_scope: str,
 ) -> tuple[ScheduleState, BlockIdentity]:
     """Let an iteration of a loop write a buffer through a copy, which one block copies back after

@@ -15,6 +15,7 @@ from mlcweb.schedule.nests import (
     only_block_in,
 )
 from mlcweb.schedule.regions import domains_around, loops_between
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
     check_affine,
     check_complete,
@@ -54,6 +55,7 @@ from mlcweb.tir.stmt import (
 from mlcweb.tir.substitute import substitute, uses, variables_in
 
 
+@primitive("DecomposePadding")
 def decompose_padding(
     state: ScheduleState, block: BlockIdentity, loop: Var
 ) -> tuple[ScheduleState, BlockIdentity]:

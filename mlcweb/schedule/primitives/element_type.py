@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import on
+from mlcweb.schedule.arguments import accessed_buffer
 from mlcweb.schedule.errors import ScheduleError
-from mlcweb.schedule.primitives.cache import accessed_buffer
 from mlcweb.schedule.primitives.storage import BufferReplacement, allocating_block
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import ScheduleState
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.buffer import Buffer
@@ -18,6 +19,7 @@ class ElementTypeError(ScheduleError):
     """A buffer cannot have the element type asked for."""
 
 
+@primitive("UnsafeSetDType", title="set-dtype")
 def unsafe_set_dtype(
     state: ScheduleState, block: BlockIdentity, buffer_index: int, dtype: str
 ) -> ScheduleState:

@@ -13,6 +13,7 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on, post_order_visit, walk
 from mlcweb.schedule.errors import BlockKindError, DataflowError
 from mlcweb.schedule.regions import bindings, domains_around, iterator_domains
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import check_complete, is_output_block, is_trivially_true, scope_at
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline, reads_only_written
 from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below
@@ -23,6 +24,7 @@ from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, BufferStore, Stm
 from mlcweb.tir.substitute import substitute, variables_in
 
 
+@primitive("ComputeInline")
 def compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
     """Compute a block's values where its consumers read them, and remove the block.
 
@@ -70,6 +72,7 @@ def compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
     return _without_allocation(state, scope, buffer)
 
 
+@primitive("ReverseComputeInline")
 def reverse_compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
     """Apply a block to each value of its only producer as that is computed, and remove the block.
 

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 from mlcweb.arith.index_map import IndexMap, IndexMapError
 from mlcweb.ir.node import replace
+from mlcweb.schedule.arguments import AccessedBuffer, Integers, PadValue
 from mlcweb.schedule.errors import ScheduleError
 from mlcweb.schedule.layout_padding import with_padding
 from mlcweb.schedule.layout_rewriter import LayoutRewriter, SeparatorRewriter
-from mlcweb.schedule.primitives.cache import accessed_buffer
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer
@@ -22,21 +23,24 @@ class LayoutError(ScheduleError):
     """The map of a layout does not fit the buffer, or would lose or invent elements."""
 
 
+@primitive("TransformLayout", inputs=("index_map",), title="transform_layout")
 def transform_layout(
     state: ScheduleState,
     block: BlockIdentity,
-    access: str,
-    buffer_index: int | Buffer | str,
+    buffer: AccessedBuffer,
     index_map: IndexMap,
-    pad_value: IndexMap | None,
-    assume_injective_transform: bool,
+    pad_value: PadValue = None,
+    *,
+    assume_injective_transform: bool = False,
 ) -> ScheduleState:
-    """Store each element of a buffer that a block reads or writes (`access`) at the indices that
-    `index_map` gives, everywhere in the program; a parameter gets another shape.
+    """Store each element of a buffer that a block reads or writes at the indices that `index_map`
+    gives, everywhere in the program; a parameter gets another shape.
 
     Where the map rounds dimensions up, `pad_value` fills the elements that are new: in the stores
     themselves where a loop nest writes the whole buffer in order, else by a block after the last
-    writer. Of a buffer that nobody writes, it is assumed that the caller has filled them.
+    writer. Of a buffer that nobody writes, it is assumed that the caller has filled them. It is a
+    number, or a function of the new indices; a Python number gets the buffer's type where it is of
+    the same kind.
 
     Checked: the block has such a buffer, which is compact and no view of another; the map takes as
     many indices as the buffer has, is affine, gives each element a place of its own and leaves no
@@ -47,61 +51,61 @@ def transform_layout(
         B[vi, vj] = A[vi, vj]                     B[vi // 4, vj, vi % 4] = A[vi, vj]
     """
     place = state.block(block)
-    buffer = accessed_buffer(place, buffer_index, access)
-    owner = _owner(state, place, buffer)
-    if len(index_map.initial_indices) != buffer.ndim:
+    old = buffer.at(place)
+    owner = _owner(state, place, old)
+    if len(index_map.initial_indices) != old.ndim:
         raise LayoutError(
             f"The index map {index_map!r} takes {len(index_map.initial_indices)} indices, but the "
-            f'buffer "{buffer.name}" has {buffer.ndim} dimension(s)',
+            f'buffer "{old.name}" has {old.ndim} dimension(s)',
             [place.realize],
             "a map with one index for each dimension of the buffer",
         )
-    if buffer.strides:
+    if old.strides:
         raise LayoutError(
-            f'The buffer "{buffer.name}" has strides, which describe its present layout',
+            f'The buffer "{old.name}" has strides, which describe its present layout',
             [place.realize],
             "a buffer without strides of its own",
         )
-    index_map = index_map.with_index_dtype(buffer.shape[0].dtype if buffer.shape else "int32")
+    index_map = index_map.with_index_dtype(old.shape[0].dtype if old.shape else "int32")
     if pad_value is not None:
         pad_value = pad_value.with_index_dtype(index_map.initial_indices[0].dtype)
-        _check_pad_value(buffer, pad_value, len(index_map.final_indices))
+        _check_pad_value(old, pad_value, len(index_map.final_indices))
     try:
         inverse: IndexMap | None = None
         padding: PrimExpr = const(False)
         if not assume_injective_transform:
-            inverse, padding = index_map.non_surjective_inverse(buffer.shape)
-        shape = tuple(index_map.map_shape(buffer.shape))
+            inverse, padding = index_map.non_surjective_inverse(old.shape)
+        shape = tuple(index_map.map_shape(old.shape))
     except IndexMapError as error:
         raise LayoutError(
-            f'The layout of "{buffer.name}" cannot be transformed: {error.message}',
+            f'The layout of "{old.name}" cannot be transformed: {error.message}',
             [place.realize],
             "a map of digits of the indices, each used once, as lambda i, j: [i // 4, j, i % 4]",
         ) from None
     if not is_const_int(padding, 0) and pad_value is None:
         raise LayoutError(
-            f'The transformation {index_map!r} applied on buffer "{buffer.name}" of shape '
-            f"{_shape_text(buffer.shape)} would result in shape {_shape_text(shape)}. However, "
+            f'The transformation {index_map!r} applied on buffer "{old.name}" of shape '
+            f"{_shape_text(old.shape)} would result in shape {_shape_text(shape)}. However, "
             f"this would introduce padding wherever {padding!r} is true",
             [place.realize],
             "factors that divide the shape, or a pad_value for the new elements",
         )
-    new = replace(buffer, shape=shape, axis_separators=())
+    new = replace(old, shape=shape, axis_separators=())
     top = owner if owner is not None else _root(state, place)
     rewritten = top
     if inverse is not None and pad_value is not None and not is_const_int(padding, 0):
-        rewritten = with_padding(top, buffer, new, inverse, padding, pad_value)
-    rewritten = LayoutRewriter(buffer, new, index_map).rewrite(rewritten)
+        rewritten = with_padding(top, old, new, inverse, padding, pad_value)
+    rewritten = LayoutRewriter(old, new, index_map).rewrite(rewritten)
     state = state.replaced(place.function, {top: rewritten})
-    return state if owner is not None else _with_parameter(state, place.function, buffer, new)
+    return state if owner is not None else _with_parameter(state, place.function, old, new)
 
 
+@primitive("SetAxisSeparator")
 def set_axis_separator(
     state: ScheduleState,
     block: BlockIdentity,
-    access: str,
-    buffer_index: int | Buffer | str,
-    axis_separators: Sequence[int],
+    buffer: AccessedBuffer,
+    axis_separators: Integers | None,
 ) -> ScheduleState:
     """Say at which dimensions a buffer that a block reads or writes is cut when it is flattened:
     the dimensions before, between and after the separators become one physical dimension each.
@@ -113,21 +117,21 @@ def set_axis_separator(
         B = T.alloc_buffer((16, 24))   -->   B = T.alloc_buffer((16, 24), axis_separators=[1])
     """
     place = state.block(block)
-    buffer = accessed_buffer(place, buffer_index, access)
-    owner = _owner(state, place, buffer)
-    separators = tuple(axis_separators)
-    inside = all(0 < axis < buffer.ndim for axis in separators)
+    old = buffer.at(place)
+    owner = _owner(state, place, old)
+    separators = tuple(axis_separators or ())
+    inside = all(0 < axis < old.ndim for axis in separators)
     if not inside or list(separators) != sorted(set(separators)):
         raise LayoutError(
-            f'The axis separators {list(separators)} of buffer "{buffer.name}" are not rising '
-            f"numbers between 0 and {buffer.ndim} (its number of dimensions)",
+            f'The axis separators {list(separators)} of buffer "{old.name}" are not rising '
+            f"numbers between 0 and {old.ndim} (its number of dimensions)",
             [place.realize],
             "rising numbers of the first axes of each group after the first",
         )
-    new = replace(buffer, axis_separators=separators)
+    new = replace(old, axis_separators=separators)
     top = owner if owner is not None else _root(state, place)
-    state = state.replaced(place.function, {top: SeparatorRewriter(buffer, new).rewrite(top)})
-    return state if owner is not None else _with_parameter(state, place.function, buffer, new)
+    state = state.replaced(place.function, {top: SeparatorRewriter(old, new).rewrite(top)})
+    return state if owner is not None else _with_parameter(state, place.function, old, new)
 
 
 def _owner(state: ScheduleState, place: BlockPlace, buffer: Buffer) -> Block | None:

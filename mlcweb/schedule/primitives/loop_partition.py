@@ -9,8 +9,10 @@ from mlcweb.analysis import block_access_regions
 from mlcweb.arith import Analyzer, eval_range, eval_set
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import on, walk
+from mlcweb.schedule.arguments import Factors
 from mlcweb.schedule.errors import BlockKindError, FactorError, LoopError
 from mlcweb.schedule.regions import bindings, domains_around, domains_of, regions_of
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import driven_iterators
 from mlcweb.schedule.state import (
     LoopPlace,
@@ -37,17 +39,20 @@ from mlcweb.tir.stmt import (
 from mlcweb.tir.substitute import substitute, uses
 
 
+@primitive("LoopPartition", title="loop_partition")
 def loop_partition(
     state: ScheduleState,
     loop: Var,
-    factors: Sequence[PrimExpr | int | None],
+    factors: Factors,
+    preserve_unit_iters: bool = True,
 ) -> tuple[ScheduleState, list[Var]]:
     """Cut a loop into loops that run one after another, each with a copy of the body.
 
     `factors` are the extents of the parts; one may be None (inferred). Without None, a last part
     takes the iterations that remain. Each part stands in a block of its own, and all of them in
     one block, so that the parts can be found and scheduled by name. These blocks declare no
-    accesses; the schedule looks into them where it matters.
+    accesses; the schedule looks into them where it matters. Bindings stay as they are, so that
+    `preserve_unit_iters` has nothing to change.
 
     Checked: the loop has constant bounds and no annotation or thread binding; at most one factor is
     None, the others are positive constants that leave an iteration over; the loop holds a single

@@ -10,6 +10,7 @@ from mlcweb.ir.node import replace
 from mlcweb.schedule.errors import DataflowError, LoopError
 from mlcweb.schedule.primitives.loops import check_plain
 from mlcweb.schedule.regions import analyzer_inside, domains_around, loops_between
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.reverse_compute_at_checks import check_written_before
 from mlcweb.schedule.scopes import driven_iterators, runs_one_to_one, scope_at
 from mlcweb.schedule.state import (
@@ -36,7 +37,8 @@ from mlcweb.tir.stmt import (
 from mlcweb.tir.substitute import substitute
 
 
-def add_unit_loop(state: ScheduleState, place: Place) -> tuple[ScheduleState, Var]:
+@primitive("AddUnitLoop")
+def add_unit_loop(state: ScheduleState, block_or_loop: Place) -> tuple[ScheduleState, Var]:
     """Put a loop of one iteration around a block or loop.
 
     Checked: the block is not a function's root block.
@@ -44,6 +46,7 @@ def add_unit_loop(state: ScheduleState, place: Place) -> tuple[ScheduleState, Va
     rewrite:
         for i in range(8): ...             -->    for u, i in T.grid(1, 8): ...
     """
+    place = block_or_loop
     statement = statement_of(place)
     if not place.parents:
         raise LoopError(
@@ -56,7 +59,8 @@ def add_unit_loop(state: ScheduleState, place: Place) -> tuple[ScheduleState, Va
     return state.replaced(place.function, {statement: loop}), var
 
 
-def merge(state: ScheduleState, loops: Sequence[Var]) -> tuple[ScheduleState, Var]:
+@primitive("Merge")
+def merge(state: ScheduleState, *loops: Var) -> tuple[ScheduleState, Var]:
     """Run the bodies of loops of the same shape one after another in one loop.
 
     The loops stand side by side, or inside of loops that do and are merged with them. The merged

@@ -10,7 +10,9 @@ from math import prod
 from mlcweb.arith import Analyzer, iter_map_simplify
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
+from mlcweb.schedule.arguments import Factors
 from mlcweb.schedule.errors import FactorError, LoopError
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.reorder_checks import (
     check_driven_affine,
     check_init_stays_first,
@@ -39,12 +41,13 @@ from mlcweb.tir.stmt import BlockRealize, For, ForKind, Stmt
 from mlcweb.tir.substitute import substitute, variables_in
 
 
+@primitive("Split", booleans_as_integers=False)
 def split(
     state: ScheduleState,
     loop: Var,
-    factors: Sequence[PrimExpr | int | None],
-    preserve_unit_iters: bool,
-    disable_predication: bool,
+    factors: Factors,
+    preserve_unit_iters: bool = True,
+    disable_predication: bool = False,
 ) -> tuple[ScheduleState, list[Var]]:
     """Split a loop into nested loops of the extents `factors`; one may be None (inferred).
 
@@ -75,8 +78,9 @@ def split(
     return state.replaced(place.function, {old: new}), new_vars
 
 
+@primitive("Fuse")
 def fuse(
-    state: ScheduleState, loops: Sequence[Var], preserve_unit_iters: bool
+    state: ScheduleState, *loops: Var, preserve_unit_iters: bool = True
 ) -> tuple[ScheduleState, Var]:
     """Fuse nested loops into one.
 
@@ -125,7 +129,8 @@ def fuse(
     return state.replaced(first.function, {first.loop: new}), fused
 
 
-def reorder(state: ScheduleState, loops: Sequence[Var]) -> ScheduleState:
+@primitive("Reorder")
+def reorder(state: ScheduleState, *ordered_loops: Var) -> ScheduleState:
     """Put nested loops into the given order; loops between them that are not named stay in place.
 
     Checked: the loops are in one chain without other statements between; the blocks below have
@@ -136,6 +141,7 @@ def reorder(state: ScheduleState, loops: Sequence[Var]) -> ScheduleState:
     rewrite:
         for i, j, k in T.grid(…): ...      -->    for j, i, k in T.grid(…): ...
     """
+    loops = ordered_loops
     if len(set(loops)) != len(loops):
         twice = next(loop for n, loop in enumerate(loops) if loop in loops[:n])
         raise LoopError(

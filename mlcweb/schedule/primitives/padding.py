@@ -10,6 +10,7 @@ from mlcweb.analysis import block_access_regions
 from mlcweb.arith import Analyzer
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.schedule.arguments import Integers
 from mlcweb.schedule.errors import DataflowError, ScheduleError
 from mlcweb.schedule.nests import (
     loop_nest,
@@ -18,6 +19,7 @@ from mlcweb.schedule.nests import (
     with_statements,
 )
 from mlcweb.schedule.regions import domains_around, iterator_domains
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
     check_affine,
     check_complete_or_reduction,
@@ -62,7 +64,8 @@ class PaddingError(ScheduleError):
     """The block is not of the pattern that can be padded."""
 
 
-def pad_einsum(state: ScheduleState, block: BlockIdentity, padding: Sequence[int]) -> ScheduleState:
+@primitive("PadEinsum")
+def pad_einsum(state: ScheduleState, block: BlockIdentity, padding: Integers) -> ScheduleState:
     """Round the domains of a block's iterators up to multiples of `padding`.
 
     Inputs that become larger are read from copies, filled with zeros; the output is written to a

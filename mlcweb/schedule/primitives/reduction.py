@@ -8,6 +8,7 @@ from mlcweb.analysis.access_regions import block_access_regions
 from mlcweb.arith import Analyzer, conjuncts
 from mlcweb.ir.node import replace
 from mlcweb.schedule.errors import BindingError, DataflowError, LoopError
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
     check_affine,
     check_reduction,
@@ -31,6 +32,7 @@ from mlcweb.tir.stmt import (
 from mlcweb.tir.substitute import substitute, uses, variables_in
 
 
+@primitive("DecomposeReduction")
 def decompose_reduction(
     state: ScheduleState, block: BlockIdentity, loop: Var
 ) -> tuple[ScheduleState, BlockIdentity]:

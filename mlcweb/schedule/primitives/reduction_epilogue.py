@@ -8,6 +8,7 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.errors import BlockKindError, DataflowError
 from mlcweb.schedule.regions import iterator_domains
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
     check_complete,
     check_reduction,
@@ -26,6 +27,7 @@ from mlcweb.tir.substitute import substitute
 _FORM = "D[i, …] = C[i, …] + f(i, …) behind C[i, …] = C[i, …] + g(i, …, k), which starts from 0"
 
 
+@primitive("FuseReductionEpilogue")
 def fuse_reduction_epilogue(
     state: ScheduleState, reduction_block: BlockIdentity, epilogue_block: BlockIdentity
 ) -> ScheduleState:

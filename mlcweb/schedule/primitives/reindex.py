@@ -10,10 +10,11 @@ from mlcweb.arith import Analyzer, eval_set, same_expression
 from mlcweb.arith.index_map import IndexMap, IndexMapError
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.schedule.arguments import AccessedBuffer
 from mlcweb.schedule.errors import BlockKindError, DataflowError, ScheduleError
 from mlcweb.schedule.nests import loop_nest, nest_of, statements_of, with_statements
-from mlcweb.schedule.primitives.cache import accessed_buffer
 from mlcweb.schedule.regions import bindings, domains_around, iterator_domains
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import check_affine, scope_at
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.state import (
@@ -42,8 +43,9 @@ class ReindexError(ScheduleError):
     """The accesses of a buffer have no single index, or the map of its copy does not fit."""
 
 
+@primitive("ReIndex")
 def reindex(
-    state: ScheduleState, block: BlockIdentity, access: str, buffer_index: int | Buffer | str
+    state: ScheduleState, block: BlockIdentity, buffer: AccessedBuffer
 ) -> tuple[ScheduleState, BlockIdentity]:
     """Let a block access a buffer through a copy, which has a dimension for each iterator in the
     buffer's indices. A new block makes the copy right before the block's loops, or copies back
@@ -60,38 +62,38 @@ def reindex(
                                                      (block "C") … W_reindex[vi, vk]
     """
     place = state.block(block)
-    buffer = accessed_buffer(place, buffer_index, access)
-    indices = _single_indices(state, place, buffer, access)
+    access, old = buffer.access, buffer.at(place)
+    indices = _single_indices(state, place, old, access)
     used = _used_iterators(place, indices)
-    name = f"{buffer.name}_reindex"
+    name = f"{old.name}_reindex"
     shape = tuple(_extent(iter_var) for iter_var in used)
-    copy = _copy_of(buffer, name, buffer.scope(), shape)
+    copy = _copy_of(old, name, old.scope(), shape)
     values = tuple(iter_var.var for iter_var in used)
-    target = copy if access == "read" else buffer
+    target = copy if access == "read" else old
     new_vars = [Var(f"v{n}", iter_var.var.dtype) for n, iter_var in enumerate(used)]
     loops = [(Var(f"ax{n}", i.var.dtype), _extent(i)) for n, i in enumerate(used)]
     stage = _copy_stage(
         used,
         new_vars,
         loops,
-        (buffer, indices),
+        (old, indices),
         (copy, values),
         access,
         f"{target.name}_reindex",
     )
-    return _staged(state, place, buffer, copy, values, stage, access)
+    return _staged(state, place, old, copy, values, stage, access)
 
 
-def reindex_cache(
+@primitive("ReindexCacheRead", inputs=("index_map",))
+def reindex_cache_read(
     state: ScheduleState,
     block: BlockIdentity,
-    access: str,
-    buffer_index: int,
+    read_buffer_index: int,
     storage_scope: str,
     index_map: IndexMap,
 ) -> tuple[ScheduleState, BlockIdentity]:
-    """Let a block read or write (`access`) a buffer through a copy in `storage_scope`, at the
-    indices that a map of the block's iterators gives.
+    """Let a block read a buffer through a copy in `storage_scope`, at the indices that a map of the
+    block's iterators gives.
 
     Checked: as for `reindex`; the storage scope exists; the map takes all iterators of the block,
     uses those in the buffer's indices and no others, and gives each element a place of its own.
@@ -102,9 +104,34 @@ def reindex_cache(
             (block "C") … A[vi, vj]              for i, j in T.grid(…):
                                                      (block "C") … A_local[vj, vi]
     """
+    accessed = AccessedBuffer("read", read_buffer_index)
+    return _reindex_cache(state, block, accessed, storage_scope, index_map)
+
+
+@primitive("ReindexCacheWrite", inputs=("index_map",))
+def reindex_cache_write(
+    state: ScheduleState,
+    block: BlockIdentity,
+    write_buffer_index: int,
+    storage_scope: str,
+    index_map: IndexMap,
+) -> tuple[ScheduleState, BlockIdentity]:
+    """Let a block write a buffer through a copy in `storage_scope`, at the indices that a map of
+    the block's iterators gives. Checked: as for `reindex_cache_read`."""
+    accessed = AccessedBuffer("write", write_buffer_index)
+    return _reindex_cache(state, block, accessed, storage_scope, index_map)
+
+
+def _reindex_cache(
+    state: ScheduleState,
+    block: BlockIdentity,
+    accessed: AccessedBuffer,
+    storage_scope: str,
+    index_map: IndexMap,
+) -> tuple[ScheduleState, BlockIdentity]:
     check_storage_scope(storage_scope)
     place = state.block(block)
-    buffer = accessed_buffer(place, buffer_index, access)
+    access, buffer = accessed.access, accessed.at(place)
     indices = _single_indices(state, place, buffer, access)
     used = _used_iterators(place, indices)
     values, shape = _mapped(place, buffer, index_map, indices, used)

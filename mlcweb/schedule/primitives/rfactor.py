@@ -11,6 +11,7 @@ from mlcweb.ir.visitor import walk
 from mlcweb.schedule.errors import BindingError, BlockKindError, FactorError, LoopError
 from mlcweb.schedule.reducers import Reduction, Values, reduction_of
 from mlcweb.schedule.regions import domains_around
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
     driven_iterators,
     runs_one_to_one,
@@ -38,6 +39,7 @@ from mlcweb.tir.stmt import (
 from mlcweb.tir.substitute import substitute, uses, variables_in
 
 
+@primitive("RFactor")
 def rfactor(
     state: ScheduleState, loop: Var, factor_axis: int
 ) -> tuple[ScheduleState, BlockIdentity]:

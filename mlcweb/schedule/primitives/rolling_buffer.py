@@ -11,8 +11,8 @@ from mlcweb.arith import Analyzer, conjuncts, detect_iter_map
 from mlcweb.arith.iter_predicate import uses_any
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.schedule.arguments import WriteBuffer, accessed_buffer
 from mlcweb.schedule.errors import BlockKindError, DataflowError, LoopError
-from mlcweb.schedule.primitives.cache import accessed_buffer
 from mlcweb.schedule.primitives.storage import allocating_block
 from mlcweb.schedule.regions import (
     analyzer_inside,
@@ -22,6 +22,7 @@ from mlcweb.schedule.regions import (
     relaxed,
     substituted,
 )
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import is_output_block, scope_at
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, loops_above
@@ -41,8 +42,9 @@ from mlcweb.tir.stmt import (
 from mlcweb.tir.substitute import uses
 
 
+@primitive("RollingBuffer")
 def rolling_buffer(
-    state: ScheduleState, block: BlockIdentity, write_buffer_index: int
+    state: ScheduleState, block: BlockIdentity, write_buffer_index: WriteBuffer
 ) -> ScheduleState:
     """Fold a buffer to the part that an iteration of the loops around its users needs, and compute
     in each iteration only the elements that the one before has not left there.

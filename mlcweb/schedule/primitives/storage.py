@@ -7,8 +7,9 @@ from typing import Any
 
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on
+from mlcweb.schedule.arguments import WriteBuffer, accessed_buffer
 from mlcweb.schedule.errors import NotFoundError, ScheduleError
-from mlcweb.schedule.primitives.cache import accessed_buffer
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.schedule.storage_scopes import check_storage_scope
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion
@@ -23,10 +24,11 @@ class AlignmentError(ScheduleError):
     """The axis or the factor of an alignment is out of range."""
 
 
+@primitive("SetScope")
 def set_scope(
     state: ScheduleState,
     block: BlockIdentity,
-    buffer_index: int | Buffer | str,
+    buffer_index: WriteBuffer,
     storage_scope: str,
 ) -> ScheduleState:
     """Move a buffer that a block writes to another storage scope; its name tells the scope.
@@ -46,10 +48,11 @@ def set_scope(
     return state.replaced(place.function, {owner: moving.rewrite(owner)})
 
 
+@primitive("StorageAlign")
 def storage_align(
     state: ScheduleState,
     block: BlockIdentity,
-    buffer_index: int | Buffer | str,
+    buffer_index: WriteBuffer,
     axis: int,
     factor: int,
     offset: int,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from mlcweb.ir.node import replace
+from mlcweb.schedule.arguments import IntrinName
 from mlcweb.schedule.errors import ScheduleError
 from mlcweb.schedule.intrinsic_match import DescriptionMatch, Mismatch
 from mlcweb.schedule.primitives.blockize import blockized
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import ScheduleState
 from mlcweb.tir.arithmetic import cast, const
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, full_region
@@ -20,11 +22,18 @@ class IntrinsicError(ScheduleError):
     """The program does not compute what the tensor intrinsic describes."""
 
 
-def tensorize_block(state: ScheduleState, block: BlockIdentity, name: str) -> ScheduleState:
-    """Compute a block by the tensor intrinsic registered as `name`.
+@primitive("Tensorize")
+def tensorize(
+    state: ScheduleState,
+    block_or_loop: Var | BlockIdentity,
+    tensor_intrin: IntrinName,
+    preserve_unit_iters: bool = True,
+) -> ScheduleState:
+    """Compute a block, or the nest at a loop, by a registered tensor intrinsic.
 
     The block's body becomes that of the implementation, whose buffers view the regions that the
-    block reads and writes. Its init stays.
+    block reads and writes. Its init stays. The nest at a loop first becomes a block (see
+    `blockize`).
 
     Checked: the block's body is the description's, statement by statement, but for names and for
     where the regions start.
@@ -35,18 +44,13 @@ def tensorize_block(state: ScheduleState, block: BlockIdentity, name: str) -> Sc
             for i, j, k in T.grid(16, 16, 16):   -->      A_1 = T.match_buffer(A[…], (16, 16))
                 with T.block("matmul"): …                 T.call_extern("int32", "tmm16", …)
     """
-    place = state.block(block)
-    new = _tensorized(place.block, name, place.realize)
-    return state.replaced(place.function, {place.block: new})
-
-
-def tensorize_loop(
-    state: ScheduleState, loop: Var, name: str, preserve_unit_iters: bool
-) -> ScheduleState:
-    """Make a block of the nest at a loop (see `blockize`) and compute it by a tensor intrinsic."""
-    place = state.loop(loop)
+    if isinstance(block_or_loop, BlockIdentity):
+        place = state.block(block_or_loop)
+        new = _tensorized(place.block, tensor_intrin, place.realize)
+        return state.replaced(place.function, {place.block: new})
+    place = state.loop(block_or_loop)
     realize = blockized(state, place, preserve_unit_iters)
-    new = _tensorized(realize.block, name, place.loop)
+    new = _tensorized(realize.block, tensor_intrin, place.loop)
     return state.replaced(place.function, {place.loop: replace(realize, block=new)})
 
 

@@ -1,11 +1,11 @@
-"""What all families of schedule methods share: state, trace, random variables, errors."""
+"""What a schedule has besides its primitives: state, trace, random variables, errors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from mlcweb.arith import Analyzer
 from mlcweb.ir.module import GlobalVar, IRModule
@@ -18,10 +18,9 @@ from mlcweb.schedule.instruction import (
     LoopRV,
     kind_of,
 )  # fmt: skip
+from mlcweb.schedule.primitives.compute_location import Location, SpecialLocation
 from mlcweb.schedule.random_state import RandomState
 from mlcweb.schedule.state import (
-    BlockPlace,
-    LoopPlace,
     Place,
     ScheduleState,
     StmtSRef,
@@ -33,8 +32,6 @@ from mlcweb.tir.expr import IntImm, PrimExpr, Var
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.stmt import Block, BlockIdentity, For
 from mlcweb.tir.substitute import substitute, variables_in
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,11 +46,7 @@ class Step:
 
 
 class ScheduleBase:
-    """The state of a schedule and the ways in which its methods use it.
-
-    A method resolves its random variables, calls a primitive through `_apply` or `_change`, and
-    records an instruction.
-    """
+    """The state of a schedule, and how a primitive is carried out on it."""
 
     def __init__(
         self,
@@ -142,9 +135,9 @@ class ScheduleBase:
         if isinstance(rand_var_or_sref, StmtSRef):
             return rand_var_or_sref.stmt
         if isinstance(rand_var_or_sref, BlockRV):
-            return self._block_place(rand_var_or_sref).block
+            return self._state.block(self._block(rand_var_or_sref)).block
         if isinstance(rand_var_or_sref, LoopRV):
-            return self._loop_place(rand_var_or_sref).loop
+            return self._state.loop(self._loop(rand_var_or_sref)).loop
         return self._integer(rand_var_or_sref)
 
     def get_sref(self, rand_var_or_stmt: BlockRV | LoopRV | Block | For) -> StmtSRef:
@@ -165,15 +158,13 @@ class ScheduleBase:
         self, kind: InstructionKind, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any
     ) -> tuple[Any, ...]:
         """Carry out an instruction as the method that it records would; return its outputs."""
-        inst = Instruction(kind, tuple(inputs), tuple(attrs), ())
-        arguments = inst.arguments()
-        starred = arguments.pop(kind.inputs[-1][1:]) if _takes_loops(kind) else ()
+        arguments = kind.arguments(inputs, attrs)
         if kind.sampling:
             arguments["decision"] = decision
-        result = getattr(self, kind.method)(*starred, **arguments)
+        result = self._perform(kind, arguments)
         if result is None:
             return ()
-        return tuple(result) if isinstance(result, (list, tuple)) else (result,)
+        return tuple(result) if isinstance(result, list) else (result,)
 
     def replay_step(
         self, kind: InstructionKind, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any
@@ -201,72 +192,89 @@ class ScheduleBase:
         for output in step.inst.outputs:
             del self._table[output]
 
-    def _guard(self, primitive: str, action: Callable[[], Result]) -> Result:
+    def _perform(self, kind: InstructionKind, given: dict[str, Any]) -> Any:
+        """Resolve the arguments of a primitive's method, carry it out and record it; what the
+        method returns."""
+        inputs: list[Any] = []
+        attrs: list[Any] = []
+        taken: dict[str, Any] = {}
         try:
-            return action()
+            for name, role, is_input in kind.parameters:
+                recorded, taken[name] = role.take(self, given[name], taken)
+                values = inputs if is_input else attrs
+                if role.width == 1:
+                    values.append(recorded)
+                else:
+                    values.extend(recorded)
+            if kind.sampling:
+                taken["decision"], taken["random"] = given["decision"], self._random
+            made: Any
+            if kind.starred is None:
+                made = kind.function(self._state, **taken)
+            else:
+                made = kind.function(self._state, *taken.pop(kind.starred), **taken)
         except ScheduleError as error:
             if error.primitive:
                 raise
-            raise error.explained(primitive, self.mod, self.error_render_level) from None
-
-    def _apply(
-        self, primitive: str, action: Callable[[ScheduleState], tuple[ScheduleState, Result]]
-    ) -> Result:
-        self._state, result = self._guard(primitive, lambda: action(self._state))
+            raise error.explained(kind.title, self.mod, self.error_render_level) from None
+        decision = result = None
+        outputs = ()
+        if kind.result is None:
+            self._state = made
+        else:
+            if kind.sampling:
+                made, decision = made
+            elif not kind.pure:
+                self._state, made = made
+            if kind.returns_list:
+                result = [self._new(kind.result, value) for value in made]
+                outputs = tuple(result)
+            else:
+                result = self._new(kind.result, made)
+                outputs = (result,)
+        self._trace.append(Instruction(kind, tuple(inputs), tuple(attrs), outputs), decision)
         return result
 
-    def _change(self, primitive: str, action: Callable[[ScheduleState], ScheduleState]) -> None:
-        self._state = self._guard(primitive, lambda: action(self._state))
-
-    def _record(
-        self,
-        kind: str,
-        inputs: Sequence[Any] = (),
-        attrs: Sequence[Any] = (),
-        outputs: Sequence[Any] = (),
-        decision: Any = None,
-    ) -> None:
-        inst = Instruction(kind_of(kind), tuple(inputs), tuple(attrs), tuple(outputs))
-        self._trace.append(inst, decision)
-
-    def _new_block(self, identity: BlockIdentity) -> BlockRV:
-        rv = BlockRV()
-        self._table[rv] = identity
-        return rv
-
-    def _new_loop(self, variable: Var) -> LoopRV:
-        rv = LoopRV()
-        self._table[rv] = variable
-        return rv
-
-    def _new_integer(self, value: int) -> Var:
-        rv = Var(f"v{len(self._table)}", "int32")
+    def _new(self, result: type, value: Any) -> Any:
+        """A new random variable that stands for a value."""
+        rv = Var(f"v{len(self._table)}", "int32") if result is Var else result()
         self._table[rv] = value
         return rv
 
-    def _lookup(self, rv: Any, expected: type, what: str) -> Any:
-        value = self._table.get(rv)
-        if not isinstance(value, expected):
-            raise ValueError(
-                f"{rv!r} is not a {what} of this schedule"
-                + ("" if value is None else f"; it stands for a {type(value).__name__}")
-            )
-        return value
-
     def _block(self, rv: BlockRV) -> BlockIdentity:
-        return self._lookup(rv, BlockIdentity, "block")
+        value = self._table.get(rv)
+        if isinstance(value, BlockIdentity):
+            return value
+        raise self._unknown(rv, value, "block")
 
     def _loop(self, rv: LoopRV) -> Var:
-        return self._lookup(rv, Var, "loop")
+        value = self._table.get(rv)
+        if isinstance(value, Var):
+            return value
+        raise self._unknown(rv, value, "loop")
 
-    def _block_place(self, rv: BlockRV) -> BlockPlace:
-        return self._state.block(self._block(rv))
+    def _unknown(self, rv: Any, value: Any, what: str) -> ValueError:
+        return ValueError(
+            f"{rv!r} is not a {what} of this schedule"
+            + ("" if value is None else f"; it stands for a {type(value).__name__}")
+        )
 
-    def _loop_place(self, rv: LoopRV) -> LoopPlace:
-        return self._state.loop(self._loop(rv))
+    def _location(self, rv: LoopRV) -> Location:
+        value = self._table.get(rv)
+        return value if isinstance(value, SpecialLocation) else self._loop(rv)
 
     def _place(self, rv: BlockRV | LoopRV) -> Place:
-        return self._block_place(rv) if isinstance(rv, BlockRV) else self._loop_place(rv)
+        if isinstance(rv, BlockRV):
+            return self._state.block(self._block(rv))
+        return self._state.loop(self._loop(rv))
+
+    def _as_block(self, block: BlockRV | str | None) -> BlockRV:
+        if isinstance(block, BlockRV):
+            return block
+        if isinstance(block, str):
+            return self._perform(kind_of("GetBlock"), {"name": block, "func_name": None})
+        what = "a loop" if isinstance(block, LoopRV) else repr(block)
+        raise TypeError(f"A block is needed: what sch.get_block returns, or a name; not {what}")
 
     def _integer(self, value: ExprRV | int) -> int:
         resolved = self._factor(value)
@@ -311,7 +319,3 @@ def _default_function(module: IRModule) -> str | None:
     if "main" in names:
         return "main"
     return names[0] if len(names) == 1 else None
-
-
-def _takes_loops(kind: InstructionKind) -> bool:
-    return kind.positional and bool(kind.inputs) and kind.inputs[-1].startswith("*")

@@ -1,1 +1,0 @@
-"""The methods of Schedule, one file per family, each with the instruction kinds it records."""

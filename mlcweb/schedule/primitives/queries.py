@@ -1,0 +1,76 @@
+"""What stands where: blocks, loops, and who makes and uses what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlcweb.schedule.arguments import FunctionName
+from mlcweb.schedule.errors import NotFoundError
+from mlcweb.schedule.registry import primitive
+from mlcweb.schedule.scopes import is_output_block, scope_at
+from mlcweb.schedule.state import BlockPlace, Place, ScheduleState, loops_above
+from mlcweb.tir.expr import Var
+from mlcweb.tir.stmt import BlockIdentity
+
+
+@primitive("GetBlock", aliases=("GetSBlock",), pure=True)
+def get_block(state: ScheduleState, name: str, func_name: FunctionName = None) -> BlockIdentity:
+    """The block of a name in a function ("root" is the function's root block)."""
+    assert func_name is not None
+    places = state.blocks_named(name, func_name)
+    if len(places) != 1:
+        raise _block_not_found(state, name, func_name, places)
+    return places[0].block.identity
+
+
+@primitive("GetLoops", pure=True)
+def get_loops(state: ScheduleState, block: BlockIdentity) -> list[Var]:
+    """The loops around a block up to the next block outside, outermost first."""
+    return [loop.loop_var for loop in loops_above(state.block(block))]
+
+
+@primitive("GetChildBlocks", pure=True, prints_positional=True)
+def get_child_blocks(state: ScheduleState, block_or_loop: Place) -> list[BlockIdentity]:
+    """The outermost blocks below a block or loop."""
+    return _identities(state.child_blocks(block_or_loop))
+
+
+@primitive("GetProducers", pure=True)
+def get_producers(state: ScheduleState, block: BlockIdentity) -> list[BlockIdentity]:
+    """The blocks of the same scope that write what a block reads."""
+    place = state.block(block)
+    return _identities(scope_at(state, state.scope_of(place)).producers(place))
+
+
+@primitive("GetConsumers", pure=True)
+def get_consumers(state: ScheduleState, block: BlockIdentity) -> list[BlockIdentity]:
+    """The blocks of the same scope that read what a block writes."""
+    place = state.block(block)
+    return _identities(scope_at(state, state.scope_of(place)).consumers(place))
+
+
+@primitive("GetOutputBlocks", pure=True)
+def get_output_blocks(state: ScheduleState, block: BlockIdentity) -> list[BlockIdentity]:
+    """The blocks directly inside a block that write buffers living on outside of it."""
+    children = scope_at(state, state.block(block)).children
+    return _identities([child for child in children if is_output_block(state, child)])
+
+
+def _identities(places: Sequence[BlockPlace]) -> list[BlockIdentity]:
+    return [place.block.identity for place in places]
+
+
+def _block_not_found(
+    state: ScheduleState, name: str, function: str, places: Sequence[BlockPlace]
+) -> NotFoundError:
+    if places:
+        return NotFoundError(
+            f'There are {len(places)} blocks named "{name}" in function "{function}"',
+            [place.realize for place in places],
+            "give the blocks names of their own",
+        )
+    names = [p.block.name_hint for p in state.index.blocks.values() if p.function == function]
+    return NotFoundError(
+        f'Cannot find a block with the name "{name}" in function "{function}"',
+        advice="the blocks there: " + ", ".join(f'"{n}"' for n in names),
+    )
