@@ -26,7 +26,7 @@ from mlcweb.schedule.state import (
 from mlcweb.schedule.storage_scopes import check_storage_scope
 from mlcweb.tir.arithmetic import add, const, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
-from mlcweb.tir.expr import BufferLoad, PointerType, PrimExpr, Var
+from mlcweb.tir.expr import BufferLoad, IntImm, PointerType, PrimExpr, Var
 from mlcweb.tir.stmt import (
     Block,
     BlockIdentity,
@@ -48,8 +48,8 @@ def reindex(
     state: ScheduleState, block: BlockIdentity, buffer: AccessedBuffer
 ) -> tuple[ScheduleState, BlockIdentity]:
     """Let a block access a buffer through a copy, which has a dimension for each iterator in the
-    buffer's indices. A new block makes the copy right before the block's loops, or copies back
-    right after them.
+    simplified indices of the buffer. A new block makes the copy right before the block's loops, or
+    copies back right after them.
 
     Checked: the block holds no other block, and its loops hold it alone; its scope is a stage
     pipeline; all accesses of the buffer have the same indices, which stay inside of the buffer;
@@ -63,7 +63,7 @@ def reindex(
     """
     place = state.block(block)
     access, old = buffer.access, buffer.at(place)
-    indices = _single_indices(state, place, old, access)
+    indices = _simplified(place, _single_indices(state, place, old, access))
     used = _used_iterators(place, indices)
     name = f"{old.name}_reindex"
     shape = tuple(_extent(iter_var) for iter_var in used)
@@ -234,11 +234,22 @@ def _single_indices(
     return found[0]
 
 
+def _simplified(place: BlockPlace, indices: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
+    """The indices in simplest form. One that is constant only by the domains of its iterators keeps
+    them, as in TVM."""
+    analyzer = Analyzer(iterator_domains(place.block))
+    simple = [analyzer.simplify(index) for index in indices]
+    return tuple(
+        index if isinstance(short, IntImm) else short
+        for index, short in zip(indices, simple, strict=True)
+    )
+
+
 def _check_inside(place: BlockPlace, buffer: Buffer, indices: Sequence[PrimExpr]) -> None:
     domains = iterator_domains(place.block)
     analyzer = Analyzer({**domains_around(place), **domains})
     for index, extent in zip(indices, buffer.shape, strict=True):
-        low, high = eval_set(index, domains, analyzer)
+        low, high = eval_set(analyzer.simplify(index), domains, analyzer)
         if low is not None and high is not None:
             if analyzer.can_prove(low >= 0) and analyzer.can_prove(high < extent):
                 continue
