@@ -159,6 +159,17 @@ def main(A: T.Buffer[128, "float32"],
     assert str(caught.value.span) == "chapter2.py:7:18"
 
 
+def test_a_condition_may_end_the_axis_of_a_longer_loop() -> None:
+    parse("""@T.prim_func
+def main(A: T.Buffer((100,), "float32"), C: T.Buffer((100,), "float32")):
+    for i in range(128):
+        if i < 100:
+            with T.block("C"):
+                vi = T.axis.spatial(100, i)
+                C[vi] = A[vi]
+""")
+
+
 def test_blocks_may_write_a_parameter_in_parts() -> None:
     parse("""@T.prim_func
 def main(A: T.Buffer((128,), "float32"), C: T.Buffer((128,), "float32")):

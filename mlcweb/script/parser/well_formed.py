@@ -65,11 +65,22 @@ class _Check(Visitor):
                 self.place,
             )
 
-    @on(E.BufferLoad, S.BufferStore, S.Evaluate, S.IfThenElse, S.While)
+    @on(E.BufferLoad, S.BufferStore, S.Evaluate, S.While)
     def visit_placed(self, node: Any) -> None:
         before, self.place = self.place, node.span or self.place
         self.visit_children(node)
         self.place = before
+
+    @on(S.IfThenElse)
+    def visit_branches(self, branch: S.IfThenElse) -> None:
+        loops, self.loops = self.loops, self.uncut_by(branch.condition)
+        self.visit_placed(branch)
+        self.loops = loops
+
+    def uncut_by(self, condition: E.PrimExpr) -> dict[E.Var, S.For]:
+        """The loops of which all iterations run, whatever a condition is."""
+        cut = {node for node in walk(condition) if isinstance(node, E.Var)}
+        return {var: loop for var, loop in self.loops.items() if var not in cut}
 
     @on(S.For)
     def visit_for(self, loop: S.For) -> None:
@@ -107,8 +118,7 @@ class _Check(Visitor):
         loops = self.loops
         uncut = arithmetic.is_const_int(realize.predicate, 1)
         if not uncut:
-            cut = [node for node in walk(realize.predicate) if isinstance(node, E.Var)]
-            self.loops = {var: loop for var, loop in loops.items() if var not in cut}
+            self.loops = self.uncut_by(realize.predicate)
         for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
             loop = self.loops.get(value) if isinstance(value, E.Var) else None
             if loop is not None and uncut:
