@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 from mlcweb.analysis import block_access_regions
 from mlcweb.arith import Analyzer, eval_range, eval_set
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import on, walk
+from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.schedule.arguments import Factors
 from mlcweb.schedule.errors import BlockKindError, FactorError, LoopError
 from mlcweb.schedule.regions import bindings, domains_around, domains_of, regions_of
@@ -56,7 +56,7 @@ def loop_partition(
 
     Checked: the loop has constant bounds and no annotation or thread binding; at most one factor is
     None, the others are positive constants that leave an iteration over; the loop holds a single
-    block, without blocks in it; it drives no reduction iterator of a block with an init, which
+    block, which may hold others; it drives no reduction iterator of a block with an init, which
     would run again in each part.
 
     rewrite:
@@ -132,12 +132,10 @@ def _cuts(place: LoopPlace, factors: Sequence[PrimExpr | int | None]) -> list[in
 
 def _only_block(place: LoopPlace) -> BlockRealize:
     found = list(block_realizes_below(place.loop))
-    if len(found) != 1 or any(True for _ in block_realizes_below(found[0].block.body)):
+    if len(found) != 1:
         names = ", ".join(f'"{realize.block.name_hint}"' for realize in found) or "none"
-        inner = "" if len(found) != 1 else ", which holds other blocks"
         raise BlockKindError(
-            f'The loop "{place.loop.loop_var.name}" has to hold a single block without blocks in '
-            f"it; it holds {names}{inner}",
+            f'The loop "{place.loop.loop_var.name}" has to hold a single block; it holds {names}',
             [place.loop],
             "partition the loops of each block before compute_at brings them together",
         )
@@ -162,6 +160,7 @@ def _part(place: LoopPlace, variable: Var, domain: Range, name: str) -> Stmt:
     """The loop over a part of the iterations, with a copy of the body."""
     old = place.loop
     body = _Copy(_defined_in(old.body)).rewrite(substitute(old.body, {old.loop_var: variable}))
+    body = _Renaming(f"_{variable.name}").rewrite(body)
     loop = For(variable, domain.min, domain.extent, ForKind.SERIAL, body, span=old.span)
     return _narrowed(loop, variable, name, {**domains_around(place), variable: domain})
 
@@ -244,6 +243,17 @@ def _whole(region: BufferRegion, limits: dict[Var, Range]) -> BufferRegion:
 def _in_block(name: str, body: Stmt) -> BlockRealize:
     """A block without iterators or declared accesses."""
     return BlockRealize((), const(True), Block((), (), (), name, body))
+
+
+class _Renaming(Mutator):
+    """Adds a suffix to the names of blocks."""
+
+    def __init__(self, suffix: str) -> None:
+        self.suffix = suffix
+
+    @on(Block)
+    def block(self, node: Block) -> Block:
+        return replace(self.rewrite_children(node), name_hint=node.name_hint + self.suffix)
 
 
 class _Copy(FreshCopy):
