@@ -7,24 +7,29 @@ from collections.abc import Sequence
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on
+from mlcweb.lower.thread_axes import CROSS_THREAD_REDUCTION, exchanges_data, thread_tag
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, cast, const, multiply
 from mlcweb.tir.buffer import Buffer, MatchBufferRegion
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.substitute import reads_memory
+from mlcweb.tir.substitute import reads_memory, variables_in
 
 
 def convert_blocks_to_loops(func: PrimFunc) -> PrimFunc:
     """Iterators become their bindings, predicates `if`s, allocations statements around the body,
     and accesses of matched buffers accesses of what they view. Other views need no declaration:
     they are known by their data."""
-    body = _Conversion().rewrite(func.body)
+    body = _Conversion(exchanges_data(func)).rewrite(func.body)
     return func if body is func.body else replace(func, body=body)
 
 
 class _Conversion(Mutator):
-    def __init__(self) -> None:
+    """`exchanges` says that threads exchange data, so that their reductions are marked."""
+
+    def __init__(self, exchanges: bool = False) -> None:
+        self.exchanges = exchanges
+        self.threads: set[E.Var] = set()
         self.values: dict[E.Var, E.PrimExpr] = {}
         self.views: dict[Buffer, MatchBufferRegion] = {}
         self.declared: dict[Buffer, Buffer] = {}
@@ -50,6 +55,8 @@ class _Conversion(Mutator):
         for match in block.match_buffers:
             self.match(match)
         body = self.rewrite(block.body)
+        if self.exchanges and self.reduces_across_threads(block):
+            body = S.AttrStmt(block.identity, CROSS_THREAD_REDUCTION, const(1), body)
         for var, value in reversed(named):
             body = S.LetStmt(var, value, body, span=block.span)
         for buffer in reversed(block.alloc_buffers):
@@ -57,6 +64,13 @@ class _Conversion(Mutator):
         if isinstance(predicate, E.IntImm) and predicate.value:
             return body
         return S.IfThenElse(predicate, body, span=realize.span)
+
+    def reduces_across_threads(self, block: S.Block) -> bool:
+        return any(
+            axis.iter_type == S.IterType.COMM_REDUCE
+            and not self.threads.isdisjoint(variables_in(self.values.get(axis.var, axis.var)))
+            for axis in block.iter_vars
+        )
 
     def match(self, match: MatchBufferRegion) -> None:
         """Remember a view; its symbols get the values that its source gives them."""
@@ -86,10 +100,17 @@ class _Conversion(Mutator):
             return self.rewrite_children(statement)
         axis, extent = statement.node, self.rewrite(statement.value)
         zero = const(0, axis.var.dtype)
+        self.threads.add(axis.var)
         return S.For(
             axis.var, zero, cast(axis.var.dtype, extent), S.ForKind.THREAD_BINDING,
             self.rewrite(statement.body), axis, span=statement.span,
         )  # fmt: skip
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.Stmt:
+        if loop.thread_binding is not None and thread_tag(loop):
+            self.threads.add(loop.loop_var)
+        return self.rewrite_children(loop)
 
     @on(S.DeclBuffer)
     def declaration(self, statement: S.DeclBuffer) -> S.Stmt:

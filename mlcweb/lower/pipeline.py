@@ -11,14 +11,21 @@ from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.lower.flatten_buffers import flatten_buffers
 from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.place_allocations import place_allocations
+from mlcweb.lower.serialize_threads import serialize_threads
 from mlcweb.lower.simplify import simplify
+from mlcweb.lower.thread_axes import exchanges_data
 from mlcweb.tir.function import PrimFunc
 
 Pass = Callable[[PrimFunc], PrimFunc]
 
-PASSES: tuple[Pass, ...] = (
+TO_SERIAL_LOOPS: tuple[Pass, ...] = (
     lower_init_block,
     convert_blocks_to_loops,
+    serialize_threads,
+)
+
+PASSES: tuple[Pass, ...] = (
+    *TO_SERIAL_LOOPS,
     place_allocations,
     compact_buffers,
     flatten_buffers,
@@ -58,5 +65,15 @@ def lower(func: PrimFunc) -> PrimFunc:
     The kinds and annotations of loops are kept.
     """
     for run in PASSES:
+        func = run(func)
+    return func
+
+
+def without_threads(func: PrimFunc) -> PrimFunc:
+    """The function, with serial loops and no blocks if its threads exchange data: for those who
+    else take TensorIR as it is, and run loops over threads as any other."""
+    if not exchanges_data(func):
+        return func
+    for run in (*TO_SERIAL_LOOPS, simplify):
         func = run(func)
     return func

@@ -84,6 +84,7 @@ NAMES: dict[str, Any] = {
     "call_pure_extern": expressions.call_pure_extern,
     "call_intrin": expressions.call_intrin,
     "call_packed": intrinsics.call_packed,
+    "tvm_storage_sync": intrinsics.tvm_storage_sync,
     "tvm_access_ptr": expressions.tvm_access_ptr,
     "address_of": expressions.address_of,
     "type_annotation": expressions.type_annotation,

@@ -144,6 +144,12 @@ def call_packed(name: str, *args: Any) -> Call:
     return Call("int32", op, (StringImm(name), *(_packed_argument(arg) for arg in args)))
 
 
+def tvm_storage_sync(storage_scope: str) -> Call:
+    """A barrier: the threads of a block wait here for each other, and then see what they wrote."""
+    op = register_op("tir.tvm_storage_sync", pure=False)
+    return Call("int32", op, (StringImm(storage_scope),))
+
+
 def _packed_argument(value: Any) -> PrimExpr:
     if not hasattr(value, "elem_offset"):
         return convert(value)

@@ -14,6 +14,7 @@ from mlcweb.codegen.external import callables
 from mlcweb.codegen.interpreter.source import PythonSource
 from mlcweb.codegen.names import NameTable
 from mlcweb.codegen.registry import FunctionLookup, Kernel
+from mlcweb.lower import without_threads
 from mlcweb.tir.function import PrimFunc
 
 
@@ -33,7 +34,7 @@ def build_function(name: str, func: PrimFunc, lookup: FunctionLookup) -> Kernel:
 
     writer = PythonSource(support.namespace)
     identifier = NameTable().fresh(name)
-    source = writer.function(func, identifier)
+    source = writer.function(without_threads(func), identifier)
     names = {
         **support.namespace,
         "at": support.index_checker(writer.expressions.sites),

@@ -14,6 +14,7 @@ from mlcweb.codegen.names import NameTable
 from mlcweb.codegen.numpy import support
 from mlcweb.codegen.numpy.source import NumpySource
 from mlcweb.codegen.registry import FunctionLookup, Kernel
+from mlcweb.lower import without_threads
 from mlcweb.lower.specialize import specialize
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -39,7 +40,7 @@ def build_function(name: str, func: PrimFunc, lookup: FunctionLookup) -> Kernel:
 def _compile(name: str, func: PrimFunc, lookup: FunctionLookup) -> tuple[Callable[..., Any], str]:
     writer = NumpySource(tuple(support.namespace))
     identifier = NameTable(support.namespace).fresh(name)
-    source = writer.function(func, identifier)
+    source = writer.function(without_threads(func), identifier)
     names = {
         **support.namespace,
         **writer.constants,

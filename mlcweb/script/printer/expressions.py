@@ -38,7 +38,7 @@ INFIX = (
 
 PLAIN_CALLS = frozenset(
     f"tir.{key}"
-    for key in (*OPERATORS, "tvm_access_ptr", "address_of")
+    for key in (*OPERATORS, "tvm_access_ptr", "address_of", "tvm_storage_sync")
     if isinstance(key, str) and key not in (*keys(Family.BITWISE), "reinterpret")
 )
 """Operators whose result type follows from their arguments."""

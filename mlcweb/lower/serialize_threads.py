@@ -1,0 +1,262 @@
+"""Running the threads of a block one after the other, for machines without them.
+
+The loops over threads are split at barriers, as pocl does: what stands between two barriers gets
+loops of its own over all threads, and loops and conditions around a barrier move outside of them.
+A buffer that a thread has for itself and uses on both sides of a barrier gets a copy for each
+thread. (P. Jääskeläinen et al., "pocl: A performance-portable OpenCL implementation", 2015.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlcweb.arith import conjuncts
+from mlcweb.ir.errors import TVMError
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.visitor import Dispatcher, Mutator, on
+from mlcweb.lower.compact_buffers import compact_buffers
+from mlcweb.lower.place_allocations import place_allocations
+from mlcweb.lower.store_once import store_once
+from mlcweb.lower.thread_axes import (
+    Varying,
+    exchanges_data,
+    has_barrier,
+    is_barrier,
+    thread_tag,
+    unify_thread_bindings,
+)
+from mlcweb.lower.thread_sync import thread_sync
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.arithmetic import const, logical_and, subtract
+from mlcweb.tir.buffer import Buffer, decl_buffer
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.substitute import reads_memory, substitute
+
+NOTHING = S.Evaluate(E.IntImm("int32", 0))
+
+
+def serialize_threads(func: PrimFunc) -> PrimFunc:
+    """Serial loops for the threads of a function without blocks, if they exchange data.
+
+    Raises a TVMError for a barrier where not all threads come, and for a thread's own buffer whose
+    address is used on both sides of a barrier.
+    """
+    if not exchanges_data(func):
+        return func
+    for run in (
+        place_allocations,
+        unify_thread_bindings,
+        compact_buffers,
+        store_once,
+        thread_sync,
+        split_at_barriers,
+    ):
+        func = run(func)
+    return func
+
+
+def split_at_barriers(func: PrimFunc) -> PrimFunc:
+    """Serial loops for those over threads that share memory; barriers must be in place."""
+    return replace(func, body=_Serialization().rewrite(func.body))
+
+
+class _Serialization(Mutator):
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.Stmt:
+        if not thread_tag(loop):
+            return self.rewrite_children(loop)
+        return _Fission().split(loop)
+
+
+class _Serial(Mutator):
+    """Loops over threads without a barrier inside are loops as any other."""
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.Stmt:
+        new = self.rewrite_children(loop)
+        if not thread_tag(loop):
+            return new
+        return replace(new, kind=S.ForKind.SERIAL, thread_binding=None)
+
+
+class _Fission(Dispatcher):
+    """Splits the loops over the threads of one block."""
+
+    def __init__(self) -> None:
+        self.varying = Varying()
+
+    def split(self, statement: S.Stmt) -> S.Stmt:
+        """A statement inside loops over threads as statements around such loops."""
+        if not has_barrier(statement):
+            return self.over_threads(statement)
+        handler = self.table.get(type(statement))
+        if handler is None:
+            raise TVMError(
+                f"A barrier of threads cannot be inside a {type(statement).__name__}",
+                statement.span,
+            )
+        return handler(self, statement)
+
+    def over_threads(self, statement: S.Stmt) -> S.Stmt:
+        """A statement that all threads run, one thread after the other."""
+        axes = self.varying.axes
+        statement, first = _by_first_thread(statement, axes)
+        statement = _Serial().rewrite(statement)
+        for loop in reversed(axes):
+            if loop in first:
+                statement = substitute(statement, {loop.loop_var: loop.min})
+            else:
+                statement = S.For(
+                    loop.loop_var, loop.min, loop.extent, S.ForKind.SERIAL, statement,
+                    annotations=loop.annotations, span=loop.span,
+                )  # fmt: skip
+        return statement
+
+    @on(S.Evaluate)
+    def barrier(self, statement: S.Evaluate) -> S.Stmt:
+        return NOTHING
+
+    @on(S.SeqStmt)
+    def statements(self, statement: S.SeqStmt) -> S.Stmt:
+        done: list[S.Stmt] = []
+        together: list[S.Stmt] = []
+        for part in statement.seq:
+            if not (has_barrier(part) or _by_first_thread(part, self.varying.axes)[1]):
+                together.append(part)
+                continue
+            if together:
+                done.append(self.over_threads(S.sequence(*together)))
+                together = []
+            if not is_barrier(part):
+                done.append(self.split(part))
+        if together:
+            done.append(self.over_threads(S.sequence(*together)))
+        return S.sequence(*done) if done else NOTHING
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.Stmt:
+        if self.varying.enter(loop):
+            body = self.split(loop.body)
+            self.varying.axes.pop()
+            return body
+        self.check(loop, self.varying.of(loop.loop_var), f'loop "{loop.loop_var.name}"')
+        unrolled = loop.kind == S.ForKind.UNROLLED
+        kind = S.ForKind.UNROLLED if unrolled else S.ForKind.SERIAL
+        return replace(loop, kind=kind, thread_binding=None, body=self.split(loop.body))
+
+    @on(S.While)
+    def while_loop(self, loop: S.While) -> S.Stmt:
+        self.check(loop, self.varying.of(loop.condition), f'"while {loop.condition}"')
+        return replace(loop, body=self.split(loop.body))
+
+    @on(S.IfThenElse)
+    def branch(self, branch: S.IfThenElse) -> S.Stmt:
+        self.check(branch, self.varying.of(branch.condition), f'"if {branch.condition}"')
+        else_case = None if branch.else_case is None else self.split(branch.else_case)
+        return replace(branch, then_case=self.split(branch.then_case), else_case=else_case)
+
+    @on(S.LetStmt)
+    def let(self, let: S.LetStmt) -> S.Stmt:
+        self.varying.let(let.var, let.value)
+        if not self.varying.of(let.var):
+            return replace(let, body=self.split(let.body))
+        if not reads_memory(let.value):
+            return self.split(substitute(let.body, {let.var: let.value}))
+        zero = const(0)
+        copy = decl_buffer((1,), let.var.dtype, let.var.name, scope="local")
+        body = substitute(let.body, {let.var: E.BufferLoad(copy, (zero,))})
+        store = S.BufferStore(copy, let.value, (zero,), span=let.span)
+        return self.allocation(S.AllocBuffer(copy, S.sequence(store, body)))
+
+    @on(S.AllocBuffer)
+    def allocation(self, statement: S.AllocBuffer) -> S.Stmt:
+        """A copy of the buffer for each thread."""
+        buffer = statement.buffer
+        self.varying.allocate(buffer)
+        if buffer.strides:
+            raise TVMError(
+                f'"{buffer.name}", which each thread has for itself across a barrier, has strides',
+                statement.span,
+            )
+        copies = _PerThread(buffer, self.varying.axes)
+        return S.AllocBuffer(copies.new, self.split(copies.rewrite(statement.body)))
+
+    @on(S.AttrStmt)
+    def attribute(self, statement: S.AttrStmt) -> S.Stmt:
+        return replace(statement, body=self.split(statement.body))
+
+    @on(S.AssertStmt)
+    def assertion(self, statement: S.AssertStmt) -> S.Stmt:
+        return S.sequence(
+            self.over_threads(replace(statement, body=NOTHING)), self.split(statement.body)
+        )
+
+    def check(self, statement: S.Stmt, tags: frozenset[str], what: str) -> None:
+        if tags:
+            raise TVMError(
+                f"A barrier stands inside {what}, which differs between threads of "
+                f"{' and '.join(sorted(tags))}; all threads of a block have to reach it",
+                statement.span,
+            )
+
+
+class _PerThread(Mutator):
+    """Gives each thread a copy of a buffer."""
+
+    def __init__(self, buffer: Buffer, axes: Sequence[S.For]) -> None:
+        self.old = buffer
+        data = E.Var(buffer.data.name, "handle", buffer.data.type_annotation)
+        extents = tuple(loop.extent for loop in axes)
+        self.new = replace(buffer, data=data, shape=(*extents, *buffer.shape))
+        self.thread = tuple(subtract(loop.loop_var, loop.min) for loop in axes)
+
+    @on(E.BufferLoad, S.BufferStore)
+    def access(self, node: E.BufferLoad | S.BufferStore) -> Node:
+        new = self.rewrite_children(node)
+        if node.buffer.data is not self.old.data:
+            return new
+        if node.buffer is not self.old:
+            raise self.address_used(node)
+        return replace(new, buffer=self.new, indices=(*self.thread, *new.indices))
+
+    @on(E.Var)
+    def variable(self, var: E.Var) -> E.Var:
+        if var is self.old.data:
+            raise self.address_used(var)
+        return var
+
+    def address_used(self, node: Node) -> TVMError:
+        return TVMError(
+            f'"{self.old.name}", which each thread has for itself across a barrier, is used by '
+            "its address, which threads that run one after the other cannot keep apart",
+            node.span,
+        )
+
+
+def _by_first_thread(statement: S.Stmt, axes: Sequence[S.For]) -> tuple[S.Stmt, list[S.For]]:
+    """A statement without conditions that only the first thread of an axis runs it, and the loops
+    over these axes."""
+    if not isinstance(statement, S.IfThenElse) or statement.else_case is not None:
+        return statement, []
+    first: list[S.For] = []
+    condition: E.PrimExpr = const(True)
+    for part in conjuncts(statement.condition):
+        found = [loop for loop in axes if is_first_thread(part, loop)]
+        first += found
+        condition = condition if found else logical_and(condition, part)
+    if not first:
+        return statement, []
+    if isinstance(condition, E.IntImm):
+        return statement.then_case, first
+    return replace(statement, condition=condition), first
+
+
+def is_first_thread(condition: E.PrimExpr, loop: S.For) -> bool:
+    """Whether a condition says that a loop over threads is in its first iteration."""
+    if not (isinstance(condition, E.EQ) and condition.a is loop.loop_var):
+        return False
+    low = condition.b
+    return low is loop.min or (
+        isinstance(low, E.IntImm) and isinstance(loop.min, E.IntImm) and low == loop.min
+    )

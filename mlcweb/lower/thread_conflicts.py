@@ -1,0 +1,241 @@
+"""Whether two accesses of different threads may meet in one element, by enumeration.
+
+Indices, bounds and guards become one Python expression that lists the elements that each thread
+touches. What cannot be listed, or is too much, may meet.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from mlcweb.arith import conjuncts, const_int_bound
+from mlcweb.ir.op import Op
+from mlcweb.ir.span import Span
+from mlcweb.lower.thread_axes import thread_tag
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.substitute import variables_in
+
+QUICK, THOROUGH = 1 << 13, 1 << 18
+"""The most iterations that are looked at for one access, where a needless barrier costs little, and
+where it would be an error."""
+
+Values = tuple[int | None, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Access:
+    """A read or write by threads. `indices` are None where they are not known; `loops` are those
+    around it, over threads too, `guards` the conditions; both may be too few, never too many.
+    `reduction` is the cross-thread reduction that it is a part of."""
+
+    buffer: Buffer
+    indices: tuple[E.PrimExpr, ...] | None
+    writes: bool
+    loops: tuple[S.For, ...]
+    guards: tuple[E.PrimExpr, ...]
+    reduction: object = None
+    span: Span | None = None
+    _points: dict[int, Points | None] = field(default_factory=dict, init=False)
+
+    def points(self, limit: int) -> Points | None:
+        """The iterations; None where they cannot be listed or are more than `limit`."""
+        if limit not in self._points:
+            self._points[limit] = self._enumerate(limit)
+        return self._points[limit]
+
+    def _enumerate(self, limit: int) -> Points | None:
+        if self.indices is None:
+            return None
+        loops = self._loops_used()
+        fixed = _fixed_by(self.guards)
+        names = {loop.loop_var: f"v{number}" for number, loop in enumerate(loops)}
+        domains: dict[E.Var, Range] = {}
+        size = 1
+        for loop in loops:
+            if loop.loop_var not in fixed:
+                size *= max(const_int_bound(loop.extent, domains).max_value, 1)
+            domains[loop.loop_var] = Range(loop.min, loop.extent)
+        if size > limit:
+            return None
+        try:
+            clauses = "".join(_clause(loop, fixed, names) for loop in loops)
+            parts = [*names.values(), *(_text(index, names) for index in self.indices)]
+        except _UnknownError:
+            return None
+        for guard in self.guards:
+            with suppress(_UnknownError):
+                clauses += f" if {_text(guard, names)}"
+        point = f"({', '.join(parts)},)"
+        try:
+            rows = eval(f"[{point}{clauses}]" if loops else f"[{point}]", dict(_FUNCTIONS))
+        except (ArithmeticError, ValueError):
+            return None
+        return Points(list(names), rows)
+
+    def _loops_used(self) -> list[S.For]:
+        """The loops around that indices and guards depend on, outermost first."""
+        assert self.indices is not None
+        used = {var for part in (*self.indices, *self.guards) for var in variables_in(part)}
+        loops: list[S.For] = []
+        for loop in reversed(self.loops):
+            if loop.loop_var in used:
+                loops.insert(0, loop)
+                used |= variables_in(loop.min) | variables_in(loop.extent)
+        return loops
+
+
+class Points(NamedTuple):
+    """Variables, and for each iteration their values followed by the indices."""
+
+    variables: list[E.Var]
+    rows: list[tuple[int, ...]]
+
+
+def _fixed_by(guards: Sequence[E.PrimExpr]) -> dict[E.Var, E.IntImm]:
+    """The variables that guards say are constants."""
+    return {
+        part.a: part.b
+        for guard in guards
+        for part in conjuncts(guard)
+        if isinstance(part, E.EQ) and isinstance(part.a, E.Var) and isinstance(part.b, E.IntImm)
+    }
+
+
+def _clause(loop: S.For, fixed: Mapping[E.Var, E.IntImm], names: Mapping[E.Var, str]) -> str:
+    """A loop as a part of a comprehension."""
+    name = names[loop.loop_var]
+    if loop.loop_var in fixed:
+        return f" for {name} in ({fixed[loop.loop_var].value},)"
+    low, extent = _text(loop.min, names), _text(loop.extent, names)
+    return f" for {name} in range({low}, {low} + {extent})"
+
+
+def may_conflict(
+    a: Access,
+    b: Access,
+    same: Collection[E.Var] = (),
+    carried: E.Var | None = None,
+    limit: int = QUICK,
+) -> bool:
+    """Whether different threads may touch one element, one of them to write it.
+
+    `same` are the variables of loops that are in the same iteration for both, `carried` is that of
+    a loop in different ones. Accesses of more iterations than `limit` are taken to meet.
+    """
+    if a.buffer.data is not b.buffer.data or not (a.writes or b.writes):
+        return False
+    if a.reduction is not None and a.reduction is b.reduction:
+        return False
+    if a.buffer is not b.buffer:
+        return True
+    first = a.points(limit)
+    second = None if first is None else b.points(limit)
+    if first is None or second is None:
+        return True
+    joined = [var for var in first.variables if var in same and var in second.variables]
+    tags = sorted(_wide_axes(a) | _wide_axes(b))
+    touched: dict[Values, set[tuple[int | None, Values]]] = defaultdict(set)
+    for key, iteration, thread in _taken_apart(a, first, joined, tags, carried):
+        touched[key].add((iteration, thread))
+    for key, iteration, thread in _taken_apart(b, second, joined, tags, carried):
+        for other, other_thread in touched.get(key, ()):
+            if iteration is not None and iteration == other:
+                continue
+            if _differ(thread, other_thread):
+                return True
+    return False
+
+
+def _taken_apart(
+    access: Access,
+    points: Points,
+    joined: Sequence[E.Var],
+    tags: Sequence[str],
+    carried: E.Var | None,
+) -> Iterator[tuple[Values, int | None, Values]]:
+    """Of each iteration: what has to be equal, the iteration of the carried loop, the thread."""
+    position = {var: number for number, var in enumerate(points.variables)}
+    axes = {thread_tag(loop): position.get(loop.loop_var) for loop in access.loops}
+    key = [position[var] for var in joined]
+    start = len(points.variables)
+    where = [axes.get(tag) for tag in tags]
+    at = position.get(carried) if carried is not None else None
+    for row in points.rows:
+        equal = (*(row[i] for i in key), *row[start:])
+        thread = tuple([None if i is None else row[i] for i in where])
+        yield equal, None if at is None else row[at], thread
+
+
+def _wide_axes(access: Access) -> set[str]:
+    """The thread axes around an access that have more than one thread."""
+    return {
+        thread_tag(loop)
+        for loop in access.loops
+        if thread_tag(loop) and not (isinstance(loop.extent, E.IntImm) and loop.extent.value == 1)
+    }
+
+
+def _differ(a: Values, b: Values) -> bool:
+    """Whether two threads may be different ones; None is an index that may be any."""
+    return any(x is None or y is None or x != y for x, y in zip(a, b, strict=True))
+
+
+class _UnknownError(Exception):
+    """An expression that is not told from the variables of loops alone."""
+
+
+_OPERATORS: dict[type, str] = {
+    E.Add: "+", E.Sub: "-", E.Mul: "*", E.FloorDiv: "//", E.FloorMod: "%", E.And: "and",
+    E.Or: "or", E.EQ: "==", E.NE: "!=", E.LT: "<", E.LE: "<=", E.GT: ">", E.GE: ">=",
+}  # fmt: skip
+_CALLS = {
+    "shift_left": "({} << {})", "shift_right": "({} >> {})", "bitwise_and": "({} & {})",
+    "bitwise_or": "({} | {})", "bitwise_xor": "({} ^ {})", "likely": "{}",
+    "if_then_else": "({1} if {0} else {2})",
+}  # fmt: skip
+
+
+def _truncdiv(a: int, b: int) -> int:
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+_FUNCTIONS = {
+    "truncdiv": _truncdiv,
+    "truncmod": lambda a, b: a - b * _truncdiv(a, b),
+}
+
+
+def _text(node: E.PrimExpr, names: Mapping[E.Var, str]) -> str:
+    """An integer expression as Python."""
+    if isinstance(node, E.Var) and node in names:
+        return names[node]
+    if isinstance(node, E.IntImm):
+        return f"({node.value})"
+    if isinstance(node, (E.BinaryExpr, E.ComparisonExpr)) and dtypes.is_integer(node.a.dtype):
+        a, b = _text(node.a, names), _text(node.b, names)
+        if type(node) in _OPERATORS:
+            return f"({a} {_OPERATORS[type(node)]} {b})"
+        name = {E.Min: "min", E.Max: "max", E.Div: "truncdiv", E.Mod: "truncmod"}[type(node)]
+        return f"{name}({a}, {b})"
+    if isinstance(node, (E.And, E.Or)):
+        return f"({_text(node.a, names)} {_OPERATORS[type(node)]} {_text(node.b, names)})"
+    if isinstance(node, E.Not):
+        return f"(not {_text(node.a, names)})"
+    if isinstance(node, E.Select):
+        yes, no = _text(node.true_value, names), _text(node.false_value, names)
+        return f"({yes} if {_text(node.condition, names)} else {no})"
+    if isinstance(node, E.Cast) and dtypes.is_integer(node.dtype):
+        if dtypes.is_integer(node.value.dtype) and dtypes.bits(node.dtype) >= 32:
+            return _text(node.value, names)
+    if isinstance(node, E.Call) and isinstance(node.op, Op):
+        form = _CALLS.get(node.op.name.removeprefix("tir."))
+        if form is not None and dtypes.lanes(node.dtype) == 1:
+            return form.format(*(_text(argument, names) for argument in node.args))
+    raise _UnknownError

@@ -1,0 +1,336 @@
+"""The pass that puts barriers between accesses of different threads to one element.
+
+Between a write and a later access of the same element by another thread there has to be a barrier,
+`T.tvm_storage_sync("shared")`, that all threads of the block reach. The pass goes through the
+statements in order with the accesses since the last barrier. A loop is left from its end to its
+start, too: where the accesses after its last barrier meet those before its first, it begins with
+a barrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from mlcweb.arith import Analyzer
+from mlcweb.ir.errors import TVMError
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.op import Op
+from mlcweb.ir.visitor import Dispatcher, Mutator, children, on, walk
+from mlcweb.lower.thread_axes import (
+    CROSS_THREAD_REDUCTION,
+    Varying,
+    is_barrier,
+    is_shared,
+    reduced_across_threads,
+    thread_tag,
+)
+from mlcweb.lower.thread_conflicts import QUICK, THOROUGH, Access, may_conflict
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.arithmetic import logical_not
+from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.intrinsics import tvm_storage_sync
+from mlcweb.tir.substitute import reads_memory, substitute
+
+READ_BIT, WRITE_BIT = 1, 2
+
+
+def thread_sync(func: PrimFunc) -> PrimFunc:
+    """Insert the barriers that accesses to memory shared between threads need.
+
+    Raises a TVMError where one is needed, or written, in a place that not all threads reach alike.
+    """
+    body = _Blocks(reduced_across_threads(func)).rewrite(func.body)
+    return func if body is func.body else replace(func, body=body)
+
+
+def barrier() -> S.Stmt:
+    return S.Evaluate(tvm_storage_sync("shared"))
+
+
+class _Blocks(Mutator):
+    """Finds the loops over threads that are in no other."""
+
+    def __init__(self, common: set[E.Var]) -> None:
+        self.common = common
+        self.shared: dict[E.Var, Buffer] = {}
+        self.around: list[S.For] = []
+
+    @on(S.AllocBuffer)
+    def allocation(self, statement: S.AllocBuffer) -> S.Stmt:
+        buffer = statement.buffer
+        if is_shared(buffer) or buffer.data in self.common:
+            self.shared[buffer.data] = buffer
+        return self.rewrite_children(statement)
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.Stmt:
+        if thread_tag(loop):
+            block = _Synchronization(self.shared, self.common, self.around)
+            return block.summary(loop).statement
+        self.around.append(loop)
+        new = self.rewrite_children(loop)
+        self.around.pop()
+        return new
+
+
+class _Summary(NamedTuple):
+    """A statement with its barriers, and the accesses to shared memory in it before the first and
+    after the last of them: all, where there is none."""
+
+    statement: S.Stmt
+    head: list[Access]
+    tail: list[Access]
+    barrier: bool = False
+
+
+class _Synchronization(Dispatcher):
+    """Synchronises the threads of one block. `shared` are the buffers that they share, `common`
+    the data that they reduce to together, `around` the loops around the block."""
+
+    def __init__(
+        self, shared: dict[E.Var, Buffer], common: set[E.Var], around: Sequence[S.For]
+    ) -> None:
+        self.shared = shared
+        self.common = common
+        self.varying = Varying()
+        self.analyzer = Analyzer({loop.loop_var: Range(loop.min, loop.extent) for loop in around})
+        self.values: dict[E.Var, E.PrimExpr] = {}
+        self.loops = list(around)
+        self.alike = [loop.loop_var for loop in around]
+        self.guards: list[E.PrimExpr] = []
+        self.divergent: list[tuple[str, S.Stmt]] = []
+        self.reduction: object = None
+
+    def summary(self, statement: S.Stmt) -> _Summary:
+        handler = self.table.get(type(statement))
+        if handler is not None:
+            return handler(self, statement)
+        accesses = [found for child in children(statement) for found in self.accesses(child)]
+        return _Summary(statement, accesses, accesses)
+
+    # Statements
+
+    @on(S.BufferStore)
+    def store(self, store: S.BufferStore) -> _Summary:
+        reads = [*self.accesses(store.value)]
+        for index in store.indices:
+            reads += self.accesses(index)
+        writes = self.access(store.buffer, store.indices, True, store)
+        if self.meet(reads, writes, thorough=True):
+            raise TVMError(
+                f'A thread reads an element of "{store.buffer.name}" that another may write in '
+                "the same statement, and no barrier can stand between the two; store the value "
+                "to a local buffer first, use an element for each thread, or rfactor a reduction",
+                store.span,
+            )
+        return _Summary(store, reads + writes, reads + writes)
+
+    @on(S.Evaluate)
+    def evaluate(self, statement: S.Evaluate) -> _Summary:
+        if is_barrier(statement):
+            self.check_alike(statement)
+            return _Summary(statement, [], [], True)
+        found = self.accesses(statement.value)
+        return _Summary(statement, found, found)
+
+    @on(S.SeqStmt)
+    def statements(self, statement: S.SeqStmt) -> _Summary:
+        return self.in_order([], statement.seq)
+
+    def in_order(self, before: list[Access], parts: Sequence[S.Stmt]) -> _Summary:
+        """Statements one after another, and accesses before all of them."""
+        done: list[S.Stmt] = []
+        head: list[Access] | None = None
+        pending = before
+        for part in parts:
+            new = self.summary(part)
+            if self.meet(pending, new.head):
+                self.check_alike(part)
+                done.append(barrier())
+                head, pending = (pending if head is None else head), []
+            done.append(new.statement)
+            if new.barrier:
+                head = pending + new.head if head is None else head
+                pending = new.tail
+            else:
+                pending = pending + new.head
+        return _Summary(
+            S.sequence(*done), pending if head is None else head, pending, head is not None
+        )
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> _Summary:
+        bounds = [*self.accesses(loop.min), *self.accesses(loop.extent)]
+        self.analyzer.bind(loop.loop_var, Range(loop.min, loop.extent))
+        self.loops.append(loop)
+        tag = self.varying.enter(loop)
+        tags = self.varying.of(loop.min) | self.varying.of(loop.extent)
+        if tags:
+            self.divergent.append((_of_loop(loop, tags), loop))
+        elif not tag:
+            self.alike.append(loop.loop_var)
+        body = self.in_order(bounds, (loop.body,))
+        if tag:
+            self.varying.axes.pop()
+        elif not tags:
+            self.alike.pop()
+        if not tag:
+            body = self.repeated(body, loop.loop_var, loop)
+        if tags:
+            self.divergent.pop()
+        self.loops.pop()
+        return body._replace(statement=replace(loop, body=body.statement))
+
+    def repeated(self, body: _Summary, var: E.Var | None, loop: S.Stmt) -> _Summary:
+        """The body of a loop, with a barrier between its iterations if they need one."""
+        if not self.meet(body.tail, body.head, var):
+            return body
+        self.check_alike(loop)
+        return _Summary(S.sequence(barrier(), body.statement), [], body.tail, True)
+
+    @on(S.While)
+    def while_loop(self, loop: S.While) -> _Summary:
+        condition = self.accesses(loop.condition)
+        tags = self.varying.of(loop.condition)
+        if tags:
+            self.divergent.append((_of_condition(loop.condition, tags), loop))
+        body = self.repeated(self.in_order(condition, (loop.body,)), None, loop)
+        if tags:
+            self.divergent.pop()
+        return body._replace(statement=replace(loop, body=body.statement))
+
+    @on(S.IfThenElse)
+    def branch(self, branch: S.IfThenElse) -> _Summary:
+        condition = self.accesses(branch.condition)
+        tags = self.varying.of(branch.condition)
+        if tags:
+            self.divergent.append((_of_condition(branch.condition, tags), branch))
+        parts = [
+            self.guarded(condition, branch.condition, branch.then_case),
+            self.guarded(condition, logical_not(branch.condition), branch.else_case),
+        ]
+        if tags:
+            if self.meet(parts[0].head, parts[1].head):
+                self.check_alike(branch)
+            self.divergent.pop()
+        head, tail = (parts[0].head + parts[1].head, parts[0].tail + parts[1].tail)
+        then_case, else_case = (part.statement for part in parts)
+        new = replace(
+            branch, then_case=then_case, else_case=else_case if branch.else_case else None
+        )
+        return _Summary(new, head, tail, parts[0].barrier or parts[1].barrier)
+
+    def guarded(self, before: list[Access], condition: E.PrimExpr, part: S.Stmt | None) -> _Summary:
+        if part is None:
+            return _Summary(S.Evaluate(E.IntImm("int32", 0)), before, before)
+        self.guards.append(self.told(condition))
+        done = self.in_order(before, (part,))
+        self.guards.pop()
+        return done
+
+    @on(S.LetStmt)
+    def let(self, let: S.LetStmt) -> _Summary:
+        self.varying.let(let.var, let.value)
+        if not reads_memory(let.value):
+            self.values[let.var] = substitute(let.value, self.values)
+        body = self.in_order(self.accesses(let.value), (let.body,))
+        return body._replace(statement=replace(let, body=body.statement))
+
+    @on(S.AssertStmt)
+    def assertion(self, statement: S.AssertStmt) -> _Summary:
+        body = self.in_order(self.accesses(statement.condition), (statement.body,))
+        return body._replace(statement=replace(statement, body=body.statement))
+
+    @on(S.AllocBuffer)
+    def allocation(self, statement: S.AllocBuffer) -> _Summary:
+        self.varying.allocate(statement.buffer)
+        body = self.summary(statement.body)
+        return body._replace(statement=replace(statement, body=body.statement))
+
+    @on(S.AttrStmt)
+    def attribute(self, statement: S.AttrStmt) -> _Summary:
+        outer = self.reduction
+        if statement.attr_key == CROSS_THREAD_REDUCTION:
+            self.reduction = statement.node
+        body = self.summary(statement.body)
+        self.reduction = outer
+        return body._replace(statement=replace(statement, body=body.statement))
+
+    # Accesses
+
+    def accesses(self, node: Node) -> list[Access]:
+        """The accesses to shared memory in an expression."""
+        found: list[Access] = []
+        for part in walk(node):
+            if isinstance(part, E.BufferLoad):
+                found += self.access(part.buffer, part.indices, False, part)
+            elif isinstance(part, E.Call) and isinstance(part.op, Op):
+                if part.op.name == "tir.tvm_access_ptr":
+                    found += self.pointer(part)
+        return found
+
+    def access(
+        self, buffer: Buffer, indices: Sequence[E.PrimExpr] | None, writes: bool, node: Node
+    ) -> list[Access]:
+        if buffer.data not in self.shared and buffer.data not in self.common:
+            return []
+        if indices is not None:
+            indices = tuple(map(self.told, indices))
+            indices = None if any(map(reads_memory, indices)) else indices
+        loops, guards = tuple(self.loops), tuple(self.guards)
+        known = None if indices is None else tuple(indices)
+        return [Access(buffer, known, writes, loops, guards, self.reduction, node.span)]
+
+    def pointer(self, pointer: E.Call) -> list[Access]:
+        """What a call may do with a pointer."""
+        data, mask = pointer.args[1], pointer.args[4]
+        buffer = self.shared.get(data) if isinstance(data, E.Var) else None
+        if buffer is None:
+            return []
+        bits = mask.value if isinstance(mask, E.IntImm) else READ_BIT | WRITE_BIT
+        return [
+            access
+            for bit in (READ_BIT, WRITE_BIT)
+            if bits & bit
+            for access in self.access(buffer, None, bit == WRITE_BIT, pointer)
+        ]
+
+    def told(self, value: E.PrimExpr) -> E.PrimExpr:
+        """A value in terms of loops, simplified."""
+        value = substitute(value, self.values) if self.values else value
+        return value if reads_memory(value) else self.analyzer.simplify(value)
+
+    def meet(
+        self,
+        before: list[Access],
+        after: list[Access],
+        carried: E.Var | None = None,
+        thorough: bool = False,
+    ) -> bool:
+        """Whether two accesses need a barrier between them."""
+        limit = THOROUGH if thorough or self.divergent else QUICK
+        return any(may_conflict(a, b, self.alike, carried, limit) for a in before for b in after)
+
+    def check_alike(self, statement: S.Stmt) -> None:
+        """Refuse a barrier before a statement that not all threads reach alike."""
+        if self.reduction is not None:
+            raise TVMError("A reduction across threads cannot hold a barrier", statement.span)
+        if self.divergent:
+            reason, where = self.divergent[-1]
+            raise TVMError(
+                f"Threads of a block need a barrier where not all of them come: {reason}. Move "
+                "the barrier, and what has to wait for other threads, out of it",
+                statement.span or where.span,
+            )
+
+
+def _of_loop(loop: S.For, tags: frozenset[str]) -> str:
+    axes = " and ".join(sorted(tags))
+    return f'the number of iterations of loop "{loop.loop_var.name}" depends on {axes}'
+
+
+def _of_condition(condition: E.PrimExpr, tags: frozenset[str]) -> str:
+    return f'the condition "{condition}" depends on {" and ".join(sorted(tags))}'
