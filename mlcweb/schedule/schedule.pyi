@@ -151,8 +151,8 @@ class Schedule(ScheduleBase):
 
     def reindex(self, block: BlockRV | str, buffer: BufferArgument) -> BlockRV:
         """Let a block access a buffer through a copy, which has a dimension for each iterator in
-        the buffer's indices. A new block makes the copy right before the block's loops, or copies
-        back right after them."""
+        the simplified indices of the buffer. A new block makes the copy right before the block's
+        loops, or copies back right after them."""
 
     def reindex_cache_read(
         self,
