@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +69,13 @@ class IndexMap:
         if inverse is not None and not isinstance(inverse, IndexMap):
             inverse = IndexMap.from_func(inverse, ndim=len(values), index_dtype=index_dtype)
         return IndexMap(tuple(variables), tuple(_index(v, index_dtype) for v in values), inverse)
+
+    def with_values(self, values: Mapping[Any, Any]) -> IndexMap:
+        """The map with other variables than its indices replaced; itself where it has none such."""
+        final = tuple(substitute(index, values) for index in self.final_indices)
+        if all(new is old for new, old in zip(final, self.final_indices, strict=True)):
+            return self
+        return IndexMap(self.initial_indices, final, self.inverse_index_map)
 
     def with_index_dtype(self, dtype: str) -> IndexMap:
         """The same map on indices of another integer type."""

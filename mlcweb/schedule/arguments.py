@@ -19,8 +19,8 @@ from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.arithmetic import const, constant_value, convert, subtract
 from mlcweb.tir.buffer import Buffer, Range
-from mlcweb.tir.expr import PrimExpr
-from mlcweb.tir.substitute import substitute
+from mlcweb.tir.expr import PrimExpr, Var
+from mlcweb.tir.substitute import substitute, variables_in
 from mlcweb.tir.tensor_intrin import name_of
 
 if TYPE_CHECKING:
@@ -248,7 +248,11 @@ def _index_map(sch: ScheduleBase, value: Any, taken: dict[str, Any]) -> Any:
     if "buffer" in taken:
         ndim = taken["buffer"].at(place).ndim
     mapped = _mapped(value, place, ndim)
-    return mapped, mapped
+    used = set[Var]().union(*(variables_in(index) for index in mapped.final_indices))
+    sampled = used.difference(mapped.initial_indices)
+    known = mapped.with_values({var: sch._resolved(var) for var in sampled})
+    # TVM records the map of transform_block_layout as an attribute, which has no random variables.
+    return (known if list(taken) == ["block"] else mapped), known
 
 
 def _mapped(value: MapArgument, place: BlockPlace, ndim: int) -> IndexMap:

@@ -206,7 +206,14 @@ def python_text(value: Any, names: Mapping[Any, str]) -> str:
     if isinstance(value, PrimExpr):
         renamed = {var: Var(names.get(var, var.name), var.dtype) for var in variables_in(value)}
         return repr(substitute(value, renamed))
-    return str(value)
+    return str(_with_names(value, names) if isinstance(value, IndexMap) else value)
+
+
+def _with_names(index_map: IndexMap, names: Mapping[Any, str]) -> IndexMap:
+    """A map in which random variables have the names of a trace."""
+    return index_map.with_values(
+        {rv: Var(name, rv.dtype) for rv, name in names.items() if isinstance(rv, Var)}
+    )
 
 
 def json_value(value: Any, names: Mapping[Any, str]) -> Any:
@@ -223,7 +230,7 @@ def json_value(value: Any, names: Mapping[Any, str]) -> Any:
         return constant_value(value)
     if isinstance(value, PrimExpr):
         return python_text(value, names)
-    return to_record(value) if isinstance(value, IndexMap) else value
+    return to_record(_with_names(value, names)) if isinstance(value, IndexMap) else value
 
 
 def map_inputs(values: Sequence[Any], table: Mapping[Any, Any]) -> list[Any]:
@@ -236,6 +243,6 @@ def map_inputs(values: Sequence[Any], table: Mapping[Any, Any]) -> list[Any]:
             return [translate(item) for item in value]
         if isinstance(value, PrimExpr):
             return substitute(value, table)
-        return value
+        return value.with_values(table) if isinstance(value, IndexMap) else value
 
     return [translate(value) for value in values]

@@ -6,8 +6,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.dialect import dialect_of
 from mlcweb.ir.display import Listing, publish
+from mlcweb.schedule.index_map_record import from_record
 from mlcweb.schedule.instruction import (
     BlockRV,
     Instruction,
@@ -17,7 +19,7 @@ from mlcweb.schedule.instruction import (
     map_inputs,
     plain,
 )  # fmt: skip
-from mlcweb.tir.expr import PrimExpr
+from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.substitute import variables_in
 
 if TYPE_CHECKING:
@@ -207,5 +209,14 @@ def _from_json(value: Any, table: Mapping[str, Any]) -> Any:
             return table[value]
         if value == "None":
             return None
+        if value.startswith('{"root_index"'):
+            return _with_variables(from_record(value), table)
         return value[1:-1] if value[:1] == '"' else value
     return value
+
+
+def _with_variables(index_map: IndexMap, table: Mapping[str, Any]) -> IndexMap:
+    """A map with the random variables that the names in it stand for."""
+    used = set[Var]().union(*(variables_in(index) for index in index_map.final_indices))
+    free = used.difference(index_map.initial_indices)
+    return index_map.with_values({var: table[var.name] for var in free if var.name in table})

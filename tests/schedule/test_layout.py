@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+import mlcweb
 from mlcweb.ir import structural_equal
 from mlcweb.schedule import ScheduleError, Trace
 from mlcweb.tir import IndexMap, Schedule, const
@@ -306,3 +307,46 @@ def test_blocks_whose_loops_have_changed():
     assert (
         'The loop "i" around block "B" holds other statements too' in refusal(CHAIN, moved).reason
     )
+
+
+SAMPLED = "index_map=lambda i, j: (i // v4, j, i % v4,)"
+
+
+def with_sampled_tile(primitive):
+    """CHAIN, with a layout of tiles of 4 rows, which are a random variable."""
+    sch = Schedule(module(CHAIN))
+    rows, _ = sch.get_loops("B")
+    _, tile = sch.sample_perfect_tile(rows, 2, decision=[4, 4])
+    if primitive == "transform_layout":
+        sch.transform_layout("B", ("write", 0), lambda i, j: [i // tile, j, i % tile])
+    else:
+        sch.transform_block_layout("B", lambda i, j: [i // tile, j, i % tile])
+    return sch
+
+
+@pytest.mark.parametrize("primitive", ["transform_layout", "transform_block_layout"])
+def test_a_map_of_a_sampled_tile(primitive):
+    sch = with_sampled_tile(primitive)
+    recorded = SAMPLED if primitive == "transform_layout" else SAMPLED.replace("v4", "4")
+    assert recorded in str(sch.trace)
+    replayed = [Schedule(module(CHAIN)) for _ in range(3)]
+    names = {"tvm": mlcweb, "tir": mlcweb.tir}
+    exec(str(sch.trace), names)
+    names["apply_trace"](replayed[0])
+    sch.trace.apply_to_schedule(replayed[1])
+    Trace.apply_json_to_schedule(json.loads(json.dumps(sch.trace.as_json())), replayed[2])
+    for other in replayed:
+        assert structural_equal(other.mod, sch.mod)
+        assert recorded in str(other.trace)
+    arrays = random_inputs(module(CHAIN))
+    want = outputs(module(CHAIN), arrays)
+    for got, expected in zip(outputs(sch.mod, arrays), want, strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_another_tile_makes_another_layout():
+    trace = with_sampled_tile("transform_layout").trace
+    sample = next(inst for inst in trace.insts if inst.kind.sampling)
+    sch = Schedule(module(CHAIN))
+    trace.with_decision(sample, [2, 8], False).apply_to_schedule(sch)
+    assert "B = T.alloc_buffer((2, 24, 8))" in sch.mod.script()
