@@ -6,7 +6,7 @@ is recorded as it is, and the primitive gets the loop or the block that it stand
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +87,7 @@ def accessed_buffer(place: BlockPlace, index: int | Buffer | str, access: str) -
     """The buffer that a block reads or writes (`access`) as its `index`-th region, by name, or
     itself; NotFoundError where there is none."""
     regions = place.block.reads if access == "read" else place.block.writes
+    _check_names_buffer(index)
     if isinstance(index, int):
         if 0 <= index < len(regions):
             return regions[index].buffer
@@ -103,6 +104,18 @@ def accessed_buffer(place: BlockPlace, index: int | Buffer | str, access: str) -
         [place.realize],
         f"the buffers are, in order: {names}",
     )
+
+
+def _check_names_buffer(value: Any) -> None:
+    if not isinstance(value, (int, str, Buffer)):
+        raise TypeError(f"A buffer is needed, by its number, by its name or itself; not {value!r}")
+
+
+def _items(values: Any) -> list[Any]:
+    """What a list holds; a TypeError where it is none."""
+    if not isinstance(values, Iterable):
+        raise TypeError(f"A list is needed, not {values!r}")
+    return list(values)
 
 
 def _loop(sch: ScheduleBase, rv: Any, taken: Any) -> Any:
@@ -123,7 +136,7 @@ def _block(sch: ScheduleBase, value: Any, taken: Any) -> Any:
 
 
 def _blocks(sch: ScheduleBase, values: Any, taken: Any) -> Any:
-    rvs = [sch._as_block(value) for value in values or ()]
+    rvs = [sch._as_block(value) for value in _items(values or ())]
     return rvs, [sch._block(rv) for rv in rvs]
 
 
@@ -141,6 +154,7 @@ def _loop_or_blocks(sch: ScheduleBase, value: Any, taken: Any) -> Any:
 
 
 def _factors(sch: ScheduleBase, values: Any, taken: Any) -> Any:
+    values = _items(values)
     factors = [None if value is None else sch._factor(value) for value in values]
     numbers = [None if value is None else constant_value(value) for value in values]
     pairs = zip(values, numbers, strict=True)
@@ -153,12 +167,12 @@ def _integer(sch: ScheduleBase, value: Any, taken: Any) -> Any:
 
 
 def _integers(sch: ScheduleBase, values: Any, taken: Any) -> Any:
-    numbers = [sch._integer(value) for value in values or ()]
+    numbers = [sch._integer(value) for value in _items(values or ())]
     return numbers, numbers
 
 
 def _probabilities(sch: ScheduleBase, values: Any, taken: Any) -> Any:
-    numbers = [float(constant_value(value) or 0.0) for value in values]
+    numbers = [float(constant_value(value) or 0.0) for value in _items(values)]
     return numbers, numbers
 
 
@@ -227,6 +241,9 @@ def _accessed(place: BlockPlace, buffer: BufferArgument) -> AccessedBuffer:
         found = AccessedBuffer(access, index)
         found.at(place)
         return found
+    if isinstance(buffer, int):
+        raise TypeError(f'A buffer is ("read", index) or ("write", index), not {buffer!r}')
+    _check_names_buffer(buffer)
     sides = (("read", place.block.reads), ("write", place.block.writes))
     for access, regions in sides:
         for index, region in enumerate(regions):

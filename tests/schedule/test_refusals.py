@@ -147,3 +147,33 @@ def test_the_message_marks_explains_and_advises(use):
     assert error.advice and text.endswith(f"What would work: {error.advice}")
     if use not in UNMARKED:
         assert error.marked and "^" in text
+
+
+WRONG_TYPES = {
+    "bind: an axis": (lambda s: s.bind(loop(s, "B"), 3), "3 is not a string"),
+    "set_scope: a scope": (lambda s: s.set_scope("B", 0, 3), "3 is not a string"),
+    "set_scope: no buffer": (lambda s: s.set_scope("B", None, "local"), "A buffer is needed"),
+    "cache_read: half a buffer": (lambda s: s.cache_read("B", 0.5, "local"), "A buffer is needed"),
+    "cache_read: one consumer": (lambda s: s.cache_read("B", 0, "local", 3), "A list is needed"),
+    "transform_layout: a number": (
+        lambda s: s.transform_layout("B", 3, lambda i, j: [j, i]),
+        '"read", index',
+    ),
+    "reindex: no buffer": (lambda s: s.reindex("B", None), "A buffer is needed"),
+    "sample_perfect_tile: n": (
+        lambda s: s.sample_perfect_tile(loop(s, "B"), n=1.5),
+        "1.5 is not an integer",
+    ),
+    "split: one factor": (lambda s: s.split(loop(s, "B"), 4), "A list is needed, not 4"),
+    "pad_einsum: one factor": (lambda s: s.pad_einsum("B", 3), "A list is needed, not 3"),
+    "get_loops: no block": (lambda s: s.get_loops(None), "A block is needed"),
+    "split: no loop": (lambda s: s.split(None, [2, None]), "None is not a loop"),
+    "parallel: a name": (lambda s: s.parallel("i"), "'i' is not a loop"),
+}
+
+
+@pytest.mark.parametrize("use", WRONG_TYPES)
+def test_an_argument_of_a_wrong_type_is_named(use):
+    attempt, message = WRONG_TYPES[use]
+    with pytest.raises((TypeError, ValueError), match=message):
+        attempt(Schedule(module(PROGRAM)))
