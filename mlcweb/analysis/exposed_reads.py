@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from mlcweb.analysis.access_regions import element_region, in_source
-from mlcweb.arith import Analyzer, estimate_region, eval_range
+from mlcweb.arith import Analyzer, estimate_region, eval_range, same_expression
 from mlcweb.ir.visitor import Visitor, on, walk
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -80,6 +80,9 @@ class _FlowVisitor(Visitor):
         region = self.in_source(region)
         if region.buffer in self.own or any(self.covers(known, region) for known in self.stored):
             return
+        if not self.loops:
+            self.exposed.append(region)
+            return
         analyzer = Analyzer({**self.iterators, **self.loops})
         sides = tuple(
             eval_range(side, self.loops, analyzer).cover_range(
@@ -97,6 +100,8 @@ class _FlowVisitor(Visitor):
     def covers(self, known: BufferRegion, region: BufferRegion) -> bool:
         if known.buffer is not region.buffer:
             return False
+        if all(map(_same_side, known.region, region.region)):
+            return True
         analyzer = Analyzer({**self.iterators, **self.loops})
         return all(
             analyzer.can_prove(inner.min >= outer.min)
@@ -163,3 +168,7 @@ class _FlowVisitor(Visitor):
     def visit_load(self, load: E.BufferLoad) -> None:
         self.visit_children(load)
         self.read(element_region(load.buffer, load.indices))
+
+
+def _same_side(a: Range, b: Range) -> bool:
+    return same_expression(a.min, b.min) and same_expression(a.extent, b.extent)
