@@ -11,6 +11,7 @@ from mlcweb.arith.iter_fuse import NotAffine
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
+from mlcweb.tir.dtype import is_integer
 
 
 class Bound(NamedTuple):
@@ -50,7 +51,7 @@ def _bound_of(condition: E.PrimExpr, iterators: Container[E.Var]) -> Bound | Non
         raise NotAffine("the predicate is never true")
     if not uses_any(condition, iterators):
         return None
-    if not isinstance(condition, (E.LT, E.LE)):
+    if not isinstance(condition, (E.LT, E.LE)) or not is_integer(condition.a.dtype):
         raise NotAffine(f"the predicate {condition!r} is not a bound")
     a, b = condition.a, condition.b
     if uses_any(a, iterators) and uses_any(b, iterators):

@@ -5,12 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import walk
 from mlcweb.schedule.errors import LoopError
-from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
-from mlcweb.tir.arithmetic import const
+from mlcweb.schedule.state import (
+    BlockPlace,
+    ScheduleState,
+    loops_above,
+    substatements,
+    with_substatements,
+)
+from mlcweb.schedule.units import computes_header
+from mlcweb.tir.arithmetic import const, logical_and
 from mlcweb.tir.buffer import Buffer
-from mlcweb.tir.expr import PrimExpr, Var
-from mlcweb.tir.stmt import Block, For, ForKind, SeqStmt, Stmt, sequence
+from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
+from mlcweb.tir.stmt import (
+    Block,
+    BlockRealize,
+    For,
+    ForKind,
+    IfThenElse,
+    SeqStmt,
+    Stmt,
+    sequence,
+)
 
 
 def only_block_in(place: BlockPlace, loops: Sequence[For], primitive: str) -> Stmt:
@@ -70,3 +87,18 @@ def loop_nest(loops: Sequence[Var], extents: Sequence[PrimExpr], body: Stmt) -> 
     for var, extent in reversed(list(zip(loops, extents, strict=True))):
         nest = For(var, const(0, var.dtype), extent, ForKind.SERIAL, nest)
     return nest
+
+
+def with_predicate(statement: Stmt, predicate: PrimExpr) -> Stmt:
+    """The statement with `predicate` added to the outermost blocks in it, and around whatever is
+    not a block."""
+    if isinstance(statement, BlockRealize):
+        conditions = [statement.predicate, predicate]
+        if any(isinstance(node, BufferLoad) for node in walk(statement.predicate)):
+            # The loops may now leave the buffer that is read there.
+            conditions.reverse()
+        return replace(statement, predicate=logical_and(*conditions))
+    if not substatements(statement) or computes_header(statement):
+        return IfThenElse(predicate, statement)
+    changes = {below: with_predicate(below, predicate) for below in substatements(statement)}
+    return with_substatements(statement, changes)

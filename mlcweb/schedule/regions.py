@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from mlcweb.arith import Analyzer, IntSet, eval_range
 from mlcweb.arith.int_set import EVERYTHING
+from mlcweb.arith.iter_predicate import uses_any
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.scopes import Scope, is_trivially_true
 from mlcweb.schedule.state import BlockPlace, LoopPlace, Place
+from mlcweb.schedule.units import let_variables
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
 from mlcweb.tir.stmt import Block, BlockRealize, For, Stmt
@@ -94,11 +96,21 @@ def relaxed(
     return [eval_range(dimension, domains, analyzer) for dimension in region]
 
 
-def known_sides(box: Sequence[IntSet], realize: BlockRealize, blocks: Scope) -> list[IntSet]:
-    """The box that a block accesses, with those sides infinite that cannot be computed elsewhere:
-    an index that is loaded from memory, where a predicate guards the load or where the memory is
-    written in the same scope."""
-    return [EVERYTHING if _is_loaded(side, realize.predicate, blocks) else side for side in box]
+def known_sides(
+    box: Sequence[IntSet], place: BlockPlace, outer: For | None, blocks: Scope
+) -> list[IntSet]:
+    """The box that a unit accesses in the loop `outer`, with those sides infinite that cannot be
+    computed elsewhere: an index that is loaded from memory, where a predicate guards the load or
+    where the memory is written in the same scope; and one of a variable that `let` defines there.
+    """
+    local = let_variables(place, outer)
+    return [
+        EVERYTHING
+        if _is_loaded(side, place.realize.predicate, blocks)
+        or any(end is not None and uses_any(end, local) for end in side)
+        else side
+        for side in box
+    ]
 
 
 def _is_loaded(side: IntSet, predicate: PrimExpr, blocks: Scope) -> bool:

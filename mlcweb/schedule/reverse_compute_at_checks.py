@@ -70,6 +70,8 @@ def _has_run(
     analyzer: Analyzer,
 ) -> bool:
     """Whether the loops `inner` run all of a producer's iterations that touch what is read."""
+    if not producer.block.iter_vars:
+        return _writes_in(producer, reads, inner, analyzer)
     domains = iterator_domains(producer.block)
     needed = needed_iterations(reads, domains, analyzer)
     spatial = [i.var for i in producer.block.iter_vars if i.iter_type == IterType.DATA_PARALLEL]
@@ -84,6 +86,20 @@ def _has_run(
         for var, limit in zip(spatial, limits, strict=True)
     ]
     return contains(run, wanted, analyzer)
+
+
+def _writes_in(
+    producer: BlockPlace,
+    reads: Sequence[tuple[BufferRegion, Box]],
+    inner: Mapping[Var, Range],
+    analyzer: Analyzer,
+) -> bool:
+    """Whether the loops `inner` write all that is read, for a unit that uses loops directly."""
+    for region, wanted in reads:
+        written = estimate_region(region.region, inner, producer.realize.predicate, analyzer)
+        if written is None or not contains(written, wanted, analyzer):
+            return False
+    return True
 
 
 def _cut(producer: BlockPlace, inner: Mapping[Var, Range]) -> PrimExpr:

@@ -9,7 +9,7 @@ only writer of its buffers, reads none of what it writes and has spatial iterato
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -19,11 +19,11 @@ from mlcweb.ir.visitor import walk
 from mlcweb.schedule.errors import BindingError, BlockKindError, DataflowError
 from mlcweb.schedule.state import (
     BlockPlace,
-    LoopPlace,
     Place,
     ScheduleState,
     loops_above,
 )  # fmt: skip
+from mlcweb.schedule.units import RawPlace, blocks_among, bound_reads, units_below
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.expr import BufferLoad, IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import (
@@ -36,12 +36,13 @@ from mlcweb.tir.stmt import (
     For,
     IterType,
 )
-from mlcweb.tir.substitute import reads_memory, uses, variables_in
+from mlcweb.tir.substitute import uses, variables_in
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The blocks directly inside a block, in program order, and who writes and reads what.
+    """The units directly inside a block (its blocks, and its statements outside of blocks), in
+    program order, and who writes and reads what.
 
     `writers` and `readers` go by what blocks declare; `undeclared_writers` and `undeclared_readers`
     are the blocks that access a buffer without declaring it, as some primitives (of TVM, and so
@@ -49,30 +50,41 @@ class Scope:
     `readers_of`.
     """
 
-    children: tuple[BlockPlace, ...]
+    units: tuple[BlockPlace, ...]
     writers: dict[Buffer, tuple[BlockPlace, ...]]
     readers: dict[Buffer, tuple[BlockPlace, ...]]
     undeclared_writers: dict[Buffer, tuple[BlockPlace, ...]]
     undeclared_readers: dict[Buffer, tuple[BlockPlace, ...]]
 
+    positions: dict[BlockIdentity, int]
+
+    @property
+    def children(self) -> tuple[BlockPlace, ...]:
+        """The blocks among the units."""
+        return blocks_among(self.units)
+
     def position(self, block: Block) -> int:
-        return next(i for i, c in enumerate(self.children) if c.block.identity is block.identity)
+        return self.positions[block.identity]
+
+    def unit(self, block: Block) -> BlockPlace:
+        """Where a block of the scope stands."""
+        return self.units[self.position(block)]
 
     def producers(self, place: BlockPlace) -> list[BlockPlace]:
-        """Earlier blocks that write what `place` reads, in program order."""
+        """Earlier units that write what `place` reads, in program order."""
         return self._linked(place, place.block.reads, self.writers, before=True)
 
     def consumers(self, place: BlockPlace) -> list[BlockPlace]:
-        """Later blocks that read what `place` writes, in program order."""
+        """Later units that read what `place` writes, in program order."""
         return self._linked(place, place.block.writes, self.readers, before=False)
 
     def writers_of(self, buffer: Buffer) -> tuple[BlockPlace, ...]:
-        """The blocks that write a buffer; a DataflowError where a block hides that it uses it."""
+        """The units that write a buffer; a DataflowError where a block hides that it uses it."""
         self.check_declared(buffer)
         return self.writers.get(buffer, ())
 
     def readers_of(self, buffer: Buffer) -> tuple[BlockPlace, ...]:
-        """The blocks that read a buffer; a DataflowError where a block hides that it uses it."""
+        """The units that read a buffer; a DataflowError where a block hides that it uses it."""
         self.check_declared(buffer)
         return self.readers.get(buffer, ())
 
@@ -108,21 +120,22 @@ class Scope:
             for other in users.get(region.buffer, ()):
                 if (self.position(other.block) < here) is before and other.block is not place.block:
                     found.add(other.block.identity)
-        return [child for child in self.children if child.block.identity in found]
+        return [unit for unit in self.units if unit.block.identity in found]
 
 
 def scope_at(state: ScheduleState, scope: BlockPlace) -> Scope:
     """The scope inside a block."""
-    return state.cached(("scope", scope.block.identity), lambda: _scope(state, scope))
+    return state.cached(("scope", scope.block.identity), lambda: scope_below(state, scope))
 
 
-def _scope(state: ScheduleState, around: Place) -> Scope:
-    children = tuple(state.child_blocks(around))
+def scope_below(state: ScheduleState, around: Place) -> Scope:
+    """The scope inside a block, or the part of one inside a loop."""
+    units = units_below(state, around)
     writers: dict[Buffer, list[BlockPlace]] = {}
     readers: dict[Buffer, list[BlockPlace]] = {}
     undeclared_writers: dict[Buffer, list[BlockPlace]] = {}
     undeclared_readers: dict[Buffer, list[BlockPlace]] = {}
-    for child in children:
+    for child in units:
         stored, loaded = _undeclared_accesses(child.realize)
         for buffer in stored:
             undeclared_writers.setdefault(buffer, []).append(child)
@@ -132,10 +145,10 @@ def _scope(state: ScheduleState, around: Place) -> Scope:
             writers.setdefault(buffer, []).append(child)
         for buffer in dict.fromkeys(region.buffer for region in child.block.reads):
             readers.setdefault(buffer, []).append(child)
-    return Scope(children, *(
-        {buffer: tuple(found) for buffer, found in table.items()}
-        for table in (writers, readers, undeclared_writers, undeclared_readers)
-    ))  # fmt: skip
+    tables = (writers, readers, undeclared_writers, undeclared_readers)
+    by_buffer = [{buffer: tuple(found) for buffer, found in table.items()} for table in tables]
+    positions = {unit.block.identity: n for n, unit in enumerate(units)}
+    return Scope(units, *by_buffer, positions=positions)
 
 
 @lru_cache(maxsize=4096)
@@ -171,13 +184,7 @@ def _undeclared_accesses(
     T.reads is about the body."""
     stored, loaded = hidden_accesses(realize.block)
     declared = {region.buffer for region in realize.block.reads}
-    bound = [
-        node.buffer
-        for value in (*realize.iter_values, realize.predicate)
-        if reads_memory(value)
-        for node in walk(value)
-        if isinstance(node, BufferLoad) and node.buffer not in declared
-    ]
+    bound = [buffer for buffer in bound_reads(realize) if buffer not in declared]
     return stored, tuple(dict.fromkeys((*loaded, *bound)))
 
 
@@ -253,6 +260,23 @@ def check_affine(state: ScheduleState, place: BlockPlace) -> None:
         )
 
 
+def check_binds_loops(place: BlockPlace, loops: Sequence[For]) -> None:
+    """Raise BindingError where a block that leaves some loops uses them other than by its
+    iterators."""
+    used = variables_in(place.block)
+    if not place.block.iter_vars:
+        used |= variables_in(place.realize.predicate)
+    lost = [loop for loop in loops if loop.loop_var in used]
+    if lost:
+        names = ", ".join(f'"{loop.loop_var.name}"' for loop in lost)
+        raise BindingError(
+            f'The block "{place.block.name_hint}" uses the loop {names} around it without an '
+            "iterator, and has no value for it elsewhere",
+            [place.realize, *lost],
+            "a block whose iterators are bound to its loops",
+        )
+
+
 def why_not_complete(scope: Scope, block: Block) -> str | None:
     """Why a block is not complete; None where it is."""
     for iter_var in block.iter_vars:
@@ -262,9 +286,10 @@ def why_not_complete(scope: Scope, block: Block) -> str | None:
     if reason:
         return reason
     written = {region.buffer for region in block.writes}
-    for region in block.reads:
-        if region.buffer in written:
-            return f'it both reads and writes "{region.buffer.name}"'
+    reads = (region.buffer for region in block.reads)
+    for buffer in (*reads, *bound_reads(scope.unit(block).realize)):
+        if buffer in written:
+            return f'it both reads and writes "{buffer.name}"'
     return None
 
 
@@ -289,6 +314,9 @@ def why_not_reduction(scope: Scope, block: Block) -> str | None:
             if used & reduced:
                 name = next(iter(used & reduced)).name
                 return f'its reduction iterator "{name}" indexes the output'
+    for buffer in bound_reads(scope.unit(block).realize):
+        if any(region.buffer is buffer for region in block.writes):
+            return f'its predicate or a binding reads its output "{buffer.name}"'
     return None
 
 
@@ -299,9 +327,14 @@ def _why_not_dominant(scope: Scope, block: Block) -> str | None:
             name = hiding.block.name_hint
             return f'the block "{name}" writes "{region.buffer.name}" without declaring it'
         if len(writers) > 1:
-            names = ", ".join(f'"{w.block.name_hint}"' for w in writers)
+            names = ", ".join(short_title(w) for w in writers)
             return f'it is not the only writer of "{region.buffer.name}": {names} write it'
     return None
+
+
+def short_title(place: BlockPlace) -> str:
+    """A unit's name in a list of them."""
+    return place.title if isinstance(place, RawPlace) else f'"{place.block.name_hint}"'
 
 
 def check_complete(state: ScheduleState, place: BlockPlace) -> None:
@@ -337,39 +370,6 @@ def check_reduction(state: ScheduleState, place: BlockPlace) -> None:
             f'The block "{place.block.name_hint}" is not a reduction block: {reason}',
             [place.realize],
             "decompose_reduction needs a block with T.init and a reduction iterator",
-        )
-
-
-def check_compact_dataflow(state: ScheduleState, loop: LoopPlace) -> None:
-    """Raise DataflowError unless the blocks below a loop form a compact dataflow: each has an
-    affine binding and is complete or a reduction block among the blocks below the loop."""
-    below = _scope(state, loop)
-    for place in below.children:
-        name = place.block.name_hint
-        check_declares_all(place)
-        complete = why_not_complete(below, place.block)
-        reduction = why_not_reduction(below, place.block)
-        if complete and reduction:
-            raise DataflowError(
-                f'The blocks below loop "{loop.loop.loop_var.name}" do not have compact dataflow: '
-                f'the block "{name}" is neither complete ({complete}) nor a reduction block '
-                f"({reduction})",
-                [loop.loop, place.realize],
-                "annotate loops (parallel, vectorize) before decompose_reduction",
-            )
-        check_affine(state, place)
-
-
-def check_declares_all(place: BlockPlace) -> None:
-    """Raise DataflowError where a block stands for others whose accesses it does not declare."""
-    stored, _ = hidden_accesses(place.block)
-    if stored:
-        raise DataflowError(
-            f'The block "{place.block.name_hint}" does not declare what it writes (for one, '
-            f'"{stored[0].name}"), so that it is not known whether its iterations depend on each '
-            "other",
-            [place.realize],
-            "this step before loop_partition, or on the loops inside of the block",
         )
 
 

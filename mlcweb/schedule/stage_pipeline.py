@@ -28,6 +28,7 @@ from mlcweb.schedule.regions import (
 )
 from mlcweb.schedule.scopes import Scope, is_trivially_true, scope_at
 from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
+from mlcweb.schedule.units import RawPlace
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.expr import IntImm, PrimExpr, Var
@@ -48,7 +49,7 @@ def check_stage_pipeline(
         return
     # Whoever looks for a place for a block asks this of the same state for each place.
     state.cached(
-        ("stages", scope.block.identity), lambda: _check_stages(scope, blocks, blocks.children)
+        ("stages", scope.block.identity), lambda: _check_stages(scope, blocks, blocks.units)
     )
 
 
@@ -72,12 +73,13 @@ def check_not_overwritten(
 ) -> None:
     """Raise DataflowError where one of `writers` comes after one of `readers` of a buffer."""
     for reader, writer in product(readers, writers):
+        if isinstance(reader, RawPlace) and isinstance(writer, RawPlace):
+            continue  # Nobody moves them.
         if blocks.position(writer.block) > blocks.position(reader.block):
             raise DataflowError(
-                f"{_of(scope)} is not a stage pipeline: the block "
-                f'"{writer.block.name_hint}" overwrites "{buffer.name}", which the block '
-                f'"{reader.block.name_hint}" before it reads',
-                [writer.realize, reader.realize],
+                f"{_of(scope)} is not a stage pipeline: the {writer.title} overwrites "
+                f'"{buffer.name}", which the {reader.title} before it reads',
+                [writer.statement, reader.statement],
                 "write to a buffer of its own",
             )
 
@@ -93,20 +95,29 @@ def check_cover(
         producers = [
             writer
             for writer in blocks.writers.get(buffer, ())
-            if writer.block is not reader.block and blocks.position(writer.block) < here
+            if writer.block is not reader.block
+            and blocks.position(writer.block) < here
+            and not _stays_before(writer, reader)
         ]
-        if producers and _is_uncovered(buffer, producers, reader):
+        if producers and is_uncovered(buffer, producers, reader):
             names = ", ".join(f'"{p.block.name_hint}"' for p in producers)
             raise DataflowError(
-                f'{_of(scope)} is not a stage pipeline: the block "{reader.block.name_hint}" reads '
+                f"{_of(scope)} is not a stage pipeline: the {reader.title} reads "
                 f'elements of "{buffer.name}" that its producer {names} has not written by then '
                 "(the region cover property does not hold)",
-                [reader.realize, *(producer.realize for producer in producers)],
+                [reader.statement, *(producer.statement for producer in producers)],
                 "let the producer write all that is read",
             )
 
 
-def _is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: BlockPlace) -> bool:
+def _stays_before(writer: BlockPlace, reader: BlockPlace) -> bool:
+    """Whether a statement outside of blocks has run as a whole before another unit starts: what it
+    has not written then are the values from before, wherever the unit is computed later on."""
+    is_raw = isinstance(writer, RawPlace) or isinstance(reader, RawPlace)
+    return is_raw and not _common([loops_above(writer), loops_above(reader)])
+
+
+def is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: BlockPlace) -> bool:
     """Whether the reader is known to read what has not been written.
 
     Both sides are seen from the loops that all blocks share. Where the written region cannot be

@@ -95,6 +95,16 @@ class BlockPlace:
     def block(self) -> Block:
         return self.realize.block
 
+    @property
+    def statement(self) -> Stmt:
+        """What stands at the place."""
+        return self.realize
+
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        return f'block "{self.block.name_hint}"'
+
 
 Place = LoopPlace | BlockPlace
 
@@ -118,9 +128,9 @@ class StmtSRef:
         return StmtSRef(own, found)
 
 
-def statement_of(place: Place) -> For | BlockRealize:
+def statement_of(place: Place) -> Stmt:
     """The statement that stands at a place."""
-    return place.loop if isinstance(place, LoopPlace) else place.realize
+    return place.loop if isinstance(place, LoopPlace) else place.statement
 
 
 def loops_above(place: Place) -> tuple[For, ...]:

@@ -10,8 +10,8 @@ from mlcweb.ir.errors import InternalError
 from mlcweb.ir.node import replace
 from mlcweb.schedule.arguments import AnnotationValue
 from mlcweb.schedule.errors import BindingError, UnsupportedError
+from mlcweb.schedule.iteration_order import check_compact_dataflow
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import check_compact_dataflow
 from mlcweb.schedule.state import (
     LoopPlace,
     Place,

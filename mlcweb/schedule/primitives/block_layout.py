@@ -8,7 +8,7 @@ from mlcweb.schedule.errors import BindingError, ScheduleError
 from mlcweb.schedule.layout_rewriter import AccessSimplifier
 from mlcweb.schedule.nests import loop_nest, only_block_in
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import check_affine
+from mlcweb.schedule.scopes import check_affine, check_binds_loops
 from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import Range
@@ -39,6 +39,7 @@ def transform_block_layout(
     loops = loops_above(place)
     nest = only_block_in(place, loops, "transform_block_layout")
     check_affine(state, place)
+    check_binds_loops(place, loops)
     values = list(place.realize.iter_values)
     if values != [loop.loop_var for loop in loops]:
         raise BindingError(

@@ -2,40 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mlcweb.analysis.exposed_reads import reads_old_elements
-from mlcweb.arith import Analyzer, estimate_region, estimate_region_upper_bound
+from mlcweb.arith import Analyzer, IntSet, estimate_region_upper_bound
 from mlcweb.ir.node import replace
 from mlcweb.schedule.arguments import ReadBuffer, WriteBuffer, accessed_buffer
 from mlcweb.schedule.errors import BlockKindError, DataflowError
+from mlcweb.schedule.must_writes import is_local, must_write
 from mlcweb.schedule.redirect import Redirection
 from mlcweb.schedule.regions import (
     bindings,
     domains_around,
     domains_of,
-    iterator_domains,
     known_sides,
     loops_between,
     regions_of,
+    relaxed,
     substituted,
 )
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import Scope, is_affine, scope_at
+from mlcweb.schedule.scopes import Scope, scope_at, short_title
 from mlcweb.schedule.stage_pipeline import (
     check_cover,
     check_not_overwritten,
     check_stage_pipeline,
+    contains,
 )
 from mlcweb.schedule.state import (
     BlockPlace,
     ScheduleState,
     block_realizes_below,
     loops_above,
-    statement_of,
 )
 from mlcweb.schedule.storage_scopes import check_storage_scope
+from mlcweb.schedule.units import stands_in
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range, full_region
 from mlcweb.tir.expr import BufferLoad, PointerType, PrimExpr, Var
@@ -94,6 +96,9 @@ def cache_read(
     else:
         location = _location(state, scope, writer, readers)
         region = _touched_region(writer, blocks, buffer, location)
+        loops = loops_between(writer, None)
+        if not all(_reads_inside(reader, buffer, location, region, loops) for reader in readers):
+            region = full_region(buffer).region
     return _with_stage(state, scope, buffer, storage_scope, location, region, readers, None)
 
 
@@ -141,10 +146,12 @@ def cache_write(
     ]
     location = _location(state, scope, place, others)
     region = _touched_region(place, scope_at(state, scope), buffer, location)
-    if buffer not in scope.block.alloc_buffers and not _is_exact(state, place, buffer, location):
+    outer = location.container if isinstance(location.container, For) else None
+    written = [IntSet.from_range(side) for side in region]
+    if not is_local(scope, buffer) and not must_write(place, buffer, outer, written):
         raise DataflowError(
-            f'The elements of "{buffer.name}" that the block "{place.block.name_hint}" writes are '
-            "not a box, so that copying back would overwrite others",
+            f'The elements of "{buffer.name}" that the block "{place.block.name_hint}" is sure to '
+            "write are not a box, so that copying back would overwrite others",
             [place.realize],
             "cache_write where whole rows or boxes are written, or before transform_layout",
         )
@@ -192,11 +199,11 @@ def _follows(blocks: Scope, writer: BlockPlace, readers: Sequence[BlockPlace]) -
 
 def _only_of(writers: Sequence[BlockPlace], buffer: Buffer) -> BlockPlace | None:
     if len(writers) > 1:
-        names = ", ".join(f'"{writer.block.name_hint}"' for writer in writers)
+        names = ", ".join(short_title(writer) for writer in writers)
         raise DataflowError(
             f'The buffer "{buffer.name}" is written by {len(writers)} blocks ({names}); a cache '
             "stage needs a single one",
-            [writer.realize for writer in writers],
+            [writer.statement for writer in writers],
             "cache before decompose_reduction",
         )
     return writers[0] if writers else None
@@ -217,13 +224,12 @@ def _location(
     statements = _statements(container)
     ends = []
     for place in (writer, reader):
-        path = [*place.parents, statement_of(place)]
-        ends.append(next(n for n, s in enumerate(statements) if any(s is step for step in path)))
+        ends.append(next(n for n, s in enumerate(statements) if stands_in(place, s)))
     if ends[0] >= ends[1]:
         raise DataflowError(
-            f'There is no place for a copy between the blocks "{writer.block.name_hint}" and '
-            f'"{reader.block.name_hint}"',
-            [writer.realize, reader.realize],
+            f"There is no place for a copy between the blocks {short_title(writer)} and "
+            f"{short_title(reader)}",
+            [writer.statement, reader.statement],
             "bring the blocks into loops of their own first",
         )
     return _Location(container, ends[1])
@@ -253,22 +259,40 @@ def _touched_region(
         writer.realize.predicate,
         analyzer,
     )
-    box = known_sides(box, writer.realize, blocks)
+    box = known_sides(box, writer, outer, blocks)
     whole = full_region(buffer).region
     return [side.cover_range(limit, analyzer) for side, limit in zip(box, whole, strict=True)]
 
 
-def _is_exact(
-    state: ScheduleState, writer: BlockPlace, buffer: Buffer, location: _Location
+def _reads_inside(
+    reader: BlockPlace,
+    buffer: Buffer,
+    location: _Location,
+    box: Sequence[Range],
+    around: Mapping[Var, Range],
 ) -> bool:
-    """Whether a block writes all elements of the box that it touches."""
-    region = regions_of(writer.block.writes, buffer)[0]
-    if isinstance(location.container, Block) and is_affine(state, writer):
-        return estimate_region(region.region, iterator_domains(writer.block)) is not None
+    """Whether a unit is known to read elements of a box alone: that of one run of the container,
+    or, from outside of it, those of all its runs."""
     outer = location.container if isinstance(location.container, For) else None
-    ranges = substituted(region, bindings(writer.realize))
-    inner = loops_between(writer, outer)
-    return estimate_region(ranges, inner, writer.realize.predicate) is not None
+    analyzer = Analyzer(domains_around(reader))
+    whole = full_region(buffer).region
+    if outer is not None and not stands_in(reader, outer):
+        sides = relaxed(box, around, analyzer)
+        box = [side.cover_range(all_, analyzer) for side, all_ in zip(sides, whole, strict=True)]
+        outer = None
+    if contains(box, [IntSet.from_range(side) for side in whole], analyzer):
+        return True
+    bound, inner = bindings(reader.realize), loops_between(reader, outer)
+    return all(
+        contains(
+            box,
+            estimate_region_upper_bound(
+                substituted(region, bound), inner, reader.realize.predicate, analyzer
+            ),
+            analyzer,
+        )
+        for region in regions_of(reader.block.reads, buffer)
+    )
 
 
 def _with_stage(

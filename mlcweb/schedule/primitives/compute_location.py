@@ -33,21 +33,27 @@ from mlcweb.schedule.reverse_compute_at_checks import (
     check_reduction_order,
     check_written_before,
 )
-from mlcweb.schedule.scopes import Scope, check_complete_or_reduction, is_output_block, scope_at
+from mlcweb.schedule.scopes import (
+    Scope,
+    check_binds_loops,
+    check_complete_or_reduction,
+    is_output_block,
+    scope_at,
+    short_title,
+)
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.state import (
     BlockPlace,
     LoopPlace,
     ScheduleState,
-    block_realizes_below,
     loops_above,
 )
+from mlcweb.schedule.units import check_same_guards, check_within_guards, stands_in
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.dtype import bits
 from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.stmt import BlockIdentity, BlockRealize, For, ForKind, SeqStmt, Stmt, sequence
-from mlcweb.tir.substitute import variables_in
 
 LAST, FIRST = -1, -2
 """Values of `index`: as late, or as early, in the loop as dependences allow."""
@@ -143,7 +149,11 @@ def _planned(
     check_stage_pipeline(state, scope)
     check_complete_or_reduction(state, place)
     _check_same_scope(state, place, target)
-    _check_independent_of_loops(place, target)
+    check_binds_loops(place, [p for p in loops_above(place) if p not in target.parents])
+    if is_producer:
+        check_within_guards(place, target, f'would run without it under the loop "{loop.name}"')
+    else:
+        check_same_guards(place, target, f'would not run as often under the loop "{loop.name}"')
     if is_producer and is_output_block(state, place):
         raise BlockKindError(
             f'The block "{place.block.name_hint}" is an output block: what it writes is seen '
@@ -155,7 +165,7 @@ def _planned(
     blocks.check_links(place)
     producers, consumers = blocks.producers(place), blocks.consumers(place)
     partners = consumers if is_producer else producers
-    under = _blocks_under(state, target)
+    under = {u.block.identity for u in blocks.units if stands_in(u, target.loop)}
     _check_all_under(place, target, partners, under, is_producer)
     _check_order(place, target, producers, consumers, under, blocks)
     position = _position(place, target, producers, consumers, index)
@@ -179,27 +189,6 @@ def _check_same_scope(state: ScheduleState, place: BlockPlace, target: LoopPlace
         )
 
 
-def _check_independent_of_loops(place: BlockPlace, target: LoopPlace) -> None:
-    """Loops that the block leaves may reach it through its iterators alone."""
-    left = [loop for loop in loops_above(place) if loop not in target.parents]
-    used = variables_in(place.block)
-    if not place.block.iter_vars:
-        used |= variables_in(place.realize.predicate)
-    lost = [loop for loop in left if loop.loop_var in used]
-    if lost:
-        names = ", ".join(f'"{loop.loop_var.name}"' for loop in lost)
-        raise BindingError(
-            f'The block "{place.block.name_hint}" uses the loop {names} around it without an '
-            "iterator, and has no value for it elsewhere",
-            [place.realize, *lost],
-            "a block whose iterators are bound to its loops",
-        )
-
-
-def _blocks_under(state: ScheduleState, target: LoopPlace) -> set[BlockIdentity]:
-    return {child.block.identity for child in state.child_blocks(target)}
-
-
 def _check_all_under(
     place: BlockPlace,
     target: LoopPlace,
@@ -210,11 +199,11 @@ def _check_all_under(
     outside = [partner for partner in partners if partner.block.identity not in under]
     if outside:
         role = "consumer" if is_producer else "producer"
-        names = ", ".join(f'"{partner.block.name_hint}"' for partner in outside)
+        names = ", ".join(short_title(partner) for partner in outside)
         raise DataflowError(
             f'The primitive requires all the {role}(s) of the block "{place.block.name_hint}" to '
             f'be under the loop "{target.loop.loop_var.name}"; not there: {names}',
-            [target.loop, *(partner.realize for partner in outside)],
+            [target.loop, *(partner.statement for partner in outside)],
             f"choose a loop around all {role}s, or move them there first",
         )
 
@@ -228,7 +217,7 @@ def _check_order(
     blocks: Scope,
 ) -> None:
     """Producers outside of the loop must come before it, consumers after it."""
-    positions = [blocks.position(c.block) for c in blocks.children if c.block.identity in under]
+    positions = [n for n, unit in enumerate(blocks.units) if unit.block.identity in under]
     if not positions:
         return
     late = [
@@ -240,12 +229,12 @@ def _check_order(
         if c.block.identity not in under and blocks.position(c.block) < positions[-1]
     ]  # fmt: skip
     if late or early:
-        other = (late or early)[0].block.name_hint
+        other = (late or early)[0]
         when = "before its producer" if late else "after its consumer"
         raise DataflowError(
             f'Under the loop "{target.loop.loop_var.name}" the block "{place.block.name_hint}" '
-            f'would run {when} "{other}"',
-            [target.loop, (late or early)[0].realize],
+            f"would run {when} {short_title(other)}",
+            [target.loop, other.statement],
             "another loop, or index=-2 (before the other statements) or -1 (after them)",
         )
 
@@ -258,15 +247,12 @@ def _position(
     index: int,
 ) -> int:
     """Where in the loop's body the block is inserted."""
-    made = {producer.block.identity for producer in producers}
-    used = {consumer.block.identity for consumer in consumers}
     statements = _statements(target.loop)
     last_producer, first_consumer = -1, len(statements)
     for position, statement in enumerate(statements):
-        found = {realize.block.identity for realize in block_realizes_below(statement)}
-        if found & made:
+        if any(stands_in(producer, statement) for producer in producers):
             last_producer = position
-        if found & used:
+        if any(stands_in(consumer, statement) for consumer in consumers):
             first_consumer = min(first_consumer, position)
     if last_producer >= first_consumer:
         raise DataflowError(
@@ -347,7 +333,7 @@ def _required_regions(move: _Move, analyzer: Analyzer) -> dict[Buffer, list[IntS
             for region in regions_of(block.reads if move.is_producer else block.writes, buffer):
                 ranges = substituted(region, bindings(partner.realize))
                 box = relaxed(ranges, inner, analyzer)
-                box = known_sides(box, partner.realize, move.blocks)
+                box = known_sides(box, partner, move.target.loop, move.blocks)
                 found.setdefault(buffer, []).append(box)
     return {
         buffer: [union(sides, analyzer) for sides in zip(*boxes, strict=True)]

@@ -3,6 +3,7 @@ write_at."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -12,13 +13,13 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.arguments import ReadBuffer, WriteBuffer, accessed_buffer
 from mlcweb.schedule.errors import DataflowError, LoopError
+from mlcweb.schedule.must_writes import must_write
 from mlcweb.schedule.nests import loop_nest
 from mlcweb.schedule.primitives.cache import copy_of
 from mlcweb.schedule.redirect import Redirection
 from mlcweb.schedule.regions import (
     analyzer_inside,
     bindings,
-    domains_around,
     domains_of,
     loops_between,
     regions_of,
@@ -33,10 +34,10 @@ from mlcweb.schedule.state import (
     BlockPlace,
     LoopPlace,
     ScheduleState,
-    block_realizes_below,
     loops_above,
 )
 from mlcweb.schedule.storage_scopes import check_storage_scope
+from mlcweb.schedule.units import check_all_blocks, stands_in
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
@@ -126,6 +127,8 @@ def write_at(
             [plan.place.loop, *plan.users(late[-1])],
             "write at a loop that does not hold the reader",
         )
+    accesses = [a for step in range(len(plan.steps)) for a in plan.accesses(step, "write", "read")]
+    check_all_blocks((a.place for a in accesses), plan.buffer, "would not use the copy")
     box = plan.box([access for step in writes for access in plan.accesses(step, "write")])
     _check_written(plan, box)
     return _with_copy(state, plan, box, writes[-1] + 1, range(writes[-1] + 1))
@@ -161,19 +164,17 @@ class _Plan:
         body = self.place.loop.body
         return body.seq if isinstance(body, SeqStmt) else (body,)
 
-    def blocks(self, step: int) -> Iterator[BlockPlace]:
-        for realize in block_realizes_below(self.steps[step]):
-            yield self.state.block(realize.block.identity)
+    def units(self, step: int) -> list[BlockPlace]:
+        units = scope_at(self.state, self.state.scope_of(self.place)).units
+        return [unit for unit in units if stands_in(unit, self.steps[step])]
 
-    def accesses(self, step: int, access: str) -> Iterator[_Access]:
-        """How the blocks of a statement read or write the buffer."""
-        for place in self.blocks(step):
+    def accesses(self, step: int, *kinds: str) -> Iterator[_Access]:
+        """How the units of a statement read or write the buffer."""
+        for place, kind in itertools.product(self.units(step), kinds):
             block = place.block
             sharing = threads_sharing(place, self.place.loop, self.storage_scope)
             inner = {**sharing, **loops_between(place, self.place.loop)}
-            for region in regions_of(
-                block.reads if access == "read" else block.writes, self.buffer
-            ):
+            for region in regions_of(block.reads if kind == "read" else block.writes, self.buffer):
                 yield _Access(place, region, inner)
 
     def steps_that(self, access: str) -> list[int]:
@@ -181,8 +182,8 @@ class _Plan:
 
     def users(self, step: int) -> list[BlockRealize]:
         """The blocks of a statement that access the buffer."""
-        both = (*self.accesses(step, "read"), *self.accesses(step, "write"))
-        return list({access.place.realize: None for access in both})
+        found = self.accesses(step, "read", "write")
+        return list({access.place.realize: None for access in found})
 
     def box(self, accesses: Sequence[_Access]) -> list[Range]:
         """The box around what blocks access in an iteration of the loop."""
@@ -227,7 +228,7 @@ def _planned(
             "one of sch.get_loops(block)",
         )
     plan = _Plan(state, target, buffer, storage_scope, access, analyzer_inside(target))
-    blocks = [user.block for step in range(len(plan.steps)) for user in plan.blocks(step)]
+    blocks = [user.block for step in range(len(plan.steps)) for user in plan.units(step)]
     if any(buffer in found for block in blocks for found in hidden_accesses(block)):
         scope_at(state, state.scope_of(target)).check_declared(buffer)
     return plan
@@ -265,11 +266,10 @@ def _check_written(plan: _Plan, box: Sequence[Range]) -> None:
                     "write at a loop around the block that writes them first",
                 )
         for write in plan.accesses(step, "write"):
-            inside = Analyzer({**domains_around(write.place)})
-            if not inside.can_prove(write.place.realize.predicate):
-                continue
             exact = estimate_region(write.ranges, write.inner, True)
-            if exact is not None:
+            if exact is not None and must_write(
+                write.place, plan.buffer, plan.place.loop, [IntSet.from_range(s) for s in exact]
+            ):
                 written.append(list(exact))
     if not any(contains(part, [IntSet.from_range(s) for s in box], analyzer) for part in written):
         raise DataflowError(

@@ -14,13 +14,21 @@ from mlcweb.ir.visitor import Mutator, on, post_order_visit, walk
 from mlcweb.schedule.errors import BlockKindError, DataflowError
 from mlcweb.schedule.regions import bindings, domains_around, iterator_domains
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import check_complete, is_output_block, is_trivially_true, scope_at
+from mlcweb.schedule.scopes import (
+    check_binds_loops,
+    check_complete,
+    is_output_block,
+    is_trivially_true,
+    scope_at,
+    short_title,
+)
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline, reads_only_written
-from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below
+from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, loops_above
+from mlcweb.schedule.units import check_same_guards, check_within_guards
 from mlcweb.tir.arithmetic import equal, logical_and
 from mlcweb.tir.buffer import Buffer, MatchBufferRegion
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
-from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, BufferStore, Stmt
+from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, BufferStore
 from mlcweb.tir.substitute import substitute, variables_in
 
 
@@ -41,11 +49,13 @@ def compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
     buffer = _only_written(place)
     scope = state.scope_of(place)
     check_stage_pipeline(state, scope)
+    blocks = scope_at(state, scope)
     for region in place.block.reads:
-        scope_at(state, scope).check_declared(region.buffer)
+        blocks.check_declared(region.buffer)
     _check_not_output(state, place, "to be inlined")
     check_complete(state, place)
-    if len(scope_at(state, scope).children) == 1:
+    check_binds_loops(place, loops_above(place))
+    if len(blocks.units) == 1:
         raise BlockKindError(
             f'The block "{place.block.name_hint}" is the only block of its scope, which would be '
             "empty without it",
@@ -64,11 +74,11 @@ def compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
             f"a body of the form {buffer.name}[f(i, j, …)] = g(i, j, …)",
         )
     inliner = _Inliner(buffer, store, inverse, unit_iterators(iterator_domains(place.block)))
-    changes: dict[Stmt, Stmt | None] = {place.realize: None}
-    for reader in scope_at(state, scope).children:
-        if reader.block is not place.block:
-            changes[reader.realize] = inliner.of(reader.realize)
-    state = state.replaced(place.function, changes)
+    for reader in (*blocks.readers.get(buffer, ()), *blocks.undeclared_readers.get(buffer, ())):
+        check_within_guards(place, reader, f'the {reader.title} reads "{buffer.name}" without it')
+    state = state.replaced(place.function, {place.realize: None})
+    scope = state.block(scope.block.identity)
+    state = state.replaced(place.function, {scope.block.body: inliner.rewrite(scope.block.body)})
     return _without_allocation(state, scope, buffer)
 
 
@@ -90,7 +100,9 @@ def reverse_compute_inline(state: ScheduleState, block: BlockIdentity) -> Schedu
     scope = state.scope_of(place)
     check_stage_pipeline(state, scope)
     check_complete(state, place)
+    check_binds_loops(place, loops_above(place))
     producer, buffer = _only_producer(state, scope, place)
+    check_same_guards(place, producer, f"the {producer.title} does not run as often")
     _check_not_output(state, producer, "that would take up its consumer")
     check_complete(state, producer)
     outer, inner = _storing_realize(producer, buffer)
@@ -136,12 +148,14 @@ class _Inliner(Mutator):
         self.store = store
         self.inverse = inverse
         self.units = units
-        self.realize: BlockRealize | None = None
+        self.around: list[BlockRealize] = []
 
-    def of(self, realize: BlockRealize) -> BlockRealize:
-        """The realize of a block with the loads in it replaced."""
-        self.realize = realize
-        return self.rewrite(realize)
+    @on(BlockRealize)
+    def realize(self, node: BlockRealize) -> BlockRealize:
+        self.around.append(node)
+        new = self.rewrite_children(node)
+        self.around.pop()
+        return new
 
     @on(BufferLoad)
     def load(self, node: BufferLoad) -> PrimExpr:
@@ -170,11 +184,10 @@ class _Inliner(Mutator):
         return var
 
     def _refuse(self, reason: str) -> None:
-        assert self.realize is not None
+        into = f'block "{self.around[0].block.name_hint}"' if self.around else "statement"
         raise DataflowError(
-            f'The buffer "{self.buffer.name}" cannot be inlined into the block '
-            f'"{self.realize.block.name_hint}": {reason}',
-            [self.realize],
+            f'The buffer "{self.buffer.name}" cannot be inlined into the {into}: {reason}',
+            self.around[:1],
             "keep the buffer, and move its block with compute_at",
         )
 
@@ -247,23 +260,21 @@ def _only_producer(
     producers = blocks.producers(place)
     name = place.block.name_hint
     if len(producers) != 1:
-        names = ", ".join(f'"{p.block.name_hint}"' for p in producers) or "none"
+        names = ", ".join(short_title(p) for p in producers) or "none"
         raise BlockKindError(
             f'The block "{name}" must have a single producer in its scope; it has {names}',
-            [place.realize, *(producer.realize for producer in producers)],
+            [place.realize, *(producer.statement for producer in producers)],
             "reverse_compute_at, or compute_inline of the producers",
         )
     producer = producers[0]
     blocks.check_links(producer)
     consumers = blocks.consumers(producer)
     if len(consumers) != 1:
-        others = ", ".join(
-            f'"{c.block.name_hint}"' for c in consumers if c.block is not place.block
-        )
+        others = ", ".join(short_title(c) for c in consumers if c.block is not place.block)
         raise BlockKindError(
             f'The producer "{producer.block.name_hint}" of block "{name}" has other consumers, '
             f"which need its result: {others}",
-            [consumer.realize for consumer in consumers],
+            [consumer.statement for consumer in consumers],
             "compute_inline of the producer into all of them",
         )
     written = {region.buffer for region in producer.block.writes}

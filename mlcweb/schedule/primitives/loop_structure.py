@@ -12,20 +12,19 @@ from mlcweb.schedule.primitives.loops import check_plain
 from mlcweb.schedule.regions import analyzer_inside, domains_around, loops_between
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.reverse_compute_at_checks import check_written_before
-from mlcweb.schedule.scopes import driven_iterators, runs_one_to_one, scope_at
+from mlcweb.schedule.scopes import Scope, driven_iterators, runs_one_to_one, scope_at
 from mlcweb.schedule.state import (
     BlockPlace,
     LoopPlace,
     Place,
     ScheduleState,
-    block_realizes_below,
     loops_above,
     statement_of,
 )  # fmt: skip
+from mlcweb.schedule.units import bound_reads, stands_in
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.stmt import (
-    BlockIdentity,
     BlockRealize,
     For,
     ForKind,
@@ -90,10 +89,11 @@ def merge(state: ScheduleState, *loops: Var) -> tuple[ScheduleState, Var]:
             check_plain(state.loop(loop.loop_var))
     _check_same_extents(places, chains)
     nests = [chain[0] for chain in chains]
-    for realize in (found for nest in nests for found in block_realizes_below(nest)):
-        block = state.block(realize.block.identity)
-        scope_at(state, state.scope_of(block)).check_links(block)
-    _check_nothing_crossed(shared, nests)
+    units = scope_at(state, state.scope_of(places[0]))
+    for unit in units.units:
+        if any(stands_in(unit, nest) for nest in nests):
+            units.check_links(unit)
+    _check_nothing_crossed(units, shared, nests)
 
     names = [Var(f"{loop.loop_var.name}_m", loop.loop_var.dtype) for loop in chains[0]]
     bodies = [
@@ -107,7 +107,7 @@ def merge(state: ScheduleState, *loops: Var) -> tuple[ScheduleState, Var]:
     statements = [merged if s is nests[-1] else s for s in shared.seq if s not in nests[:-1]]
     function = places[0].function
     new = state.replaced(function, {shared: sequence(*statements)})
-    _check_ready(new, shared, nests, names)
+    _check_ready(new, units, nests, names)
     return new, names[-1]
 
 
@@ -170,7 +170,7 @@ def _check_same_extents(places: Sequence[LoopPlace], chains: Sequence[tuple[For,
                 )
 
 
-def _check_nothing_crossed(shared: SeqStmt, nests: Sequence[For]) -> None:
+def _check_nothing_crossed(blocks: Scope, shared: SeqStmt, nests: Sequence[For]) -> None:
     """No nest moves past a statement, or past another nest, that depends on it."""
     position = {statement: n for n, statement in enumerate(shared.seq)}
     last = position[nests[-1]]
@@ -178,37 +178,36 @@ def _check_nothing_crossed(shared: SeqStmt, nests: Sequence[For]) -> None:
         low, high = sorted((position[nest], last))
         for other in shared.seq[low + 1 : high]:
             if other not in nests:
-                _check_independent(nest, other)
+                _check_independent(blocks, nest, other)
     for first, second in combinations(nests, 2):
         if position[first] > position[second]:
-            _check_independent(first, second)
+            _check_independent(blocks, first, second)
 
 
-def _check_independent(nest: For, other: Stmt) -> None:
-    for mine in block_realizes_below(nest):
-        for theirs in block_realizes_below(other):
-            if _depend(mine, theirs):
+def _check_independent(blocks: Scope, nest: For, other: Stmt) -> None:
+    for mine in _units(blocks, nest):
+        for theirs in _units(blocks, other):
+            if _depend(mine.realize, theirs.realize):
                 raise DataflowError(
-                    f'The loop "{nest.loop_var.name}" would move past the block '
-                    f'"{theirs.block.name_hint}", on which its block "{mine.block.name_hint}" '
-                    "depends, or the other way round",
-                    [nest, theirs],
+                    f'The loop "{nest.loop_var.name}" would move past the {theirs.title}, on which '
+                    f"its {mine.title} depends, or the other way round",
+                    [nest, theirs.statement],
                     "name the loops in the order of the program, without gaps",
                 )
 
 
 def _depend(first: BlockRealize, second: BlockRealize) -> bool:
     written = [{region.buffer for region in r.block.writes} for r in (first, second)]
-    read = [{region.buffer for region in r.block.reads} for r in (first, second)]
+    read = [{*(r.buffer for r in x.block.reads), *bound_reads(x)} for x in (first, second)]
     return bool(written[0] & (written[1] | read[1]) or read[0] & written[1])
 
 
 def _check_ready(
-    state: ScheduleState, shared: SeqStmt, nests: Sequence[For], merged: Sequence[Var]
+    state: ScheduleState, before: Scope, nests: Sequence[For], merged: Sequence[Var]
 ) -> None:
     """In each iteration of the merged loop, what a body uses of an earlier body is final."""
     target = state.loop(merged[-1])
-    groups = [_blocks(state, nest) for nest in nests]
+    groups = _merged_units(state, before, nests, target)
     for earlier, later in combinations(groups, 2):
         for user in later:
             makers = [maker for maker in earlier if _depend(maker.realize, user.realize)]
@@ -246,14 +245,21 @@ def _check_final(
     else:
         return
     raise DataflowError(
-        f'In the merged loop the block "{user.block.name_hint}" depends on the block '
-        f'"{maker.block.name_hint}" and {what}',
-        [target.loop, maker.realize, user.realize],
+        f"In the merged loop the {user.title} depends on the {maker.title} and {what}",
+        [target.loop, maker.statement, user.statement],
         advice,
     )
 
 
-def _blocks(state: ScheduleState, nest: For) -> list[BlockPlace]:
-    """The blocks of a nest where they now stand."""
-    identities: list[BlockIdentity] = [r.block.identity for r in block_realizes_below(nest)]
-    return [state.block(identity) for identity in identities]
+def _units(blocks: Scope, statement: Stmt) -> list[BlockPlace]:
+    return [unit for unit in blocks.units if stands_in(unit, statement)]
+
+
+def _merged_units(
+    state: ScheduleState, before: Scope, nests: Sequence[For], target: LoopPlace
+) -> list[list[BlockPlace]]:
+    """The units of each nest where they now stand: in the order of the nests."""
+    units = iter(
+        [u for u in scope_at(state, state.scope_of(target)).units if stands_in(u, target.loop)]
+    )
+    return [[next(units) for _ in _units(before, nest)] for nest in nests]

@@ -9,9 +9,14 @@ from math import prod
 
 from mlcweb.arith import Analyzer, iter_map_simplify
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import walk
 from mlcweb.schedule.arguments import Factors
 from mlcweb.schedule.errors import FactorError, LoopError
+from mlcweb.schedule.iteration_order import (
+    check_declares_all,
+    check_order_free,
+    check_own_predicate,
+)
+from mlcweb.schedule.nests import with_predicate
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.reorder_checks import (
     check_driven_affine,
@@ -21,7 +26,6 @@ from mlcweb.schedule.reorder_checks import (
 )
 from mlcweb.schedule.scopes import (
     analyzer_at,
-    check_declares_all,
     loop_ranges,
 )  # fmt: skip
 from mlcweb.schedule.state import (
@@ -36,7 +40,7 @@ from mlcweb.tir import arithmetic
 from mlcweb.tir.arithmetic import const, constant_value, floordiv, floormod, is_const_int
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.dtype import max_value
-from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
+from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.stmt import BlockRealize, For, ForKind, Stmt
 from mlcweb.tir.substitute import substitute, variables_in
 
@@ -71,7 +75,7 @@ def split(
         index = index * extent + var
     body: Stmt = substitute(old.body, {loop: index})
     if not disable_predication and not analyzer.can_prove(index < old.extent):
-        body = _with_predicate(body, index < old.extent)
+        body = with_predicate(body, index < old.extent)
     for var, extent in zip(reversed(new_vars), reversed(extents), strict=True):
         body = For(var, const(0, loop.dtype), extent, ForKind.SERIAL, body, span=old.span)
     new = simplify_bindings(body, place, preserve_unit_iters)
@@ -159,6 +163,7 @@ def reorder(state: ScheduleState, *ordered_loops: Var) -> ScheduleState:
     for realize in block_realizes_below(chain[-1]):
         inner = state.block(realize.block.identity)
         check_declares_all(inner)
+        check_own_predicate(realize)
         check_iterators_reorderable(realize)
         old_order = [loop.loop_var for loop in chain]
         check_driven_affine(state, inner, old_order)
@@ -174,6 +179,7 @@ def reorder(state: ScheduleState, *ordered_loops: Var) -> ScheduleState:
                 [loop],
                 "keep the loop inside of those that its domain depends on",
             )
+    check_order_free(state, place, [loop.loop_var for loop in new_order])
     body = chain[-1].body
     for loop in reversed(new_order):
         body = replace(loop, body=body)
@@ -267,18 +273,6 @@ def _check_extent_fits(
             loops,
             f"extents with a product of at most {max_value(dtype)}, or loops of int64",
         )
-
-
-def _with_predicate(statement: Stmt, predicate: PrimExpr) -> Stmt:
-    """The statement with `predicate` added to the outermost blocks in it."""
-    if isinstance(statement, BlockRealize):
-        conditions = [statement.predicate, predicate]
-        if any(isinstance(node, BufferLoad) for node in walk(statement.predicate)):
-            # The loops may now leave the buffer that is read there.
-            conditions.reverse()
-        return replace(statement, predicate=arithmetic.logical_and(*conditions))
-    changes = {below: _with_predicate(below, predicate) for below in substatements(statement)}
-    return with_substatements(statement, changes)
 
 
 def simplify_bindings(statement: Stmt, place: LoopPlace, preserve_unit_iters: bool) -> Stmt:

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mlcweb.analysis import block_access_regions
-from mlcweb.arith import Analyzer
+from mlcweb.arith import Analyzer, IntSet
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.schedule.arguments import Integers
 from mlcweb.schedule.errors import DataflowError, ScheduleError
+from mlcweb.schedule.must_writes import is_local, must_write, runs_whole_domain
 from mlcweb.schedule.nests import (
     loop_nest,
     nest_of,
@@ -22,6 +23,7 @@ from mlcweb.schedule.regions import domains_around, iterator_domains
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
     check_affine,
+    check_binds_loops,
     check_complete_or_reduction,
     hidden_accesses,
     scope_at,
@@ -35,7 +37,7 @@ from mlcweb.tir.arithmetic import (
     less,
     logical_and,
 )
-from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.buffer import Buffer, Range, full_region
 from mlcweb.tir.expr import (
     Add,
     BufferLoad,
@@ -94,6 +96,7 @@ def pad_einsum(state: ScheduleState, block: BlockIdentity, padding: Integers) ->
     check_complete_or_reduction(state, place)
     check_affine(state, place)
     scope_at(state, state.scope_of(place)).check_links(place)
+    check_binds_loops(place, loops_above(place))
     nest = nest_of(place, "pad_einsum")
     _check_einsum(place)
     _check_declared(place)
@@ -112,6 +115,7 @@ def pad_einsum(state: ScheduleState, block: BlockIdentity, padding: Integers) ->
         if (copy := _grown_buffer(place, region.buffer, grown)) is not None
     }
     written = {region.buffer for region in place.block.writes}
+    _check_copied_back(state, place, [buffer for buffer in copies if buffer in written])
     before = [_filled_copy(old, new) for old, new in copies.items() if old not in written]
     after = [_copied_back(old, new) for old, new in copies.items() if old in written]
     realize = _grown_realize(place, extents, copies)
@@ -123,6 +127,29 @@ def pad_einsum(state: ScheduleState, block: BlockIdentity, padding: Integers) ->
     for statement in statements_of(scope.block):
         statements += [*before, changed, *after] if statement is nest else [statement]
     return with_statements(state, scope, statements, list(copies.values()))
+
+
+def _check_copied_back(state: ScheduleState, place: BlockPlace, buffers: Sequence[Buffer]) -> None:
+    """The block writes all of the buffers that are copied back, in a domain that its loops run
+    through, and so their larger copies."""
+    if not runs_whole_domain(place):
+        raise PaddingError(
+            f'The loops around block "{place.block.name_hint}" do not run its iterators through '
+            "their whole domains, so that these cannot be padded",
+            [place.realize],
+            "iterators that are bound to a loop each, over the same domain",
+        )
+    for buffer in buffers:
+        whole = [IntSet.from_range(side) for side in full_region(buffer).region]
+        if not is_local(state.scope_of(place), buffer) and not must_write(
+            place, buffer, None, whole
+        ):
+            raise DataflowError(
+                f'The block "{place.block.name_hint}" is not sure to write all of '
+                f'"{buffer.name}", which would be copied back as a whole',
+                [place.realize],
+                "a block that writes the whole buffer",
+            )
 
 
 def _check_declared(place: BlockPlace) -> None:

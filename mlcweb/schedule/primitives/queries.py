@@ -9,6 +9,7 @@ from mlcweb.schedule.errors import NotFoundError
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import is_output_block, scope_at
 from mlcweb.schedule.state import BlockPlace, Place, ScheduleState, loops_above
+from mlcweb.schedule.units import blocks_among
 from mlcweb.tir.expr import Var
 from mlcweb.tir.stmt import BlockIdentity
 
@@ -57,7 +58,7 @@ def get_output_blocks(state: ScheduleState, block: BlockIdentity) -> list[BlockI
 
 
 def _identities(places: Sequence[BlockPlace]) -> list[BlockIdentity]:
-    return [place.block.identity for place in places]
+    return [place.block.identity for place in blocks_among(places)]
 
 
 def _block_not_found(

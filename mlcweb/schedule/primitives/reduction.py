@@ -11,11 +11,15 @@ from mlcweb.schedule.errors import BindingError, DataflowError, LoopError
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
     check_affine,
+    check_binds_loops,
     check_reduction,
     iterators_by_variable,
     runs_one_to_one,
+    scope_at,
 )  # fmt: skip
-from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, loops_above
+from mlcweb.schedule.stage_pipeline import is_uncovered
+from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
+from mlcweb.schedule.units import bound_reads, check_unguarded, stands_in
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import PrimExpr, Var
@@ -40,7 +44,7 @@ def decompose_reduction(
 
     Checked: the block is a reduction block with an affine binding; `loop` is around it and not
     inside of one of its reduction loops; no loop from there on repeats the whole reduction; what
-    the init reads is written before `loop`.
+    the init reads is written before `loop`, and what it writes is read after the reduction alone.
 
     rewrite:
         for i, j, k in T.grid(…):                 for i in range(…):
@@ -57,8 +61,10 @@ def decompose_reduction(
 
     _check_not_repeated(place, inner)
 
+    check_unguarded(place, loop_place.loop, "the init would run whatever it says")
     init_realize = _init_realize(place, inner)
-    _check_init_reads(place, loop_place.loop, init_realize.block)
+    check_binds_loops(BlockPlace(place.function, init_realize, place.parents), inner)
+    _check_init_moves(state, place, loop_place.loop, init_realize)
     body: Stmt = init_realize
     for old in reversed(inner):
         if any(uses(value, old.loop_var) for value in init_realize.iter_values):
@@ -117,16 +123,33 @@ def _check_above_reduction(place: BlockPlace, loop: For, loops: tuple[For, ...])
                 )
 
 
-def _check_init_reads(place: BlockPlace, loop: For, init: Block) -> None:
-    for realize in block_realizes_below(loop.body):
-        written = {region.buffer for region in realize.block.writes}
-        for region in init.reads:
-            if realize.block is not place.block and region.buffer in written:
+def _check_init_moves(
+    state: ScheduleState, place: BlockPlace, loop: For, init: BlockRealize
+) -> None:
+    """The init may run before all that the loop holds: nothing there changes what it reads, nor
+    reads what it writes, unless the reduction has written it by then."""
+    blocks = scope_at(state, state.scope_of(place))
+    here = blocks.position(place.block)
+    read = {region.buffer for region in init.block.reads} | set(bound_reads(init))
+    written = {region.buffer for region in init.block.writes}
+    for number, unit in enumerate(blocks.units):
+        if number == here or not stands_in(unit, loop):
+            continue
+        for region in unit.block.writes:
+            if region.buffer in read:
                 raise DataflowError(
                     f'The init of block "{place.block.name_hint}" reads "{region.buffer.name}", '
-                    f'which the block "{realize.block.name_hint}" writes in the loop '
-                    f'"{loop.loop_var.name}"',
-                    [realize, loop, place.realize],
+                    f'which the {unit.title} writes in the loop "{loop.loop_var.name}"',
+                    [unit.statement, loop, place.realize],
+                    "decompose at a loop that does not hold it",
+                )
+        for buffer in (*(r.buffer for r in unit.block.reads), *bound_reads(unit.realize)):
+            if buffer in written and (number < here or is_uncovered(buffer, [place], unit)):
+                raise DataflowError(
+                    f'The {unit.title} reads "{buffer.name}" in the loop "{loop.loop_var.name}" '
+                    f'before the block "{place.block.name_hint}" has written it, and would find '
+                    "the initial values of the reduction there",
+                    [unit.statement, loop, place.realize],
                     "decompose at a loop that does not hold it",
                 )
 

@@ -10,14 +10,17 @@ from mlcweb.schedule.errors import BlockKindError, DataflowError
 from mlcweb.schedule.regions import iterator_domains
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
+    check_binds_loops,
     check_complete,
     check_reduction,
     is_output_block,
     is_trivially_true,
     scope_at,
+    short_title,
 )
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline, reads_only_written
-from mlcweb.schedule.state import BlockPlace, ScheduleState
+from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
+from mlcweb.schedule.units import check_same_guards
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import Add, BufferLoad, PrimExpr, Var
@@ -49,9 +52,11 @@ def fuse_reduction_epilogue(
     scope = state.scope_of(reduction)
     check_stage_pipeline(state, scope)
     check_reduction(state, reduction)
+    check_same_guards(epilogue, reduction, "the reduction does not run as often")
     buffer, indices = _sum(state, reduction)
     _check_order(state, scope, reduction, epilogue, buffer)
     check_complete(state, epilogue)
+    check_binds_loops(epilogue, loops_above(epilogue))
     store, load, term = _added(epilogue, buffer)
     _check_covers(reduction, epilogue, buffer, load)
     values: dict[Var, PrimExpr] = {
@@ -129,11 +134,11 @@ def _check_order(
     blocks = scope_at(state, scope)
     readers = [r for r in blocks.readers_of(buffer) if r.block is not reduction.block]
     if [reader.block for reader in readers] != [epilogue.block]:
-        names = ", ".join(f'"{reader.block.name_hint}"' for reader in readers) or "none"
+        names = ", ".join(short_title(reader) for reader in readers) or "none"
         raise DataflowError(
             f'The block "{epilogue.block.name_hint}" is not the only reader of "{buffer.name}"; '
             f"the readers are: {names}",
-            [reduction.realize, *(reader.realize for reader in readers)],
+            [reduction.realize, *(reader.statement for reader in readers)],
             "compute_inline of the epilogue into its consumers",
         )
     target = epilogue.block.writes[0].buffer if epilogue.block.writes else None
@@ -147,9 +152,9 @@ def _check_order(
     ]
     if used:
         raise DataflowError(
-            f'The block "{used[0].block.name_hint}" uses what block "{epilogue.block.name_hint}" '
+            f'The {used[0].title} uses what block "{epilogue.block.name_hint}" '
             "writes before that block stands there",
-            [used[0].realize, epilogue.realize],
+            [used[0].statement, epilogue.realize],
             "an epilogue into a buffer that no earlier block uses",
         )
 

@@ -12,10 +12,11 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.schedule.arguments import AccessedBuffer
 from mlcweb.schedule.errors import BlockKindError, DataflowError, ScheduleError
+from mlcweb.schedule.must_writes import is_local, must_write_each_time, runs_whole_domain
 from mlcweb.schedule.nests import loop_nest, nest_of, statements_of, with_statements
 from mlcweb.schedule.regions import bindings, domains_around, iterator_domains
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import check_affine, scope_at
+from mlcweb.schedule.scopes import check_affine, check_binds_loops, scope_at
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.state import (
     BlockPlace,
@@ -132,7 +133,7 @@ def _reindex_cache(
     check_storage_scope(storage_scope)
     place = state.block(block)
     access, buffer = accessed.access, accessed.at(place)
-    indices = _single_indices(state, place, buffer, access)
+    indices = _single_indices(state, place, buffer, access, _has_no_predicate(place))
     used = _used_iterators(place, indices)
     values, shape = _mapped(place, buffer, index_map, indices, used)
     copy = _copy_of(buffer, f"{buffer.name}_{storage_scope}", storage_scope, shape)
@@ -153,7 +154,7 @@ def _loops_of_copy(
     the block are, or, where a predicate cuts these off, one for each iterator."""
     values = bindings(place.realize)
     bound = [values[iter_var.var] for iter_var in used]
-    if is_const_int(place.realize.predicate, 1):
+    if _has_no_predicate(place):
         driving = set[Var]().union(*(variables_in(value) for value in bound))
         loops: list[tuple[Var, PrimExpr]] = []
         renamed: dict[Var, PrimExpr] = {}
@@ -164,6 +165,10 @@ def _loops_of_copy(
         return loops, [substitute(value, renamed) for value in bound]
     variables = [Var(f"ax{n}", iter_var.var.dtype) for n, iter_var in enumerate(used)]
     return [(var, _extent(i)) for var, i in zip(variables, used, strict=True)], list(variables)
+
+
+def _has_no_predicate(place: BlockPlace) -> bool:
+    return is_const_int(place.realize.predicate, 1)
 
 
 def _driving_loops(place: BlockPlace, driving: set[Var]) -> list[For]:
@@ -177,7 +182,11 @@ def _driving_loops(place: BlockPlace, driving: set[Var]) -> list[For]:
 
 
 def _single_indices(
-    state: ScheduleState, place: BlockPlace, buffer: Buffer, access: str
+    state: ScheduleState,
+    place: BlockPlace,
+    buffer: Buffer,
+    access: str,
+    in_loops_of_block: bool = False,
 ) -> tuple[PrimExpr, ...]:
     """The indices of all accesses of a buffer in a leaf block."""
     name = place.block.name_hint
@@ -190,6 +199,7 @@ def _single_indices(
     check_stage_pipeline(state, state.scope_of(place))
     scope_at(state, state.scope_of(place)).check_declared(buffer)
     check_affine(state, place)
+    check_binds_loops(place, loops_above(place))
     found: list[tuple[PrimExpr, ...]] = []
     for node in walk(place.block):
         if isinstance(node, (BufferLoad, BufferStore)) and node.buffer is buffer:
@@ -223,7 +233,7 @@ def _single_indices(
             )
     _check_inside(place, buffer, found[0])
     if access == "write":
-        _check_copied_back(state, place, buffer)
+        _check_copied_back(state, place, buffer, in_loops_of_block)
     elif any(region.buffer is buffer for region in place.block.writes):
         raise DataflowError(
             f'The block "{name}" also writes "{buffer.name}", and the copy that it would write '
@@ -261,7 +271,9 @@ def _check_inside(place: BlockPlace, buffer: Buffer, indices: Sequence[PrimExpr]
         )
 
 
-def _check_copied_back(state: ScheduleState, place: BlockPlace, buffer: Buffer) -> None:
+def _check_copied_back(
+    state: ScheduleState, place: BlockPlace, buffer: Buffer, in_loops_of_block: bool
+) -> None:
     scope = scope_at(state, state.scope_of(place))
     if len(scope.writers.get(buffer, ())) > 1 or reads_old_elements(place.block, buffer):
         raise DataflowError(
@@ -269,6 +281,17 @@ def _check_copied_back(state: ScheduleState, place: BlockPlace, buffer: Buffer) 
             "written before, and the copy does not hold their first values",
             [place.realize],
             "reindex before decompose_reduction",
+        )
+    # A copy in the loops of the block runs as often as the block does.
+    whole = in_loops_of_block or runs_whole_domain(place)
+    if not is_local(state.scope_of(place), buffer) and not (
+        whole and must_write_each_time(place, buffer)
+    ):
+        raise DataflowError(
+            f'The block "{place.block.name_hint}" is not sure to write "{buffer.name}" in all '
+            "iterations of its iterators, which the copy back would do",
+            [place.realize],
+            "a block without conditions, whose loops run through the domains of its iterators",
         )
 
 

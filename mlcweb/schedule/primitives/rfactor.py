@@ -13,6 +13,7 @@ from mlcweb.schedule.reducers import Reduction, Values, reduction_of
 from mlcweb.schedule.regions import domains_around
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
+    check_binds_loops,
     driven_iterators,
     runs_one_to_one,
     scope_at,
@@ -73,6 +74,7 @@ def rfactor(
     axis = _axis(place, reduction, factor_axis)
     _check_loops(place, target, loops)
     own = _own_loops(state, place, target, loops)
+    check_binds_loops(place, own)
     _check_init_runs_first(place, target, loops)
 
     partials = {buffer: _partial(buffer, axis, target.loop) for buffer in reduction.buffers}

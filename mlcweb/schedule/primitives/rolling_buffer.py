@@ -23,9 +23,10 @@ from mlcweb.schedule.regions import (
     substituted,
 )
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import is_output_block, scope_at
+from mlcweb.schedule.scopes import is_output_block, scope_at, short_title
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, loops_above
+from mlcweb.schedule.units import check_all_blocks, check_unguarded
 from mlcweb.tir.arithmetic import const, floormod, is_const_int, logical_and, logical_or
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
 from mlcweb.tir.expr import GE, GT, LE, LT, BufferLoad, FloorDiv, IntImm, Mul, PrimExpr, Var
@@ -89,7 +90,9 @@ def rolling_buffer(
         )
     check_stage_pipeline(state, scope)
     users = _users(state, scope, place, buffer)
+    check_all_blocks(users, buffer, "would not use the ring")
     outer = _common_loop(state, users, place, buffer)
+    check_unguarded(place, None, "an iteration may not find what the one before has left")
     steps = _steps(place, buffer, outer)
     rolled = _rolled(place, buffer, steps, outer)
     _check_in_order(place, buffer, steps, outer)
@@ -130,11 +133,11 @@ def _users(
     blocks = scope_at(state, scope)
     writers = blocks.writers_of(buffer)
     if len(writers) != 1:
-        names = ", ".join(f'"{writer.block.name_hint}"' for writer in writers)
+        names = ", ".join(short_title(writer) for writer in writers)
         raise DataflowError(
             f'The buffer "{buffer.name}" is written by {len(writers)} blocks ({names}); a rolling '
             "buffer has a single one",
-            [writer.realize for writer in writers],
+            [writer.statement for writer in writers],
             "rolling_buffer before decompose_reduction",
         )
     readers = [r for r in blocks.readers_of(buffer) if r.block is not place.block]

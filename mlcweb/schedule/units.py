@@ -1,0 +1,266 @@
+"""The units of a scope: its blocks, and its statements outside of blocks, in program order.
+
+A scope is a block's body, where loops, sequences and branches hold blocks, and now and then a bare
+store. Primitives reason about one vocabulary alone: each statement outside of blocks (and each
+condition, bound or `let` value that reads memory) is seen as an opaque block without iterators,
+whose reads and writes are inferred. What decides whether or how often a unit runs, other than loops
+and predicates, are its *guards*: branches, `while` and `let`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+from mlcweb.analysis import block_access_regions
+from mlcweb.ir.visitor import walk
+from mlcweb.schedule.errors import DataflowError
+from mlcweb.schedule.state import (
+    BlockPlace,
+    LoopPlace,
+    Place,
+    ScheduleState,
+    executed_substatements,
+    statement_of,
+)
+from mlcweb.tir.arithmetic import const
+from mlcweb.tir.buffer import Buffer, BufferRegion
+from mlcweb.tir.expr import BufferLoad, IntImm, PrimExpr, Var
+from mlcweb.tir.stmt import (
+    AllocBuffer,
+    AssertStmt,
+    AttrStmt,
+    Block,
+    BlockRealize,
+    DeclBuffer,
+    Evaluate,
+    For,
+    IfThenElse,
+    LetStmt,
+    Stmt,
+    While,
+)
+from mlcweb.tir.substitute import reads_memory
+
+_HEADERS: dict[type, tuple[str, ...]] = {
+    AssertStmt: ("condition",),
+    AttrStmt: ("value",),
+    For: ("min", "extent"),
+    IfThenElse: ("condition",),
+    LetStmt: ("value",),
+    While: ("condition",),
+}
+"""The expressions that a statement with a body computes itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawPlace(BlockPlace):
+    """A statement outside of blocks, seen as an opaque block. Its `realize` stands nowhere in the
+    program; `statement` does. For a header it is the statement that computes the header."""
+
+    raw: Stmt
+
+    @property
+    def statement(self) -> Stmt:
+        return self.raw
+
+    @property
+    def title(self) -> str:
+        return f'statement "{self.block.name_hint}" outside of blocks'
+
+
+Guard = tuple[Stmt, Stmt]
+"""A branch, `while`, `let` or view around a unit, and which of its bodies the unit is in."""
+
+
+def units_below(state: ScheduleState, around: Place) -> tuple[BlockPlace, ...]:
+    """The outermost blocks, and the statements outside of them, below a block or loop."""
+    top: Stmt = around.loop if isinstance(around, LoopPlace) else around.block
+    above = (*around.parents, top) if isinstance(around, LoopPlace) else (
+        *around.parents, around.realize, top
+    )  # fmt: skip
+    units: list[BlockPlace] = []
+
+    def raw(statement: Stmt, body: Stmt, parents: tuple[Stmt, ...]) -> None:
+        units.append(_raw_place(state, around.function, statement, body, parents))
+
+    def visit(statement: Stmt, parents: tuple[Stmt, ...]) -> None:
+        if isinstance(statement, BlockRealize):
+            units.append(state.index.blocks[statement.block.identity])
+            return
+        below = executed_substatements(statement)
+        if not below and not _does_nothing(statement):
+            raw(statement, statement, parents)
+        headers = _headers(statement)
+        for header in headers:
+            raw(statement, Evaluate(header), parents)
+        inner = (*parents, statement)
+        for part in below:
+            visit(part, inner)
+        if isinstance(statement, While):  # The body runs before the condition, too.
+            for header in headers:
+                raw(statement, Evaluate(header), parents)
+
+    for below in executed_substatements(top):
+        visit(below, above)
+    return tuple(units)
+
+
+def _does_nothing(statement: Stmt) -> bool:
+    return isinstance(statement, Evaluate) and isinstance(statement.value, IntImm)
+
+
+def computes_header(statement: Stmt) -> bool:
+    """Whether a statement computes something of memory, or changes how often its body runs, before
+    the blocks in it run: it is guarded as a whole."""
+    return isinstance(statement, While) or bool(_headers(statement))
+
+
+def _headers(statement: Stmt) -> list[PrimExpr]:
+    """What a statement reads of memory before its body runs."""
+    values = [getattr(statement, name) for name in _HEADERS.get(type(statement), ())]
+    return [value for value in values if type(value) is not IntImm and reads_memory(value)]
+
+
+def _raw_place(
+    state: ScheduleState, function: str, statement: Stmt, body: Stmt, parents: tuple[Stmt, ...]
+) -> RawPlace:
+    name = repr(statement).strip().splitlines()[0].rstrip(":")
+    visible = _visible_buffers(state, function, parents)
+    found = block_access_regions(Block((), (), (), name, body), visible)
+    block = Block(
+        (), _united(found.reads, found.opaque), _united(found.writes, found.opaque), name, body
+    )
+    return RawPlace(function, BlockRealize((), const(True), block), parents, statement)
+
+
+def _united(
+    regions: Sequence[BufferRegion], opaque: Sequence[BufferRegion]
+) -> tuple[BufferRegion, ...]:
+    whole = {region.buffer for region in opaque}
+    return (*(region for region in regions if region.buffer not in whole), *opaque)
+
+
+def _visible_buffers(
+    state: ScheduleState, function: str, parents: Sequence[Stmt]
+) -> dict[Var, Buffer]:
+    """The buffers that are known where a statement stands, by data variable."""
+    found = list(state.function(function).buffer_map.values())
+    for parent in parents:
+        if isinstance(parent, Block):
+            found += parent.alloc_buffers
+            found += [match.buffer for match in parent.match_buffers]
+        elif isinstance(parent, (AllocBuffer, DeclBuffer)):
+            found.append(parent.buffer)
+    return {buffer.data: buffer for buffer in reversed(found)}
+
+
+def blocks_among(units: Iterable[BlockPlace]) -> tuple[BlockPlace, ...]:
+    """The units that are blocks of the program."""
+    return tuple(unit for unit in units if not isinstance(unit, RawPlace))
+
+
+def let_variables(place: BlockPlace, outer: For | None) -> set[Var]:
+    """The variables that `let` defines around a unit, inside of a loop (or of its scope)."""
+    found: set[Var] = set()
+    for parent in reversed(place.parents):
+        if parent is outer or isinstance(parent, Block):
+            break
+        if isinstance(parent, LetStmt):
+            found.add(parent.var)
+    return found
+
+
+def check_all_blocks(units: Iterable[BlockPlace], buffer: Buffer, what: str) -> None:
+    """Raise DataflowError where a statement outside of blocks uses a buffer."""
+    for unit in units:
+        if isinstance(unit, RawPlace):
+            raise DataflowError(
+                f'The {unit.title} uses "{buffer.name}", and {what}',
+                [unit.statement],
+                "the statement in a block of its own",
+            )
+
+
+def stands_in(place: BlockPlace, statement: Stmt) -> bool:
+    """Whether a unit is a statement, or below it."""
+    return statement_of(place) is statement or any(p is statement for p in place.parents)
+
+
+def guards(place: Place, outer: For | None = None) -> list[Guard]:
+    """What decides whether and how often a unit or loop runs, or defines what it uses, up to its
+    scope or to inside of the loop `outer`, innermost first."""
+    found: list[Guard] = []
+    below = statement_of(place)
+    for parent in reversed(place.parents):
+        if parent is outer or isinstance(parent, Block):
+            break
+        if isinstance(parent, (IfThenElse, While)) or _is_needed(parent, place):
+            found.append((parent, below))
+        below = parent
+    return found
+
+
+def _is_needed(definition: Stmt, place: Place) -> bool:
+    """Whether a statement defines a variable or buffer that a unit uses."""
+    if isinstance(definition, LetStmt):
+        return any(node is definition.var for node in walk(statement_of(place)))
+    if isinstance(definition, (AllocBuffer, DeclBuffer)):
+        buffer = definition.buffer
+        return any(
+            node is buffer.data or getattr(node, "buffer", None) is buffer
+            for node in walk(statement_of(place))
+        )
+    return False
+
+
+def check_within_guards(place: BlockPlace, other: Place, what: str) -> None:
+    """Raise DataflowError unless whatever guards a unit is around `other`, too: what the unit does
+    would then be done at `other`, where the guards have not been asked."""
+    _check_all_around(place, guards(place), other, what)
+
+
+def check_same_guards(place: BlockPlace, other: Place, what: str) -> None:
+    """Raise DataflowError unless a unit and `other` run under the same conditions."""
+    check_within_guards(place, other, what)
+    deciding = [guard for guard in guards(other) if isinstance(guard[0], (IfThenElse, While))]
+    _check_all_around(place, deciding, place, what)
+
+
+def check_unguarded(place: BlockPlace, outer: For | None, what: str) -> None:
+    """Raise DataflowError where something guards a unit between a loop (or its scope) and it."""
+    for guard in guards(place, outer):
+        raise _guarded(place, guard, what)
+
+
+def _check_all_around(place: BlockPlace, needed: Sequence[Guard], other: Place, what: str) -> None:
+    path = [*other.parents, statement_of(other)]
+    around = {(id(parent), id(below)) for parent, below in pairwise(path)}
+    for guard in needed:
+        if (id(guard[0]), id(guard[1])) not in around:
+            raise _guarded(place, guard, what)
+
+
+def _guarded(place: BlockPlace, guard: Guard, what: str) -> DataflowError:
+    text = repr(guard[0]).strip().splitlines()[0]
+    return DataflowError(
+        f'The {place.title} depends on the statement "{text}", and {what}',
+        [statement_of(place), guard[0]],
+        "a predicate of the block (T.where) instead of the statement around it, or blocks that the "
+        "same statement encloses",
+    )
+
+
+@lru_cache(maxsize=4096)
+def bound_reads(realize: BlockRealize) -> tuple[Buffer, ...]:
+    """The buffers that a block's bindings and its predicate load from. T.reads is about the body,
+    so that they are reads that no block declares."""
+    return tuple(
+        node.buffer
+        for value in (*realize.iter_values, realize.predicate)
+        if type(value) is not Var and reads_memory(value)
+        for node in walk(value)
+        if isinstance(node, BufferLoad)
+    )
