@@ -256,3 +256,29 @@ def test_padding(run, random):
 def test_refusals(build, message):
     with pytest.raises(TVMError, match=message):
         build(te.placeholder((4, 5), name="x"))
+
+
+@pytest.mark.parametrize(
+    ("build", "expected"),
+    [
+        (lambda x, g: nn.layer_norm(x, g, g, -1), (0.0, 2.0)),
+        (lambda x, g: nn.rms_norm(x, g, -1), (1 / 5**0.5, 3 / 5**0.5)),
+    ],
+)
+def test_norms_of_float16_sum_in_float32(run, build, expected):
+    """4096 ones and threes: their float16 sum stops growing long before 8192."""
+    x = np.tile(np.array([1, 3], "float16"), 2048).reshape(1, 4096)
+    gamma = np.ones(4096, "float16")
+    got = run(build, x, gamma)
+    assert got.dtype == np.float16
+    np.testing.assert_allclose(got[0, :2].astype("float32"), expected, atol=1e-3)
+
+
+def test_group_and_instance_norms_of_float16_sum_in_float32(run):
+    x = np.tile(np.array([1, 3], "float16"), 4096).reshape(1, 2, 4096)
+    ones, zeros = np.ones(2, "float16"), np.zeros(2, "float16")
+    for build in (
+        lambda x, g, b: nn.group_norm(x, g, b, 1, 1, [2]),
+        lambda x, g, b: nn.instance_norm(x, g, b, 1, [2]),
+    ):
+        np.testing.assert_array_equal(run(build, x, ones, zeros)[0, 1, :2], [-1, 1])

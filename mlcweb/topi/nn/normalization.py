@@ -88,13 +88,14 @@ def rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> 
     places = shapes.axes_of("rms_norm", axis, data.ndim)
     rest = [extent for i, extent in enumerate(data.shape) if i not in places]
     names = [f"ax{i}" for i in range(len(rest))]
-    count = arithmetic.cast(data.dtype, shapes.size([data.shape[i] for i in places]))
+    count = _wide(shapes.size([data.shape[i] for i in places]), data.dtype)
     iterators = {i: reduce_axis((0, data.shape[i]), f"k{i}") for i in places}
 
     def squares(*index: PrimExpr) -> Any:
         left = iter(index)
         place = [iterators[i].var if i in iterators else next(left) for i in range(data.ndim)]
-        return reduce_sum(data(*place) * data(*place), list(iterators.values()))
+        value = _wide(data(*place), data.dtype)
+        return reduce_sum(value * value, list(iterators.values()))
 
     total = compute(rest, squares, "T_multiply_red", tag=tags.COMM_REDUCE, varargs_names=names)
     factor = compute(
@@ -106,7 +107,9 @@ def rms_norm(data: Tensor, weight: Tensor, axis: Any, epsilon: float = 1e-5) -> 
 
     def element(*index: PrimExpr) -> Any:
         outside = [i for place, i in enumerate(index) if place not in places]
-        return factor(*outside) * data(*index) * weight(*(index[place] for place in places))
+        scale = _wide(weight(*(index[place] for place in places)), data.dtype)
+        result = factor(*outside) * _wide(data(*index), data.dtype) * scale
+        return arithmetic.cast(data.dtype, result)
 
     return compute(
         data.shape,
@@ -178,11 +181,11 @@ def _normalized(
     """affine((data - mean) / sqrt(variance + epsilon), index), with the moments over `places`.
 
     The variance is that of the differences, in a second pass over the data: the difference of the
-    mean square and the squared mean, in one pass, would lose digits.
+    mean square and the squared mean, in one pass, would lose digits. Those of float16 are float32.
     """
     rest = [extent for i, extent in enumerate(data.shape) if i not in places]
     names = [f"ax{i}" for i in range(len(rest))]
-    count = arithmetic.cast(data.dtype, shapes.size([data.shape[i] for i in places]))
+    count = _wide(shapes.size([data.shape[i] for i in places]), data.dtype)
     source = data.op.name
 
     def summed(suffix: str, term: Callable[..., PrimExpr]) -> Tensor:
@@ -191,7 +194,8 @@ def _normalized(
         def element(*index: PrimExpr) -> Any:
             left = iter(index)
             place = [iterators[i].var if i in iterators else next(left) for i in range(data.ndim)]
-            return reduce_sum(term(data(*place), index), list(iterators.values()))
+            value = _wide(data(*place), data.dtype)
+            return reduce_sum(term(value, index), list(iterators.values()))
 
         return compute(
             rest, element, f"{source}_{suffix}", tag=tags.COMM_REDUCE, varargs_names=names
@@ -214,7 +218,8 @@ def _normalized(
     def element(*index: PrimExpr) -> Any:
         outside = [i for place, i in enumerate(index) if place not in places]
         factor = _inverse_root(arithmetic.divide(spread(*outside), count), epsilon)
-        return affine((data(*index) - mean(*outside)) * factor, index)
+        normal = (_wide(data(*index), data.dtype) - mean(*outside)) * factor
+        return affine(arithmetic.cast(data.dtype, normal), index)
 
     return compute(
         data.shape,
@@ -228,3 +233,9 @@ def _normalized(
 def _inverse_root(variance: PrimExpr, epsilon: float) -> PrimExpr:
     shifted = variance + arithmetic.const(epsilon, variance.dtype)
     return intrinsics.unary_functions["rsqrt"](shifted)
+
+
+def _wide(value: PrimExpr, dtype: str) -> PrimExpr:
+    """A value in the type in which values of `dtype` are summed: float32 for float16, which cannot
+    count beyond 2048."""
+    return arithmetic.cast("float32" if dtype == "float16" else dtype, value)
