@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from mlcweb.analysis.verify import VerifyEachPass
 from mlcweb.ir.node import forbid_mutation
+from mlcweb.ir.transform import PassContext
 
 settings.register_profile(
     "steady",
@@ -46,3 +48,17 @@ def oracle_python() -> str:
     if done.returncode:
         pytest.skip(f"{python} imports no real TVM")
     return python
+
+
+VERIFIED = ("analysis", "codegen", "lower", "random_programs", "schedule")
+"""Folders of tests in which what every step and every pass has made is verified."""
+
+
+@pytest.fixture(autouse=True)
+def verified_programs(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Verify programs where schedules and lowering are tested."""
+    if request.path.relative_to(ROOT / "tests").parts[0] not in VERIFIED:
+        yield
+        return
+    with PassContext(instruments=[VerifyEachPass()]):
+        yield

@@ -6,12 +6,12 @@ from collections.abc import Container
 from typing import NamedTuple
 
 from mlcweb.arith.analyzer import conjuncts
+from mlcweb.arith.bounds import INDEX_TYPES
 from mlcweb.arith.build import add, integer, subtract
 from mlcweb.arith.iter_fuse import NotAffine
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
-from mlcweb.tir.dtype import is_integer
 
 
 class Bound(NamedTuple):
@@ -51,7 +51,7 @@ def _bound_of(condition: E.PrimExpr, iterators: Container[E.Var]) -> Bound | Non
         raise NotAffine("the predicate is never true")
     if not uses_any(condition, iterators):
         return None
-    if not isinstance(condition, (E.LT, E.LE)) or not is_integer(condition.a.dtype):
+    if not isinstance(condition, (E.LT, E.LE)) or condition.a.dtype not in INDEX_TYPES:
         raise NotAffine(f"the predicate {condition!r} is not a bound")
     a, b = condition.a, condition.b
     if uses_any(a, iterators) and uses_any(b, iterators):

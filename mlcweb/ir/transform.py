@@ -147,6 +147,15 @@ def _tell(instrument: Any, event: str, *arguments: Any) -> Any:
     return None if method is None else method(*arguments)
 
 
+def report_step(name: str, mod: IRModule) -> None:
+    """Tell the instruments of the current context what a step of a schedule has made: those with
+    a method `run_after_step(mod, info)` hear of it."""
+    stack = _stack.get()
+    if stack and stack[-1].instruments:
+        for instrument in stack[-1].instruments:
+            _tell(instrument, "run_after_step", mod, PassInfo(0, name))
+
+
 @dataclass(frozen=True, slots=True)
 class PassInfo:
     """What is known of a pass: its name, the least `opt_level` at which it runs, the names of

@@ -5,7 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from mlcweb.ir.module import IRModule
+from mlcweb.ir.transform import FunctionalPass, PassContext, PassInfo
 from mlcweb.lower.compact_buffers import compact_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.lower.flatten_buffers import flatten_buffers
@@ -64,16 +67,33 @@ def lower(func: PrimFunc) -> PrimFunc:
 
     The kinds and annotations of loops are kept.
     """
-    for run in PASSES:
-        func = run(func)
-    return func
+    return run_passes(func, PASSES)
 
 
 def without_threads(func: PrimFunc) -> PrimFunc:
     """The function, with serial loops and no blocks if its threads exchange data: for those who
     else take TensorIR as it is, and run loops over threads as any other."""
-    if not exchanges_data(func):
+    return run_passes(func, (*TO_SERIAL_LOOPS, simplify)) if exchanges_data(func) else func
+
+
+def run_passes(func: PrimFunc, passes: Sequence[Pass]) -> PrimFunc:
+    """The function after some passes, of which the instruments of the `PassContext` hear."""
+    if not PassContext.current().instruments:
+        for run in passes:
+            func = run(func)
         return func
-    for run in (*TO_SERIAL_LOOPS, simplify):
-        func = run(func)
-    return func
+    module = IRModule({"main": func})
+    for run in passes:
+        module = PrimFuncPass(run, PassInfo(0, run.__name__))(module)
+    return module["main"]
+
+
+class PrimFuncPass(FunctionalPass):
+    """A pass of a function from PrimFunc to PrimFunc."""
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        functions: dict[Any, Any] = {
+            var: self.transform(func) if isinstance(func, PrimFunc) else func
+            for var, func in mod.functions.items()
+        }
+        return IRModule(functions, mod.attrs)

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from mlcweb.arith import Analyzer
 from mlcweb.ir.module import GlobalVar, IRModule
+from mlcweb.ir.transform import report_step
 from mlcweb.schedule.errors import DETAIL, ScheduleError
 from mlcweb.schedule.instruction import (
     BlockRV,
@@ -233,6 +234,7 @@ class ScheduleBase:
                 result = self._new(kind.result, made)
                 outputs = (result,)
         self._trace.append(Instruction(kind, tuple(inputs), tuple(attrs), outputs), decision)
+        report_step(kind.title, self._state.module)
         return result
 
     def _new(self, result: type, value: Any) -> Any:

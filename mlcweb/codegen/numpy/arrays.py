@@ -117,11 +117,20 @@ class ArrayExpressions(Dispatcher):
 
     def scalar(self, expression: E.PrimExpr) -> str:
         """A value without axes, of exactly its type so that arrays keep theirs."""
-        if self.conditions and may_trap(expression):
+        expression = substitute(expression, self.space.bases)
+        if self.conditions and (may_trap(expression) or not self.is_in_bounds(expression)):
             raise NotConstant("computed only where a condition holds")
-        text = self.scalars.text(substitute(expression, self.space.bases))
+        text = self.scalars.text(expression)
         typed = dtypes.is_integer(expression.dtype)
         return f"np.{expression.dtype}({text})" if typed else text
+
+    def is_in_bounds(self, expression: E.PrimExpr) -> bool:
+        """Whether every element that is read is known to exist."""
+        return all(
+            self.scalars.in_bounds(node.buffer, node.indices)
+            for node in walk(expression)
+            if isinstance(node, E.BufferLoad)
+        )
 
     def constant(self, values: np.ndarray[Any, Any], hint: str) -> str:
         """The name of a constant array."""

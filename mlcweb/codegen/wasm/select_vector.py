@@ -7,6 +7,7 @@ masks, all ones or all zeros in each lane, whose lanes share the whole 128 bits 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.codegen.wasm.math import Expansion
@@ -146,7 +147,8 @@ def extremum(selector: FunctionSelector, expression: E.BinaryExpr) -> None:
         # That is much faster than `min`, which also looks at the signs of zeros.
         selector.push(a)
         selector.push(b)
-        if isinstance(b, E.Broadcast) and isinstance(b.value, E.FloatImm):
+        constant = b.value if isinstance(b, E.Broadcast) else None
+        if isinstance(constant, E.FloatImm) and not isnan(constant.value):
             selector.emit(f"{shape}.p{name}")
             return
         local = selector.builder.local("v128")

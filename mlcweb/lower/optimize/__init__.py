@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import wraps
 
 from mlcweb.tir.function import PrimFunc
-from mlcweb.lower.pipeline import Pass
+from mlcweb.lower.pipeline import Pass, run_passes
 from mlcweb.lower.optimize.hoist import hoist
 from mlcweb.lower.optimize.interleave import interleave
 from mlcweb.lower.optimize.machine import MachineModel
@@ -51,9 +51,7 @@ def optimizations(machine: MachineModel) -> tuple[Pass, ...]:
 
 def optimize(func: PrimFunc, machine: MachineModel) -> PrimFunc:
     """A lowered function after all loop optimisations for a machine."""
-    for run in optimizations(machine):
-        func = run(func)
-    return func
+    return run_passes(func, optimizations(machine))
 
 
 __all__ = ["MachineModel", "optimizations", "optimize"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mlcweb.arith.index_map import IndexMap, IndexMapError
 from mlcweb.ir.node import replace
 from mlcweb.schedule.errors import BindingError, ScheduleError
@@ -13,7 +15,7 @@ from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.expr import PrimExpr, Var
-from mlcweb.tir.stmt import BlockIdentity, IterType, IterVar
+from mlcweb.tir.stmt import BlockIdentity, For, IterType, IterVar
 from mlcweb.tir.substitute import substitute, variables_in
 
 
@@ -57,10 +59,10 @@ def transform_block_layout(
             "a map with one index for each iterator of the block",
         )
     index_map = index_map.with_index_dtype(iter_vars[0].var.dtype if iter_vars else "int32")
-    domains = [iter_var.dom for iter_var in iter_vars]
+    # The map is of the iterations counted from zero, wherever the loops begin.
     try:
-        inverse = index_map.inverse([domain for domain in domains if domain is not None])
-        extents = index_map.map_shape([domain.extent for domain in domains if domain is not None])
+        inverse = index_map.inverse([Range(loop.min - loop.min, loop.extent) for loop in loops])
+        extents = index_map.map_shape([loop.extent for loop in loops])
     except IndexMapError as error:
         raise BlockLayoutError(
             f"The index map {index_map!r} is not bijective affine: {error.message}",
@@ -74,8 +76,8 @@ def transform_block_layout(
         IterVar(Range(const(0, var.dtype), extent), var, iter_type)
         for var, extent, iter_type in zip(new_vars, extents, types, strict=True)
     )
-    inside = _inverted(inverse, [iter_var.var for iter_var in iter_vars], new_vars)
-    outside = _inverted(inverse, [loop.loop_var for loop in loops], loop_vars)
+    inside = _inverted(inverse, loops, [iter_var.var for iter_var in iter_vars], new_vars)
+    outside = _inverted(inverse, loops, [loop.loop_var for loop in loops], loop_vars)
     changed = replace(substitute(replace(place.block, iter_vars=()), inside), iter_vars=made)
     realize = replace(
         place.realize,
@@ -86,10 +88,13 @@ def transform_block_layout(
     return state.replaced(place.function, {nest: loop_nest(loop_vars, extents, realize)})
 
 
-def _inverted(inverse: IndexMap, old: list[Var], new: list[Var]) -> dict[Var, PrimExpr]:
+def _inverted(
+    inverse: IndexMap, loops: Sequence[For], old: Sequence[Var], new: Sequence[Var]
+) -> dict[Var, PrimExpr]:
+    """The value of each old variable, in terms of the new ones."""
     at = dict(zip(inverse.initial_indices, new, strict=True))
-    pairs = zip(old, inverse.final_indices, strict=True)
-    return {var: substitute(index, at) for var, index in pairs}
+    parts = zip(old, inverse.final_indices, loops, strict=True)
+    return {var: substitute(index, at) + loop.min for var, index, loop in parts}
 
 
 def _iter_types(place: BlockPlace, index_map: IndexMap) -> list[IterType]:

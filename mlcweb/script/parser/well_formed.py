@@ -2,172 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from mlcweb.ir.errors import DiagnosticError
-from mlcweb.ir.span import Span
-from mlcweb.ir.visitor import Visitor, on, walk
-from mlcweb.tir import arithmetic
-from mlcweb.tir import expr as E
-from mlcweb.tir import stmt as S
-from mlcweb.tir.buffer import Buffer
+from mlcweb.analysis.well_formed import WellFormed
 from mlcweb.tir.function import PrimFunc
 
 
 def check_well_formed(function: PrimFunc) -> None:
-    """Raise a DiagnosticError at the first of these faults:
-
-    - an axis whose range is not that of the loop that it is bound to (a block may compute a part of
-      a parameter where others store to it too, and of another buffer where nothing reads the rest);
-    - a block with axes that uses the variable of a loop around it;
-    - a variable that nothing gives a value.
-    """
-    check = _Check(function)
-    check.visit(function.body)
-    if check.partial is not None and not _reads_only_what_is_written(function):
-        raise check.partial
-
-
-class _Check(Visitor):
-    def __init__(self, function: PrimFunc) -> None:
-        self.loops: dict[E.Var, S.For] = {}
-        self.block_of_loop: dict[E.Var, S.Block | None] = {}
-        self.block: S.Block | None = None
-        self.defined: set[E.Var] = set(function.params)
-        self.place: Span | None = None
-        self.partial: DiagnosticError | None = None
-        self.body = function.body
-        self.parameters = set(function.buffer_map.values())
-        for buffer in self.parameters:
-            self.define(buffer)
-
-    def define(self, buffer: Buffer) -> None:
-        """The variables that come with a buffer."""
-        self.defined.add(buffer.data)
-        for value in (*buffer.shape, *buffer.strides, buffer.elem_offset):
-            self.defined.update(node for node in walk(value) if isinstance(node, E.Var))
-
-    @on(E.Var)
-    def visit_var(self, var: E.Var) -> None:
-        if var not in self.defined:
-            raise DiagnosticError(
-                f'"{var.name}" has no value: a variable declared by T.{var.dtype}() takes its '
-                "value from the shape or the strides of a parameter's buffer",
-                self.place,
-            )
-        if var in self.block_of_loop and self.block_of_loop[var] is not self.block:
-            block = self.block
-            name = block.name_hint if block else ""
-            raise DiagnosticError(
-                f'The block "{name}" has axes, and yet uses the loop variable "{var.name}" from '
-                f"outside; bind it to an axis, such as `v{var.name} = T.axis.spatial(…, "
-                f"{var.name})`, and use that",
-                self.place,
-            )
-
-    @on(E.BufferLoad, S.BufferStore, S.Evaluate, S.While)
-    def visit_placed(self, node: Any) -> None:
-        before, self.place = self.place, node.span or self.place
-        self.visit_children(node)
-        self.place = before
-
-    @on(S.IfThenElse)
-    def visit_branches(self, branch: S.IfThenElse) -> None:
-        loops, self.loops = self.loops, self.uncut_by(branch.condition)
-        self.visit_placed(branch)
-        self.loops = loops
-
-    def uncut_by(self, condition: E.PrimExpr) -> dict[E.Var, S.For]:
-        """The loops of which all iterations run, whatever a condition is."""
-        cut = {node for node in walk(condition) if isinstance(node, E.Var)}
-        return {var: loop for var, loop in self.loops.items() if var not in cut}
-
-    @on(S.For)
-    def visit_for(self, loop: S.For) -> None:
-        self.visit(loop.min)
-        self.visit(loop.extent)
-        self.loops[loop.loop_var] = loop
-        self.block_of_loop[loop.loop_var] = self.block
-        self.defined.add(loop.loop_var)
-        self.visit(loop.body)
-
-    @on(S.LetStmt, E.Let)
-    def visit_let(self, let: S.LetStmt | E.Let) -> None:
-        self.visit(let.value)
-        self.defined.add(let.var)
-        self.visit(let.body)
-
-    @on(S.AllocBuffer, S.DeclBuffer)
-    def visit_allocation(self, allocation: S.AllocBuffer | S.DeclBuffer) -> None:
-        self.define(allocation.buffer)
-        self.visit(allocation.body)
-
-    @on(S.AttrStmt)
-    def visit_attribute(self, attribute: S.AttrStmt) -> None:
-        if isinstance(attribute.node, S.IterVar):
-            self.defined.add(attribute.node.var)
-        self.visit_children(attribute)
-
-    @on(S.BlockRealize)
-    def visit_block(self, realize: S.BlockRealize) -> None:
-        block = realize.block
-        before = self.block, self.place
-        self.place = block.span or self.place
-        for value in (*realize.iter_values, realize.predicate):
-            self.visit(value)
-        loops = self.loops
-        uncut = arithmetic.is_const_int(realize.predicate, 1)
-        if not uncut:
-            self.loops = self.uncut_by(realize.predicate)
-        for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
-            loop = self.loops.get(value) if isinstance(value, E.Var) else None
-            if loop is not None and uncut:
-                self.compare_ranges(block, axis, loop)
-            self.defined.add(axis.var)
-        if block.iter_vars:
-            self.block = block
-        for buffer in block.alloc_buffers:
-            self.define(buffer)
-        for match in block.match_buffers:
-            self.define(match.buffer)
-        if block.init is not None:
-            self.visit(block.init)
-        self.visit(block.body)
-        for region in (*block.reads, *block.writes):
-            self.visit(region)
-        self.block, self.place, self.loops = *before, loops
-
-    def compare_ranges(self, block: S.Block, axis: S.IterVar, loop: S.For) -> None:
-        """Compare an axis with the loop variable that it is bound to, standing alone and without a
-        predicate; the ranges of other bindings are the business of the iterator analysis."""
-        if axis.dom is None:
-            return
-        loop_range = _constants(loop.min, loop.extent)
-        axis_range = _constants(axis.dom.min, axis.dom.extent)
-        if loop_range is None or axis_range is None or loop_range == axis_range:
-            return
-        name = loop.loop_var.name
-        fault = DiagnosticError(
-            f'The axis "{axis.var.name}" of the block "{block.name_hint}" has '
-            f'{_range(*axis_range)}, but the loop "{name}" that it is bound to runs over '
-            f"{_range(*loop_range)}; write `for {name} in {_source(*axis_range)}`, or give the "
-            "axis the range of the loop",
-            axis.span,
-        )
-        is_inside = axis_range[0] <= loop_range[0] and sum(loop_range) <= sum(axis_range)
-        if not is_inside or any(
-            self.must_be_whole(region.buffer, block) for region in block.writes
-        ):
-            raise fault
-        self.partial = self.partial or fault
-
-    def must_be_whole(self, buffer: Buffer, block: S.Block) -> bool:
-        """Whether a block alone writes a parameter; others may write the rest of it."""
-        return buffer in self.parameters and _stores(self.body, buffer) == _stores(block, buffer)
-
-
-def _stores(statement: S.Stmt, buffer: Buffer) -> int:
-    return sum(isinstance(n, S.BufferStore) and n.buffer is buffer for n in walk(statement))
+    """Raise a DiagnosticError at the first fault of those that `analysis/well_formed.py` lists."""
+    rules = WellFormed(function)
+    rules.check()
+    if rules.partial is not None and not _reads_only_what_is_written(function):
+        raise rules.partial
 
 
 def _reads_only_what_is_written(function: PrimFunc) -> bool:
@@ -188,17 +32,3 @@ def _reads_only_what_is_written(function: PrimFunc) -> bool:
     except DataflowError:
         return False
     return True
-
-
-def _range(start: int, extent: int) -> str:
-    return f"{extent} values ({start} to {start + extent - 1})"
-
-
-def _source(start: int, extent: int) -> str:
-    return f"range({start}, {start + extent})" if start else f"range({extent})"
-
-
-def _constants(low: E.PrimExpr, extent: E.PrimExpr) -> tuple[int, int] | None:
-    if isinstance(low, E.IntImm) and isinstance(extent, E.IntImm):
-        return low.value, extent.value
-    return None

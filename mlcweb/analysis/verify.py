@@ -1,0 +1,209 @@
+"""Verifiers: what holds of a function at each level, beside what well_formed.py asks of all.
+
+`verify_tensorir` is for programs with blocks, `verify_loops` for lowered loops, optimised or not.
+They find faults of steps and passes, so that an error names the one that made it:
+
+    with tvm.transform.PassContext(instruments=[VerifyEachPass()]):
+        tvm.build(sch.mod)
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+from weakref import WeakSet
+
+from mlcweb.analysis.well_formed import WellFormed
+from mlcweb.arith import Analyzer
+from mlcweb.ir.errors import DiagnosticError, InternalError
+from mlcweb.ir.module import IRModule
+from mlcweb.ir.transform import PassInfo
+from mlcweb.ir.visitor import on, walk
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.substitute import reads_memory, substitute, variables_in
+
+MAX_CORNERS = 64
+
+
+class VerificationError(InternalError):
+    """A step or a pass made a program that breaks a rule of its level."""
+
+
+class _Verifier(WellFormed):
+    """The rules of all levels: extents are not negative, and operands have the types that their
+    operation asks for."""
+
+    def __init__(self, function: PrimFunc) -> None:
+        super().__init__(function)
+        self.domains: dict[E.Var, Range] = {}
+        self.conditions: list[E.PrimExpr] = []
+
+    def fault(self, message: str, node: Any) -> DiagnosticError:
+        return DiagnosticError(message, node.span or self.place)
+
+    def compare_ranges(self, block: S.Block, axis: S.IterVar, loop: S.For) -> None:
+        """Steps may leave blocks that cover a part of their axes."""
+
+    @on(S.For)
+    def visit_for(self, loop: S.For) -> None:
+        if isinstance(loop.extent, E.IntImm) and loop.extent.value < 0:
+            name = loop.loop_var.name
+            raise self.fault(f'The loop "{name}" has {loop.extent.value} iterations', loop)
+        self.domains[loop.loop_var] = Range(loop.min, loop.extent)
+        super().visit_for(loop)
+
+    @on(S.IfThenElse)
+    def visit_branch(self, branch: S.IfThenElse) -> None:
+        # What stands in the other branch is looked at as if it ran under an unknown condition.
+        self.conditions.append(branch.condition)
+        unknown = E.Var("unknown", "bool")
+        self.visit(branch.condition)
+        self.visit(branch.then_case)
+        self.conditions[-1] = unknown
+        if branch.else_case is not None:
+            self.visit(branch.else_case)
+        self.conditions.pop()
+
+    @on(S.BufferStore)
+    def visit_store(self, store: S.BufferStore) -> None:
+        lanes = dtypes.lanes(store.indices[-1].dtype) if store.indices else 1
+        dtype = dtypes.with_lanes(store.buffer.dtype, lanes * dtypes.lanes(store.buffer.dtype))
+        if store.value.dtype != dtype:
+            raise self.fault(
+                f'A value of type {store.value.dtype} is stored in "{store.buffer.name}" '
+                f"as {dtype}",
+                store,
+            )
+        self.visit_access(store)
+
+    @on(*E.BinaryExpr.__subclasses__(), *E.ComparisonExpr.__subclasses__())
+    def visit_operation(self, operation: Any) -> None:
+        if operation.a.dtype != operation.b.dtype:
+            raise self.fault(
+                f"The operands of {operation!r} are of types {operation.a.dtype} and "
+                f"{operation.b.dtype}",
+                operation,
+            )
+        self.visit_children(operation)
+
+
+class _TensorIR(_Verifier):
+    """Bindings stay inside the domains of their axes."""
+
+    @on(S.BlockRealize)
+    def visit_block(self, realize: S.BlockRealize) -> None:
+        self.conditions.append(realize.predicate)
+        for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+            if axis.dom is not None:
+                self.check_binding(realize.block, axis, axis.dom, value)
+                self.domains[axis.var] = axis.dom
+        for region in (*realize.block.reads, *realize.block.writes):
+            if not self.is_declared(region.buffer):
+                raise self.fault(
+                    f'The block "{realize.block.name_hint}" declares an access of '
+                    f'"{region.buffer.name}", which is not declared itself',
+                    realize.block,
+                )
+        super().visit_block(realize)
+        self.conditions.pop()
+
+    def check_binding(
+        self, block: S.Block, axis: S.IterVar, domain: Range, value: E.PrimExpr
+    ) -> None:
+        """Raise where a binding leaves its domain in an iteration that runs: the first or the last
+        of each loop are looked at, where intervals cannot tell."""
+        if not isinstance(domain.min, E.IntImm) or not isinstance(domain.extent, E.IntImm):
+            return
+        inside = range(domain.min.value, domain.min.value + domain.extent.value)
+        used = {v for part in (value, *self.conditions) for v in variables_in(part)}
+        domains = {var: self.domains[var] for var in used if var in self.domains}
+        low, high = Analyzer(domains).const_int_bound(value)
+        if inside.start <= low and high < inside.stop:
+            return
+        ends = [_ends(domain) for domain in domains.values()]
+        if len(domains) < len(used) or None in ends or 2 ** len(ends) > MAX_CORNERS:
+            return
+        if any(map(reads_memory, (value, *self.conditions))):
+            return
+        analyzer = Analyzer()
+        for corner in itertools.product(*ends):  # type: ignore[arg-type]
+            at = dict(zip(domains, corner, strict=True))
+            if not all(_holds(condition, at, analyzer) for condition in self.conditions):
+                continue
+            number = analyzer.simplify(substitute(value, at))
+            if isinstance(number, E.IntImm) and number.value not in inside:
+                raise self.fault(
+                    f'The axis "{axis.var.name}" of the block "{block.name_hint}" has the domain '
+                    f"[{inside.start}, {inside.stop}), but {value!r} is {number.value}",
+                    axis if axis.span else block,
+                )
+
+
+def _ends(domain: Range) -> tuple[E.IntImm, ...] | None:
+    if not isinstance(domain.min, E.IntImm) or not isinstance(domain.extent, E.IntImm):
+        return None
+    if domain.extent.value < 1:
+        return ()
+    last = domain.min.value + domain.extent.value - 1
+    return tuple(E.IntImm(domain.min.dtype, end) for end in {domain.min.value, last})
+
+
+def _holds(condition: E.PrimExpr, at: dict[E.Var, E.IntImm], analyzer: Analyzer) -> bool:
+    found = analyzer.simplify(substitute(condition, dict(at)))
+    return isinstance(found, E.IntImm) and found.value != 0
+
+
+class _Loops(_Verifier):
+    """There are no blocks; a buffer is another shape of memory that is declared."""
+
+    def is_declared(self, buffer: Buffer) -> bool:
+        return buffer.data in self.defined
+
+    @on(S.BlockRealize)
+    def visit_block(self, realize: S.BlockRealize) -> None:
+        raise self.fault(
+            f'The block "{realize.block.name_hint}" is left in a lowered program', realize
+        )
+
+
+def verify_tensorir(function: PrimFunc) -> None:
+    """Raise a DiagnosticError at the first fault of a program with blocks."""
+    _TensorIR(function).check()
+
+
+def verify_loops(function: PrimFunc) -> None:
+    """Raise a DiagnosticError at the first fault of a lowered program."""
+    _Loops(function).check()
+
+
+def verify_well_formed(function: PrimFunc) -> None:
+    """Raise a DiagnosticError at the first fault of a program of either kind."""
+    has_blocks = any(isinstance(node, S.BlockRealize) for node in walk(function.body))
+    (verify_tensorir if has_blocks else verify_loops)(function)
+
+
+class VerifyEachPass:
+    """An instrument that verifies what every pass and every step of a schedule has made.
+
+    Raises a VerificationError, which names the pass or step.
+    """
+
+    def __init__(self) -> None:
+        self._verified: WeakSet[PrimFunc] = WeakSet()
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        for var, function in mod.functions.items():
+            if isinstance(function, PrimFunc) and function not in self._verified:
+                try:
+                    verify_well_formed(function)
+                except DiagnosticError as error:
+                    raise VerificationError(
+                        f'After {info.name}, "{var.name_hint}" is not well formed: {error}'
+                    ) from None
+                self._verified.add(function)
+
+    run_after_step = run_after_pass

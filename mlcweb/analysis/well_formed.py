@@ -1,0 +1,202 @@
+"""What every TensorIR function keeps to, whether it was read or made by a step or a pass:
+
+- a variable has a value, and a buffer is declared, wherever they are used;
+- an axis has the range of the loop that it is bound to (a block may compute a part of a parameter
+  where others store to it too, and of another buffer where nothing reads the rest);
+- a block with axes uses no variable of the loops around it.
+
+What holds beside of that at each level is in verify.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.span import Span
+from mlcweb.ir.visitor import Visitor, on, walk
+from mlcweb.tir import arithmetic
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.function import PrimFunc
+
+
+class WellFormed(Visitor):
+    """Raises a DiagnosticError at the first fault. `partial` is the fault of an axis that is
+    covered in part: one only if the rest is read."""
+
+    def __init__(self, function: PrimFunc) -> None:
+        self.function = function
+        self.buffers: set[Buffer] = set()
+        self.loops: dict[E.Var, S.For] = {}
+        self.block_of_loop: dict[E.Var, S.Block | None] = {}
+        self.block: S.Block | None = None
+        self.defined: set[E.Var] = set(function.params)
+        self.place: Span | None = None
+        self.partial: DiagnosticError | None = None
+        self.parameters = set(function.buffer_map.values())
+        for buffer in self.parameters:
+            self.define(buffer)
+
+    def check(self) -> None:
+        """Look at the whole function."""
+        self.visit(self.function.body)
+
+    def define(self, buffer: Buffer) -> None:
+        """Declare a buffer and the variables that come with it."""
+        self.buffers.add(buffer)
+        self.defined.add(buffer.data)
+        for value in (*buffer.shape, *buffer.strides, buffer.elem_offset):
+            self.defined.update(node for node in walk(value) if isinstance(node, E.Var))
+
+    def is_declared(self, buffer: Buffer) -> bool:
+        return buffer in self.buffers
+
+    @on(E.Var)
+    def visit_var(self, var: E.Var) -> None:
+        if var not in self.defined:
+            raise DiagnosticError(
+                f'"{var.name}" has no value: a variable declared by T.{var.dtype}() takes its '
+                "value from the shape or the strides of a parameter's buffer",
+                self.place,
+            )
+        if var in self.block_of_loop and self.block_of_loop[var] is not self.block:
+            block = self.block
+            name = block.name_hint if block else ""
+            raise DiagnosticError(
+                f'The block "{name}" has axes, and yet uses the loop variable "{var.name}" from '
+                f"outside; bind it to an axis, such as `v{var.name} = T.axis.spatial(…, "
+                f"{var.name})`, and use that",
+                self.place,
+            )
+
+    @on(S.Evaluate, S.While)
+    def visit_placed(self, node: Any) -> None:
+        before, self.place = self.place, node.span or self.place
+        self.visit_children(node)
+        self.place = before
+
+    @on(S.IfThenElse)
+    def visit_branches(self, branch: S.IfThenElse) -> None:
+        loops, self.loops = self.loops, self.uncut_by(branch.condition)
+        self.visit_placed(branch)
+        self.loops = loops
+
+    def uncut_by(self, condition: E.PrimExpr) -> dict[E.Var, S.For]:
+        """The loops of which all iterations run, whatever a condition is."""
+        cut = {node for node in walk(condition) if isinstance(node, E.Var)}
+        return {var: loop for var, loop in self.loops.items() if var not in cut}
+
+    @on(E.BufferLoad, S.BufferStore)
+    def visit_access(self, access: E.BufferLoad | S.BufferStore) -> None:
+        if not self.is_declared(access.buffer):
+            raise DiagnosticError(
+                f'The buffer "{access.buffer.name}" is used but not declared: it is no parameter, '
+                "and nothing around allocates, declares or matches it",
+                access.span or self.place,
+            )
+        self.visit_placed(access)
+
+    @on(S.For)
+    def visit_for(self, loop: S.For) -> None:
+        self.visit(loop.min)
+        self.visit(loop.extent)
+        self.loops[loop.loop_var] = loop
+        self.block_of_loop[loop.loop_var] = self.block
+        self.defined.add(loop.loop_var)
+        self.visit(loop.body)
+
+    @on(S.LetStmt, E.Let)
+    def visit_let(self, let: S.LetStmt | E.Let) -> None:
+        self.visit(let.value)
+        self.defined.add(let.var)
+        self.visit(let.body)
+
+    @on(S.AllocBuffer, S.DeclBuffer)
+    def visit_allocation(self, allocation: S.AllocBuffer | S.DeclBuffer) -> None:
+        self.define(allocation.buffer)
+        self.visit(allocation.body)
+
+    @on(S.AttrStmt)
+    def visit_attribute(self, attribute: S.AttrStmt) -> None:
+        if isinstance(attribute.node, S.IterVar):
+            self.defined.add(attribute.node.var)
+        self.visit_children(attribute)
+
+    @on(S.BlockRealize)
+    def visit_block(self, realize: S.BlockRealize) -> None:
+        block = realize.block
+        before = self.block, self.place
+        self.place = block.span or self.place
+        for value in (*realize.iter_values, realize.predicate):
+            self.visit(value)
+        loops = self.loops
+        uncut = arithmetic.is_const_int(realize.predicate, 1)
+        if not uncut:
+            self.loops = self.uncut_by(realize.predicate)
+        for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
+            loop = self.loops.get(value) if isinstance(value, E.Var) else None
+            if loop is not None and uncut:
+                self.compare_ranges(block, axis, loop)
+            self.defined.add(axis.var)
+        if block.iter_vars:
+            self.block = block
+        for buffer in block.alloc_buffers:
+            self.define(buffer)
+        for match in block.match_buffers:
+            self.define(match.buffer)
+        if block.init is not None:
+            self.visit(block.init)
+        self.visit(block.body)
+        for region in (*block.reads, *block.writes):
+            self.visit(region)
+        self.block, self.place, self.loops = *before, loops
+
+    def compare_ranges(self, block: S.Block, axis: S.IterVar, loop: S.For) -> None:
+        """Compare an axis with the loop variable that it is bound to, standing alone and without a
+        predicate; the ranges of other bindings are the business of the iterator analysis."""
+        if axis.dom is None:
+            return
+        loop_range = _constants(loop.min, loop.extent)
+        axis_range = _constants(axis.dom.min, axis.dom.extent)
+        if loop_range is None or axis_range is None or loop_range == axis_range:
+            return
+        name = loop.loop_var.name
+        fault = DiagnosticError(
+            f'The axis "{axis.var.name}" of the block "{block.name_hint}" has '
+            f'{_range(*axis_range)}, but the loop "{name}" that it is bound to runs over '
+            f"{_range(*loop_range)}; write `for {name} in {_source(*axis_range)}`, or give the "
+            "axis the range of the loop",
+            axis.span,
+        )
+        is_inside = axis_range[0] <= loop_range[0] and sum(loop_range) <= sum(axis_range)
+        if not is_inside or any(
+            self.must_be_whole(region.buffer, block) for region in block.writes
+        ):
+            raise fault
+        self.partial = self.partial or fault
+
+    def must_be_whole(self, buffer: Buffer, block: S.Block) -> bool:
+        """Whether a block alone writes a parameter; others may write the rest of it."""
+        if buffer not in self.parameters:
+            return False
+        return _stores(self.function.body, buffer) == _stores(block, buffer)
+
+
+def _stores(statement: S.Stmt, buffer: Buffer) -> int:
+    return sum(isinstance(n, S.BufferStore) and n.buffer is buffer for n in walk(statement))
+
+
+def _range(start: int, extent: int) -> str:
+    return f"{extent} values ({start} to {start + extent - 1})"
+
+
+def _source(start: int, extent: int) -> str:
+    return f"range({start}, {start + extent})" if start else f"range({extent})"
+
+
+def _constants(low: E.PrimExpr, extent: E.PrimExpr) -> tuple[int, int] | None:
+    if isinstance(low, E.IntImm) and isinstance(extent, E.IntImm):
+        return low.value, extent.value
+    return None

@@ -1,0 +1,114 @@
+"""What random programs have found, each reduced to a small program."""
+
+import numpy as np
+import pytest
+
+from mlcweb.ir import IRModule
+from mlcweb.schedule import ScheduleError
+from mlcweb.script import from_source
+from mlcweb.tir import Schedule
+from tests.random_programs.plain_python import evaluate
+from tests.random_programs.test_random_programs import TARGETS, check_numbers
+
+GUARDED_ROW = """
+@T.prim_func
+def main(A: T.Buffer((4, 4), "float16")):
+    for i in range(4):
+        for j in range(4):
+            A[i, j] = T.if_then_else(2 <= i, A[i - 2, i], A[i, j])
+"""
+
+LESSER_OF_NAN = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("A"):
+            v = T.axis.spatial(8, i)
+            A[v] = T.min(T.Cast("float32", v), T.float32("nan"))
+"""
+
+SHIFTED_DOMAIN = """
+@T.prim_func
+def main(A: T.Buffer((8, 4), "uint8"), B: T.Buffer((7,), "uint8")):
+    for i in range(2, 9):
+        with T.block("B"):
+            v = T.axis.spatial((2, 9), i)
+            B[v - 2] = A[8 - v, v % 4]
+"""
+
+PREDICATE_OF_FLOATS = """
+@T.prim_func
+def main(A: T.Buffer((7,), "float32"), B: T.Buffer((7,), "int8"), C: T.Buffer((7,), "int8")):
+    for i in range(7):
+        with T.block("B"):
+            v = T.axis.spatial(7, i)
+            T.where(A[6 - i] < T.float32(3))
+            B[v] = C[v]
+"""
+
+VIEW = """
+@T.prim_func
+def main(A: T.Buffer((6,), "uint8"), B: T.Buffer((3,), "int8")):
+    V = T.decl_buffer((3,), "int8", data=A.data, elem_offset=2)
+    for i in range(3):
+        with T.block("V"):
+            v = T.axis.spatial(3, i)
+            V[v] = B[v]
+"""
+
+ONLY_BLOCK = """
+@T.prim_func
+def main(A: T.Buffer((6,), "int32")):
+    B = T.alloc_buffer((6,), "int32")
+    for i in range(6):
+        with T.block("B"):
+            v = T.axis.spatial(6, i)
+            B[v] = A[v]
+"""
+
+
+def check(program, schedule=lambda sch: None):
+    """Before and after the schedule, all targets compute what Python does."""
+    function = from_source(program)
+    random = np.random.default_rng(0)
+    arrays = [
+        random.integers(0, 9, [int(n) for n in buffer.shape]).astype(buffer.dtype)
+        for buffer in function.parameter_buffers
+    ]
+    wanted = evaluate(program, arrays)
+    sch = Schedule(IRModule({"main": function}))
+    schedule(sch)
+    for target in TARGETS:
+        check_numbers(sch.mod, target, arrays, wanted, sch.mod.script())
+
+
+def test_elements_that_exist_only_where_an_outer_loop_says_so():
+    check(GUARDED_ROW)
+
+
+def test_the_lesser_of_a_number_and_a_constant_nan():
+    check(LESSER_OF_NAN)
+
+
+def test_block_layout_of_a_domain_that_does_not_begin_at_zero():
+    check(SHIFTED_DOMAIN, lambda sch: sch.transform_block_layout("B", lambda i: [i]))
+
+
+def test_predicates_that_compare_floats_bound_no_loop():
+    check(PREDICATE_OF_FLOATS)
+    sch = Schedule(from_source(PREDICATE_OF_FLOATS))
+    with pytest.raises(ScheduleError, match="not affine"):
+        sch.reindex_cache_read("B", 0, "local", lambda i: (i,))
+
+
+def test_layout_of_memory_that_a_declared_view_shares():
+    sch = Schedule(from_source(VIEW))
+    with pytest.raises(ScheduleError, match='"V" is declared as a view'):
+        sch.transform_layout("V", ("write", 0), lambda i: [i])
+
+
+def test_the_only_block_is_not_removed():
+    sch = Schedule(from_source(ONLY_BLOCK))
+    with pytest.raises(ScheduleError, match="Nothing would be left of the function"):
+        sch.compute_inline("B")
+    sch.sample_compute_location(sch.get_block("B"))

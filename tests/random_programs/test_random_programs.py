@@ -1,0 +1,86 @@
+"""Random programs and random schedules of them: every target computes what Python itself computes.
+
+Each seed gives one program (see programs.py), run by the interpreter unscheduled, and then, after
+whatever steps are accepted, on every target. `make test` tries 300 of them, `make test-all` 6,000
+more. What fails prints the program and its trace.
+"""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+import mlcweb
+from mlcweb.ir import IRModule, assert_structural_equal
+from mlcweb.script import from_source
+from mlcweb.tir import Schedule
+from tests.random_programs.plain_python import evaluate
+from tests.random_programs.programs import random_program
+from tests.random_programs.stages import NOT_SCHEDULED
+from tests.random_schedules import EVERY_STEP, random_step
+
+TARGETS = ("interpreter", "numpy", "wasm -relaxed_madd=0")
+STEPS, ATTEMPTS = 5, 16
+CHUNK = 25
+
+
+def walk(seed, mod):
+    """A schedule of a few accepted steps."""
+    random = Random(seed)
+    sch = Schedule(mod, seed=seed + 1, error_render_level="none")
+    accepted = 0
+
+    def choose(options):
+        if not options:
+            raise IndexError("nothing to choose from")
+        return random.choice(options)
+
+    for _ in range(ATTEMPTS):
+        accepted += random_step(sch, choose, EVERY_STEP)
+        if accepted == STEPS:
+            break
+    return sch
+
+
+def check_numbers(mod, target, arrays, wanted, message):
+    given = [mlcweb.nd.array(array) for array in arrays]
+    try:
+        mlcweb.build(mod, target=target)["main"](*given)
+    except Exception as error:
+        raise AssertionError(f"{target}: {error!r}\n{message}") from error
+    for array, want in zip(given, wanted, strict=True):
+        np.testing.assert_array_equal(array.numpy(), want, err_msg=f"{target}\n{message}")
+
+
+def check(seed):
+    program = random_program(seed)
+    arrays = program.inputs()
+    wanted = evaluate(program.text, arrays)
+    mod = IRModule({"main": from_source(program.text)})
+    message = f"seed {seed}\n{program.text}"
+    check_numbers(mod, "interpreter", arrays, wanted, message)
+    if not program.stages & NOT_SCHEDULED.keys():
+        try:
+            sch = walk(seed, mod)
+        except Exception as error:
+            raise AssertionError(f"A step fails with {error!r}\n{message}") from error
+        message = f"{message}\n{sch.trace}\n{sch.mod.script()}"
+        if sch.mod is not mod:
+            mod = sch.mod
+            check_numbers(mod, "interpreter", arrays, wanted, message)
+        assert_structural_equal(from_source(mod.script()), mod)
+    for target in TARGETS[1:]:
+        check_numbers(mod, target, arrays, wanted, message)
+
+
+@pytest.mark.parametrize("first", range(0, 300, CHUNK))
+def test_targets_and_schedules_compute_what_python_computes(first):
+    for seed in range(first, first + CHUNK):
+        check(seed)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("first", range(300, 6300, CHUNK))
+def test_many_more(first):
+    for seed in range(first, first + CHUNK):
+        check(seed)
