@@ -277,17 +277,3 @@ def text_of(draft: Draft) -> str:
     if draft.chance(0.4):
         lines = ['    T.func_attr({"tir.noalias": True})', *lines]
     return "\n".join(["@T.prim_func", f"def main({parameters}):", *lines]) + "\n"
-
-
-def random_program(seed: int, stages: int = 4) -> RandomProgram:
-    """The program of a seed."""
-    from tests.random_programs.stages import STAGES, weights
-
-    random = Random(seed)
-    draft = Draft(random)
-    chosen = random.choices(STAGES, weights(), k=random.randrange(1, stages + 1))
-    for stage in chosen:
-        stage(draft)
-    kinds = frozenset(stage.__name__ for stage in chosen)
-    return_unread(draft)
-    return RandomProgram(text_of(draft), tuple(draft.parameters), draft.exact, seed, kinds)

@@ -3,14 +3,29 @@ leaves what it has written."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from random import Random
 
-from tests.random_programs.programs import Axis, Draft, Nest, place_of
+from tests.random_programs.loops import loops, raw
+from tests.random_programs.programs import (
+    Axis,
+    Draft,
+    Nest,
+    RandomProgram,
+    place_of,
+    return_unread,
+    text_of,
+)
 from tests.random_programs.values import FLOATS, INDEX_TYPES, INTEGERS, UNSIGNED, Array, Index
+
+Stage = Callable[[Draft], None]
+MAX_STAGES = 4
 
 NOT_SCHEDULED = {
     "raw": "steps do not see statements outside of blocks",
+    "loops": "steps do not see statements outside of blocks",
     "conditional": "steps do not see the conditions around blocks",
+    "view": "steps do not know that buffers share memory",
     "opaque": "a block without axes is moved out of the loop whose variable it uses",
 }
 """Stages over whose programs no walks go yet, each with the reason."""
@@ -111,46 +126,9 @@ def reduction(draft: Draft) -> None:
     draft.finish(array, new)
 
 
-def raw(draft: Draft) -> None:
-    """Loops and stores without a block: recurrences, conditions, bindings of names."""
-    array = draft.random.choice(draft.arrays)
-    headers, loops = [], []
-    for extent in array.shape:
-        header, index = draft.loop(draft.random.randrange(0, 2), extent, False)
-        if index.high >= extent:
-            header, index = (
-                draft.loop(index.low, extent - index.low, False)
-                if extent > 1
-                else (draft.loop(0, extent, False))
-            )
-        headers.append(header)
-        loops.append(index)
-    with draft.inside(*headers):
-        values = draft.values(loops)
-        for _ in range(draft.random.randrange(1, 3)):
-            place = ", ".join(loop.name for loop in loops)
-            if loops[0].low and draft.chance(0.3):
-                place = ", ".join([f"{loops[0].name} - 1", *(loop.name for loop in loops[1:])])
-            elif draft.chance(0.3):
-                place = ", ".join(map(values.index, array.shape))
-            value = values.value(array.dtype)
-            if loops[0].low and draft.chance(0.4):
-                before = ", ".join([f"{loops[0].name} - 1", *(loop.name for loop in loops[1:])])
-                value = f"{array.name}[{before}] + {value}"
-            if draft.chance(0.3):
-                with draft.inside(f"if {values.condition(2)}:"):
-                    draft.stored(array, place, value, running=True)
-            elif draft.chance(0.15):
-                name = draft.fresh("x")
-                with draft.inside(f"with T.LetStmt({value}) as {name}:"):
-                    draft.stored(array, place, f"{name} + {values.leaf(array.dtype)}", running=True)
-            else:
-                draft.stored(array, place, value, running=True)
-
-
 def conditional(draft: Draft) -> None:
     """A stage under an `if`, or in a `while` that runs a few times."""
-    draft_kind = draft.random.choice([elementwise, part, raw, reduction])
+    draft_kind = draft.random.choice([elementwise, part, raw, loops, reduction])
     arrays = list(draft.arrays)
     if draft.chance(0.35):
         counter = Array(draft.fresh("n"), (1,), "int32")
@@ -327,14 +305,24 @@ def exchange(draft: Draft) -> None:
     draft.arrays.append(result)
 
 
-WEIGHTS: dict[Callable[[Draft], None], int] = {
-    elementwise: 6, part: 2, reduction: 4, raw: 3, conditional: 2, nested: 2, opaque: 2, view: 1,
-    threads: 1, exchange: 1,
+WEIGHTS: dict[Stage, int] = {
+    elementwise: 6, part: 2, reduction: 4, raw: 2, loops: 2, conditional: 2, nested: 2, opaque: 2,
+    view: 1, threads: 1, exchange: 1,
 }  # fmt: skip
 """How often a program has a stage of each kind."""
 
-STAGES = [stage for stage in WEIGHTS if stage.__name__ not in LEFT_OUT]
+WITHOUT_BLOCKS = (raw, loops, view)
 
 
-def weights() -> list[int]:
-    return [WEIGHTS[stage] for stage in STAGES]
+def random_program(seed: int, among: Sequence[Stage] = tuple(WEIGHTS)) -> RandomProgram:
+    """The program of a seed, of stages of some kinds."""
+    random = Random(seed)
+    draft = Draft(random)
+    allowed = [stage for stage in among if stage.__name__ not in LEFT_OUT]
+    weights = [WEIGHTS[stage] for stage in allowed]
+    chosen = random.choices(allowed, weights, k=random.randrange(1, MAX_STAGES + 1))
+    for stage in chosen:
+        stage(draft)
+    return_unread(draft)
+    kinds = frozenset(stage.__name__ for stage in chosen)
+    return RandomProgram(text_of(draft), tuple(draft.parameters), draft.exact, seed, kinds)

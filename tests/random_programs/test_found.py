@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mlcweb.ir import IRModule
+from mlcweb.ir import IRModule, assert_structural_equal
 from mlcweb.schedule import ScheduleError
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
@@ -67,6 +67,18 @@ def main(A: T.Buffer((6,), "int32")):
 """
 
 
+MATCHED_ROWS = """
+@T.prim_func
+def main(A: T.Buffer((4, 4), "int32"), B: T.Buffer((4,), "int32")):
+    for i in range(4):
+        with T.block("A"):
+            v = T.axis.spatial(4, i)
+            M = T.match_buffer(A[v, 0:4], (4,), "int32", strides=["s"], offset_factor=1)
+            for j in range(4):
+                M[j] = B[v] + j
+"""
+
+
 def check(program, schedule=lambda sch: None):
     """Before and after the schedule, all targets compute what Python does."""
     function = from_source(program)
@@ -105,6 +117,14 @@ def test_layout_of_memory_that_a_declared_view_shares():
     sch = Schedule(from_source(VIEW))
     with pytest.raises(ScheduleError, match='"V" is declared as a view'):
         sch.transform_layout("V", ("write", 0), lambda i: [i])
+
+
+def test_copies_of_a_block_that_matches_a_region():
+    def partition(sch):
+        sch.loop_partition(sch.get_loops("A")[0], [2, None])
+        assert_structural_equal(from_source(sch.mod.script()), sch.mod)
+
+    check(MATCHED_ROWS, partition)
 
 
 def test_the_only_block_is_not_removed():

@@ -15,8 +15,7 @@ from mlcweb.ir import IRModule, assert_structural_equal
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from tests.random_programs.plain_python import evaluate
-from tests.random_programs.programs import random_program
-from tests.random_programs.stages import NOT_SCHEDULED
+from tests.random_programs.stages import NOT_SCHEDULED, random_program
 from tests.random_schedules import EVERY_STEP, random_step
 
 TARGETS = ("interpreter", "numpy", "wasm -relaxed_madd=0")

@@ -60,6 +60,8 @@ class Values:
         random = self.random
         if not self.indices or random.random() < 0.08:
             return str(random.randrange(extent))
+        if random.random() < 0.25:
+            return self.linear_index(extent)
         name, low, high = random.choice(self.indices)
         forms = [f"({name} + {random.randrange(1, 5)}) % {extent}"]
         if low >= 0 and high < extent:
@@ -77,6 +79,17 @@ class Values:
             places = ", ".join(self.plain_index(extent) for extent in array.shape)
             return f'T.Cast("int32", {array.name}[{places}]) % {extent}'
         return random.choice(forms)
+
+    def linear_index(self, extent: int) -> str:
+        """A sum of indices with factors, counted up or down."""
+        random = self.random
+        top = random.randrange(min(3, extent))
+        text = str(top)
+        for name, low, high in self.indices:
+            factor = random.choice((0, 0, 1, 1, 2, 5))
+            if factor and low >= 0 and top + factor * high < extent:
+                text, top = f"{text} + {name} * {factor}", top + factor * high
+        return random.choice([text, text, f"({text}) // 2", f"{top} - ({text})"])
 
     def plain_index(self, extent: int) -> str:
         fitting = [n for n, low, high in self.indices if low >= 0 and high < extent]

@@ -283,5 +283,7 @@ def _defined_in(statement: Stmt) -> set[Node]:
         elif isinstance(node, Block):
             defined.update(node.alloc_buffers)
             defined.update(buffer.data for buffer in node.alloc_buffers)
-            defined.update(match.buffer for match in node.match_buffers)
+            for match in node.match_buffers:
+                defined.add(match.buffer)
+                defined.update(part for part in walk(match.buffer) if isinstance(part, Var))
     return defined
