@@ -7,7 +7,6 @@ from mlcweb.lower import lower
 from mlcweb.runtime import build, nd
 from mlcweb.runtime.host.engine import available
 from tests.codegen.corpus import inputs
-from tests.codegen.loop_programs import loop_programs
 from tests.strategies import examples, prim_funcs
 
 EXACT_WASM = "wasm -relaxed_madd=0"
@@ -35,9 +34,3 @@ def check_all_ways(func, rtol=0.0, atol=0.0):
 @given(prim_funcs())
 def test_block_programs(func):
     check_all_ways(func, rtol=1e-5, atol=1e-3)
-
-
-@examples(150)
-@given(loop_programs())
-def test_loops_keep_the_order_that_matters(func):
-    check_all_ways(func)

@@ -15,7 +15,7 @@ from mlcweb.ir import IRModule, assert_structural_equal
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from tests.random_programs.plain_python import evaluate
-from tests.random_programs.stages import NOT_SCHEDULED, random_program
+from tests.random_programs.stages import NOT_SCHEDULED, WEIGHTS, WITHOUT_BLOCKS, random_program
 from tests.random_schedules import EVERY_STEP, random_step
 
 TARGETS = ("interpreter", "numpy", "wasm -relaxed_madd=0")
@@ -51,8 +51,9 @@ def check_numbers(mod, target, arrays, wanted, message):
         np.testing.assert_array_equal(array.numpy(), want, err_msg=f"{target}\n{message}")
 
 
-def check(seed):
-    program = random_program(seed)
+def check(seed, among=tuple(WEIGHTS)):
+    """Compare a program, and a schedule of it, with Python on all targets."""
+    program = random_program(seed, among)
     arrays = program.inputs()
     wanted = evaluate(program.text, arrays)
     mod = IRModule({"main": from_source(program.text)})
@@ -70,6 +71,12 @@ def check(seed):
         assert_structural_equal(from_source(mod.script()), mod)
     for target in TARGETS[1:]:
         check_numbers(mod, target, arrays, wanted, message)
+
+
+@pytest.mark.parametrize("first", range(0, 150, CHUNK))
+def test_loops_keep_the_order_that_matters(first):
+    for seed in range(first, first + CHUNK):
+        check(seed, WITHOUT_BLOCKS)
 
 
 @pytest.mark.parametrize("first", range(0, 300, CHUNK))

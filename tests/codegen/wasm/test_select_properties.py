@@ -15,7 +15,6 @@ from mlcweb.runtime.host import wasm_target
 from mlcweb.runtime.host.engine import engine
 from mlcweb.tir import Schedule
 from tests.codegen.corpus import PROGRAMS, inputs
-from tests.codegen.loop_programs import loop_programs
 from tests.random_schedules import random_step
 from tests.strategies import prim_funcs
 
@@ -47,12 +46,6 @@ def check(func, reference=None, exact=True):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_that_try_every_path(name):
     check(PROGRAMS[name], exact=name not in TRANSCENDENTAL)
-
-
-@examples(150)
-@given(loop_programs())
-def test_loops_keep_the_order_that_matters(func):
-    check(func)
 
 
 @examples(150)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from mlcweb.codegen.wasm.machine import MACHINE
 from mlcweb.ir.visitor import walk
@@ -18,7 +19,7 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from tests.codegen.corpus import PROGRAMS, inputs
-from tests.codegen.loop_programs import loop_programs
+from tests.random_programs.stages import WITHOUT_BLOCKS, random_program
 from tests.strategies import examples
 
 
@@ -69,10 +70,10 @@ def test_programs_compute_the_same_for_other_vectors(name, vector_bytes):
         np.testing.assert_array_equal(other, one)
 
 
-@given(loop_programs())
+@given(st.integers(0, 2**30))
 @examples(60, 2000)
-def test_random_loops_compute_the_same_with_long_vectors(func):
-    flat = lower(func)
+def test_random_loops_compute_the_same_with_long_vectors(seed):
+    flat = lower(from_source(random_program(seed, WITHOUT_BLOCKS).text))
     for one, other in zip(run(flat), run(optimize(flat, machine(64))), strict=True):
         np.testing.assert_array_equal(other, one)
 
