@@ -137,9 +137,11 @@ def scope_below(state: ScheduleState, around: Place) -> Scope:
     undeclared_readers: dict[Buffer, list[BlockPlace]] = {}
     for child in units:
         stored, loaded = _undeclared_accesses(child.realize)
-        for buffer in stored:
+        written = [region.buffer for region in child.block.writes]
+        read = [region.buffer for region in child.block.reads]
+        for buffer in (*stored, *_in_the_same_memory(state, child, (*written, *stored))):
             undeclared_writers.setdefault(buffer, []).append(child)
-        for buffer in loaded:
+        for buffer in (*loaded, *_in_the_same_memory(state, child, (*read, *loaded))):
             undeclared_readers.setdefault(buffer, []).append(child)
         for buffer in dict.fromkeys(region.buffer for region in child.block.writes):
             writers.setdefault(buffer, []).append(child)
@@ -149,6 +151,31 @@ def scope_below(state: ScheduleState, around: Place) -> Scope:
     by_buffer = [{buffer: tuple(found) for buffer, found in table.items()} for table in tables]
     positions = {unit.block.identity: n for n, unit in enumerate(units)}
     return Scope(units, *by_buffer, positions=positions)
+
+
+def _in_the_same_memory(
+    state: ScheduleState, place: BlockPlace, buffers: Iterable[Buffer]
+) -> dict[Buffer, None]:
+    """Other buffers in the memory of some, as T.decl_buffer declares them: what is done to one is
+    done to all, and no region says to which elements."""
+    views = state.cached(("views", place.function), lambda: _views(state, place.function))
+    if not views:
+        return {}
+    return {
+        view: None for buffer in buffers for view in views.get(buffer.data, ()) if view is not buffer
+    }
+
+
+def _views(state: ScheduleState, function: str) -> dict[Var, tuple[Buffer, ...]]:
+    """The buffers of each memory that has more than one, by the variable of its address."""
+    body = state.function(function).body
+    shared = {node.buffer.data for node in walk(body) if isinstance(node, DeclBuffer)}
+    found: dict[Var, dict[Buffer, None]] = {data: {} for data in shared}
+    if shared:
+        for node in walk(body):
+            if isinstance(node, (BufferLoad, BufferStore)) and node.buffer.data in shared:
+                found[node.buffer.data][node.buffer] = None
+    return {data: tuple(buffers) for data, buffers in found.items() if len(buffers) > 1}
 
 
 @lru_cache(maxsize=4096)
@@ -326,6 +353,9 @@ def _why_not_dominant(scope: Scope, block: Block) -> str | None:
         for hiding in scope.undeclared_writers.get(region.buffer, ()):
             name = hiding.block.name_hint
             return f'the block "{name}" writes "{region.buffer.name}" without declaring it'
+        for reading in scope.undeclared_readers.get(region.buffer, ()):
+            if reading.block.identity is block.identity:
+                return f'it reads "{region.buffer.name}" without declaring it'
         if len(writers) > 1:
             names = ", ".join(short_title(w) for w in writers)
             return f'it is not the only writer of "{region.buffer.name}": {names} write it'

@@ -79,6 +79,31 @@ def main(A: T.Buffer((4, 4), "int32"), B: T.Buffer((4,), "int32")):
 """
 
 
+TWO_NAMES = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    V = T.decl_buffer((2,), "float32", data=A.data, elem_offset=7)
+    for i in range(2):
+        with T.block("V"):
+            v = T.axis.spatial(2, i)
+            V[v] = B[v]
+    for i in range(16):
+        with T.block("A"):
+            v = T.axis.spatial(16, i)
+            A[v] = B[15 - v]
+"""
+
+SHIFTED_VIEW = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32")):
+    V = T.decl_buffer((8,), "float32", data=A.data, elem_offset=1)
+    for i in range(8):
+        with T.block("V"):
+            v = T.axis.spatial(8, i)
+            V[v] = A[v]
+"""
+
+
 def check(program, schedule=lambda sch: None):
     """Before and after the schedule, all targets compute what Python does."""
     function = from_source(program)
@@ -117,6 +142,20 @@ def test_layout_of_memory_that_a_declared_view_shares():
     sch = Schedule(from_source(VIEW))
     with pytest.raises(ScheduleError, match='"V" is declared as a view'):
         sch.transform_layout("V", ("write", 0), lambda i: [i])
+
+
+def test_blocks_that_write_the_same_memory_by_two_names_stay_in_order():
+    check(TWO_NAMES)
+    sch = Schedule(from_source(TWO_NAMES))
+    with pytest.raises(ScheduleError, match='the block "A" writes "V" without declaring it'):
+        sch.reverse_compute_at("V", sch.get_loops("A")[0])
+
+
+def test_a_block_that_reads_what_it_writes_by_another_name_is_not_parallel():
+    check(SHIFTED_VIEW)
+    sch = Schedule(from_source(SHIFTED_VIEW))
+    with pytest.raises(ScheduleError, match='it reads "V" without declaring it'):
+        sch.parallel(sch.get_loops("V")[0])
 
 
 def test_copies_of_a_block_that_matches_a_region():
