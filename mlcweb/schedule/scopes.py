@@ -162,7 +162,10 @@ def _in_the_same_memory(
     if not views:
         return {}
     return {
-        view: None for buffer in buffers for view in views.get(buffer.data, ()) if view is not buffer
+        view: None
+        for buffer in buffers
+        for view in views.get(buffer.data, ())
+        if view is not buffer
     }
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mlcweb.ir.errors import InternalError
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import replace
 from mlcweb.schedule.errors import NotFoundError, StaleReferenceError
@@ -255,16 +256,12 @@ class ScheduleState:
     def replaced(self, function: str, changes: Mapping[Stmt, Stmt | None]) -> ScheduleState:
         """The state with statements replaced, found by identity.
 
-        None removes a statement, and with it the loops that would be left without a body. Raises a
-        NotFoundError where nothing would be left of the function.
+        None removes a statement, and with it the loops that would be left without a body.
         """
         func = self.function(function)
         body = _replace(func.body, {id(old): new for old, new in changes.items()})
         if body is None:
-            raise NotFoundError(
-                f'Nothing would be left of the function "{function}": this is its only block',
-                advice="a block beside which there are others",
-            )
+            raise InternalError("A primitive removed the whole body of a function")
         return self.with_function(function, replace(func, body=body))
 
 

@@ -30,7 +30,7 @@ NOT_SCHEDULED = {
 }
 """Stages over whose programs no walks go yet, each with the reason."""
 
-LEFT_OUT = {"exchange": "threads run one after the other, without barriers"}
+LEFT_OUT: dict[str, str] = {}
 """Stages that no program has yet, each with the reason."""
 
 

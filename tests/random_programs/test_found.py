@@ -56,17 +56,6 @@ def main(A: T.Buffer((6,), "uint8"), B: T.Buffer((3,), "int8")):
             V[v] = B[v]
 """
 
-ONLY_BLOCK = """
-@T.prim_func
-def main(A: T.Buffer((6,), "int32")):
-    B = T.alloc_buffer((6,), "int32")
-    for i in range(6):
-        with T.block("B"):
-            v = T.axis.spatial(6, i)
-            B[v] = A[v]
-"""
-
-
 MATCHED_ROWS = """
 @T.prim_func
 def main(A: T.Buffer((4, 4), "int32"), B: T.Buffer((4,), "int32")):
@@ -78,6 +67,29 @@ def main(A: T.Buffer((4, 4), "int32"), B: T.Buffer((4,), "int32")):
                 M[j] = B[v] + j
 """
 
+
+ONE_ELEMENT = """
+@T.prim_func
+def main(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+    for i in range(4):
+        with T.block("B"):
+            v = T.axis.spatial(4, i)
+            B[v] = A[2]
+"""
+
+DECLARED_ALONE = """
+@T.prim_func
+def main(A: T.Buffer((6, 4), "int32"), B: T.Buffer((6,), "int32"), C: T.Buffer((6,), "int32")):
+    for i, j in T.grid(6, 4):
+        with T.block("B"):
+            v = T.axis.spatial(6, i)
+            k = T.axis.reduce(4, j)
+            T.reads(A[0:6, 0:4], C[0:6])
+            T.writes(B[v])
+            with T.init():
+                B[v] = 0
+            B[v] = B[v] + A[v, k]
+"""
 
 TWO_NAMES = """
 @T.prim_func
@@ -144,6 +156,18 @@ def test_layout_of_memory_that_a_declared_view_shares():
         sch.transform_layout("V", ("write", 0), lambda i: [i])
 
 
+def test_a_copy_of_one_element_reads_back():
+    def reindex(sch):
+        sch.reindex("B", ("read", 0))
+        assert_structural_equal(from_source(sch.mod.script()), sch.mod)
+
+    check(ONE_ELEMENT, reindex)
+
+
+def test_padding_beside_a_buffer_that_is_declared_but_not_accessed():
+    check(DECLARED_ALONE, lambda sch: sch.pad_einsum("B", [4, 1]))
+
+
 def test_blocks_that_write_the_same_memory_by_two_names_stay_in_order():
     check(TWO_NAMES)
     sch = Schedule(from_source(TWO_NAMES))
@@ -164,10 +188,3 @@ def test_copies_of_a_block_that_matches_a_region():
         assert_structural_equal(from_source(sch.mod.script()), sch.mod)
 
     check(MATCHED_ROWS, partition)
-
-
-def test_the_only_block_is_not_removed():
-    sch = Schedule(from_source(ONLY_BLOCK))
-    with pytest.raises(ScheduleError, match="Nothing would be left of the function"):
-        sch.compute_inline("B")
-    sch.sample_compute_location(sch.get_block("B"))

@@ -337,16 +337,17 @@ def _loops_down_to(state: ScheduleState, loop: For) -> dict[Var, Range]:
     return {**domains_around(place), **domains_of(loop)}
 
 
-def copy_of(buffer: Buffer, storage_scope: str, shape: Sequence[PrimExpr]) -> Buffer:
+def copy_of(
+    buffer: Buffer, storage_scope: str, shape: Sequence[PrimExpr], name: str = ""
+) -> Buffer:
     """A buffer of a shape in a storage scope, named after the one that it is a copy of."""
-    name = f"{buffer.name}_{storage_scope}"
-    data = Var(name, "handle", PointerType(buffer.dtype, storage_scope))
+    name = name or f"{buffer.name}_{storage_scope}"
     return replace(
         buffer,
-        data=data,
+        data=Var(name, "handle", PointerType(buffer.dtype, storage_scope)),
         shape=tuple(shape),
         strides=(),
-        elem_offset=const(0, buffer.elem_offset.dtype),
+        elem_offset=const(0, shape[0].dtype if shape else "int64"),
         name=name,
     )
 

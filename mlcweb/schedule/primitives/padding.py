@@ -293,11 +293,14 @@ class _Folding(Mutator):
 def _grown_buffer(
     place: BlockPlace, buffer: Buffer, grown: Mapping[Var, PrimExpr]
 ) -> Buffer | None:
-    indices = next(
+    accesses = (
         node.indices
         for node in walk(place.block)
         if isinstance(node, (BufferLoad, BufferStore)) and node.buffer is buffer
     )
+    indices = next(accesses, None)
+    if indices is None:  # It is declared, and not accessed.
+        return None
     pairs = list(zip(indices, buffer.shape, strict=True))
     if not any(index in grown for index, _ in pairs):
         return None

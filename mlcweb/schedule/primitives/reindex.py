@@ -14,6 +14,7 @@ from mlcweb.schedule.arguments import AccessedBuffer
 from mlcweb.schedule.errors import BlockKindError, DataflowError, ScheduleError
 from mlcweb.schedule.must_writes import is_local, must_write_each_time, runs_whole_domain
 from mlcweb.schedule.nests import loop_nest, nest_of, statements_of, with_statements
+from mlcweb.schedule.primitives.cache import copy_of
 from mlcweb.schedule.regions import bindings, domains_around, iterator_domains
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import check_affine, check_binds_loops, scope_at
@@ -27,7 +28,7 @@ from mlcweb.schedule.state import (
 from mlcweb.schedule.storage_scopes import check_storage_scope
 from mlcweb.tir.arithmetic import add, const, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
-from mlcweb.tir.expr import BufferLoad, IntImm, PointerType, PrimExpr, Var
+from mlcweb.tir.expr import BufferLoad, IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import (
     Block,
     BlockIdentity,
@@ -68,7 +69,7 @@ def reindex(
     used = _used_iterators(place, indices)
     name = f"{old.name}_reindex"
     shape = tuple(_extent(iter_var) for iter_var in used)
-    copy = _copy_of(old, name, old.scope(), shape)
+    copy = copy_of(old, old.scope(), shape, name)
     values = tuple(iter_var.var for iter_var in used)
     target = copy if access == "read" else old
     new_vars = [Var(f"v{n}", iter_var.var.dtype) for n, iter_var in enumerate(used)]
@@ -348,12 +349,6 @@ def _mapped(
             [place.realize],
             "a map that gives each element a place of its own",
         ) from None
-
-
-def _copy_of(buffer: Buffer, name: str, scope: str, shape: tuple[PrimExpr, ...]) -> Buffer:
-    data = Var(name, "handle", PointerType(buffer.dtype, scope))
-    offset = const(0, buffer.elem_offset.dtype)
-    return replace(buffer, data=data, shape=shape, strides=(), elem_offset=offset, name=name)
 
 
 Access = tuple[Buffer, tuple[PrimExpr, ...]]
