@@ -234,7 +234,8 @@ class ScheduleBase:
                 result = self._new(kind.result, made)
                 outputs = (result,)
         self._trace.append(Instruction(kind, tuple(inputs), tuple(attrs), outputs), decision)
-        report_step(kind.title, self._state.module)
+        if not (kind.pure or kind.sampling):
+            report_step(kind.title, self._state.module)
         return result
 
     def _new(self, result: type, value: Any) -> Any:

@@ -137,7 +137,7 @@ def _reindex_cache(
     indices = _single_indices(state, place, buffer, access, _has_no_predicate(place))
     used = _used_iterators(place, indices)
     values, shape = _mapped(place, buffer, index_map, indices, used)
-    copy = _copy_of(buffer, f"{buffer.name}_{storage_scope}", storage_scope, shape)
+    copy = copy_of(buffer, storage_scope, shape)
     new_vars = [Var(iter_var.var.name, iter_var.var.dtype) for iter_var in used]
     loops, bound = _loops_of_copy(place, used)
     stage = _copy_stage(
