@@ -26,6 +26,7 @@ NOT_SCHEDULED = {
     "loops": "steps do not see statements outside of blocks",
     "conditional": "steps do not see the conditions around blocks",
     "view": "steps do not know that buffers share memory",
+    "exchange": "vectorize, parallel and unroll take the barriers from a loop over threads",
     "opaque": "a block without axes is moved out of the loop whose variable it uses",
 }
 """Stages over whose programs no walks go yet, each with the reason."""
