@@ -7,7 +7,6 @@ unless `map_free_vars` lets free variables map as well. Attributes and annotatio
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -35,8 +34,8 @@ class StructuralMismatch(ValueError):
 class _Comparison:
     def __init__(self, map_free_vars: bool) -> None:
         self.map_free_vars = map_free_vars
-        self.left: dict[int, Any] = {}
-        self.right: dict[int, Any] = {}
+        self.left: dict[Any, Any] = {}
+        self.right: dict[Any, Any] = {}
         self.path: list[str] = []
         self.difference: tuple[str, Any, Any] | None = None
 
@@ -53,8 +52,8 @@ class _Comparison:
         if isinstance(left, Mapping):
             return self.compare_mappings(left, right)
         if isinstance(left, float) and isinstance(right, float):
-            same = left == right or (math.isnan(left) and math.isnan(right))
-            return same or self.differ(left, right)
+            # As in TVM, zeros of different sign differ, as 1 / x does, and all NaNs are one.
+            return left.hex() == right.hex() or self.differ(left, right)
         if isinstance(left, bool) != isinstance(right, bool) or left != right:
             return self.differ(left, right)
         return True
@@ -70,7 +69,7 @@ class _Comparison:
             return left is right or self.compare(form(left), form(right), defining)
         binding = cls in BINDING_CLASSES
         if binding:
-            known_left, known_right = self.left.get(id(left)), self.right.get(id(right))
+            known_left, known_right = self.left.get(left), self.right.get(right)
             if known_left is not None or known_right is not None:
                 return (known_left is right and known_right is left) or self.differ(left, right)
         elif left is right and not self.left:
@@ -92,11 +91,11 @@ class _Comparison:
     def forget(self, left: Any, right: Any) -> None:
         """Drop what is known of two variables: a loop copied to two places defines its variable
         twice, each time anew."""
-        self.right.pop(id(self.left.pop(id(left), None)), None)
-        self.left.pop(id(self.right.pop(id(right), None)), None)
+        self.right.pop(self.left.pop(left, None), None)
+        self.left.pop(self.right.pop(right, None), None)
 
     def compare_variables(self, left: Any, right: Any, defining: bool) -> bool:
-        known_left, known_right = self.left.get(id(left)), self.right.get(id(right))
+        known_left, known_right = self.left.get(left), self.right.get(right)
         if known_left is not None or known_right is not None:
             return (known_left is right and known_right is left) or self.differ(left, right)
         if not (defining or self.map_free_vars) and left is not right:
@@ -109,8 +108,8 @@ class _Comparison:
         return True
 
     def bind(self, left: Any, right: Any) -> None:
-        self.left[id(left)] = right
-        self.right[id(right)] = left
+        self.left[left] = right
+        self.right[right] = left
 
     def compare_sequences(self, left: Any, right: Any, defining: bool) -> bool:
         if not isinstance(right, (tuple, list)):
@@ -194,7 +193,7 @@ def set_program_marker(mark: Callable[[Any, Any], str | None]) -> None:
 def structural_hash(value: Any, map_free_vars: bool = False) -> int:
     """A 64-bit hash that agrees with `structural_equal` and is the same in every process."""
     digest = hashlib.blake2b(digest_size=8)
-    numbers: dict[int, int] = {}
+    numbers: dict[Node, int] = {}
     count = 0
 
     def feed(item: Any, defining: bool) -> None:
@@ -202,12 +201,12 @@ def structural_hash(value: Any, map_free_vars: bool = False) -> int:
         if isinstance(item, Node):
             cls = type(item)
             if cls in VARIABLE_CLASSES or cls in BINDING_CLASSES:
-                known = numbers.get(id(item))
+                known = numbers.get(item)
                 if known is not None:
                     digest.update(b"#%d" % known)
                     return
                 free = cls in VARIABLE_CLASSES and not defining and not map_free_vars
-                numbers[id(item)] = count
+                numbers[item] = count
                 count += 1
                 digest.update(b"free%d" % id(item) if free else b"var")
             if cls in COMPARED_AS:
@@ -217,7 +216,7 @@ def structural_hash(value: Any, map_free_vars: bool = False) -> int:
             for name in cls.structural_fields:
                 value, role = getattr(item, name), cls.role_of_field[name]
                 if role == "definition" and type(value) in VARIABLE_CLASSES:
-                    numbers.pop(id(value), None)
+                    numbers.pop(value, None)
                 feed(value, defining or cls in BINDING_CLASSES or role == "definition")
             digest.update(b")")
         elif isinstance(item, (tuple, list)):

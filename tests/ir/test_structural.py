@@ -71,8 +71,17 @@ def test_constants() -> None:
     assert same(const(1), const(1))
     assert not same(const(1), const(1, "int64"))
     assert not same(IntImm("int32", 1), FloatImm("float32", 1.0))
-    assert same(const(float("nan")), const(float("nan")))
     assert not same({"a": True}, {"a": 1})
+
+
+def test_floats_are_the_same_where_no_program_can_tell_them_apart() -> None:
+    """As in TVM 0.27: `T.float32(1) / x` tells zeros apart, and nothing tells NaNs apart."""
+    assert same(const(float("nan")), const(-float("nan")))
+    assert not same(const(float("nan")), const(0.0))
+    assert not same(const(0.0), const(-0.0))
+    assert not same({"a": [0.0]}, {"a": [-0.0]})
+    times_zero = [parse(COPY.replace("+ 1.0", f"* {zero}")) for zero in ("0.0", "-0.0")]
+    assert not same(*times_zero)
 
 
 def test_attributes_compare_by_value() -> None:
