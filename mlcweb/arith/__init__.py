@@ -1,8 +1,8 @@
 """Integers: bounds, simplification, iterator maps and regions."""
 
 from mlcweb.arith.analyzer import Analyzer, conjuncts, const_int_bound
-from mlcweb.arith.bounds import ConstIntBound
 from mlcweb.arith.equality import same_expression
+from mlcweb.arith.interval import ConstIntBound
 from mlcweb.arith.modular import ModularSet
 from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum
 from mlcweb.arith.iter_map import (

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from mlcweb.arith import bounds, canonical, modular, rewrite
-from mlcweb.arith.bounds import ConstIntBound
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.int_set import upper_limits
+from mlcweb.arith.interval import ConstIntBound
 from mlcweb.arith.modular import ModularSet
 from mlcweb.arith.rules_comparison import TRUE, negation
 from mlcweb.arith.rules_integer import quotient_of_product
@@ -41,14 +41,14 @@ class Analyzer:
             self.bind(variable, domain)
 
     def _forget(self) -> None:
-        # Answers by the identity of the expression, which is kept alive with its answer. A rule may
-        # ask for what its node's operands have been asked for already (the difference of those of
-        # a minimum, say), so that without them a nest takes twice as long with every level.
-        self._bounds: dict[int, tuple[Node, ConstIntBound]] = {}
-        self._modular_sets: dict[int, tuple[Node, ModularSet]] = {}
-        self._simplified: dict[int, tuple[Node, E.PrimExpr]] = {}
-        self.rewritten: dict[int, tuple[Node, E.PrimExpr]] = {}
-        self.canonical_values: dict[int, tuple[Node, canonical.Value]] = {}
+        # A rule may ask for what its node's operands have been asked for already (the difference of
+        # those of a minimum, say), so that without answers kept for each node a nest takes twice as
+        # long with every level.
+        self._bounds: dict[Node, ConstIntBound] = {}
+        self._modular_sets: dict[Node, ModularSet] = {}
+        self._simplified: dict[Node, E.PrimExpr] = {}
+        self.rewritten: dict[Node, E.PrimExpr] = {}
+        self.canonical_values: dict[Node, canonical.Value] = {}
 
     def bind(self, variable: E.Var, value: Range | ConstIntBound | E.PrimExpr | int) -> None:
         """Say what a variable is: a range, constant bounds, or the same as an expression.
@@ -113,24 +113,23 @@ class Analyzer:
         """The least and greatest value of an integer expression."""
         if isinstance(expression, E.IntImm):
             return ConstIntBound(expression.value, expression.value)
-        known = self._bounds.get(id(expression))
+        known = self._bounds.get(expression)
         if known is not None:
-            return known[1]
+            return known
         bound = bounds.compute_bound(expression, self)
         for constrained, limit in self._known_bounds:
             if same_expression(constrained, expression):
                 bound = bound.intersect(limit)
-        self._bounds[id(expression)] = (expression, bound)
+        self._bounds[expression] = bound
         return bound
 
     def modular_set(self, expression: E.PrimExpr) -> ModularSet:
         """What is known of the remainders of an integer expression."""
-        known = self._modular_sets.get(id(expression))
-        if known is not None:
-            return known[1]
-        found = modular.compute_modular_set(expression, self)
-        self._modular_sets[id(expression)] = (expression, found)
-        return found
+        known = self._modular_sets.get(expression)
+        if known is None:
+            known = modular.compute_modular_set(expression, self)
+            self._modular_sets[expression] = known
+        return known
 
     def value_of(self, variable: E.Var) -> E.PrimExpr:
         """The expression that a variable stands for, or the variable."""
@@ -140,12 +139,10 @@ class Analyzer:
         """The expression in its simplest form, as TVM writes it; itself where it is simple."""
         if isinstance(expression, _LEAVES):
             return self.value_of(expression) if isinstance(expression, E.Var) else expression
-        known = self._simplified.get(id(expression))
-        if known is not None:
-            return known[1]
-        result = self._simplified_once_more(expression)
-        self._simplified[id(expression)] = (expression, result)
-        return result
+        known = self._simplified.get(expression)
+        if known is None:
+            known = self._simplified[expression] = self._simplified_once_more(expression)
+        return known
 
     def _simplified_once_more(self, expression: E.PrimExpr) -> E.PrimExpr:
         # The local rules may destroy the canonical form, so that it comes first and last.

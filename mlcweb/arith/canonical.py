@@ -12,11 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from mlcweb.arith.build import add, floordiv, floormod, integer, multiply, subtract
 from mlcweb.arith.equality import same_expression
+from mlcweb.arith.interval import is_index_type
 from mlcweb.arith.rewrite import apply_rule, rebuilt
-from mlcweb.arith.rules_integer import is_index_type, product
+from mlcweb.arith.rules_integer import product
 from mlcweb.tir import expr as E
+from mlcweb.tir.folding import add, floordiv, floormod, integer, multiply, subtract
 
 if TYPE_CHECKING:
     from mlcweb.arith.analyzer import Analyzer
@@ -185,7 +186,7 @@ def affine_form(expression: E.PrimExpr, analyzer: Analyzer) -> tuple[E.PrimExpr,
     if terms is None:
         return written, isinstance(written, (E.Var, E.IntImm))
     finished = all(type(term.index) is E.Var and term.scale > 0 for term in terms)
-    return written, finished and len({id(term.index) for term in terms}) == len(terms)
+    return written, finished and len({term.index for term in terms}) == len(terms)
 
 
 def canonical(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
@@ -199,15 +200,15 @@ def _value(expression: E.PrimExpr, analyzer: Analyzer) -> Value:
         return analyzer.value_of(expression)  # type: ignore[arg-type]
     if cls in _CONSTANTS:
         return expression
-    known = analyzer.canonical_values.get(id(expression))
+    known = analyzer.canonical_values.get(expression)
     if known is not None:
-        return known[1]
+        return known
     rule = _RULES.get(cls)
     if rule is not None:
         value = rule(expression, analyzer)
     else:
         value = apply_rule(rebuilt(expression, canonical, analyzer), analyzer)
-    analyzer.canonical_values[id(expression)] = (expression, value)
+    analyzer.canonical_values[expression] = value
     return value
 
 

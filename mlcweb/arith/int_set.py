@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import inf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mlcweb.arith.bounds import INDEX_TYPES, ConstIntBound, bound_of_type
+from mlcweb.arith.bounds import bound_of_type
 from mlcweb.arith.equality import same_expression
+from mlcweb.arith.interval import ConstIntBound, is_index_type, may_wrap
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
@@ -154,15 +155,12 @@ class _Evaluator:
         self.depth = 0
 
     def eval(self, expression: E.PrimExpr) -> IntSet:
-        cls = type(expression)
-        rule = _RULES.get(cls)
+        rule = _RULES.get(type(expression))
         if rule is None:
             return EVERYTHING if self.moves(expression) else IntSet.point(expression)
         values = rule(self, expression)
-        if cls in _MAY_WRAP and values[0] is not values[1]:  # a point is exact
-            dtype = expression.dtype
-            if dtype not in INDEX_TYPES:
-                return _all_of_type(dtype)
+        if values[0] is not values[1] and may_wrap(expression):  # a point is exact
+            return _all_of_type(expression.dtype)
         return values
 
     def moves(self, expression: E.PrimExpr) -> bool:
@@ -275,7 +273,7 @@ class _Evaluator:
         if value.is_point and low is not None:
             return IntSet.point(low.astype(expression.dtype))
         dtype, source = expression.dtype, expression.value.dtype
-        if not (dtype in INDEX_TYPES and source in INDEX_TYPES):
+        if not (is_index_type(dtype) and is_index_type(source)):
             if low is None or high is None:
                 low, high = _all_of_type(source)
             if not self.are_within(IntSet(low, high), bound_of_type(dtype)):
@@ -308,7 +306,7 @@ class _Evaluator:
 
 def _all_of_type(dtype: str) -> IntSet:
     """What the values of a type can be; the ends of indices and of 64 bits are infinite."""
-    if dtype in INDEX_TYPES:
+    if is_index_type(dtype):
         return EVERYTHING
     low, high = bound_of_type(dtype)
     return IntSet(
@@ -331,8 +329,6 @@ def _extremum_end(choose: Any, unbounded_wins: bool) -> Any:
 
     return combine
 
-
-_MAY_WRAP = frozenset((E.Add, E.Sub, E.Mul))
 
 _RULES: dict[type, Callable[[_Evaluator, Any], IntSet]] = {
     E.Var: _Evaluator.variable,

@@ -34,12 +34,12 @@ class InverseMap:
     def __call__(self, indices: Sequence[PrimExpr]) -> dict[Var, PrimExpr]:
         """The iterators whose indices are `indices`, as expressions. An iterator of one iteration
         that no index uses is left out."""
-        values: dict[int, PrimExpr] = {}
+        values: dict[IterMark, PrimExpr] = {}
         inverse: dict[Var, PrimExpr] = {}
         for value, index in reversed(list(zip(self.sums, indices, strict=True))):
             self._into_sum(value, index, values)
         for mark in self._marks_outermost_first():
-            value = values[id(mark)]
+            value = values[mark]
             if isinstance(mark.source, IterSum):
                 self._into_sum(mark.source, value, values)
             else:
@@ -47,7 +47,7 @@ class InverseMap:
                 inverse[variable] = value + low
         return inverse
 
-    def _into_sum(self, total: IterSum, value: PrimExpr, values: dict[int, PrimExpr]) -> None:
+    def _into_sum(self, total: IterSum, value: PrimExpr, values: dict[IterMark, PrimExpr]) -> None:
         value = value - total.base
         if len(total.args) == 1 and is_const_int(total.args[0].scale, -1):
             total, value = IterSum((total.args[0].with_scale(-total.args[0].scale),), value), -value
@@ -57,8 +57,8 @@ class InverseMap:
             if position > 0:
                 digit = floormod(digit, split.extent)
             share = digit * split.lower_factor
-            known = values.get(id(split.source))
-            values[id(split.source)] = share if known is None else known + share
+            known = values.get(split.source)
+            values[split.source] = share if known is None else known + share
 
     def _marks_outermost_first(self) -> list[IterMark]:
         """Each iterator once, after every fused iterator that it is a part of."""

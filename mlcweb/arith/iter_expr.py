@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mlcweb.arith.analyzer import Analyzer
-from mlcweb.arith.build import add, floordiv, floormod, integer, multiply
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import is_const_int
+from mlcweb.tir.folding import add, floordiv, floormod, integer, multiply
 
 
 @dataclass(eq=False, slots=True)

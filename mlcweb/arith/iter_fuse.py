@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mlcweb.arith.analyzer import Analyzer
-from mlcweb.arith.build import add, integer, multiply, subtract
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum
 from mlcweb.arith.rules_integer import factors
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import is_const_int, maximum, minimum
+from mlcweb.tir.arithmetic import is_const_int
+from mlcweb.tir.folding import add, integer, maximum, minimum, multiply, subtract
 
 
 class NotAffine(Exception):

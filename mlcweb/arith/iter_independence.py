@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from mlcweb.arith.analyzer import Analyzer
-from mlcweb.arith.build import add, floordiv, integer, multiply, subtract
 from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, sum_to_expr
 from mlcweb.arith.iter_fuse import NotAffine
 from mlcweb.arith.iter_padding import PaddedMark, Padding
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import is_const_int
+from mlcweb.tir.folding import add, floordiv, integer, multiply, subtract
 
 
 class IndependenceCheck:
@@ -24,22 +24,19 @@ class IndependenceCheck:
 
     def check(self, sums: Sequence[IterSum], iterators: Iterable[IterMark]) -> None:
         """Check the digits that occur in `sums` of `iterators` and of what is fused from them."""
-        splits_of: dict[int, tuple[IterMark, list[IterSplit]]] = {}
+        splits_of: dict[IterMark, list[IterSplit]] = {}
         pending = list(sums)
         while pending:
             for split in pending.pop().args:
-                known = splits_of.get(id(split.source))
-                if known is None:
-                    splits_of[id(split.source)] = (split.source, [split])
-                    if isinstance(split.source.source, IterSum):
-                        pending.append(split.source.source)
-                else:
-                    known[1].append(split)
-        for mark, splits in splits_of.values():
+                known = splits_of.setdefault(split.source, [])
+                known.append(split)
+                if len(known) == 1 and isinstance(split.source.source, IterSum):
+                    pending.append(split.source.source)
+        for mark, splits in splits_of.items():
             self._check_digits(mark, splits)
         if self.bijective:
             for mark in iterators:
-                if id(mark) not in splits_of and not is_const_int(mark.extent, 1):
+                if mark not in splits_of and not is_const_int(mark.extent, 1):
                     raise NotAffine(f"the iterator {self._text(mark)} is not used")
 
     def _check_digits(self, mark: IterMark, splits: list[IterSplit]) -> None:

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mlcweb.arith.analyzer import Analyzer
-from mlcweb.arith.build import add, floordiv, floormod, integer, multiply, subtract
 from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, sum_to_expr
 from mlcweb.arith.iter_fuse import Fuser, NotAffine
 from mlcweb.arith.iter_independence import IndependenceCheck
@@ -22,6 +21,7 @@ from mlcweb.arith.rules_integer import quotient_of_product
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import cast, convert, is_const_int, maximum, minimum, negate
 from mlcweb.tir.buffer import Range
+from mlcweb.tir.folding import add, floordiv, floormod, integer, multiply, subtract
 
 BIJECTIVE, SURJECTIVE, NO_CHECK = "bijective", "surjective", "none"
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from math import lcm
 
 from mlcweb.arith.analyzer import Analyzer
-from mlcweb.arith.build import add, floordiv, floormod, integer, multiply
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum
 from mlcweb.arith.iter_fuse import Fuser, NotAffine
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import is_const_int
+from mlcweb.tir.folding import add, floordiv, floormod, integer, multiply
 
 
 @dataclass(eq=False, slots=True)
@@ -31,7 +31,7 @@ class Padding:
         self.analyzer = analyzer
         self.fuser = fuser
         self.allowed = allowed
-        self.factors: dict[int, tuple[IterMark, int]] = {}
+        self.factors: dict[IterMark, int] = {}
         self.padded: list[PaddedMark] = []
 
     def padded_mark(self, mark: IterMark) -> PaddedMark | None:
@@ -67,9 +67,7 @@ class Padding:
         return IterSplit(padded, lower, extent, split.scale), left
 
     def _padded_mark(self, mark: IterMark, left: E.PrimExpr, divisor: int) -> IterMark:
-        _, known_factor = self.factors.get(id(mark), (mark, 1))
-        factor = lcm(known_factor, divisor)
-        self.factors[id(mark)] = (mark, factor)
+        factor = self.factors[mark] = lcm(self.factors.get(mark, 1), divisor)
         step = integer(factor, mark.extent.dtype)
         length = add(add(mark.extent, left), integer(factor - 1, step.dtype))
         total = self.analyzer.simplify(multiply(floordiv(length, step), step))

@@ -6,12 +6,12 @@ from collections.abc import Container
 from typing import NamedTuple
 
 from mlcweb.arith.analyzer import conjuncts
-from mlcweb.arith.bounds import INDEX_TYPES
-from mlcweb.arith.build import add, integer, subtract
+from mlcweb.arith.interval import INDEX_TYPES
 from mlcweb.arith.iter_fuse import NotAffine
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
+from mlcweb.tir.folding import add, integer, subtract
 
 
 class Bound(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from math import gcd
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mlcweb.arith.bounds import INDEX_TYPES
+from mlcweb.arith.interval import may_wrap
 from mlcweb.tir import expr as E
 
 if TYPE_CHECKING:
@@ -44,14 +44,11 @@ def union(a: ModularSet, b: ModularSet) -> ModularSet:
 def compute_modular_set(expression: E.PrimExpr, analyzer: Analyzer) -> ModularSet:
     """The modular set of an expression, from those of its operands; arithmetic that wraps around
     may leave any remainder."""
-    cls = type(expression)
-    rule = _RULES.get(cls)
+    rule = _RULES.get(type(expression))
     if rule is None:
         return ANY_INTEGER
     found = rule(expression, analyzer)
-    if found.coeff != 1 and cls in _MAY_WRAP and expression.dtype not in INDEX_TYPES:
-        return ANY_INTEGER
-    return found
+    return ANY_INTEGER if found.coeff != 1 and may_wrap(expression) else found
 
 
 def _variable(expression: E.Var, analyzer: Analyzer) -> ModularSet:
@@ -107,8 +104,6 @@ def _select(expression: E.Select, analyzer: Analyzer) -> ModularSet:
         analyzer.modular_set(expression.true_value), analyzer.modular_set(expression.false_value)
     )
 
-
-_MAY_WRAP = frozenset((E.Add, E.Sub, E.Mul))
 
 _RULES: dict[type, Callable[[Any, Analyzer], ModularSet]] = {
     E.Var: _variable,

@@ -128,7 +128,7 @@ def _padded_marks(indices: Sequence[IterSum]) -> list[tuple[IterMark, int]]:
     """The iterators that were rounded up, each once, in order of first use, and the size of the
     blocks that they are divided into."""
     found: list[IterMark] = []
-    blocks: dict[int, int] = {}
+    blocks: dict[IterMark, int] = {}
 
     def visit(total: IterSum) -> None:
         for split in total.args:
@@ -136,14 +136,14 @@ def _padded_marks(indices: Sequence[IterSum]) -> list[tuple[IterMark, int]]:
             if not isinstance(mark.source, IterSum):
                 continue
             size = int(constant_value(split.lower_factor) or 1)
-            blocks[id(mark)] = max(blocks.get(id(mark), 1), size)
+            blocks[mark] = max(blocks.get(mark, 1), size)
             if _is_padded(mark, mark.source) and not any(mark is known for known in found):
                 found.append(mark)
             visit(mark.source)
 
     for total in indices:
         visit(total)
-    return [(mark, blocks[id(mark)]) for mark in found]
+    return [(mark, blocks[mark]) for mark in found]
 
 
 def _is_padded(mark: IterMark, source: IterSum) -> bool:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.arith import rules_comparison, rules_extremum, rules_integer, rules_logic
+from mlcweb.arith.interval import is_index_type
 from mlcweb.arith.rules_comparison import negation
-from mlcweb.arith.rules_integer import is_index_type
 from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
 from mlcweb.tir import expr as E
@@ -39,12 +39,11 @@ def rewrite(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
         return analyzer.value_of(expression)  # type: ignore[arg-type]
     if cls in _LEAVES:
         return expression
-    known = analyzer.rewritten.get(id(expression))
-    if known is not None:
-        return known[1]
-    result = apply_rule(rebuilt(expression, rewrite, analyzer), analyzer)
-    analyzer.rewritten[id(expression)] = (expression, result)
-    return result
+    known = analyzer.rewritten.get(expression)
+    if known is None:
+        known = apply_rule(rebuilt(expression, rewrite, analyzer), analyzer)
+        analyzer.rewritten[expression] = known
+    return known
 
 
 def apply_rule(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:

@@ -6,11 +6,22 @@ from collections.abc import Callable
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
-from mlcweb.arith.build import add, floormod, integer, subtract
 from mlcweb.arith.equality import same_expression
-from mlcweb.arith.rules_integer import is_index_type, rounded_down
+from mlcweb.arith.interval import is_index_type
+from mlcweb.arith.rules_integer import rounded_down
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import equal, less, less_equal, logical_and, logical_or, not_equal
+from mlcweb.tir.folding import (
+    add,
+    equal,
+    floormod,
+    integer,
+    less,
+    less_equal,
+    logical_and,
+    logical_or,
+    not_equal,
+    subtract,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from mlcweb.arith.analyzer import Analyzer

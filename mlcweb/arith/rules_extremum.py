@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from mlcweb.arith.build import add, floordiv, integer, multiply, subtract
 from mlcweb.arith.equality import same_expression
-from mlcweb.arith.rules_integer import is_index_type, rounded_down
+from mlcweb.arith.interval import is_index_type
+from mlcweb.arith.rules_integer import rounded_down
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import maximum, minimum
+from mlcweb.tir.folding import add, floordiv, integer, maximum, minimum, multiply, subtract
 
 if TYPE_CHECKING:
     from mlcweb.arith.analyzer import Analyzer

@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from mlcweb.arith.bounds import INDEX_TYPES
-from mlcweb.arith.build import add, floordiv, floormod, integer, multiply, subtract
 from mlcweb.arith.equality import same_expression
-from mlcweb.tir import arithmetic
+from mlcweb.arith.interval import is_index_type
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import cast, truncdiv, truncmod
+from mlcweb.tir.arithmetic import cast
+from mlcweb.tir.folding import (
+    add,
+    const,
+    floordiv,
+    floormod,
+    integer,
+    multiply,
+    subtract,
+    truncdiv,
+    truncmod,
+)  # fmt: skip
 
 if TYPE_CHECKING:
     from mlcweb.arith.analyzer import Analyzer
-
-
-def is_index_type(dtype: str) -> bool:
-    """The types of loop variables and indices, whose arithmetic is taken never to overflow."""
-    return dtype in INDEX_TYPES
 
 
 def factors(expression: E.PrimExpr) -> Iterator[E.PrimExpr]:
@@ -82,9 +86,9 @@ def _fold(build: Callable[[Any, Any], E.PrimExpr]) -> Callable[[Any, Analyzer], 
     return rule
 
 
-_fold_add, _fold_subtract = _fold(arithmetic.add), _fold(arithmetic.subtract)
-_fold_multiply = _fold(arithmetic.multiply)
-_fold_floordiv, _fold_floormod = _fold(arithmetic.floordiv), _fold(arithmetic.floormod)
+_fold_add, _fold_subtract = _fold(add), _fold(subtract)
+_fold_multiply = _fold(multiply)
+_fold_floordiv, _fold_floormod = _fold(floordiv), _fold(floormod)
 
 
 def _add(expression: E.Add, analyzer: Analyzer) -> E.PrimExpr:
@@ -128,7 +132,7 @@ def _common_factor(
 def _subtract(expression: E.Sub, analyzer: Analyzer) -> E.PrimExpr:
     a, b = expression.a, expression.b
     if not dtypes.is_float(a.dtype) and same_expression(a, b):
-        return arithmetic.const(0, a.dtype)
+        return const(0, a.dtype)
     if is_index_type(a.dtype):
         shared = _common_factor(a, b, subtract)
         if shared is not None:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from mlcweb.arith.bounds import ConstIntBound
 from mlcweb.arith.equality import same_expression
+from mlcweb.arith.interval import ConstIntBound
 from mlcweb.arith.rules_comparison import FALSE, TRUE, negation
 from mlcweb.ir.op import Op
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import logical_and, logical_or
+from mlcweb.tir.folding import logical_and, logical_or
 
 if TYPE_CHECKING:
     from mlcweb.arith.analyzer import Analyzer

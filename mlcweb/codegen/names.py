@@ -14,8 +14,7 @@ class NameTable:
 
     def __init__(self, reserved: Iterable[str] = ()) -> None:
         self._taken = set(reserved)
-        self._names: dict[int, str] = {}
-        self._nodes: list[Node] = []
+        self._names: dict[Node, str] = {}
 
     def fresh(self, hint: str) -> str:
         """A name that nothing else has."""
@@ -30,11 +29,10 @@ class NameTable:
         return name
 
     def __getitem__(self, node: Node) -> str:
-        known = self._names.get(id(node))
+        known = self._names.get(node)
         if known is None:
-            known = self._names[id(node)] = self.fresh(getattr(node, "name", "value"))
-            self._nodes.append(node)
+            known = self._names[node] = self.fresh(getattr(node, "name", "value"))
         return known
 
     def __contains__(self, node: Node) -> bool:
-        return id(node) in self._names
+        return node in self._names

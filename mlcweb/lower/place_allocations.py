@@ -57,21 +57,21 @@ class _Touched:
     """The data of the buffers that parts of a function touch, found once for each part."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Node, frozenset[E.Var]]] = {}
+        self._known: dict[Node, frozenset[E.Var]] = {}
 
     def by(self, node: Node) -> frozenset[E.Var]:
         """The pointers in a statement or expression, those of the buffers accessed included."""
         if isinstance(node, E.Var):
             return frozenset((node,)) if node.dtype == "handle" else _NOTHING
-        known = self._known.get(id(node))
+        known = self._known.get(node)
         if known is None:
             accesses = isinstance(node, (E.BufferLoad, S.BufferStore))
             found = frozenset((node.buffer.data,)) if accesses else _NOTHING
             for child in children(node):
                 if type(child) is not E.IntImm:
                     found |= self.by(child)
-            known = self._known[id(node)] = (node, found)
-        return known[1]
+            known = self._known[node] = found
+        return known
 
 
 _NOTHING: frozenset[E.Var] = frozenset()

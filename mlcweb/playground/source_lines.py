@@ -54,7 +54,7 @@ def listing(func: PrimFunc) -> Listing:
     text, places = _without_import(*script_with_lines(single))
     origins: list[tuple[int, ...]] = [()] * (text.count("\n") + 1)
     for statement, line in _origins(single.body, None):
-        place = places.get(id(statement))
+        place = places.get(statement)
         if place is None or line is None or type(statement) not in STATEMENTS:
             continue
         if line not in origins[place[0] - 1]:
@@ -63,8 +63,8 @@ def listing(func: PrimFunc) -> Listing:
 
 
 def _without_import(
-    text: str, places: dict[int, tuple[int, int]]
-) -> tuple[str, dict[int, tuple[int, int]]]:
+    text: str, places: dict[Node, tuple[int, int]]
+) -> tuple[str, dict[Node, tuple[int, int]]]:
     """Printed text without the lines before the function, and places in the rest."""
     above = text[: text.index("@T.")].count("\n")
     moved = {key: (first - above, last - above) for key, (first, last) in places.items()}
@@ -96,12 +96,12 @@ class _Copies(Mutator):
 class _Marks(Mutator):
     """Gives statements their lines as spans."""
 
-    def __init__(self, places: dict[int, tuple[int, int]]) -> None:
+    def __init__(self, places: dict[Node, tuple[int, int]]) -> None:
         self.places = places
 
     def rewrite(self, node: Any) -> Any:
         new = super().rewrite(node)
-        place = self.places.get(id(node))
+        place = self.places.get(node)
         if place is None or type(node) not in STATEMENTS:
             return new
         fields = {name: getattr(new, name) for name in new.role_of_field}

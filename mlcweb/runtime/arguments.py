@@ -76,7 +76,7 @@ class Signature:
                 f"Expected {len(self.parameters)} argument(s) but got {len(arguments)}"
                 f" when calling\n  {self}"
             )
-        sizes: dict[int, int] = {}
+        sizes: dict[E.Var, int] = {}
         checked = list(arguments)
         # Scalars come first: the extents of arrays may be in terms of them.
         for position, (param, buffer) in enumerate(self.parameters):
@@ -115,7 +115,7 @@ class Signature:
     def _place(self, position: int) -> str:
         return f"argument {position} ({self._name(position)}) when calling\n  {self}"
 
-    def _array(self, position: int, buffer: Buffer, array: Any, sizes: dict[int, int]) -> Any:
+    def _array(self, position: int, buffer: Buffer, array: Any, sizes: dict[E.Var, int]) -> Any:
         if not isinstance(array, NDArray):
             hint = "; pass tvm.nd.array(x)" if hasattr(array, "__array__") else ""
             raise ArgumentTypeError(
@@ -153,7 +153,7 @@ class Signature:
         wide, default = buffer.dtype == "int64", default_integer()
         return wide and array.dtype == default and position not in self.written
 
-    def _scalar(self, position: int, param: E.Var, value: Any, sizes: dict[int, int]) -> Any:
+    def _scalar(self, position: int, param: E.Var, value: Any, sizes: dict[E.Var, int]) -> Any:
         if param.dtype == "handle":
             return value
         real = dtypes.is_float(param.dtype)
@@ -171,7 +171,7 @@ class Signature:
             raise ArgumentValueError(
                 f"{number} does not fit {param.dtype}: {self._place(position)}"
             )
-        sizes.setdefault(id(param), number)
+        sizes.setdefault(param, number)
         return number
 
 
@@ -188,12 +188,12 @@ def _exact_type(buffer: Buffer | None) -> tuple[tuple[int, ...], str] | None:
     return (tuple(extents), buffer.dtype) if len(extents) == len(buffer.shape) else None
 
 
-def _expected(extent: E.PrimExpr, size: int, sizes: dict[int, int]) -> int:
+def _expected(extent: E.PrimExpr, size: int, sizes: dict[E.Var, int]) -> int:
     """The size that a dimension should have; a symbol takes the first size that it meets."""
     if isinstance(extent, E.IntImm):
         return extent.value
     if isinstance(extent, E.Var):
-        return sizes.setdefault(id(extent), size)
+        return sizes.setdefault(extent, size)
     operator = OPERATORS.get(type(extent))
     if operator is None or operator.fold is None:
         return size
@@ -203,17 +203,17 @@ def _expected(extent: E.PrimExpr, size: int, sizes: dict[int, int]) -> int:
 def written_parameters(func: PrimFunc) -> set[int]:
     """The positions of the parameters that the function may write."""
     source_of = {
-        id(match.buffer.data): match.source.buffer.data
+        match.buffer.data: match.source.buffer.data
         for block in walk(func.body)
         if isinstance(block, S.Block)
         for match in block.match_buffers
     }
-    written: set[int] = set()
+    written: set[E.Var] = set()
 
-    def mark(data: E.PrimExpr) -> None:
-        while id(data) in source_of:
-            data = source_of[id(data)]
-        written.add(id(data))
+    def mark(data: E.Var) -> None:
+        while data in source_of:
+            data = source_of[data]
+        written.add(data)
 
     for item in walk(func.body):
         if isinstance(item, S.BufferStore):
@@ -225,5 +225,5 @@ def written_parameters(func: PrimFunc) -> set[int]:
     return {
         position
         for position, param in enumerate(func.params)
-        if param in func.buffer_map and id(func.buffer_map[param].data) in written
+        if param in func.buffer_map and func.buffer_map[param].data in written
     }

@@ -226,8 +226,8 @@ def _stores_to(statement: Stmt, buffer: Buffer) -> bool:
 
 
 def _count(statement: Stmt, stores: Sequence[BufferStore]) -> int:
-    inside = {id(node) for node in walk(statement)}
-    return sum(id(store) in inside for store in stores)
+    inside = set(walk(statement))
+    return sum(store in inside for store in stores)
 
 
 def _with_loops(statement: Stmt, changes: dict[For, Stmt]) -> Stmt:

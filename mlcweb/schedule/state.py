@@ -259,15 +259,15 @@ class ScheduleState:
         None removes a statement, and with it the loops that would be left without a body.
         """
         func = self.function(function)
-        body = _replace(func.body, {id(old): new for old, new in changes.items()})
+        body = _replace(func.body, changes)
         if body is None:
             raise InternalError("A primitive removed the whole body of a function")
         return self.with_function(function, replace(func, body=body))
 
 
-def _replace(statement: Stmt, changes: dict[int, Stmt | None]) -> Stmt | None:
-    if id(statement) in changes:
-        return changes[id(statement)]
+def _replace(statement: Stmt, changes: Mapping[Stmt, Stmt | None]) -> Stmt | None:
+    if statement in changes:
+        return changes[statement]
     if isinstance(statement, SeqStmt):
         new = [_replace(item, changes) for item in statement.seq]
         if all(a is b for a, b in zip(new, statement.seq, strict=True)):

@@ -252,7 +252,7 @@ def _check_reductions(body: tuple[PrimExpr, ...], name: str) -> None:
                 f'te.compute "{name}": a reduction is only allowed as the whole element. Compute '
                 "the reduction as a tensor of its own, and use its elements in a second te.compute"
             )
-    combiners = {id(value.combiner) for value in body if isinstance(value, Reduce)}
+    combiners = {value.combiner for value in body if isinstance(value, Reduce)}
     if combiners and (len(combiners) > 1 or not all(isinstance(v, Reduce) for v in body)):
         raise DiagnosticError(
             f'te.compute "{name}": several outputs are either all plain expressions, or the values '

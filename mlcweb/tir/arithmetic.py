@@ -6,8 +6,6 @@ look as they do in TVM.
 
 from __future__ import annotations
 
-import math
-from functools import lru_cache
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
@@ -15,44 +13,9 @@ from mlcweb.ir.op import register_op
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
-from mlcweb.tir.operators import DIVISIONS, OPERATORS, Key, key_of
-
-
-def const(value: int | float | bool, dtype: str | None = None) -> E.PrimExpr:
-    """A constant. Without `dtype`: bool, int32 (int64 where it does not fit) or float32.
-
-    A vector `dtype` gives a broadcast constant. Equal integers are mostly the same object.
-    """
-    if dtype is None:
-        if isinstance(value, bool):
-            dtype = "bool"
-        elif isinstance(value, int):
-            dtype = "int32" if -(2**31) <= value < 2**31 else "int64"
-        else:
-            dtype = "float32"
-    if type(value) is int:
-        return _constant_of(value, dtype)
-    return _new_constant(value, dtype)
-
-
-def _new_constant(value: int | float | bool, dtype: str) -> E.PrimExpr:
-    lanes = dtypes.lanes(dtype)
-    if lanes > 1:
-        return E.Broadcast(const(value, dtypes.element_of(dtype)), lanes)
-    if dtypes.is_float(dtype):
-        limit = dtypes.max_value(dtype)
-        if not -limit <= value <= limit and math.isfinite(value):
-            raise DiagnosticError(
-                f"{value} is beyond {dtype}, whose greatest value is {limit}; write "
-                f'T.{dtype}("inf") where infinity is meant'
-            )
-        return E.FloatImm(dtype, float(value))
-    if dtypes.is_bool(dtype):
-        return E.IntImm(dtype, int(bool(value)))
-    return E.IntImm(dtype, dtypes.wrap_integer(int(value), dtype))
-
-
-_constant_of = lru_cache(maxsize=4096)(_new_constant)
+from mlcweb.tir import folding
+from mlcweb.tir.folding import Builder, const
+from mlcweb.tir.operators import DIVISIONS, OPERATORS, key_of
 
 
 def convert(value: Any) -> E.PrimExpr:
@@ -93,7 +56,7 @@ def cast(dtype: str, value: Any) -> E.PrimExpr:
     if isinstance(value, E.IntImm):
         return const(value.value, dtype)
     if isinstance(value, E.FloatImm) and dtypes.is_float(dtype):
-        return _rounded(dtype, value.value)
+        return folding.number(dtype, value.value)
     if isinstance(value, E.Broadcast):
         return E.Broadcast(cast(dtypes.element_of(dtype), value.value), value.lanes)
     return E.Cast(dtype, value)
@@ -126,61 +89,18 @@ def _common_element(a: str, b: str) -> str:
     return f"int{max(dtypes.bits(a), dtypes.bits(b))}"
 
 
-def _fold(key: Key, dtype: str, operands: tuple[Any, ...]) -> E.PrimExpr:
-    """The constant that an operator gives for constants."""
-    fold = OPERATORS[key].fold
-    assert fold is not None
-    return _rounded(dtype, fold(*operands))
+def _of_any_types(fold: Builder) -> Builder:
+    """The builder of an operation that brings its operands to their common type."""
+
+    def build(a: Any, b: Any) -> E.PrimExpr:
+        return fold(*match_types(a, b))
+
+    return build
 
 
-def _rounded(dtype: str, value: int | float) -> E.PrimExpr:
-    """A result as a constant: what is beyond a float is infinite."""
-    if dtypes.is_float(dtype) and abs(value) > dtypes.max_value(dtype):
-        return E.FloatImm(dtype, math.copysign(math.inf, value))
-    return const(value, dtype)
-
-
-def _constants(a: E.PrimExpr, b: E.PrimExpr) -> tuple[Any, Any] | None:
-    if isinstance(a, E.IntImm) and isinstance(b, E.IntImm):
-        return a.value, b.value
-    if isinstance(a, E.FloatImm) and isinstance(b, E.FloatImm):
-        return a.value, b.value
-    return None
-
-
-def _is_zero(a: E.PrimExpr) -> bool:
-    return isinstance(a, (E.IntImm, E.FloatImm)) and a.value == 0
-
-
-def _is_one(a: E.PrimExpr) -> bool:
-    return isinstance(a, (E.IntImm, E.FloatImm)) and a.value == 1
-
-
-def add(a: Any, b: Any) -> E.PrimExpr:
-    a, b = match_types(a, b)
-    if both := _constants(a, b):
-        return _fold(E.Add, a.dtype, both)
-    if _is_zero(a):
-        return b
-    return a if _is_zero(b) else E.Add(a, b)
-
-
-def subtract(a: Any, b: Any) -> E.PrimExpr:
-    a, b = match_types(a, b)
-    if both := _constants(a, b):
-        return _fold(E.Sub, a.dtype, both)
-    return a if _is_zero(b) else E.Sub(a, b)
-
-
-def multiply(a: Any, b: Any) -> E.PrimExpr:
-    a, b = match_types(a, b)
-    if both := _constants(a, b):
-        return _fold(E.Mul, a.dtype, both)
-    if _is_one(a) or (_is_zero(b) and isinstance(b, E.IntImm)):
-        return b
-    if _is_one(b) or (_is_zero(a) and isinstance(a, E.IntImm)):
-        return a
-    return E.Mul(a, b)
+add = _of_any_types(folding.add)
+subtract = _of_any_types(folding.subtract)
+multiply = _of_any_types(folding.multiply)
 
 
 def negate(a: Any) -> E.PrimExpr:
@@ -198,15 +118,12 @@ def divide(a: Any, b: Any) -> E.PrimExpr:
             "The division of integers is ambiguous: write `//` (T.floordiv), or T.truncdiv for "
             "rounding towards zero, or cast to a float type first"
         )
-    both = _constants(a, b)
-    if both and both[1] != 0:
-        return _fold(E.Div, a.dtype, both)
-    return a if _is_one(b) else E.Div(a, b)
-
-
-def _checked_divisor(b: E.PrimExpr) -> None:
-    if _is_zero(b):
-        raise DiagnosticError("Division by zero")
+    if isinstance(b, E.FloatImm) and b.value != 0:
+        if isinstance(a, E.FloatImm):
+            return folding.number(a.dtype, a.value / b.value)
+        if b.value == 1:
+            return a
+    return E.Div(a, b)
 
 
 def may_trap(expression: E.PrimExpr) -> bool:
@@ -223,22 +140,11 @@ def _divides_by_zero(node: Any) -> bool:
     return not dtypes.is_float(node.dtype) and not (isinstance(node.b, E.IntImm) and node.b.value)
 
 
-def truncdiv(a: Any, b: Any) -> E.PrimExpr:
-    """Division of integers that rounds towards zero, as in C."""
-    a, b = match_types(a, b)
-    _checked_divisor(b)
-    if both := _constants(a, b):
-        return _fold(E.Div, a.dtype, both)
-    return a if _is_one(b) else E.Div(a, b)
+truncdiv = _of_any_types(folding.truncdiv)
+"""Division of integers that rounds towards zero, as in C."""
 
-
-def truncmod(a: Any, b: Any) -> E.PrimExpr:
-    """The remainder of `truncdiv`; it has the sign of `a`."""
-    a, b = match_types(a, b)
-    _checked_divisor(b)
-    if both := _constants(a, b):
-        return _fold(E.Mod, a.dtype, both)
-    return const(0, a.dtype) if _is_one(b) else E.Mod(a, b)
+truncmod = _of_any_types(folding.truncmod)
+"""The remainder of `truncdiv`; it has the sign of `a`."""
 
 
 def floordiv(a: Any, b: Any) -> E.PrimExpr:
@@ -248,10 +154,7 @@ def floordiv(a: Any, b: Any) -> E.PrimExpr:
         from mlcweb.tir.intrinsics import floor
 
         return floor(divide(a, b))
-    _checked_divisor(b)
-    if both := _constants(a, b):
-        return _fold(E.FloorDiv, a.dtype, both)
-    return a if _is_zero(a) or _is_one(b) else E.FloorDiv(a, b)
+    return folding.floordiv(a, b)
 
 
 def floormod(a: Any, b: Any) -> E.PrimExpr:
@@ -259,84 +162,46 @@ def floormod(a: Any, b: Any) -> E.PrimExpr:
     a, b = match_types(a, b)
     if dtypes.is_float(a.dtype):
         return subtract(a, multiply(floordiv(a, b), b))
-    _checked_divisor(b)
-    if both := _constants(a, b):
-        return _fold(E.FloorMod, a.dtype, both)
-    if _is_zero(a):
-        return a
-    return const(0, a.dtype) if _is_one(b) else E.FloorMod(a, b)
+    return folding.floormod(a, b)
 
 
-def _extremum(node: type[E.BinaryExpr], a: Any, b: Any) -> E.PrimExpr:
-    a, b = match_types(a, b)
-    if both := _constants(a, b):
-        return _fold(node, a.dtype, both)
-    return a if a is b else node(a, b)
-
-
-def minimum(a: Any, b: Any) -> E.PrimExpr:
-    return _extremum(E.Min, a, b)
-
-
-def maximum(a: Any, b: Any) -> E.PrimExpr:
-    return _extremum(E.Max, a, b)
-
-
-def _comparison(node: type[E.ComparisonExpr]) -> Any:
-    def build(a: Any, b: Any) -> E.PrimExpr:
-        a, b = match_types(a, b)
-        both = _constants(a, b)
-        return _fold(node, "bool", both) if both else node(a, b)
-
-    return build
-
-
-equal, not_equal = _comparison(E.EQ), _comparison(E.NE)
-less, less_equal = _comparison(E.LT), _comparison(E.LE)
-greater, greater_equal = _comparison(E.GT), _comparison(E.GE)
+minimum = _of_any_types(folding.minimum)
+maximum = _of_any_types(folding.maximum)
+equal = _of_any_types(folding.equal)
+not_equal = _of_any_types(folding.not_equal)
+less = _of_any_types(folding.less)
+less_equal = _of_any_types(folding.less_equal)
+greater = _of_any_types(folding.greater)
+greater_equal = _of_any_types(folding.greater_equal)
 
 
 def logical_and(a: Any, b: Any) -> E.PrimExpr:
-    a, b = cast("bool", convert(a)), cast("bool", convert(b))
-    if isinstance(a, E.IntImm):
-        return b if a.value else a
-    if isinstance(b, E.IntImm):
-        return a if b.value else b
-    return E.And(a, b)
+    return folding.logical_and(cast("bool", a), cast("bool", b))
 
 
 def logical_or(a: Any, b: Any) -> E.PrimExpr:
-    a, b = cast("bool", convert(a)), cast("bool", convert(b))
-    if isinstance(a, E.IntImm):
-        return a if a.value else b
-    if isinstance(b, E.IntImm):
-        return b if b.value else a
-    return E.Or(a, b)
+    return folding.logical_or(cast("bool", a), cast("bool", b))
 
 
 def logical_not(a: Any) -> E.PrimExpr:
-    a = cast("bool", convert(a))
-    return const(not a.value, "bool") if isinstance(a, E.IntImm) else E.Not(a)
+    return folding.logical_not(cast("bool", a))
 
 
 def select(condition: Any, true_value: Any, false_value: Any) -> E.PrimExpr:
     """`true_value` where `condition` holds, else `false_value`; both are computed."""
-    condition = cast("bool", convert(condition))
-    true_value, false_value = match_types(true_value, false_value)
-    if isinstance(condition, E.IntImm):
-        return true_value if condition.value else false_value
-    return E.Select(condition, true_value, false_value)
+    return folding.select(cast("bool", condition), *match_types(true_value, false_value))
 
 
 def _bitwise(name: str) -> Any:
-    op = register_op(f"tir.{name}")
+    op, fold = register_op(f"tir.{name}"), folding.fold_of(name)
 
     def build(a: Any, b: Any) -> E.PrimExpr:
         a, b = match_types(a, b)
         if dtypes.is_float(a.dtype):
             raise DiagnosticError(f"{name} needs integers, not {a.dtype}")
-        both = _constants(a, b)
-        return _fold(name, a.dtype, both) if both else E.Call(a.dtype, op, (a, b))
+        if isinstance(a, E.IntImm) and isinstance(b, E.IntImm):
+            return const(fold(a.value, b.value), a.dtype)
+        return E.Call(a.dtype, op, (a, b))
 
     return build
 

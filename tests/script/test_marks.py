@@ -70,12 +70,12 @@ def test_nodes_that_are_not_there_mark_nothing() -> None:
 def test_lines_of_nodes() -> None:
     text, lines = script_with_lines(MODULE)
     assert text == script(MODULE)
-    first, last = lines[id(BLOCK)]
+    first, last = lines[BLOCK]
     assert text.splitlines()[first - 1].strip() == 'with T.block("B"):'
     assert last == len(text.splitlines())
-    assert lines[id(LOOP_I)] == lines[id(LOOP_K)] == (first - 1, last)
+    assert lines[LOOP_I] == lines[LOOP_K] == (first - 1, last)
     stores = [node for node in NODES if isinstance(node, BufferStore)]
-    assert {text.splitlines()[lines[id(node)][0] - 1].strip() for node in stores} == {
+    assert {text.splitlines()[lines[node][0] - 1].strip() for node in stores} == {
         "B[vi] = T.float32(0)",
         "B[vi] = B[vi] + A[vi, vk]",
     }

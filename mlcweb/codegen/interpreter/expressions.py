@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from mlcweb.arith.interval import ValueRanges
 from mlcweb.codegen.external import call_arguments, called_name
 from mlcweb.codegen.interpreter.operators import fill, form_of
-from mlcweb.codegen.interpreter.ranges import Ranges
 from mlcweb.codegen.names import NameTable
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node
@@ -34,9 +34,9 @@ class ExpressionText(Dispatcher):
 
     def __init__(self, reserved: Iterable[str] = ()) -> None:
         self.names = NameTable(reserved=("at", "lookup", *reserved))
-        self.ranges = Ranges()
+        self.ranges = ValueRanges()
         self.sites: list[Site] = []
-        self.owners: dict[int, Buffer] = {}
+        self.owners: dict[E.PrimExpr, Buffer] = {}
         self.block = ""
 
     def text(self, expression: Node) -> str:
@@ -53,8 +53,8 @@ class ExpressionText(Dispatcher):
 
     @on(E.Var)
     def variable(self, var: E.Var) -> str:
-        if dtypes.kind(var.dtype) == "handle" and id(var) in self.owners:
-            return f"{self.names[self.owners[id(var)]]}.reshape(-1)"
+        if dtypes.kind(var.dtype) == "handle" and var in self.owners:
+            return f"{self.names[self.owners[var]]}.reshape(-1)"
         return self.names[var]
 
     @on(E.IntImm)
@@ -101,7 +101,7 @@ class ExpressionText(Dispatcher):
     @on(E.Let)
     def let(self, expression: E.Let) -> str:
         if dtypes.is_integer(expression.var.dtype):
-            self.ranges.bind(expression.var, *self.ranges.of(expression.value))
+            self.ranges.bind(expression.var, *self.ranges.interval(expression.value))
         name, value = self.names[expression.var], self.text(expression.value)
         return f"(lambda {name}: {self.text(expression.body)})({value})"
 
@@ -131,7 +131,7 @@ class ExpressionText(Dispatcher):
         for index, extent in zip(indices, buffer.shape, strict=True):
             if not isinstance(extent, E.IntImm) or dtypes.lanes(index.dtype) > 1:
                 return False
-            low, high = self.ranges.of(index)
+            low, high = self.ranges.interval(index)
             if low < 0 or high >= extent.value:
                 return False
         return True
@@ -158,7 +158,7 @@ class ExpressionText(Dispatcher):
 
 def _access_ptr(writer: ExpressionText, call: E.Call) -> str:
     _, data, offset, extent, _ = call.args
-    owner = writer.owners[id(data)]
+    owner = writer.owners[data]
     return f"pointer({writer.names[owner]}, {writer.text(offset)}, {writer.text(extent)})"
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from mlcweb.codegen.interpreter.expressions import ExpressionText
+from mlcweb.ir.node import Node
 from mlcweb.ir.span import Span
 from mlcweb.ir.visitor import Visitor, on, walk
 from mlcweb.tir import dtype as dtypes
@@ -34,8 +35,8 @@ class PythonSource(Visitor):
         self.lines: list[str] = []
         self.depth = 0
         self.nested = 0
-        self.defined: set[int] = set()
-        self.aliases: dict[int, list[Buffer]] = defaultdict(list)
+        self.defined: set[Node] = set()
+        self.aliases: dict[E.PrimExpr, list[Buffer]] = defaultdict(list)
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.depth + text)
@@ -95,13 +96,13 @@ class PythonSource(Visitor):
     def collect_aliases(self, func: PrimFunc) -> None:
         """Find the buffers that are laid over memory which another buffer owns; those whose layout
         is not constant are made where they are declared."""
-        seen: set[int] = set()
+        seen: set[Buffer] = set()
         for item in walk(func.body):
             if isinstance(item, S.DeclBuffer) and not has_constant_layout(item.buffer):
-                seen.add(id(item.buffer))
-            if isinstance(item, (E.BufferLoad, S.BufferStore)) and id(item.buffer) not in seen:
-                seen.add(id(item.buffer))
-                self.aliases[id(item.buffer.data)].append(item.buffer)
+                seen.add(item.buffer)
+            if isinstance(item, (E.BufferLoad, S.BufferStore)) and item.buffer not in seen:
+                seen.add(item.buffer)
+                self.aliases[item.buffer.data].append(item.buffer)
 
     def bind_dimensions(self, buffer: Buffer) -> None:
         """Define the symbolic sizes and strides of a buffer from the array that came in."""
@@ -111,16 +112,16 @@ class PythonSource(Visitor):
             (buffer.strides, f"strides_in_elements({name})"),
         ):
             for axis, symbol in enumerate(symbols):
-                if isinstance(symbol, E.Var) and id(symbol) not in self.defined:
-                    self.defined.add(id(symbol))
+                if isinstance(symbol, E.Var) and symbol not in self.defined:
+                    self.defined.add(symbol)
                     self.line(f"{self.name(symbol)} = {values}[{axis}]")
 
     def own(self, owner: Buffer) -> None:
         """Define the views of the memory of `owner` that the function uses."""
-        self.expressions.owners[id(owner.data)] = owner
-        for alias in self.aliases[id(owner.data)]:
-            if alias is not owner and id(alias) not in self.defined:
-                self.defined.add(id(alias))
+        self.expressions.owners[owner.data] = owner
+        for alias in self.aliases[owner.data]:
+            if alias is not owner and alias not in self.defined:
+                self.defined.add(alias)
                 self.lay(alias, owner)
 
     def lay(self, alias: Buffer, owner: Buffer) -> None:
@@ -134,7 +135,7 @@ class PythonSource(Visitor):
     def declaration(self, statement: S.DeclBuffer) -> None:
         buffer = statement.buffer
         if not has_constant_layout(buffer):
-            self.lay(buffer, self.expressions.owners[id(buffer.data)])
+            self.lay(buffer, self.expressions.owners[buffer.data])
         self.visit(statement.body)
 
     def tuple_of(self, expressions: tuple[E.PrimExpr, ...]) -> str:
@@ -151,8 +152,8 @@ class PythonSource(Visitor):
     @on(S.For)
     def loop(self, loop: S.For) -> None:
         low, extent = self.text(loop.min), self.text(loop.extent)
-        low_range = self.expressions.ranges.of(loop.min)
-        extent_range = self.expressions.ranges.of(loop.extent)
+        low_range = self.expressions.ranges.interval(loop.min)
+        extent_range = self.expressions.ranges.interval(loop.extent)
         self.expressions.ranges.bind(
             loop.loop_var, low_range[0], low_range[1] + max(extent_range[1], 1) - 1
         )
@@ -180,7 +181,7 @@ class PythonSource(Visitor):
 
     def define(self, var: E.Var, value: E.PrimExpr) -> None:
         if dtypes.is_integer(var.dtype):
-            self.expressions.ranges.bind(var, *self.expressions.ranges.of(value))
+            self.expressions.ranges.bind(var, *self.expressions.ranges.interval(value))
         self.line(f"{self.name(var)} = {self.text(value)}")
 
     @on(S.AssertStmt)
@@ -196,7 +197,9 @@ class PythonSource(Visitor):
             self.visit(statement.body)
             return
         var = statement.node.var
-        self.expressions.ranges.bind(var, 0, self.expressions.ranges.of(statement.value)[1] - 1)
+        self.expressions.ranges.bind(
+            var, 0, self.expressions.ranges.interval(statement.value)[1] - 1
+        )
         with self.looped(f"for {self.name(var)} in range({self.text(statement.value)}):"):
             self.visit(statement.body)
 
@@ -242,8 +245,8 @@ class PythonSource(Visitor):
     def axis(self, axis: S.IterVar, value: E.PrimExpr, block: str, span: Span | None) -> None:
         text, domain, ranges = self.text(value), axis.dom, self.expressions.ranges
         assert domain is not None
-        low, extent = ranges.of(domain.min), ranges.of(domain.extent)
-        inside = ranges.of(value)
+        low, extent = ranges.interval(domain.min), ranges.interval(domain.extent)
+        inside = ranges.interval(value)
         constant = low[0] == low[1] and extent[0] == extent[1]
         if not constant or inside[0] < low[0] or inside[1] >= low[0] + extent[0]:
             text = (
@@ -266,7 +269,7 @@ class PythonSource(Visitor):
     def match(self, match: MatchBufferRegion) -> None:
         """Define a buffer as a view of a region, and the symbols in its type."""
         source, target = match.source.buffer, match.buffer
-        owner = self.expressions.owners[id(source.data)]
+        owner = self.expressions.owners[source.data]
         dropped = len(match.source.region) - len(target.shape)
         indices = []
         for axis, part in enumerate(match.source.region):
@@ -276,9 +279,9 @@ class PythonSource(Visitor):
         name = self.name(target)
         self.line(f"{name} = window({self.name(source)}, {', '.join(indices)})")
         self.bind_dimensions(target)
-        if isinstance(target.elem_offset, E.Var) and id(target.elem_offset) not in self.defined:
-            self.defined.add(id(target.elem_offset))
+        if isinstance(target.elem_offset, E.Var) and target.elem_offset not in self.defined:
+            self.defined.add(target.elem_offset)
             self.line(
                 f"{self.name(target.elem_offset)} = element_offset({name}, {self.name(owner)})"
             )
-        self.expressions.owners[id(target.data)] = owner
+        self.expressions.owners[target.data] = owner

@@ -28,7 +28,7 @@ class ExprBuilder:
             f"int{dtypes.bits(self.element)}", dtypes.lanes(like.dtype)
         )
         self._bindings: list[tuple[E.Var, E.PrimExpr]] = []
-        self._squares: dict[int, tuple[E.PrimExpr, E.PrimExpr]] = {}
+        self._squares: dict[E.PrimExpr, E.PrimExpr] = {}
 
     def name(self, value: E.PrimExpr) -> E.PrimExpr:
         """A variable for a value that is used more than once."""
@@ -53,11 +53,9 @@ class ExprBuilder:
 
     def square(self, x: E.PrimExpr) -> E.PrimExpr:
         """A variable for x * x, the same one each time."""
-        _, known = self._squares.get(id(x), (x, None))
-        if known is None:
-            known = self.name(E.Mul(x, x))
-            self._squares[id(x)] = (x, known)
-        return known
+        if x not in self._squares:
+            self._squares[x] = self.name(E.Mul(x, x))
+        return self._squares[x]
 
     def polynomial(self, x: E.PrimExpr, coefficients: Sequence[float]) -> E.PrimExpr:
         """The sum of `coefficients[n] * x**n`.

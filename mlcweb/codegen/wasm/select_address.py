@@ -62,15 +62,15 @@ class Addresses:
     def __init__(self, selector: FunctionSelector, indices: Indices) -> None:
         self.selector = selector
         self.indices = indices
-        self.places: dict[int, tuple[E.PrimExpr, dict[tuple[E.Var, int], Place]]] = {}
-        self.in_loop: dict[int, dict[Key, Place]] = {}
+        self.places: dict[E.PrimExpr, dict[tuple[E.Var, int], Place]] = {}
+        self.in_loop: dict[S.For, dict[Key, Place]] = {}
         self.pointers: dict[Key, _Pointer] = {}
 
     def plan(self, body: S.Stmt) -> None:
         """Find out which places each loop needs pointers for."""
         self._places_in(body)
         for loop in loops_in(body):
-            self.in_loop[id(loop)] = {
+            self.in_loop[loop] = {
                 place.key: place
                 for place in self._places_in(loop)
                 if loop.loop_var in place.total.terms
@@ -88,7 +88,7 @@ class Addresses:
             raise UnsupportedError("WebAssembly has no gathering load", access.span)
         # Views of other types share the memory, but not the distance between elements.
         size = dtypes.size_in_bytes(dtypes.element_of(access.buffer.dtype))
-        _, known = self.places.setdefault(id(base), (base, {}))
+        known = self.places.setdefault(base, {})
         found = known.get((data, size))
         if found is None:
             found = known[data, size] = self._place(data, size, self.indices.sum_of(base))
@@ -113,7 +113,7 @@ class Addresses:
         self.pointers = dict(outer)
         made: dict[Key, int] = {}
         steps: list[tuple[int, int]] = []
-        for key, place in self.in_loop[id(loop)].items():
+        for key, place in self.in_loop[loop].items():
             known = outer.get(key)
             missing = dict(known.missing if known else place.total.terms)
             step = missing.pop(loop.loop_var, 0)

@@ -24,13 +24,13 @@ class Accesses:
     """The loads and stores in the parts of one function, found once for each part."""
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Node, tuple[Access, ...]]] = {}
+        self._known: dict[Node, tuple[Access, ...]] = {}
 
     def of(self, node: Node) -> tuple[Access, ...]:
         """The loads and stores in a statement or expression, itself included."""
         if type(node) in _LEAVES:
             return ()
-        known = self._known.get(id(node))
+        known = self._known.get(node)
         if known is None:
             found: list[Access] = [node] if isinstance(node, (E.BufferLoad, S.BufferStore)) else []
             # Most nodes are operations on two operands.
@@ -38,8 +38,8 @@ class Accesses:
             for child in parts:
                 if type(child) not in _LEAVES:
                     found += self.of(child)
-            known = self._known[id(node)] = (node, tuple(found))
-        return known[1]
+            known = self._known[node] = tuple(found)
+        return known
 
     def written(self, node: Node) -> list[Buffer]:
         """The buffers that a statement stores to, each once."""

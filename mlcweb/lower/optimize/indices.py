@@ -11,17 +11,14 @@ far more, at a hundred times the cost.)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import gcd, inf
+from math import gcd
 from typing import Any, NamedTuple
 
+from mlcweb.arith.interval import ConstIntBound, ValueRanges, in_type, type_bound
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import children
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
-
-Interval = tuple[int | float, int | float]
-"""The least and the greatest value of an expression."""
-
 
 _NO_VARIABLES: frozenset[E.Var] = frozenset()
 
@@ -50,7 +47,7 @@ class Sum(NamedTuple):
         return Sum(terms, self.constant * factor, self.dtype)
 
 
-class Indices:
+class Indices(ValueRanges):
     """Sums of the index expressions of one function.
 
     `ranges` are the bounds of its variables, which must not change: a loop with other bounds needs
@@ -58,28 +55,26 @@ class Indices:
     """
 
     def __init__(self) -> None:
-        self.ranges: dict[E.Var, Interval] = {}
-        self._sums: dict[int, tuple[E.PrimExpr, Sum]] = {}
+        super().__init__()
+        self._sums: dict[E.PrimExpr, Sum] = {}
         self._atoms: dict[Any, E.PrimExpr] = {}
         self._written: dict[Any, E.PrimExpr] = {}
-        self._normal: dict[int, tuple[E.PrimExpr, E.PrimExpr]] = {}
-        self._keys: dict[int, tuple[Node, Any]] = {}
-        self._variables: dict[int, tuple[Node, frozenset[E.Var]]] = {}
+        self._normal: dict[E.PrimExpr, E.PrimExpr] = {}
+        self._keys: dict[Node, Any] = {}
+        self._variables: dict[Node, frozenset[E.Var]] = {}
 
     def key(self, node: Node) -> Any:
         """A hashable value that equal expressions share. Variables and buffers are themselves."""
         if isinstance(node, E.Var):
             return node
-        known = self._keys.get(id(node))
-        if known is not None:
-            return known[1]
-        key = (
-            (type(node), self.key(node.a), self.key(node.b))
-            if isinstance(node, E.BinaryExpr)
-            else self._key_of_fields(node)
-        )
-        self._keys[id(node)] = (node, key)
-        return key
+        known = self._keys.get(node)
+        if known is None:
+            known = self._keys[node] = (
+                (type(node), self.key(node.a), self.key(node.b))
+                if isinstance(node, E.BinaryExpr)
+                else self._key_of_fields(node)
+            )
+        return known
 
     def _key_of_fields(self, node: Node) -> Any:
         parts: list[Any] = [type(node)]
@@ -99,22 +94,22 @@ class Indices:
         """The variables that occur in an expression or statement."""
         if isinstance(node, (E.IntImm, E.FloatImm)):
             return _NO_VARIABLES
-        known = self._variables.get(id(node))
+        known = self._variables.get(node)
         if known is None:
-            found = frozenset((node,) if isinstance(node, E.Var) else ())
+            known = frozenset((node,) if isinstance(node, E.Var) else ())
             for child in children(node):
-                found |= self.variables(child)
-            known = self._variables[id(node)] = (node, found)
-        return known[1]
+                known |= self.variables(child)
+            self._variables[node] = known
+        return known
 
     def sum_of(self, expression: E.PrimExpr) -> Sum:
         """An integer scalar as a sum."""
-        known = self._sums.get(id(expression))
+        known = self._sums.get(expression)
         if known is None:
             rule = _SUM_RULES.get(type(expression))
-            found = rule(self, expression) if rule else self.atom(expression)
-            known = self._sums[id(expression)] = (expression, found)
-        return known[1]
+            known = rule(self, expression) if rule else self.atom(expression)
+            self._sums[expression] = known
+        return known
 
     def atom(self, expression: E.PrimExpr) -> Sum:
         """The sum of a single expression that is no sum itself."""
@@ -142,18 +137,19 @@ class Indices:
         written = self._written.get(key)
         if written is None:
             written = self._written[key] = write()
-            self._sums[id(written)] = (written, total)
-            self._normal[id(written)] = (written, written)
+            self._sums[written] = total
+            self._normal[written] = written
         return written
 
     def normal(self, expression: E.PrimExpr) -> E.PrimExpr:
         """An integer scalar in its normal form; itself, if it has that form."""
-        known = self._normal.get(id(expression))
+        known = self._normal.get(expression)
         if known is None:
-            result = self.expression(self.sum_of(expression))
-            same = result is expression or self.key(result) == self.key(expression)
-            known = self._normal[id(expression)] = (expression, expression if same else result)
-        return known[1]
+            known = self.expression(self.sum_of(expression))
+            if known is not expression and self.key(known) == self.key(expression):
+                known = expression
+            self._normal[expression] = known
+        return known
 
     def scale_of(self, expression: E.PrimExpr, var: E.Var) -> int | None:
         """How far an index moves with a step of `var`; None where that is not constant."""
@@ -163,45 +159,33 @@ class Indices:
                 return None
         return total.terms.get(var, 0)
 
-    def interval(self, expression: E.PrimExpr) -> Interval:
-        """Bounds of an integer expression. Arithmetic that may leave its type gives the type's."""
-        rule = _INTERVAL_RULES.get(type(expression))
-        if rule is not None:
-            found = rule(self, expression)
-            if found is not None:
-                return found
+    def exact(self, expression: E.PrimExpr) -> ConstIntBound:
+        """Bounds of the result before it is wrapped into its type; equal terms cancel."""
         if isinstance(expression, (E.Add, E.Sub, E.Mul)):
             total = self.sum_of(expression)
             if expression not in total.terms:
-                return self.sum_interval(total)
-        return type_interval(expression.dtype)
+                return self.exact_sum(total)
+        return super().exact(expression)
 
-    def sum_interval(self, total: Sum) -> Interval:
-        """Bounds of a sum, wrap-around included."""
+    def exact_sum(self, total: Sum) -> ConstIntBound:
+        """Bounds of a sum before it is wrapped into its type."""
         low: int | float = total.constant
         high: int | float = total.constant
         for atom, scale in total.terms.items():
-            least, greatest = self.ranges.get(atom) or self.interval(atom)  # type: ignore[arg-type]
+            least, greatest = self.ranges.get(atom) or self.interval(atom)
             if scale < 0:
                 least, greatest = greatest, least
             low += least * scale
             high += greatest * scale
-        whole = type_interval(total.dtype)
-        return (low, high) if whole[0] <= low and high <= whole[1] else whole
+        return ConstIntBound(low, high)
+
+    def sum_interval(self, total: Sum) -> ConstIntBound:
+        """Bounds of a sum, wrap-around included."""
+        return in_type(self.exact_sum(total), total.dtype)
 
     def is_exact(self, total: Sum) -> bool:
         """Whether a sum certainly stays within its type, so that it may be divided term by term."""
-        low, high = self.sum_interval(total)
-        whole = type_interval(total.dtype)
-        return whole[0] < low and high < whole[1]
-
-
-def type_interval(dtype: str) -> Interval:
-    """The values of a type."""
-    element = dtypes.element_of(dtype)
-    if not (dtypes.is_integer(element) or dtypes.is_bool(element)):
-        return -inf, inf
-    return dtypes.min_value(element), dtypes.max_value(element)
+        return self.exact_sum(total).is_within(type_bound(total.dtype))
 
 
 def _writing_order(term: tuple[E.PrimExpr, int]) -> tuple[int, str]:
@@ -331,45 +315,4 @@ _SUM_RULES: dict[type, Callable[[Indices, Any], Sum]] = {
     E.Cast: _cast,
     E.FloorDiv: _floordiv,
     E.FloorMod: _floormod,
-}
-
-
-def _quotient_interval(indices: Indices, expression: E.FloorDiv) -> Interval | None:
-    divisor = expression.b
-    if not (isinstance(divisor, E.IntImm) and divisor.value > 0):
-        return None
-    low, high = indices.interval(expression.a)
-    return low // divisor.value, high // divisor.value
-
-
-def _remainder_interval(indices: Indices, expression: E.FloorMod) -> Interval | None:
-    divisor = expression.b
-    if not (isinstance(divisor, E.IntImm) and divisor.value > 0):
-        return None
-    low, high = indices.interval(expression.a)
-    return (low, high) if 0 <= low and high < divisor.value else (0, divisor.value - 1)
-
-
-def _cast_interval(indices: Indices, expression: E.Cast) -> Interval | None:
-    if not dtypes.is_integer(expression.value.dtype):
-        return None
-    low, high = indices.interval(expression.value)
-    whole = type_interval(expression.dtype)
-    return (low, high) if whole[0] <= low and high <= whole[1] else None
-
-
-def _extremum_interval(indices: Indices, expression: E.BinaryExpr) -> Interval | None:
-    choose = min if isinstance(expression, E.Min) else max
-    a, b = indices.interval(expression.a), indices.interval(expression.b)
-    return choose(a[0], b[0]), choose(a[1], b[1])
-
-
-_INTERVAL_RULES: dict[type, Callable[[Indices, Any], Interval | None]] = {
-    E.Var: lambda indices, var: indices.ranges.get(var),
-    E.IntImm: lambda indices, constant: (constant.value, constant.value),
-    E.FloorDiv: _quotient_interval,
-    E.FloorMod: _remainder_interval,
-    E.Cast: _cast_interval,
-    E.Min: _extremum_interval,
-    E.Max: _extremum_interval,
 }

@@ -21,7 +21,8 @@ from collections.abc import Sequence
 from mlcweb.ir.node import replace
 from mlcweb.lower.optimize.independence import SEQUENTIAL, are_independent
 from mlcweb.lower.optimize.machine import MachineModel
-from mlcweb.lower.optimize.rewriter import Rewriter, in_sequence
+from mlcweb.lower.optimize.rewriter import Rewriter
+from mlcweb.lower.statement_simplifier import in_sequence
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -51,7 +52,7 @@ class _Interleave(Rewriter):
         count, rest = divmod(new.extent.value, self.sums)
         dtype = new.loop_var.dtype
         var = E.Var(new.loop_var.name, dtype)
-        self.indices.ranges[var] = (0, count - 1)
+        self.indices.bind(var, 0, count - 1)
         first = self.indices.normal(var * self.sums + new.min)
         main = replace(
             new,

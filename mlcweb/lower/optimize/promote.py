@@ -234,7 +234,7 @@ class _Promotion(AccessMutator):
             for statement in definitions_in(loop.body)
         }
         accesses = self.accesses.of(loop.body)
-        certain = {id(access) for access in _certain_stores(loop.body)}
+        certain = set[Access](_certain_stores(loop.body))
         known = set(self.promoted)
         known.update(n.buffer for n in statements_in(loop.body) if isinstance(n, S.AllocBuffer))
         found = []
@@ -249,7 +249,7 @@ class _Promotion(AccessMutator):
         return found
 
     def candidate(
-        self, buffer: Buffer, accesses: Iterable[Access], moving: set[E.Var], certain: set[int]
+        self, buffer: Buffer, accesses: Iterable[Access], moving: set[E.Var], certain: set[Access]
     ) -> _Candidate | None:
         result = _Candidate(buffer)
         for access in accesses:
@@ -269,7 +269,7 @@ class _Promotion(AccessMutator):
                 return None
             if isinstance(access, S.BufferStore):
                 result.written.add((base, constant))
-            if id(access) in certain:
+            if access in certain:
                 result.certain.add((base, constant))
         return result
 

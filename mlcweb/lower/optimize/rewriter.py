@@ -6,14 +6,15 @@ one iteration and empty statements vanish. A pass overrides the handlers of what
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from operator import is_
 from typing import Any
 
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, on
+from mlcweb.ir.visitor import on
 from mlcweb.lower.optimize.accesses import Accesses, statements_in
 from mlcweb.lower.optimize.indices import Indices, Sum
+from mlcweb.lower.statement_simplifier import NOTHING, StatementSimplifier, is_nothing
 from mlcweb.tir import arithmetic
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -21,18 +22,17 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.operators import OPERATORS, Family, keys, operator_name
 
-NOTHING = S.Evaluate(E.IntImm("int32", 0))
-"""The statement that does nothing."""
 
-
-class Rewriter(Mutator):
+class Rewriter(StatementSimplifier):
     """Rewrites a function. `values` says what variables stand for from here on."""
+
+    keeps_threads = False
 
     def __init__(self, func: PrimFunc) -> None:
         self.indices = Indices()
         self.accesses = Accesses()
         self.values: dict[E.Var, E.PrimExpr] = {}
-        self.rewritten: dict[int, tuple[E.PrimExpr, E.PrimExpr]] = {}
+        self.rewritten: dict[E.PrimExpr, E.PrimExpr] = {}
         self.function = func
         bind_ranges(func, self.indices)
 
@@ -41,8 +41,7 @@ class Rewriter(Mutator):
         body = self.rewrite(self.function.body)
         return self.function if body is self.function.body else replace(self.function, body=body)
 
-    def with_values(self, node: Any, values: dict[E.Var, E.PrimExpr]) -> Any:
-        """`node` rewritten with some variables replaced."""
+    def with_values(self, node: Any, values: Mapping[E.Var, E.PrimExpr]) -> Any:
         before = self.values, self.rewritten
         self.values, self.rewritten = {**before[0], **values}, {}
         try:
@@ -193,13 +192,13 @@ class Rewriter(Mutator):
 
     def rewrite_index(self, index: E.PrimExpr) -> E.PrimExpr:
         # Neighbouring accesses have the same index, which then is the same object.
-        known = self.rewritten.get(id(index))
+        known = self.rewritten.get(index)
         if known is None:
-            new = self.rewrite(index)
-            if dtypes.lanes(new.dtype) == 1:
-                new = self.indices.normal(new)
-            known = self.rewritten[id(index)] = (index, new)
-        return known[1]
+            known = self.rewrite(index)
+            if dtypes.lanes(known.dtype) == 1:
+                known = self.indices.normal(known)
+            self.rewritten[index] = known
+        return known
 
     # Statements
 
@@ -210,46 +209,6 @@ class Rewriter(Mutator):
         if value is store.value and indices is store.indices:
             return store
         return S.BufferStore(store.buffer, value, indices, span=store.span)
-
-    @on(S.SeqStmt)
-    def statements(self, statement: S.SeqStmt) -> S.Stmt:
-        new = self.rewrite_tuple(statement.seq)
-        return statement if new is statement.seq else in_sequence(new)
-
-    @on(S.IfThenElse)
-    def branch(self, branch: S.IfThenElse) -> S.Stmt:
-        condition = self.rewrite(branch.condition)
-        if isinstance(condition, E.IntImm):
-            chosen = branch.then_case if condition.value else branch.else_case
-            return NOTHING if chosen is None else self.rewrite(chosen)
-        then_case = self.rewrite(branch.then_case)
-        else_case = None if branch.else_case is None else self.rewrite(branch.else_case)
-        if is_nothing(else_case):
-            else_case = None
-        if is_nothing(then_case) and else_case is None:
-            return NOTHING
-        same = condition is branch.condition and then_case is branch.then_case
-        if same and else_case is branch.else_case:
-            return branch
-        return S.IfThenElse(condition, then_case, else_case, span=branch.span)
-
-    @on(S.For)
-    def loop(self, loop: S.For) -> S.Stmt:
-        low, extent = self.rewrite(loop.min), self.rewrite(loop.extent)
-        if isinstance(extent, E.IntImm) and extent.value <= 1:
-            if extent.value <= 0:
-                return NOTHING
-            return self.with_values(loop.body, {loop.loop_var: low})
-        new = loop
-        if low is not loop.min or extent is not loop.extent:
-            new = replace(loop, min=low, extent=extent)
-        return self.finished_loop(new, self.rewrite(loop.body))
-
-    def finished_loop(self, loop: S.For, body: S.Stmt) -> S.Stmt:
-        """The loop with its rewritten body."""
-        if is_nothing(body):
-            return NOTHING
-        return loop if body is loop.body else replace(loop, body=body)
 
     @on(S.Evaluate)
     def evaluation(self, statement: S.Evaluate) -> S.Stmt:
@@ -269,13 +228,6 @@ class Rewriter(Mutator):
             return let
         return replace(let, value=value, body=body)
 
-    @on(S.AllocBuffer)
-    def allocation(self, allocation: S.AllocBuffer) -> S.Stmt:
-        body = self.rewrite(allocation.body)
-        if is_nothing(body):
-            return NOTHING
-        return allocation if body is allocation.body else replace(allocation, body=body)
-
     @on(S.AttrStmt)
     def attribute(self, statement: S.AttrStmt) -> S.Stmt:
         return self.rewrite(statement.body)
@@ -284,16 +236,6 @@ class Rewriter(Mutator):
 def normalize(func: PrimFunc) -> PrimFunc:
     """Indices as sums, decided conditions and loops of one iteration gone."""
     return Rewriter(func).run()
-
-
-def is_nothing(statement: S.Stmt | None) -> bool:
-    return isinstance(statement, S.Evaluate) and isinstance(statement.value, E.IntImm)
-
-
-def in_sequence(statements: Iterable[S.Stmt]) -> S.Stmt:
-    """Statements one after another, without those that do nothing."""
-    kept = [statement for statement in statements if not is_nothing(statement)]
-    return S.sequence(*kept) if kept else NOTHING
 
 
 def is_choice(expression: Node) -> bool:
@@ -314,7 +256,7 @@ def bind_ranges(func: PrimFunc, indices: Indices) -> None:
     for buffer in func.parameter_buffers:
         for extent in buffer.shape:
             if isinstance(extent, E.Var):
-                indices.ranges[extent] = (0, int(dtypes.max_value(extent.dtype)))
+                indices.bind(extent, 0, int(dtypes.max_value(extent.dtype)))
     for statement in definitions_in(func.body):
         if isinstance(statement, S.LetStmt):
             var = statement.var
@@ -327,7 +269,7 @@ def bind_ranges(func: PrimFunc, indices: Indices) -> None:
             extent = indices.interval(statement.extent)[1]
             high = min(top + max(extent, 1) - 1, int(dtypes.max_value(var.dtype)))
         known = indices.ranges.get(var, (low, high))
-        indices.ranges[var] = (min(low, known[0]), max(high, known[1]))
+        indices.bind(var, min(low, known[0]), max(high, known[1]))
 
 
 def loops_in(statement: S.Stmt) -> list[S.For]:

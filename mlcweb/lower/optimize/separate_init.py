@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on
-from mlcweb.lower.optimize.rewriter import in_sequence
+from mlcweb.lower.statement_simplifier import in_sequence
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import logical_and

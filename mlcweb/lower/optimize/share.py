@@ -7,10 +7,11 @@ vectors.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
-from mlcweb.ir.node import Node, replace
+from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.lower.optimize.accesses import Accesses, may_alias
 from mlcweb.lower.optimize.hoist import is_worth_a_name, name_of, sure_operands
@@ -141,13 +142,13 @@ class _Run:
 
     def with_names(self, expression: E.PrimExpr) -> E.PrimExpr:
         """The expression with its operands rebuilt."""
-        new = {id(operand): self.rebuilt(operand) for operand in sure_operands(expression)}
+        new = {operand: self.rebuilt(operand) for operand in sure_operands(expression)}
         return _Exchange(new).rewrite_children(expression) if new else expression
 
 
 class _Exchange(Mutator):
-    def __init__(self, new: dict[int, E.PrimExpr]) -> None:
+    def __init__(self, new: Mapping[E.PrimExpr, E.PrimExpr]) -> None:
         self.new = new
 
-    def rewrite(self, node: Node) -> Node:
-        return self.new.get(id(node), node)
+    def rewrite(self, node: Any) -> Any:
+        return self.new.get(node, node)

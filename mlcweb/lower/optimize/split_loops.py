@@ -13,7 +13,8 @@ from typing import Any
 
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import children, on, walk
-from mlcweb.lower.optimize.rewriter import Rewriter, in_sequence, is_choice, is_nothing
+from mlcweb.lower.optimize.rewriter import Rewriter, is_choice
+from mlcweb.lower.statement_simplifier import in_sequence, is_nothing
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -66,7 +67,7 @@ class _SplitLoops(Rewriter):
         if stop - start == 1:
             return self.with_values(loop.body, {loop.loop_var: low})
         var = E.Var(loop.loop_var.name, loop.loop_var.dtype)
-        self.indices.ranges[var] = (start, stop - 1)
+        self.indices.bind(var, start, stop - 1)
         body = self.with_values(loop.body, {loop.loop_var: var})
         if is_nothing(body):
             return body

@@ -15,7 +15,8 @@ from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import children, on
 from mlcweb.lower.optimize.accesses import statements_in
 from mlcweb.lower.optimize.machine import MachineModel
-from mlcweb.lower.optimize.rewriter import Rewriter, in_sequence, loops_in
+from mlcweb.lower.optimize.rewriter import Rewriter, loops_in
+from mlcweb.lower.statement_simplifier import in_sequence
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -57,7 +58,7 @@ class _Unroll(Rewriter):
         super().__init__(func)
         self.register_bytes = register_bytes
         self.max_step = 0
-        self.sizes: dict[int, tuple[Node, int]] = {}
+        self.sizes: dict[Node, int] = {}
         self.small_buffers = {
             part.buffer.data
             for part in statements_in(func.body)
@@ -124,13 +125,12 @@ class _Unroll(Rewriter):
         """The loads, stores and operations in a statement; index arithmetic is free."""
         if isinstance(node, (E.BufferLoad, E.Var, E.IntImm, E.FloatImm)):
             return int(isinstance(node, E.BufferLoad))
-        known = self.sizes.get(id(node))
+        known = self.sizes.get(node)
         if known is None:
             parts = [node.value] if isinstance(node, S.BufferStore) else children(node)
             own = _operations_of(node)
-            size = own + sum(self.size_of(part) for part in parts)
-            known = self.sizes[id(node)] = (node, size)
-        return known[1]
+            known = self.sizes[node] = own + sum(self.size_of(part) for part in parts)
+        return known
 
     def copies(self, loop: S.For, steps: Iterable[int]) -> S.Stmt:
         """Some iterations of a loop, counted from its first, one after another."""
@@ -152,7 +152,7 @@ class _Unroll(Rewriter):
         count, rest = divmod(extent, factor)
         dtype = loop.loop_var.dtype
         var = E.Var(loop.loop_var.name, dtype)
-        self.indices.ranges[var] = (0, count - 1)
+        self.indices.bind(var, 0, count - 1)
         start = self.indices.normal(var * factor + loop.min)
         body = self.copies(replace(loop, min=start), range(factor))
         main = replace(

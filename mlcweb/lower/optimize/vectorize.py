@@ -22,8 +22,9 @@ from mlcweb.lower.optimize.accesses import (
 )
 from mlcweb.lower.optimize.independence import SEQUENTIAL, are_independent
 from mlcweb.lower.optimize.machine import MachineModel
-from mlcweb.lower.optimize.rewriter import Rewriter, in_sequence, loops_in
+from mlcweb.lower.optimize.rewriter import Rewriter, loops_in
 from mlcweb.lower.optimize.widen import NoVectorForm, Widening
+from mlcweb.lower.statement_simplifier import in_sequence
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -88,7 +89,7 @@ class _Vectorize(Rewriter):
         chunk = E.Var(f"{loop.loop_var.name}_v", dtype)
         count, rest = self.divided(loop.extent, lanes)
         extent = self.indices.interval(loop.extent)[1]
-        self.indices.ranges[chunk] = (0, max(int(extent) // lanes - 1, 0))
+        self.indices.bind(chunk, 0, max(int(extent) // lanes - 1, 0))
         base = loop.min + chunk * lanes
         widening = Widening(self, self.machine, loop.loop_var, base, lanes, gathers=marked)
         wide = widening.statement(body)
@@ -113,7 +114,7 @@ class _Vectorize(Rewriter):
     ) -> S.Stmt:
         """The iterations after the last whole chunk, one by one."""
         var = E.Var(loop.loop_var.name, loop.loop_var.dtype)
-        self.indices.ranges[var] = (0, lanes - 2)
+        self.indices.bind(var, 0, lanes - 2)
         start = self.rewrite(loop.min + count * lanes)
         scalar = self.with_values(body, {loop.loop_var: start + var})
         serial = S.ForKind.SERIAL
@@ -211,7 +212,7 @@ class _Vectorize(Rewriter):
         chunk = E.Var(f"{loop.loop_var.name}_v", loop.loop_var.dtype)
         count, _ = self.divided(loop.extent, length)
         most = int(self.indices.interval(loop.extent)[1]) // length
-        self.indices.ranges[chunk] = (0, max(most - 1, 0))
+        self.indices.bind(chunk, 0, max(most - 1, 0))
         body: list[S.Stmt] = []
         for number, total in enumerate(sums):
             base = loop.min + chunk * length + number * lanes

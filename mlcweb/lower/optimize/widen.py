@@ -43,7 +43,7 @@ class Widening:
         self.lanes = lanes
         self.gathers = gathers
         self.lane = E.Var(f"{var.name}_lane", var.dtype)
-        rewriter.indices.ranges[self.lane] = (0, lanes - 1)
+        rewriter.indices.bind(self.lane, 0, lanes - 1)
         self.of_lane = {var: base + self.lane}
         self.vectors: dict[E.Var, E.Var] = {var: self.lane}
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from mlcweb.ir.dialect import S_TIR
 from mlcweb.ir.module import IRModule
+from mlcweb.ir.node import Node
 from mlcweb.ir.op import Op
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -34,7 +35,7 @@ class _Graph:
     def __init__(self) -> None:
         self.nodes: list[dict[str, Any]] = [{"type": "None"}]
         self.known: dict[Any, int] = {}
-        self.defined: dict[int, int] = {}
+        self.defined: dict[Node, int] = {}
 
     def node(self, kind: str, data: Any) -> int:
         self.nodes.append({"type": kind, "data": data})
@@ -141,7 +142,7 @@ def _prim_func(graph: _Graph, func: PrimFunc, signature: int) -> int:
 
 
 def _buffer(graph: _Graph, buffer: Buffer) -> int:
-    known = graph.defined.get(id(buffer))
+    known = graph.defined.get(buffer)
     if known is not None:
         return known
     if buffer.axis_separators:
@@ -162,18 +163,18 @@ def _buffer(graph: _Graph, buffer: Buffer) -> int:
         },
     )
     number = graph.node("ir.Var", {"span": 0, "ty": kind, "name": graph.text(buffer.name)})
-    return graph.defined.setdefault(id(buffer), number)
+    return graph.defined.setdefault(buffer, number)
 
 
 def _var(graph: _Graph, var: E.Var) -> int:
-    known = graph.defined.get(id(var))
+    known = graph.defined.get(var)
     if known is not None:
         return known
     if var.type_annotation is not None:
         raise Unwritable(f'TVM\'s records have no form for the pointer "{var.name}"')
     kind, name = graph.dtype(var.dtype), graph.text(var.name)
     number = graph.node("ir.Var", {"span": 0, "ty": kind, "name": name})
-    return graph.defined.setdefault(id(var), number)
+    return graph.defined.setdefault(var, number)
 
 
 def _integer(graph: _Graph, value: E.IntImm) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.feature_extractor.nests import OPERATIONS, Access, Nest, nests_of
+from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.stmt import ForKind
 
 if TYPE_CHECKING:
@@ -154,14 +155,13 @@ def _steps(accesses: Sequence[Access], loop: int | None) -> list[float]:
 
 def _working_set(nest: Nest, depth: int) -> tuple[float, float]:
     """Bytes and lines that the loops from a depth on touch; a buffer counts once."""
-    of_buffer: dict[int, tuple[float, float]] = {}
+    of_buffer: dict[Buffer, tuple[float, float]] = {}
     for access in nest.accesses:
         box = access.box(depth)
         row = (box[-1] if box else 1) * access.item_bytes
         rows = prod(box[:-1])
         sizes = rows * row, rows * (1 + (row - 1) // LINE_BYTES)
-        key = id(access.buffer)
-        of_buffer[key] = max(sizes, of_buffer.get(key, (0.0, 0.0)))
+        of_buffer[access.buffer] = max(sizes, of_buffer.get(access.buffer, (0.0, 0.0)))
     return sum(b for b, _ in of_buffer.values()), sum(n for _, n in of_buffer.values())
 
 

@@ -179,20 +179,20 @@ _KIND: dict[Any, str] = {
     E.Cast: "cast",
 }
 
-_Values = dict[int, int]
+_Values = dict[E.Var, int]
 
 
 def _points(around: _Around) -> list[_Values]:
     """The values of all variables where every loop is at its start, and then, for each loop, where
     it has made one step, and where it is at its end."""
-    start = {id(loop.var): 0 for loop in around.loops}
+    start = {loop.var: 0 for loop in around.loops}
     points = [start]
     for loop in around.loops:
         for position in (min(1, loop.extent - 1), loop.extent - 1):
-            points.append({**start, id(loop.var): position})
+            points.append({**start, loop.var: position})
     for values in points:
         for var, value in around.bindings:
-            values[id(var)] = _value(value, values)
+            values[var] = _value(value, values)
     return points
 
 
@@ -221,7 +221,7 @@ def _value(expr: Any, values: _Values) -> int:
     """An index at a point; what is not arithmetic counts as 0."""
     kind = type(expr)
     if kind is E.Var:
-        return values.get(id(expr), 0)
+        return values.get(expr, 0)
     if kind is E.IntImm:
         return expr.value
     if kind not in _ARITHMETIC:

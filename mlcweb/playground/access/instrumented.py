@@ -90,7 +90,7 @@ class _InstrumentedText(ExpressionText):
     def access(
         self, action: str, buffer: Buffer, indices: tuple[E.PrimExpr, ...], span: Span | None
     ) -> str:
-        name, owner = self.names[buffer], self.owners.get(id(buffer.data), buffer)
+        name, owner = self.names[buffer], self.owners.get(buffer.data, buffer)
         texts = ", ".join(self.text(index) for index in indices)
         if self.in_bounds(buffer, indices):
             index = f"({texts},)" if texts else "()"
@@ -114,7 +114,7 @@ class _InstrumentedText(ExpressionText):
         points = 1
         for loop in reversed(self.loops):
             var = loop.loop_var
-            low, high = self.ranges.of(var)
+            low, high = map(int, self.ranges.interval(var))
             points *= high - low + 1
             if points > MAX_POINTS:
                 break

@@ -135,12 +135,12 @@ def record(
         unfinished = str(end)
     sites = tuple(writer.subscripts)
     places = _places(func, sites)
-    numbers = {id(buffer): number for number, buffer in enumerate(places)}
+    numbers = {buffer: number for number, buffer in enumerate(places)}
     return Recording(
         shown,
         tuple(places.values()),
         sites,
-        tuple(numbers[id(site.owner)] for site in sites),
+        tuple(numbers[site.owner] for site in sites),
         np.array(tape.sites, np.int64),
         np.array(tape.elements, np.int64),
         np.array(tape.points, np.int64),

@@ -119,9 +119,9 @@ def read_prim_func(
         allocations = tuple(function.alloc_buffers)
         root = S.Block((), (), (), "root", body, alloc_buffers=allocations)
         body = S.BlockRealize((), arithmetic.const(True), root)
-    elif isinstance(body, S.BlockRealize) and id(body) in parser.inferred:
+    elif isinstance(body, S.BlockRealize) and body in parser.inferred:
         # A root block that the source writes out: like the implied one, it declares no regions.
-        body = parser.inferred[id(body)].realize(body.block.body, lambda block: ((), ()))
+        body = parser.inferred[body].realize(body.block.body, lambda block: ((), ()))
     if not options.get("private"):
         function.attrs.setdefault("global_symbol", tree.name)
     result = PrimFunc(

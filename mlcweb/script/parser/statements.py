@@ -49,7 +49,7 @@ class StatementParser:
         self.loops: dict[E.Var, Range] = {}
         self.buffers: dict[E.Var, Buffer] = {b.data: b for b in function.buffer_map.values()}
         self.threads: dict[E.Var, str] = {}
-        self.inferred: dict[int, BlockContents] = {}
+        self.inferred: dict[S.BlockRealize, BlockContents] = {}
         self._statements: list[S.Stmt] = []
         self._wrappers: list[tuple[Wrapper, list[S.Stmt]]] = []
 

@@ -44,7 +44,7 @@ def _block(self: StatementParser, frame: C.BlockFrame, item: ast.withitem, node:
 
     realize = contents.realize(body, regions)
     if contents.reads is None or contents.writes is None:
-        self.inferred[id(realize)] = contents
+        self.inferred[realize] = contents
     self.emit(realize)
 
 

@@ -51,12 +51,12 @@ def script(
     return f"{metadata_text(writer.metadata)}\n\n{text}" if show_meta else f"{text}\n\n{NOTE}"
 
 
-def script_with_lines(value: Any) -> tuple[str, dict[int, tuple[int, int]]]:
-    """The text, and for the `id` of each statement, block and buffer its first and last line,
-    counted from 1."""
+def script_with_lines(value: Any) -> tuple[str, dict[Node, tuple[int, int]]]:
+    """The text, and for each statement, block and buffer its first and last line, counted from
+    1."""
     writer = _print(value)
     return writer.text(), {
-        key: (place.line, place.end_line) for key, place in writer.places.items()
+        thing: (place.line, place.end_line) for thing, place in writer.places.items()
     }
 
 
@@ -108,7 +108,7 @@ def _small(writer: Writer, value: Any) -> str:
 def _with_marks(writer: Writer, nodes: tuple[Node, ...]) -> str:
     marks: dict[int, list[Place]] = {}
     for node in nodes:
-        place = writer.places.get(id(node))
+        place = writer.places.get(node)
         if place is not None:
             marks.setdefault(place.line, []).append(place)
     lines = []
@@ -131,7 +131,7 @@ def _mark_in_context(whole: Any, part: Any) -> str | None:
     if not isinstance(whole, (IRModule, BaseFunc)):
         return None
     writer = _print(whole)
-    return _with_marks(writer, (part,)) if id(part) in writer.places else None
+    return _with_marks(writer, (part,)) if part in writer.places else None
 
 
 printing.register_printer(script)

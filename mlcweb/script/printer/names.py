@@ -33,9 +33,9 @@ class Names:
         self.dialect = dialect
         self.declarations: list[str] = []
         """Lines that must stand before the text that is being made."""
-        self._text: dict[int, str] = {}
+        self._text: dict[Node, str] = {}
         self._taken: set[str] = set(_RESERVED)
-        self._scopes: list[list[tuple[int, str | None]]] = [[]]
+        self._scopes: list[list[tuple[Node, str | None]]] = [[]]
 
     @contextmanager
     def scope(self) -> Iterator[None]:
@@ -49,7 +49,7 @@ class Names:
 
     def define(self, thing: Node, hint: str) -> str:
         """The name of `thing` from here on; a second definition keeps the first name."""
-        known = self._text.get(id(thing))
+        known = self._text.get(thing)
         if known is not None:
             return known
         base = identifier(hint)
@@ -58,25 +58,25 @@ class Names:
             count += 1
             name = f"{base}_{count}"
         self._taken.add(name)
-        self._text[id(thing)] = name
-        self._scopes[-1].append((id(thing), name))
+        self._text[thing] = name
+        self._scopes[-1].append((thing, name))
         return name
 
     def declare(self, var: Var) -> str:
         """The name of a variable that an expression binds: a line before it must say what it is."""
-        if id(var) not in self._text:
+        if var not in self._text:
             self.declarations.append(f"{self.define(var, var.name)} = T.{var.dtype}()")
-        return self._text[id(var)]
+        return self._text[var]
 
     def alias(self, thing: Node, text: str) -> None:
         """Print `thing` as `text`, an expression such as `A.data`, unless it has a name."""
-        if id(thing) not in self._text:
-            self._text[id(thing)] = text
-            self._scopes[-1].append((id(thing), None))
+        if thing not in self._text:
+            self._text[thing] = text
+            self._scopes[-1].append((thing, None))
 
     def knows(self, thing: Node) -> bool:
-        return id(thing) in self._text
+        return thing in self._text
 
     def of(self, thing: Node, hint: str) -> str:
         """The text for a use of `thing`. What nobody defined gets a name of its own."""
-        return self._text.get(id(thing)) or self.define(thing, hint)
+        return self._text.get(thing) or self.define(thing, hint)

@@ -82,7 +82,7 @@ def _body(writer: Writer, header: str, body: S.Stmt) -> None:
 def _grid(loop: S.For) -> list[S.For]:
     """The perfectly nested plain loops that start at `loop` and do not depend on each other."""
     loops: list[S.For] = []
-    inside: set[int] = set()
+    inside: set[E.Var] = set()
     current: S.Stmt = loop
     while (
         isinstance(current, S.For)
@@ -92,15 +92,15 @@ def _grid(loop: S.For) -> list[S.For]:
         and not (inside and _uses(current.extent, inside))
     ):
         loops.append(current)
-        inside.add(id(current.loop_var))
+        inside.add(current.loop_var)
         current = current.body
     return loops
 
 
-def _uses(value: E.PrimExpr, variables: set[int]) -> bool:
+def _uses(value: E.PrimExpr, variables: set[E.Var]) -> bool:
     if isinstance(value, E.IntImm):
         return False
-    return any(id(node) in variables for node in walk(value))
+    return any(node in variables for node in walk(value))
 
 
 def _for(writer: Writer, loop: S.For, last: bool) -> None:
@@ -109,7 +109,7 @@ def _for(writer: Writer, loop: S.For, last: bool) -> None:
         _for_grid(writer, grid)
         return
     domain = _loop_domain(writer, loop)
-    writer.loops[id(loop.loop_var)] = loop
+    writer.loops[loop.loop_var] = loop
     with writer.names.scope():
         name = writer.names.define(loop.loop_var, loop.loop_var.name)
         line = len(writer.lines)
@@ -138,7 +138,7 @@ def _for_grid(writer: Writer, loops: list[S.For]) -> None:
     with writer.names.scope():
         texts = []
         for loop in loops:
-            writer.loops[id(loop.loop_var)] = loop
+            writer.loops[loop.loop_var] = loop
             texts.append(writer.names.define(loop.loop_var, loop.loop_var.name))
         line, column = len(writer.lines), len("for ")
         _body(writer, f"for {', '.join(texts)} in T.grid({extents}):", loops[-1].body)
@@ -284,7 +284,7 @@ def _block_axes(writer: Writer, axes: Any, values: Any) -> None:
 
 
 def _is_plain_remap(writer: Writer, axis: S.IterVar, value: E.PrimExpr | None) -> bool:
-    loop = writer.loops.get(id(value))
+    loop = writer.loops.get(value)
     if loop is None or axis.dom is None or axis.iter_type not in REMAP_LETTERS:
         return False
     return _same(axis.dom.min, loop.min) and _same(axis.dom.extent, loop.extent)

@@ -28,9 +28,9 @@ class Writer:
     def __init__(self, dialect: Dialect = TIR) -> None:
         self.dialect = dialect
         self.lines: list[str] = []
-        self.places: dict[int, Place] = {}
+        self.places: dict[Node, Place] = {}
         self.names = Names(dialect)
-        self.loops: dict[int, For] = {}
+        self.loops: dict[Node | None, For] = {}
         self.in_module = False
         self.module_name = "Module"
         self.quotes_extents = False
@@ -84,12 +84,12 @@ class Writer:
             column, end = len(self._indent), len(self.lines[first])
             for thing in things:
                 place = Place(first + 1, len(self.lines), column, end)
-                self.places.setdefault(id(thing), place)
+                self.places.setdefault(thing, place)
 
     def place_part(self, thing: Node, line: int, column: int, length: int) -> None:
         """Place a node at a part of `line` (counted from 0); it ends with what was written last."""
         column += len(self._indent)
-        self.places[id(thing)] = Place(line + 1, len(self.lines), column, column + length)
+        self.places[thing] = Place(line + 1, len(self.lines), column, column + length)
 
     def text(self) -> str:
         return "\n".join(self.lines)

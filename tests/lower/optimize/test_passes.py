@@ -10,7 +10,7 @@ from mlcweb.lower.optimize import optimizations
 from mlcweb.lower.optimize.accesses import REGISTER_SCOPE
 from mlcweb.script import from_source
 from mlcweb.tir import For, ForKind
-from mlcweb.tir.stmt import AllocBuffer, sequence
+from mlcweb.tir.stmt import AllocBuffer, BufferStore, LetStmt, sequence
 
 (
     normalize, separate_init, split_loops, vectorize, interleave, unroll, place_in_registers,
@@ -489,3 +489,10 @@ def test_long_runs_of_statements_do_not_nest_deeply():
     func = unroll(normalize(program(f"for i in T.unroll(250):\n    C[i * 7 % 256] = {value}")))
     assert len(func.body.seq) == 250
     share(hoist(promote_accumulators(place_in_registers(func))))
+
+
+def test_the_only_value_of_a_loop_that_was_read_is_not_read_again():
+    func = normalize(program("for i in range(M[0], M[0] + 1):\n    M[0] = 7\n    C[i] = A[i]"))
+    first = next(node for node in walk(func.body) if isinstance(node, LetStmt))
+    stores = [node for node in walk(first.body) if isinstance(node, BufferStore)]
+    assert [store.indices[0] for store in stores if store.buffer.name == "C"] == [first.var]

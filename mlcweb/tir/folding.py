@@ -1,0 +1,203 @@
+"""Expressions of operands that have one type already, with constants and neutral operands folded.
+
+What users write is brought to one type first, by `mlcweb.tir.arithmetic`; the arithmetic of indices
+has one type from the start, and most of the time of a schedule is spent in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, cast
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir.operators import OPERATORS, Key
+
+Builder = Callable[[Any, Any], E.PrimExpr]
+
+
+def const(value: int | float | bool, dtype: str | None = None) -> E.PrimExpr:
+    """A constant. Without `dtype`: bool, int32 (int64 where it does not fit) or float32.
+
+    A vector `dtype` gives a broadcast constant. Equal integers are mostly the same object.
+    """
+    if dtype is None:
+        if isinstance(value, bool):
+            dtype = "bool"
+        elif isinstance(value, int):
+            dtype = "int32" if -(2**31) <= value < 2**31 else "int64"
+        else:
+            dtype = "float32"
+    if type(value) is int:
+        return _constant_of(value, dtype)
+    return _new_constant(value, dtype)
+
+
+def _new_constant(value: int | float | bool, dtype: str) -> E.PrimExpr:
+    lanes = dtypes.lanes(dtype)
+    if lanes > 1:
+        return E.Broadcast(const(value, dtypes.element_of(dtype)), lanes)
+    if dtypes.is_float(dtype):
+        limit = dtypes.max_value(dtype)
+        if not -limit <= value <= limit and math.isfinite(value):
+            raise DiagnosticError(
+                f"{value} is beyond {dtype}, whose greatest value is {limit}; write "
+                f'T.{dtype}("inf") where infinity is meant'
+            )
+        return E.FloatImm(dtype, float(value))
+    if dtypes.is_bool(dtype):
+        return E.IntImm(dtype, int(bool(value)))
+    return E.IntImm(dtype, dtypes.wrap_integer(int(value), dtype))
+
+
+_constant_of = lru_cache(maxsize=4096)(_new_constant)
+
+integer = cast(Callable[[int, str], E.IntImm], _constant_of)
+"""The constant of an integer type; mostly the same object for the same constant."""
+
+
+def number(dtype: str, value: int | float) -> E.PrimExpr:
+    """The constant that an operation on constants gives: what is beyond a float is infinite."""
+    if type(value) is int:
+        return _constant_of(value, dtype)
+    if abs(value) > dtypes.max_value(dtype):
+        value = math.copysign(math.inf, value)
+    return E.FloatImm(dtype, value)
+
+
+_NUMBERS = frozenset((E.IntImm, E.FloatImm))
+
+
+def add(a: Any, b: Any) -> E.PrimExpr:
+    if type(b) in _NUMBERS:
+        if type(a) in _NUMBERS:
+            return number(a.dtype, a.value + b.value)
+        if b.value == 0:
+            return a
+    elif type(a) in _NUMBERS and a.value == 0:
+        return b
+    return E.Add(a, b)
+
+
+def subtract(a: Any, b: Any) -> E.PrimExpr:
+    if type(b) in _NUMBERS:
+        if type(a) in _NUMBERS:
+            return number(a.dtype, a.value - b.value)
+        if b.value == 0:
+            return a
+    return E.Sub(a, b)
+
+
+def multiply(a: Any, b: Any) -> E.PrimExpr:
+    if type(b) in _NUMBERS:
+        if type(a) in _NUMBERS:
+            return number(a.dtype, a.value * b.value)
+        if b.value == 1:
+            return a
+        if b.value == 0 and type(b) is E.IntImm:
+            return b
+    elif type(a) in _NUMBERS:
+        if a.value == 1:
+            return b
+        if a.value == 0 and type(a) is E.IntImm:
+            return a
+    return E.Mul(a, b)
+
+
+def fold_of(key: Key) -> Callable[..., Any]:
+    """The exact value of an operator for constants."""
+    fold = OPERATORS[key].fold
+    assert fold is not None
+    return fold
+
+
+def _division(node: type[E.BinaryExpr], by_one: Builder) -> Builder:
+    """The builder of a division of integers, or its remainder; zero gives zero."""
+    compute = fold_of(node)
+
+    def build(a: Any, b: Any) -> E.PrimExpr:
+        if type(b) is E.IntImm:
+            if b.value == 0:
+                raise DiagnosticError("Division by zero")
+            if type(a) is E.IntImm:
+                return _constant_of(compute(a.value, b.value), a.dtype)
+            if b.value == 1:
+                return by_one(a, b)
+        elif type(a) is E.IntImm and a.value == 0:
+            return a
+        return node(a, b)
+
+    return build
+
+
+def _dividend(a: Any, b: Any) -> E.PrimExpr:
+    return a
+
+
+def _zero(a: Any, b: Any) -> E.PrimExpr:
+    return _constant_of(0, b.dtype)
+
+
+floordiv = _division(E.FloorDiv, _dividend)
+floormod = _division(E.FloorMod, _zero)
+truncdiv = _division(E.Div, _dividend)
+truncmod = _division(E.Mod, _zero)
+
+
+def _extremum(node: type[E.BinaryExpr]) -> Builder:
+    choose = fold_of(node)
+
+    def build(a: Any, b: Any) -> E.PrimExpr:
+        if type(a) in _NUMBERS and type(b) in _NUMBERS:
+            return number(a.dtype, choose(a.value, b.value))
+        return a if a is b else node(a, b)
+
+    return build
+
+
+minimum, maximum = _extremum(E.Min), _extremum(E.Max)
+
+
+def _comparison(node: type[E.ComparisonExpr]) -> Builder:
+    test = fold_of(node)
+
+    def build(a: Any, b: Any) -> E.PrimExpr:
+        if type(a) in _NUMBERS and type(b) in _NUMBERS:
+            return _constant_of(int(test(a.value, b.value)), "bool")
+        return node(a, b)
+
+    return build
+
+
+equal, not_equal = _comparison(E.EQ), _comparison(E.NE)
+less, less_equal = _comparison(E.LT), _comparison(E.LE)
+greater, greater_equal = _comparison(E.GT), _comparison(E.GE)
+
+
+def logical_and(a: E.PrimExpr, b: E.PrimExpr) -> E.PrimExpr:
+    if type(a) is E.IntImm:
+        return b if a.value else a
+    if type(b) is E.IntImm:
+        return a if b.value else b
+    return E.And(a, b)
+
+
+def logical_or(a: E.PrimExpr, b: E.PrimExpr) -> E.PrimExpr:
+    if type(a) is E.IntImm:
+        return a if a.value else b
+    if type(b) is E.IntImm:
+        return b if b.value else a
+    return E.Or(a, b)
+
+
+def logical_not(a: E.PrimExpr) -> E.PrimExpr:
+    return _constant_of(int(not a.value), "bool") if type(a) is E.IntImm else E.Not(a)
+
+
+def select(condition: E.PrimExpr, true_value: E.PrimExpr, false_value: E.PrimExpr) -> E.PrimExpr:
+    if type(condition) is E.IntImm:
+        return true_value if condition.value else false_value
+    return E.Select(condition, true_value, false_value)
