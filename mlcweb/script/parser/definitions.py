@@ -47,7 +47,14 @@ def _define_buffer(self: StatementParser, name: str, value: Buffer, node: Any) -
     if value.name:
         self.scopes.bind(name, value)
         return
-    raise self.error("T.Buffer describes parameters; use T.alloc_buffer to allocate a buffer", node)
+    if value.data.name:  # a view of memory that another buffer has
+        self.named(value, name)
+        return
+    raise self.error(
+        "T.Buffer describes parameters, and with `data=` views of memory; use T.alloc_buffer to "
+        "allocate a buffer",
+        node,
+    )
 
 
 def _define_let(self: StatementParser, name: str, value: C.LetFrame, node: Any) -> None:

@@ -11,6 +11,7 @@ from mlcweb.script.printer.buffers import buffer_arguments, define_buffer, is_pl
 from mlcweb.script.printer.expressions import dictionary
 from mlcweb.script.printer.names import identifier
 from mlcweb.script.printer.statements import allocation, statement, type_text
+from mlcweb.script.printer.undeclared import declare_undeclared
 from mlcweb.script.printer.writer import Writer
 from mlcweb.script.root_block import implicit_root
 from mlcweb.tir import expr as E
@@ -98,7 +99,13 @@ def prim_func(writer: Writer, name: str, func: PrimFunc) -> None:
             if attrs:
                 writer.write(f"T.func_attr({dictionary(writer.names, attrs)})")
             _match_parameters(writer, matches)
-            _function_body(writer, func)
+            start, writer.names.has_undefined = len(writer.lines), False
+            with writer.names.scope():
+                _function_body(writer, func)
+            if writer.names.has_undefined:  # as a rule, all is defined
+                writer.rewind(start)
+                declare_undeclared(writer, func)
+                _function_body(writer, func)
 
 
 def _parameter(writer: Writer, func: PrimFunc, param: E.Var, matches: list[tuple[str, Any]]) -> str:

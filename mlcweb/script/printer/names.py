@@ -33,6 +33,8 @@ class Names:
         self.dialect = dialect
         self.declarations: list[str] = []
         """Lines that must stand before the text that is being made."""
+        self.has_undefined = False
+        """Whether a name was asked for that nobody had defined."""
         self._text: dict[Node, str] = {}
         self._taken: set[str] = set(_RESERVED)
         self._scopes: list[list[tuple[Node, str | None]]] = [[]]
@@ -79,4 +81,8 @@ class Names:
 
     def of(self, thing: Node, hint: str) -> str:
         """The text for a use of `thing`. What nobody defined gets a name of its own."""
-        return self._text.get(thing) or self.define(thing, hint)
+        known = self._text.get(thing)
+        if known is None:
+            self.has_undefined = True
+            known = self.define(thing, hint)
+        return known

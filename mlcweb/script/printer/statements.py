@@ -19,6 +19,7 @@ from mlcweb.script.printer.expressions import (
     string,
     tuple_text,
 )
+from mlcweb.script.printer.undeclared import declare_views
 from mlcweb.script.printer.writer import Writer
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
@@ -217,9 +218,13 @@ def _allocate(writer: Writer, stmt: S.AllocBuffer | S.DeclBuffer, last: bool) ->
         if last:
             with writer.placing(stmt.buffer):
                 writer.write(f"{name} = {text}")
+            declare_views(writer, stmt.buffer.data)
             statement(writer, stmt.body)
-        else:
-            _body(writer, f"with {text} as {name}:", stmt.body)
+            return
+        writer.write(f"with {text} as {name}:")
+        with writer.indented():
+            declare_views(writer, stmt.buffer.data)
+            statement(writer, stmt.body)
 
 
 def _realize(writer: Writer, realize: S.BlockRealize, last: bool) -> None:
@@ -269,6 +274,7 @@ def allocation(writer: Writer, buffer: Any, text: str | None = None) -> None:
     call = writer.dialect.of("T.alloc_buffer")
     with writer.placing(buffer):
         writer.write(f"{define_buffer(writer.names, buffer)} = {call}({text})")
+    declare_views(writer, buffer.data)
 
 
 def _block_axes(writer: Writer, axes: Any, values: Any) -> None:

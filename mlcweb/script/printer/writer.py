@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from mlcweb.ir.dialect import TIR, Dialect
 from mlcweb.ir.node import Node
 from mlcweb.script.printer.names import Names
+from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.expr import Var
 from mlcweb.tir.stmt import For
 
 
@@ -31,6 +33,8 @@ class Writer:
         self.places: dict[Node, Place] = {}
         self.names = Names(dialect)
         self.loops: dict[Node | None, For] = {}
+        self.views: dict[Var, list[Buffer]] = {}
+        """Views that nothing in the function defines, to be declared after their memory is."""
         self.in_module = False
         self.module_name = "Module"
         self.quotes_extents = False
@@ -90,6 +94,11 @@ class Writer:
         """Place a node at a part of `line` (counted from 0); it ends with what was written last."""
         column += len(self._indent)
         self.places[thing] = Place(line + 1, len(self.lines), column, column + length)
+
+    def rewind(self, length: int) -> None:
+        """Forget the lines from `length` (counted from 0) on, and what was placed there."""
+        del self.lines[length:]
+        self.places = {thing: at for thing, at in self.places.items() if at.line <= length}
 
     def text(self) -> str:
         return "\n".join(self.lines)

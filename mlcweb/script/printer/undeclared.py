@@ -1,0 +1,89 @@
+"""What a function uses although nothing in it defines it: flat views, which lowering lays over the
+memory of buffers, and free variables. The text has to say what they are."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from mlcweb.ir.node import Node
+from mlcweb.ir.visitor import walk
+from mlcweb.script.printer.buffers import buffer_arguments, define_buffer
+from mlcweb.script.printer.writer import Writer
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion
+from mlcweb.tir.function import PrimFunc
+
+
+class _Definitions:
+    def __init__(self, func: PrimFunc) -> None:
+        self.defined: set[Node] = set(func.params)
+        self.used: dict[Node, None] = {}
+        for buffer in func.buffer_map.values():
+            self.define(buffer, with_shape=True)
+        for node in walk(func.body):
+            self.enter(node)
+
+    def enter(self, node: Node) -> None:
+        if isinstance(node, E.Var):
+            self.used[node] = None
+        elif isinstance(node, (E.BufferLoad, S.BufferStore, BufferRegion)):
+            self.used[node.buffer] = None
+        elif isinstance(node, S.AttrStmt) and isinstance(node.node, S.IterVar):
+            self.define(node.node.var)
+        else:
+            for name in _defining_fields(type(node)):
+                self.define(getattr(node, name), isinstance(node, MatchBufferRegion))
+
+    def define(self, thing: Any, with_shape: bool = False) -> None:
+        if isinstance(thing, tuple):
+            for item in thing:
+                self.define(item, with_shape)
+            return
+        self.defined.add(thing)
+        if isinstance(thing, Buffer):
+            self.defined.update((thing.data, *_variables(thing.elem_offset, *thing.strides)))
+            if with_shape:
+                self.defined.update(_variables(*thing.shape))
+            else:
+                self.used.update(dict.fromkeys(_variables(*thing.shape)))
+
+
+@cache
+def _defining_fields(cls: type[Node]) -> tuple[str, ...]:
+    return tuple(name for name, role in cls.role_of_field.items() if role == "definition")
+
+
+def _variables(*values: E.PrimExpr) -> list[E.Var]:
+    return [node for value in values for node in walk(value) if isinstance(node, E.Var)]
+
+
+def declare_undeclared(writer: Writer, func: PrimFunc) -> None:
+    """Write, at the start of a function, what it uses and does not define. A view of memory that
+    it allocates has to wait for the allocation."""
+    found, names = _Definitions(func), writer.names
+    free = [thing for thing in found.used if thing not in found.defined]
+    buffers = [thing for thing in free if isinstance(thing, Buffer)]
+    memory = {buffer.data for buffer in buffers}
+    for thing in free:
+        if isinstance(thing, E.Var) and thing not in memory:
+            writer.write(f"{names.define(thing, thing.name)} = T.{thing.dtype}()")
+    for buffer in buffers:
+        if names.knows(buffer.data) or buffer.data not in found.defined:
+            _declare(writer, buffer)
+        else:
+            writer.views.setdefault(buffer.data, []).append(buffer)
+
+
+def _declare(writer: Writer, buffer: Buffer) -> None:
+    names = writer.names
+    text = buffer_arguments(names, buffer, is_view=names.knows(buffer.data))
+    with writer.placing(buffer):
+        writer.write(f"{define_buffer(names, buffer)} = T.Buffer({text})")
+
+
+def declare_views(writer: Writer, data: E.Var) -> None:
+    """Write the views of memory that a line before allocates."""
+    for buffer in writer.views.get(data, ()):
+        _declare(writer, buffer)

@@ -1,0 +1,56 @@
+"""What a function uses and nothing in it defines is declared where it is printed."""
+
+from mlcweb.ir import assert_structural_equal
+from mlcweb.ir.node import replace
+from mlcweb.lower import lower
+from mlcweb.script import from_source
+from mlcweb.tir import For, ForKind, Var, const
+from tests.programs import matmul
+
+ALLOCATED = """
+@T.prim_func
+def main(A: T.Buffer((8, 8), "float32"), B: T.Buffer((64,), "float32")):
+    C = T.decl_buffer((8, 8))
+    D = T.decl_buffer((4, 16), data=C.data)
+    for i, j in T.grid(8, 8):
+        C[i, j] = A[i, j]
+    for i, j in T.grid(4, 16):
+        B[i * 16 + j] = D[i, j]
+"""
+
+
+def test_flat_views_are_declared_after_their_memory() -> None:
+    flat = lower(from_source(ALLOCATED))
+    lines = [line.strip() for line in flat.script().splitlines() if "T.Buffer(" in line][1:]
+    assert lines == ["A_1 = T.Buffer((64,), data=A.data)", "D = T.Buffer((64,), data=C.data)"]
+    assert_structural_equal(from_source(flat.script()), flat)
+
+
+def test_views_that_callers_know_are_no_statements() -> None:
+    source = """
+@T.prim_func
+def main(A: T.Buffer((8, 8), "float32"), B: T.Buffer((64,), "float32")):
+    A_1 = T.Buffer((64,), data=A.data)
+    for i in range(64):
+        B[i] = A_1[i]
+"""
+    func = from_source(source)
+    assert isinstance(func.body, For)
+    assert func.script().split("\n\n")[1] == source.strip()
+
+
+def test_free_variables_are_declared() -> None:
+    func = matmul()["main"]
+    n = Var("n", "int64")
+    zero = const(0, "int64")
+    free = replace(func, body=For(Var("q", "int64"), zero, n, ForKind.SERIAL, func.body))
+    lines = [line.strip() for line in free.script().splitlines()]
+    assert lines[lines.index("for q in range(n):") - 1] == "n = T.int64()"
+    assert "T.int64()" not in func.script()
+
+
+def test_declared_memory_without_an_owner() -> None:
+    """Nothing says whose memory it is: the buffer has its own."""
+    func = from_source(ALLOCATED)
+    lines = replace(func, body=func.body.body.body).script().splitlines()
+    assert lines[4:6] == ["    C = T.Buffer((8, 8))", "    D = T.Buffer((4, 16), data=C.data)"]
