@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import prod
+from functools import reduce
+from math import gcd, prod
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
@@ -12,7 +13,7 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, const, floordiv, multiply
-from mlcweb.tir.buffer import Buffer, constant_shape, has_constant_layout
+from mlcweb.tir.buffer import Buffer, has_constant_layout
 from mlcweb.tir.function import PrimFunc
 
 
@@ -40,7 +41,7 @@ class _Flattening(Mutator):
             owner = self.owners.get(buffer.data, buffer)
             if owner is not buffer and not has_constant_layout(known):
                 # A view whose place depends on loops; flat, it is all of the memory.
-                known = replace(known, shape=(_elements(owner, buffer.dtype),))
+                known = replace(known, shape=(_elements(owner, buffer),))
             self.flat[buffer] = known
         return known
 
@@ -68,30 +69,36 @@ def _is_flat(buffer: Buffer) -> bool:
 
 def _flat(buffer: Buffer) -> Buffer:
     index_type = buffer.shape[0].dtype if buffer.shape else "int32"
-    extents = constant_shape(buffer)
-    if extents is not None and prod(extents) > dtypes.max_value(index_type):
-        raise TVMError(
-            f'The buffer "{buffer.name}" has {prod(extents)} elements, more than an index of '
-            f"{index_type} reaches; write its shape as int64",
-            buffer.span,
-        )
-    size: E.PrimExpr = const(1, index_type)
-    if buffer.strides:
-        # As far as the last element of the outermost dimension reaches.
-        size = multiply(buffer.strides[0], buffer.shape[0])
+    # With strides, as far as the last element of the outermost dimension reaches.
+    factors = (buffer.strides[0], buffer.shape[0]) if buffer.strides else buffer.shape
+    numbers = [part.value for part in (buffer.elem_offset, *factors) if isinstance(part, E.IntImm)]
+    if len(numbers) > len(factors):
+        size = _size(buffer, numbers[0] + prod(numbers[1:]), index_type)
     else:
-        for extent in buffer.shape:
-            size = multiply(size, extent)
-    size = add(buffer.elem_offset, size)
+        size = add(buffer.elem_offset, reduce(multiply, factors, const(1, index_type)))
     zero = const(0, index_type)
     return replace(buffer, shape=(size,), strides=(), elem_offset=zero, axis_separators=())
 
 
-def _elements(buffer: Buffer, dtype: str) -> E.PrimExpr:
-    """How many elements of a type the memory of a buffer holds."""
-    flat = buffer if _is_flat(buffer) else _flat(buffer)
-    count = multiply(flat.shape[0], dtypes.size_in_bytes(flat.dtype))
-    return floordiv(count, dtypes.size_in_bytes(dtype))
+def _size(buffer: Buffer, count: int, index_type: str) -> E.PrimExpr:
+    """A number of elements, which indices must reach."""
+    if count > dtypes.max_value(index_type):
+        raise TVMError(
+            f'The buffer "{buffer.name}" has {count} elements, more than an index of '
+            f"{index_type} reaches; write its shape as int64",
+            buffer.span,
+        )
+    return const(count, index_type)
+
+
+def _elements(owner: Buffer, view: Buffer) -> E.PrimExpr:
+    """How many elements of a view's type the memory of a buffer holds."""
+    count = (owner if _is_flat(owner) else _flat(owner)).shape[0]
+    have, want = (dtypes.size_in_bytes(buffer.dtype) for buffer in (owner, view))
+    if isinstance(count, E.IntImm):
+        return _size(view, count.value * have // want, count.dtype)
+    common = gcd(have, want)
+    return floordiv(multiply(count, have // common), want // common)
 
 
 def _flat_index(buffer: Buffer, indices: tuple[E.PrimExpr, ...]) -> E.PrimExpr:

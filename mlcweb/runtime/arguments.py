@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from itertools import combinations
+from math import prod
 from typing import Any
 
 from mlcweb.ir.errors import TVMError
@@ -137,6 +138,12 @@ class Signature:
             raise ArgumentValueError(
                 f"Expected {len(buffer.shape)} dimension(s) but got shape {array.shape}: "
                 + self._place(position)
+            )
+        index_type = buffer.shape[0].dtype if buffer.shape else "int64"
+        if prod(array.shape) > dtypes.max_value(index_type):
+            raise ArgumentValueError(
+                f"An array of shape {array.shape} has more elements than an index of {index_type} "
+                f"reaches: {self._place(position)}"
             )
         for axis, (extent, size) in enumerate(zip(buffer.shape, array.shape, strict=True)):
             expected = _expected(extent, size, sizes)

@@ -309,3 +309,43 @@ def main(A: T.Buffer((65536, 65536), "int8")):
 """)
     with pytest.raises(TVMError, match='"A" has 4294967296 elements, more than an index of int32'):
         lower(func)
+
+
+def test_strides_that_reach_beyond_the_index_type_are_refused():
+    far = 'A: T.Buffer((4096,), "int8", strides=(1048576,))'
+    source = """
+@T.prim_func
+def main(A: T.Buffer((4096,), "int8"), B: T.Buffer((4,), "int8")):
+    for i in range(4):
+        B[i] = A[i]
+"""
+    with pytest.raises(TVMError, match='"A" has 4294967296 elements, more than an index of int32'):
+        lower(from_source(source.replace('A: T.Buffer((4096,), "int8")', far)))
+    wide = far.replace("4096", "T.int64(4096)")
+    flat = lower(from_source(source.replace('A: T.Buffer((4096,), "int8")', wide)))
+    assert "(T.int64(4294967296),)" in flat.script()
+
+
+def test_a_view_of_smaller_elements_has_all_of_the_memory_or_is_refused():
+    source = """
+@T.prim_func
+def main(A: T.Buffer((EXTENT,), "float64"), B: T.Buffer((4,), "int8")):
+    for i in range(4):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            V = T.match_buffer(A[vi], (), "float64")
+            B[vi] = T.Cast("int8", V[()])
+    for i in range(4):
+        C = T.decl_buffer((2,), "int8", data=A.data, elem_offset=i)
+        C[0] = C[1]
+"""
+    assert '(800,), "int8"' in lower(from_source(source.replace("EXTENT", "100"))).script()
+    with pytest.raises(TVMError, match='"C" has 4294967296 elements'):
+        lower(from_source(source.replace("EXTENT", "536870912")))
+
+
+def test_what_is_printed_of_lowered_programs_is_read_back():
+    for func in (matmul_relu()["main"], tiled_matmul()):
+        lowered = lower(func)
+        assert "A_1 = T.Buffer((" in lowered.script()
+        assert_structural_equal(from_source(lowered.script()), lowered)
