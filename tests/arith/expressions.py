@@ -16,6 +16,8 @@ from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.intrinsics import if_then_else
 
+INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "min": arithmetic.minimum, "max": arithmetic.maximum, "And": arithmetic.logical_and,
     "Or": arithmetic.logical_or, "Not": arithmetic.logical_not, "Select": arithmetic.select,
@@ -24,7 +26,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "if_then_else": if_then_else,
     **{
         dtype: lambda value, dtype=dtype: arithmetic.cast(dtype, value)
-        for dtype in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64")
+        for dtype in INTEGERS
     },
 }  # fmt: skip
 
@@ -52,10 +54,18 @@ class Names(dict[str, Any]):
         }
 
 
+def truncdiv(a: Any, b: Any) -> Any:
+    """Division that rounds towards zero; that of floats does not round."""
+    if isinstance(a, float):
+        return a / b
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
+
+
 _OPERATIONS: dict[type, Callable[[Any, Any], Any]] = {
     E.Add: lambda a, b: a + b, E.Sub: lambda a, b: a - b, E.Mul: lambda a, b: a * b,
     E.FloorDiv: lambda a, b: a // b, E.FloorMod: lambda a, b: a % b,
-    E.Div: lambda a, b: int(a / b), E.Mod: lambda a, b: a - b * int(a / b),
+    E.Div: truncdiv, E.Mod: lambda a, b: a - b * truncdiv(a, b),
     E.Min: min, E.Max: max, E.LT: lambda a, b: a < b, E.LE: lambda a, b: a <= b,
     E.GT: lambda a, b: a > b, E.GE: lambda a, b: a >= b, E.EQ: lambda a, b: a == b,
     E.NE: lambda a, b: a != b, E.And: lambda a, b: a and b, E.Or: lambda a, b: a or b,
@@ -68,6 +78,8 @@ def evaluate(expression: Any, values: Mapping[E.Var, int]) -> Any:
         return values[expression]
     if isinstance(expression, E.IntImm):
         return bool(expression.value) if expression.dtype == "bool" else expression.value
+    if isinstance(expression, E.FloatImm):
+        return expression.value
     if isinstance(expression, E.Not):
         return not evaluate(expression.a, values)
     if isinstance(expression, (E.Select, E.Call)):
@@ -156,7 +168,7 @@ class Chance:
     def narrow(self) -> str:
         """An index with arithmetic of a type that is left: it wraps."""
         rng = self.rng
-        dtype = rng.choice(["int8", "uint8", "int16", "uint16", "uint32"])
+        dtype = rng.choice(["int8", "uint8", "int16", "uint16", "uint32", "uint64"])
         a, b = (f"{dtype}({self.index(1)})" for _ in range(2))
         constant = f"{dtype}({self.factor()})"
         value = rng.choice(
@@ -173,7 +185,9 @@ class Chance:
             ]
         )
         # Arithmetic of indices is taken never to overflow, so they hold all values of the type.
-        index = "int64" if dtype == "uint32" else "int32"
+        if dtype == "uint64":
+            value = f"({value}) % {dtype}(1000003)"
+        index = "int32" if dtype[-2:] in ("t8", "16") else "int64"
         return f"{index}({value}) {rng.choice(['', f'+ {self.atom()}', f'// {self.factor()}'])}"
 
     def condition(self) -> str:

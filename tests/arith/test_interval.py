@@ -12,7 +12,7 @@ from mlcweb.lower.optimize.indices import Indices
 from mlcweb.tir import Var
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import const, floordiv, floormod, maximum, minimum
-from tests.arith.expressions import Chance, Names, assignments, evaluate
+from tests.arith.expressions import Chance, Names, assignments, evaluate, truncdiv
 from tests.strategies import examples
 
 i, j = Var("i"), Var("j")
@@ -24,8 +24,8 @@ EXACT = {
     E.Mul: lambda a, b: a * b,
     E.FloorDiv: lambda a, b: a // b,
     E.FloorMod: lambda a, b: a % b,
-    E.Div: lambda a, b: int(a / b),
-    E.Mod: lambda a, b: a - b * int(a / b),
+    E.Div: truncdiv,
+    E.Mod: lambda a, b: a - b * truncdiv(a, b),
     E.Min: min,
     E.Max: max,
     "tir.shift_right": lambda a, b: a >> b,
