@@ -64,12 +64,16 @@ def in_type(exact: ConstIntBound, dtype: str) -> ConstIntBound:
     return exact if whole[0] <= exact[0] and exact[1] <= whole[1] else whole
 
 
-_WRAPPING = frozenset((E.Add, E.Sub, E.Mul))
+_WRAPPING = frozenset((E.Add, E.Sub, E.Mul, E.FloorDiv, E.Div))
 
 
 def may_wrap(expression: E.PrimExpr) -> bool:
-    """Whether an operation may leave its type, as far as its kind tells."""
-    return type(expression) in _WRAPPING and expression.dtype not in INDEX_TYPES
+    """Whether an operation may leave its type, as far as its kind tells: a division does where the
+    least value is divided by -1."""
+    if type(expression) not in _WRAPPING or expression.dtype in INDEX_TYPES:
+        return False
+    divides = isinstance(expression, (E.FloorDiv, E.Div))
+    return not (divides and isinstance(expression.b, E.IntImm) and expression.b.value != -1)
 
 
 def _times(a: Limit, b: Limit) -> Limit:

@@ -170,7 +170,11 @@ class Chance:
         rng = self.rng
         dtype = rng.choice(["int8", "uint8", "int16", "uint16", "uint32", "uint64"])
         a, b = (f"{dtype}({self.index(1)})" for _ in range(2))
-        constant = f"{dtype}({self.factor()})"
+        # The least value divided by -1 leaves its type, too.
+        signed = not dtype.startswith("u")
+        constant = f"{dtype}({-1 if signed and rng.random() < 0.2 else self.factor()})"
+        if signed and rng.random() < 0.2:
+            a = f"{a} * {dtype}({dtypes.min_value(dtype)})"
         value = rng.choice(
             [
                 a,

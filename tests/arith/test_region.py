@@ -158,6 +158,15 @@ def test_set_of_arithmetic_that_wraps_holds_everything(seed: int) -> None:
         assert high is None or value <= evaluate(high, {})
 
 
+def test_set_of_the_least_value_divided_by_minus_one_is_the_whole_type() -> None:
+    names = Names()
+    domains = names.domains({"i": (0, 256)})
+    quotient = names.parse("int8(i) // int8(-1)")
+    assert ends(eval_set(quotient, domains, Analyzer())) == ("-128", "127")
+    assert Analyzer(domains).const_int_bound(quotient) == (-128, 127)
+    assert ends(eval_set(names.parse("int8(i) // 2"), domains, Analyzer())) == ("-64", "63")
+
+
 @pytest.mark.parametrize(
     ("start", "extent", "low", "end"),
     [("15 - i", 1, 0, 16), ("15 - i", 3, 0, 18), ("30 - i * 2", 2, 0, 32)],

@@ -263,7 +263,7 @@ class ArrayExpressions(Dispatcher):
 
     def index_part(self, index: E.PrimExpr) -> IndexPart:
         fixed, local = separate(substitute(index, self.based), self.varying)
-        low, high = self.scalars.ranges.interval(fixed) if fixed is not None else (0, 0)
+        low, high = map(int, self.scalars.ranges.interval(fixed)) if fixed is not None else (0, 0)
         if local is None:
             assert fixed is not None
             return IndexPart(self.scalars.text(fixed), (), 0, low, high)
