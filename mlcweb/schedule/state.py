@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mlcweb.ir.errors import InternalError
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import replace
 from mlcweb.schedule.errors import NotFoundError, StaleReferenceError
@@ -261,7 +260,10 @@ class ScheduleState:
         func = self.function(function)
         body = _replace(func.body, changes)
         if body is None:
-            raise InternalError("A primitive removed the whole body of a function")
+            raise NotFoundError(
+                f'Nothing would be left of the function "{function}": this is its only block',
+                advice="a block beside which there are others",
+            )
         return self.with_function(function, replace(func, body=body))
 
 
