@@ -22,7 +22,7 @@ from mlcweb.ir.visitor import on, walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.buffer import Range
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import reads_memory, substitute, variables_in
 
@@ -158,10 +158,7 @@ def _holds(condition: E.PrimExpr, at: dict[E.Var, E.IntImm], analyzer: Analyzer)
 
 
 class _Loops(_Verifier):
-    """There are no blocks; a buffer is another shape of memory that is declared."""
-
-    def is_declared(self, buffer: Buffer) -> bool:
-        return buffer.data in self.defined
+    """There are no blocks."""
 
     @on(S.BlockRealize)
     def visit_block(self, realize: S.BlockRealize) -> None:

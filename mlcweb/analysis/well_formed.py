@@ -28,7 +28,6 @@ class WellFormed(Visitor):
 
     def __init__(self, function: PrimFunc) -> None:
         self.function = function
-        self.buffers: set[Buffer] = set()
         self.loops: dict[E.Var, S.For] = {}
         self.block_of_loop: dict[E.Var, S.Block | None] = {}
         self.block: S.Block | None = None
@@ -45,13 +44,13 @@ class WellFormed(Visitor):
 
     def define(self, buffer: Buffer) -> None:
         """Declare a buffer and the variables that come with it."""
-        self.buffers.add(buffer)
         self.defined.add(buffer.data)
         for value in (*buffer.shape, *buffer.strides, buffer.elem_offset):
             self.defined.update(node for node in walk(value) if isinstance(node, E.Var))
 
     def is_declared(self, buffer: Buffer) -> bool:
-        return buffer in self.buffers
+        """A buffer may also be another shape of memory that is declared, as in lowered programs."""
+        return buffer.data in self.defined
 
     @on(E.Var)
     def visit_var(self, var: E.Var) -> None:
