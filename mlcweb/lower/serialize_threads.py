@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlcweb.arith import conjuncts
-from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Dispatcher, Mutator, on
 from mlcweb.lower.compact_buffers import compact_buffers
 from mlcweb.lower.place_allocations import place_allocations
 from mlcweb.lower.store_once import store_once
 from mlcweb.lower.thread_axes import (
+    ThreadError,
     Varying,
     exchanges_data,
     has_barrier,
@@ -39,8 +39,8 @@ NOTHING = S.Evaluate(E.IntImm("int32", 0))
 def serialize_threads(func: PrimFunc) -> PrimFunc:
     """Serial loops for the threads of a function without blocks, if they exchange data.
 
-    Raises a TVMError for a barrier where not all threads come, and for a thread's own buffer whose
-    address is used on both sides of a barrier.
+    Raises a ThreadError for a barrier where not all threads come, and for a thread's own buffer
+    whose address is used on both sides of a barrier.
     """
     if not exchanges_data(func):
         return func
@@ -92,7 +92,7 @@ class _Fission(Dispatcher):
             return self.over_threads(statement)
         handler = self.table.get(type(statement))
         if handler is None:
-            raise TVMError(
+            raise ThreadError(
                 f"A barrier of threads cannot be inside a {type(statement).__name__}",
                 statement.span,
             )
@@ -175,7 +175,7 @@ class _Fission(Dispatcher):
         buffer = statement.buffer
         self.varying.allocate(buffer)
         if buffer.strides:
-            raise TVMError(
+            raise ThreadError(
                 f'"{buffer.name}", which each thread has for itself across a barrier, has strides',
                 statement.span,
             )
@@ -194,7 +194,7 @@ class _Fission(Dispatcher):
 
     def check(self, statement: S.Stmt, tags: frozenset[str], what: str) -> None:
         if tags:
-            raise TVMError(
+            raise ThreadError(
                 f"A barrier stands inside {what}, which differs between threads of "
                 f"{' and '.join(sorted(tags))}; all threads of a block have to reach it",
                 statement.span,
@@ -226,8 +226,8 @@ class _PerThread(Mutator):
             raise self.address_used(var)
         return var
 
-    def address_used(self, node: Node) -> TVMError:
-        return TVMError(
+    def address_used(self, node: Node) -> ThreadError:
+        return ThreadError(
             f'"{self.old.name}", which each thread has for itself across a barrier, is used by '
             "its address, which threads that run one after the other cannot keep apart",
             node.span,

@@ -24,6 +24,10 @@ CROSS_THREAD_REDUCTION = "cross_thread_reduction"
 Tags = frozenset[str]
 
 
+class ThreadError(TVMError):
+    """The threads of a program cannot run as they are written."""
+
+
 def thread_tag(loop: Node) -> str:
     """The axis of a loop over threads of one block; "" for other nodes."""
     if not (isinstance(loop, S.For) and loop.thread_binding is not None):
@@ -123,7 +127,7 @@ def unify_thread_bindings(func: PrimFunc) -> PrimFunc:
     """Loops inside each other over one thread axis become one: a thread has one index on an axis.
 
     Shared buffers are allocated outside of the loops over threads, local ones inside. Raises a
-    TVMError where the loops of one axis differ in extent.
+    ThreadError where the loops of one axis differ in extent.
     """
     body = _Unification(func).rewrite(func.body)
     return func if body is func.body else replace(func, body=body)
@@ -143,7 +147,7 @@ class _Unification(Mutator):
         outer = self.loops.get(tag)
         if outer is not None:
             if not same_expression(outer.extent, loop.extent):
-                raise TVMError(
+                raise ThreadError(
                     f'"{tag}" has extent {outer.extent} at loop "{outer.loop_var.name}" and '
                     f'{loop.extent} at loop "{loop.loop_var.name}" inside it; all loops of one '
                     "thread axis have the same extent",

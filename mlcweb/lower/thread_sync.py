@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from mlcweb.arith import Analyzer
-from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Dispatcher, Mutator, children, on, walk
 from mlcweb.lower.thread_axes import (
     CROSS_THREAD_REDUCTION,
+    ThreadError,
     Varying,
     is_barrier,
     is_shared,
@@ -40,7 +40,8 @@ READ_BIT, WRITE_BIT = 1, 2
 def thread_sync(func: PrimFunc) -> PrimFunc:
     """Insert the barriers that accesses to memory shared between threads need.
 
-    Raises a TVMError where one is needed, or written, in a place that not all threads reach alike.
+    Raises a ThreadError where one is needed, or written, in a place that not all threads reach
+    alike.
     """
     body = _Blocks(reduced_across_threads(func)).rewrite(func.body)
     return func if body is func.body else replace(func, body=body)
@@ -120,7 +121,7 @@ class _Synchronization(Dispatcher):
             reads += self.accesses(index)
         writes = self.access(store.buffer, store.indices, True, store)
         if self.meet(reads, writes, thorough=True):
-            raise TVMError(
+            raise ThreadError(
                 f'A thread reads an element of "{store.buffer.name}" that another may write in '
                 "the same statement, and no barrier can stand between the two; store the value "
                 "to a local buffer first, use an element for each thread, or rfactor a reduction",
@@ -317,10 +318,10 @@ class _Synchronization(Dispatcher):
     def check_alike(self, statement: S.Stmt) -> None:
         """Refuse a barrier before a statement that not all threads reach alike."""
         if self.reduction is not None:
-            raise TVMError("A reduction across threads cannot hold a barrier", statement.span)
+            raise ThreadError("A reduction across threads cannot hold a barrier", statement.span)
         if self.divergent:
             reason, where = self.divergent[-1]
-            raise TVMError(
+            raise ThreadError(
                 f"Threads of a block need a barrier where not all of them come: {reason}. Move "
                 "the barrier, and what has to wait for other threads, out of it",
                 statement.span or where.span,

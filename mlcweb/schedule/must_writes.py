@@ -28,7 +28,7 @@ from mlcweb.schedule.scopes import is_trivially_true
 from mlcweb.schedule.stage_pipeline import contains
 from mlcweb.schedule.state import BlockPlace, executed_substatements
 from mlcweb.schedule.units import guards
-from mlcweb.tir.arithmetic import const, logical_and
+from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.stmt import (
@@ -120,9 +120,10 @@ def substituted_domains(
 def _boxes(
     region: BufferRegion, domains: Mapping[Var, Range], predicate: PrimExpr
 ) -> Iterator[Box]:
-    # What a predicate says of other variables than those of `domains` is not looked at below.
-    known = (uses_any(c, domains) or is_trivially_true(c) for c in conjuncts(predicate))
-    if all(known):
+    # What a predicate says of other variables than those that move is not looked at below.
+    moving = {var for var, domain in domains.items() if not is_const_int(domain.extent, 1)}
+    proves = Analyzer(dict(domains)).can_prove
+    if all(uses_any(c, moving) or is_trivially_true(c) or proves(c) for c in conjuncts(predicate)):
         exact = estimate_region(region.region, domains, predicate)
         if exact is not None:
             yield exact

@@ -190,18 +190,21 @@ def hidden_accesses(block: Block) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...
     if any(isinstance(node, Block) and node.init is not None for node in walk(block)):
         known |= written
     own: set[Buffer] = set()
+    matched: dict[Buffer, Buffer] = {}
     stored: dict[Buffer, None] = {}
     loaded: dict[Buffer, None] = {}
     for node in walk(block):
-        if isinstance(node, BufferStore):
-            if node.buffer not in written:
-                stored[node.buffer] = None
-        elif isinstance(node, BufferLoad):
-            if node.buffer not in known:
-                loaded[node.buffer] = None
+        if isinstance(node, (BufferStore, BufferLoad)):
+            buffer = node.buffer
+            while buffer in matched:
+                buffer = matched[buffer]
+            if isinstance(node, BufferStore) and buffer not in written:
+                stored[buffer] = None
+            if isinstance(node, BufferLoad) and buffer not in known:
+                loaded[buffer] = None
         elif isinstance(node, Block):
             own.update(node.alloc_buffers)
-            own.update(match.buffer for match in node.match_buffers)
+            matched.update({match.buffer: match.source.buffer for match in node.match_buffers})
         elif isinstance(node, (AllocBuffer, DeclBuffer)):
             own.add(node.buffer)
     return tuple(b for b in stored if b not in own), tuple(b for b in loaded if b not in own)

@@ -103,10 +103,14 @@ def test_a_worker_is_rid_of_a_hanging_trial_of_a_search_that_was_closed(client) 
         hung.timeout_s = 2.0
         code = build_artifact(programs.Hangs, "main")
         waiting = [asyncio.ensure_future(hung.run(code)) for _ in before]
+
+        def some_hang() -> bool:
+            executing = client.run(is_executing)
+            hanging.update(before[address] for address, is_busy in executing.items() if is_busy)
+            return bool(hanging)
+
         # One at the least: Dask may give both to the worker that has the data already.
-        await asyncio.to_thread(until, lambda: any(client.run(is_executing).values()))
-        executing = await asyncio.to_thread(client.run, is_executing)
-        hanging.update(before[address] for address, is_busy in executing.items() if is_busy)
+        await asyncio.to_thread(until, some_hang)
         hung.close()
         outcomes = await asyncio.gather(*waiting, return_exceptions=True)
         assert [type(outcome) for outcome in outcomes] == [RunnerClosed] * len(before)

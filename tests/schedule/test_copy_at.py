@@ -26,3 +26,24 @@ def main(A: T.Buffer((4, 8), "float32"), C: T.Buffer((4, 8), "float32")):
     _, inner = sch.split(sch.get_loops("C")[0], [None, 3])
     with pytest.raises(ScheduleError, match="is not known to write all of the box"):
         sch.write_at(inner, "C", 0, "local")
+
+
+def test_nothing_is_copied_back_where_the_predicate_leaves_all_out():
+    mod = module("""
+@T.prim_func
+def main(A: T.Buffer((6,), "float32"), C: T.Buffer((6,), "float32")):
+    B = T.alloc_buffer((6,), "float32")
+    for i, j, k in T.grid(3, 4, 1):
+        with T.block("B"):
+            v = T.axis.spatial(6, i * 2 + (j + k))
+            T.where(j + k < 2)
+            B[v] = A[v] * T.float32(2)
+    for i in range(6):
+        with T.block("C"):
+            v = T.axis.spatial(6, i)
+            C[v] = B[v] + T.float32(1)
+""")
+    sch = Schedule(mod)
+    _, j, _ = sch.get_loops("B")
+    with pytest.raises(ScheduleError, match="is not known to write all of the box"):
+        sch.write_at(j, "B", 0, "local")

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlcweb.ir import assert_structural_equal
+from mlcweb.lower.thread_axes import ThreadError
 from mlcweb.schedule import ScheduleError
 from mlcweb.script import from_source
 from mlcweb.testing import verify_trace_roundtrip
@@ -77,7 +78,12 @@ def test_long_schedules_are_right(name, seed):
     script = sch.mod.script()
     for target in ("interpreter", "numpy", "wasm"):
         message = f"{target}\n{script}\n{sch.trace}"
-        for got, want in zip(outputs(sch.mod, arrays, target), wanted, strict=True):
+        try:
+            results = outputs(sch.mod, arrays, target)
+        except ThreadError:
+            # Whether loops can be bound to threads together is known when the program is built.
+            break
+        for got, want in zip(results, wanted, strict=True):
             np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance, err_msg=message)
 
     again = Schedule(mod)

@@ -197,7 +197,9 @@ def _write(terms: tuple[tuple[E.PrimExpr, int], ...], dtype: str) -> E.PrimExpr:
     for atom, scale in terms:
         if atom.dtype != dtype:
             atom = E.Cast(dtype, atom)
-        written = atom if scale == 1 else E.Mul(atom, E.IntImm(dtype, scale))
+        written = (
+            atom if scale == 1 else E.Mul(atom, E.IntImm(dtype, dtypes.wrap_integer(scale, dtype)))
+        )
         result = written if result is None else E.Add(result, written)
     assert result is not None
     return result

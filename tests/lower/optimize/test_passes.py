@@ -9,7 +9,7 @@ from mlcweb.ir.visitor import walk
 from mlcweb.lower.optimize import optimizations
 from mlcweb.lower.optimize.accesses import REGISTER_SCOPE
 from mlcweb.script import from_source
-from mlcweb.tir import For, ForKind
+from mlcweb.tir import For, ForKind, IntImm
 from mlcweb.tir.stmt import AllocBuffer, BufferStore, LetStmt, sequence
 
 (
@@ -496,3 +496,12 @@ def test_the_only_value_of_a_loop_that_was_read_is_not_read_again():
     first = next(node for node in walk(func.body) if isinstance(node, LetStmt))
     stores = [node for node in walk(first.body) if isinstance(node, BufferStore)]
     assert [store.indices[0] for store in stores if store.buffer.name == "C"] == [first.var]
+
+
+def test_factors_stay_inside_of_narrow_types():
+    func = program("""
+for i in range(9):
+    N[i] = T.Cast("int32", T.Cast("uint8", N[i]) - T.Cast("uint8", N[i + 9]))
+""")
+    constants = [n for n in walk(normalize(func).body) if isinstance(n, IntImm)]
+    assert [n.value for n in constants if n.dtype == "uint8"] in ([], [255])

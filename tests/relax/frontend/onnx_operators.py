@@ -91,9 +91,11 @@ def outcome(case):
     for result, value in zip(results, expected, strict=True):
         found = result.numpy()
         assert found.dtype == value.dtype and found.shape == value.shape
+        # Sums of float16 are rounded at each step, here and in TVM; the reference rounds them once.
         half = value.dtype == np.float16
+        rtol, atol = (4e-3, 1e-3) if half else (1e-3, 1e-5)
         np.testing.assert_allclose(
-            found, value, rtol=max(case.rtol, 1e-3), atol=max(case.atol, 1e-3 if half else 1e-5)
+            found, value, rtol=max(case.rtol, rtol), atol=max(case.atol, atol)
         )
     return "passed"
 
