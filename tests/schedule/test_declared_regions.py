@@ -3,6 +3,7 @@
 import pytest
 
 from mlcweb.schedule import ScheduleError
+from mlcweb.schedule.scopes import hidden_accesses
 from mlcweb.tir import Schedule
 from tests.schedule.case_files import cases, check, module
 
@@ -58,3 +59,25 @@ def test_hidden_accesses_still_keep_a_producer_in_place():
     sch.unsafe_hide_buffer_access("D", "read", [0])
     with pytest.raises(ScheduleError, match='"D" uses "B" without declaring it'):
         sch.compute_at("B", sch.get_loops("D")[0])
+
+
+def test_what_is_stored_through_a_matched_buffer_is_not_hidden():
+    mod = module("""
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+    with T.block("outer"):
+        T.reads()
+        T.writes()
+        for i in range(8):
+            with T.block("inner"):
+                v = T.axis.spatial(8, i)
+                T.reads(A[v])
+                T.writes(C[v])
+                D = T.match_buffer(C[v : v + 1], (1,), offset_factor=1)
+                E = T.match_buffer(D[0:1], (1,), offset_factor=1)
+                E[0] = A[v]
+""")
+    sch = Schedule(mod)
+    stored, loaded = hidden_accesses(sch.get(sch.get_block("outer")))
+    assert [buffer.name for buffer in stored] == ["C"]
+    assert [buffer.name for buffer in loaded] == ["A"]
