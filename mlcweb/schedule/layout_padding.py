@@ -28,6 +28,7 @@ from mlcweb.tir.stmt import (
     Evaluate,
     For,
     ForKind,
+    IterType,
     IterVar,
     SeqStmt,
     Stmt,
@@ -84,6 +85,10 @@ class _Layout:
         old_loops = [loop.loop_var for loop in loops]
         positions = [n for n, v in enumerate(realize.iter_values) if v in old_loops]
         if [realize.iter_values[n] for n in positions] != old_loops:
+            return None
+        # The new iterators run in the order of the new layout.
+        types = {realize.block.iter_vars[n].iter_type for n in positions}
+        if types - {IterType.DATA_PARALLEL}:
             return None
         rest = [v for n, v in enumerate(realize.iter_values) if n not in positions]
         others = [*rest, realize.predicate, *(loop.extent for loop in between)]

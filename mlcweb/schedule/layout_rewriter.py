@@ -124,10 +124,11 @@ class LayoutRewriter(IndexMutator):
         if not any(r.buffer is self.old for r in (*node.reads, *node.writes)):
             return new
         regions = block_access_regions(new)
-        found = (*regions.reads, *regions.writes, full_region(self.new))
-        here = next(region for region in found if region.buffer is self.new)
+        whole = full_region(self.new)
         return replace(
-            new, reads=self._moved(new.reads, here), writes=self._moved(new.writes, here)
+            new,
+            reads=self._moved(new.reads, (*regions.reads, *regions.writes, whole)),
+            writes=self._moved(new.writes, (*regions.writes, *regions.reads, whole)),
         )
 
     @on(BufferRegion)
@@ -158,8 +159,9 @@ class LayoutRewriter(IndexMutator):
         return self.simple(self.index_map.map_indices(indices, self.analyzer))
 
     def _moved(
-        self, regions: tuple[BufferRegion, ...], here: BufferRegion
+        self, regions: tuple[BufferRegion, ...], found: Sequence[BufferRegion]
     ) -> tuple[BufferRegion, ...]:
+        here = next(region for region in found if region.buffer is self.new)
         return tuple(here if region.buffer is self.old else region for region in regions)
 
     def _refuse(self, reason: str) -> None:

@@ -9,7 +9,8 @@ import mlcweb
 from mlcweb.ir import structural_equal
 from mlcweb.schedule import ScheduleError, Trace
 from mlcweb.tir import IndexMap, Schedule, const
-from tests.schedule.case_files import cases, check, module, outputs, random_inputs
+from mlcweb.tir.stmt import IterType
+from tests.schedule.case_files import cases, check, module, outputs, programs, random_inputs
 
 
 @pytest.mark.parametrize("case", cases("layout.txt"), ids=lambda case: case.name)
@@ -350,3 +351,19 @@ def test_another_tile_makes_another_layout():
     sch = Schedule(module(CHAIN))
     trace.with_decision(sample, [2, 8], False).apply_to_schedule(sch)
     assert "B = T.alloc_buffer((2, 24, 8))" in sch.mod.script()
+
+
+def test_a_block_that_reads_earlier_elements_keeps_its_order_and_its_regions():
+    sch = Schedule(module(programs("base_programs.txt")["prefix_sums"]))
+    before = sch.mod
+    sch.transform_layout("S", ("write", 0), lambda i, j: [i, j // 2, j % 2], pad_value=0)
+    block = sch.get(sch.get_block("S"))
+    written = {str(region) for region in block.writes}
+    assert written.isdisjoint(str(region) for region in block.reads)
+    assert block.iter_vars[1].iter_type == IterType.ORDERED
+    loops = sch.get_loops("S")
+    with pytest.raises(ScheduleError):
+        sch.reorder(loops[-1], loops[-2])
+    inputs = random_inputs(before)
+    for found, wanted in zip(outputs(sch.mod, inputs), outputs(before, inputs), strict=True):
+        np.testing.assert_array_equal(found, wanted)
