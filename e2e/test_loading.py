@@ -50,6 +50,7 @@ def test_follows_the_colour_scheme(open_playground, scheme):
     assert (brightness > 128) == (scheme == "light")
 
 
+@pytest.mark.thorough
 def test_a_later_visit_restores_the_snapshot_of_the_first(open_playground):
     first = open_playground(cold=True)
     first.run_to_end("import random\nprint('random', random.random())")

@@ -256,6 +256,7 @@ def test_records_are_exported_cleared_and_imported(search, tmp_path):
     assert "recalled" not in states(search)[6:]
 
 
+@pytest.mark.thorough
 def test_a_later_visit_goes_on_from_records(open_playground):
     playground = open_playground()
     playground.run_first_program()
