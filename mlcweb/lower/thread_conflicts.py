@@ -20,6 +20,7 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.operators import OPERATORS
 from mlcweb.tir.substitute import variables_in
 
 QUICK, THOROUGH = 1 << 13, 1 << 18
@@ -191,10 +192,6 @@ class _UnknownError(Exception):
     """An expression that is not told from the variables of loops alone."""
 
 
-_OPERATORS: dict[type, str] = {
-    E.Add: "+", E.Sub: "-", E.Mul: "*", E.FloorDiv: "//", E.FloorMod: "%", E.And: "and",
-    E.Or: "or", E.EQ: "==", E.NE: "!=", E.LT: "<", E.LE: "<=", E.GT: ">", E.GE: ">=",
-}  # fmt: skip
 _CALLS = {
     "shift_left": "({} << {})", "shift_right": "({} >> {})", "bitwise_and": "({} & {})",
     "bitwise_or": "({} | {})", "bitwise_xor": "({} ^ {})", "likely": "{}",
@@ -202,14 +199,8 @@ _CALLS = {
 }  # fmt: skip
 
 
-def _truncdiv(a: int, b: int) -> int:
-    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-
-
-_FUNCTIONS = {
-    "truncdiv": _truncdiv,
-    "truncmod": lambda a, b: a - b * _truncdiv(a, b),
-}
+_NAMES = {E.Min: "min", E.Max: "max", E.Div: "truncdiv", E.Mod: "truncmod"}
+_FUNCTIONS = {_NAMES[key]: OPERATORS[key].fold for key in (E.Div, E.Mod)}
 
 
 def _text(node: E.PrimExpr, names: Mapping[E.Var, str]) -> str:
@@ -220,12 +211,11 @@ def _text(node: E.PrimExpr, names: Mapping[E.Var, str]) -> str:
         return f"({node.value})"
     if isinstance(node, (E.BinaryExpr, E.ComparisonExpr)) and dtypes.is_integer(node.a.dtype):
         a, b = _text(node.a, names), _text(node.b, names)
-        if type(node) in _OPERATORS:
-            return f"({a} {_OPERATORS[type(node)]} {b})"
-        name = {E.Min: "min", E.Max: "max", E.Div: "truncdiv", E.Mod: "truncmod"}[type(node)]
-        return f"{name}({a}, {b})"
+        if type(node) in _NAMES:
+            return f"{_NAMES[type(node)]}({a}, {b})"
+        return f"({a} {OPERATORS[type(node)].symbol} {b})"
     if isinstance(node, (E.And, E.Or)):
-        return f"({_text(node.a, names)} {_OPERATORS[type(node)]} {_text(node.b, names)})"
+        return f"({_text(node.a, names)} {OPERATORS[type(node)].symbol} {_text(node.b, names)})"
     if isinstance(node, E.Not):
         return f"(not {_text(node.a, names)})"
     if isinstance(node, E.Select):
