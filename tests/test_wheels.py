@@ -107,7 +107,7 @@ def test_serve_serves_the_installed_page(served):
         assert sha256(get(f"{served}pyodide/{package['file_name']}")) == package["sha256"]
     manifest = json.loads(get(f"{served}wheels/manifest.json"))
     assert sha256(get(f"{served}wheels/{manifest['file']}")) == manifest["sha256"]
-    assert b'"index.html"' in get(f"{served}service-worker.js")
+    assert "index.html" in json.loads(get(f"{served}release.json"))["files"]
 
 
 def test_a_program_runs(bin_folder, tmp_path):

@@ -1,11 +1,12 @@
-/** Vite plugin: tells the service worker which files the built page has, and what is in them. */
+/** Vite plugin: `release.json` says which files the built page has, and what is in them. */
 
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative, resolve, sep } from "node:path";
 import type { Plugin } from "vite";
 
-const WORKER = "service-worker.js";
+/** Files that are never served from a cache. */
+const ALWAYS_FETCHED = ["release.json", "service-worker.js"];
 
 export function release(): Plugin {
   let folder = "";
@@ -20,18 +21,13 @@ export function release(): Plugin {
       for (const path of walk(folder)) {
         const name = relative(folder, path).split(sep).join("/");
         // Compressed twins are sent by servers in the place of the files themselves.
-        if (name === WORKER || name.endsWith(".gz") || name.endsWith(".br")) continue;
+        if (ALWAYS_FETCHED.includes(name) || name.endsWith(".gz") || name.endsWith(".br")) continue;
         // Texts that the page itself never asks for.
         if (name.startsWith("licenses/")) continue;
         files[name] = digest(readFileSync(path));
       }
       const version = digest(JSON.stringify(files));
-      const place = join(folder, WORKER);
-      const code = readFileSync(place, "utf8").replaceAll(
-        "__RELEASE__",
-        JSON.stringify({ version, files }),
-      );
-      writeFileSync(place, code);
+      writeFileSync(join(folder, "release.json"), JSON.stringify({ version, files }));
     },
   };
 }

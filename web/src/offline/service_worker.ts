@@ -2,24 +2,21 @@
  * The page's service worker: everything once loaded works offline, and hosts that cannot send
  * headers get an isolated page all the same, from the second visit on.
  *
- * A version is the content of all files. Its files are fetched into a cache of their own while the
- * version before serves on; files that did not change are copied from there. Once it is whole, pages
- * are served from it, by whichever worker is active: a worker takes the place of another only after
- * the last page is closed, as browsers do of themselves. Made to do so earlier (`skipWaiting`),
- * Chromium stops the old worker in the midst of what it answers, and a page that is just being
- * reloaded waits for ever.
+ * `release.json` names the files of the newest version and digests of their content. Every visit
+ * looks for a newer one behind the page; its files are fetched into a cache of their own while the
+ * version before serves on, those that did not change are copied from there. Once it is whole, the
+ * visits after that are served from it. This script itself does not change with a version: where a
+ * new worker takes the place of an old one just as a page is opened, Chromium may let it wait for
+ * ever.
  */
 
 import { ISOLATION } from "./isolation";
 
-interface Versioned {
+interface Release {
   version: string;
   /** Path below the page's folder, and a digest of the content. */
   files: Record<string, string>;
 }
-
-/** Filled in when the page has been built. */
-declare const __RELEASE__: Versioned;
 
 interface ExtendableEvent extends Event {
   waitUntil(work: Promise<unknown>): void;
@@ -38,9 +35,7 @@ interface ServiceWorkerScope {
 }
 
 const scope = self as unknown as ServiceWorkerScope;
-const release = __RELEASE__;
 const PREFIX = "mlcweb-page-";
-const CACHE = PREFIX + release.version;
 /** A cache with one entry: the name of the cache that pages are served from. */
 const SERVED = `${PREFIX}served`;
 /** Header of a cached response: the digest of its content. */
@@ -52,44 +47,58 @@ const DIGEST = "x-content-digest";
  * opened then.
  */
 let isFirst = false;
+let lastUpdate: Promise<unknown> = Promise.resolve();
 
 const address = (path: string): string => new URL(path, scope.registration.scope).href;
 
-scope.addEventListener("install", (event) => event.waitUntil(install()));
+scope.addEventListener("install", (event) => {
+  isFirst = scope.registration.active === null;
+  event.waitUntil(update());
+});
 scope.addEventListener("activate", (event) => {
   if (isFirst) event.waitUntil(scope.clients.claim());
 });
 scope.addEventListener("fetch", (event) => {
   const { request } = event;
-  if (request.method === "GET" && request.url.startsWith(scope.registration.scope))
-    event.respondWith(answer(request));
+  if (request.method !== "GET" || !request.url.startsWith(scope.registration.scope)) return;
+  event.respondWith(answer(request));
+  if (request.mode !== "navigate") return;
+  // Without a network, the version that is there is the newest.
+  lastUpdate = lastUpdate.then(update).catch(() => undefined);
+  event.waitUntil(lastUpdate);
 });
 
-async function install(): Promise<void> {
-  isFirst = scope.registration.active === null;
-  const cache = await caches.open(CACHE);
-  for (const [path, digest] of Object.entries(release.files)) {
+/** Stores the newest version and serves it from then on. */
+async function update(): Promise<void> {
+  const { version, files } = (await (await fetched("release.json")).json()) as Release;
+  const before = await served();
+  const newest = PREFIX + version;
+  if (newest === before) return;
+  const cache = await caches.open(newest);
+  for (const [path, digest] of Object.entries(files)) {
     if (await cache.match(address(path))) continue;
     const known = await caches.match(address(path));
-    const response =
-      known?.headers.get(DIGEST) === digest
-        ? known
-        : await fetch(address(path), { cache: "no-cache" });
-    if (!response.ok) throw new Error(`${path}: ${response.status}`);
+    const response = known?.headers.get(DIGEST) === digest ? known : await fetched(path);
     await cache.put(address(path), marked(response, { [DIGEST]: digest }));
   }
-  const before = await served();
-  await (await caches.open(SERVED)).put(address(SERVED), new Response(CACHE));
+  await (await caches.open(SERVED)).put(address(SERVED), new Response(newest));
   // The version before stays, for pages that are still open; older ones go.
-  const kept = [SERVED, CACHE, before];
+  const kept = [SERVED, newest, before];
   for (const name of await caches.keys()) {
     if (name.startsWith(PREFIX) && !kept.includes(name)) await caches.delete(name);
   }
 }
 
-async function served(): Promise<string> {
+async function fetched(path: string): Promise<Response> {
+  const response = await fetch(address(path), { cache: "no-cache" });
+  if (!response.ok) throw new Error(`${path}: ${response.status}`);
+  return response;
+}
+
+/** The name of the cache that pages are served from, once there is one. */
+async function served(): Promise<string | undefined> {
   const name = await (await caches.open(SERVED)).match(address(SERVED));
-  return name?.text() ?? CACHE;
+  return name?.text();
 }
 
 async function answer(request: Request): Promise<Response> {
@@ -97,8 +106,8 @@ async function answer(request: Request): Promise<Response> {
   url.search = "";
   url.hash = "";
   if (url.pathname.endsWith("/")) url.pathname += "index.html";
-  const cache = await caches.open(await served());
-  const found = (await cache.match(url.href)) ?? (await caches.match(url.href));
+  const cacheName = await served();
+  const found = (await caches.match(url.href, { cacheName })) ?? (await caches.match(url.href));
   return marked(found ?? (await fetch(request)), ISOLATION);
 }
 
