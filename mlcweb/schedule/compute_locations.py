@@ -6,20 +6,10 @@ from collections.abc import Callable, Sequence
 from itertools import takewhile
 
 from mlcweb.schedule.errors import ScheduleError
-from mlcweb.schedule.primitives.compute_location import (
-    LAST,
-    Location,
-    SpecialLocation,
-    compute_at,
-)
+from mlcweb.schedule.primitives.compute_location import LAST, Location, SpecialLocation, compute_at
 from mlcweb.schedule.primitives.inline import compute_inline
 from mlcweb.schedule.scopes import driven_iterators, scope_at
-from mlcweb.schedule.state import (
-    BlockPlace,
-    ScheduleState,
-    block_realizes_below,
-    loops_above,
-)  # fmt: skip
+from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, loops_above
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.stmt import Block, BlockIdentity, For, IterType
 

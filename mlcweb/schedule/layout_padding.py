@@ -16,6 +16,7 @@ from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.node import replace
 from mlcweb.ir.op import register_op
 from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.schedule.nests import in_loops, loop_nest, statements_of
 from mlcweb.schedule.state import substatements, with_substatements
 from mlcweb.tir.arithmetic import const, equal, is_const_int, logical_not, logical_or
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
@@ -30,7 +31,6 @@ from mlcweb.tir.stmt import (
     ForKind,
     IterType,
     IterVar,
-    SeqStmt,
     Stmt,
     sequence,
 )
@@ -59,7 +59,7 @@ def with_padding(
     if covered == len(stores) and all(changed.values()):
         made = {nest: new_nest for nest, new_nest in changed.items() if new_nest is not None}
         return replace(top, body=_with_loops(top.body, made))
-    statements = list(top.body.seq if isinstance(top.body, SeqStmt) else (top.body,))
+    statements = list(statements_of(top))
     last = max(n for n, statement in enumerate(statements) if _count(statement, stores))
     statements.insert(last + 1, layout.filling())
     return replace(top, body=sequence(*statements))
@@ -98,10 +98,8 @@ class _Layout:
         block = self._padded_block(realize.block, positions, iterators)
         values = [v for n, v in enumerate(realize.iter_values) if n not in positions]
         values[positions[0] : positions[0]] = axes
-        body: Stmt = replace(realize, iter_values=tuple(values), block=block)
-        for loop in reversed(between):
-            body = replace(loop, body=body)
-        return self._nest(axes, body)
+        realize = replace(realize, iter_values=tuple(values), block=block)
+        return loop_nest(axes, self.new.shape, in_loops(realize, between))
 
     def assumptions(self) -> Stmt:
         """A block that states that the padding of an input has its value."""
@@ -119,7 +117,7 @@ class _Layout:
             f"buffer_{self.new.name}_assumptions",
             statement,
         )
-        return self._nest(axes, BlockRealize(tuple(axes), const(True), block))
+        return loop_nest(axes, self.new.shape, BlockRealize(tuple(axes), const(True), block))
 
     def filling(self) -> Stmt:
         """A block that stores the padding."""
@@ -132,7 +130,9 @@ class _Layout:
             f"buffer_{self.new.name}_padding",
             BufferStore(self.new, self._pad_value(iterators), tuple(iterators)),
         )
-        return self._nest(axes, BlockRealize(tuple(axes), substitute(self.padding, at), block))
+        return loop_nest(
+            axes, self.new.shape, BlockRealize(tuple(axes), substitute(self.padding, at), block)
+        )
 
     def _padded_block(
         self, block: Block, positions: Sequence[int], iterators: Sequence[Var]
@@ -188,11 +188,6 @@ class _Layout:
 
     def _region(self, iterators: Sequence[Var]) -> BufferRegion:
         return BufferRegion(self.new, tuple(Range(v, const(1, v.dtype)) for v in iterators))
-
-    def _nest(self, axes: Sequence[Var], body: Stmt) -> Stmt:
-        for axis, extent in reversed(list(zip(axes, self.new.shape, strict=True))):
-            body = For(axis, const(0, axis.dtype), extent, ForKind.SERIAL, body)
-        return body
 
 
 class _Choosing(Mutator):

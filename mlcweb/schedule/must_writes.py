@@ -31,16 +31,7 @@ from mlcweb.schedule.units import guards
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import PrimExpr, Var
-from mlcweb.tir.stmt import (
-    Block,
-    BlockRealize,
-    BufferStore,
-    For,
-    IfThenElse,
-    LetStmt,
-    Stmt,
-    While,
-)
+from mlcweb.tir.stmt import Block, BlockRealize, BufferStore, For, IfThenElse, LetStmt, Stmt, While
 from mlcweb.tir.substitute import substitute
 
 Box = Sequence[Range]

@@ -14,6 +14,7 @@ from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.schedule.errors import BindingError, BlockKindError, LoopError
 from mlcweb.schedule.iterator_division import Division, divide
+from mlcweb.schedule.nests import in_fresh_loops
 from mlcweb.schedule.primitives.reduction import init_predicate
 from mlcweb.schedule.regions import iterator_domains, relaxed
 from mlcweb.schedule.scopes import driven_iterators
@@ -218,19 +219,9 @@ def _init_nest(init: Stmt, inner: BlockRealize, nest: Nest) -> Stmt:
     )
     made = replace(made, reads=block_access_regions(made).reads)
     predicate = init_predicate(nest.realize, inner.predicate, nest.loops, nest.loops, values)
-    body: Stmt = BlockRealize(tuple(values), predicate, made)
-    for loop in reversed(nest.loops):
-        if any(uses(value, loop.loop_var) for value in values):
-            var = Var(loop.loop_var.name, loop.loop_var.dtype)
-            body = replace(loop, loop_var=var, body=substitute(body, {loop.loop_var: var}))
-    return body
+    driving = [loop for loop in nest.loops if any(uses(v, loop.loop_var) for v in values)]
+    return in_fresh_loops(BlockRealize(tuple(values), predicate, made), driving)
 
 
 def _variables_of(*nodes: Node) -> set[Var]:
     return set[Var]().union(*(variables_in(node) for node in nodes))
-
-
-def in_loops(body: Stmt, loops: Sequence[For]) -> Stmt:
-    for loop in reversed(loops):
-        body = replace(loop, body=body)
-    return body

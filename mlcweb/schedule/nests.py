@@ -18,16 +18,8 @@ from mlcweb.schedule.units import computes_header
 from mlcweb.tir.arithmetic import const, logical_and
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
-from mlcweb.tir.stmt import (
-    Block,
-    BlockRealize,
-    For,
-    ForKind,
-    IfThenElse,
-    SeqStmt,
-    Stmt,
-    sequence,
-)
+from mlcweb.tir.stmt import Block, BlockRealize, For, ForKind, IfThenElse, SeqStmt, Stmt, sequence
+from mlcweb.tir.substitute import substitute
 
 
 def only_block_in(place: BlockPlace, loops: Sequence[For], primitive: str) -> Stmt:
@@ -62,31 +54,71 @@ def nest_of(place: BlockPlace, primitive: str) -> Stmt:
     return nest
 
 
-def statements_of(block: Block) -> tuple[Stmt, ...]:
-    """The statements of a block's body, in order."""
-    return block.body.seq if isinstance(block.body, SeqStmt) else (block.body,)
+def statements_of(container: For | Block) -> tuple[Stmt, ...]:
+    """The statements in the body of a loop or block, in order."""
+    body = container.body
+    return body.seq if isinstance(body, SeqStmt) else (body,)
 
 
-def with_statements(
+def with_inserted(
     state: ScheduleState,
-    scope: BlockPlace,
-    statements: Sequence[Stmt],
-    buffers: Sequence[Buffer],
+    function: str,
+    container: For | Block,
+    position: int,
+    added: Sequence[Stmt],
+    removed: int = 0,
 ) -> ScheduleState:
-    """The state with another body of a block, which allocates `buffers` besides."""
-    block = scope.block
-    changed = replace(
-        block, body=sequence(*statements), alloc_buffers=(*block.alloc_buffers, *buffers)
-    )
-    return state.replaced(scope.function, {block: changed})
+    """The state with `added` before a statement of a loop or block, or in place of some from there
+    on. The container may have been rewritten since."""
+    if isinstance(container, For):
+        current = state.loop(container.loop_var).loop
+    else:
+        current = state.block(container.identity).block
+    old = statements_of(current)
+    body = sequence(*old[:position], *added, *old[position + removed :])
+    return state.replaced(function, {current: replace(current, body=body)})
+
+
+def with_allocated(state: ScheduleState, scope: BlockPlace, *buffers: Buffer) -> ScheduleState:
+    """The state in which a block, which may have been rewritten since, allocates `buffers` too."""
+    block = state.block(scope.block.identity).block
+    allocating = replace(block, alloc_buffers=(*block.alloc_buffers, *buffers))
+    return state.replaced(scope.function, {block: allocating})
+
+
+def in_loops(body: Stmt, loops: Sequence[For]) -> Stmt:
+    """A statement in loops, outermost first, in place of what these hold."""
+    for loop in reversed(loops):
+        body = replace(loop, body=body)
+    return body
+
+
+def in_fresh_loops(body: Stmt, loops: Sequence[For], suffix: str = "") -> Stmt:
+    """`in_loops` in copies of the loops, which have variables of their own."""
+    fresh: dict[Var, Var] = {
+        loop.loop_var: Var(loop.loop_var.name + suffix, loop.loop_var.dtype) for loop in loops
+    }
+    copies = [replace(loop, loop_var=fresh[loop.loop_var]) for loop in loops]
+    return substitute(in_loops(body, copies), fresh)
+
+
+def loops_from(place: BlockPlace, loop: For) -> tuple[For, ...]:
+    """The loops around a block from one of them on; a LoopError where that is not around it."""
+    loops = loops_above(place)
+    if not any(around is loop for around in loops):
+        raise LoopError(
+            f'The loop "{loop.loop_var.name}" is not around the block "{place.block.name_hint}"',
+            [loop, place.realize],
+            "one of sch.get_loops(block)",
+        )
+    return loops[next(n for n, around in enumerate(loops) if around is loop) :]
 
 
 def loop_nest(loops: Sequence[Var], extents: Sequence[PrimExpr], body: Stmt) -> Stmt:
     """Serial loops around a statement."""
-    nest = body
     for var, extent in reversed(list(zip(loops, extents, strict=True))):
-        nest = For(var, const(0, var.dtype), extent, ForKind.SERIAL, nest)
-    return nest
+        body = For(var, const(0, var.dtype), extent, ForKind.SERIAL, body)
+    return body
 
 
 def with_predicate(statement: Stmt, predicate: PrimExpr) -> Stmt:

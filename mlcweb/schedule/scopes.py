@@ -17,12 +17,7 @@ from mlcweb.analysis.exposed_reads import reads_old_elements
 from mlcweb.arith import BIJECTIVE, Analyzer, detect_iter_map
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.errors import BindingError, BlockKindError, DataflowError
-from mlcweb.schedule.state import (
-    BlockPlace,
-    Place,
-    ScheduleState,
-    loops_above,
-)  # fmt: skip
+from mlcweb.schedule.state import BlockPlace, Place, ScheduleState, loops_above
 from mlcweb.schedule.units import RawPlace, blocks_among, bound_reads, units_below
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.expr import BufferLoad, IntImm, PrimExpr, Var

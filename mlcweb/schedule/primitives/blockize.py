@@ -5,17 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlcweb.arith import Analyzer, IntSet, union
-from mlcweb.ir.node import replace
 from mlcweb.schedule.errors import BindingError, BlockKindError, LoopError, ScheduleError
 from mlcweb.schedule.iterator_division import Division
-from mlcweb.schedule.nested_block import (
-    Nest,
-    divided,
-    in_loops,
-    inner_block,
-    nest_at,
-    outer_iterators,
-)  # fmt: skip
+from mlcweb.schedule.nested_block import Nest, divided, inner_block, nest_at, outer_iterators
+from mlcweb.schedule.nests import in_loops, statements_of, with_inserted
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import (
     BlockPlace,
@@ -27,16 +20,7 @@ from mlcweb.schedule.state import (
 from mlcweb.tir.arithmetic import add, const, is_const_int, subtract
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import Var
-from mlcweb.tir.stmt import (
-    Block,
-    BlockIdentity,
-    BlockRealize,
-    For,
-    IterVar,
-    SeqStmt,
-    Stmt,
-    sequence,
-)  # fmt: skip
+from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, For, IterVar, sequence
 
 
 @primitive("Blockize")
@@ -111,7 +95,7 @@ def _blockize_blocks(
     if not places:
         raise ScheduleError("There are no blocks to blockize", advice="pass at least one block")
     container, first, last = _side_by_side(places)
-    statements = _statements(container)
+    statements = statements_of(container)
     nests = [nest_at(statement) for statement in statements[first : last + 1]]
     around = _loops_around(places[0], container)
     divisions = [divided(nest, around, preserve_unit_iters) for nest in nests]
@@ -139,9 +123,9 @@ def _blockize_blocks(
     )
     values = tuple(iterator.outer.value for iterator in divisions[0].iterators)
     realize = BlockRealize(values, divisions[0].outer_predicate, block)
-    body = sequence(*statements[:first], realize, *statements[last + 1 :])
-    changed = replace(container, body=body)
-    return state.replaced(places[0].function, {container: changed}), block.identity
+    count = last + 1 - first
+    state = with_inserted(state, places[0].function, container, first, [realize], removed=count)
+    return state, block.identity
 
 
 def _shared_iterators(
@@ -194,7 +178,7 @@ def _side_by_side(places: Sequence[BlockPlace]) -> tuple[For | Block, int, int]:
             "blocks of one function, other than its root block",
         )
     found = []
-    for number, statement in enumerate(_statements(container)):
+    for number, statement in enumerate(statements_of(container)):
         below = list(block_realizes_below(statement))
         if any(statement in (*place.parents, place.realize) for place in places):
             found.append(number)
@@ -210,11 +194,6 @@ def _side_by_side(places: Sequence[BlockPlace]) -> tuple[For | Block, int, int]:
         realizes,
         "neighbouring blocks of one sequence of statements",
     )
-
-
-def _statements(container: For | Block) -> tuple[Stmt, ...]:
-    body = container.body
-    return body.seq if isinstance(body, SeqStmt) else (body,)
 
 
 def _loops_around(place: BlockPlace, container: For | Block) -> tuple[For, ...]:

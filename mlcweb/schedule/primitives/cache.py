@@ -11,6 +11,7 @@ from mlcweb.ir.node import replace
 from mlcweb.schedule.arguments import ReadBuffer, WriteBuffer, accessed_buffer
 from mlcweb.schedule.errors import BlockKindError, DataflowError
 from mlcweb.schedule.must_writes import is_local, must_write
+from mlcweb.schedule.nests import statements_of, with_allocated, with_inserted
 from mlcweb.schedule.redirect import Redirection
 from mlcweb.schedule.regions import (
     bindings,
@@ -30,12 +31,7 @@ from mlcweb.schedule.stage_pipeline import (
     check_stage_pipeline,
     contains,
 )
-from mlcweb.schedule.state import (
-    BlockPlace,
-    ScheduleState,
-    block_realizes_below,
-    loops_above,
-)
+from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, loops_above
 from mlcweb.schedule.storage_scopes import check_storage_scope
 from mlcweb.schedule.units import stands_in
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
@@ -49,9 +45,7 @@ from mlcweb.tir.stmt import (
     For,
     ForKind,
     IterVar,
-    SeqStmt,
     Stmt,
-    sequence,
 )
 
 
@@ -217,11 +211,11 @@ def _location(
     after = blocks.position(writer.block)
     later = [reader for reader in readers if blocks.position(reader.block) > after]
     if not later:
-        return _Location(scope.block, len(_statements(scope.block)))
+        return _Location(scope.block, len(statements_of(scope.block)))
     reader = min(later, key=lambda place: blocks.position(place.block))
     shared = [a for a, b in zip(writer.parents, reader.parents, strict=False) if a is b]
     container = next(p for p in reversed(shared) if isinstance(p, (For, Block)))
-    statements = _statements(container)
+    statements = statements_of(container)
     ends = []
     for place in (writer, reader):
         ends.append(next(n for n, s in enumerate(statements) if stands_in(place, s)))
@@ -233,11 +227,6 @@ def _location(
             "bring the blocks into loops of their own first",
         )
     return _Location(container, ends[1])
-
-
-def _statements(container: For | Block) -> tuple[Stmt, ...]:
-    body = container.body
-    return body.seq if isinstance(body, SeqStmt) else (body,)
 
 
 def _declared_region(scope: BlockPlace, buffer: Buffer) -> Sequence[Range]:
@@ -321,15 +310,12 @@ def _with_stage(
     stage = copy_stage(buffer, cache, region, origin, Analyzer(inside), reads=writer is None)
     redirection = Redirection(buffer, cache, None if keeps_shape else origin)
     users = readers if writer is None else [writer, *readers]
-    changes: dict[Stmt, Stmt | None] = {}
-    for user in users:
-        changes[user.realize] = redirection.of(user.realize)
+    changes: dict[Stmt, Stmt | None] = {
+        user.realize: redirection.of(user.realize) for user in users
+    }
     state = state.replaced(scope.function, changes)
-    state = _inserted(state, scope, location, stage)
-    changed = state.block(scope.block.identity).block
-    with_allocation = replace(changed, alloc_buffers=(*changed.alloc_buffers, cache))
-    state = state.replaced(scope.function, {changed: with_allocation})
-    return state, next(block_realizes_below(stage)).block.identity
+    state = with_inserted(state, scope.function, location.container, location.position, [stage])
+    return with_allocated(state, scope, cache), next(block_realizes_below(stage)).block.identity
 
 
 def _loops_down_to(state: ScheduleState, loop: For) -> dict[Var, Range]:
@@ -399,18 +385,3 @@ def copy_stage(
 
 def _element(buffer: Buffer, indices: Sequence[PrimExpr]) -> BufferRegion:
     return BufferRegion(buffer, tuple(Range(i, const(1, i.dtype)) for i in indices))
-
-
-def _inserted(
-    state: ScheduleState, scope: BlockPlace, location: _Location, stage: Stmt
-) -> ScheduleState:
-    container: For | Block
-    if isinstance(location.container, For):
-        container = state.loop(location.container.loop_var).loop
-    else:
-        container = state.block(scope.block.identity).block
-    statements = list(_statements(container))
-    statements.insert(location.position, stage)
-    return state.replaced(
-        scope.function, {container: replace(container, body=sequence(*statements))}
-    )

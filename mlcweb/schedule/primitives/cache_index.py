@@ -10,7 +10,7 @@ from mlcweb.arith.iter_predicate import uses_any
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, children, walk
 from mlcweb.schedule.errors import BlockKindError, LoopError
-from mlcweb.schedule.nests import loop_nest, statements_of, with_statements
+from mlcweb.schedule.nests import loop_nest, statements_of, with_allocated, with_inserted
 from mlcweb.schedule.regions import domains_around
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below
@@ -29,15 +29,7 @@ from mlcweb.tir.expr import (
     Var,
 )
 from mlcweb.tir.operators import OPERATORS, key_of
-from mlcweb.tir.stmt import (
-    Block,
-    BlockIdentity,
-    BlockRealize,
-    BufferStore,
-    IterType,
-    IterVar,
-    Stmt,
-)
+from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, BufferStore, IterType, IterVar, Stmt
 from mlcweb.tir.substitute import substitute
 
 
@@ -100,9 +92,8 @@ def cache_index(
     scope = state.scope_of(place)
     position = _position(place, scope)
     state = state.replaced(place.function, {place.block: new_block})
-    scope = state.block(scope.block.identity)
-    old = statements_of(scope.block)
-    state = with_statements(state, scope, [*old[:position], *stages, *old[position:]], buffers)
+    state = with_inserted(state, place.function, scope.block, position, stages)
+    state = with_allocated(state, scope, *buffers)
     made = [realize for stage in stages for realize in block_realizes_below(stage)]
     return state, [realize.block.identity for realize in made]
 

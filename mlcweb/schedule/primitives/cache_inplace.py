@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mlcweb.arith import Analyzer, IntSet
-from mlcweb.ir.node import replace
 from mlcweb.schedule.arguments import ReadBuffer, accessed_buffer
 from mlcweb.schedule.errors import BlockKindError, DataflowError
+from mlcweb.schedule.nests import with_allocated
 from mlcweb.schedule.primitives.cache import copy_of, copy_stage
 from mlcweb.schedule.redirect import Redirection
 from mlcweb.schedule.regions import bindings, domains_around, regions_of, substituted
@@ -51,9 +51,7 @@ def cache_inplace(
     ]
     changed = Redirection(buffer, copy, None).of(place.realize)
     state = state.replaced(place.function, {place.realize: sequence(stages[0], changed, stages[1])})
-    around = state.block(scope.block.identity).block
-    allocating = replace(around, alloc_buffers=(*around.alloc_buffers, copy))
-    state = state.replaced(place.function, {around: allocating})
+    state = with_allocated(state, scope, copy)
     made = [realize for stage in stages for realize in block_realizes_below(stage)]
     return state, [realize.block.identity for realize in made]
 

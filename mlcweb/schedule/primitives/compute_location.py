@@ -15,6 +15,7 @@ from mlcweb.schedule.iteration_domain import (
     limited,
     needed_iterations,
 )
+from mlcweb.schedule.nests import loop_nest, statements_of
 from mlcweb.schedule.primitives.inline import compute_inline, reverse_compute_inline
 from mlcweb.schedule.regions import (
     analyzer_inside,
@@ -42,18 +43,13 @@ from mlcweb.schedule.scopes import (
     short_title,
 )
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline
-from mlcweb.schedule.state import (
-    BlockPlace,
-    LoopPlace,
-    ScheduleState,
-    loops_above,
-)
+from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, loops_above
 from mlcweb.schedule.units import check_same_guards, check_within_guards, stands_in
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.dtype import bits
 from mlcweb.tir.expr import PrimExpr, Var
-from mlcweb.tir.stmt import BlockIdentity, BlockRealize, For, ForKind, SeqStmt, Stmt, sequence
+from mlcweb.tir.stmt import BlockIdentity, BlockRealize, Stmt, sequence
 
 LAST, FIRST = -1, -2
 """Values of `index`: as late, or as early, in the loop as dependences allow."""
@@ -247,7 +243,7 @@ def _position(
     index: int,
 ) -> int:
     """Where in the loop's body the block is inserted."""
-    statements = _statements(target.loop)
+    statements = statements_of(target.loop)
     last_producer, first_consumer = -1, len(statements)
     for position, statement in enumerate(statements):
         if any(stands_in(producer, statement) for producer in producers):
@@ -276,10 +272,6 @@ def _position(
     return index
 
 
-def _statements(loop: For) -> tuple[Stmt, ...]:
-    return loop.body.seq if isinstance(loop.body, SeqStmt) else (loop.body,)
-
-
 def _moved(state: ScheduleState, move: _Move, preserve_unit_loops: bool) -> ScheduleState:
     place, target = move.place, move.target
     analyzer = analyzer_inside(target)
@@ -294,7 +286,7 @@ def _moved(state: ScheduleState, move: _Move, preserve_unit_loops: bool) -> Sche
         check_written_before(target, move.partners, realize, loops, analyzer)
         check_all_executed(target, move.partners, place)
         check_reduction_order(target, realize, loops)
-    statements = list(_statements(target.loop))
+    statements = list(statements_of(target.loop))
     statements.insert(move.position, nest)
     new_loop = replace(target.loop, body=sequence(*statements))
     return state.replaced(place.function, {place.realize: None, target.loop: new_loop})
@@ -371,9 +363,7 @@ def _nest(
     realize = replace(
         place.realize, iter_values=tuple(values), predicate=analyzer.simplify(predicate)
     )
-    nest: Stmt = realize
-    for loop_var, domain in reversed(loops.items()):
-        nest = For(loop_var, domain.min, domain.extent, ForKind.SERIAL, nest)
+    nest = loop_nest(list(loops), [domain.extent for domain in loops.values()], realize)
     return nest, realize, loops
 
 

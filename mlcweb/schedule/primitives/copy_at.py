@@ -14,7 +14,7 @@ from mlcweb.ir.visitor import walk
 from mlcweb.schedule.arguments import ReadBuffer, WriteBuffer, accessed_buffer
 from mlcweb.schedule.errors import DataflowError, LoopError
 from mlcweb.schedule.must_writes import must_write
-from mlcweb.schedule.nests import loop_nest
+from mlcweb.schedule.nests import loop_nest, statements_of, with_allocated, with_inserted
 from mlcweb.schedule.primitives.cache import copy_of
 from mlcweb.schedule.redirect import Redirection
 from mlcweb.schedule.regions import (
@@ -30,27 +30,13 @@ from mlcweb.schedule.regions import (
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import hidden_accesses, scope_at
 from mlcweb.schedule.stage_pipeline import contains
-from mlcweb.schedule.state import (
-    BlockPlace,
-    LoopPlace,
-    ScheduleState,
-    loops_above,
-)
+from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, loops_above
 from mlcweb.schedule.storage_scopes import check_storage_scope
 from mlcweb.schedule.units import check_all_blocks, stands_in
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
-from mlcweb.tir.stmt import (
-    Block,
-    BlockIdentity,
-    BlockRealize,
-    BufferStore,
-    IterVar,
-    SeqStmt,
-    Stmt,
-    sequence,
-)
+from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, BufferStore, IterVar, Stmt
 from mlcweb.tir.substitute import substitute
 
 AUTO_COPY = "auto_copy"
@@ -161,8 +147,7 @@ class _Plan:
     @property
     def steps(self) -> tuple[Stmt, ...]:
         """The statements of the loop's body."""
-        body = self.place.loop.body
-        return body.seq if isinstance(body, SeqStmt) else (body,)
+        return statements_of(self.place.loop)
 
     def units(self, step: int) -> list[BlockPlace]:
         units = scope_at(self.state, self.state.scope_of(self.place)).units
@@ -295,15 +280,9 @@ def _with_copy(
     source, target = (buffer, copy) if plan.access == "read" else (copy, buffer)
     stage = _copying_block(plan, box, source, target, f"{buffer.name}_{plan.storage_scope}")
     scope = state.scope_of(plan.place)
-    loop = plan.place.loop.loop_var
     state = state.replaced(function, changes)
-    changed = state.loop(loop).loop
-    body = changed.body.seq if isinstance(changed.body, SeqStmt) else (changed.body,)
-    new_body = sequence(*body[:position], stage, *body[position:])
-    state = state.replaced(function, {changed: replace(changed, body=new_body)})
-    around = state.block(scope.block.identity).block
-    allocating = replace(around, alloc_buffers=(*around.alloc_buffers, copy))
-    return state.replaced(function, {around: allocating}), stage.block.identity
+    state = with_inserted(state, function, plan.place.loop, position, [stage])
+    return with_allocated(state, scope, copy), stage.block.identity
 
 
 def _copying_block(

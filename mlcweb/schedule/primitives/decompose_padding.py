@@ -9,38 +9,16 @@ from mlcweb.arith import Analyzer, conjuncts, eval_set
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
-from mlcweb.schedule.errors import BlockKindError, LoopError
+from mlcweb.schedule.errors import BlockKindError
 from mlcweb.schedule.layout_rewriter import AccessSimplifier
-from mlcweb.schedule.nests import (
-    only_block_in,
-)
+from mlcweb.schedule.nests import in_fresh_loops, in_loops, loops_from, only_block_in
 from mlcweb.schedule.regions import domains_around, loops_between
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import (
-    check_affine,
-    check_complete,
-)
-from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
-from mlcweb.tir.arithmetic import (
-    add,
-    const,
-    constant_value,
-    is_const_int,
-    logical_and,
-    subtract,
-)
+from mlcweb.schedule.scopes import check_affine, check_complete
+from mlcweb.schedule.state import BlockPlace, ScheduleState
+from mlcweb.tir.arithmetic import add, const, constant_value, is_const_int, logical_and, subtract
 from mlcweb.tir.buffer import Range
-from mlcweb.tir.expr import (
-    GE,
-    GT,
-    LE,
-    LT,
-    Call,
-    FloatImm,
-    IntImm,
-    PrimExpr,
-    Var,
-)
+from mlcweb.tir.expr import GE, GT, LE, LT, Call, FloatImm, IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import (
     Block,
     BlockIdentity,
@@ -77,26 +55,13 @@ def decompose_padding(
     loop_place = state.loop(loop)
     check_complete(state, place)
     check_affine(state, place)
-    loops = loops_above(place)
-    if not any(found is loop_place.loop for found in loops):
-        raise LoopError(
-            f'The loop "{loop.name}" is not around the block "{place.block.name_hint}"',
-            [loop_place.loop, place.realize],
-            "one of sch.get_loops(block)",
-        )
-    at = next(n for n, found in enumerate(loops) if found is loop_place.loop)
-    inner = loops[at:]
+    inner = loops_from(place, loop_place.loop)
     only_block_in(place, inner, "decompose_padding")
     store, condition, value, constant = _padding_pattern(place)
     inside = _inside(place, condition)
     filling = _filling(place, store, constant)
-    fill: Stmt = filling
-    renamed: dict[Var, PrimExpr] = {}
-    for old in reversed(inner):
-        var = Var(old.loop_var.name, old.loop_var.dtype)
-        renamed[old.loop_var] = var
-        fill = For(var, old.min, old.extent, ForKind.SERIAL, fill)
-    fill = substitute(fill, renamed)
+    serial = [For(old.loop_var, old.min, old.extent, ForKind.SERIAL, old.body) for old in inner]
+    fill = in_fresh_loops(filling, serial)
     kept = _inside_nest(place, inner, replace(store, value=value), condition, inside)
     state = state.replaced(place.function, {loop_place.loop: sequence(fill, kept)})
     return state, filling.block.identity
@@ -276,10 +241,9 @@ def _inside_nest(
     changed = AccessSimplifier().rewrite(changed)
     regions = block_access_regions(changed)
     changed = replace(changed, reads=regions.reads, writes=regions.writes)
-    nest: Stmt = replace(realize, iter_values=tuple(values), predicate=predicate, block=changed)
-    for loop in reversed(inner):
-        nest = replace(loop, extent=shorter.get(loop.loop_var, loop.extent), body=nest)
-    return nest
+    realize = replace(realize, iter_values=tuple(values), predicate=predicate, block=changed)
+    loops = [replace(old, extent=shorter.get(old.loop_var, old.extent)) for old in inner]
+    return in_loops(realize, loops)
 
 
 def _used_once(place: BlockPlace, loops: Sequence[For]) -> set[Var]:

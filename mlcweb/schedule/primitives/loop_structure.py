@@ -24,15 +24,7 @@ from mlcweb.schedule.state import (
 from mlcweb.schedule.units import bound_reads, stands_in
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.expr import PrimExpr, Var
-from mlcweb.tir.stmt import (
-    BlockRealize,
-    For,
-    ForKind,
-    IterType,
-    SeqStmt,
-    Stmt,
-    sequence,
-)
+from mlcweb.tir.stmt import BlockRealize, For, ForKind, IterType, SeqStmt, Stmt, sequence
 from mlcweb.tir.substitute import substitute
 
 

@@ -16,7 +16,7 @@ from mlcweb.schedule.iteration_order import (
     check_order_free,
     check_own_predicate,
 )
-from mlcweb.schedule.nests import with_predicate
+from mlcweb.schedule.nests import in_loops, with_predicate
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.reorder_checks import (
     check_driven_affine,
@@ -24,10 +24,7 @@ from mlcweb.schedule.reorder_checks import (
     check_iterators_reorderable,
     check_recurrence_keeps_order,
 )
-from mlcweb.schedule.scopes import (
-    analyzer_at,
-    loop_ranges,
-)  # fmt: skip
+from mlcweb.schedule.scopes import analyzer_at, loop_ranges
 from mlcweb.schedule.state import (
     LoopPlace,
     ScheduleState,
@@ -180,10 +177,7 @@ def reorder(state: ScheduleState, *ordered_loops: Var) -> ScheduleState:
                 "keep the loop inside of those that its domain depends on",
             )
     check_order_free(state, place, [loop.loop_var for loop in new_order])
-    body = chain[-1].body
-    for loop in reversed(new_order):
-        body = replace(loop, body=body)
-    return state.replaced(place.function, {chain[0]: body})
+    return state.replaced(place.function, {chain[0]: in_loops(chain[-1].body, new_order)})
 
 
 def check_plain(place: LoopPlace) -> None:

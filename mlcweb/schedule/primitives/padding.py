@@ -13,12 +13,7 @@ from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.schedule.arguments import Integers
 from mlcweb.schedule.errors import DataflowError, ScheduleError
 from mlcweb.schedule.must_writes import is_local, must_write, runs_whole_domain
-from mlcweb.schedule.nests import (
-    loop_nest,
-    nest_of,
-    statements_of,
-    with_statements,
-)
+from mlcweb.schedule.nests import in_loops, loop_nest, nest_of, with_allocated
 from mlcweb.schedule.regions import domains_around, iterator_domains
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
@@ -29,25 +24,9 @@ from mlcweb.schedule.scopes import (
     scope_at,
 )
 from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
-from mlcweb.tir.arithmetic import (
-    const,
-    constant_value,
-    floordiv,
-    is_const_int,
-    less,
-    logical_and,
-)
+from mlcweb.tir.arithmetic import const, constant_value, floordiv, is_const_int, less, logical_and
 from mlcweb.tir.buffer import Buffer, Range, full_region
-from mlcweb.tir.expr import (
-    Add,
-    BufferLoad,
-    Cast,
-    IntImm,
-    Mul,
-    PointerType,
-    PrimExpr,
-    Var,
-)
+from mlcweb.tir.expr import Add, BufferLoad, Cast, IntImm, Mul, PointerType, PrimExpr, Var
 from mlcweb.tir.intrinsics import if_then_else
 from mlcweb.tir.stmt import (
     Block,
@@ -58,6 +37,7 @@ from mlcweb.tir.stmt import (
     IterType,
     IterVar,
     Stmt,
+    sequence,
 )
 from mlcweb.tir.substitute import reads_memory, substitute, variables_in
 
@@ -119,14 +99,11 @@ def pad_einsum(state: ScheduleState, block: BlockIdentity, padding: Integers) ->
     before = [_filled_copy(old, new) for old, new in copies.items() if old not in written]
     after = [_copied_back(old, new) for old, new in copies.items() if old in written]
     realize = _grown_realize(place, extents, copies)
-    changed: Stmt = realize
-    for loop in reversed(loops_above(place)):
-        changed = replace(loop, extent=_grown_loop(loop, place, grown), body=changed)
-    statements: list[Stmt] = []
+    loops = [replace(old, extent=_grown_loop(old, place, grown)) for old in loops_above(place)]
     scope = state.scope_of(place)
-    for statement in statements_of(scope.block):
-        statements += [*before, changed, *after] if statement is nest else [statement]
-    return with_statements(state, scope, statements, list(copies.values()))
+    changed = sequence(*before, in_loops(realize, loops), *after)
+    state = state.replaced(place.function, {nest: changed})
+    return with_allocated(state, scope, *copies.values())
 
 
 def _check_copied_back(state: ScheduleState, place: BlockPlace, buffers: Sequence[Buffer]) -> None:

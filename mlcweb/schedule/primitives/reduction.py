@@ -8,6 +8,7 @@ from mlcweb.analysis.access_regions import block_access_regions
 from mlcweb.arith import Analyzer, conjuncts
 from mlcweb.ir.node import replace
 from mlcweb.schedule.errors import BindingError, DataflowError, LoopError
+from mlcweb.schedule.nests import in_fresh_loops, loops_from
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
     check_affine,
@@ -23,16 +24,7 @@ from mlcweb.schedule.units import bound_reads, check_unguarded, stands_in
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import PrimExpr, Var
-from mlcweb.tir.stmt import (
-    Block,
-    BlockIdentity,
-    BlockRealize,
-    For,
-    IterType,
-    IterVar,
-    Stmt,
-    sequence,
-)  # fmt: skip
+from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, For, IterType, IterVar, sequence
 from mlcweb.tir.substitute import substitute, uses, variables_in
 
 
@@ -55,21 +47,15 @@ def decompose_reduction(
     loop_place = state.loop(loop)
     check_reduction(state, place)
     check_affine(state, place)
-    loops = loops_above(place)
-    _check_above_reduction(place, loop_place.loop, loops)
-    inner = loops[next(n for n, found in enumerate(loops) if found is loop_place.loop) :]
-
+    inner = loops_from(place, loop_place.loop)
+    _check_above_reduction(place, loop_place.loop)
     _check_not_repeated(place, inner)
-
     check_unguarded(place, loop_place.loop, "the init would run whatever it says")
     init_realize = _init_realize(place, inner)
     check_binds_loops(BlockPlace(place.function, init_realize, place.parents), inner)
     _check_init_moves(state, place, loop_place.loop, init_realize)
-    body: Stmt = init_realize
-    for old in reversed(inner):
-        if any(uses(value, old.loop_var) for value in init_realize.iter_values):
-            var = Var(f"{old.loop_var.name}_init", old.loop_var.dtype)
-            body = replace(old, loop_var=var, body=substitute(body, {old.loop_var: var}))
+    driving = [old for old in inner if any(uses(v, old.loop_var) for v in init_realize.iter_values)]
+    body = in_fresh_loops(init_realize, driving, "_init")
 
     realize = place.realize
     updated = replace(
@@ -102,15 +88,9 @@ def _check_not_repeated(place: BlockPlace, inner: tuple[For, ...]) -> None:
         )
 
 
-def _check_above_reduction(place: BlockPlace, loop: For, loops: tuple[For, ...]) -> None:
+def _check_above_reduction(place: BlockPlace, loop: For) -> None:
     name = loop.loop_var.name
-    if not any(found is loop for found in loops):
-        raise LoopError(
-            f'The loop "{name}" is not around the block "{place.block.name_hint}"',
-            [loop, place.realize],
-            "one of sch.get_loops(block)",
-        )
-    for outer in loops:
+    for outer in loops_above(place):
         if outer is loop:
             return
         for iter_var, value in zip(place.block.iter_vars, place.realize.iter_values, strict=True):

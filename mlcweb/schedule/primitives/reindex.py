@@ -13,31 +13,18 @@ from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.schedule.arguments import AccessedBuffer
 from mlcweb.schedule.errors import BlockKindError, DataflowError, ScheduleError
 from mlcweb.schedule.must_writes import is_local, must_write_each_time, runs_whole_domain
-from mlcweb.schedule.nests import loop_nest, nest_of, statements_of, with_statements
+from mlcweb.schedule.nests import loop_nest, nest_of, statements_of, with_allocated, with_inserted
 from mlcweb.schedule.primitives.cache import copy_of
 from mlcweb.schedule.regions import bindings, domains_around, iterator_domains
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import check_affine, check_binds_loops, scope_at
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline
-from mlcweb.schedule.state import (
-    BlockPlace,
-    ScheduleState,
-    block_realizes_below,
-    loops_above,
-)
+from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, loops_above
 from mlcweb.schedule.storage_scopes import check_storage_scope
 from mlcweb.tir.arithmetic import add, const, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import BufferLoad, IntImm, PrimExpr, Var
-from mlcweb.tir.stmt import (
-    Block,
-    BlockIdentity,
-    BlockRealize,
-    BufferStore,
-    For,
-    IterVar,
-    Stmt,
-)
+from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, BufferStore, For, IterVar, Stmt
 from mlcweb.tir.substitute import substitute, variables_in
 
 
@@ -404,11 +391,10 @@ def _staged(
     block on the copy."""
     nest = nest_of(place, "reindex")
     scope = state.scope_of(place)
-    statements = list(statements_of(scope.block))
-    here = next(n for n, statement in enumerate(statements) if statement is nest)
+    here = next(n for n, statement in enumerate(statements_of(scope.block)) if statement is nest)
     position = here + 1 if access == "write" else (0 if at_start else here)
-    statements.insert(position, stage)
-    state = with_statements(state, scope, statements, [copy])
+    state = with_inserted(state, place.function, scope.block, position, [stage])
+    state = with_allocated(state, scope, copy)
     changed = _Reindexed(buffer, copy, values).rewrite(place.block)
     regions = block_access_regions(changed)
     at = {region.buffer: region for region in (*regions.reads, *regions.writes)}

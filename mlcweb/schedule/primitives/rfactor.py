@@ -9,6 +9,7 @@ from mlcweb.arith import Analyzer
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.errors import BindingError, BlockKindError, FactorError, LoopError
+from mlcweb.schedule.nests import in_fresh_loops, in_loops, with_allocated
 from mlcweb.schedule.reducers import Reduction, Values, reduction_of
 from mlcweb.schedule.regions import domains_around
 from mlcweb.schedule.registry import primitive
@@ -79,17 +80,11 @@ def rfactor(
 
     partials = {buffer: _partial(buffer, axis, target.loop) for buffer in reduction.buffers}
     parts = _parts(place, target.loop, loops, reduction, partials, axis)
-    parts_nest = _in_fresh_loops(parts, own)
-    total_nest: Stmt = _total(place, target.loop, reduction, partials, axis)
-    for outer in reversed(own):
-        if outer is target.loop or not _is_reduction_loop(place, outer):
-            total_nest = replace(outer, body=total_nest)
-    both = sequence(parts_nest, total_nest)
+    total = _total(place, target.loop, reduction, partials, axis)
+    kept = [loop for loop in own if loop is target.loop or not _is_reduction_loop(place, loop)]
+    both = sequence(in_fresh_loops(parts, own), in_loops(total, kept))
     state = state.replaced(place.function, {own[0]: both})
-    around = state.block(scope.block.identity).block
-    buffers = (*around.alloc_buffers, *partials.values())
-    changes: dict[Stmt, Stmt | None] = {around: replace(around, alloc_buffers=buffers)}
-    return state.replaced(place.function, changes), parts.block.identity
+    return with_allocated(state, scope, *partials.values()), parts.block.identity
 
 
 def _only_block(state: ScheduleState, target: LoopPlace) -> BlockPlace:
@@ -373,22 +368,3 @@ def _update(
 def _stores(buffers: Sequence[Buffer], indices: tuple[PrimExpr, ...], values: Values) -> Stmt:
     pairs = zip(buffers, values, strict=True)
     return sequence(*(BufferStore(buffer, value, indices) for buffer, value in pairs))
-
-
-def _in_fresh_loops(realize: BlockRealize, loops: Sequence[For]) -> Stmt:
-    """The block in copies of the loops, with variables of their own."""
-    variables = {loop.loop_var: Var(loop.loop_var.name, loop.loop_var.dtype) for loop in loops}
-    nest: Stmt = replace(
-        realize,
-        iter_values=tuple(substitute(value, variables) for value in realize.iter_values),
-        predicate=substitute(realize.predicate, variables),
-    )
-    for loop in reversed(loops):
-        nest = replace(
-            loop,
-            loop_var=variables[loop.loop_var],
-            min=substitute(loop.min, variables),
-            extent=substitute(loop.extent, variables),
-            body=nest,
-        )
-    return nest
