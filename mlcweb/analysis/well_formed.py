@@ -2,7 +2,8 @@
 
 - a variable has a value, and a buffer is declared, wherever they are used;
 - an axis has the range of the loop that it is bound to (a block may compute a part of a parameter
-  where others store to it too, and of another buffer where nothing reads the rest);
+  where others store to it too or which has been read before, and of another buffer where nothing
+  reads the rest);
 - a block with axes uses no variable of the loops around it.
 
 What holds beside of that at each level is in verify.py.
@@ -35,6 +36,7 @@ class WellFormed(Visitor):
         self.place: Span | None = None
         self.partial: DiagnosticError | None = None
         self.parameters = set(function.buffer_map.values())
+        self.loaded: set[Buffer] = set()
         for buffer in self.parameters:
             self.define(buffer)
 
@@ -96,6 +98,8 @@ class WellFormed(Visitor):
                 access.span or self.place,
             )
         self.visit_placed(access)
+        if isinstance(access, E.BufferLoad):
+            self.loaded.add(access.buffer)
 
     @on(S.For)
     def visit_for(self, loop: S.For) -> None:
@@ -177,8 +181,9 @@ class WellFormed(Visitor):
         self.partial = self.partial or fault
 
     def must_be_whole(self, buffer: Buffer, block: S.Block) -> bool:
-        """Whether a block alone writes a parameter; others may write the rest of it."""
-        if buffer not in self.parameters:
+        """Whether a block alone writes a parameter that nothing has read before: others may write
+        the rest of it, and an input may keep it."""
+        if buffer not in self.parameters or buffer in self.loaded:
             return False
         return _stores(self.function.body, buffer) == _stores(block, buffer)
 

@@ -27,6 +27,33 @@ def main(A: T.Buffer((8,), "float32")):
             A[v] = T.min(T.Cast("float32", v), T.float32("nan"))
 """
 
+NAN_OF_EACH_ROW = """
+@T.prim_func
+def main(A: T.Buffer((3,), "float32"), B: T.Buffer((3, 5), "float64")):
+    for i in range(3):
+        for j in range(5):
+            with T.block("B"):
+                vi = T.axis.spatial(3, i)
+                vj = T.axis.spatial(5, j)
+                B[vi, vj] = T.max(T.Cast("float64", A[vi]), T.float64("nan"))
+"""
+
+NO_AXES = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32")):
+    for i in range(16):
+        with T.block("A"):
+            A[14] = T.max(T.max(A[(i + 3) % 4], A[0]), A[2])
+"""
+
+PART_OF_INPUT = """
+@T.prim_func
+def main(A: T.Buffer((1, 6), "float32")):
+    for i in range(1):
+        with T.block("A"):
+            A[i, 0] = A[0, 0 - i] + T.float32(1)
+"""
+
 SHIFTED_DOMAIN = """
 @T.prim_func
 def main(A: T.Buffer((8, 4), "uint8"), B: T.Buffer((7,), "uint8")):
@@ -128,7 +155,7 @@ def check(program, schedule=lambda sch: None):
     sch = Schedule(IRModule({"main": function}))
     schedule(sch)
     for target in TARGETS:
-        check_numbers(sch.mod, target, arrays, wanted, sch.mod.script())
+        check_numbers(sch.mod, target, arrays, wanted, sch.mod.script)
 
 
 def test_elements_that_exist_only_where_an_outer_loop_says_so():
@@ -137,6 +164,23 @@ def test_elements_that_exist_only_where_an_outer_loop_says_so():
 
 def test_the_lesser_of_a_number_and_a_constant_nan():
     check(LESSER_OF_NAN)
+    check(NAN_OF_EACH_ROW)
+
+
+def test_regions_of_a_block_without_axes_read_back():
+    def split(sch):
+        sch.split(sch.get_loops("A")[0], [None, 16], preserve_unit_iters=False)
+        assert_structural_equal(from_source(sch.mod.script()), sch.mod)
+
+    check(NO_AXES, split)
+
+
+def test_a_copy_of_a_part_of_what_is_read_and_written_reads_back():
+    def copy(sch):
+        sch.cache_inplace("A", 0, "local")
+        assert_structural_equal(from_source(sch.mod.script()), sch.mod)
+
+    check(PART_OF_INPUT, copy)
 
 
 def test_block_layout_of_a_domain_that_does_not_begin_at_zero():

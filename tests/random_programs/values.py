@@ -42,17 +42,19 @@ class Array:
 class Values:
     """Draws values from the arrays and indices in sight.
 
-    `exact`: floats are whole numbers, whose sums do not depend on their order.
+    `exact`: floats are whole numbers, whose sums do not depend on their order. `small`: few
+    operators.
     """
 
     def __init__(
         self, random: Random, arrays: Sequence[Array], indices: Sequence[Index], exact: bool,
-        loaded: list[Array],
+        small: bool, loaded: list[Array],
     ) -> None:  # fmt: skip
         self.random = random
         self.arrays = arrays
         self.indices = indices
         self.exact = exact
+        self.leaves = 0.5 if small else 0.15
         self.loaded = loaded
 
     def index(self, extent: int) -> str:
@@ -140,7 +142,7 @@ class Values:
     def value(self, dtype: str, depth: int = 2) -> str:
         """An expression of a type."""
         random = self.random
-        if depth == 0 or random.random() < 0.15:
+        if depth == 0 or random.random() < self.leaves:
             return self.leaf(dtype)
         a, b = self.value(dtype, depth - 1), self.value(dtype, depth - 1)
         forms = [
@@ -158,7 +160,7 @@ class Values:
         if dtype in INTEGERS:
             forms += self.integer_forms(dtype, a, b)
         elif not self.exact:
-            forms += [f"{a} / {b}", f"T.sqrt(T.abs({a}))"]
+            forms += [f"{a} / T.abs({b})", f"T.sqrt(T.abs({a}))"]
         return f"({random.choice(forms)})"
 
     def integer_forms(self, dtype: str, a: str, b: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.codegen.wasm.checks import FAULT_INDEX
@@ -167,12 +168,12 @@ def extremum(selector: FunctionSelector, expression: E.BinaryExpr) -> None:
     kind = stack_type(dtype)
     least = isinstance(expression, E.Min)
     a, b = expression.a, expression.b
-    if dtypes.is_float(dtype) and not isinstance(b, E.FloatImm):
+    if dtypes.is_float(dtype) and not (isinstance(b, E.FloatImm) and not isnan(b.value)):
         selector.push(a)
         selector.push(b)
         selector.emit(f"{kind}.{'min' if least else 'max'}")
         return
-    # With a constant on the right, a comparison does: it fails for NaN, which then is the result.
+    # With a number on the right, a comparison does: it fails for NaN, which then is the result.
     first = selector.builder.local(kind)
     second = selector.builder.local(kind)
     selector.push(b)

@@ -69,9 +69,11 @@ def vector_indices(buffer: Buffer, indices: Sequence[Any]) -> tuple[E.PrimExpr, 
 
 
 def _length(start: E.PrimExpr, stop: E.PrimExpr) -> E.PrimExpr:
-    """stop - start; of `start:start + n`, as regions print, exactly n."""
+    """stop - start; of `start:start + n` and `0:n`, as regions print, exactly n."""
     if isinstance(stop, E.Add) and same_expression(stop.a, start):
         return stop.b
+    if arithmetic.is_const_int(start, 0):
+        return stop
     length = arithmetic.subtract(stop, start)
     return length if isinstance(length, E.IntImm) else Analyzer().simplify(length)
 
