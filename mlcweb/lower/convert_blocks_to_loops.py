@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mlcweb.analysis.threads import (
+    CROSS_THREAD_REDUCTION,
+    exchanges_data,
+    is_thread_tag,
+    thread_tag,
+)
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on
-from mlcweb.lower.thread_axes import CROSS_THREAD_REDUCTION, exchanges_data, thread_tag
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, cast, const, multiply
@@ -29,7 +34,7 @@ class _Conversion(Mutator):
 
     def __init__(self, exchanges: bool = False) -> None:
         self.exchanges = exchanges
-        self.threads: set[E.Var] = set()
+        self.threads: dict[E.Var, str] = {}
         self.values: dict[E.Var, E.PrimExpr] = {}
         self.views: dict[Buffer, MatchBufferRegion] = {}
         self.declared: dict[Buffer, Buffer] = {}
@@ -55,8 +60,11 @@ class _Conversion(Mutator):
         for match in block.match_buffers:
             self.match(match)
         body = self.rewrite(block.body)
-        if self.exchanges and self.reduces_across_threads(block):
-            body = S.AttrStmt(block.identity, CROSS_THREAD_REDUCTION, const(1), body)
+        axes = self.axes_reduced_over(block) if self.exchanges else ()
+        if axes:
+            body = S.AttrStmt(
+                block.identity, CROSS_THREAD_REDUCTION, E.StringImm(" ".join(axes)), body
+            )
         for var, value in reversed(named):
             body = S.LetStmt(var, value, body, span=block.span)
         for buffer in reversed(block.alloc_buffers):
@@ -65,12 +73,15 @@ class _Conversion(Mutator):
             return body
         return S.IfThenElse(predicate, body, span=realize.span)
 
-    def reduces_across_threads(self, block: S.Block) -> bool:
-        return any(
-            axis.iter_type == S.IterType.COMM_REDUCE
-            and not self.threads.isdisjoint(variables_in(self.values.get(axis.var, axis.var)))
+    def axes_reduced_over(self, block: S.Block) -> list[str]:
+        """The axes of threads that a block reduces over."""
+        reduced = {
+            var
             for axis in block.iter_vars
-        )
+            if axis.iter_type == S.IterType.COMM_REDUCE
+            for var in variables_in(self.values.get(axis.var, axis.var))
+        }
+        return sorted({tag for var, tag in self.threads.items() if var in reduced})
 
     def match(self, match: MatchBufferRegion) -> None:
         """Remember a view; its symbols get the values that its source gives them."""
@@ -100,7 +111,8 @@ class _Conversion(Mutator):
             return self.rewrite_children(statement)
         axis, extent = statement.node, self.rewrite(statement.value)
         zero = const(0, axis.var.dtype)
-        self.threads.add(axis.var)
+        if is_thread_tag(axis.thread_tag):
+            self.threads[axis.var] = axis.thread_tag
         return S.For(
             axis.var, zero, cast(axis.var.dtype, extent), S.ForKind.THREAD_BINDING,
             self.rewrite(statement.body), axis, span=statement.span,
@@ -108,8 +120,8 @@ class _Conversion(Mutator):
 
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
-        if loop.thread_binding is not None and thread_tag(loop):
-            self.threads.add(loop.loop_var)
+        if thread_tag(loop):
+            self.threads[loop.loop_var] = thread_tag(loop)
         return self.rewrite_children(loop)
 
     @on(S.DeclBuffer)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mlcweb.analysis.threads import exchanges_data
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.transform import FunctionalPass, PassContext, PassInfo
 from mlcweb.lower.compact_buffers import compact_buffers
@@ -16,7 +17,6 @@ from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.place_allocations import place_allocations
 from mlcweb.lower.serialize_threads import serialize_threads
 from mlcweb.lower.simplify import simplify
-from mlcweb.lower.thread_axes import exchanges_data
 from mlcweb.tir.function import PrimFunc
 
 Pass = Callable[[PrimFunc], PrimFunc]

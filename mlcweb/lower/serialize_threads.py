@@ -10,21 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mlcweb.analysis.threads import exchanges_data, has_barrier, is_barrier, thread_tag
 from mlcweb.arith import conjuncts
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Dispatcher, Mutator, on
 from mlcweb.lower.compact_buffers import compact_buffers
 from mlcweb.lower.place_allocations import place_allocations
 from mlcweb.lower.store_once import store_once
-from mlcweb.lower.thread_axes import (
-    ThreadError,
-    Varying,
-    exchanges_data,
-    has_barrier,
-    is_barrier,
-    thread_tag,
-    unify_thread_bindings,
-)
+from mlcweb.lower.thread_axes import ThreadError, Varying, unify_thread_bindings
 from mlcweb.lower.thread_sync import thread_sync
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S

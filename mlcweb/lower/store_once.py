@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from mlcweb.analysis.threads import is_shared, thread_tag
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on, walk
-from mlcweb.lower.thread_axes import Varying, is_shared, thread_tag
+from mlcweb.lower.thread_axes import Varying
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import logical_and

@@ -1,88 +1,35 @@
-"""The threads of a program: which run together, what each has of its own, what they share.
-
-Threads of one block are the iterations of loops bound to threadIdx or vthread axes. Passes that
-concern them do nothing to a program whose threads exchange no data.
-"""
+"""The threads of a program that exchange data: one loop for each axis, and what varies along it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+from mlcweb.analysis.threads import (
+    CROSS_THREAD_REDUCTION,
+    is_shared,
+    statements_in,
+    stored_data,
+    thread_tag,
+)
 from mlcweb.arith import same_expression
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Mutator, children, on, walk
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import add, subtract
+from mlcweb.tir.arithmetic import add, is_const_int, subtract
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.substitute import substitute
+from mlcweb.tir.substitute import substitute, variables_in
 
-CROSS_THREAD_REDUCTION = "cross_thread_reduction"
-"""The attribute of a reduction whose threads add to one element, one after the other."""
+WARP_SIZE = 32
 
 Tags = frozenset[str]
 
 
 class ThreadError(TVMError):
     """The threads of a program cannot run as they are written."""
-
-
-def thread_tag(loop: Node) -> str:
-    """The axis of a loop over threads of one block; "" for other nodes."""
-    if not (isinstance(loop, S.For) and loop.thread_binding is not None):
-        return ""
-    tag = loop.thread_binding.thread_tag
-    return "" if tag.startswith("blockIdx") else tag
-
-
-def is_shared(buffer: Buffer) -> bool:
-    """Whether the threads of a block share one buffer because of its storage scope."""
-    return buffer.scope().startswith("shared")
-
-
-def is_barrier(statement: S.Stmt) -> bool:
-    """Whether a statement is a call of `tvm_storage_sync`."""
-    call = statement.value if isinstance(statement, S.Evaluate) else None
-    op = call.op if isinstance(call, E.Call) else None
-    return isinstance(op, Op) and op.name == "tir.tvm_storage_sync"
-
-
-def has_barrier(statement: S.Stmt) -> bool:
-    return any(map(is_barrier, _statements(statement)))
-
-
-def exchanges_data(func: PrimFunc) -> bool:
-    """Whether a function has threads, and memory that they share or barriers among them."""
-    threads = exchange = False
-    for part in _statements(func.body):
-        if isinstance(part, S.AttrStmt):
-            axis = part.node if isinstance(part.node, S.IterVar) else None
-            threads = threads or bool(axis and not axis.thread_tag.startswith("blockIdx"))
-        elif isinstance(part, S.For):
-            threads = threads or (part.thread_binding is not None and thread_tag(part) != "")
-        elif isinstance(part, S.Block):
-            exchange = exchange or any(map(is_shared, part.alloc_buffers))
-        elif isinstance(part, S.AllocBuffer):
-            exchange = exchange or is_shared(part.buffer)
-        elif isinstance(part, S.Evaluate):
-            exchange = exchange or is_barrier(part)
-        if threads and exchange:
-            return True
-    return False
-
-
-def _statements(statement: S.Stmt) -> list[S.Stmt]:
-    """A statement and those inside it."""
-    found = [statement]
-    for part in found:  # which grows
-        if type(part) is S.For or type(part) is S.AllocBuffer:
-            found.append(part.body)
-        elif type(part) is S.SeqStmt:
-            found += part.seq
-        elif not isinstance(part, (S.BufferStore, S.Evaluate)):
-            found += [child for child in children(part) if isinstance(child, S.Stmt)]
-    return found
 
 
 class Varying:
@@ -126,8 +73,9 @@ class Varying:
 def unify_thread_bindings(func: PrimFunc) -> PrimFunc:
     """Loops inside each other over one thread axis become one: a thread has one index on an axis.
 
-    Shared buffers are allocated outside of the loops over threads, local ones inside. Raises a
-    ThreadError where the loops of one axis differ in extent.
+    Shared buffers are allocated outside of the loops over threads, local ones inside; of a warp's,
+    the threads along threadIdx.x have one together. Raises a ThreadError where the loops of one
+    axis differ in extent, or a statement uses two of them, and for a warp of more than 32 threads.
     """
     body = _Unification(func).rewrite(func.body)
     return func if body is func.body else replace(func, body=body)
@@ -138,6 +86,7 @@ class _Unification(Mutator):
         self.common = reduced_across_threads(func)
         self.loops: dict[str, S.For] = {}
         self.hoisted: list[Buffer] = []
+        self.warps: dict[E.Var, _WarpCopies] = {}
 
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
@@ -153,6 +102,7 @@ class _Unification(Mutator):
                     "thread axis have the same extent",
                     loop.span,
                 )
+            _check_one_index(loop, outer)
             index = add(subtract(outer.loop_var, outer.min), loop.min)
             return self.rewrite(substitute(loop.body, {loop.loop_var: index}))
         inside = any(thread_tag(other) for other in self.loops.values())
@@ -167,7 +117,12 @@ class _Unification(Mutator):
 
     @on(S.AllocBuffer)
     def allocation(self, statement: S.AllocBuffer) -> S.Stmt:
-        buffer, body = statement.buffer, self.rewrite(statement.body)
+        buffer = statement.buffer
+        if buffer.scope().startswith("warp"):
+            self.warps[buffer.data] = _WarpCopies(buffer)
+        body = self.rewrite(statement.body)
+        if buffer.data in self.warps:
+            buffer = self.warps.pop(buffer.data).buffer
         inside = any(thread_tag(loop) for loop in self.loops.values())
         if inside and (is_shared(buffer) or buffer.data in self.common):
             self.hoisted.append(buffer)
@@ -177,17 +132,86 @@ class _Unification(Mutator):
             sunk = _sunk(buffer, body, owner)
             if sunk is not None:
                 return sunk
-        return replace(statement, body=body)
+        return replace(statement, buffer=buffer, body=body)
+
+    @on(E.BufferLoad, S.BufferStore)
+    def access(self, node: E.BufferLoad | S.BufferStore) -> Node:
+        new = self.rewrite_children(node)
+        copies = self.warps.get(node.buffer.data)
+        return new if copies is None else copies.access(new, list(self.loops.values()))
+
+    @on(E.Var)
+    def variable(self, var: E.Var) -> E.Var:
+        if var in self.warps:
+            raise self.warps[var].refusal("is used by its address", var)
+        return var
+
+
+class _WarpCopies:
+    """The copies of a buffer of scope "warp": one for each index on the other thread axes."""
+
+    def __init__(self, buffer: Buffer) -> None:
+        self.old = self.buffer = buffer
+        self.tags: list[str] | None = None
+
+    def access(self, node: Any, around: Sequence[S.For]) -> Any:
+        loops = {tag: loop for loop in around if (tag := thread_tag(loop))}
+        lanes = loops.pop("threadIdx.x", None)
+        if lanes is None or not _divides_a_warp(lanes.extent):
+            threads = "no loop" if lanes is None else f"a loop of {lanes.extent}"
+            raise self.refusal(
+                f"is memory of a warp, whose threads are those of one loop over threadIdx.x, of "
+                f"which {WARP_SIZE} is a multiple; here is {threads}",
+                node,
+            )
+        tags = sorted(tag for tag, loop in loops.items() if not is_const_int(loop.extent, 1))
+        if self.tags is None:
+            self.tags = tags
+            if tags:
+                extents = (loops[tag].extent for tag in tags)
+                data = E.Var(self.old.data.name, "handle", self.old.data.type_annotation)
+                self.buffer = replace(self.old, data=data, shape=(*extents, *self.old.shape))
+        if tags != self.tags:
+            names = " and ".join(sorted({*tags, *self.tags}))
+            raise self.refusal(f"is memory of a warp, used inside and outside of {names}", node)
+        if not tags:
+            return node
+        if node.buffer is not self.old or self.old.strides:
+            raise self.refusal("is memory of a warp, and has strides or a view", node)
+        copy = (subtract(loops[tag].loop_var, loops[tag].min) for tag in tags)
+        return replace(node, buffer=self.buffer, indices=(*copy, *node.indices))
+
+    def refusal(self, reason: str, node: Node) -> ThreadError:
+        return ThreadError(f'"{self.old.name}" {reason}; use "shared" memory instead', node.span)
+
+
+def _divides_a_warp(extent: E.PrimExpr) -> bool:
+    return isinstance(extent, E.IntImm) and extent.value > 0 and WARP_SIZE % extent.value == 0
+
+
+def _check_one_index(inner: S.For, outer: S.For) -> None:
+    """Refuse a loop over the axis of another one around it, if a statement uses both: these loops
+    are meant to run through all pairs, and a thread has one index on an axis."""
+    for part in statements_in(inner.body):
+        headers = (child for child in children(part) if not isinstance(child, S.Stmt))
+        used = {var for header in headers for var in variables_in(header)}
+        if {inner.loop_var, outer.loop_var} <= used:
+            assert inner.thread_binding is not None
+            raise ThreadError(
+                f'The loops "{outer.loop_var.name}" and "{inner.loop_var.name}" inside it are both '
+                f'over "{inner.thread_binding.thread_tag}", on which a thread has one index, and a '
+                "statement uses both; bind one of them to another axis",
+                part.span,
+            )
 
 
 def reduced_across_threads(func: PrimFunc) -> set[E.Var]:
     """The data of the buffers that threads reduce to together."""
     return {
-        node.buffer.data
-        for part in _statements(func.body)
+        data
+        for part in statements_in(func.body)
         if isinstance(part, S.AttrStmt) and part.attr_key == CROSS_THREAD_REDUCTION
-        for node in walk(part.body)
-        if isinstance(node, S.BufferStore)
+        for data in stored_data(part)
     }
 
 

@@ -12,10 +12,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from mlcweb.arith import conjuncts, const_int_bound
+from mlcweb.analysis.threads import thread_tag
+from mlcweb.arith import BIJECTIVE, conjuncts, const_int_bound, detect_iter_map, same_expression
 from mlcweb.ir.op import Op
 from mlcweb.ir.span import Span
-from mlcweb.lower.thread_axes import thread_tag
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -30,6 +30,13 @@ where it would be an error."""
 Values = tuple[int | None, ...]
 
 
+class Reduction(NamedTuple):
+    """A reduction whose threads along some axes add to one element, one after the other."""
+
+    block: object
+    axes: frozenset[str]
+
+
 @dataclass(eq=False, slots=True)
 class Access:
     """A read or write by threads. `indices` are None where they are not known; `loops` are those
@@ -41,7 +48,7 @@ class Access:
     writes: bool
     loops: tuple[S.For, ...]
     guards: tuple[E.PrimExpr, ...]
-    reduction: object = None
+    reduction: Reduction | None = None
     span: Span | None = None
     _points: dict[int, Points | None] = field(default_factory=dict, init=False)
 
@@ -132,16 +139,19 @@ def may_conflict(
     """
     if a.buffer.data is not b.buffer.data or not (a.writes or b.writes):
         return False
-    if a.reduction is not None and a.reduction is b.reduction:
-        return False
     if a.buffer is not b.buffer:
         return True
+    wide = _wide_axes(a) | _wide_axes(b)
+    if a.reduction is not None and a.reduction == b.reduction:
+        wide -= a.reduction.axes
+    if not wide or _have_own_elements(a, b, wide, same):
+        return False
     first = a.points(limit)
     second = None if first is None else b.points(limit)
     if first is None or second is None:
         return True
     joined = [var for var in first.variables if var in same and var in second.variables]
-    tags = sorted(_wide_axes(a) | _wide_axes(b))
+    tags = sorted(wide)
     touched: dict[Values, set[tuple[int | None, Values]]] = defaultdict(set)
     for key, iteration, thread in _taken_apart(a, first, joined, tags, carried):
         touched[key].add((iteration, thread))
@@ -152,6 +162,21 @@ def may_conflict(
             if _differ(thread, other_thread):
                 return True
     return False
+
+
+def _have_own_elements(a: Access, b: Access, wide: set[str], same: Collection[E.Var]) -> bool:
+    """Whether two accesses are at the same indices, which are others for each thread."""
+    if a.indices is None or b.indices is None or len(a.indices) != len(b.indices):
+        return False
+    if a.loops != b.loops or not all(map(same_expression, a.indices, b.indices)):
+        return False
+    used = {var for index in a.indices for var in variables_in(index)}
+    domains = {
+        loop.loop_var: Range(loop.min, loop.extent)
+        for loop in a.loops
+        if thread_tag(loop) in wide or (loop.loop_var in used and loop.loop_var not in same)
+    }
+    return detect_iter_map(a.indices, domains, True, BIJECTIVE).indices is not None
 
 
 def _taken_apart(

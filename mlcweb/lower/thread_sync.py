@@ -12,20 +12,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from mlcweb.analysis.threads import CROSS_THREAD_REDUCTION, is_barrier, is_shared, thread_tag
 from mlcweb.arith import Analyzer
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Dispatcher, Mutator, children, on, walk
-from mlcweb.lower.thread_axes import (
-    CROSS_THREAD_REDUCTION,
-    ThreadError,
-    Varying,
-    is_barrier,
-    is_shared,
-    reduced_across_threads,
-    thread_tag,
-)
-from mlcweb.lower.thread_conflicts import QUICK, THOROUGH, Access, may_conflict
+from mlcweb.lower.thread_axes import ThreadError, Varying, reduced_across_threads
+from mlcweb.lower.thread_conflicts import QUICK, THOROUGH, Access, Reduction, may_conflict
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import logical_not
@@ -103,7 +96,7 @@ class _Synchronization(Dispatcher):
         self.alike = [loop.loop_var for loop in around]
         self.guards: list[E.PrimExpr] = []
         self.divergent: list[tuple[str, S.Stmt]] = []
-        self.reduction: object = None
+        self.reduction: Reduction | None = None
 
     def summary(self, statement: S.Stmt) -> _Summary:
         handler = self.table.get(type(statement))
@@ -255,7 +248,8 @@ class _Synchronization(Dispatcher):
     def attribute(self, statement: S.AttrStmt) -> _Summary:
         outer = self.reduction
         if statement.attr_key == CROSS_THREAD_REDUCTION:
-            self.reduction = statement.node
+            axes = statement.value.value if isinstance(statement.value, E.StringImm) else ""
+            self.reduction = Reduction(statement.node, frozenset(axes.split()))
         body = self.summary(statement.body)
         self.reduction = outer
         return body._replace(statement=replace(statement, body=body.statement))

@@ -1,0 +1,130 @@
+"""Which loops are over the threads of a block, and whether these threads exchange data.
+
+Threads of one block are the iterations of loops bound to threadIdx or vthread axes. They exchange
+data through shared memory, around barriers, and where they reduce to one element together. Their
+loops are then no loops as any other: a barrier stands between iterations.
+"""
+
+from __future__ import annotations
+
+from mlcweb.ir.node import Node
+from mlcweb.ir.op import Op
+from mlcweb.ir.visitor import children, walk
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.substitute import variables_in
+
+CROSS_THREAD_REDUCTION = "cross_thread_reduction"
+"""The attribute of a reduction whose threads add to one element, one after the other."""
+
+
+def is_thread_tag(tag: str) -> bool:
+    """Whether an axis is one of threads inside a block; "" is none."""
+    return tag != "" and not tag.startswith("blockIdx")
+
+
+def thread_tag(loop: Node) -> str:
+    """The axis of a loop over threads of one block; "" for other nodes."""
+    if not (isinstance(loop, S.For) and loop.thread_binding is not None):
+        return ""
+    tag = loop.thread_binding.thread_tag
+    return tag if is_thread_tag(tag) else ""
+
+
+def is_shared(buffer: Buffer) -> bool:
+    """Whether the threads of a block, or of a warp, see one buffer because of its storage scope."""
+    return buffer.scope().startswith(("shared", "warp"))
+
+
+def is_barrier(statement: Node) -> bool:
+    """Whether a statement is a call of `tvm_storage_sync`."""
+    call = statement.value if isinstance(statement, S.Evaluate) else None
+    op = call.op if isinstance(call, E.Call) else None
+    return isinstance(op, Op) and op.name == "tir.tvm_storage_sync"
+
+
+def has_barrier(statement: S.Stmt) -> bool:
+    return any(map(is_barrier, statements_in(statement)))
+
+
+def exchanges_data(func: PrimFunc) -> bool:
+    """Whether a function has threads that share memory, wait at barriers or reduce together."""
+    exchange = False
+    threads: set[E.Var] = set()
+    for part in statements_in(func.body):
+        if isinstance(part, S.For):
+            if thread_tag(part):
+                threads.add(part.loop_var)
+        elif isinstance(part, S.AttrStmt):
+            axis = part.node if isinstance(part.node, S.IterVar) else None
+            if axis is not None and is_thread_tag(axis.thread_tag):
+                threads.add(axis.var)
+            exchange = exchange or part.attr_key == CROSS_THREAD_REDUCTION
+        elif isinstance(part, S.BlockRealize):
+            exchange = exchange or (bool(threads) and reduces_over(part, threads))
+        elif isinstance(part, S.Block):
+            exchange = exchange or any(map(is_shared, part.alloc_buffers))
+        elif isinstance(part, S.AllocBuffer):
+            exchange = exchange or is_shared(part.buffer)
+        elif isinstance(part, S.Evaluate):
+            exchange = exchange or is_barrier(part)
+        if threads and exchange:
+            return True
+    return False
+
+
+def reduces_over(realize: S.BlockRealize, variables: set[E.Var]) -> bool:
+    """Whether a block reduces over some loops. Iterators that depend on these join `variables`."""
+    reduces = False
+    for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+        if not variables.isdisjoint(variables_in(value)):
+            variables.add(axis.var)
+            reduces = reduces or axis.iter_type == S.IterType.COMM_REDUCE
+    return reduces
+
+
+def uses_barriers(loop: S.For) -> bool:
+    """Whether a loop over threads is no loop as any other: below it is a barrier, shared memory is
+    both written and read, or what its iterations reduce to is read elsewhere."""
+    nodes = list(walk(loop.body))
+    loads = [node for node in nodes if isinstance(node, E.BufferLoad)]
+    stores = (node for node in nodes if isinstance(node, S.BufferStore))
+    if any(map(is_barrier, nodes)):
+        return True
+    if any(is_shared(load.buffer) for load in loads):
+        if any(is_shared(store.buffer) for store in stores):
+            return True
+    variables = {loop.loop_var}
+    realizes = (node for node in nodes if isinstance(node, S.BlockRealize))
+    reductions = [realize for realize in realizes if reduces_over(realize, variables)]
+    reduced = {data for realize in reductions for data in stored_data(realize)}
+    own = {node for realize in reductions for node in walk(realize)}
+    return any(load.buffer.data in reduced and load not in own for load in loads)
+
+
+def uses_warp(loop: S.For) -> bool:
+    """Whether there is memory of a warp, which threads along threadIdx.x share, below a loop."""
+    return any(
+        isinstance(node, E.BufferLoad) and node.buffer.scope().startswith("warp")
+        for node in walk(loop.body)
+    )
+
+
+def stored_data(node: Node) -> set[E.Var]:
+    """The data of the buffers that a part of a program stores to."""
+    return {part.buffer.data for part in walk(node) if isinstance(part, S.BufferStore)}
+
+
+def statements_in(statement: S.Stmt) -> list[S.Stmt]:
+    """A statement and those inside it, each after those around it."""
+    found = [statement]
+    for part in found:  # which grows
+        if type(part) is S.For or type(part) is S.AllocBuffer:
+            found.append(part.body)
+        elif type(part) is S.SeqStmt:
+            found += part.seq
+        elif not isinstance(part, (S.BufferStore, S.Evaluate)):
+            found += [child for child in children(part) if isinstance(child, S.Stmt)]
+    return found
