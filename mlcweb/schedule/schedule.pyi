@@ -292,7 +292,7 @@ class Schedule(ScheduleBase):
         none."""
 
     def unroll(self, loop: LoopRV) -> None:
-        """Repeat the body of a loop once per iteration in the code. Always allowed."""
+        """Repeat the body of a loop once per iteration in the code."""
 
     def unsafe_hide_buffer_access(
         self, block: BlockRV | str, buf_type: str, buf_index_array: Sequence[int]

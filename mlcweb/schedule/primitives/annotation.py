@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from mlcweb.analysis.threads import is_thread_tag, thread_tag, uses_barriers, uses_warp
 from mlcweb.ir.errors import InternalError
 from mlcweb.ir.node import replace
 from mlcweb.schedule.arguments import AnnotationValue
@@ -34,7 +35,8 @@ _THREAD_TAG = re.compile(r"(blockIdx|threadIdx)\.[xyz]|vthread(\.[xyz])?|cthread
 def parallel(state: ScheduleState, loop: Var) -> ScheduleState:
     """Run the iterations of a loop in any order, possibly at once.
 
-    Checked: the blocks below form a compact dataflow, and the loop binds spatial iterators only.
+    Checked: the blocks below form a compact dataflow, the loop binds spatial iterators only, and is
+    not over threads that exchange data.
 
     rewrite:
         for i in range(8): ...             -->    for i in T.parallel(8): ...
@@ -46,7 +48,8 @@ def parallel(state: ScheduleState, loop: Var) -> ScheduleState:
 def vectorize(state: ScheduleState, loop: Var) -> ScheduleState:
     """Run the iterations of a loop as lanes of vectors.
 
-    Checked: the blocks below form a compact dataflow, and the loop binds spatial iterators only.
+    Checked: the blocks below form a compact dataflow, the loop binds spatial iterators only, and is
+    not over threads that exchange data.
 
     rewrite:
         for i in range(8): ...             -->    for i in T.vectorized(8): ...
@@ -56,12 +59,15 @@ def vectorize(state: ScheduleState, loop: Var) -> ScheduleState:
 
 @primitive("Unroll")
 def unroll(state: ScheduleState, loop: Var) -> ScheduleState:
-    """Repeat the body of a loop once per iteration in the code. Always allowed.
+    """Repeat the body of a loop once per iteration in the code.
+
+    Checked: the loop is not over threads that exchange data.
 
     rewrite:
         for i in range(8): ...             -->    for i in T.unroll(8): ...
     """
     place = state.loop(loop)
+    _check_needs_no_threads(place, "unroll")
     new = replace(place.loop, kind=ForKind.UNROLLED, thread_binding=None)
     return state.replaced(place.function, {place.loop: new})
 
@@ -71,7 +77,8 @@ def bind(state: ScheduleState, loop: Var, thread_axis: str) -> ScheduleState:
     """Run the iterations of a loop on a thread axis such as "blockIdx.x" or "threadIdx.y".
 
     Checked: as for `parallel`; an axis of threads inside a thread block (threadIdx) may also bind
-    reduction iterators. An unknown axis is an InternalError.
+    reduction iterators. Threads that exchange data stay in one block. An unknown axis is an
+    InternalError.
 
     rewrite:
         for i in range(8): ...   -->   for i in T.thread_binding(8, thread="blockIdx.x"): ...
@@ -84,6 +91,7 @@ def bind(state: ScheduleState, loop: Var, thread_axis: str) -> ScheduleState:
     place = state.loop(loop)
     across_threads = thread_axis.startswith("threadIdx")
     _check_parallelizable(state, place, "bind", across_threads)
+    _check_needs_no_threads(place, "bind", thread_axis)
     axis = IterVar(None, Var(thread_axis, loop.dtype), IterType.THREAD_INDEX, thread_axis)
     new = replace(place.loop, kind=ForKind.THREAD_BINDING, thread_binding=axis)
     return state.replaced(place.function, {place.loop: new})
@@ -143,8 +151,24 @@ def _with_annotations(
 def _with_kind(state: ScheduleState, loop: Var, kind: ForKind, primitive: str) -> ScheduleState:
     place = state.loop(loop)
     _check_parallelizable(state, place, primitive, across_threads=False)
+    _check_needs_no_threads(place, primitive)
     new = replace(place.loop, kind=kind, thread_binding=None)
     return state.replaced(place.function, {place.loop: new})
+
+
+def _check_needs_no_threads(place: LoopPlace, primitive: str, new_axis: str = "") -> None:
+    """Raise BindingError where the iterations of a loop are threads that exchange data, and would
+    no longer be: all threads come to a barrier before one goes on, other iterations do not."""
+    loop, tag = place.loop, thread_tag(place.loop)
+    if not tag or new_axis == tag or (is_thread_tag(new_axis) and not uses_warp(loop)):
+        return
+    if uses_barriers(loop):
+        raise BindingError(
+            f'The "{primitive}" cannot be applied to loop "{loop.loop_var.name}": its iterations '
+            f'are threads of "{tag}" that exchange data, and would no longer wait for each other',
+            [loop],
+            f'"{primitive}" before the loop is bound to threads',
+        )
 
 
 def _check_parallelizable(

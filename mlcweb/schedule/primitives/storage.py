@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mlcweb.analysis.threads import is_shared, statements_in, thread_tag
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import Mutator, on
+from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.schedule.arguments import WriteBuffer, accessed_buffer
 from mlcweb.schedule.errors import NotFoundError, ScheduleError
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import BlockPlace, ScheduleState
-from mlcweb.schedule.storage_scopes import check_storage_scope
+from mlcweb.schedule.storage_scopes import StorageScopeError, check_storage_scope
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion
 from mlcweb.tir.expr import BufferLoad, PointerType, Var
-from mlcweb.tir.stmt import Block, BlockIdentity, BufferStore
+from mlcweb.tir.stmt import Block, BlockIdentity, BufferStore, For
 
 BUFFER_DIM_ALIGN = "buffer_dim_align"
 """The annotation of a block that lists [buffer index, axis, factor, offset] for its writes."""
@@ -33,7 +34,8 @@ def set_scope(
 ) -> ScheduleState:
     """Move a buffer that a block writes to another storage scope; its name tells the scope.
 
-    Checked: the block writes such a buffer; the storage scope exists; a block allocates the buffer.
+    Checked: the block writes such a buffer; the storage scope exists; a block allocates the buffer;
+    threads that exchange data through it still share it.
 
     rewrite:
         B = T.alloc_buffer((16,))          -->    B_shared = T.alloc_buffer((16,), scope="shared")
@@ -44,6 +46,8 @@ def set_scope(
     owner = allocating_block(place, buffer)
     if buffer.scope() == storage_scope:
         return state
+    if is_shared(buffer) and not storage_scope.startswith("shared"):
+        _check_not_exchanged(place, owner, buffer)
     moving = BufferReplacement(buffer, lambda old: _in_scope(old, storage_scope))
     return state.replaced(place.function, {owner: moving.rewrite(owner)})
 
@@ -109,6 +113,25 @@ def allocating_block(place: BlockPlace, buffer: Buffer) -> Block:
         [place.realize],
         "write through a buffer of the function's own, with cache_write",
     )
+
+
+def _check_not_exchanged(place: BlockPlace, owner: Block, buffer: Buffer) -> None:
+    """Raise StorageScopeError where threads both write and read a shared buffer: barriers between
+    their accesses are for shared memory alone."""
+    for loop in statements_in(owner.body):
+        if isinstance(loop, For) and thread_tag(loop):
+            accesses = {
+                type(node)
+                for node in walk(loop.body)
+                if isinstance(node, (BufferLoad, BufferStore)) and is_shared(node.buffer)
+            }
+            if len(accesses) == 2:
+                raise StorageScopeError(
+                    f'Threads of loop "{loop.loop_var.name}" exchange data through '
+                    f'"{buffer.name}", and have to share it',
+                    [loop, place.realize],
+                    '"shared" or "shared.dyn"; or set_scope before the loop is bound to threads',
+                )
 
 
 def _in_scope(buffer: Buffer, storage_scope: str) -> Buffer:

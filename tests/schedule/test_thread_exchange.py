@@ -1,0 +1,139 @@
+"""Steps on loops over threads that exchange data: barriers are never lost."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mlcweb
+from mlcweb.schedule.errors import ScheduleError
+from mlcweb.script import from_source
+from mlcweb.tir import Schedule
+
+TARGETS = ("interpreter", "numpy", "wasm")
+RAMP = np.arange(32, dtype="float32")
+
+
+def reversal(scope="shared", barrier=False):
+    """B is A reversed, by threads that each store an element and load that of another."""
+    sync = '        T.evaluate(T.tvm_storage_sync("shared"))\n' if barrier else ""
+    source = f"""
+@T.prim_func
+def main(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+    S = T.alloc_buffer((32,), scope="{scope}")
+    for tx in T.thread_binding(32, thread="threadIdx.x"):
+        with T.block("put"):
+            v = T.axis.spatial(32, tx)
+            S[v] = A[v]
+{sync}        with T.block("get"):
+            v = T.axis.spatial(32, tx)
+            B[v] = S[31 - v]
+"""
+    return Schedule(from_source(source))
+
+
+def results(func, *inputs, shape):
+    for target in TARGETS:
+        out = mlcweb.nd.empty(shape)
+        kernel = mlcweb.build(func, target=target, name="main")
+        kernel(*map(mlcweb.nd.array, inputs), out)
+        yield out.numpy()
+
+
+PROGRAMS = {
+    "shared": {"scope": "shared"},
+    "dynamic": {"scope": "shared.dyn"},
+    "warp": {"scope": "warp"},
+    "by hand": {"scope": "shared", "barrier": True},
+    "global, by hand": {"scope": "global", "barrier": True},
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("step", ["vectorize", "parallel", "unroll", "blockIdx.x"])
+def test_loops_of_threads_that_exchange_data_stay_threads(program, step):
+    sch = reversal(**PROGRAMS[program])
+    tx = sch.get_loops("put")[0]
+    with pytest.raises(ScheduleError, match="would no longer wait for each other"):
+        sch.bind(tx, step) if "." in step else getattr(sch, step)(tx)
+    for result in results(sch.mod["main"], RAMP, shape=(32,)):
+        np.testing.assert_array_equal(result, RAMP[::-1])
+
+
+@pytest.mark.parametrize("axis", ["threadIdx.y", "vthread.x"])
+def test_threads_that_exchange_data_may_go_to_another_axis(axis):
+    sch = reversal()
+    sch.bind(sch.get_loops("put")[0], axis)
+    for result in results(sch.mod["main"], RAMP, shape=(32,)):
+        np.testing.assert_array_equal(result, RAMP[::-1])
+
+
+@pytest.mark.parametrize("axis", ["threadIdx.y", "vthread.x"])
+def test_threads_of_a_warp_stay_on_its_axis(axis):
+    sch = reversal("warp")
+    with pytest.raises(ScheduleError, match="exchange data"):
+        sch.bind(sch.get_loops("put")[0], axis)
+
+
+@pytest.mark.parametrize("scope", ["global", "local", "warp"])
+def test_memory_through_which_threads_exchange_data_stays_shared(scope):
+    sch = reversal()
+    with pytest.raises(ScheduleError, match="exchange data"):
+        sch.set_scope("put", 0, scope)
+    sch.set_scope("put", 0, "shared.dyn")
+    for result in results(sch.mod["main"], RAMP, shape=(32,)):
+        np.testing.assert_array_equal(result, RAMP[::-1])
+
+
+def test_threads_that_exchange_nothing_may_be_vectorized():
+    sch = Schedule(
+        from_source("""
+@T.prim_func
+def main(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+    S = T.alloc_buffer((32,), scope="local")
+    for tx in T.thread_binding(32, thread="threadIdx.x"):
+        with T.block("put"):
+            v = T.axis.spatial(32, tx)
+            S[v] = A[v]
+        with T.block("get"):
+            v = T.axis.spatial(32, tx)
+            B[v] = S[v]
+""")
+    )
+    sch.vectorize(sch.get_loops("put")[0])
+    for result in results(sch.mod["main"], RAMP, shape=(32,)):
+        np.testing.assert_array_equal(result, RAMP)
+
+
+@pytest.mark.parametrize("scope", ["global", "local", "shared"])
+def test_a_sum_of_threads_is_complete_before_they_read_it(scope):
+    source = """
+@T.prim_func
+def main(A: T.Buffer((4, 64), "float32"), B: T.Buffer((4, 64), "float32")):
+    S = T.alloc_buffer((4,))
+    for i, k in T.grid(4, 64):
+        with T.block("sum"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                S[vi] = T.float32(0)
+            S[vi] = S[vi] + A[vi, vk]
+    for i, j in T.grid(4, 64):
+        with T.block("add"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] + S[vi]
+"""
+    sch = Schedule(from_source(source))
+    _, tx = sch.split(sch.get_loops("sum")[1], [None, 16])
+    partial = sch.rfactor(tx, 0)
+    sch.set_scope("sum", 0, scope)
+    i, j = sch.get_loops("add")
+    _, tx = sch.split(j, [None, 16])
+    sch.bind(tx, "threadIdx.x")
+    sch.bind(i, "blockIdx.x")
+    sch.compute_at("sum", i)
+    sch.bind(sch.get_loops("sum")[-1], "threadIdx.x")
+    sch.compute_at(partial, i)
+    sch.bind(sch.get_loops(partial)[1], "threadIdx.x")
+    a = np.arange(256, dtype="float32").reshape(4, 64)
+    for result in results(sch.mod["main"], a, shape=(4, 64)):
+        np.testing.assert_array_equal(result, a + a.sum(1, keepdims=True))
