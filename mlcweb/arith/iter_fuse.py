@@ -6,15 +6,12 @@ from dataclasses import dataclass
 
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.arith.equality import same_expression
+from mlcweb.arith.iter_arithmetic import NotAffine, add, multiply, subtract
 from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum
 from mlcweb.arith.rules_integer import factors
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import is_const_int
-from mlcweb.tir.folding import add, integer, maximum, minimum, multiply, subtract
-
-
-class NotAffine(Exception):
-    """An index that is no iterator map; the message says why."""
+from mlcweb.tir.folding import integer, maximum, minimum
 
 
 @dataclass(eq=False, slots=True)

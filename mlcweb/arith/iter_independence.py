@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from mlcweb.arith.analyzer import Analyzer
+from mlcweb.arith.iter_arithmetic import NotAffine, add, multiply, subtract
 from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, sum_to_expr
-from mlcweb.arith.iter_fuse import NotAffine
 from mlcweb.arith.iter_padding import PaddedMark, Padding
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import is_const_int
-from mlcweb.tir.folding import add, floordiv, integer, multiply, subtract
+from mlcweb.tir.folding import floordiv, integer
 
 
 class IndependenceCheck:

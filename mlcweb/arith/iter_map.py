@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mlcweb.arith.analyzer import Analyzer
+from mlcweb.arith.iter_arithmetic import NotAffine, add, multiply, subtract
 from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, sum_to_expr
-from mlcweb.arith.iter_fuse import Fuser, NotAffine
+from mlcweb.arith.iter_fuse import Fuser
 from mlcweb.arith.iter_independence import IndependenceCheck
 from mlcweb.arith.iter_padding import Padding
 from mlcweb.arith.iter_predicate import bounds_of_iterators, uses_any
@@ -21,7 +22,7 @@ from mlcweb.arith.rules_integer import quotient_of_product
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import cast, convert, is_const_int, maximum, minimum, negate
 from mlcweb.tir.buffer import Range
-from mlcweb.tir.folding import add, floordiv, floormod, integer, multiply, subtract
+from mlcweb.tir.folding import floordiv, floormod, integer
 
 BIJECTIVE, SURJECTIVE, NO_CHECK = "bijective", "surjective", "none"
 

@@ -7,11 +7,12 @@ from math import lcm
 
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.arith.equality import same_expression
+from mlcweb.arith.iter_arithmetic import NotAffine, add, multiply
 from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum
-from mlcweb.arith.iter_fuse import Fuser, NotAffine
+from mlcweb.arith.iter_fuse import Fuser
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import is_const_int
-from mlcweb.tir.folding import add, floordiv, floormod, integer, multiply
+from mlcweb.tir.folding import floordiv, floormod, integer
 
 
 @dataclass(eq=False, slots=True)

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from mlcweb.arith.analyzer import conjuncts
 from mlcweb.arith.interval import INDEX_TYPES
-from mlcweb.arith.iter_fuse import NotAffine
+from mlcweb.arith.iter_arithmetic import NotAffine, add, subtract
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
-from mlcweb.tir.folding import add, integer, subtract
+from mlcweb.tir.folding import integer
 
 
 class Bound(NamedTuple):

@@ -10,21 +10,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from mlcweb.arith.analyzer import Analyzer
+from mlcweb.arith.iter_arithmetic import NotAffine, add, multiply
 from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, sum_to_expr
-from mlcweb.arith.iter_fuse import NotAffine
 from mlcweb.arith.iter_map import SURJECTIVE, analyzer_of, detect_iter_map
 from mlcweb.arith.rules_comparison import TRUE
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import (
-    add,
-    const,
-    floordiv,
-    is_const_int,
-    less,
-    logical_and,
-    multiply,
-)  # fmt: skip
+from mlcweb.tir.arithmetic import const, floordiv, is_const_int, less, logical_and
 from mlcweb.tir.buffer import Range
 
 
