@@ -16,7 +16,6 @@ from typing import Any
 
 from mlcweb.codegen.wasm.instructions import OPERATIONS, Instruction, Operation
 from mlcweb.codegen.wasm.module import (
-    Data,
     Export,
     Function,
     FunctionType,
@@ -29,10 +28,9 @@ from mlcweb.codegen.wasm.module import (
 
 HEADER = b"\0asm\1\0\0\0"
 FUNCTION_TYPE = 0x60
-FUNCTION_REFERENCE = 0x70
 NO_RESULT = 0x40
 VALUE_TYPE_CODES = {"i32": 0x7F, "i64": 0x7E, "f32": 0x7D, "f64": 0x7C, "v128": 0x7B}
-EXPORT_KINDS = {"function": 0, "table": 1, "memory": 2, "global": 3}
+EXPORT_KINDS = {"function": 0, "memory": 2, "global": 3}
 MODULE_NAME, FUNCTION_NAMES, LOCAL_NAMES, LABEL_NAMES, GLOBAL_NAMES = 0, 1, 2, 3, 7
 """Subsections of the name section; labels and globals are of the extended-name-section proposal."""
 
@@ -171,9 +169,7 @@ _IMMEDIATES: dict[str, Callable[[_Encoder, Any], bytes]] = {
     "lanes": _shuffle_lanes,
     "local": lambda _, index: unsigned(index),
     "label": lambda _, depth: unsigned(depth),
-    "labels": lambda _, depths: _vector(map(unsigned, depths[:-1])) + unsigned(depths[-1]),
     "block": lambda _, type: _SHORT[VALUE_TYPE_CODES[type] if type else NO_RESULT],
-    "type": lambda encoder, type: unsigned(encoder.type_index(type)),
     "function": lambda encoder, name: unsigned(encoder.functions[name]),
     "global": lambda encoder, name: unsigned(encoder.globals[name]),
 }
@@ -191,7 +187,6 @@ _ENCODINGS = {
     name: (
         _opcode(operation),
         tuple(_IMMEDIATES[kind] for kind in operation.immediates),
-        bytes(operation.reserved),
     )
     for name, operation in OPERATIONS.items()
 }
@@ -210,13 +205,11 @@ class _Encoder:
         return self.types.setdefault(type, len(self.types))
 
     def encode(self) -> Encoded:
-        # Bodies come first: they may use types that no function has.
         bodies = [self.body(function) for function in self.module.functions]
         before = HEADER + b"".join(_section(*item) for item in self.sections_before_code())
         code, offsets = self.code_section(bodies, len(before))
-        data = _section(11, _vector(map(self.data, self.module.data)))
         names = _section(0, _text("name") + self.names())
-        return Encoded(before + code + data + names, offsets)
+        return Encoded(before + code + names, offsets)
 
     def code_section(
         self, bodies: Sequence[tuple[bytes, list[int]]], start: int
@@ -237,10 +230,6 @@ class _Encoder:
         module = self.module
         imports = _vector(map(self.imported, module.imports))
         functions = _vector(unsigned(self.type_index(f.type)) for f in module.functions)
-        entries = [unsigned(self.functions[name]) for name in module.table]
-        size = unsigned(len(entries))
-        table = bytes((FUNCTION_REFERENCE, 1)) + size + size
-        elements = b"\0" + self.instruction(("i32.const", 0)) + _END + _vector(entries)
         types = _vector(
             bytes((FUNCTION_TYPE,)) + _value_types(type.parameters) + _value_types(type.results)
             for type in self.types
@@ -249,7 +238,6 @@ class _Encoder:
             (1, types),
             (2, imports),
             (3, functions),
-            (4, _vector([table] if entries else [])),
             (5, _vector([] if module.memory is None else [_limits(module.memory)])),
             (
                 6,
@@ -259,7 +247,6 @@ class _Encoder:
                 ),
             ),
             (7, _vector(map(self.exported, module.exports))),
-            (9, _vector([elements] if entries else [])),
         ]
 
     def imported(self, item: Import) -> bytes:
@@ -279,17 +266,13 @@ class _Encoder:
         kind = EXPORT_KINDS[item.kind]
         return _text(item.field) + bytes((kind,)) + unsigned(indices[item.name])
 
-    def data(self, item: Data) -> bytes:
-        address = item.address - (1 << 32 if item.address >> 31 else 0)
-        return b"\0" + self.instruction(("i32.const", address)) + _END + _sized(item.content)
-
     def instruction(self, instruction: Instruction) -> bytes:
         mnemonic, *values = instruction
-        opcode, encoders, reserved = _ENCODINGS[mnemonic]
+        opcode, encoders = _ENCODINGS[mnemonic]
         if len(values) != len(encoders):
             raise ValueError(f"it takes {len(encoders)} immediates")
         parts = [to_bytes(self, value) for to_bytes, value in zip(encoders, values, strict=True)]
-        return opcode + b"".join(parts) + reserved
+        return opcode + b"".join(parts)
 
     def body(self, function: Function) -> tuple[bytes, list[int]]:
         """A function's code with its locals, and where in it each instruction starts."""

@@ -85,8 +85,8 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """Something to be found from outside as `field`. `kind` is "function", "global", "memory" or
-    "table"; the latter two need no `name`."""
+    """Something to be found from outside as `field`. `kind` is "function", "global" or
+    "memory", which needs no `name`."""
 
     field: str
     kind: str
@@ -94,24 +94,14 @@ class Export:
 
 
 @dataclass(frozen=True, slots=True)
-class Data:
-    """Bytes copied into the memory at `address` when the module is instantiated."""
-
-    address: int
-    content: bytes
-
-
-@dataclass(frozen=True, slots=True)
 class Module:
-    """A module. `table` lists the functions that `call_indirect` can reach, by number."""
+    """A module."""
 
     functions: tuple[Function, ...] = ()
     imports: tuple[Import, ...] = ()
     memory: Memory | None = None
     globals: tuple[Global, ...] = ()
     exports: tuple[Export, ...] = ()
-    data: tuple[Data, ...] = ()
-    table: tuple[str, ...] = ()
     name: str = ""
 
     def function_types(self) -> dict[str, FunctionType]:

@@ -80,11 +80,9 @@ def _words(*words: str) -> str:
     return " ".join(word for word in words if word)
 
 
-def _string(content: str | bytes) -> str:
-    if isinstance(content, str):
-        content = content.encode()
+def _string(content: str) -> str:
     plain = set(range(0x20, 0x7F)) - set(b'"\\')
-    return '"' + "".join(chr(c) if c in plain else f"\\{c:02x}" for c in content) + '"'
+    return '"' + "".join(chr(c) if c in plain else f"\\{c:02x}" for c in content.encode()) + '"'
 
 
 def _memory(memory: Memory) -> str:
@@ -126,17 +124,10 @@ class _Printer:
             self.line(1, f"(import {_string(item.module)} {_string(item.field)} {self.what(item)})")
         if module.memory:
             self.line(1, _memory(module.memory))
-        if module.table:
-            size = len(module.table)
-            entries = " ".join(self.functions[name] for name in module.table)
-            self.line(1, f"(table {size} {size} funcref)")
-            self.line(1, f"(elem (i32.const 0) func {entries})")
         for variable in module.globals:
             initial = self.instruction(variable.initial)
             kind = _global_type(variable.type)
             self.line(1, f"(global {self.globals[variable.name]} {kind} ({initial}))")
-        for data in module.data:
-            self.line(1, f"(data (i32.const {data.address}) {_string(data.content)})")
         for function in module.functions:
             self.function(function)
         for export in module.exports:
@@ -211,10 +202,6 @@ _IMMEDIATES: dict[str, Callable[[_Printer, Any], str]] = {
     "lanes": lambda _, lanes: " ".join(map(str, lanes)),
     "local": lambda printer, index: printer.locals[index],
     "label": _Printer.label,
-    "labels": lambda printer, depths: " ".join(map(printer.label, depths)),
-    "type": lambda _, type: _words(
-        _types("param", type.parameters), _types("result", type.results)
-    ),
     "function": lambda printer, name: printer.functions[name],
     "global": lambda printer, name: printer.globals[name],
 }

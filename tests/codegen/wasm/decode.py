@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 from mlcweb.codegen.wasm.binary import (
     EXPORT_KINDS,
     FUNCTION_NAMES,
-    FUNCTION_REFERENCE,
     FUNCTION_TYPE,
     GLOBAL_NAMES,
     HEADER,
@@ -23,7 +22,6 @@ from mlcweb.codegen.wasm.binary import (
 )
 from mlcweb.codegen.wasm.instructions import OPERATIONS, Instruction, Operation
 from mlcweb.codegen.wasm.module import (
-    Data,
     Export,
     Function,
     FunctionType,
@@ -115,11 +113,9 @@ class _Decoder:
         self.types = self.section(1, self.function_type)
         imports = self.section(2, self.imported)
         types = self.section(3, lambda: self.types[self.unsigned()])
-        self.section(4, self.table_type)
         memories = self.section(5, self.limits)
         globals_ = self.section(6, self.global_variable)
         exports = self.section(7, self.exported)
-        tables = self.section(9, self.elements)
         remaining = iter(types)
         return Module(
             name=self.names.get(MODULE_NAME, ""),
@@ -128,8 +124,6 @@ class _Decoder:
             memory=memories[0] if memories else None,
             globals=globals_,
             exports=exports,
-            data=self.section(11, self.data),
-            table=tables[0] if tables else (),
         )
 
     def find_sections(self) -> None:
@@ -199,10 +193,6 @@ class _Decoder:
     def global_type(self) -> GlobalType:
         return GlobalType(self.value_type(), bool(self.byte()))
 
-    def table_type(self) -> None:
-        self.expect(bytes((FUNCTION_REFERENCE,)), "a table of functions")
-        self.limits()
-
     def imported(self) -> Import:
         module, field, kind = self.text(), self.text(), self.byte()
         if kind == 0:
@@ -233,19 +223,6 @@ class _Decoder:
             raise ValueError("a constant expression has more than one instruction")
         return value
 
-    def elements(self) -> tuple[str, ...]:
-        self.expect(b"\0", "an active segment of function indices")
-        if self.constant() != ("i32.const", 0):
-            raise ValueError("a table is not filled from its start")
-        return self.vector(lambda: self.function_name(self.unsigned()))
-
-    def data(self) -> Data:
-        self.expect(b"\0", "active data of the first memory")
-        mnemonic, address = self.constant()
-        if mnemonic != "i32.const":
-            raise ValueError("the address of data is not constant")
-        return Data(address % (1 << 32), self.bytes(self.unsigned()))
-
     def function(self, type: FunctionType) -> Function:
         index = self.functions
         self.functions += 1
@@ -274,7 +251,6 @@ class _Decoder:
         if operation is None:
             raise ValueError(f"no instruction has the opcode {key[1]:#x} (prefix {key[0]})")
         values = tuple(_IMMEDIATES[kind](self) for kind in operation.immediates)
-        self.expect(bytes(operation.reserved), f"reserved zero bytes of {operation.mnemonic}")
         return (operation.mnemonic, *values)
 
     def memory_offset(self) -> int:
@@ -298,9 +274,7 @@ _IMMEDIATES: dict[str, Callable[[_Decoder], Any]] = {
     "lanes": lambda decoder: tuple(decoder.bytes(16)),
     "local": _Decoder.unsigned,
     "label": _Decoder.unsigned,
-    "labels": lambda decoder: (*decoder.vector(decoder.unsigned), decoder.unsigned()),
     "block": _Decoder.block_type,
-    "type": lambda decoder: decoder.types[decoder.unsigned()],
     "function": lambda decoder: decoder.function_name(decoder.unsigned()),
     "global": lambda decoder: decoder.global_name(decoder.unsigned()),
 }

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mlcweb.codegen.wasm.binary import encode
 from mlcweb.codegen.wasm.builder import FunctionBuilder
-from mlcweb.codegen.wasm.module import Data, Function, FunctionType, Memory, Module
+from mlcweb.codegen.wasm.module import Export, Function, FunctionType, Memory, Module
 from mlcweb.codegen.wasm.text import format_float, print_text
 from tests.codegen.wasm.decode import decode
 from tests.codegen.wasm.every_instruction import every_instruction
@@ -38,11 +38,10 @@ def test_printed_as_people_read_it() -> None:
         f.jump_if(again)
     f.source = None
     f.emit("local.get", total)
-    printed = print_text(Module((f.build(),), memory=Memory(1), data=(Data(0, b'"\xff'),)))
+    printed = print_text(Module((f.build(),), memory=Memory(1), exports=(Export('"ÿ', "memory"),)))
     assert printed.text == (
         "(module\n"
         "  (memory 1)\n"
-        '  (data (i32.const 0) "\\22\\ff")\n'
         "  (func $sum_up (param $A i32) (param $n i32) (result f32)\n"
         "    (local $total f32)\n"
         "    loop $i\n"
@@ -58,9 +57,10 @@ def test_printed_as_people_read_it() -> None:
         "    end\n"
         "    local.get $total\n"
         "  )\n"
+        '  (export "\\22\\c3\\bf" (memory 0))\n'
         ")\n"
     )
-    tags = (*[None] * 5, 7, *[8] * 7, 7, 7, 7, None, None, None)
+    tags = (*[None] * 4, 7, *[8] * 7, 7, 7, 7, None, None, None, None)
     assert printed.sources == tags
     assert len(tags) == printed.text.count("\n")
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from mlcweb.codegen.wasm.instructions import OPERATIONS, Instruction, ValueType
 from mlcweb.codegen.wasm.module import (
-    PAGE_BYTES,
     Function,
     FunctionType,
     GlobalType,
@@ -39,12 +38,8 @@ def validate(module: Module) -> None:
     for memory in memories:
         if memory.shared and memory.maximum is None:
             raise WasmError("A shared memory needs a maximum size")
-    context = _Context(module.function_types(), module.global_types(), bool(memories), module.table)
+    context = _Context(module.function_types(), module.global_types(), bool(memories))
     _check_references(module, context)
-    size = memories[0].minimum * PAGE_BYTES if memories else 0
-    for data in module.data:
-        if not 0 <= data.address <= size - len(data.content):
-            raise WasmError(f"Data of {len(data.content)} bytes at {data.address} of {size}")
     for function in module.functions:
         _FunctionCheck(function, context).run()
 
@@ -54,14 +49,10 @@ class _Context:
     functions: dict[str, FunctionType]
     globals: dict[str, GlobalType]
     has_memory: bool
-    table: tuple[str, ...]
 
 
 def _check_references(module: Module, context: _Context) -> None:
     known = {"function": context.functions, "global": context.globals}
-    for name in module.table:
-        if name not in context.functions:
-            raise WasmError(f'The table lists the unknown function "{name}"')
     for export in module.exports:
         if export.kind in known and export.name not in known[export.kind]:
             raise WasmError(f'Export "{export.field}": there is no {export.kind} "{export.name}"')
@@ -202,23 +193,9 @@ class _FunctionCheck:
         self.pop(types)
         self.stack.extend(types)
 
-    def jump_table(self, depths: Sequence[int]) -> None:
-        self.pop(("i32",))
-        types = self.block(depths[-1]).jump
-        if any(self.block(depth).jump != types for depth in depths):
-            raise WasmError("its targets take different types")
-        self.pop(types)
-        self.leave()
-
     def call(self, type: FunctionType) -> None:
         self.pop(type.parameters)
         self.stack.extend(type.results)
-
-    def call_indirect(self, type: FunctionType) -> None:
-        if not self.context.table:
-            raise WasmError("the module has no table")
-        self.pop(("i32",))
-        self.call(type)
 
     def call_named(self, name: str) -> None:
         if name not in self.context.functions:
@@ -264,10 +241,8 @@ _SPECIAL: dict[str, Callable[..., object]] = {
     "end": _FunctionCheck.end,
     "br": _FunctionCheck.jump,
     "br_if": _FunctionCheck.jump_if,
-    "br_table": _FunctionCheck.jump_table,
     "return": _FunctionCheck.return_,
     "call": _FunctionCheck.call_named,
-    "call_indirect": _FunctionCheck.call_indirect,
     "drop": lambda check: check.pop((_ANY,)),
     "select": _FunctionCheck.select,
     "local.get": lambda check, index: check.stack.append(check.local(index)),
