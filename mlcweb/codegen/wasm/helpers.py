@@ -1,12 +1,14 @@
 """Small functions that generated code calls: integer divisions that no instruction does, and the
-conversions of 16-bit floats."""
+conversions of 16-bit floats. They are written in the text format of WebAssembly."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
+from typing import Any
 
 from mlcweb.codegen.wasm.builder import FunctionBuilder
+from mlcweb.codegen.wasm.instructions import OPERATIONS, ValueType
 from mlcweb.codegen.wasm.module import Function
 
 NEEDS = {
@@ -30,63 +32,60 @@ def _helper(name: str) -> Function:
     return _MAKERS[name](name)
 
 
-def _truncdiv(kind: str) -> Callable[[str], Function]:
+def _assembled(
+    name: str,
+    parameters: Mapping[str, ValueType],
+    result: ValueType,
+    text: str,
+    locals_: Mapping[str, ValueType] = {},
+) -> Function:
+    """A function from the text of its body, in which two semicolons start a comment."""
+    builder = FunctionBuilder(name, list(parameters.items()), [result])
+    indices = {parameter: builder.parameter(parameter) for parameter in parameters}
+    indices |= {local: builder.local(type, local) for local, type in locals_.items()}
+    read: dict[str, Callable[[str], Any]] = {
+        "i32": lambda word: int(word, 0), "i64": int, "f32": float, "local": indices.__getitem__,
+        "block": str, "function": str,
+    }  # fmt: skip
+    code = (line.partition(";;")[0] for line in text.splitlines())
+    words = iter(" ".join(code).split())
+    for mnemonic in words:
+        kinds = OPERATIONS[mnemonic].immediates
+        builder.emit(mnemonic, *(read[kind](next(words)) for kind in kinds))
+    return builder.build()
+
+
+def _truncdiv(int_type: ValueType, name: str) -> Function:
     """a / b towards zero. The least integer over -1 is itself; the instruction traps there."""
-
-    def make(name: str) -> Function:
-        builder = FunctionBuilder(name, [("a", kind), ("b", kind)], [kind])
-        emit = builder.emit
-        emit("local.get", 1)
-        emit(f"{kind}.const", -1)
-        emit(f"{kind}.eq")
-        with builder.branch(result=kind):
-            emit(f"{kind}.const", 0)
-            emit("local.get", 0)
-            emit(f"{kind}.sub")
-            builder.otherwise()
-            emit("local.get", 0)
-            emit("local.get", 1)
-            emit(f"{kind}.div_s")
-        return builder.build()
-
-    return make
+    text = f"""
+        local.get b  {int_type}.const -1  {int_type}.eq
+        if {int_type}
+            {int_type}.const 0  local.get a  {int_type}.sub
+        else
+            local.get a  local.get b  {int_type}.div_s
+        end"""
+    return _assembled(name, {"a": int_type, "b": int_type}, int_type, text)
 
 
-def _floor(kind: str, wants_quotient: bool) -> Callable[[str], Function]:
+def _floor(int_type: ValueType, wants_quotient: bool, name: str) -> Function:
     """Quotient or remainder of the division that rounds down: one less (one divisor more) than the
     division towards zero, where there is a remainder whose sign is not that of the divisor."""
-
-    def make(name: str) -> Function:
-        builder = FunctionBuilder(name, [("a", kind), ("b", kind)], [kind])
-        emit = builder.emit
-        remainder = builder.local(kind, "remainder")
-        emit("local.get", 0)
-        emit("local.get", 1)
-        emit(f"{kind}.rem_s")
-        emit("local.set", remainder)
-        if wants_quotient:
-            emit("local.get", 0)
-            emit("local.get", 1)
-            emit("call", f"{kind}_truncdiv")
-            emit(f"{kind}.const", -1)
-        else:
-            emit("local.get", remainder)
-            emit("local.get", 1)
-        emit(f"{kind}.const", 0)
-        emit("local.get", remainder)
-        emit("local.get", 1)
-        emit(f"{kind}.xor")
-        emit(f"{kind}.const", 0)
-        emit(f"{kind}.lt_s")
-        emit("local.get", remainder)
-        emit(f"{kind}.const", 0)
-        emit(f"{kind}.ne")
-        emit("i32.and")
-        emit("select")
-        emit(f"{kind}.add")
-        return builder.build()
-
-    return make
+    towards_zero, correction = "local.get remainder", "local.get b"
+    if wants_quotient:
+        towards_zero = f"local.get a  local.get b  call {int_type}_truncdiv"
+        correction = f"{int_type}.const -1"
+    text = f"""
+        local.get a  local.get b  {int_type}.rem_s  local.set remainder
+        {towards_zero}
+        {correction}
+        {int_type}.const 0
+        local.get remainder  local.get b  {int_type}.xor  {int_type}.const 0  {int_type}.lt_s
+        local.get remainder  {int_type}.const 0  {int_type}.ne
+        i32.and
+        select
+        {int_type}.add"""
+    parameters = {"a": int_type, "b": int_type}
+    return _assembled(name, parameters, int_type, text, {"remainder": int_type})
 
 
 def _float16_value(name: str) -> Function:
@@ -95,37 +94,19 @@ def _float16_value(name: str) -> Function:
     The exponent and fraction are moved to where a float32 has them, and the difference of the
     biases is made up by a multiplication, which also makes subnormal numbers right.
     """
-    builder = FunctionBuilder(name, [("bits", "i32")], ["f32"])
-    emit = builder.emit
-    emit("local.get", 0)
-    emit("i32.const", 0x7FFF)
-    emit("i32.and")
-    emit("i32.const", 13)
-    emit("i32.shl")
-    emit("f32.reinterpret_i32")
-    emit("f32.const", 2.0**112)
-    emit("f32.mul")
-    value = builder.local("f32", "value")
-    emit("local.tee", value)
-    # Exponents of all ones, infinities and NaNs, come out as 2^16 and more.
-    emit("f32.const", 65536.0)
-    emit("f32.ge")
-    with builder.branch(result="i32"):
-        emit("local.get", value)
-        emit("i32.reinterpret_f32")
-        emit("i32.const", 0x7F800000)
-        emit("i32.or")
-        builder.otherwise()
-        emit("local.get", value)
-        emit("i32.reinterpret_f32")
-    emit("local.get", 0)
-    emit("i32.const", 0x8000)
-    emit("i32.and")
-    emit("i32.const", 16)
-    emit("i32.shl")
-    emit("i32.or")
-    emit("f32.reinterpret_i32")
-    return builder.build()
+    text = f"""
+        local.get bits  i32.const 0x7FFF  i32.and  i32.const 13  i32.shl
+        f32.reinterpret_i32  f32.const {2.0**112}  f32.mul  local.tee value
+        f32.const 65536  f32.ge
+        if i32  ;; exponents of all ones, infinities and NaNs, come out as 2^16 and more
+            local.get value  i32.reinterpret_f32  i32.const 0x7F800000  i32.or
+        else
+            local.get value  i32.reinterpret_f32
+        end
+        local.get bits  i32.const 0x8000  i32.and  i32.const 16  i32.shl
+        i32.or
+        f32.reinterpret_i32"""
+    return _assembled(name, {"bits": "i32"}, "f32", text, {"value": "f32"})
 
 
 def _float16_bits(name: str) -> Function:
@@ -134,75 +115,46 @@ def _float16_bits(name: str) -> Function:
     Normal results are rounded in the integer that the bits are, where a carry into the exponent is
     right; subnormal ones by adding 1/2, whose last place is 2^-24.
     """
-    builder = FunctionBuilder(name, [("value", "f32")], ["i32"])
-    emit = builder.emit
-    bits = builder.local("i32", "bits")
-    magnitude = builder.local("f32", "magnitude")
-    emit("local.get", 0)
-    emit("f32.abs")
-    emit("local.set", magnitude)
-    emit("local.get", magnitude)
-    emit("local.get", magnitude)
-    emit("f32.ne")
-    with builder.branch(result="i32"):
-        emit("i32.const", 0x7E00)
-        builder.otherwise()
-        emit("local.get", magnitude)
-        emit("f32.const", 65520.0)
-        emit("f32.ge")
-        with builder.branch(result="i32"):
-            emit("i32.const", 0x7C00)
-            builder.otherwise()
-            emit("local.get", magnitude)
-            emit("f32.const", 2.0**-14)
-            emit("f32.lt")
-            with builder.branch(result="i32"):
-                emit("local.get", magnitude)
-                emit("f32.const", 0.5)
-                emit("f32.add")
-                emit("i32.reinterpret_f32")
-                emit("i32.const", 0x3F000000)
-                emit("i32.sub")
-                builder.otherwise()
-                emit("local.get", magnitude)
-                emit("i32.reinterpret_f32")
-                emit("local.tee", bits)
-                emit("i32.const", 13)
-                emit("i32.shr_u")
-                emit("i32.const", 1)
-                emit("i32.and")
-                emit("local.get", bits)
-                emit("i32.add")
-                emit("i32.const", 0xFFF - (112 << 23))
-                emit("i32.add")
-                emit("i32.const", 13)
-                emit("i32.shr_u")
-    emit("local.get", 0)
-    emit("i32.reinterpret_f32")
-    emit("i32.const", 16)
-    emit("i32.shr_u")
-    emit("i32.const", 0x8000)
-    emit("i32.and")
-    emit("i32.or")
-    return builder.build()
+    text = f"""
+        local.get value  f32.abs  local.set magnitude
+        local.get magnitude  local.get magnitude  f32.ne
+        if i32  ;; NaN
+            i32.const 0x7E00
+        else
+            local.get magnitude  f32.const 65520  f32.ge
+            if i32  ;; infinity
+                i32.const 0x7C00
+            else
+                local.get magnitude  f32.const {2.0**-14}  f32.lt
+                if i32  ;; subnormal
+                    local.get magnitude  f32.const 0.5  f32.add
+                    i32.reinterpret_f32  i32.const 0x3F000000  i32.sub
+                else
+                    local.get magnitude  i32.reinterpret_f32  local.tee bits
+                    i32.const 13  i32.shr_u  i32.const 1  i32.and
+                    local.get bits  i32.add  i32.const {0xFFF - (112 << 23)}  i32.add
+                    i32.const 13  i32.shr_u
+                end
+            end
+        end
+        local.get value  i32.reinterpret_f32  i32.const 16  i32.shr_u  i32.const 0x8000  i32.and
+        i32.or"""
+    return _assembled(name, {"value": "f32"}, "i32", text, {"bits": "i32", "magnitude": "f32"})
 
 
 def _round_float16(name: str) -> Function:
     """The nearest value that a 16-bit float can have."""
-    builder = FunctionBuilder(name, [("value", "f32")], ["f32"])
-    builder.emit("local.get", 0)
-    builder.emit("call", "float16_bits")
-    builder.emit("call", "float16_value")
-    return builder.build()
+    text = "local.get value  call float16_bits  call float16_value"
+    return _assembled(name, {"value": "f32"}, "f32", text)
 
 
 _MAKERS: dict[str, Callable[[str], Function]] = {
-    "i32_truncdiv": _truncdiv("i32"),
-    "i64_truncdiv": _truncdiv("i64"),
-    "i32_floordiv": _floor("i32", True),
-    "i64_floordiv": _floor("i64", True),
-    "i32_floormod": _floor("i32", False),
-    "i64_floormod": _floor("i64", False),
+    "i32_truncdiv": partial(_truncdiv, "i32"),
+    "i64_truncdiv": partial(_truncdiv, "i64"),
+    "i32_floordiv": partial(_floor, "i32", True),
+    "i64_floordiv": partial(_floor, "i64", True),
+    "i32_floormod": partial(_floor, "i32", False),
+    "i64_floormod": partial(_floor, "i64", False),
     "float16_value": _float16_value,
     "float16_bits": _float16_bits,
     "round_float16": _round_float16,

@@ -10,6 +10,7 @@ from mlcweb.codegen.wasm import select_scalar as scalar
 from mlcweb.codegen.wasm import select_vector as vector
 from mlcweb.codegen.wasm.calls import external_call
 from mlcweb.codegen.wasm.math import EXPANSIONS
+from mlcweb.codegen.wasm.select_operation import Rule, bitwise, operation
 from mlcweb.codegen.wasm.select_types import UnsupportedError
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -17,8 +18,6 @@ from mlcweb.tir.operators import Key, operator_name, register_column
 
 if TYPE_CHECKING:
     from mlcweb.codegen.wasm.select_function import FunctionSelector
-
-Rule = Callable[["FunctionSelector", Any], None]
 
 
 class WasmForm(NamedTuple):
@@ -66,21 +65,17 @@ def _compare(name: str, on: Callable[[str], bool]) -> WasmForm:
     return WasmForm(scalar.comparison(name), vector.comparison(name), on)
 
 
-def _bits(name: str) -> WasmForm:
-    return WasmForm(scalar.bitwise(name), vector.bitwise(name), _not_16_bits)
-
-
-def _instruction(name: str) -> WasmForm:
-    return WasmForm(scalar.instruction(name), vector.instruction(name), _not_16_bits)
+def _both(rule: Rule, on: Callable[[str], bool] = _not_16_bits) -> WasmForm:
+    return WasmForm(rule, rule, on)
 
 
 FORMS: Mapping[Key, WasmForm] = register_column(
     "wasm",
     {
-        E.Add: WasmForm(scalar.arithmetic("add"), vector.add, _numbers),
-        E.Sub: WasmForm(scalar.arithmetic("sub"), vector.subtract, _numbers),
-        E.Mul: WasmForm(scalar.arithmetic("mul"), vector.arithmetic("mul"), _wide),
-        E.Div: WasmForm(scalar.division, vector.division, _floats),
+        E.Add: WasmForm(operation("add", wraps=True), vector.add, _numbers),
+        E.Sub: WasmForm(operation("sub", wraps=True), vector.subtract, _numbers),
+        E.Mul: _both(operation("mul", wraps=True), _wide),
+        E.Div: WasmForm(scalar.division, operation("div"), _floats),
         E.Mod: WasmForm(scalar.remainder),
         E.FloorDiv: WasmForm(scalar.floordiv),
         E.FloorMod: WasmForm(scalar.floormod),
@@ -92,33 +87,32 @@ FORMS: Mapping[Key, WasmForm] = register_column(
         E.LE: _compare("le", _ordered),
         E.GT: _compare("gt", _ordered),
         E.GE: _compare("ge", _ordered),
-        E.And: WasmForm(scalar.conjunction, vector.logical("and"), _logical),
-        E.Or: WasmForm(scalar.disjunction, vector.logical("or"), _logical),
-        E.Not: WasmForm(scalar.negation, vector.negation),
-        "bitwise_and": _bits("and"),
-        "bitwise_or": _bits("or"),
-        "bitwise_xor": _bits("xor"),
-        "bitwise_not": WasmForm(scalar.bitwise_not, vector.bitwise("not"), _not_16_bits),
+        E.And: WasmForm(scalar.conjunction, bitwise("and"), _logical),
+        E.Or: WasmForm(scalar.disjunction, bitwise("or"), _logical),
+        E.Not: WasmForm(scalar.negation, bitwise("not")),
+        "bitwise_and": _both(bitwise("and")),
+        "bitwise_or": _both(bitwise("or")),
+        "bitwise_xor": _both(bitwise("xor")),
+        "bitwise_not": WasmForm(scalar.bitwise_not, bitwise("not"), _not_16_bits),
         "shift_left": WasmForm(scalar.shift, vector.shift),
         "shift_right": WasmForm(scalar.shift, vector.shift),
-        "sqrt": _instruction("sqrt"),
-        "floor": _instruction("floor"),
-        "ceil": _instruction("ceil"),
-        "trunc": _instruction("trunc"),
-        "nearbyint": _instruction("nearest"),
-        "fabs": _instruction("abs"),
-        "abs": WasmForm(scalar.absolute, vector.absolute, _not_16_bits),
-        "copysign": WasmForm(scalar.copysign, vector.copysign, _not_16_bits),
+        "sqrt": _both(operation("sqrt", wraps=True)),
+        "floor": _both(operation("floor")),
+        "ceil": _both(operation("ceil")),
+        "trunc": _both(operation("trunc")),
+        "nearbyint": _both(operation("nearest")),
+        "fabs": _both(operation("abs")),
+        "abs": WasmForm(scalar.absolute, operation("abs"), _not_16_bits),
+        "copysign": WasmForm(operation("copysign"), vector.copysign, _not_16_bits),
         **{
-            name: WasmForm(
+            name: _both(
                 scalar.function(expansion),
-                vector.function(expansion),
                 _not_half if name in ("isnan", "isinf") else _not_16_bits,
             )
             for name, expansion in EXPANSIONS.items()
         },
-        E.Select: WasmForm(scalar.select, vector.select),
-        "if_then_else": WasmForm(scalar.if_then_else, vector.if_then_else),
+        E.Select: WasmForm(scalar.choice, vector.choice),
+        "if_then_else": WasmForm(scalar.choice, vector.choice),
         "likely": WasmForm(scalar.likely),
         E.Cast: WasmForm(scalar.cast, vector.cast),
         "reinterpret": WasmForm(scalar.reinterpret, vector.reinterpret, _not_16_bits),

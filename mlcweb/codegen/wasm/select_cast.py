@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from mlcweb.codegen.wasm.binary import single_bytes
 from mlcweb.codegen.wasm.select_types import (
     UnsupportedError,
-    is_unsigned,
     mask_bits,
     sign_suffix,
     stack_type,
@@ -66,14 +65,14 @@ def cast_scalar(selector: FunctionSelector, source: str, target: str) -> None:
         if target == "float16":
             selector.call_helper("round_float16")
     elif dtypes.is_float(target):
-        emit(f"{end}.convert_{start}_{'u' if is_unsigned(source) else 's'}")
+        emit(f"{end}.convert_{start}{sign_suffix(source)}")
         if target == "float16":
             selector.call_helper("round_float16")
     elif dtypes.is_float(source):
         _truncate(selector, start, target)
     elif start != end:
         if end == "i64":
-            emit(f"i64.extend_i32_{'u' if is_unsigned(source) else 's'}")
+            emit(f"i64.extend_i32{sign_suffix(source)}")
         else:
             emit("i32.wrap_i64")
             wrap(selector, target)
@@ -90,7 +89,7 @@ def _truncate(selector: FunctionSelector, source: str, target: str) -> None:
         emit(f"{source}.max")
         emit(f"{source}.const", float(dtypes.max_value(target)))
         emit(f"{source}.min")
-    emit(f"{stack_type(target)}.trunc_sat_{source}_{'u' if is_unsigned(target) else 's'}")
+    emit(f"{stack_type(target)}.trunc_sat_{source}{sign_suffix(target)}")
 
 
 def _contains(target: str, source: str) -> bool:

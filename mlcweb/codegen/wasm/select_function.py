@@ -121,16 +121,15 @@ class FunctionSelector:
         handler(self, statement)
         self.builder.source = outer
 
-    def push(self, expression: E.PrimExpr) -> None:
-        """Emit an expression, which leaves its value on the stack."""
-        table = VECTOR_RULES if dtypes.lanes(expression.dtype) > 1 else SCALAR_RULES
-        rule = table.get(type(expression))
-        if rule is None:
-            raise UnsupportedError(
-                f"{type(expression).__name__} of type {expression.dtype} has no WebAssembly form",
-                expression.span,
-            )
-        rule(self, expression)
+    def push(self, *expressions: E.PrimExpr) -> None:
+        """Emit expressions, which leave their values on the stack."""
+        for expression in expressions:
+            table = VECTOR_RULES if dtypes.lanes(expression.dtype) > 1 else SCALAR_RULES
+            rule = table.get(type(expression))
+            if rule is None:
+                kind = f"{type(expression).__name__} of type {expression.dtype}"
+                raise UnsupportedError(f"{kind} has no WebAssembly form", expression.span)
+            rule(self, expression)
 
     def define(self, var: E.Var, value: E.PrimExpr) -> int:
         """A local with the value of a variable."""

@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.codegen.wasm.checks import FAULT_INDEX
 from mlcweb.codegen.wasm.math import Expansion
 from mlcweb.codegen.wasm.select_cast import cast_scalar, wrap
+from mlcweb.codegen.wasm.select_operation import Rule, operation
 from mlcweb.codegen.wasm.select_types import (
     LOADS,
     UnsupportedError,
     is_unsigned,
     mask_bits,
+    sign_suffix,
     stack_type,
+    vector_shape,
 )
 from mlcweb.ir.visitor import walk
 from mlcweb.lower.optimize.accesses import REGISTER_SCOPE
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.dtype import wrap_integer
-from mlcweb.tir.operators import DIVISIONS, operator_name
+from mlcweb.tir.operators import DIVISIONS, operands_of
 
 if TYPE_CHECKING:
     from mlcweb.codegen.wasm.select_function import FunctionSelector
-
-Rule = Callable[["FunctionSelector", Any], None]
 
 CHEAP = 12
 """Values of up to so many nodes are computed and dropped rather than jumped over."""
 
 
-def _variable(selector: FunctionSelector, var: E.Var) -> None:
+def variable(selector: FunctionSelector, var: E.Var) -> None:
     selector.emit("local.get", selector.locals[var])
 
 
@@ -77,7 +78,6 @@ def _load(selector: FunctionSelector, load: E.BufferLoad) -> None:
 
 def extract_lane(selector: FunctionSelector, dtype: str, lane: int, lanes: int) -> None:
     """Leave one lane of the vector on the stack there."""
-    kind, bits, _ = dtypes.parse(dtype)
     if dtypes.is_bool(dtype):
         selector.emit(f"i{mask_bits(lanes)}x{lanes}.bitmask")
         selector.emit("i32.const", lane)
@@ -85,29 +85,20 @@ def extract_lane(selector: FunctionSelector, dtype: str, lane: int, lanes: int) 
         selector.emit("i32.const", 1)
         selector.emit("i32.and")
         return
-    shape = f"{'f' if kind == 'float' else 'i'}{bits}x{128 // bits}"
-    suffix = ("_u" if is_unsigned(dtype) else "_s") if bits < 32 else ""
-    selector.emit(f"{shape}.extract_lane{suffix}", lane)
+    suffix = sign_suffix(dtype) if dtypes.bits(dtype) < 32 else ""
+    selector.emit(f"{vector_shape(dtype)}.extract_lane{suffix}", lane)
 
 
-def arithmetic(operation: str) -> Rule:
-    def rule(selector: FunctionSelector, expression: E.BinaryExpr) -> None:
-        selector.push(expression.a)
-        selector.push(expression.b)
-        selector.emit(f"{stack_type(expression.dtype)}.{operation}")
-        wrap(selector, expression.dtype)
-
-    return rule
+_float_division = operation("div", wraps=True)
 
 
 def division(selector: FunctionSelector, expression: E.Div) -> None:
     dtype = expression.dtype
     if dtypes.is_float(dtype):
-        arithmetic("div")(selector, expression)
+        _float_division(selector, expression)
         return
     kind = stack_type(dtype)
-    selector.push(expression.a)
-    selector.push(expression.b)
+    selector.push(expression.a, expression.b)
     if is_unsigned(dtype):
         selector.emit(f"{kind}.div_u")
     elif _is_positive(expression.b):
@@ -120,10 +111,8 @@ def division(selector: FunctionSelector, expression: E.Div) -> None:
 def remainder(selector: FunctionSelector, expression: E.Mod) -> None:
     if dtypes.is_float(expression.dtype):
         raise UnsupportedError("The remainder of floats is T.fmod", expression.span)
-    selector.push(expression.a)
-    selector.push(expression.b)
-    suffix = "u" if is_unsigned(expression.dtype) else "s"
-    selector.emit(f"{stack_type(expression.dtype)}.rem_{suffix}")
+    selector.push(expression.a, expression.b)
+    selector.emit(f"{stack_type(expression.dtype)}.rem{sign_suffix(expression.dtype)}")
 
 
 def _is_positive(divisor: E.PrimExpr) -> bool:
@@ -134,14 +123,13 @@ def floordiv(selector: FunctionSelector, expression: E.FloorDiv) -> None:
     a, b, dtype = expression.a, expression.b, expression.dtype
     kind = stack_type(dtype)
     selector.push(a)
-    unsigned = is_unsigned(dtype)
     if isinstance(b, E.IntImm) and b.value > 0 and b.value & (b.value - 1) == 0:
         if b.value > 1:
             selector.emit(f"{kind}.const", b.value.bit_length() - 1)
-            selector.emit(f"{kind}.shr_{'u' if unsigned else 's'}")
+            selector.emit(f"{kind}.shr{sign_suffix(dtype)}")
         return
     selector.push(b)
-    if unsigned or (_is_positive(b) and selector.indices.interval(a)[0] >= 0):
+    if is_unsigned(dtype) or (_is_positive(b) and selector.indices.interval(a)[0] >= 0):
         selector.emit(f"{kind}.div_u")
     else:
         selector.call_helper(f"{kind}_floordiv")
@@ -169,8 +157,7 @@ def extremum(selector: FunctionSelector, expression: E.BinaryExpr) -> None:
     least = isinstance(expression, E.Min)
     a, b = expression.a, expression.b
     if dtypes.is_float(dtype) and not (isinstance(b, E.FloatImm) and not isnan(b.value)):
-        selector.push(a)
-        selector.push(b)
+        selector.push(a, b)
         selector.emit(f"{kind}.{'min' if least else 'max'}")
         return
     # With a number on the right, a comparison does: it fails for NaN, which then is the result.
@@ -182,21 +169,18 @@ def extremum(selector: FunctionSelector, expression: E.BinaryExpr) -> None:
     selector.emit("local.tee", first)
     selector.emit("local.get", second)
     selector.emit("local.get", first)
-    suffix = "" if dtypes.is_float(dtype) else "_u" if is_unsigned(dtype) else "_s"
-    selector.emit(f"{kind}.{'lt' if least else 'gt'}{suffix}")
+    selector.emit(f"{kind}.{'lt' if least else 'gt'}{sign_suffix(dtype)}")
     selector.emit("select")
     selector.builder.release(first)
     selector.builder.release(second)
 
 
-def comparison(operation: str) -> Rule:
+def comparison(name: str) -> Rule:
     def rule(selector: FunctionSelector, expression: E.ComparisonExpr) -> None:
         dtype = expression.a.dtype
-        selector.push(expression.a)
-        selector.push(expression.b)
-        ordered = operation not in ("eq", "ne") and not dtypes.is_float(dtype)
-        suffix = ("_u" if is_unsigned(dtype) else "_s") if ordered else ""
-        selector.emit(f"{stack_type(dtype)}.{operation}{suffix}")
+        selector.push(expression.a, expression.b)
+        suffix = "" if name in ("eq", "ne") else sign_suffix(dtype)
+        selector.emit(f"{stack_type(dtype)}.{name}{suffix}")
 
     return rule
 
@@ -246,18 +230,11 @@ def is_cheap(expression: E.PrimExpr) -> bool:
     return count <= CHEAP
 
 
-def select(selector: FunctionSelector, expression: E.Select) -> None:
-    choose(selector, expression.condition, expression.true_value, expression.false_value)
-
-
-def choose(
-    selector: FunctionSelector, condition: E.PrimExpr, yes: E.PrimExpr, no: E.PrimExpr
-) -> None:
+def choice(selector: FunctionSelector, expression: E.Select | E.Call) -> None:
     """Leave one of two values on the stack; the other is computed only if that is harmless."""
+    condition, yes, no = operands_of(expression)
     if is_cheap(yes) and is_cheap(no):
-        selector.push(yes)
-        selector.push(no)
-        selector.push(condition)
+        selector.push(yes, no, condition)
         selector.emit("select")
         return
     selector.push(condition)
@@ -267,31 +244,15 @@ def choose(
         selector.push(no)
 
 
-def _let(selector: FunctionSelector, let: E.Let) -> None:
-    selector.define(let.var, let.value)
-    selector.push(let.body)
-    selector.forget(let.var)
+def let(selector: FunctionSelector, expression: E.Let) -> None:
+    selector.define(expression.var, expression.value)
+    selector.push(expression.body)
+    selector.forget(expression.var)
 
 
 def cast(selector: FunctionSelector, expression: E.Cast) -> None:
     selector.push(expression.value)
     cast_scalar(selector, expression.value.dtype, expression.dtype)
-
-
-def instruction(name: str) -> Rule:
-    """A function of floats that is one instruction."""
-
-    def rule(selector: FunctionSelector, call: E.Call) -> None:
-        if not dtypes.is_float(call.dtype):
-            raise UnsupportedError(
-                f"tir.{operator_name(call)} of {call.dtype} has no WebAssembly form", call.span
-            )
-        selector.push(call.args[0])
-        selector.emit(f"{stack_type(call.dtype)}.{name}")
-        if name == "sqrt":
-            wrap(selector, call.dtype)
-
-    return rule
 
 
 def function(expansion: Expansion) -> Rule:
@@ -331,21 +292,8 @@ def _nothing(selector: FunctionSelector, call: E.Call) -> None:
     selector.emit("i32.const", 0)
 
 
-def if_then_else(selector: FunctionSelector, call: E.Call) -> None:
-    choose(selector, *call.args)
-
-
 def likely(selector: FunctionSelector, call: E.Call) -> None:
     selector.push(call.args[0])
-
-
-def bitwise(operation: str) -> Rule:
-    def rule(selector: FunctionSelector, call: E.Call) -> None:
-        for argument in call.args:
-            selector.push(argument)
-        selector.emit(f"{stack_type(call.dtype)}.{operation}")
-
-    return rule
 
 
 def bitwise_not(selector: FunctionSelector, call: E.Call) -> None:
@@ -358,10 +306,9 @@ def bitwise_not(selector: FunctionSelector, call: E.Call) -> None:
 
 def shift(selector: FunctionSelector, call: E.Call) -> None:
     left = call.op.name.endswith("left")  # type: ignore[union-attr]
-    for argument in call.args:
-        selector.push(argument)
-    unsigned = is_unsigned(call.dtype)
-    selector.emit(f"{stack_type(call.dtype)}.{'shl' if left else 'shr_u' if unsigned else 'shr_s'}")
+    selector.push(*call.args)
+    name = "shl" if left else f"shr{sign_suffix(call.dtype)}"
+    selector.emit(f"{stack_type(call.dtype)}.{name}")
     if left:
         wrap(selector, call.dtype)
 
@@ -369,8 +316,8 @@ def shift(selector: FunctionSelector, call: E.Call) -> None:
 def reinterpret(selector: FunctionSelector, call: E.Call) -> None:
     value = call.args[0]
     start, end = stack_type(value.dtype), stack_type(call.dtype)
+    selector.push(value)
     if "float16" in (value.dtype, call.dtype) and value.dtype != call.dtype:
-        selector.push(value)
         if value.dtype == "float16":
             selector.call_helper("float16_bits")
             wrap(selector, call.dtype)
@@ -379,7 +326,6 @@ def reinterpret(selector: FunctionSelector, call: E.Call) -> None:
             selector.emit("i32.and")
             selector.call_helper("float16_value")
         return
-    selector.push(value)
     if start != end:
         selector.emit(f"{end}.reinterpret_{start}")
     else:
@@ -394,32 +340,25 @@ def absolute(selector: FunctionSelector, call: E.Call) -> None:
         return
     kind = stack_type(call.dtype)
     local = selector.builder.local(kind)
-    zero = 0
-    selector.emit(f"{kind}.const", zero)
+    selector.emit(f"{kind}.const", 0)
     selector.push(value)
     selector.emit("local.tee", local)
     selector.emit(f"{kind}.sub")
     selector.emit("local.get", local)
     selector.emit("local.get", local)
-    selector.emit(f"{kind}.const", zero)
+    selector.emit(f"{kind}.const", 0)
     selector.emit(f"{kind}.lt_s")
     selector.emit("select")
     wrap(selector, call.dtype)
     selector.builder.release(local)
 
 
-def copysign(selector: FunctionSelector, call: E.Call) -> None:
-    for argument in call.args:
-        selector.push(argument)
-    selector.emit(f"{stack_type(call.dtype)}.copysign")
-
-
 LEAVES: dict[type, Rule] = {
-    E.Var: _variable,
+    E.Var: variable,
     E.IntImm: _integer,
     E.FloatImm: _floating,
     E.BufferLoad: _load,
-    E.Let: _let,
+    E.Let: let,
 }
 """What is no operator."""
 

@@ -32,11 +32,6 @@ STORES = {
     "uint64": "i64.store", "float16": "i32.store16", "float32": "f32.store", "float64": "f64.store",
 }  # fmt: skip
 
-SPLATS = {
-    "int8": "i8x16.splat", "int16": "i16x8.splat", "int32": "i32x4.splat", "int64": "i64x2.splat",
-    "float32": "f32x4.splat", "float64": "f64x2.splat",
-}  # fmt: skip
-
 
 def stack_type(dtype: str) -> ValueType:
     """The type of a value of `dtype` on the stack."""

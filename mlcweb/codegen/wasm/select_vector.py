@@ -6,11 +6,9 @@ masks, all ones or all zeros in each lane, whose lanes share the whole 128 bits 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mlcweb.codegen.wasm.math import Expansion
 from mlcweb.codegen.wasm.select_cast import (
     cast_vector,
     constant_bytes,
@@ -18,6 +16,8 @@ from mlcweb.codegen.wasm.select_cast import (
     resize_mask,
 )
 from mlcweb.codegen.wasm.select_memory import load_vector
+from mlcweb.codegen.wasm.select_operation import Rule, operation
+from mlcweb.codegen.wasm.select_scalar import let, variable
 from mlcweb.codegen.wasm.select_types import (
     UnsupportedError,
     check_vector,
@@ -30,15 +30,10 @@ from mlcweb.lower.optimize.accesses import REGISTER_SCOPE
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.dtype import wrap_integer
+from mlcweb.tir.operators import operands_of
 
 if TYPE_CHECKING:
     from mlcweb.codegen.wasm.select_function import FunctionSelector
-
-Rule = Callable[["FunctionSelector", Any], None]
-
-
-def _variable(selector: FunctionSelector, var: E.Var) -> None:
-    selector.emit("local.get", selector.locals[var])
 
 
 def _broadcast(selector: FunctionSelector, expression: E.Broadcast) -> None:
@@ -89,19 +84,6 @@ def _ramp(selector: FunctionSelector, expression: E.Ramp) -> None:
     selector.emit(f"{shape}.add")
 
 
-def arithmetic(operation: str) -> Rule:
-    def rule(selector: FunctionSelector, expression: E.BinaryExpr) -> None:
-        check_vector(expression.dtype)
-        shape = vector_shape(dtypes.element_of(expression.dtype))
-        if shape == "i8x16" and operation == "mul":
-            raise UnsupportedError("WebAssembly has no product of vectors of bytes")
-        selector.push(expression.a)
-        selector.push(expression.b)
-        selector.emit(f"{shape}.{operation}")
-
-    return rule
-
-
 def add(selector: FunctionSelector, expression: E.Add) -> None:
     a, b = expression.a, expression.b
     product, other = (b, a) if isinstance(b, E.Mul) else (a, b)
@@ -122,18 +104,11 @@ def _with_product(
 ) -> None:
     """A sum or difference, in one instruction with the product in it if that may be."""
     if not isinstance(product, E.Mul) or not selector.fuses(product, other):
-        arithmetic(plain)(selector, expression)
+        operation(plain)(selector, expression)
         return
     check_vector(expression.dtype)
-    for operand in (product.a, product.b, other):
-        selector.push(operand)
+    selector.push(product.a, product.b, other)
     selector.emit(f"{vector_shape(dtypes.element_of(expression.dtype))}.{fused}")
-
-
-def division(selector: FunctionSelector, expression: E.Div) -> None:
-    if not dtypes.is_float(expression.dtype):
-        raise UnsupportedError("WebAssembly has no division of vectors of integers")
-    arithmetic("div")(selector, expression)
 
 
 def extremum(selector: FunctionSelector, expression: E.BinaryExpr) -> None:
@@ -145,8 +120,7 @@ def extremum(selector: FunctionSelector, expression: E.BinaryExpr) -> None:
     if dtypes.is_float(element):
         # `pmin(a, b)` is `b < a ? b : a`, which is NaN where `a` is; where `b` is, NaN is put in.
         # That is much faster than `min`, which also looks at the signs of zeros.
-        selector.push(a)
-        selector.push(b)
+        selector.push(a, b)
         constant = b.value if isinstance(b, E.Broadcast) else None
         if isinstance(constant, E.FloatImm) and not isnan(constant.value):
             selector.emit(f"{shape}.p{name}")
@@ -160,50 +134,34 @@ def extremum(selector: FunctionSelector, expression: E.BinaryExpr) -> None:
         selector.emit("v128.or")
         selector.builder.release(local)
     elif shape == "i64x2":
-        operation = E.LT if name == "min" else E.GT
-        _choose(selector, operation(a, b), a, b)
+        comparison = E.LT if name == "min" else E.GT
+        _choose(selector, comparison(a, b), a, b)
     else:
-        selector.push(a)
-        selector.push(b)
+        selector.push(a, b)
         selector.emit(f"{shape}.{name}{sign_suffix(element)}")
 
 
-def comparison(operation: str) -> Rule:
+def comparison(name: str) -> Rule:
     def rule(selector: FunctionSelector, expression: E.ComparisonExpr) -> None:
         element, lanes = dtypes.element_of(expression.a.dtype), dtypes.lanes(expression.dtype)
-        selector.push(expression.a)
-        selector.push(expression.b)
+        selector.push(expression.a, expression.b)
         if dtypes.is_bool(element):
             selector.emit("v128.xor")
-            if operation == "eq":
+            if name == "eq":
                 selector.emit("v128.not")
             return
         check_vector(expression.a.dtype)
-        if element == "uint64" and operation not in ("eq", "ne"):
+        if element == "uint64" and name not in ("eq", "ne"):
             raise UnsupportedError("WebAssembly cannot compare vectors of uint64")
-        suffix = "" if operation in ("eq", "ne") else sign_suffix(element)
-        selector.emit(f"{vector_shape(element)}.{operation}{suffix}")
+        suffix = "" if name in ("eq", "ne") else sign_suffix(element)
+        selector.emit(f"{vector_shape(element)}.{name}{suffix}")
         resize_mask(selector, dtypes.bits(element), mask_bits(lanes))
 
     return rule
 
 
-def logical(operation: str) -> Rule:
-    def rule(selector: FunctionSelector, expression: E.ComparisonExpr) -> None:
-        selector.push(expression.a)
-        selector.push(expression.b)
-        selector.emit(f"v128.{operation}")
-
-    return rule
-
-
-def negation(selector: FunctionSelector, expression: E.Not) -> None:
-    selector.push(expression.a)
-    selector.emit("v128.not")
-
-
-def select(selector: FunctionSelector, expression: E.Select) -> None:
-    _choose(selector, expression.condition, expression.true_value, expression.false_value)
+def choice(selector: FunctionSelector, expression: E.Select | E.Call) -> None:
+    _choose(selector, *operands_of(expression))
 
 
 def _choose(
@@ -217,18 +175,10 @@ def _choose(
             selector.push(no)
         return
     lanes = dtypes.lanes(condition.dtype)
-    selector.push(yes)
-    selector.push(no)
-    selector.push(condition)
+    selector.push(yes, no, condition)
     if not dtypes.is_bool(yes.dtype):
         resize_mask(selector, mask_bits(lanes), dtypes.bits(yes.dtype))
     selector.emit("v128.bitselect")
-
-
-def _let(selector: FunctionSelector, let: E.Let) -> None:
-    selector.define(let.var, let.value)
-    selector.push(let.body)
-    selector.forget(let.var)
 
 
 def cast(selector: FunctionSelector, expression: E.Cast) -> None:
@@ -238,39 +188,6 @@ def cast(selector: FunctionSelector, expression: E.Cast) -> None:
     source = dtypes.element_of(expression.value.dtype)
     target = dtypes.element_of(expression.dtype)
     cast_vector(selector, source, target, dtypes.lanes(expression.dtype))
-
-
-def instruction(name: str) -> Rule:
-    """A function of floats that is one instruction."""
-
-    def rule(selector: FunctionSelector, call: E.Call) -> None:
-        check_vector(call.dtype)
-        selector.push(call.args[0])
-        selector.emit(f"{vector_shape(dtypes.element_of(call.dtype))}.{name}")
-
-    return rule
-
-
-def function(expansion: Expansion) -> Rule:
-    """A function in terms of arithmetic."""
-
-    def rule(selector: FunctionSelector, call: E.Call) -> None:
-        selector.push(expansion.of(call))
-
-    return rule
-
-
-def if_then_else(selector: FunctionSelector, call: E.Call) -> None:
-    _choose(selector, *call.args)
-
-
-def bitwise(operation: str) -> Rule:
-    def rule(selector: FunctionSelector, call: E.Call) -> None:
-        for argument in call.args:
-            selector.push(argument)
-        selector.emit(f"v128.{operation}")
-
-    return rule
 
 
 def shift(selector: FunctionSelector, call: E.Call) -> None:
@@ -290,25 +207,19 @@ def reinterpret(selector: FunctionSelector, call: E.Call) -> None:
     selector.push(call.args[0])
 
 
-def absolute(selector: FunctionSelector, call: E.Call) -> None:
-    selector.push(call.args[0])
-    selector.emit(f"{vector_shape(dtypes.element_of(call.dtype))}.abs")
-
-
 def copysign(selector: FunctionSelector, call: E.Call) -> None:
     element = dtypes.element_of(call.dtype)
     sign = wrap_integer(1 << (dtypes.bits(element) - 1), f"int{dtypes.bits(element)}")
-    for argument in call.args:
-        selector.push(argument)
+    selector.push(*call.args)
     push_constant(selector, constant_bytes(~sign, f"int{dtypes.bits(element)}", 1))
     selector.emit("v128.bitselect")
 
 
 LEAVES: dict[type, Rule] = {
-    E.Var: _variable,
+    E.Var: variable,
     E.Broadcast: _broadcast,
     E.Ramp: _ramp,
     E.BufferLoad: load_vector,
-    E.Let: _let,
+    E.Let: let,
 }
 """What is no operator."""

@@ -8,6 +8,8 @@ import pytest
 pytest.importorskip("wasmtime")
 
 from mlcweb.codegen import interpreter
+from mlcweb.codegen.wasm.kernel import compile_functions
+from mlcweb.codegen.wasm.select_types import UnsupportedError
 from mlcweb.runtime.host import wasm_target
 from mlcweb.runtime.host.traps import KernelTrap
 from mlcweb.script import from_source
@@ -142,3 +144,23 @@ def test_division_by_zero_stops_the_kernel(operation):
 def test_tests_of_floats(name, dtype):
     compare(f"T.{name}(A[i] - A[i])", [dtype], "bool")
     compare(f"T.{name}(A[i])", [dtype], "bool")
+
+
+@pytest.mark.parametrize(
+    ("operator", "dtype", "reason"),
+    [
+        ("T.copysign(A[i], A[i])", "int32", "no i32.copysign"),
+        ("T.abs(A[i])", "bool", "no i1x128.abs"),
+    ],
+)
+def test_what_is_no_instruction_is_refused(operator, dtype, reason):
+    """What WebAssembly cannot do is left to NumPy, and is no error of the encoder."""
+    func = from_source(
+        "from tvm.script import tir as T\n\n"
+        "@T.prim_func\n"
+        f'def main(A: T.Buffer((37,), "{dtype}"), B: T.Buffer((37,), "{dtype}")):\n'
+        '    T.func_attr({"tir.noalias": True})\n'
+        f"    for i in range(37):\n        B[i] = {operator}\n"
+    )
+    with pytest.raises(UnsupportedError, match=reason):
+        compile_functions({"main": func})

@@ -114,7 +114,13 @@ def test_the_source_of_the_instruction_is_named() -> None:
             "Global g starts as no constant f32",
         ),
         (
-            {"functions": (Function("f", FunctionType(), (), (("i32.const", 0), ("i32.load", 0), ("drop",))),)},
+            {
+                "functions": (
+                    Function(
+                        "f", FunctionType(), (), (("i32.const", 0), ("i32.load", 0), ("drop",))
+                    ),
+                )
+            },
             "the module has no memory",
         ),
         (
