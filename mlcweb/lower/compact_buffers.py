@@ -23,8 +23,7 @@ def compact_buffers(func: PrimFunc) -> PrimFunc:
     Indices move down by the least index touched, which may depend on the loops around the
     allocation. Buffers with strides, or whose address is used, stay as they are.
     """
-    body = _Compaction().rewrite(func.body)
-    return func if body is func.body else replace(func, body=body)
+    return func.with_body(_Compaction().rewrite(func.body))
 
 
 class _Compaction(Mutator):

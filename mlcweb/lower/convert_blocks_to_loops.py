@@ -25,8 +25,7 @@ def convert_blocks_to_loops(func: PrimFunc) -> PrimFunc:
     """Iterators become their bindings, predicates `if`s, allocations statements around the body,
     and accesses of matched buffers accesses of what they view. Other views need no declaration:
     they are known by their data."""
-    body = _Conversion(exchanges_data(func)).rewrite(func.body)
-    return func if body is func.body else replace(func, body=body)
+    return func.with_body(_Conversion(exchanges_data(func)).rewrite(func.body))
 
 
 class _Conversion(Mutator):

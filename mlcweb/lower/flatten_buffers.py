@@ -23,8 +23,7 @@ def flatten_buffers(func: PrimFunc) -> PrimFunc:
     The parameters keep their buffers, which say what callers pass; the flat ones share their data.
     """
     owners = {buffer.data: buffer for buffer in func.parameter_buffers}
-    body = _Flattening(owners).rewrite(func.body)
-    return func if body is func.body else replace(func, body=body)
+    return func.with_body(_Flattening(owners).rewrite(func.body))
 
 
 class _Flattening(Mutator):

@@ -12,8 +12,7 @@ from mlcweb.tir.function import PrimFunc
 
 def lower_init_block(func: PrimFunc) -> PrimFunc:
     """Initialise where all reduction iterators are at the start of their domains."""
-    body = _InitLowering().rewrite(func.body)
-    return func if body is func.body else replace(func, body=body)
+    return func.with_body(_InitLowering().rewrite(func.body))
 
 
 class _InitLowering(Mutator):

@@ -27,8 +27,7 @@ Domains = Mapping[E.Var, Range]
 
 def place_allocations(func: PrimFunc) -> PrimFunc:
     """Allocate each buffer where its accesses have their lowest common ancestor."""
-    body = _Placement().rewrite(func.body)
-    return func if body is func.body else replace(func, body=body)
+    return func.with_body(_Placement().rewrite(func.body))
 
 
 class _Placement(Mutator):

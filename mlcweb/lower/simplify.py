@@ -7,7 +7,6 @@ from functools import reduce
 from typing import Any
 
 from mlcweb.arith import Analyzer, conjuncts
-from mlcweb.ir.node import replace
 from mlcweb.lower.statement_simplifier import StatementSimplifier
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import const, logical_and
@@ -22,8 +21,7 @@ def simplify(func: PrimFunc) -> PrimFunc:
     Conditions that always or never hold disappear, and so do loops of one iteration, unless a
     thread is bound to them. What reads memory is assumed nowhere: a statement may overwrite it.
     """
-    body = _Simplification().rewrite(func.body)
-    return func if body is func.body else replace(func, body=body)
+    return func.with_body(_Simplification().rewrite(func.body))
 
 
 class _Simplification(StatementSimplifier):

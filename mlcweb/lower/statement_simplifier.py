@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from operator import is_
 from typing import Any, ClassVar
 
 from mlcweb.ir.node import replace
@@ -26,6 +27,12 @@ def in_sequence(statements: Iterable[S.Stmt]) -> S.Stmt:
     """Statements one after another, without those that do nothing."""
     kept = [statement for statement in statements if not is_nothing(statement)]
     return S.sequence(*kept) if kept else NOTHING
+
+
+def resequenced(old: S.SeqStmt, parts: list[S.Stmt]) -> S.Stmt:
+    """Statements one after another; the old sequence where they are the same."""
+    same = len(parts) == len(old.seq) and all(map(is_, parts, old.seq))
+    return old if same else S.sequence(*parts)
 
 
 class StatementSimplifier(Mutator):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from mlcweb.ir.module import BaseFunc
-from mlcweb.ir.node import definition, node
+from mlcweb.ir.node import definition, node, replace
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import Var
 from mlcweb.tir.stmt import Block, BlockRealize, Stmt
@@ -37,6 +37,10 @@ class PrimFunc(BaseFunc):
     def parameter_buffers(self) -> tuple[Buffer, ...]:
         """The buffers of the parameters that have one, in order."""
         return tuple(self.buffer_map[p] for p in self.params if p in self.buffer_map)
+
+    def with_body(self, new_body: Stmt, span: Any = None) -> PrimFunc:
+        """The function with another body; the same object where it has that body."""
+        return self if new_body is self.body else replace(self, body=new_body)
 
     @property
     def root_block(self) -> Block | None:

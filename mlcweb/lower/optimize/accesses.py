@@ -107,6 +107,23 @@ def statements_in(statement: S.Stmt) -> Iterator[S.Stmt]:
             pending.extend(reversed(inner))
 
 
+def surely_runs(loop: S.For) -> bool:
+    """Whether a loop is known to have an iteration."""
+    return isinstance(loop.extent, E.IntImm) and loop.extent.value > 0
+
+
+def sure_statements(statement: S.Stmt) -> Iterator[S.Stmt]:
+    """A statement and those inside it that run whenever it does, outer ones first."""
+    yield statement
+    if isinstance(statement, S.SeqStmt):
+        for part in statement.seq:
+            yield from sure_statements(part)
+    elif isinstance(statement, (S.LetStmt, S.AllocBuffer)) or (
+        isinstance(statement, S.For) and surely_runs(statement)
+    ):
+        yield from sure_statements(statement.body)
+
+
 def has_effects(statement: S.Stmt) -> bool:
     """Whether a statement does what cannot be told from its loads and stores."""
     return any(isinstance(part, (S.Evaluate, S.While)) for part in statements_in(statement))

@@ -15,10 +15,12 @@ from mlcweb.lower.optimize.accesses import (
     Accesses,
     has_effects,
     may_alias,
+    sure_statements,
+    surely_runs,
 )
 from mlcweb.lower.optimize.indices import Indices
 from mlcweb.lower.optimize.machine import MachineModel
-from mlcweb.lower.optimize.rewriter import definitions_in, is_choice
+from mlcweb.lower.optimize.rewriter import is_choice, variables_of
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -30,8 +32,7 @@ _LEAVES = (E.Var, E.IntImm, E.FloatImm, E.StringImm)
 
 def hoist(func: PrimFunc, machine: MachineModel) -> PrimFunc:
     """Compute what a loop does not change before the loop."""
-    body = _Hoisting(func, machine.registers).rewrite(func.body)
-    return func if body is func.body else replace(func, body=body)
+    return func.with_body(_Hoisting(func, machine.registers).rewrite(func.body))
 
 
 class _Hoisting(Mutator):
@@ -49,14 +50,9 @@ class _Hoisting(Mutator):
 
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
-        runs = isinstance(loop.extent, E.IntImm) and loop.extent.value > 0
-        if not runs or has_effects(loop.body):
+        if not surely_runs(loop) or has_effects(loop.body):
             return self.rewrite_children(loop)
-        moving = {loop.loop_var} | {
-            found.var if isinstance(found, S.LetStmt) else found.loop_var
-            for found in definitions_in(loop.body)
-        }
-        search = _Search(self, moving, self.accesses.written(loop.body))
+        search = _Search(self, variables_of(loop), self.accesses.written(loop.body))
         search.statement(loop.body)
         if not search.found:
             return self.rewrite_children(loop)
@@ -82,22 +78,12 @@ class _Search:
         self.written = written
         self.found: dict[object, E.PrimExpr] = {}
 
-    def statement(self, statement: Node) -> None:
-        if isinstance(statement, S.SeqStmt):
-            for part in statement.seq:
-                self.statement(part)
-        elif isinstance(statement, S.BufferStore):
-            self.expression(statement.value)
-        elif isinstance(statement, S.For):
-            if isinstance(statement.extent, E.IntImm) and statement.extent.value > 0:
-                self.statement(statement.body)
-        elif isinstance(statement, S.LetStmt):
-            self.expression(statement.value)
-            self.statement(statement.body)
-        elif isinstance(statement, S.AllocBuffer):
-            self.statement(statement.body)
-        elif isinstance(statement, S.IfThenElse):
-            self.expression(statement.condition)
+    def statement(self, statement: S.Stmt) -> None:
+        for part in sure_statements(statement):
+            if isinstance(part, (S.BufferStore, S.LetStmt)):
+                self.expression(part.value)
+            elif isinstance(part, S.IfThenElse):
+                self.expression(part.condition)
 
     def expression(self, expression: E.PrimExpr) -> None:
         if isinstance(expression, _LEAVES):

@@ -26,7 +26,6 @@ from mlcweb.lower.statement_simplifier import in_sequence
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import const
 from mlcweb.tir.function import PrimFunc
 
 
@@ -46,24 +45,7 @@ class _Interleave(Rewriter):
         new = super().finished_loop(loop, body)
         if not isinstance(new, S.For) or not self.has_single_sum(new):
             return new
-        if not are_independent(self, new):
-            return new
-        assert isinstance(new.extent, E.IntImm)
-        count, rest = divmod(new.extent.value, self.sums)
-        dtype = new.loop_var.dtype
-        var = E.Var(new.loop_var.name, dtype)
-        self.indices.bind(var, 0, count - 1)
-        first = self.indices.normal(var * self.sums + new.min)
-        main = replace(
-            new,
-            loop_var=var,
-            min=const(0, dtype),
-            extent=const(count, dtype),
-            body=self.together(new, [self.rewrite(first + step) for step in range(self.sums)]),
-        )
-        last = range(new.extent.value - rest, new.extent.value)
-        left = (self.with_values(new.body, {new.loop_var: new.min + step}) for step in last)
-        return in_sequence([main, *left])
+        return self.in_groups(new, self.sums, self.together) if are_independent(self, new) else new
 
     def has_single_sum(self, loop: S.For) -> bool:
         """Whether a loop's body is a loop nest that sums into one scalar, and stores around it."""
@@ -99,12 +81,10 @@ class _Interleave(Rewriter):
             for side in (value.a, value.b)
         )
 
-    def together(self, loop: S.For, values: Sequence[E.PrimExpr]) -> S.Stmt:
-        """The iterations of a loop for these values of its variable, inside of its inner loops."""
-        result: list[S.Stmt] = []
-        for part in _parts(loop.body):
-            result.append(self.nested(part, loop.loop_var, values))
-        return in_sequence(result)
+    def together(self, loop: S.For, steps: range) -> S.Stmt:
+        """Some iterations of a loop, inside of its inner loops."""
+        values = self.iteration_values(loop, steps)
+        return in_sequence(self.nested(part, loop.loop_var, values) for part in _parts(loop.body))
 
     def nested(self, part: S.Stmt, var: E.Var, values: Sequence[E.PrimExpr]) -> S.Stmt:
         if isinstance(part, S.For):

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
-from operator import is_
 
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import on
@@ -24,10 +23,13 @@ from mlcweb.lower.optimize.accesses import (
     may_alias,
     pointers_passed_on,
     statements_in,
+    sure_statements,
+    surely_runs,
 )
 from mlcweb.lower.optimize.indices import Indices, Sum
 from mlcweb.lower.optimize.machine import MachineModel
-from mlcweb.lower.optimize.rewriter import definitions_in
+from mlcweb.lower.optimize.rewriter import variables_of
+from mlcweb.lower.statement_simplifier import resequenced
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -41,8 +43,7 @@ def place_in_registers(func: PrimFunc, machine: MachineModel) -> PrimFunc:
     """Give local buffers that are only accessed at constant places the scope "register".
 
     Their elements are numbered anew, so that those of a vector are next to each other."""
-    body = _RegisterPlacement(func, machine).rewrite(func.body)
-    return func if body is func.body else replace(func, body=body)
+    return func.with_body(_RegisterPlacement(func, machine).rewrite(func.body))
 
 
 Placement = Mapping[int, int]
@@ -129,8 +130,7 @@ def _constant_elements(index: E.PrimExpr) -> range | None:
 
 def promote_accumulators(func: PrimFunc, machine: MachineModel) -> PrimFunc:
     """Keep what a loop updates at a fixed place in registers while the loop runs."""
-    body = _Promotion(func, machine).rewrite(func.body)
-    return func if body is func.body else replace(func, body=body)
+    return func.with_body(_Promotion(func, machine).rewrite(func.body))
 
 
 @dataclass
@@ -161,16 +161,14 @@ class _Promotion(AccessMutator):
             else:
                 part = self.rewrite(part)
             done.append(part)
-        if len(done) == len(statement.seq) and all(map(is_, done, statement.seq)):
-            return statement
-        return S.sequence(*done)
+        return resequenced(statement, done)
 
     @on(S.For)
     def loop(self, loop: S.For, before: list[S.Stmt] | None = None) -> S.Stmt:
         """The loop with what it updates in registers. Of the statements `before` it, those go that
         store to the same places, as the loop's result overwrites them."""
-        runs = isinstance(loop.extent, E.IntImm) and loop.extent.value > 0
-        chosen = self.candidates(loop) if runs and not has_effects(loop.body) else []
+        possible = surely_runs(loop) and not has_effects(loop.body)
+        chosen = self.candidates(loop) if possible else []
         if not chosen:
             return self.rewrite_children(loop)
         start, end, buffers = [], [], []
@@ -229,12 +227,9 @@ class _Promotion(AccessMutator):
 
     def candidates(self, loop: S.For) -> list[_Candidate]:
         """What the loop accesses at fixed places, and writes."""
-        moving = {loop.loop_var} | {
-            statement.var if isinstance(statement, S.LetStmt) else statement.loop_var
-            for statement in definitions_in(loop.body)
-        }
+        moving = variables_of(loop)
         accesses = self.accesses.of(loop.body)
-        certain = set[Access](_certain_stores(loop.body))
+        certain = set(sure_statements(loop.body))
         known = set(self.promoted)
         known.update(n.buffer for n in statements_in(loop.body) if isinstance(n, S.AllocBuffer))
         found = []
@@ -249,7 +244,7 @@ class _Promotion(AccessMutator):
         return found
 
     def candidate(
-        self, buffer: Buffer, accesses: Iterable[Access], moving: set[E.Var], certain: set[Access]
+        self, buffer: Buffer, accesses: Iterable[Access], moving: set[E.Var], certain: set[S.Stmt]
     ) -> _Candidate | None:
         result = _Candidate(buffer)
         for access in accesses:
@@ -314,17 +309,3 @@ def _index(start: E.PrimExpr, lanes: int) -> E.PrimExpr:
 def _is_constant(value: E.PrimExpr) -> bool:
     value = value.value if isinstance(value, E.Broadcast) else value
     return isinstance(value, (E.IntImm, E.FloatImm))
-
-
-def _certain_stores(statement: S.Stmt) -> Iterable[S.BufferStore]:
-    """The stores that happen whenever a statement runs."""
-    if isinstance(statement, S.BufferStore):
-        yield statement
-    elif isinstance(statement, (S.LetStmt, S.AllocBuffer)):
-        yield from _certain_stores(statement.body)
-    elif isinstance(statement, S.SeqStmt):
-        for part in statement.seq:
-            yield from _certain_stores(part)
-    elif isinstance(statement, S.For):
-        if isinstance(statement.extent, E.IntImm) and statement.extent.value > 0:
-            yield from _certain_stores(statement.body)

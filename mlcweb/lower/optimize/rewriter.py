@@ -6,7 +6,7 @@ one iteration and empty statements vanish. A pass overrides the handlers of what
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import is_
 from typing import Any
 
@@ -14,11 +14,12 @@ from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import on
 from mlcweb.lower.optimize.accesses import Accesses, statements_in
 from mlcweb.lower.optimize.indices import Indices, Sum
-from mlcweb.lower.statement_simplifier import NOTHING, StatementSimplifier, is_nothing
+from mlcweb.lower.statement_simplifier import NOTHING, StatementSimplifier, in_sequence, is_nothing
 from mlcweb.tir import arithmetic
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
+from mlcweb.tir.arithmetic import const
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.operators import OPERATORS, Family, keys, operator_name
 
@@ -38,8 +39,7 @@ class Rewriter(StatementSimplifier):
 
     def run(self) -> PrimFunc:
         """The function with its body rewritten."""
-        body = self.rewrite(self.function.body)
-        return self.function if body is self.function.body else replace(self.function, body=body)
+        return self.function.with_body(self.rewrite(self.function.body))
 
     def with_values(self, node: Any, values: Mapping[E.Var, E.PrimExpr]) -> Any:
         before = self.values, self.rewritten
@@ -126,25 +126,17 @@ class Rewriter(StatementSimplifier):
         holds = fold(low, 0)
         return holds if fold(high, 0) == holds else None
 
-    @on(E.And)
-    def conjunction(self, expression: E.And) -> E.PrimExpr:
+    @on(E.And, E.Or)
+    def connective(self, expression: E.And | E.Or) -> E.PrimExpr:
+        decides = isinstance(expression, E.Or)  # the operand that is the result, whatever the other
         a = self.rewrite(expression.a)
         if isinstance(a, E.IntImm):
-            return self.rewrite(expression.b) if a.value else a
+            return a if bool(a.value) is decides else self.rewrite(expression.b)
         b = self.rewrite(expression.b)
         if isinstance(b, E.IntImm):
-            return a if b.value else b
-        return expression if a is expression.a and b is expression.b else E.And(a, b)
-
-    @on(E.Or)
-    def disjunction(self, expression: E.Or) -> E.PrimExpr:
-        a = self.rewrite(expression.a)
-        if isinstance(a, E.IntImm):
-            return a if a.value else self.rewrite(expression.b)
-        b = self.rewrite(expression.b)
-        if isinstance(b, E.IntImm):
-            return b if b.value else a
-        return expression if a is expression.a and b is expression.b else E.Or(a, b)
+            return b if bool(b.value) is decides else a
+        same = a is expression.a and b is expression.b
+        return expression if same else type(expression)(a, b)
 
     @on(E.Not)
     def negation(self, expression: E.Not) -> E.PrimExpr:
@@ -155,15 +147,12 @@ class Rewriter(StatementSimplifier):
 
     @on(E.Select)
     def select(self, expression: E.Select) -> E.PrimExpr:
-        condition = self.rewrite(expression.condition)
-        if isinstance(condition, E.IntImm):
-            yes, no = expression.true_value, expression.false_value
-            return self.rewrite(yes if condition.value else no)
-        yes, no = self.rewrite(expression.true_value), self.rewrite(expression.false_value)
-        same = condition is expression.condition
-        if same and yes is expression.true_value and no is expression.false_value:
-            return expression
-        return E.Select(condition, yes, no, span=expression.span)
+        operands = expression.condition, expression.true_value, expression.false_value
+        new = self.choice(operands)
+        if len(new) == 1:
+            return new[0]
+        same = all(map(is_, new, operands))
+        return expression if same else E.Select(*new, span=expression.span)
 
     @on(E.Call)
     def call(self, call: E.Call) -> E.PrimExpr:
@@ -171,13 +160,17 @@ class Rewriter(StatementSimplifier):
             return self.rewrite(call.args[0])
         if not is_choice(call):
             return self.rewrite_children(call)
-        condition = self.rewrite(call.args[0])
+        new = self.choice(call.args)
+        if len(new) == 1:
+            return new[0]
+        return call if all(map(is_, new, call.args)) else replace(call, args=new)
+
+    def choice(self, operands: tuple[E.PrimExpr, ...]) -> tuple[E.PrimExpr, ...]:
+        """A condition and its two values; one of the values where the condition is decided."""
+        condition = self.rewrite(operands[0])
         if isinstance(condition, E.IntImm):
-            return self.rewrite(call.args[1] if condition.value else call.args[2])
-        yes, no = self.rewrite(call.args[1]), self.rewrite(call.args[2])
-        if condition is call.args[0] and yes is call.args[1] and no is call.args[2]:
-            return call
-        return replace(call, args=(condition, yes, no))
+            return (self.rewrite(operands[1] if condition.value else operands[2]),)
+        return condition, self.rewrite(operands[1]), self.rewrite(operands[2])
 
     @on(E.BufferLoad)
     def load(self, load: E.BufferLoad) -> E.PrimExpr:
@@ -201,6 +194,34 @@ class Rewriter(StatementSimplifier):
         return known
 
     # Statements
+
+    def iteration_values(self, loop: S.For, steps: Iterable[int]) -> list[E.PrimExpr]:
+        """The values of a loop's variable in some iterations, counted from its first."""
+        first = self.indices.sum_of(loop.min)
+        return [
+            self.indices.expression(first._replace(constant=first.constant + step))
+            for step in steps
+        ]
+
+    def copies(self, loop: S.For, steps: Iterable[int]) -> S.Stmt:
+        """Some iterations of a loop, counted from its first, one after another."""
+        values = self.iteration_values(loop, steps)
+        return in_sequence(self.with_values(loop.body, {loop.loop_var: value}) for value in values)
+
+    def in_groups(self, loop: S.For, size: int, write: Callable[[S.For, range], S.Stmt]) -> S.Stmt:
+        """A loop of `size` iterations at a time, as `write` writes them, and the last ones that
+        fill no group."""
+        assert isinstance(loop.extent, E.IntImm)
+        count, rest = divmod(loop.extent.value, size)
+        dtype = loop.loop_var.dtype
+        var = E.Var(loop.loop_var.name, dtype)
+        self.indices.bind(var, 0, count - 1)
+        start = self.indices.normal(var * size + loop.min)
+        body = write(replace(loop, min=start), range(size))
+        low, extent = const(0, dtype), const(count, dtype)
+        main = replace(loop, loop_var=var, min=low, extent=extent, body=body)
+        last = range(loop.extent.value - rest, loop.extent.value)
+        return in_sequence([main, self.copies(loop, last)])
 
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> S.Stmt:
@@ -248,6 +269,14 @@ def definitions_in(statement: S.Stmt) -> Iterator[S.For | S.LetStmt]:
     for part in statements_in(statement):
         if isinstance(part, (S.For, S.LetStmt)):
             yield part
+
+
+def variables_of(loop: S.For) -> set[E.Var]:
+    """The variables of a loop, and of the loops and lets in it."""
+    return {
+        found.var if isinstance(found, S.LetStmt) else found.loop_var
+        for found in definitions_in(loop)
+    }
 
 
 def bind_ranges(func: PrimFunc, indices: Indices) -> None:

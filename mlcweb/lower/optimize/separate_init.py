@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on
+from mlcweb.lower.optimize.accesses import surely_runs
 from mlcweb.lower.statement_simplifier import in_sequence
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -17,8 +18,7 @@ from mlcweb.tir.substitute import substitute, uses
 
 def separate_init(func: PrimFunc) -> PrimFunc:
     """Move statements that only the first iteration of a loop runs, first, before the loop."""
-    body = _SeparateInit().rewrite(func.body)
-    return func if body is func.body else replace(func, body=body)
+    return func.with_body(_SeparateInit().rewrite(func.body))
 
 
 class _SeparateInit(Mutator):
@@ -26,7 +26,7 @@ class _SeparateInit(Mutator):
     def loop(self, loop: S.For) -> S.Stmt:
         loop = self.rewrite_children(loop)
         body = loop.body
-        if not (isinstance(loop.extent, E.IntImm) and loop.extent.value > 0):
+        if not surely_runs(loop):
             return loop
         if not (isinstance(body, S.SeqStmt) and isinstance(body.seq[0], S.IfThenElse)):
             return loop

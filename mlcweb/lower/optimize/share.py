@@ -17,6 +17,7 @@ from mlcweb.lower.optimize.accesses import Accesses, may_alias
 from mlcweb.lower.optimize.hoist import is_worth_a_name, name_of, sure_operands
 from mlcweb.lower.optimize.indices import Indices
 from mlcweb.lower.optimize.machine import MachineModel
+from mlcweb.lower.statement_simplifier import resequenced
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
@@ -32,8 +33,7 @@ if they are not used all at once, and each name is a statement around the rest."
 
 def share(func: PrimFunc, machine: MachineModel) -> PrimFunc:
     """Give names to values that neighbouring statements have in common."""
-    body = _Sharing(func, NAMES_PER_REGISTER * machine.registers).rewrite(func.body)
-    return func if body is func.body else replace(func, body=body)
+    return func.with_body(_Sharing(func, NAMES_PER_REGISTER * machine.registers).rewrite(func.body))
 
 
 class _Sharing(Mutator):
@@ -53,11 +53,7 @@ class _Sharing(Mutator):
             stores = [part for part in parts if isinstance(part, S.BufferStore)]
             for start in range(0, len(stores), MAX_RUN_LENGTH):
                 done.append(_Run(self, stores[start : start + MAX_RUN_LENGTH]).result())
-        if len(done) == len(statement.seq) and all(
-            new is old for new, old in zip(done, statement.seq, strict=True)
-        ):
-            return statement
-        return S.sequence(*done)
+        return resequenced(statement, done)
 
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> S.Stmt:

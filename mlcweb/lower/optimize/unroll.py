@@ -8,19 +8,17 @@ is written out a few iterations at a time, to spare the counting. The order of o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from math import prod
 
-from mlcweb.ir.node import Node, replace
+from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import children, on
 from mlcweb.lower.optimize.accesses import statements_in
 from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.lower.optimize.rewriter import Rewriter, loops_in
-from mlcweb.lower.statement_simplifier import in_sequence
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.operators import OPERATORS, operator_name
@@ -132,15 +130,6 @@ class _Unroll(Rewriter):
             known = self.sizes[node] = own + sum(self.size_of(part) for part in parts)
         return known
 
-    def copies(self, loop: S.For, steps: Iterable[int]) -> S.Stmt:
-        """Some iterations of a loop, counted from its first, one after another."""
-        first = self.indices.sum_of(loop.min)
-        values = (first._replace(constant=first.constant + step) for step in steps)
-        return in_sequence(
-            self.with_values(loop.body, {loop.loop_var: self.indices.expression(value)})
-            for value in values
-        )
-
     def partly(self, loop: S.For) -> S.Stmt:
         """An innermost loop with several iterations in its body."""
         assert isinstance(loop.extent, E.IntImm)
@@ -149,16 +138,7 @@ class _Unroll(Rewriter):
         if factor < 2 or extent < 2 * factor:
             return loop
         factor = next((f for f in range(factor, factor // 2, -1) if extent % f == 0), factor)
-        count, rest = divmod(extent, factor)
-        dtype = loop.loop_var.dtype
-        var = E.Var(loop.loop_var.name, dtype)
-        self.indices.bind(var, 0, count - 1)
-        start = self.indices.normal(var * factor + loop.min)
-        body = self.copies(replace(loop, min=start), range(factor))
-        main = replace(
-            loop, loop_var=var, min=const(0, dtype), extent=const(count, dtype), body=body
-        )
-        return in_sequence([main, self.copies(loop, range(extent - rest, extent))])
+        return self.in_groups(loop, factor, self.copies)
 
 
 def _operations_of(node: Node) -> int:
