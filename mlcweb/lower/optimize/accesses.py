@@ -118,10 +118,9 @@ def sure_statements(statement: S.Stmt) -> Iterator[S.Stmt]:
     if isinstance(statement, S.SeqStmt):
         for part in statement.seq:
             yield from sure_statements(part)
-    elif isinstance(statement, (S.LetStmt, S.AllocBuffer)) or (
-        isinstance(statement, S.For) and surely_runs(statement)
-    ):
-        yield from sure_statements(statement.body)
+    elif isinstance(statement, (S.LetStmt, S.AllocBuffer, S.For)):
+        if not isinstance(statement, S.For) or surely_runs(statement):
+            yield from sure_statements(statement.body)
 
 
 def has_effects(statement: S.Stmt) -> bool:
