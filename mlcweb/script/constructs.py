@@ -6,13 +6,14 @@ evaluating them outside a script does no harm.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mlcweb.ir.span import Span
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import PrimExpr, Var
-from mlcweb.tir.stmt import AllocBuffer, DeclBuffer, ForKind, IterType
+from mlcweb.tir.stmt import AllocBuffer, DeclBuffer, ForKind, IterType, Stmt
 
 
 @dataclass(slots=True)
@@ -45,18 +46,11 @@ class InitFrame:
 
 
 @dataclass(slots=True)
-class Where:
-    predicate: PrimExpr
+class BlockPart:
+    """What a block says once: its predicate by `T.where`, its regions by `T.reads`, `T.writes`."""
 
-
-@dataclass(slots=True)
-class Reads:
-    regions: tuple[BufferRegion, ...]
-
-
-@dataclass(slots=True)
-class Writes:
-    regions: tuple[BufferRegion, ...]
+    name: str
+    value: Any
 
 
 @dataclass(slots=True)
@@ -105,16 +99,10 @@ class LetFrame:
 
 
 @dataclass(slots=True)
-class AttributeFrame:
-    node: Any
-    key: str
-    value: PrimExpr
+class WrapperFrame:
+    """What stands around the statements below, such as an annotation: `wrap(body, span)`."""
 
-
-@dataclass(slots=True)
-class AssertFrame:
-    condition: PrimExpr
-    message: PrimExpr
+    wrap: Callable[[Stmt, Span], Stmt]
 
 
 @dataclass(slots=True)

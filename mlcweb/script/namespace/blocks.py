@@ -26,26 +26,26 @@ def init() -> constructs.InitFrame:
     return constructs.InitFrame()
 
 
-def where(predicate: Any) -> constructs.Where:
+def where(predicate: Any) -> constructs.BlockPart:
     """The condition under which the block runs."""
-    return constructs.Where(arithmetic.cast("bool", arithmetic.convert(predicate)))
+    return constructs.BlockPart("where", arithmetic.cast("bool", arithmetic.convert(predicate)))
 
 
-def reads(*regions: Any) -> constructs.Reads:
+def reads(*regions: Any) -> constructs.BlockPart:
     """The regions that the block reads."""
-    return constructs.Reads(tuple(as_region(region) for region in _flat(regions)))
+    return constructs.BlockPart("reads", _regions(regions))
 
 
-def writes(*regions: Any) -> constructs.Writes:
+def writes(*regions: Any) -> constructs.BlockPart:
     """The regions that the block writes."""
-    return constructs.Writes(tuple(as_region(region) for region in _flat(regions)))
+    return constructs.BlockPart("writes", _regions(regions))
 
 
-def _flat(items: Sequence[Any]) -> list[Any]:
+def _regions(items: Sequence[Any]) -> tuple[BufferRegion, ...]:
     flat: list[Any] = []
     for item in items:
         flat.extend(item if isinstance(item, (list, tuple)) else (item,))
-    return flat
+    return tuple(map(as_region, flat))
 
 
 def as_region(value: Any) -> BufferRegion:

@@ -36,14 +36,20 @@ def let_expression(body: Any, where: Mapping[E.Var, Any]) -> E.Let:
     return E.Let(variable, arithmetic.convert(value), arithmetic.convert(body))
 
 
-def attr(node: Any, attr_key: str, value: Any) -> constructs.AttributeFrame:
+def attr(node: Any, attr_key: str, value: Any) -> constructs.WrapperFrame:
     """An annotation of the statements below."""
-    return constructs.AttributeFrame(node, attr_key, arithmetic.convert(value))
+    value = arithmetic.convert(value)
+    return constructs.WrapperFrame(
+        lambda body, span: S.AttrStmt(node, attr_key, value, body, span=span)
+    )
 
 
-def assertion(condition: Any, message: Any = "") -> constructs.AssertFrame:
+def assertion(condition: Any, message: Any = "") -> constructs.WrapperFrame:
     """A check before the statements below."""
-    return constructs.AssertFrame(arithmetic.convert(condition), arithmetic.convert(message))
+    condition, message = arithmetic.convert(condition), arithmetic.convert(message)
+    return constructs.WrapperFrame(
+        lambda body, span: S.AssertStmt(condition, message, body, span=span)
+    )
 
 
 def launch_thread(thread: str | E.Var, extent: Any) -> constructs.ThreadFrame:

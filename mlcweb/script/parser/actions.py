@@ -13,25 +13,11 @@ if TYPE_CHECKING:
     from mlcweb.script.parser.statements import StatementParser
 
 
-def _where(self: StatementParser, value: C.Where, node: Any) -> None:
-    contents = self.block("T.where", node)
-    if contents.predicate is not None:
-        raise self.error(f'The block "{contents.name}" has a T.where already', node)
-    contents.predicate = value.predicate
-
-
-def _reads(self: StatementParser, value: C.Reads, node: Any) -> None:
-    contents = self.block("T.reads", node)
-    if contents.reads is not None:
-        raise self.error(f'The block "{contents.name}" has a T.reads already', node)
-    contents.reads = value.regions
-
-
-def _writes(self: StatementParser, value: C.Writes, node: Any) -> None:
-    contents = self.block("T.writes", node)
-    if contents.writes is not None:
-        raise self.error(f'The block "{contents.name}" has a T.writes already', node)
-    contents.writes = value.regions
+def _block_part(self: StatementParser, value: C.BlockPart, node: Any) -> None:
+    contents = self.block(f"T.{value.name}", node)
+    if getattr(contents, value.name) is not None:
+        raise self.error(f'The block "{contents.name}" has a T.{value.name} already', node)
+    setattr(contents, value.name, value.value)
 
 
 def _block_attr(self: StatementParser, value: C.BlockAttributes, node: Any) -> None:
@@ -43,9 +29,9 @@ def _func_attr(self: StatementParser, value: C.FunctionAttributes, node: Any) ->
     self.function.attrs.update(value.values)
 
 
-def _attribute_rest(self: StatementParser, value: C.AttributeFrame, node: Any) -> None:
+def _wrapped_rest(self: StatementParser, value: C.WrapperFrame, node: Any) -> None:
     span = self.evaluator.span(node)
-    self.wrap_rest(lambda body: S.AttrStmt(value.node, value.key, value.value, body, span=span))
+    self.wrap_rest(lambda body: value.wrap(body, span))
 
 
 def _let_rest(self: StatementParser, value: C.LetFrame, node: Any) -> None:
@@ -55,25 +41,17 @@ def _let_rest(self: StatementParser, value: C.LetFrame, node: Any) -> None:
     self.wrap_rest(lambda body: S.LetStmt(var, value.value, body, span=span))
 
 
-def _check_rest(self: StatementParser, value: C.AssertFrame, node: Any) -> None:
-    span = self.evaluator.span(node)
-    self.wrap_rest(lambda body: S.AssertStmt(value.condition, value.message, body, span=span))
-
-
 def _thread_rest(self: StatementParser, value: C.ThreadFrame, node: Any) -> None:
     axis = thread_axis(self, value, "", node)
     self.wrap_rest(lambda body: launch(axis, value.extent, body))
 
 
 ACTIONS: dict[type, Callable[..., None]] = {
-    C.Where: _where,
-    C.Reads: _reads,
-    C.Writes: _writes,
+    C.BlockPart: _block_part,
     C.BlockAttributes: _block_attr,
     C.FunctionAttributes: _func_attr,
-    C.AttributeFrame: _attribute_rest,
+    C.WrapperFrame: _wrapped_rest,
     C.LetFrame: _let_rest,
-    C.AssertFrame: _check_rest,
     C.ThreadFrame: _thread_rest,
 }
 """How to carry out a call, by the type of its value."""

@@ -36,7 +36,7 @@ class BlockContents:
     span: Span | None
     axes: list[S.IterVar] = field(default_factory=list)
     values: list[E.PrimExpr] = field(default_factory=list)
-    predicate: E.PrimExpr | None = None
+    where: E.PrimExpr | None = None
     reads: tuple[BufferRegion, ...] | None = None
     writes: tuple[BufferRegion, ...] | None = None
     annotations: Mapping[str, Any] = field(default_factory=dict)
@@ -67,5 +67,5 @@ class BlockContents:
                 reads=found_reads if self.reads is None else self.reads,
                 writes=found_writes if self.writes is None else self.writes,
             )
-        predicate = arithmetic.const(True) if self.predicate is None else self.predicate
+        predicate = arithmetic.const(True) if self.where is None else self.where
         return S.BlockRealize(tuple(self.values), predicate, block, span=self.span)

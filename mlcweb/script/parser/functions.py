@@ -50,7 +50,7 @@ def parse_module(
     evaluator = Evaluator(Scopes(names), source)
     options = dict(options or {})
     for decorator in tree.decorator_list:
-        options.update(_options(decorator, evaluator))
+        options.update(decorator_options(decorator, evaluator))
     own_names.trees = {item.name: item for item in definitions}
     own_names.read = lambda item: _read(item, Evaluator(Scopes(names), source), options)
     for item in tree.body:
@@ -78,7 +78,7 @@ def _read(
         names.append(ast.unparse(function))
         read = FUNCTION_READERS.get(names[-1].rpartition(".")[2])
         if read is not None:
-            options = {**module_options, **_options(decorator, evaluator)}
+            options = {**module_options, **decorator_options(decorator, evaluator)}
             return read(tree, evaluator, options)
     found = f"@{', @'.join(names)} does not make" if names else "It has no decorator that makes"
     known = " or ".join(f"`{name}`" for name in FUNCTION_READERS)
@@ -87,7 +87,7 @@ def _read(
     )
 
 
-def _options(decorator: ast.expr, evaluator: Evaluator) -> dict[str, Any]:
+def decorator_options(decorator: ast.expr, evaluator: Evaluator) -> dict[str, Any]:
     """The keyword arguments of a decorator."""
     if not isinstance(decorator, ast.Call):
         return {}
@@ -110,7 +110,7 @@ def read_prim_func(
     scopes = evaluator.scopes
     scopes.push()
     declared = _declared_types(tree)
-    _check_parameters(tree, evaluator)
+    check_parameters(tree, evaluator)
     for argument in tree.args.args:
         _parameter(function, argument, declared, evaluator)
     parser = StatementParser(evaluator, function)
@@ -159,14 +159,13 @@ def _declared_types(tree: ast.FunctionDef) -> dict[str, str]:
     return types
 
 
-def _check_parameters(tree: ast.FunctionDef, evaluator: Evaluator) -> None:
+def check_parameters(tree: ast.FunctionDef, evaluator: Evaluator) -> None:
+    """An error where a parameter is of a kind that functions of scripts do not have."""
     arguments = tree.args
     others = (arguments.vararg, *arguments.kwonlyargs, arguments.kwarg, *arguments.defaults)
     unusual = next((other for other in others if other is not None), None)
     if unusual is not None:
-        raise evaluator.error(
-            "The parameters of a PrimFunc are positional and have no defaults", unusual
-        )
+        raise evaluator.error("Parameters are positional and have no defaults", unusual)
 
 
 def _parameter(
@@ -180,7 +179,7 @@ def _parameter(
             argument,
         )
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
-        annotation = _unquoted(annotation.value, annotation)
+        annotation = unquoted(annotation.value, annotation)
     value = evaluator.value(_named_shape(annotation, declared, evaluator))
     span = evaluator.span(argument)
     if isinstance(value, Buffer):
@@ -217,7 +216,7 @@ def _named_shape(annotation: Any, declared: Mapping[str, str], evaluator: Evalua
 def _read_extent(extent: ast.expr, declared: Mapping[str, str], evaluator: Evaluator) -> ast.expr:
     if not (isinstance(extent, ast.Constant) and isinstance(extent.value, str)):
         return extent
-    read = _unquoted(extent.value, extent)
+    read = unquoted(extent.value, extent)
     for part in ast.walk(read):
         if isinstance(part, ast.Name) and not evaluator.scopes.is_script_name(part.id):
             var = E.Var(part.id, declared.get(part.id, "int32"), span=evaluator.span(extent))
@@ -225,7 +224,7 @@ def _read_extent(extent: ast.expr, declared: Mapping[str, str], evaluator: Evalu
     return read
 
 
-def _unquoted(text: str, at: ast.expr) -> ast.expr:
+def unquoted(text: str, at: ast.expr) -> ast.expr:
     """An expression that stands in a string; its parts have the place of the string."""
     expression = ast.parse(text, mode="eval").body
     for part in ast.walk(expression):

@@ -22,6 +22,7 @@ from mlcweb.relax.struct_info import FuncStructInfo, ObjectStructInfo, StructInf
 from mlcweb.script import relax as R
 from mlcweb.script.namespace import relax as N
 from mlcweb.script.parser.expressions import NAMESPACES, Evaluator, ModuleNames
+from mlcweb.script.parser.functions import check_parameters, decorator_options
 from mlcweb.script.parser.relax_types import annotation, declared_extents
 from mlcweb.tir.expr import Var as PrimVar
 
@@ -162,13 +163,9 @@ class FunctionReader:
     def signature(self, tree: ast.FunctionDef) -> tuple[list[E.Var], StructInfo | None]:
         """The parameters, and the result where it is annotated."""
         declared_extents(tree, self.evaluator)
-        arguments = tree.args
-        others = (arguments.vararg, *arguments.kwonlyargs, arguments.kwarg, *arguments.defaults)
-        unusual = next((other for other in others if other is not None), None)
-        if unusual is not None:
-            raise self.error("Parameters are positional and have no defaults", unusual)
+        check_parameters(tree, self.evaluator)
         params = []
-        for argument in arguments.args:
+        for argument in tree.args.args:
             if argument.annotation is None:
                 raise self.error(
                     f'The parameter "{argument.arg}" needs a type, such as '
@@ -391,7 +388,9 @@ def _return(self: FunctionReader, node: ast.Return, last: bool) -> None:
 
 
 def _local_function(self: FunctionReader, node: ast.FunctionDef, last: bool) -> None:
-    options = _decorator_options(node, self.evaluator)
+    options: dict[str, Any] = {}
+    for decorator in node.decorator_list:
+        options.update(decorator_options(decorator, self.evaluator))
     reader = FunctionReader(self.evaluator, self.builder)
     self.scopes.push()
     params, ret = reader.signature(node)
@@ -405,13 +404,6 @@ def _local_function(self: FunctionReader, node: ast.FunctionDef, last: bool) -> 
         var = E.Var(node.name, func.struct_info)
         self.scopes.bind(node.name, var)
     self.builder.emit_normalized(E.VarBinding(var, func, span=self.evaluator.span(node)))
-
-
-def _decorator_options(node: ast.FunctionDef, evaluator: Evaluator) -> dict[str, Any]:
-    for decorator in node.decorator_list:
-        if isinstance(decorator, ast.Call):
-            return {key.arg: evaluator.value(key.value) for key in decorator.keywords if key.arg}
-    return {}
 
 
 def _pass(self: FunctionReader, node: ast.Pass, last: bool) -> None:

@@ -9,13 +9,14 @@ from mlcweb.ir.errors import DiagnosticError
 from mlcweb.relax.struct_info import StructInfo
 from mlcweb.script.namespace.relax import to_struct_info
 from mlcweb.script.parser.expressions import Evaluator
+from mlcweb.script.parser.functions import unquoted
 from mlcweb.tir.expr import Var as PrimVar
 
 
 def annotation(node: ast.expr, evaluator: Evaluator) -> StructInfo:
     """The struct info that an annotation says."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        node = _parsed(node.value, node)
+        node = unquoted(node.value, node)
     value = evaluator.value(_Extents(evaluator).visit(node))
     try:
         return to_struct_info(value)
@@ -46,7 +47,7 @@ class _Extents(ast.NodeTransformer):
         if not (isinstance(node, ast.Constant) and isinstance(node.value, str)):
             self._type_variables(node)
             return node
-        expression = _parsed(node.value, node)
+        expression = unquoted(node.value, node)
         for part in ast.walk(expression):
             if isinstance(part, ast.Name) and part.id not in ("T", "min", "max"):
                 self._define(part.id, node)
@@ -64,14 +65,6 @@ class _Extents(ast.NodeTransformer):
         if not (scopes.is_script_name(name) and isinstance(scopes.find(name), PrimVar)):
             span = self.evaluator.span(node)
             scopes.bind(name, PrimVar(name, "int64", span=span), "a symbolic extent")
-
-
-def _parsed(text: str, at: ast.expr) -> ast.expr:
-    """An expression that stands in a string; its parts have the place of the string."""
-    expression = ast.parse(text, mode="eval").body
-    for part in ast.walk(expression):
-        ast.copy_location(part, at)
-    return expression
 
 
 def declared_extents(tree: ast.FunctionDef, evaluator: Evaluator) -> None:

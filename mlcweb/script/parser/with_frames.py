@@ -74,20 +74,11 @@ def _let(self: StatementParser, frame: C.LetFrame, item: ast.withitem, node: ast
     self.emit(S.LetStmt(var, frame.value, body, span=span))
 
 
-def _attribute(
-    self: StatementParser, frame: C.AttributeFrame, item: ast.withitem, node: ast.With
+def _wrapper(
+    self: StatementParser, frame: C.WrapperFrame, item: ast.withitem, node: ast.With
 ) -> None:
     body = self.body(node.body, "`with`", node)
-    span = self.evaluator.span(node)
-    self.emit(S.AttrStmt(frame.node, frame.key, frame.value, body, span=span))
-
-
-def _assertion(
-    self: StatementParser, frame: C.AssertFrame, item: ast.withitem, node: ast.With
-) -> None:
-    body = self.body(node.body, "`with`", node)
-    span = self.evaluator.span(node)
-    self.emit(S.AssertStmt(frame.condition, frame.message, body, span=span))
+    self.emit(frame.wrap(body, self.evaluator.span(node)))
 
 
 def _thread(
@@ -130,8 +121,7 @@ FRAMES: dict[type, Callable[..., None]] = {
     C.BlockFrame: _block,
     C.InitFrame: _init,
     C.LetFrame: _let,
-    C.AttributeFrame: _attribute,
-    C.AssertFrame: _assertion,
+    C.WrapperFrame: _wrapper,
     C.ThreadFrame: _thread,
     C.Declaration: _declaration,
 }
