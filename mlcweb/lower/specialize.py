@@ -24,6 +24,17 @@ def specialize(func: PrimFunc, values: Mapping[E.Var, int]) -> PrimFunc:
     return replace(func, buffer_map=buffer_map, body=rewriter.rewrite(func.body))
 
 
+def size_symbols(func: PrimFunc) -> dict[E.Var, tuple[int, int]]:
+    """Variables that stand for sizes: the argument that tells the value, and its axis."""
+    symbols: dict[E.Var, tuple[int, int]] = {}
+    for position, param in enumerate(func.params):
+        buffer = func.buffer_map.get(param)
+        for axis, extent in enumerate(buffer.shape if buffer else ()):
+            if isinstance(extent, E.Var):
+                symbols.setdefault(extent, (position, axis))
+    return symbols
+
+
 class _Specializer(Mutator):
     def __init__(self, values: Mapping[E.Var, E.PrimExpr]) -> None:
         self.values = values

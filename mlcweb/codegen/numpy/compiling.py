@@ -15,7 +15,7 @@ from mlcweb.codegen.numpy import support
 from mlcweb.codegen.numpy.source import NumpySource
 from mlcweb.codegen.registry import FunctionLookup, Kernel
 from mlcweb.lower import without_threads
-from mlcweb.lower.specialize import specialize
+from mlcweb.lower.specialize import size_symbols, specialize
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.function import PrimFunc
@@ -58,18 +58,14 @@ def _compile(name: str, func: PrimFunc, lookup: FunctionLookup) -> tuple[Callabl
 
 
 def _symbols(func: PrimFunc) -> dict[E.Var, tuple[int, int | None]]:
-    """Variables that stand for sizes: the argument that tells the value, and its axis."""
-    symbols: dict[E.Var, tuple[int, int | None]] = {}
-    for position, param in enumerate(func.params):
-        buffer = func.buffer_map.get(param)
-        if buffer is None:
-            if dtypes.is_integer(param.dtype):
-                symbols.setdefault(param, (position, None))
-            continue
-        for axis, extent in enumerate(buffer.shape):
-            if isinstance(extent, E.Var):
-                symbols.setdefault(extent, (position, axis))
-    return symbols
+    """Variables that stand for sizes, scalar parameters among them: the argument that tells the
+    value, and its axis."""
+    scalars = {
+        param: (position, None)
+        for position, param in enumerate(func.params)
+        if param not in func.buffer_map and dtypes.is_integer(param.dtype)
+    }
+    return {**size_symbols(func), **scalars}
 
 
 def _specializing(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from threading import Lock
+from typing import Any, Self
 
 from mlcweb.ir.errors import TVMError
 
@@ -92,6 +93,34 @@ class Arena:
                 self.pages = wanted
                 return True
         return False
+
+
+class ArenaStorage:
+    """Memory of an array in the memory of a host: a `Storage`. `address` counts from the start of
+    that memory; it goes to the list `free`, where there is one, when nobody holds the storage."""
+
+    __slots__ = ("__weakref__", "_free", "address", "memory", "nbytes", "whole")
+
+    def __init__(
+        self,
+        memory: Any,
+        address: int,
+        nbytes: int,
+        whole: ArenaStorage | None = None,
+        free: list[int] | None = None,
+    ) -> None:
+        self.memory = memory
+        self.address = address
+        self.nbytes = nbytes
+        self.whole = whole
+        self._free = free
+
+    def __del__(self) -> None:
+        if self._free is not None:
+            self._free.append(self.address)
+
+    def part(self, nbytes: int) -> Self:
+        return type(self)(self.memory, self.address, nbytes, self)
 
 
 @lru_cache(maxsize=1024)

@@ -23,7 +23,7 @@ from mlcweb.codegen.wasm.builder import FunctionBuilder
 from mlcweb.codegen.wasm.module import Module
 from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.ir.errors import TVMError
-from mlcweb.runtime.host.arena import MAXIMUM_PAGES, Arena
+from mlcweb.runtime.host.arena import MAXIMUM_PAGES, Arena, ArenaStorage
 from mlcweb.runtime.host.clock import shares_memory
 from mlcweb.runtime.host.page_script import SCRIPT
 from mlcweb.runtime.host.traps import trap_in_browser
@@ -140,48 +140,21 @@ def _validates_relaxed_simd() -> bool:
     return bool(js.WebAssembly.validate(to_js(encode(Module((f.build(),))).code)))
 
 
-class PageStorage:
-    """Memory of an array outside of Python's: a `Storage`. Its address goes to the list `free`,
-    where there is one, when nobody holds it."""
+class PageStorage(ArenaStorage):
+    """Memory of an array, outside of Python's."""
 
-    __slots__ = ("_free", "address", "host", "nbytes", "whole")
+    __slots__ = ()
 
     visible = False
-    """Python cannot see the bytes in place."""
-
-    def __init__(
-        self,
-        host: PyodideHost,
-        address: int,
-        nbytes: int,
-        whole: PageStorage | None = None,
-        free: list[int] | None = None,
-    ) -> None:
-        self.host = host
-        self.address = address
-        self.nbytes = nbytes
-        self.whole = whole
-        self._free = free
-
-    def part(self, nbytes: int) -> PageStorage:
-        return PageStorage(self.host, self.address, nbytes, self)
-
-    @property
-    def memory(self) -> object:
-        return self.host
-
-    def __del__(self) -> None:
-        if self._free is not None:
-            self._free.append(self.address)
 
     def view(self) -> np.ndarray[Any, Any]:
-        return self.host.view(self.address, self.nbytes)
+        return self.memory.view(self.address, self.nbytes)
 
     def read(self) -> np.ndarray[Any, Any]:
-        return self.host.read(self.address, self.nbytes)
+        return self.memory.read(self.address, self.nbytes)
 
     def write(self, data: np.ndarray[Any, Any]) -> None:
-        self.host.write(self.address, data)
+        self.memory.write(self.address, data)
 
 
 class PageInstance:

@@ -25,7 +25,7 @@ from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.codegen.wasm.select_types import UnsupportedError, stack_type
 from mlcweb.ir.errors import TVMError
 from mlcweb.lower.optimize.accesses import NOALIAS, of_distinct_arrays
-from mlcweb.lower.specialize import specialize
+from mlcweb.lower.specialize import size_symbols, specialize
 from mlcweb.runtime.arguments import written_parameters
 from mlcweb.runtime.build import UnknownFunction
 from mlcweb.runtime.direct_call import PointerCall
@@ -34,7 +34,6 @@ from mlcweb.runtime.host.python_calls import host_function
 from mlcweb.runtime.host.ranges import merged, piece_of
 from mlcweb.runtime.host.traps import KernelTrap
 from mlcweb.runtime.storage import Storage
-from mlcweb.tir import expr as E
 from mlcweb.tir.function import PrimFunc
 
 MAX_VARIANTS = 64
@@ -105,7 +104,7 @@ class WasmKernel:
         self.options = options
         self.host = host
         self.lookup = lookup
-        self.symbols = _symbols(func)
+        self.symbols = size_symbols(func)
         self._variants: dict[tuple[int, ...], _Variant] = {}
         self._positions = [
             index for index, param in enumerate(func.params) if param in func.buffer_map
@@ -318,14 +317,3 @@ def _explaining(
         return kind(check.report(instance.variable(FAULT_INDEX)), check.span)
 
     return explain
-
-
-def _symbols(func: PrimFunc) -> dict[E.Var, tuple[int, int]]:
-    """Variables that stand for sizes: the argument that tells the value, and its axis."""
-    symbols: dict[E.Var, tuple[int, int]] = {}
-    for position, param in enumerate(func.params):
-        buffer = func.buffer_map.get(param)
-        for axis, extent in enumerate(buffer.shape if buffer else ()):
-            if isinstance(extent, E.Var):
-                symbols.setdefault(extent, (position, axis))
-    return symbols

@@ -21,7 +21,7 @@ import numpy as np
 
 from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.ir.errors import TVMError
-from mlcweb.runtime.host.arena import FIRST_ADDRESS, MAXIMUM_PAGES, PAGE_BYTES, Arena
+from mlcweb.runtime.host.arena import FIRST_ADDRESS, MAXIMUM_PAGES, PAGE_BYTES, Arena, ArenaStorage
 from mlcweb.runtime.host.clock import clock
 from mlcweb.runtime.host.traps import KernelTrap
 
@@ -121,7 +121,7 @@ class WasmtimeHost:
         """Where an NDArray or a NumPy array lies in the memory; None where it lies elsewhere."""
         storage = getattr(array, "storage", None)
         if type(storage) is WasmStorage:
-            return storage.address if storage.host is self else None
+            return storage.address if storage.memory is self else None
         if storage is not None:
             array = storage.view()
         address = array.__array_interface__["data"][0] - self.base
@@ -164,43 +164,16 @@ class WasmtimeHost:
         return Instance(self, module, imports)
 
 
-class WasmStorage:
-    """Memory of an array: a `Storage`. `address` counts from the start of the memory; it goes to
-    the list `free`, where there is one, when nobody holds the storage."""
+class WasmStorage(ArenaStorage):
+    """Memory of an array, which Python sees in place."""
 
-    __slots__ = ("__weakref__", "_free", "address", "host", "nbytes", "whole")
+    __slots__ = ()
 
     visible = True
-    """Python sees the bytes in place."""
-
-    def __init__(
-        self,
-        host: WasmtimeHost,
-        address: int,
-        nbytes: int,
-        whole: WasmStorage | None = None,
-        free: list[int] | None = None,
-    ) -> None:
-        self.host = host
-        self.address = address
-        self.nbytes = nbytes
-        self.whole = whole
-        self._free = free
-
-    def __del__(self) -> None:
-        if self._free is not None:
-            self._free.append(self.address)
-
-    def part(self, nbytes: int) -> WasmStorage:
-        return WasmStorage(self.host, self.address, nbytes, self)
-
-    @property
-    def memory(self) -> object:
-        return self.host
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        place = (self.host.base + self.address, False)
+        place = (self.memory.base + self.address, False)
         return {"shape": (self.nbytes,), "typestr": "|u1", "data": place, "version": 3}
 
     def view(self) -> np.ndarray[Any, Any]:
