@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from mlcweb.arith import bounds, canonical, modular, rewrite
-from mlcweb.arith.equality import same_expression
+from mlcweb.arith.digits import Sum
+from mlcweb.arith.equality import Interning, same_expression
 from mlcweb.arith.int_set import upper_limits
 from mlcweb.arith.interval import ConstIntBound
 from mlcweb.arith.modular import ModularSet
@@ -30,6 +31,7 @@ class Analyzer:
     """
 
     def __init__(self, domains: Mapping[E.Var, Range] | None = None) -> None:
+        self.interned = Interning()
         self.bound_of_variable: dict[E.Var, ConstIntBound] = {}
         self.modular_set_of_variable: dict[E.Var, ModularSet] = {}
         self.symbolic_domains: dict[E.Var, Range] = {}
@@ -165,7 +167,7 @@ class Analyzer:
         """The expression with its integer sums in canonical form."""
         return canonical.canonical(expression, self)
 
-    def canonical_sum(self, expression: E.PrimExpr) -> canonical.Sum:
+    def canonical_sum(self, expression: E.PrimExpr) -> Sum:
         """An integer expression as a canonical sum."""
         return canonical.canonical_sum(expression, self)
 

@@ -1,192 +1,40 @@
-"""The canonical form of integer expressions: a sum of scaled digits.
-
-A term is one "digit" of an index, `index % upper // lower * scale`, and a sum is terms plus a
-constant. Splitting and fusing loops only ever takes digits apart and puts them together, so that
-adding sums and merging neighbouring digits (`x // 4 * 4 + x % 4` is `x`) undoes it. Terms of equal
-index stand together, the highest digit first. The method, and the order in which a sum is written,
-are those of TVM's canonical simplifier, so that texts agree.
-"""
+"""The canonical form of integer expressions: sums of scaled digits, made from the operands up."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.arith.digits import Digit, Product, Sum, write
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.interval import is_index_type
+from mlcweb.arith.linear import LinearForm
 from mlcweb.arith.rewrite import apply_rule, rebuilt
 from mlcweb.arith.rules_integer import product
 from mlcweb.tir import expr as E
-from mlcweb.tir.folding import add, floordiv, floormod, integer, multiply, subtract
+from mlcweb.tir.folding import floormod, integer
 
 if TYPE_CHECKING:
     from mlcweb.arith.analyzer import Analyzer
 
-
-class Term:
-    """`index % upper // lower * scale`; no remainder is taken where `upper` is None."""
-
-    __slots__ = ("index", "lower", "scale", "upper")
-
-    def __init__(self, index: E.PrimExpr, lower: int, upper: int | None, scale: int) -> None:
-        self.index = index
-        self.lower = lower
-        self.upper = upper
-        self.scale = scale
-
-    def times(self, factor: int) -> Term:
-        return Term(self.index, self.lower, self.upper, self.scale * factor)
-
-    def expression(self) -> E.PrimExpr:
-        """The term as it is written by itself."""
-        return self.scaled(self.scale)
-
-    def scaled(self, scale: int) -> E.PrimExpr:
-        """The term as an expression, with another scale."""
-        if scale == 0:
-            return integer(0, self.index.dtype)
-        result = self.index
-        if self.upper is not None:
-            result = floormod(result, integer(self.upper, result.dtype))
-        if self.lower != 1:
-            result = floordiv(result, integer(self.lower, result.dtype))
-        return multiply(result, integer(scale, result.dtype)) if scale != 1 else result
-
-
-class Sum:
-    """Terms plus a constant. Changed only while it is being built: an analyzer remembers it."""
-
-    __slots__ = ("base", "dtype", "terms")
-
-    def __init__(self, dtype: str, terms: list[Term], base: int = 0) -> None:
-        self.dtype = dtype
-        self.terms = terms
-        self.base = base
-
-    def add_term(self, new: Term, factor: int = 1) -> None:
-        """Add `new * factor`, next to the terms of the same index, higher digits first."""
-        scale = new.scale * factor
-        if scale == 0:
-            return
-        terms = self.terms
-        size = len(terms)
-        position = 0
-        while position < size and not same_expression(terms[position].index, new.index):
-            position += 1
-        while position < size:
-            term = terms[position]
-            if new.lower > term.lower or not same_expression(term.index, new.index):
-                break
-            if new.lower == term.lower and new.upper == term.upper:
-                scale += term.scale
-                if scale:
-                    terms[position] = Term(term.index, term.lower, term.upper, scale)
-                else:
-                    del terms[position]
-                return
-            position += 1
-        terms.insert(position, Term(new.index, new.lower, new.upper, scale))
-
-    def plus(self, other: Value, sign: int) -> Sum:
-        """This sum plus or minus another value."""
-        result = Sum(self.dtype, list(self.terms), self.base)
-        if isinstance(other, Sum):
-            result.base += sign * other.base
-            for term in other.terms:
-                result.add_term(term, sign)
-        elif isinstance(other, Term):
-            result.add_term(other, sign)
-        elif isinstance(other, E.IntImm):
-            result.base += sign * other.value
-        else:
-            result.add_term(Term(other, 1, None, 1), sign)
-        return result
-
-    def times(self, factor: int) -> Sum:
-        terms = [term.times(factor) for term in self.terms]
-        return Sum(self.dtype, terms, self.base * factor)
-
-    def divided_exactly(self, divisor: int) -> Sum:
-        terms = [Term(t.index, t.lower, t.upper, t.scale // divisor) for t in self.terms]
-        return Sum(self.dtype, terms, self.base // divisor)
-
-    def separate_multiples(self, divisor: int) -> tuple[Sum, Sum]:
-        """The part whose scales `divisor` divides, and the rest."""
-        multiples, rest = Sum(self.dtype, []), Sum(self.dtype, [])
-        for term in self.terms:
-            (rest if term.scale % divisor else multiples).terms.append(term)
-        (rest if self.base % divisor else multiples).base = self.base
-        return multiples, rest
-
-    def expression(self) -> E.PrimExpr:
-        """The sum as written: larger scales first, then the constant, then what is subtracted."""
-        terms = self.terms
-        if len(terms) > 1:
-            terms = sorted(_merge_digits(terms), key=_writing_order)
-        zero = result = integer(0, self.dtype)
-        for term in terms:
-            if term.scale > 0:
-                written = term.expression()
-                result = written if result is zero else add(result, written)
-        if self.base > 0:
-            constant = integer(self.base, self.dtype)
-            result = constant if result is zero else add(result, constant)
-        for term in terms:
-            if term.scale < 0:
-                result = subtract(result, term.scaled(-term.scale))
-        if self.base < 0:
-            result = subtract(result, integer(-self.base, self.dtype))
-        return result
-
-
-Value = Sum | Term | E.PrimExpr
-"""What the canonical form of a subexpression is: a sum, a term, or any other expression."""
-
-
-def _writing_order(term: Term) -> tuple[int, int, float]:
-    return -term.scale, -term.lower, -(term.upper or float("inf"))
-
-
-def _merge_digits(terms: list[Term]) -> list[Term]:
-    """Neighbouring digits of one index in one: x // 4 * 4 + x % 4 is x."""
-    terms = list(terms)
-    for i, high in enumerate(terms):
-        if high.scale == 0:
-            continue
-        for j in range(i + 1, len(terms)):
-            low = terms[j]
-            if not same_expression(high.index, low.index):
-                break
-            if high.upper is not None and high.upper < low.lower:
-                break
-            if (
-                low.scale != 0
-                and high.lower == low.upper
-                and high.scale % low.scale == 0
-                and high.lower == high.scale // low.scale * low.lower
-            ):
-                terms[j] = Term(low.index, low.lower, high.upper, low.scale)
-                terms[i] = high.times(0)
-                break
-    return [term for term in terms if term.scale]
+Value = Sum | E.PrimExpr
+"""What the canonical form of a subexpression is: a sum, or any other expression."""
 
 
 def canonical_sum(expression: E.PrimExpr, analyzer: Analyzer) -> Sum:
-    """The expression, an integer, as a sum, which is the caller's to change."""
-    found = _as_sum(_value(expression, analyzer))
-    return Sum(found.dtype, list(found.terms), found.base)
+    """The expression, an integer, as a sum."""
+    return _sum(_value(expression, analyzer), analyzer)
 
 
 def affine_form(expression: E.PrimExpr, analyzer: Analyzer) -> tuple[E.PrimExpr, bool]:
     """The canonical form, and whether it is finished: a sum of digits of different variables, none
     subtracted, to which no other rule applies."""
     value = _value(expression, analyzer)
-    terms = value.terms if isinstance(value, Sum) else [value] if isinstance(value, Term) else None
-    written = _expression(value)
-    if terms is None:
-        return written, isinstance(written, (E.Var, E.IntImm))
-    finished = all(type(term.index) is E.Var and term.scale > 0 for term in terms)
-    return written, finished and len({term.index for term in terms}) == len(terms)
+    if not isinstance(value, LinearForm):
+        return value, isinstance(value, (E.Var, E.IntImm))
+    digits = value.items()
+    finished = all(type(digit.source) is E.Var and scale > 0 for digit, scale in digits)
+    return write(value), finished and len({digit.source for digit, _ in digits}) == len(digits)
 
 
 def canonical(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
@@ -213,65 +61,54 @@ def _value(expression: E.PrimExpr, analyzer: Analyzer) -> Value:
 
 
 def _expression(value: Value) -> E.PrimExpr:
-    return value if isinstance(value, E.PrimExpr) else value.expression()
+    return write(value) if isinstance(value, LinearForm) else value
 
 
-def _as_sum(value: Value) -> Sum:
-    if isinstance(value, Sum):
+def _sum(value: Value, analyzer: Analyzer) -> Sum:
+    if isinstance(value, LinearForm):
         return value
-    if isinstance(value, Term):
-        return Sum(value.index.dtype, [value] if value.scale else [])
     if isinstance(value, E.IntImm):
-        return Sum(value.dtype, [], value.value)
-    return Sum(value.dtype, [Term(value, 1, None, 1)])
+        return LinearForm({}, value.value, value.dtype)
+    return _digit(value, analyzer)
 
 
-def _as_term(value: Value) -> Term:
-    """A value as a single term; a proper sum becomes its index."""
-    if isinstance(value, Term):
-        return value
-    if isinstance(value, Sum):
-        if len(value.terms) == 1 and value.base == 0:
-            return value.terms[0]
-        value = value.expression()
-    return Term(value, 1, None, 1)
+def _digit(
+    index: E.PrimExpr, analyzer: Analyzer, lower: int = 1, upper: int | None = None
+) -> Product:
+    """`index % upper // lower` by itself."""
+    return Product({Digit(analyzer.interned(index), lower, upper): 1}, 0, index.dtype)
 
 
-def _add(expression: E.Add, analyzer: Analyzer) -> Value:
+def _product(total: Sum, analyzer: Analyzer) -> Product:
+    """A sum as a single digit and its scale; a proper sum becomes the index."""
+    if len(total.terms) == 1 and total.constant == 0:
+        return Product(total.terms, 0, total.dtype)
+    return _digit(write(total), analyzer)
+
+
+def _add(expression: Any, analyzer: Analyzer) -> Value:
     a, b = _value(expression.a, analyzer), _value(expression.b, analyzer)
     if not is_index_type(expression.dtype):
         return apply_rule(_with_operands(expression, a, b), analyzer)
-    return _as_sum(a).plus(b, 1)
-
-
-def _subtract(expression: E.Sub, analyzer: Analyzer) -> Value:
-    a, b = _value(expression.a, analyzer), _value(expression.b, analyzer)
-    if not is_index_type(expression.dtype):
-        return apply_rule(_with_operands(expression, a, b), analyzer)
-    return _as_sum(a).plus(b, -1)
+    sign = 1 if type(expression) is E.Add else -1
+    return _sum(a, analyzer).plus(_sum(b, analyzer), sign)
 
 
 def _multiply(expression: E.Mul, analyzer: Analyzer) -> Value:
-    variable, factor = expression.a, expression.b
-    if type(variable) is E.Var and type(factor) is E.IntImm and factor.value:
-        # Most products are of this kind.
-        if analyzer.value_of(variable) is variable and is_index_type(variable.dtype):
-            return Term(variable, 1, None, factor.value)
     a, b = _value(expression.a, analyzer), _value(expression.b, analyzer)
     if not is_index_type(expression.dtype):
         return apply_rule(_with_operands(expression, a, b), analyzer)
-    if isinstance(a, E.IntImm):
-        a, b = b, a
-    if isinstance(b, Sum) and not b.terms:
-        b = b.expression()
-    if isinstance(a, Sum) and not a.terms:
-        a, b = b, a.expression()
-    if isinstance(b, E.IntImm):
-        if b.value == 0:
-            return b
-        return a.times(b.value) if isinstance(a, Sum) else _as_term(a).times(b.value)
+    for value, factor in ((a, _constant(b)), (b, _constant(a))):
+        if factor is not None:
+            return _sum(value, analyzer).times(factor)
     made = product(_expression(a), _expression(b))
     return expression if same_expression(made, expression) else made
+
+
+def _constant(value: Value) -> int | None:
+    if isinstance(value, LinearForm):
+        return None if value.terms else value.constant
+    return value.value if isinstance(value, E.IntImm) else None
 
 
 def _with_operands(expression: Any, a: Value, b: Value) -> Any:
@@ -281,97 +118,80 @@ def _with_operands(expression: Any, a: Value, b: Value) -> Any:
     return type(expression)(a, b)
 
 
-def _divisor(b: Value) -> int | None:
-    b = _expression(b)
-    return b.value if isinstance(b, E.IntImm) and b.value > 0 else None
-
-
-def _floordiv(expression: E.FloorDiv, analyzer: Analyzer) -> Value:
+def _divide(expression: E.FloorDiv | E.FloorMod, analyzer: Analyzer) -> Value:
     a, b = _value(expression.a, analyzer), _value(expression.b, analyzer)
-    divisor = _divisor(b) if is_index_type(expression.dtype) else None
-    if divisor is None:
+    divisor = _constant(b) if is_index_type(expression.dtype) else None
+    if divisor is None or divisor <= 0:
         return apply_rule(_with_operands(expression, a, b), analyzer)
-    if divisor == 1:
-        return a
-    if not isinstance(a, Sum):
-        if analyzer.is_within(_expression(a), 0, divisor):
-            return integer(0, expression.dtype)
-        return _divide_term(_as_term(a), divisor)
-    multiples, rest = a.separate_multiples(divisor)
-    quotient = multiples.divided_exactly(divisor)
-    if not rest.terms:
-        quotient.base += rest.base // divisor
-        return quotient
-    remainder = rest.expression()
-    if not analyzer.is_within(remainder, 0, divisor):
-        quotient.add_term(_divide_term(Term(remainder, 1, None, 1), divisor))
-    return quotient
+    rule = _quotient if isinstance(expression, E.FloorDiv) else _remainder
+    return rule(_sum(a, analyzer), divisor, analyzer)
 
 
-def _floormod(expression: E.FloorMod, analyzer: Analyzer) -> Value:
-    a, b = _value(expression.a, analyzer), _value(expression.b, analyzer)
-    divisor = _divisor(b) if is_index_type(expression.dtype) else None
-    if divisor is None:
-        return apply_rule(_with_operands(expression, a, b), analyzer)
-    if divisor == 1:
-        return integer(0, expression.dtype)
-    if not isinstance(a, Sum):
-        if analyzer.is_within(_expression(a), 0, divisor):
-            return a
-        return _remainder_of_term(_as_term(a), divisor, analyzer)
-    _, rest = a.separate_multiples(divisor)
+def _quotient(total: Sum, divisor: int, analyzer: Analyzer) -> Sum:
+    """`total // divisor`"""
+    if isinstance(total, Product):
+        if analyzer.is_within(write(total), 0, divisor):
+            return total.times(0)
+        return _quotient_of_digit(total, divisor, analyzer)
+    quotient, rest = total.separate(divisor)
     if not rest.terms:
-        return integer(rest.base % divisor, expression.dtype)
-    remainder = rest.expression()
+        return quotient.with_constant(quotient.constant + rest.constant // divisor)
+    remainder = write(rest)
     if analyzer.is_within(remainder, 0, divisor):
-        return remainder
-    rest.base %= divisor
-    return _remainder_of_term(_as_term(rest), divisor, analyzer)
+        return quotient
+    return quotient.plus(_quotient_of_digit(_digit(remainder, analyzer), divisor, analyzer))
 
 
-def _divide_term(term: Term, divisor: int) -> Term:
-    """The term of `term // divisor`."""
-    index, lower, upper, scale = term.index, term.lower, term.upper, term.scale
+def _remainder(total: Sum, divisor: int, analyzer: Analyzer) -> Value:
+    """`total % divisor`"""
+    rest = total if isinstance(total, Product) else total.separate(divisor)[1]
+    if not rest.terms:
+        return integer(rest.constant % divisor, total.dtype)
+    remainder = write(rest)
+    if analyzer.is_within(remainder, 0, divisor):
+        return rest if rest is total else remainder
+    rest = rest.with_constant(rest.constant % divisor)
+    return _remainder_of_digit(_product(rest, analyzer), divisor, analyzer)
+
+
+def _quotient_of_digit(product: Product, divisor: int, analyzer: Analyzer) -> Product:
+    (((index, lower, upper), scale),) = product.items()
     if scale % divisor == 0:
-        return Term(index, lower, upper, scale // divisor)
-    if scale > 0 and divisor % scale == 0:
-        factor = lower * (divisor // scale)
-        if upper is None or upper % factor == 0:
-            return Term(index, factor, upper, 1)
-        if upper <= factor:
-            return term.times(0)
-        return Term(floormod(index, integer(upper, index.dtype)), factor, None, 1)
-    return Term(term.expression(), divisor, None, 1)
+        return Product({Digit(index, lower, upper): scale // divisor}, 0, index.dtype)
+    if scale <= 0 or divisor % scale:
+        return _digit(write(product), analyzer, divisor)
+    factor = lower * (divisor // scale)
+    if upper is None or upper % factor == 0:
+        return _digit(index, analyzer, factor, upper)
+    if upper <= factor:
+        return product.times(0)
+    return _digit(floormod(index, integer(upper, index.dtype)), analyzer, factor)
 
 
-def _remainder_of_term(term: Term, divisor: int, analyzer: Analyzer) -> Term:
-    """The term of `term % divisor`."""
-    index, lower, upper, scale = term.index, term.lower, term.upper, term.scale
+def _remainder_of_digit(product: Product, divisor: int, analyzer: Analyzer) -> Product:
+    (((index, lower, upper), scale),) = product.items()
     if scale % divisor == 0:
-        return term.times(0)
+        return product.times(0)
     if scale > 0 and divisor % scale == 0:
         limit = lower * (divisor // scale)
         if upper is None:
-            return Term(index, lower, limit, scale)
-        if upper % limit == 0:
-            if limit == upper:
-                return term
-            # A smaller remainder of the index may simplify further.
-            digit = _as_term(_value(floormod(index, integer(limit, index.dtype)), analyzer))
-            if lower != 1:
-                digit = _divide_term(digit, lower)
-            return digit.times(scale)
+            return _digit(index, analyzer, lower, limit).times(scale)
         if limit % upper == 0:
-            return term
-    return Term(term.expression(), 1, divisor, 1)
+            return product
+        if upper % limit == 0:
+            # A smaller remainder of the index may simplify further.
+            remainder = _value(floormod(index, integer(limit, index.dtype)), analyzer)
+            digit = _product(_sum(remainder, analyzer), analyzer)
+            return _quotient_of_digit(digit, lower, analyzer).times(scale)
+    return _digit(write(product), analyzer, 1, divisor)
 
 
 _CONSTANTS = (E.IntImm, E.FloatImm)
 
 _RULES: dict[type, Callable[[Any, Analyzer], Value]] = {
     E.Add: _add,
-    E.Sub: _subtract,
+    E.Sub: _add,
     E.Mul: _multiply,
-    E.FloorDiv: _floordiv,
-    E.FloorMod: _floormod,
+    E.FloorDiv: _divide,
+    E.FloorMod: _divide,
 }

@@ -30,6 +30,35 @@ def _same_value(a: Any, b: Any) -> bool:
     return a is b or a == b
 
 
+class Interning:
+    """One object for all expressions that are written alike, of those that it is asked for."""
+
+    def __init__(self) -> None:
+        self._known: dict[E.PrimExpr, E.PrimExpr] = {}
+        self._by_parts: dict[tuple[Any, ...], E.PrimExpr] = {}
+
+    def __call__(self, expression: E.PrimExpr) -> E.PrimExpr:
+        if isinstance(expression, E.Var):
+            return expression
+        known = self._known.get(expression)
+        if known is None:
+            cls = type(expression)
+            if isinstance(expression, E.BinaryExpr):
+                parts = (cls, self(expression.a), self(expression.b))
+            else:
+                values = [getattr(expression, name) for name in cls.structural_fields]
+                parts = (cls, *map(self._part, values))
+            known = self._known[expression] = self._by_parts.setdefault(parts, expression)
+        return known
+
+    def _part(self, value: Any) -> Any:
+        if isinstance(value, E.PrimExpr):
+            return self(value)
+        if isinstance(value, (tuple, list)):
+            return tuple(map(self._part, value))
+        return value.hex() if isinstance(value, float) else value
+
+
 def _same_operands(a: Any, b: Any) -> bool:
     return same_expression(a.a, b.a) and same_expression(a.b, b.b)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from math import gcd
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.arith.digits import Sum, write
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.interval import is_index_type
 from mlcweb.arith.rules_integer import rounded_down
@@ -25,7 +26,6 @@ from mlcweb.tir.folding import (
 
 if TYPE_CHECKING:
     from mlcweb.arith.analyzer import Analyzer
-    from mlcweb.arith.canonical import Sum
 
 TRUE, FALSE = E.IntImm("bool", 1), E.IntImm("bool", 0)
 
@@ -48,7 +48,7 @@ def _less(expression: E.LT, analyzer: Analyzer) -> E.PrimExpr:
     if not is_index_type(a.dtype):
         return expression
     difference = analyzer.canonical_sum(subtract(a, b))
-    low, high = analyzer.const_int_bound(difference.expression())
+    low, high = analyzer.const_int_bound(write(difference))
     if high < 0:
         return TRUE
     if low >= 0:
@@ -65,31 +65,29 @@ def _less(expression: E.LT, analyzer: Analyzer) -> E.PrimExpr:
 
 def _without_common_factor(difference: Sum, analyzer: Analyzer) -> E.PrimExpr | None:
     """x * s + y < c * s, where 0 <= y < s, is x < c; x * s < c is x < c / s rounded up."""
-    scales = [abs(term.scale) for term in difference.terms if abs(term.scale) > 1]
-    negative = len(difference.terms) == 1 and difference.terms[0].scale < 0
-    if not scales and not negative:
+    scales = [abs(scale) for scale in difference.terms.values()]
+    negative = len(scales) == 1 and max(difference.terms.values()) < 0
+    large = [scale for scale in scales if scale > 1]
+    if not large and not negative:
         return None
-    step = gcd(*scales, difference.base) if scales else 1
-    if step > 1:
-        multiples, rest = difference.separate_multiples(step)
-        if analyzer.is_within(rest.expression(), 0, step):
-            return _below_zero(multiples.divided_exactly(step))
-    step = abs(difference.terms[0].scale)
-    if all(abs(term.scale) == step for term in difference.terms) and (step > 1 or negative):
-        limit, difference.base = -difference.base, 0
-        difference = difference.divided_exactly(step)
-        difference.base = limit // -step
-        return _below_zero(difference)
+    if large and (step := gcd(*large, difference.constant)) > 1:
+        quotient, rest = difference.separate(step)
+        if analyzer.is_within(write(rest), 0, step):
+            return _below_zero(quotient)
+    if len(set(scales)) == 1 and (scales[0] > 1 or negative):
+        limit = -difference.constant // -scales[0]
+        quotient, _ = difference.with_constant(0).separate(scales[0])
+        return _below_zero(quotient.with_constant(limit))
     return None
 
 
 def _below_zero(difference: Sum) -> E.PrimExpr:
     """`difference < 0` with the constant on the right; -x - y < c is written -c < x + y."""
-    dtype, base = difference.dtype, difference.base
-    difference.base = 0
-    if all(term.scale < 0 for term in difference.terms):
-        return less(integer(base, dtype), difference.times(-1).expression())
-    return less(difference.expression(), integer(-base, dtype))
+    dtype, constant = difference.dtype, difference.constant
+    difference = difference.with_constant(0)
+    if all(scale < 0 for scale in difference.terms.values()):
+        return less(integer(constant, dtype), write(difference.times(-1)))
+    return less(write(difference), integer(-constant, dtype))
 
 
 def _distributed(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr | None:

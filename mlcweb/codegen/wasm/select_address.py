@@ -95,7 +95,7 @@ class Addresses:
         return found
 
     def _place(self, data: E.Var, element_bytes: int, total: Sum) -> Place:
-        low = self.indices.sum_interval(total._replace(constant=0))[0]
+        low = self.indices.sum_interval(total.with_constant(0))[0]
         if low >= 0 <= total.constant:
             bias = 0
         elif low + total.constant >= 0:

@@ -261,7 +261,7 @@ def _sums_in(selector: FunctionSelector, loop: S.For) -> int:
     """How many registers a loop updates."""
     return len(
         {
-            (access.buffer, selector.indices.key(access.indices[0]))
+            (access.buffer, selector.indices.interned(access.indices[0]))
             for access in selector.accesses.of(loop.body)
             if isinstance(access, S.BufferStore) and access.buffer.scope() == REGISTER_SCOPE
         }

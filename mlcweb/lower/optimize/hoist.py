@@ -90,7 +90,7 @@ class _Search:
             return
         if self.is_invariant(expression):
             if is_worth_a_name(expression):
-                self.found.setdefault(self.indices.key(expression), expression)
+                self.found.setdefault(self.indices.interned(expression), expression)
                 return
         for operand in sure_operands(expression):
             self.expression(operand)
@@ -114,7 +114,7 @@ class _Replacement(Mutator):
         if isinstance(node, _LEAVES):
             return node
         if isinstance(node, E.PrimExpr):
-            var = self.names.get(self.indices.key(node))
+            var = self.names.get(self.indices.interned(node))
             if var is not None:
                 return var
         return super().rewrite(node)

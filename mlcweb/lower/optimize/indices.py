@@ -1,20 +1,22 @@
 """Index arithmetic for loop optimisation: integer expressions as sums of scaled atoms.
 
 Every pass needs to know how an index moves with a loop, whether two indices are the same place, and
-what an index becomes when a loop is unrolled. All three are plain on a sum `atom * scale + … +
-constant`, where an atom is a variable or an expression that is no sum. Atoms and sums are interned,
-so that equal ones are the same object, and what was found out is kept by identity: a copy of a
-statement in an unrolled loop costs a few dictionary lookups. (The analyzer of `mlcweb.arith` proves
-far more, at a hundred times the cost.)
+what an index becomes when a loop is unrolled. All three are plain on a linear form whose terms are
+atoms: variables, and expressions that are no sums. Atoms and sums are interned, so that equal ones
+are the same object, and what was found out is kept by identity: a copy of a statement in an
+unrolled loop costs a few dictionary lookups. (The analyzer of `mlcweb.arith` proves far more, at a
+hundred times the cost.)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import gcd
-from typing import Any, NamedTuple
+from typing import Any
 
+from mlcweb.arith.equality import Interning
 from mlcweb.arith.interval import ConstIntBound, ValueRanges, in_type, type_bound
+from mlcweb.arith.linear import LinearForm
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import children
 from mlcweb.tir import dtype as dtypes
@@ -23,28 +25,7 @@ from mlcweb.tir import expr as E
 _NO_VARIABLES: frozenset[E.Var] = frozenset()
 
 
-class Sum(NamedTuple):
-    """The integer `sum(atom * scale) + constant`, in the arithmetic of `dtype`."""
-
-    terms: Mapping[E.PrimExpr, int]
-    constant: int
-    dtype: str
-
-    def plus(self, other: Sum, sign: int = 1) -> Sum:
-        terms = dict(self.terms)
-        for atom, scale in other.terms.items():
-            total = terms.get(atom, 0) + sign * scale
-            if total:
-                terms[atom] = total
-            else:
-                del terms[atom]
-        return Sum(terms, self.constant + sign * other.constant, self.dtype)
-
-    def times(self, factor: int) -> Sum:
-        if factor == 0:
-            return Sum({}, 0, self.dtype)
-        terms = {atom: scale * factor for atom, scale in self.terms.items()}
-        return Sum(terms, self.constant * factor, self.dtype)
+Sum = LinearForm[E.PrimExpr, int]
 
 
 class Indices(ValueRanges):
@@ -56,39 +37,11 @@ class Indices(ValueRanges):
 
     def __init__(self) -> None:
         super().__init__()
+        self.interned = Interning()
         self._sums: dict[E.PrimExpr, Sum] = {}
-        self._atoms: dict[Any, E.PrimExpr] = {}
         self._written: dict[Any, E.PrimExpr] = {}
         self._normal: dict[E.PrimExpr, E.PrimExpr] = {}
-        self._keys: dict[Node, Any] = {}
         self._variables: dict[Node, frozenset[E.Var]] = {}
-
-    def key(self, node: Node) -> Any:
-        """A hashable value that equal expressions share. Variables and buffers are themselves."""
-        if isinstance(node, E.Var):
-            return node
-        known = self._keys.get(node)
-        if known is None:
-            known = self._keys[node] = (
-                (type(node), self.key(node.a), self.key(node.b))
-                if isinstance(node, E.BinaryExpr)
-                else self._key_of_fields(node)
-            )
-        return known
-
-    def _key_of_fields(self, node: Node) -> Any:
-        parts: list[Any] = [type(node)]
-        for name in node.structural_fields:
-            value = getattr(node, name)
-            if isinstance(value, tuple):
-                parts.append(tuple(self.key(v) if isinstance(v, Node) else v for v in value))
-            elif isinstance(value, E.PrimExpr):
-                parts.append(self.key(value))
-            elif isinstance(value, float):
-                parts.append(value.hex())
-            else:
-                parts.append(value)
-        return tuple(parts)
 
     def variables(self, node: Node) -> frozenset[E.Var]:
         """The variables that occur in an expression or statement."""
@@ -113,8 +66,7 @@ class Indices(ValueRanges):
 
     def atom(self, expression: E.PrimExpr) -> Sum:
         """The sum of a single expression that is no sum itself."""
-        interned = self._atoms.setdefault(self.key(expression), expression)
-        return Sum({interned: 1}, 0, expression.dtype)
+        return LinearForm({self.interned(expression): 1}, 0, expression.dtype)
 
     def expression(self, total: Sum) -> E.PrimExpr:
         """The sum as an expression, the constant last; equal sums give the same object."""
@@ -123,9 +75,7 @@ class Indices(ValueRanges):
             value = dtypes.wrap_integer(total.constant, dtype)
             return self._interned((value, dtype), total, lambda: E.IntImm(dtype, value))
         terms = tuple(sorted(total.terms.items(), key=_writing_order))
-        base = self._interned(
-            (terms, dtype), Sum(total.terms, 0, dtype), lambda: _write(terms, dtype)
-        )
+        base = self._interned((terms, dtype), total.with_constant(0), lambda: _write(terms, dtype))
         if not total.constant:
             return base
         constant = dtypes.wrap_integer(total.constant, dtype)
@@ -146,7 +96,7 @@ class Indices(ValueRanges):
         known = self._normal.get(expression)
         if known is None:
             known = self.expression(self.sum_of(expression))
-            if known is not expression and self.key(known) == self.key(expression):
+            if known is not expression and self.interned(known) is self.interned(expression):
                 known = expression
             self._normal[expression] = known
         return known
@@ -206,11 +156,11 @@ def _write(terms: tuple[tuple[E.PrimExpr, int], ...], dtype: str) -> E.PrimExpr:
 
 
 def _constant(indices: Indices, expression: E.IntImm) -> Sum:
-    return Sum({}, expression.value, expression.dtype)
+    return LinearForm({}, expression.value, expression.dtype)
 
 
 def _variable(indices: Indices, expression: E.Var) -> Sum:
-    return Sum({expression: 1}, 0, expression.dtype)
+    return LinearForm({expression: 1}, 0, expression.dtype)
 
 
 def _add(indices: Indices, expression: E.Add) -> Sum:
@@ -240,7 +190,7 @@ def _cast(indices: Indices, expression: E.Cast) -> Sum:
     if widens:
         inner = indices.sum_of(value)
         if not inner.terms or indices.is_exact(inner):
-            return Sum(inner.terms, inner.constant, expression.dtype)
+            return LinearForm(inner.terms, inner.constant, expression.dtype)
         return indices.atom(replace(expression, value=indices.expression(inner)))
     if dtypes.is_integer(value.dtype):
         return indices.atom(replace(expression, value=indices.normal(value)))
@@ -254,27 +204,25 @@ def _with_operands(indices: Indices, expression: Any, a: Sum, b: Sum) -> Any:
     return type(expression)(first, second, span=expression.span)
 
 
+def _divmod(total: Sum, divisor: int) -> tuple[Sum, Sum]:
+    """(quotient, rest), where the constant of the rest is a remainder."""
+    quotient, rest = total.separate(divisor)
+    carry, left = divmod(rest.constant, divisor)
+    return quotient.with_constant(quotient.constant + carry), rest.with_constant(left)
+
+
 def _split_digits(indices: Indices, total: Sum, divisor: int) -> tuple[Sum, Sum, Sum, int] | None:
     """`total` as `multiple * divisor + upper * unit + lower` with 0 <= lower < unit, where `unit`
     divides `divisor`; None where terms may overflow."""
     if divisor <= 0 or not indices.is_exact(total):
         return None
-    dtype = total.dtype
-    multiple = {a: s // divisor for a, s in total.terms.items() if s % divisor == 0}
-    rest = {a: s for a, s in total.terms.items() if s % divisor}
-    remainder = Sum(rest, total.constant % divisor, dtype)
-    units = {gcd(scale, divisor) for scale in rest.values()} | {divisor}
+    multiple, rest = _divmod(total, divisor)
+    units = {gcd(scale, divisor) for scale in rest.terms.values()} | {divisor}
     for unit in sorted(units, reverse=True):
-        upper = {a: s // unit for a, s in rest.items() if s % unit == 0}
-        lower = {a: s for a, s in rest.items() if s % unit}
-        low, high = indices.sum_interval(Sum(lower, remainder.constant % unit, dtype))
+        upper, lower = _divmod(rest, unit)
+        low, high = indices.sum_interval(lower)
         if 0 <= low and high < unit:
-            return (
-                Sum(multiple, total.constant // divisor, dtype),
-                Sum(upper, remainder.constant // unit, dtype),
-                Sum(lower, remainder.constant % unit, dtype),
-                unit,
-            )
+            return multiple, upper, lower, unit
     return None
 
 
@@ -287,7 +235,7 @@ def _floordiv(indices: Indices, expression: E.FloorDiv) -> Sum:
     divisor = b.constant // unit
     low, high = indices.sum_interval(upper)
     if low // divisor == high // divisor:
-        return multiple._replace(constant=multiple.constant + int(low // divisor))
+        return multiple.with_constant(multiple.constant + int(low // divisor))
     quotient = E.FloorDiv(indices.expression(upper), E.IntImm(a.dtype, divisor))
     return multiple.plus(indices.atom(quotient))
 
@@ -301,7 +249,7 @@ def _floormod(indices: Indices, expression: E.FloorMod) -> Sum:
     divisor = b.constant // unit
     low, high = indices.sum_interval(upper)
     if low // divisor == high // divisor:
-        whole = upper._replace(constant=upper.constant - int(low // divisor) * divisor)
+        whole = upper.with_constant(upper.constant - int(low // divisor) * divisor)
     else:
         remainder = E.FloorMod(indices.expression(upper), E.IntImm(a.dtype, divisor))
         whole = indices.atom(remainder)

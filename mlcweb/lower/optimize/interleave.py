@@ -73,11 +73,11 @@ class _Interleave(Rewriter):
             return False
         if not inner.isdisjoint(self.indices.variables(index)):
             return False
-        key = self.indices.key
+        alike = self.indices.interned
         return isinstance(value, E.BinaryExpr) and any(
             isinstance(side, E.BufferLoad)
             and side.buffer is statement.buffer
-            and key(side.indices[0]) == key(index)
+            and alike(side.indices[0]) is alike(index)
             for side in (value.a, value.b)
         )
 

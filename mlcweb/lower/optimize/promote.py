@@ -26,7 +26,7 @@ from mlcweb.lower.optimize.accesses import (
     sure_statements,
     surely_runs,
 )
-from mlcweb.lower.optimize.indices import Indices, Sum
+from mlcweb.lower.optimize.indices import Indices
 from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.lower.optimize.rewriter import variables_of
 from mlcweb.lower.statement_simplifier import resequenced
@@ -278,7 +278,7 @@ class _Promotion(AccessMutator):
         elif lanes > 1:
             return None
         total = self.indices.sum_of(index)
-        return self.indices.expression(Sum(total.terms, 0, total.dtype)), total.constant, lanes
+        return self.indices.expression(total.with_constant(0)), total.constant, lanes
 
     def is_separate(self, candidate: _Candidate) -> bool:
         """Whether the places are surely touched and surely do not overlap."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import is_
 from typing import Any
 
+from mlcweb.arith.linear import LinearForm, accumulate
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import on
 from mlcweb.lower.optimize.accesses import Accesses, statements_in
@@ -87,13 +88,11 @@ class Rewriter(StatementSimplifier):
                 new = self.rewrite_children(atom) if whole else self.rewrite(atom)
                 part = self.indices.sum_of(new)
             if part is None:
-                terms[atom] = terms.get(atom, 0) + scale
-                continue
-            constant += part.constant * scale
-            for inner, inner_scale in part.terms.items():
-                terms[inner] = terms.get(inner, 0) + inner_scale * scale
-        terms = {atom: scale for atom, scale in terms.items() if scale}
-        return Sum(terms, constant, total.dtype)
+                accumulate(terms, {atom: 1}, scale)
+            else:
+                constant += part.constant * scale
+                accumulate(terms, part.terms, scale)
+        return LinearForm(terms, constant, total.dtype)
 
     @on(E.Cast)
     def cast(self, expression: E.Cast) -> E.PrimExpr:
@@ -199,8 +198,7 @@ class Rewriter(StatementSimplifier):
         """The values of a loop's variable in some iterations, counted from its first."""
         first = self.indices.sum_of(loop.min)
         return [
-            self.indices.expression(first._replace(constant=first.constant + step))
-            for step in steps
+            self.indices.expression(first.with_constant(first.constant + step)) for step in steps
         ]
 
     def copies(self, loop: S.For, steps: Iterable[int]) -> S.Stmt:

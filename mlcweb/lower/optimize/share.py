@@ -110,7 +110,7 @@ class _Run:
             return None
         reads = self.sharing.accesses.of(expression)
         versions = tuple(self.versions[read.buffer] for read in reads)
-        return self.sharing.indices.key(expression), versions
+        return self.sharing.indices.interned(expression), versions
 
     def count(self, expression: E.PrimExpr) -> None:
         """Count the values that are surely computed; parts of a known value do not count again."""

@@ -92,10 +92,10 @@ class _SplitLoops(Rewriter):
         scale = difference.terms.get(var, 0)
         if scale == 0:
             return
-        rest = {atom: s for atom, s in difference.terms.items() if atom is not var}
-        if any(var in indices.variables(atom) for atom in rest):
+        rest = difference.without(var)
+        if any(var in indices.variables(atom) for atom in rest.terms):
             return
-        low, high = indices.sum_interval(difference._replace(terms=rest))
+        low, high = indices.sum_interval(rest)
         if high - low >= abs(scale) * 2**20:
             return
         for limit in _LIMITS[type(comparison)]:

@@ -160,7 +160,8 @@ class _Vectorize(Rewriter):
             return None
         if not (isinstance(value.a, E.BufferLoad) and value.a.buffer is store.buffer):
             return None
-        if self.indices.key(value.a.indices[0]) != self.indices.key(store.indices[0]):
+        interned = self.indices.interned
+        if interned(value.a.indices[0]) is not interned(store.indices[0]):
             return None
         if any(
             may_alias(read.buffer, store.buffer, self.function)

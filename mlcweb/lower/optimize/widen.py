@@ -85,11 +85,10 @@ class Widening:
             raise NoVectorForm
         indices = self.rewriter.indices
         whole = indices.sum_of(self.rewriter.with_values(index, self.of_lane))
-        terms = dict(whole.terms)
-        stride = terms.pop(self.lane, 0)
-        if any(self.lane in indices.variables(atom) for atom in terms):
+        stride, rest = whole.terms.get(self.lane, 0), whole.without(self.lane)
+        if any(self.lane in indices.variables(atom) for atom in rest.terms):
             raise NoVectorForm
-        first = indices.expression(whole._replace(terms=terms))
+        first = indices.expression(rest)
         if stride == 0:
             return first
         if stride != 1 and not self.gathers:
