@@ -103,16 +103,19 @@ def _cannot_hold(comparison: PrimExpr, analyzer: Analyzer) -> bool:
 
 def _executed(index: IterSum, domain: Range) -> Range:
     """What an iterator runs through, of its domain."""
-    extent: PrimExpr = const(1, domain.extent.dtype)
-    for split in index.args:
-        extent = subtract(split.extent, const(1, split.extent.dtype)) * split.scale + extent
+    low, extent = index.base, const(1, domain.extent.dtype)
     analyzer = Analyzer()
-    end = index.base + extent
-    is_part = analyzer.can_prove(index.base >= domain.min) and analyzer.can_prove(
-        end <= domain.min + domain.extent
+    for split in index.args:
+        reach = subtract(split.extent, const(1, split.extent.dtype)) * split.scale
+        if analyzer.can_prove(split.scale < 0):  # It counts down.
+            low, extent = low + reach, extent - reach
+        else:
+            extent = reach + extent
+    is_part = analyzer.can_prove(low >= domain.min) and analyzer.can_prove(
+        low + extent <= domain.min + domain.extent
     )
-    is_whole = same_expression(index.base, domain.min) and same_expression(extent, domain.extent)
-    return Range(index.base, extent) if is_part and not is_whole else domain
+    is_whole = same_expression(low, domain.min) and same_expression(extent, domain.extent)
+    return Range(low, extent) if is_part and not is_whole else domain
 
 
 def needed_iterations(

@@ -142,6 +142,11 @@ def scope_below(state: ScheduleState, around: Place) -> Scope:
             writers.setdefault(buffer, []).append(child)
         for buffer in dict.fromkeys(region.buffer for region in child.block.reads):
             readers.setdefault(buffer, []).append(child)
+    # What is declared may be other elements than those that a predicate or a binding loads.
+    for child in units:
+        for buffer in bound_reads(child.realize):
+            if buffer in writers and child not in undeclared_readers.get(buffer, ()):
+                undeclared_readers.setdefault(buffer, []).append(child)
     tables = (writers, readers, undeclared_writers, undeclared_readers)
     by_buffer = [{buffer: tuple(found) for buffer, found in table.items()} for table in tables]
     positions = {unit.block.identity: n for n, unit in enumerate(units)}

@@ -110,6 +110,14 @@ def test_the_first_difference_is_told() -> None:
     assert_structural_equal(parse(COPY), parse(COPY))
 
 
+def test_differences_of_annotations_are_told() -> None:
+    noted = parse(
+        COPY.replace("            vi", "            T.block_attr({'note': 1})\n            vi")
+    )
+    with pytest.raises(StructuralMismatch, match="annotations"):
+        assert_structural_equal(noted, parse(COPY))
+
+
 def test_hashes_are_numbers_of_64_bits_that_do_not_change() -> None:
     assert 0 <= structural_hash(parse(COPY)) < 2**64
     assert structural_hash(const(3)) == structural_hash(const(3))

@@ -54,6 +54,46 @@ def main(A: T.Buffer((1, 6), "float32")):
             A[i, 0] = A[0, 0 - i] + T.float32(1)
 """
 
+COUNTED_DOWN = """
+@T.prim_func
+def main(A: T.Buffer((4, 4), "float32"), C: T.Buffer((4,), "float32")):
+    B = T.alloc_buffer((4, 4))
+    for i, j in T.grid(6, 4):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            vj = T.axis.spatial(4, 3 - j)
+            T.where(i < 4)
+            B[vi, vj] = A[vi, vj]
+    for i in range(4):
+        with T.block("C"):
+            v = T.axis.spatial(4, i)
+            C[v] = B[v, T.Cast("int32", A[v, v]) % 4]
+"""
+
+OTHER_ELEMENT_IN_PREDICATE = """
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), C: T.Buffer((8,), "int32")):
+    B = T.alloc_buffer((4,), "int32")
+    for i in range(4):
+        with T.block("B"):
+            v = T.axis.spatial(4, i)
+            B[v] = A[v]
+    for i in range(8):
+        with T.block("C"):
+            v = T.axis.spatial(8, i)
+            T.where(B[0] < 3)
+            C[v] = A[v] + B[2]
+"""
+
+OWN_PLACES = """
+@T.prim_func
+def main(A: T.Buffer((4, 4), "int32"), B: T.Buffer((5,), "int32")):
+    for i, j in T.grid(4, 3):
+        A[j, A[i, i] % 4] = 2
+    for i, j in T.grid(4, 3):
+        B[B[i] % 5] = B[B[i] % 5] + j
+"""
+
 SHIFTED_DOMAIN = """
 @T.prim_func
 def main(A: T.Buffer((8, 4), "uint8"), B: T.Buffer((7,), "uint8")):
@@ -165,6 +205,21 @@ def test_elements_that_exist_only_where_an_outer_loop_says_so():
 def test_the_lesser_of_a_number_and_a_constant_nan():
     check(LESSER_OF_NAN)
     check(NAN_OF_EACH_ROW)
+
+
+def test_stores_whose_places_are_read_from_what_they_write():
+    check(OWN_PLACES)
+
+
+def test_producers_whose_iterators_count_down_under_a_predicate():
+    check(COUNTED_DOWN, lambda sch: sch.compute_at("B", sch.get_loops("C")[0]))
+
+
+def test_a_predicate_that_reads_other_elements_than_the_body():
+    check(OTHER_ELEMENT_IN_PREDICATE)
+    sch = Schedule(from_source(OTHER_ELEMENT_IN_PREDICATE))
+    with pytest.raises(ScheduleError, match='"C" uses "B" without declaring it'):
+        sch.compute_at("B", sch.get_loops("C")[0])
 
 
 def test_regions_of_a_block_without_axes_read_back():

@@ -35,7 +35,10 @@ def walk(seed, mod):
         return random.choice(options)
 
     for _ in range(ATTEMPTS):
-        accepted += random_step(sch, choose, EVERY_STEP)
+        try:
+            accepted += random_step(sch, choose, EVERY_STEP)
+        except Exception as error:
+            raise AssertionError(f"{sch.trace}\nThe next step fails with {error!r}") from error
         if accepted == STEPS:
             break
     return sch
@@ -68,8 +71,8 @@ def check(seed, among=tuple(WEIGHTS)):
     if not program.stages & NOT_SCHEDULED.keys():
         try:
             sch = walk(seed, mod)
-        except Exception as error:
-            raise AssertionError(f"A step fails with {error!r}\n{message()}") from error
+        except AssertionError as error:
+            raise AssertionError(f"{message()}\n{error}") from error
         text = sch.mod.script()
         if sch.mod is not mod:
             mod = sch.mod

@@ -20,7 +20,7 @@ from mlcweb.codegen.numpy.leaves import Leaf, Loop, leaves_of
 from mlcweb.codegen.numpy.merging import with_merged_indices
 from mlcweb.codegen.numpy.points import TooLarge
 from mlcweb.codegen.numpy.space import NeverRuns, space_of
-from mlcweb.codegen.numpy.stores import StoreText, reads, reduction_of
+from mlcweb.codegen.numpy.stores import StoreText, finds_its_place, reads, reduction_of
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -128,7 +128,7 @@ def _plans(leaf: Leaf, store: S.BufferStore, depth: int) -> Iterator[Plan]:
     loops = leaf.loops[depth:]
     if not loops:
         return
-    if reduction_of(store) is not None or not reads(store.value, store):
+    if reduction_of(store) is not None or not (reads(store.value, store) or finds_its_place(store)):
         for count in range(len(loops)):
             yield Plan(loops[:count], True)
     choices: list[tuple[Loop, ...]] = [(), *((loop,) for loop in loops)]

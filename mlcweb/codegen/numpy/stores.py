@@ -28,7 +28,7 @@ Reduction = tuple[type, E.PrimExpr]
 def reduction_of(store: S.BufferStore) -> Reduction | None:
     """The operation and the operand, where a store is ``X[i] = X[i] op operand``."""
     value: Any = store.value
-    if type(value) not in _REDUCERS:
+    if type(value) not in _REDUCERS or finds_its_place(store):
         return None
     if store.buffer.dtype == "float16" and type(value) in (E.Add, E.Mul):
         return None  # NumPy would sum in float32; the program rounds after each step.
@@ -51,6 +51,11 @@ def reads(value: E.PrimExpr, store: S.BufferStore) -> bool:
     return any(
         isinstance(n, E.BufferLoad) and n.buffer.data is store.buffer.data for n in walk(value)
     )
+
+
+def finds_its_place(store: S.BufferStore) -> bool:
+    """Whether the indices of a store read the memory that it writes."""
+    return any(reads(index, store) for index in store.indices)
 
 
 class StoreText:

@@ -131,7 +131,8 @@ def _mark_in_context(whole: Any, part: Any) -> str | None:
     if not isinstance(whole, (IRModule, BaseFunc)):
         return None
     writer = _print(whole)
-    return _with_marks(writer, (part,)) if part in writer.places else None
+    known = isinstance(part, Node) and part in writer.places
+    return _with_marks(writer, (part,)) if known else None
 
 
 printing.register_printer(script)
