@@ -75,7 +75,11 @@ class Host(Protocol):
     def relaxed_simd(self) -> bool: ...
 
     def allocate(self, nbytes: int) -> Storage:
-        """A piece of the memory, its content undefined. It is reused when nobody holds it."""
+        """A piece of the memory, its content undefined. It is reused when nobody holds it.
+
+        Raises:
+            OutOfMemory: the memory cannot grow so far.
+        """
         ...
 
     @property
@@ -106,7 +110,7 @@ class Host(Protocol):
 
     def instantiate(self, code: bytes, imports: Sequence[HostFunction] = ()) -> Instance:
         """A module, ready to be called. `imports` are the functions that it imports after the
-        memory. A TVMError where the bytes are no valid module."""
+        memory. A TVMError where the bytes are no valid module, or there is no room for it."""
         ...
 
 

@@ -23,6 +23,7 @@ from mlcweb.codegen.wasm.builder import FunctionBuilder
 from mlcweb.codegen.wasm.module import Module
 from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.ir.errors import TVMError
+from mlcweb.runtime.host import engine
 from mlcweb.runtime.host.arena import MAXIMUM_PAGES, Arena, ArenaStorage
 from mlcweb.runtime.host.clock import shares_memory
 from mlcweb.runtime.host.page_script import SCRIPT
@@ -31,12 +32,11 @@ from mlcweb.runtime.host.traps import trap_in_browser
 if TYPE_CHECKING:
     import numpy as np
 
-    from mlcweb.runtime.host.engine import Chain
     from mlcweb.runtime.host.python_calls import HostFunction
     from mlcweb.runtime.storage import Storage
 
 
-class PyodideHost:
+class PyodideHost(engine.Host):
     """The browser's engine and a memory of our own, shared between threads where the page may."""
 
     options = Options()
@@ -70,11 +70,9 @@ class PyodideHost:
 
     @property
     def nbytes(self) -> int:
-        """The bytes that the memory takes now."""
         return int(self.memory.buffer.byteLength)
 
     def allocate(self, nbytes: int) -> PageStorage:
-        """A piece of the memory, its content undefined. It is reused when nobody holds it."""
         address, free = self._arena.take(nbytes)
         return PageStorage(self, address, nbytes, None, free)
 
@@ -95,7 +93,6 @@ class PyodideHost:
         )
 
     def read(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
-        """A copy of bytes of the memory."""
         import numpy as np
 
         data = np.empty(nbytes, np.uint8)
@@ -104,21 +101,14 @@ class PyodideHost:
         return data
 
     def write(self, address: int, data: np.ndarray[Any, Any]) -> None:
-        """Overwrite bytes of the memory."""
         if data.nbytes:
             self.bytes(address, data.nbytes).assign(data.reshape(-1).view("uint8"))
 
-    def chain(self, calls: Sequence[Callable[[], Any]]) -> Chain:
-        """Several bound functions as one, and what tells which of them was running."""
+    def chain(self, calls: Sequence[Callable[[], Any]]) -> engine.Chain:
         made = self._chain(to_js(calls))
         return made.run, made.reached
 
     def instantiate(self, code: bytes, imports: Sequence[HostFunction] = ()) -> PageInstance:
-        """A module, ready to be called. `imports` are the functions that it imports, in order.
-
-        Raises:
-            TVMError: the browser finds the bytes to be no valid module, or has no room for it.
-        """
         functions = [create_proxy(item.run) for item in imports]
         wide = [item.type.results == ("i64",) for item in imports]
         try:
@@ -157,7 +147,7 @@ class PageStorage(ArenaStorage):
         self.memory.write(self.address, data)
 
 
-class PageInstance:
+class PageInstance(engine.Instance):
     """A module instantiated on the host's memory. `functions` are proxies of the Python functions
     that it imports, which go with it."""
 
@@ -173,11 +163,6 @@ class PageInstance:
             function.destroy()
 
     def function(self, name: str, types: Sequence[str]) -> Callable[..., None]:
-        """An exported function without results as a Python function of plain numbers.
-
-        `types` are the WebAssembly types of its parameters. It raises a KernelTrap where the kernel
-        is stopped.
-        """
         return _trapping(self._export(name, types))
 
     def direct(self, name: str, types: Sequence[str], last: Storage) -> Callable[..., None]:
@@ -201,7 +186,6 @@ class PageInstance:
         return _trapping(self.host.timer(self._export(name, types)))
 
     def variable(self, name: str) -> int:
-        """The value of an exported global."""
         return getattr(self.exports, name).value
 
     def _export(self, name: str, types: Sequence[str]) -> Any:

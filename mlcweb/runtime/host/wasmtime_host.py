@@ -21,13 +21,13 @@ import numpy as np
 
 from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.ir.errors import TVMError
+from mlcweb.runtime.host import engine
 from mlcweb.runtime.host.arena import FIRST_ADDRESS, MAXIMUM_PAGES, PAGE_BYTES, Arena, ArenaStorage
 from mlcweb.runtime.host.clock import clock
 from mlcweb.runtime.host.traps import KernelTrap
 
 if TYPE_CHECKING:
     from mlcweb.codegen.wasm.module import FunctionType
-    from mlcweb.runtime.host.engine import Chain
     from mlcweb.runtime.host.python_calls import HostFunction
     from mlcweb.runtime.storage import Storage
 
@@ -66,7 +66,7 @@ class _Memory(wasmtime.SharedMemory):
         return ffi.wasmtime_extern_t(ffi.WASMTIME_EXTERN_SHAREDMEMORY, union)
 
 
-class WasmtimeHost:
+class WasmtimeHost(engine.Host):
     """An engine and its memory.
 
     An `interruptible` host can stop a kernel after a time limit; its loops count a little slower.
@@ -105,15 +105,9 @@ class WasmtimeHost:
 
     @property
     def nbytes(self) -> int:
-        """The bytes that the memory takes now."""
         return self._arena.pages * PAGE_BYTES
 
     def allocate(self, nbytes: int) -> WasmStorage:
-        """A piece of the memory, its content undefined. It is reused when nobody holds it.
-
-        Raises:
-            OutOfMemory: the memory cannot grow so far.
-        """
         address, free = self._arena.take(nbytes)
         return WasmStorage(self, address, nbytes, None, free)
 
@@ -128,19 +122,16 @@ class WasmtimeHost:
         return address if FIRST_ADDRESS <= address < self._arena.end else None
 
     def view(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
-        """Bytes of the memory in place, which may be reused when their arrays go."""
+        # The bytes may be reused when their arrays go.
         return WasmStorage(self, address, nbytes).view()
 
     def read(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
-        """A copy of bytes of the memory."""
         return self.view(address, nbytes).copy()
 
     def write(self, address: int, data: np.ndarray[Any, Any]) -> None:
-        """Overwrite bytes of the memory."""
         self.view(address, data.nbytes)[...] = data.reshape(-1).view(np.uint8)
 
-    def chain(self, calls: Sequence[Callable[[], Any]]) -> Chain:
-        """Several bound functions as one, and what tells which of them was running."""
+    def chain(self, calls: Sequence[Callable[[], Any]]) -> engine.Chain:
         reached = 0
         numbered = tuple(enumerate(calls))
 
@@ -153,10 +144,6 @@ class WasmtimeHost:
         return run, lambda: reached
 
     def instantiate(self, code: bytes, imports: Sequence[HostFunction] = ()) -> Instance:
-        """A module, ready to be called. `imports` are the functions that it imports, in order.
-
-        Raises a TVMError where the bytes are no valid module.
-        """
         try:
             module = wasmtime.Module(self.engine, code)
         except wasmtime.WasmtimeError as error:
@@ -187,7 +174,7 @@ class WasmStorage(ArenaStorage):
         self.view()[...] = data.reshape(-1).view(np.uint8)
 
 
-class Instance:
+class Instance(engine.Instance):
     """A module instantiated on the host's memory."""
 
     failure: type[BaseException] = TVMError
@@ -206,16 +193,9 @@ class Instance:
         self._lock = threading.RLock()
 
     def function(self, name: str, types: Sequence[str]) -> Callable[..., None]:
-        """An exported function without results as a Python function of plain numbers.
-
-        `types` are the WebAssembly types of its parameters. It raises a KernelTrap where the kernel
-        is stopped.
-        """
         return self._function(name, types, ())
 
     def direct(self, name: str, types: Sequence[str], last: Storage) -> Callable[..., None]:
-        """The same with the address of `last`, which it keeps, as the last argument of all
-        calls."""
         return self._function(name, types, (last,))
 
     def explain(self, failure: BaseException) -> BaseException:
@@ -223,7 +203,6 @@ class Instance:
         return failure
 
     def bound(self, name: str, types: Sequence[str], values: Sequence[int]) -> Callable[[], None]:
-        """An exported function with all its arguments, which are i32."""
         slots, invoke, trap = self._invocation(name, len(types))
         for slot, value in zip(slots, values, strict=True):
             slot.i32 = value
@@ -281,8 +260,6 @@ class Instance:
         return slots, invoke, trap
 
     def timer(self, name: str, types: Sequence[str]) -> Callable[..., float]:
-        """For an exported function whose first parameter says how often to repeat: a Python
-        function of the same parameters that gives the seconds that it took."""
         function = self.function(name, types)
 
         def run(*arguments: float) -> float:
@@ -293,7 +270,6 @@ class Instance:
         return run
 
     def variable(self, name: str) -> int:
-        """The value of an exported global."""
         return self.exports[name].value(self.store)
 
     @contextmanager
