@@ -15,7 +15,6 @@ from mlcweb.arith import Analyzer
 from mlcweb.codegen.registry import FunctionLookup, Kernel
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.op import Op
-from mlcweb.ir.visitor import walk
 from mlcweb.lower.specialize import specialize
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -43,15 +42,6 @@ def called_name(call: E.Call) -> str | None:
 def call_arguments(call: E.Call) -> Sequence[E.PrimExpr]:
     """What a call out of the kernel passes on."""
     return call.args[1:] if isinstance(call.op, Op) else call.args
-
-
-def external_calls(func: PrimFunc) -> list[E.Call]:
-    """The calls out of a function."""
-    return [
-        node
-        for node in walk(func.body)
-        if isinstance(node, E.Call) and called_name(node) is not None
-    ]
 
 
 def micro_kernel(func: PrimFunc) -> PrimFunc:

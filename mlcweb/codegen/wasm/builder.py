@@ -75,10 +75,6 @@ class FunctionBuilder:
         self._local_names.append(name)
         return len(self._local_types) - 1
 
-    def local_type(self, local: int) -> ValueType:
-        """The type of a local or parameter."""
-        return self._local_types[local]
-
     def release(self, local: int) -> None:
         """Say that a local's value is no longer needed, so that `local` may give it out again."""
         self._free.setdefault(self._local_types[local], []).append(local)

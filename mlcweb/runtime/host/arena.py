@@ -43,17 +43,13 @@ class Arena:
         self.pages = 1
         self.end = FIRST_ADDRESS
 
-    def allocate(self, nbytes: int) -> int:
-        """The address of a block of at least so many bytes, its content undefined.
+    def take(self, nbytes: int) -> tuple[int, list[int]]:
+        """The address of a block of at least so many bytes, its content undefined; and the list to
+        which it is to be appended when nobody needs the block any more.
 
         Raises:
             OutOfMemory: the memory cannot grow so far.
         """
-        return self.take(nbytes)[0]
-
-    def take(self, nbytes: int) -> tuple[int, list[int]]:
-        """A block as by `allocate`, and the list to which its address is to be appended when nobody
-        needs it any more."""
         room = rounded(nbytes)
         blocks = self._free.get(room)
         if blocks is None:
@@ -63,10 +59,6 @@ class Arena:
         except IndexError:
             with self._lock:
                 return self._extend(room), blocks
-
-    def release(self, address: int, nbytes: int) -> None:
-        """Take back the block that was handed out for so many bytes."""
-        self._free[rounded(nbytes)].append(address)
 
     def _extend(self, room: int) -> int:
         address = self.end
