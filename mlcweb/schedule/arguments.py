@@ -6,21 +6,21 @@ is recorded as it is, and the primitive gets the loop or the block that it stand
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.arith import Analyzer
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.schedule.errors import NotFoundError
+from mlcweb.schedule.index_map_arguments import as_function, take_index_map, take_pad_value
 from mlcweb.schedule.index_map_record import from_record
-from mlcweb.schedule.instruction import LoopRV, Role
+from mlcweb.schedule.instruction import BlockRV, LoopRV, Role
 from mlcweb.schedule.state import BlockPlace
-from mlcweb.tir import dtype as dtypes
-from mlcweb.tir.arithmetic import const, constant_value, convert, subtract
+from mlcweb.tir.arithmetic import constant_value, convert, subtract
 from mlcweb.tir.buffer import Buffer, Range
-from mlcweb.tir.expr import PrimExpr, Var
-from mlcweb.tir.substitute import substitute, variables_in
+from mlcweb.tir.expr import PrimExpr
+from mlcweb.tir.substitute import substitute
 from mlcweb.tir.tensor_intrin import name_of
 
 if TYPE_CHECKING:
@@ -59,9 +59,6 @@ class AccessedBuffer:
 
 BufferArgument = tuple[str, int] | AccessedBuffer | str | Buffer
 """A buffer of a block: ("read" or "write", index), its name, or itself."""
-
-MapArgument = IndexMap | Callable[..., Any] | str
-"""An index map, a function that describes one, or its text in a record."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -112,8 +109,8 @@ def _check_names_buffer(value: Any) -> None:
 
 
 def _items(values: Any) -> list[Any]:
-    """What a list holds; a TypeError where it is none."""
-    if not isinstance(values, Iterable):
+    """What a list, or another collection in order, holds; a TypeError where it is none."""
+    if not isinstance(values, Iterable) or isinstance(values, (str, bytes, Mapping, Set)):
         raise TypeError(f"A list is needed, not {values!r}")
     return list(values)
 
@@ -136,7 +133,7 @@ def _block(sch: ScheduleBase, value: Any, taken: Any) -> Any:
 
 
 def _blocks(sch: ScheduleBase, values: Any, taken: Any) -> Any:
-    rvs = [sch._as_block(value) for value in _items(values or ())]
+    rvs = [sch._as_block(value) for value in _items(() if values is None else values)]
     return rvs, [sch._block(rv) for rv in rvs]
 
 
@@ -150,6 +147,8 @@ def _loop_or_block(sch: ScheduleBase, value: Any, taken: Any) -> Any:
 
 
 def _loop_or_blocks(sch: ScheduleBase, value: Any, taken: Any) -> Any:
+    if isinstance(value, (BlockRV, str)):
+        raise TypeError(f"A loop, or a list of blocks, is needed; not {value!r} alone")
     return (_loop if isinstance(value, LoopRV) else _blocks)(sch, value, taken)
 
 
@@ -162,22 +161,38 @@ def _factors(sch: ScheduleBase, values: Any, taken: Any) -> Any:
 
 
 def _integer(sch: ScheduleBase, value: Any, taken: Any) -> Any:
-    number = value if type(value) is int else sch._integer(value)
+    is_plain = type(value) is int and value.bit_length() < 64
+    number = value if is_plain else sch._integer(value)
     return number, number
 
 
 def _integers(sch: ScheduleBase, values: Any, taken: Any) -> Any:
-    numbers = [sch._integer(value) for value in _items(values or ())]
+    numbers = [sch._integer(value) for value in _items(() if values is None else values)]
     return numbers, numbers
+
+
+def _or_none(take: Callable[..., Any]) -> Callable[..., Any]:
+    """A decision: None where it is left to chance."""
+    return lambda sch, value, taken: (None, None) if value is None else take(sch, value, taken)
 
 
 def _probabilities(sch: ScheduleBase, values: Any, taken: Any) -> Any:
-    numbers = [float(constant_value(value) or 0.0) for value in _items(values)]
+    numbers = [_number(value) for value in _items(values)]
     return numbers, numbers
 
 
+def _number(value: Any) -> float:
+    constant = constant_value(value)
+    if constant is None and not hasattr(value, "__float__"):
+        raise TypeError(f"{value!r} is not a number")
+    return float(value if constant is None else constant)
+
+
 def _boolean(sch: ScheduleBase, value: Any, taken: Any) -> Any:
-    return bool(value), bool(value)
+    """True or False; records have 1 and 0."""
+    if isinstance(value, Hashable) and value in (True, False):
+        return bool(value), bool(value)
+    raise TypeError(f"{value!r} is neither True nor False")
 
 
 def _string(sch: ScheduleBase, value: Any, taken: Any) -> Any:
@@ -187,7 +202,7 @@ def _string(sch: ScheduleBase, value: Any, taken: Any) -> Any:
 
 
 def _function_name(sch: ScheduleBase, name: Any, taken: Any) -> Any:
-    found = sch._function_name(name)
+    found = sch._function_name(None if name is None else _string(sch, name, taken)[1])
     return found, found
 
 
@@ -197,7 +212,19 @@ def _intrinsic(sch: ScheduleBase, value: Any, taken: Any) -> Any:
 
 
 def _annotation_value(sch: ScheduleBase, value: Any, taken: Any) -> Any:
+    _check_recordable(value)
     return value, _resolved(sch, value)
+
+
+def _check_recordable(value: Any) -> None:
+    """Raise TypeError for an annotation that no record could have."""
+    if isinstance(value, Mapping):
+        _check_recordable([*value, *value.values()])
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            _check_recordable(item)
+    elif not isinstance(value, (bool, int, float, str, PrimExpr, IndexMap)):
+        raise TypeError(f"{value!r} is neither a number, a string, nor a list or dict of them")
 
 
 def _resolved(sch: ScheduleBase, value: Any) -> Any:
@@ -233,10 +260,10 @@ def _accessed(place: BlockPlace, buffer: BufferArgument) -> AccessedBuffer:
     if isinstance(buffer, AccessedBuffer):
         return buffer
     if isinstance(buffer, tuple):
-        access, index = buffer
+        access, index = buffer if len(buffer) == 2 else (None, None)
         if isinstance(access, int):
             access, index = index, access
-        if access not in ACCESSES:
+        if access not in ACCESSES or not isinstance(index, int):
             raise ValueError(f'A buffer is ("read", index) or ("write", index), not {buffer!r}')
         found = AccessedBuffer(access, index)
         found.at(place)
@@ -258,56 +285,8 @@ def _accessed(place: BlockPlace, buffer: BufferArgument) -> AccessedBuffer:
     )
 
 
-def _index_map(sch: ScheduleBase, value: Any, taken: dict[str, Any]) -> Any:
-    """A map of the indices of `buffer`, or else of the iterators of `block`."""
-    place = sch.state.block(taken["block"])
-    ndim = len(place.block.iter_vars)
-    if "buffer" in taken:
-        ndim = taken["buffer"].at(place).ndim
-    mapped = _mapped(value, place, ndim)
-    used = set[Var]().union(*(variables_in(index) for index in mapped.final_indices))
-    sampled = used.difference(mapped.initial_indices)
-    known = mapped.with_values({var: sch._resolved(var) for var in sampled})
-    # TVM records the map of transform_block_layout as an attribute, which has no random variables.
-    return (known if list(taken) == ["block"] else mapped), known
-
-
-def _mapped(value: MapArgument, place: BlockPlace, ndim: int) -> IndexMap:
-    if isinstance(value, IndexMap):
-        return value
-    if isinstance(value, str):
-        return from_record(value)
-    iter_vars = place.block.iter_vars
-    dtype = iter_vars[0].var.dtype if iter_vars else "int64"
-    return IndexMap.from_func(value, ndim=ndim, index_dtype=dtype)
-
-
-def _pad_value(sch: ScheduleBase, value: Any, taken: dict[str, Any]) -> Any:
-    """A map of the new indices to the value of a new element, also of a function or a number."""
-    if value is None:
-        return None, None
-    place = sch.state.block(taken["block"])
-    buffer = taken["buffer"].at(place)
-    if callable(value) and not isinstance(value, IndexMap):
-        function = value
-        value = lambda *indices: _in_buffer(function(*indices), buffer)  # noqa: E731
-    elif not isinstance(value, (IndexMap, str)):
-        constant = convert(_in_buffer(value, buffer))
-        value = lambda *indices: constant  # noqa: E731
-    mapped = _mapped(value, place, len(taken["index_map"].final_indices))
-    return mapped, mapped
-
-
-def _in_buffer(value: Any, buffer: Buffer) -> Any:
-    """A Python number, also as the only one of a list, in the buffer's type, if of that kind."""
-    if isinstance(value, (list, tuple)):
-        return [_in_buffer(item, buffer) for item in value]
-    kind = float if dtypes.is_float(buffer.dtype) else int
-    return const(value, buffer.dtype) if type(value) is kind else value
-
-
 def _access(sch: ScheduleBase, access: Any, taken: Any) -> Any:
-    if access not in ACCESSES:
+    if not isinstance(access, str) or access not in ACCESSES:
         raise ValueError(f"Invalid buf_type: {access}. Expected 'read' or 'write'.")
     return ACCESSES.index(access), access
 
@@ -315,7 +294,7 @@ def _access(sch: ScheduleBase, access: Any, taken: Any) -> Any:
 def _region(sch: ScheduleBase, ranges_of: Any, taken: dict[str, Any]) -> Any:
     block = sch.state.block(taken["block"]).block
     iterators = [iter_var.var for iter_var in block.iter_vars]
-    sides = ranges_of(*iterators)
+    sides = _items(as_function(ranges_of)(*iterators))
     if len(iterators) != len(sides):
         raise ValueError(
             f"Number of iter_vars ({len(iterators)}) must match number of new_ranges_spec "
@@ -353,6 +332,8 @@ ROLES = {
     "int": Role("int", _integer),
     "Integers": Role("Sequence[int]", _integers),
     "Integers | None": Role("Sequence[int] | None", _integers),
+    "int | None": Role("int | None", _or_none(_integer)),
+    "Sequence[int] | None": Role("Sequence[int] | None", _or_none(_integers)),
     "Sequence[float]": Role("Sequence[float]", _probabilities),
     "bool": Role("bool", _boolean),
     "str": Role("str", _string),
@@ -367,8 +348,8 @@ ROLES = {
         width=2,
         replayed=lambda index, access: AccessedBuffer(ACCESSES[access], index),
     ),
-    "IndexMap": Role("MapArgument", _index_map),
-    "PadValue": Role("int | float | PrimExpr | MapArgument | None", _pad_value),
+    "IndexMap": Role("MapArgument", take_index_map),
+    "PadValue": Role("int | float | PrimExpr | MapArgument | None", take_pad_value),
     "Access": Role("str", _access, replayed=lambda number: ACCESSES[number]),
     "Region": Role(
         "Callable[..., Any]",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import Any, Self
@@ -10,6 +10,7 @@ from typing import Any, Self
 from mlcweb.arith import Analyzer
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.transform import report_step
+from mlcweb.schedule.arguments import ROLES
 from mlcweb.schedule.errors import DETAIL, ScheduleError
 from mlcweb.schedule.instruction import (
     BlockRV,
@@ -17,6 +18,7 @@ from mlcweb.schedule.instruction import (
     Instruction,
     InstructionKind,
     LoopRV,
+    Role,
     kind_of,
 )  # fmt: skip
 from mlcweb.schedule.primitives.compute_location import Location, SpecialLocation
@@ -149,6 +151,11 @@ class ScheduleBase:
 
     def remove_rv(self, rand_var: BlockRV | LoopRV | ExprRV) -> None:
         """Forget a random variable."""
+        if not isinstance(rand_var, Hashable) or rand_var not in self._table:
+            raise ValueError(
+                f"{rand_var!r} is no random variable of this schedule; these are the loops, blocks "
+                "and integers that its methods return"
+            )
         del self._table[rand_var]
 
     def replay(
@@ -197,14 +204,16 @@ class ScheduleBase:
         taken: dict[str, Any] = {}
         try:
             for name, role, is_input in kind.parameters:
-                recorded, taken[name] = role.take(self, given[name], taken)
+                recorded, taken[name] = self._taken(kind, name, role, given[name], taken)
                 values = inputs if is_input else attrs
                 if role.width == 1:
                     values.append(recorded)
                 else:
                     values.extend(recorded)
             if kind.sampling:
-                taken["decision"], taken["random"] = given["decision"], self._random
+                role = ROLES[kind.function.__annotations__["decision"]]
+                _, taken["decision"] = self._taken(kind, "decision", role, given["decision"], taken)
+                taken["random"] = self._random
             made: Any
             if kind.starred is None:
                 made = kind.function(self._state, **taken)
@@ -234,6 +243,16 @@ class ScheduleBase:
             report_step(kind.title, self._state.module)
         return result
 
+    def _taken(
+        self, kind: InstructionKind, name: str, role: Role, value: Any, taken: dict[str, Any]
+    ) -> tuple[Any, Any]:
+        """What is recorded of an argument, and what the primitive gets; errors name it."""
+        try:
+            return role.take(self, value, taken)
+        except TypeError as error:
+            error.args = (f"Schedule.{kind.method}, {name}: {error}",)
+            raise
+
     def _new(self, result: type, value: Any) -> Any:
         """A new random variable that stands for a value."""
         rv = Var(f"v{len(self._table)}", "int32") if result is Var else result()
@@ -247,6 +266,10 @@ class ScheduleBase:
         raise self._unknown(rv, value, "block")
 
     def _loop(self, rv: LoopRV) -> Var:
+        if not isinstance(rv, LoopRV):
+            raise TypeError(
+                f"{rv!r} is not a loop: what sch.get_loops, sch.split or sch.fuse returns"
+            )
         value = self._table.get(rv)
         if isinstance(value, Var):
             return value
@@ -259,7 +282,7 @@ class ScheduleBase:
         )
 
     def _location(self, rv: LoopRV) -> Location:
-        value = self._table.get(rv)
+        value = self._table.get(rv) if isinstance(rv, LoopRV) else None
         return value if isinstance(value, SpecialLocation) else self._loop(rv)
 
     def _place(self, rv: BlockRV | LoopRV) -> Place:
@@ -278,6 +301,8 @@ class ScheduleBase:
     def _integer(self, value: ExprRV | int) -> int:
         resolved = self._factor(value)
         if isinstance(resolved, int):
+            if resolved.bit_length() > 63:
+                raise ValueError(f"{resolved} does not fit int64")
             return resolved
         if isinstance(resolved, IntImm):
             return resolved.value

@@ -10,7 +10,7 @@ from mlcweb.analysis.threads import is_thread_tag, thread_tag, uses_barriers, us
 from mlcweb.ir.errors import InternalError
 from mlcweb.ir.node import replace
 from mlcweb.schedule.arguments import AnnotationValue
-from mlcweb.schedule.errors import BindingError, UnsupportedError
+from mlcweb.schedule.errors import BindingError, ScheduleError, UnsupportedError
 from mlcweb.schedule.iteration_order import check_compact_dataflow
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import (
@@ -29,6 +29,10 @@ _IMPORTING_PRAGMAS = {
     "pragma_import_llvm": "LLVM code",
 }
 _THREAD_TAG = re.compile(r"(blockIdx|threadIdx)\.[xyz]|vthread(\.[xyz])?|cthread")
+
+
+class ThreadAxisError(ScheduleError, InternalError):
+    """There is no such axis of threads."""
 
 
 @primitive("Parallel")
@@ -78,17 +82,18 @@ def bind(state: ScheduleState, loop: Var, thread_axis: str) -> ScheduleState:
 
     Checked: as for `parallel`; an axis of threads inside a thread block (threadIdx) may also bind
     reduction iterators. Threads that exchange data stay in one block. An unknown axis is an
-    InternalError.
+    InternalError, too, as in TVM.
 
     rewrite:
         for i in range(8): ...   -->   for i in T.thread_binding(8, thread="blockIdx.x"): ...
     """
-    if not _THREAD_TAG.fullmatch(thread_axis):
-        raise InternalError(
-            f'Unknown thread axis "{thread_axis}"; the axes are blockIdx.x/y/z, threadIdx.x/y/z '
-            "and vthread.x/y/z"
-        )
     place = state.loop(loop)
+    if not _THREAD_TAG.fullmatch(thread_axis):
+        raise ThreadAxisError(
+            f'Unknown thread axis "{thread_axis}"',
+            [place.loop],
+            "blockIdx, threadIdx or vthread, each with .x, .y or .z",
+        )
     across_threads = thread_axis.startswith("threadIdx")
     _check_parallelizable(state, place, "bind", across_threads)
     _check_needs_no_threads(place, "bind", thread_axis)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import on
 from mlcweb.schedule.arguments import accessed_buffer
@@ -47,8 +48,10 @@ def unsafe_set_dtype(
 
 def _check_scalar_type(realize: BlockRealize, buffer: Buffer, dtype: str) -> None:
     try:
-        is_number = dtypes.kind(dtype) != "handle" and dtypes.lanes(dtype) == 1
-    except (ValueError, KeyError, RuntimeError):
+        kind, bits, lanes = dtypes.parse(dtype)
+        is_number = (kind == "bool" or bits in (8, 16, 32, 64)) and lanes == 1
+        is_number = is_number and kind not in ("handle", "void")
+    except DiagnosticError:
         is_number = False
     if not is_number:
         raise ElementTypeError(
