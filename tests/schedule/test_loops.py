@@ -240,3 +240,48 @@ def test_factors_are_integers(factors):
     sch = Schedule(from_source(LARGE))
     with pytest.raises(TypeError, match=r"is not an integer|A list is needed, not '24'"):
         sch.split(sch.get_loops("A")[2], factors)
+
+
+SYMBOLIC = """
+@T.prim_func
+def main(a: T.handle, b: T.handle, c: T.handle, n: T.DTYPE, m: T.DTYPE, k: T.DTYPE):
+    A = T.match_buffer(a, (n, k), "float32")
+    B = T.match_buffer(b, (k, m), "float32")
+    C = T.match_buffer(c, (n, m), "float32")
+    for i, j, l in T.grid(n, m, k):
+        with T.block("C"):
+            vi, vj, vl = T.axis.remap("SSR", [i, j, l])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vl] * B[vl, vj]
+"""
+
+
+def test_symbolic_extents_are_fused_where_a_parameter_has_as_many_elements():
+    """2048 iterations each of i, j and l are more than an int32 counts."""
+    sch = Schedule(from_source(SYMBOLIC.replace("DTYPE", "int32")))
+    i, j, k = sch.get_loops("C")
+    with pytest.raises(ScheduleError, match=r"n \* m \* k of the extents .* may exceed int32"):
+        sch.fuse(i, j, k)
+    fused = sch.fuse(i, j)
+    with pytest.raises(ScheduleError, match="may exceed int32"):
+        sch.fuse(fused, k)
+    outer, _ = sch.split(fused, [None, 4])
+    sch.fuse(outer)
+    wide = Schedule(from_source(SYMBOLIC.replace("DTYPE", "int64")))
+    wide.fuse(*wide.get_loops("C"))
+
+
+def test_symbolic_extents_that_no_array_bounds_are_not_fused():
+    sch = Schedule(
+        from_source("""
+@T.prim_func
+def main(A: T.Buffer((16,), "int32"), n: T.int32, m: T.int32):
+    for i, j in T.grid(n, m):
+        with T.block("A"):
+            vi, vj = T.axis.remap("RR", [i, j])
+            A[vi % 16] = A[vi % 16] + vj
+""")
+    )
+    with pytest.raises(ScheduleError, match="no parameter is known to have as many elements"):
+        sch.fuse(*sch.get_loops("A"))

@@ -8,6 +8,8 @@ from itertools import pairwise
 from math import prod
 
 from mlcweb.arith import Analyzer, iter_map_simplify
+from mlcweb.arith.equality import same_expression
+from mlcweb.arith.rules_integer import factors
 from mlcweb.ir.node import replace
 from mlcweb.schedule.arguments import Factors
 from mlcweb.schedule.errors import FactorError, LoopError
@@ -37,7 +39,8 @@ from mlcweb.tir import arithmetic
 from mlcweb.tir.arithmetic import const, constant_value, floordiv, floormod, is_const_int
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.dtype import max_value
-from mlcweb.tir.expr import PrimExpr, Var
+from mlcweb.tir.expr import Add, FloorDiv, IntImm, PrimExpr, Var
+from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.stmt import BlockRealize, For, ForKind, Stmt
 from mlcweb.tir.substitute import substitute, variables_in
 
@@ -86,7 +89,8 @@ def fuse(
     """Fuse nested loops into one.
 
     Checked: each loop is the only statement in the one before; all start at 0, have no annotation
-    or thread binding, and no extent depends on another of the loops.
+    or thread binding, and no extent depends on another of the loops. The product of the extents
+    fits the type of the loop variables; of symbolic ones, where a parameter has as many elements.
 
     rewrite:
         for i, j in T.grid(4, 8): ...      -->    for i_j_fused in range(32): ...
@@ -108,6 +112,7 @@ def fuse(
             )
     extents = [constant_value(place.loop.extent) for place in places]
     _check_extent_fits([place.loop for place in places], [n for n in extents if isinstance(n, int)])
+    _check_symbolic_fits(state.function(places[0].function), [place.loop for place in places])
     first = places[0]
     name = "_".join(loop.name for loop in loops) + "_fused"
     fused = Var(name, loops[0].dtype)
@@ -267,6 +272,52 @@ def _check_extent_fits(
             loops,
             f"extents with a product of at most {max_value(dtype)}, or loops of int64",
         )
+
+
+def _check_symbolic_fits(function: PrimFunc, loops: Sequence[For]) -> None:
+    """Raise FactorError where a product of symbolic extents may not fit int32. Arrays of as many
+    elements as that counts are refused, so a product that a parameter's shape has does fit."""
+    dtype = loops[0].loop_var.dtype
+    covering = [factor for loop in loops for factor in _covering_factors(loop.extent)]
+    size, symbols = _constant_and_symbols(covering)
+    if max_value(dtype) >= max_value("int64") or len(symbols) + (size > 1) <= 1:
+        return
+    for buffer in function.buffer_map.values():
+        elements, dimensions = _constant_and_symbols(buffer.shape)
+        for symbol in symbols:
+            match = next((d for d in dimensions if same_expression(d, symbol)), None)
+            if match is None:
+                break
+            dimensions.remove(match)
+        else:
+            if size <= elements:
+                return
+    names = ", ".join(f'"{loop.loop_var.name}"' for loop in loops)
+    total = " * ".join(f"{loop.extent!r}" for loop in loops)
+    raise FactorError(
+        f"The product {total} of the extents of the loops {names} may exceed {dtype}, the type of "
+        "the loop variables: no parameter is known to have as many elements",
+        loops,
+        "fewer loops, or extents of int64",
+    )
+
+
+def _covering_factors(extent: PrimExpr) -> list[PrimExpr]:
+    """Factors whose product is not less than an extent: a (rounded up) quotient is not longer than
+    what it divides."""
+    if isinstance(extent, FloorDiv) and isinstance(extent.b, IntImm):
+        divided = extent.a
+        if isinstance(divided, Add) and isinstance(divided.b, IntImm):
+            if 0 <= divided.b.value < extent.b.value:
+                divided = divided.a
+        return list(factors(divided))
+    return list(factors(extent))
+
+
+def _constant_and_symbols(extents: Sequence[PrimExpr]) -> tuple[int, list[PrimExpr]]:
+    """The product of the constants, and the others."""
+    constants = [extent.value for extent in extents if isinstance(extent, IntImm)]
+    return prod(constants), [extent for extent in extents if not isinstance(extent, IntImm)]
 
 
 def simplify_bindings(statement: Stmt, place: LoopPlace, preserve_unit_iters: bool) -> Stmt:
