@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from mlcweb.analysis.exposed_reads import exposed_reads
-from mlcweb.arith import SURJECTIVE, Analyzer, detect_iter_map
-from mlcweb.schedule.errors import BindingError, DataflowError, LoopError
+from mlcweb.arith import SURJECTIVE, detect_iter_map
+from mlcweb.schedule.errors import BindingError, LoopError
 from mlcweb.schedule.scopes import (
     check_affine,
     is_affine,
@@ -20,7 +19,6 @@ from mlcweb.schedule.scopes import (
 )
 from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
 from mlcweb.tir.arithmetic import is_const_int
-from mlcweb.tir.buffer import Range
 from mlcweb.tir.expr import Var
 from mlcweb.tir.stmt import BlockRealize, For, IterType
 from mlcweb.tir.substitute import variables_in
@@ -76,33 +74,6 @@ def check_init_stays_first(
             )
 
 
-def check_recurrence_keeps_order(
-    realize: BlockRealize, old_order: Sequence[Var], new_order: Sequence[For]
-) -> None:
-    """Where a block reads other elements than it writes of a buffer, as C[vi] = f(C[vi - 1]), two
-    iterations may depend on each other that differ in any iterator but those that index the buffer
-    alone and alike. The loops that drive these iterators keep their order among themselves."""
-    written = {region.buffer: region for region in realize.block.writes}
-    for read in exposed_reads(realize.block):
-        if read.buffer not in written:
-            continue
-        sides = list(zip(read.region, written[read.buffer].region, strict=True))
-        same = [a for a, b in sides if _is_same(a, b)]
-        if len(same) == len(sides):
-            continue
-        equal = {side.min for side in same if isinstance(side.min, Var)}
-        driven = iterators_by_variable(realize)
-        carrying = [loop for loop in old_order if driven.get(loop, {}).keys() - equal]
-        after = [loop.loop_var for loop in new_order if loop.loop_var in carrying]
-        if after != carrying:
-            raise DataflowError(
-                f'The block "{realize.block.name_hint}" reads elements of "{read.buffer.name}" '
-                "that other iterations of it write, so its loops keep their order",
-                [realize, *new_order],
-                "write to a buffer of its own, or reorder other loops",
-            )
-
-
 def check_iterators_reorderable(realize: BlockRealize) -> None:
     for iter_var in realize.block.iter_vars:
         if iter_var.iter_type not in (IterType.DATA_PARALLEL, IterType.COMM_REDUCE):
@@ -112,8 +83,3 @@ def check_iterators_reorderable(realize: BlockRealize) -> None:
                 [realize],
                 "iterators of T.axis.spatial or T.axis.reduce",
             )
-
-
-def _is_same(a: Range, b: Range) -> bool:
-    equal = Analyzer().can_prove_equal
-    return equal(a.min, b.min) and equal(a.extent, b.extent)

@@ -31,7 +31,7 @@ from mlcweb.schedule.regions import (
 from mlcweb.schedule.stage_pipeline import contains, reads_only_written
 from mlcweb.schedule.state import BlockPlace, LoopPlace, loops_above
 from mlcweb.tir.arithmetic import const, logical_and
-from mlcweb.tir.buffer import BufferRegion, Range
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import LT, FloorDiv, IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import BlockRealize, ForKind, IterType
 from mlcweb.tir.substitute import variables_in
@@ -47,20 +47,46 @@ def check_written_before(
     """The iterations of producers that make what the moved consumer reads in an iteration of the
     loop all run in that iteration."""
     for producer in producers:
-        inner = loops_between(producer, target.loop)
-        for region in producer.block.writes:
-            reads = [
-                (region, relaxed(substituted(read, bindings(realize)), loops, analyzer))
-                for read in regions_of(realize.block.reads, region.buffer)
-            ]
-            if reads and not _has_run(producer, reads, inner, analyzer):
-                raise DataflowError(
-                    f'In an iteration of the loop "{target.loop.loop_var.name}" the block '
-                    f'"{realize.block.name_hint}" would read elements of "{region.buffer.name}" '
-                    "that are written in another iteration",
-                    [target.loop, realize],
-                    "choose a loop further outside, whose iterations write all that is read",
-                )
+        buffer = _written_elsewhere(target, producer, realize, loops, analyzer)
+        if buffer is not None:
+            raise DataflowError(
+                f'In an iteration of the loop "{target.loop.loop_var.name}" the block '
+                f'"{realize.block.name_hint}" would read elements of "{buffer.name}" '
+                "that are written in another iteration",
+                [target.loop, realize],
+                "choose a loop further outside, whose iterations write all that is read",
+            )
+
+
+def is_written_before(
+    target: LoopPlace,
+    producer: BlockPlace,
+    realize: BlockRealize,
+    loops: Mapping[Var, Range],
+    analyzer: Analyzer,
+) -> bool:
+    """Whether the iterations of a producer that make what a consumer reads in an iteration of a
+    loop all run in that iteration."""
+    return _written_elsewhere(target, producer, realize, loops, analyzer) is None
+
+
+def _written_elsewhere(
+    target: LoopPlace,
+    producer: BlockPlace,
+    realize: BlockRealize,
+    loops: Mapping[Var, Range],
+    analyzer: Analyzer,
+) -> Buffer | None:
+    """A buffer that a consumer reads in an iteration of a loop, some of it written in others."""
+    inner = loops_between(producer, target.loop)
+    for region in producer.block.writes:
+        reads = [
+            (region, relaxed(substituted(read, bindings(realize)), loops, analyzer))
+            for read in regions_of(realize.block.reads, region.buffer)
+        ]
+        if reads and not _has_run(producer, reads, inner, analyzer):
+            return region.buffer
+    return None
 
 
 def _has_run(

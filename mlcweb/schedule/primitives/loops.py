@@ -12,10 +12,10 @@ from mlcweb.arith.equality import same_expression
 from mlcweb.arith.rules_integer import factors
 from mlcweb.ir.node import replace
 from mlcweb.schedule.arguments import Factors
+from mlcweb.schedule.dependences import check_keeps_order
 from mlcweb.schedule.errors import FactorError, LoopError
 from mlcweb.schedule.iteration_order import (
     check_declares_all,
-    check_order_free,
     check_own_predicate,
 )
 from mlcweb.schedule.nests import in_loops, with_predicate
@@ -24,9 +24,8 @@ from mlcweb.schedule.reorder_checks import (
     check_driven_affine,
     check_init_stays_first,
     check_iterators_reorderable,
-    check_recurrence_keeps_order,
 )
-from mlcweb.schedule.scopes import analyzer_at, loop_ranges
+from mlcweb.schedule.scopes import analyzer_at, loop_ranges, scope_below
 from mlcweb.schedule.state import (
     LoopPlace,
     ScheduleState,
@@ -170,7 +169,6 @@ def reorder(state: ScheduleState, *ordered_loops: Var) -> ScheduleState:
         old_order = [loop.loop_var for loop in chain]
         check_driven_affine(state, inner, old_order)
         check_init_stays_first(realize, old_order, new_order)
-        check_recurrence_keeps_order(realize, old_order, new_order)
     inside: set[Var] = set()
     for loop in reversed(new_order):
         inside.add(loop.loop_var)
@@ -181,7 +179,7 @@ def reorder(state: ScheduleState, *ordered_loops: Var) -> ScheduleState:
                 [loop],
                 "keep the loop inside of those that its domain depends on",
             )
-    check_order_free(state, place, [loop.loop_var for loop in new_order])
+    check_keeps_order(state, scope_below(state, place), chain, new_order)
     return state.replaced(place.function, {chain[0]: in_loops(chain[-1].body, new_order)})
 
 

@@ -1,0 +1,264 @@
+"""Whether linear constraints of integer variables have a solution.
+
+Dependence tests ask this: do two iterations exist that touch one element? Bounds are propagated
+through the constraints, and where that decides nothing, a domain is halved and both halves are
+tried, up to a limit. The answer None is sure; a solution may be one that was only not ruled out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import gcd, inf
+
+from mlcweb.arith.equality import same_expression
+from mlcweb.arith.interval import is_index_type
+from mlcweb.tir import expr as E
+from mlcweb.tir.substitute import reads_memory, variables_in
+
+MAX_HALVINGS = 100
+"""How often domains are halved before a system counts as solvable."""
+MAX_SWEEPS = 30
+"""How often bounds are propagated before a domain is halved."""
+
+Bound = tuple[float, float]
+
+
+class Form:
+    """A constant and a sum of scaled variables, which are numbered."""
+
+    __slots__ = ("base", "terms")
+
+    def __init__(self, terms: Mapping[int, int], base: int) -> None:
+        self.terms = terms
+        self.base = base
+
+    def plus(self, other: Form, factor: int = 1) -> Form:
+        """This form plus a multiple of another one."""
+        terms = dict(self.terms)
+        for variable, scale in other.terms.items():
+            terms[variable] = terms.get(variable, 0) + scale * factor
+        kept = {variable: scale for variable, scale in terms.items() if scale}
+        return Form(kept, self.base + other.base * factor)
+
+    def times(self, factor: int) -> Form:
+        return Form({}, 0).plus(self, factor)
+
+
+Values = Mapping[E.Var, Form]
+
+
+class LinearSystem:
+    """Integer variables with bounds, and constraints `low <= form <= high`."""
+
+    def __init__(self) -> None:
+        self.bounds: list[Bound] = []
+        self.constraints: list[tuple[Form, Bound]] = []
+        self._quotients: dict[tuple[frozenset[tuple[int, int]], int, int], Form] = {}
+        self._symbols: list[tuple[E.PrimExpr, Form]] = []
+
+    def variable(self, low: float = -inf, high: float = inf) -> Form:
+        """A new variable."""
+        self.bounds.append((low, high))
+        return Form({len(self.bounds) - 1: 1}, 0)
+
+    def name(self, variable: E.Var, low: float, high: float) -> None:
+        """Say in which bounds a variable of the program is that has the same value everywhere."""
+        self._symbols.append((variable, self.variable(low, high)))
+
+    def require(self, form: Form, low: float, high: float) -> None:
+        """Add a constraint."""
+        if len(form.terms) == 1:
+            ((variable, scale),) = form.terms.items()
+            first, last = _divided(low - form.base, high - form.base, scale)
+            before = self.bounds[variable]
+            self.bounds[variable] = (max(before[0], first), min(before[1], last))
+        else:
+            self.constraints.append((form, (low, high)))
+
+    def require_condition(self, condition: E.PrimExpr, values: Values) -> None:
+        """Add a comparison; of other conditions nothing is known."""
+        limits = _COMPARISONS.get(type(condition))
+        if limits is not None:
+            form = self.form(condition.a, values).plus(self.form(condition.b, values), -1)  # type: ignore[attr-defined]
+            self.require(form, *limits)
+
+    def form(self, expression: E.PrimExpr, values: Values) -> Form:
+        """An expression as a form, with the `values` of variables. What is not linear becomes a
+        variable; of it, and of variables without a value, the same expression is the same."""
+        cls = type(expression)
+        if cls is E.Var:
+            found = values.get(expression)  # type: ignore[call-overload]
+            return self._symbol(expression) if found is None else found
+        if isinstance(expression, E.IntImm):
+            return Form({}, expression.value)
+        linear = is_index_type(expression.dtype)
+        if linear and isinstance(expression, (E.Add, E.Sub)):
+            sign = 1 if cls is E.Add else -1
+            return self.form(expression.a, values).plus(self.form(expression.b, values), sign)
+        if linear and isinstance(expression, (E.Mul, E.FloorDiv, E.FloorMod)):
+            a, b = self.form(expression.a, values), self.form(expression.b, values)
+            if cls is E.Mul and not (a.terms and b.terms):
+                return a.times(b.base) if a.terms else b.times(a.base)
+            if cls is not E.Mul and not b.terms and b.base > 0:
+                quotient = self._quotient(a, b.base)
+                return quotient if cls is E.FloorDiv else a.plus(quotient, -b.base)
+        if isinstance(expression, E.Cast) and _is_wider(expression):
+            return self.form(expression.value, values)
+        moves = any(variable in values for variable in variables_in(expression))
+        return self.variable() if moves or reads_memory(expression) else self._symbol(expression)
+
+    def _quotient(self, form: Form, divisor: int) -> Form:
+        if not form.terms:
+            return Form({}, form.base // divisor)
+        key = (frozenset(form.terms.items()), form.base, divisor)
+        if key not in self._quotients:
+            low, high = _limits(form, self.bounds)
+            quotient = self.variable(_floor(low, divisor), _floor(high, divisor))
+            self.require(form.plus(quotient, -divisor), 0, divisor - 1)
+            self._quotients[key] = quotient
+        return self._quotients[key]
+
+    def _symbol(self, expression: E.PrimExpr) -> Form:
+        for known, form in self._symbols:
+            if same_expression(known, expression):
+                return form
+        form = self.variable()
+        self._symbols.append((expression, form))
+        return form
+
+    def eliminate(self, kept: set[int]) -> None:
+        """Solve equations for variables that are not `kept`."""
+        position = 0
+        while position < len(self.constraints):
+            form, (low, high) = self.constraints[position]
+            position += 1
+            unit = [v for v, scale in form.terms.items() if abs(scale) == 1 and v not in kept]
+            if low != high or not unit:
+                continue
+            variable = unit[0]
+            scale = form.terms[variable]
+            rest = Form({v: s for v, s in form.terms.items() if v != variable}, form.base)
+            value = rest.times(-scale).plus(Form({}, int(low) * scale))
+            del self.constraints[position - 1]
+            pending, self.constraints = self.constraints, []
+            for other, bound in pending:
+                factor = other.terms.get(variable, 0)
+                if factor:
+                    left = Form({v: s for v, s in other.terms.items() if v != variable}, other.base)
+                    other = left.plus(value, factor)
+                self._keep(other, bound)
+            self._keep(value, self.bounds[variable])
+            self.bounds[variable] = (0, 0)
+            position = 0
+
+    def _keep(self, form: Form, bound: Bound) -> None:
+        if form.terms:
+            self.require(form, *bound)
+        elif not bound[0] <= form.base <= bound[1]:
+            self.constraints.append((form, bound))
+
+    def solution(self, limits: Mapping[int, Bound] | None = None) -> list[Bound] | None:
+        """What is left of the variables' bounds, which `limits` narrow, in a solution; None where
+        there is none."""
+        bounds = list(self.bounds)
+        for variable, (low, high) in (limits or {}).items():
+            bounds[variable] = (max(bounds[variable][0], low), min(bounds[variable][1], high))
+        pending, halvings = [bounds], 0
+        while pending:
+            bounds = pending.pop()
+            if not self.propagate(bounds):
+                continue
+            finite = [
+                (high - low, variable)
+                for variable, (low, high) in enumerate(bounds)
+                if low < high and high - low < inf and self._occurs(variable)
+            ]
+            if not finite or halvings == MAX_HALVINGS:
+                return bounds
+            halvings += 1
+            _, variable = min(finite)
+            low, high = bounds[variable]
+            middle = (low + high) // 2
+            for half in ((middle + 1, high), (low, middle)):
+                pending.append([*bounds[:variable], half, *bounds[variable + 1 :]])
+        return None
+
+    def _occurs(self, variable: int) -> bool:
+        return any(variable in form.terms for form, _ in self.constraints)
+
+    def propagate(self, bounds: list[Bound]) -> bool:
+        """Narrow bounds by the constraints; False where nothing is left."""
+        if any(low > high for low, high in bounds):
+            return False
+        for _ in range(MAX_SWEEPS):
+            changed = False
+            for form, bound in self.constraints:
+                narrowed = _narrow(form, bound, bounds)
+                if narrowed is None:
+                    return False
+                changed |= narrowed
+            if not changed:
+                break
+        return True
+
+
+def _narrow(form: Form, bound: Bound, bounds: list[Bound]) -> bool | None:
+    """Narrow the bounds of a constraint's variables: whether some changed; None where it cannot
+    hold."""
+    low, high = _limits(form, bounds)
+    if low > bound[1] or high < bound[0]:
+        return None
+    if low >= bound[0] and high <= bound[1]:
+        return False
+    step = gcd(*form.terms.values())
+    if bound[1] < inf and (bound[1] - form.base) // step * step + form.base < bound[0]:
+        return None
+    changed = False
+    for variable, scale in form.terms.items():
+        own = bounds[variable]
+        ends = (own[0] * scale, own[1] * scale) if scale > 0 else (own[1] * scale, own[0] * scale)
+        rest = _limits(form, bounds, variable)
+        least, most = bound[0] - rest[1], bound[1] - rest[0]
+        if least <= ends[0] and most >= ends[1]:
+            continue
+        first, last = _divided(least, most, scale)
+        new = (max(own[0], first), min(own[1], last))
+        if new[0] > new[1]:
+            return None
+        changed |= new != own
+        bounds[variable] = new
+    return changed
+
+
+def _limits(form: Form, bounds: list[Bound], without: int = -1) -> Bound:
+    low: float = form.base
+    high: float = form.base
+    for variable, scale in form.terms.items():
+        if variable == without:
+            continue
+        first, last = bounds[variable]
+        if scale < 0:
+            first, last = last, first
+        low += first * scale
+        high += last * scale
+    return low, high
+
+
+def _divided(low: float, high: float, scale: int) -> Bound:
+    """The values that times `scale` lie between two bounds."""
+    if scale < 0:
+        low, high, scale = -high, -low, -scale
+    return -_floor(-low, scale), _floor(high, scale)
+
+
+def _floor(value: float, divisor: int) -> float:
+    return value if value in (inf, -inf) else value // divisor
+
+
+def _is_wider(cast: E.Cast) -> bool:
+    return cast.dtype in ("int32", "int64") and cast.value.dtype in ("int8", "int16", "int32")
+
+
+_COMPARISONS: dict[type, Bound] = {
+    E.LT: (-inf, -1), E.LE: (-inf, 0), E.GT: (1, inf), E.GE: (0, inf), E.EQ: (0, 0),
+}  # fmt: skip

@@ -1,0 +1,377 @@
+"""Dependences that loops carry: two iterations touch one element, which one of them writes.
+
+A dependence is tested by its distances. Two iterations of the loops, one for each access, are two
+sets of variables of a linear system, in which both touch the same element; the signs of the
+distances say whether a new order of the loops turns the dependence around.
+
+Two things that look like dependences are none. Iterations of a block in which its spatial iterators
+have the same values compute the same elements: the types of the iterators say that their order does
+not matter. And a read of what the same iteration has surely written before (as compute_at leaves
+it) sees that value, whatever other iterations write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product, takewhile
+from math import inf
+
+from mlcweb.analysis.exposed_reads import exposed_reads
+from mlcweb.arith import conjuncts
+from mlcweb.arith.linear_system import Bound, Form, LinearSystem
+from mlcweb.ir.node import replace
+from mlcweb.schedule.errors import DataflowError
+from mlcweb.schedule.must_writes import must_write
+from mlcweb.schedule.regions import (
+    analyzer_inside,
+    bindings,
+    domains_around,
+    loops_between,
+    regions_of,
+    relaxed,
+    substituted,
+)
+from mlcweb.schedule.reverse_compute_at_checks import is_written_before
+from mlcweb.schedule.scopes import Scope, runs_one_to_one, scope_at
+from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
+from mlcweb.schedule.units import RawPlace, guards, let_variables, stands_in
+from mlcweb.tir.arithmetic import constant_value, is_const_int
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.expr import Var
+from mlcweb.tir.stmt import For, ForKind, IterType
+from mlcweb.tir.substitute import uses, variables_in
+
+Signs = Mapping[int, Bound]
+"""Bounds of the distances over some loops, by the position of the loop."""
+POSITIVE: Bound = (1, inf)
+NEGATIVE: Bound = (-inf, -1)
+ZERO: Bound = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A region that a unit reads or writes."""
+
+    unit: BlockPlace
+    region: BufferRegion
+    writes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Dependence:
+    """Two accesses of one element, the first one's unit earlier in the program, and by how many
+    iterations of each loop the second access is later (None: several numbers)."""
+
+    first: Access
+    second: Access
+    distances: tuple[int | None, ...]
+
+
+def reversals(chain: Sequence[For], new_order: Sequence[For]) -> list[Signs]:
+    """The signs of distances that change direction where the loops of a chain get a new order, or
+    that a loop would carry whose iterations run at the same time."""
+    position = {loop.loop_var: n for n, loop in enumerate(new_order)}
+    after = [position[loop.loop_var] for loop in chain]
+    found: list[Signs] = []
+    for first, leading in combinations(range(len(chain)), 2):
+        if after[leading] > after[first]:
+            continue
+        zeros = {n: ZERO for n in range(len(chain)) if n < first or after[n] < after[leading]}
+        for sign, other in ((POSITIVE, NEGATIVE), (NEGATIVE, POSITIVE)):
+            found.append({**zeros, first: sign, leading: other})
+            if chain[leading].kind not in (ForKind.SERIAL, ForKind.UNROLLED):
+                found.append({**zeros, first: sign, leading: sign})
+    return found
+
+
+def find_dependence(
+    state: ScheduleState,
+    below: Scope,
+    chain: Sequence[For],
+    signs: Sequence[Signs],
+    at_once: bool = False,
+) -> Dependence | None:
+    """A dependence between units of `below` with one of some signs of distances over the loops of a
+    chain; None where there is none. `at_once` says that iterations do not only change places."""
+    analysis = _Analysis(state, below, tuple(chain), at_once)
+    for first, second in _pairs(below):
+        if analysis.is_harmless(first, second):
+            continue
+        distances = _distances(first, second, chain, signs, analysis.distinct(first, second))
+        if distances is not None and not analysis.is_overwritten(first, second):
+            return Dependence(first, second, distances)
+    return None
+
+
+def _pairs(below: Scope) -> Iterator[tuple[Access, Access]]:
+    """The accesses that may depend on each other, in program order."""
+    for buffer, writers in below.writers.items():
+        readers = below.readers.get(buffer, ())
+        users = {place.block.identity: place for place in (*writers, *readers)}
+        ordered = sorted(users.values(), key=lambda place: below.position(place.block))
+        accesses = [_accesses(place, buffer) for place in ordered]
+        for n, own in enumerate(accesses):
+            writes = [access for access in own if access.writes]
+            yield from ((write, write) for write in writes)
+            for others in (own, *accesses[n + 1 :]):
+                yield from (
+                    (a, b)
+                    for a, b in product(writes if others is own else own, others)
+                    if a is not b and (a.writes or b.writes)
+                )
+
+
+def _accesses(place: BlockPlace, buffer: Buffer) -> list[Access]:
+    """What a unit reads and writes of a buffer. It does not depend on others for what it has
+    written before it reads it."""
+    reads = regions_of(exposed_reads(place.block), buffer)
+    writes = regions_of(place.block.writes, buffer)
+    return [
+        *(Access(place, region, False) for region in reads),
+        *(Access(place, region, True) for region in writes),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Analysis:
+    """What is known of the units below the loops of a chain."""
+
+    state: ScheduleState
+    below: Scope
+    chain: tuple[For, ...]
+    at_once: bool
+
+    def distinct(self, first: Access, second: Access) -> list[Var] | None:
+        """The iterators in one of which two iterations of a block have to differ, so that they
+        depend on each other; None where different iterations of the loops are enough."""
+        unit, block = first.unit, first.unit.block
+        if (
+            second.unit is not unit
+            or self._uses_loops(unit)
+            or not self._may_repeat(unit, first.region.buffer)
+        ):
+            return None
+        reduced = {i.var for i in block.iter_vars if i.iter_type == IterType.COMM_REDUCE}
+        written = [access.region for access in (first, second) if access.writes]
+        if any(variables_in(region) & reduced for region in written):
+            reduced = set()
+        return [i.var for i in block.iter_vars if i.var not in reduced]
+
+    def is_harmless(self, first: Access, second: Access) -> bool:
+        """Whether only iterations of a block that need not differ touch the same element, plainly
+        so: each of the iterators is an index."""
+        distinct = self.distinct(first, second)
+        if distinct is None:
+            return False
+        same = {
+            a.min
+            for a, b in zip(first.region.region, second.region.region, strict=True)
+            if a.min is b.min and is_const_int(a.extent, 1) and is_const_int(b.extent, 1)
+        }
+        return all(var in same for var in distinct)
+
+    def _uses_loops(self, unit: BlockPlace) -> bool:
+        """Whether a unit uses loops by no iterator that would say what they mean to it."""
+        if isinstance(unit, RawPlace):
+            return True
+        return not unit.block.iter_vars and any(
+            uses(unit.block, loop.loop_var) for loop in self.chain
+        )
+
+    def _may_repeat(self, unit: BlockPlace, buffer: Buffer) -> bool:
+        """Whether it does not matter that iterations of a block run again in which its iterators
+        have the same values, or none do."""
+        others = [
+            (writer, Access(unit, region, False))
+            for region in unit.block.reads
+            for writer in self.below.writers.get(region.buffer, ())
+            if writer.block is not unit.block
+        ]
+        is_sum = self.at_once and unit.block.init is not None and not self._is_private(buffer)
+        if not others and not is_sum:
+            return True
+        if self._runs_once(unit):
+            return True
+        return not is_sum and all(self._is_written_first(read, by) for by, read in others)
+
+    def _runs_once(self, unit: BlockPlace) -> bool:
+        """Whether the loops from the outermost of the chain on run each iteration of a block at
+        most once."""
+        around = loops_above(unit)
+        loops = around[around.index(self.chain[0]) :]
+        used = {var for value in unit.realize.iter_values for var in variables_in(value)}
+        return runs_one_to_one(unit.realize, loops) and all(
+            loop.loop_var in used or is_const_int(loop.extent, 1) for loop in loops
+        )
+
+    def _is_private(self, buffer: Buffer) -> bool:
+        """Whether a buffer is allocated in the scope and used below the loops alone, so that each
+        iteration can have one of its own."""
+        loop = self.state.loop(self.chain[0].loop_var)
+        scope = self.state.scope_of(loop)
+        whole = scope_at(self.state, scope)
+        users = (*whole.writers.get(buffer, ()), *whole.readers.get(buffer, ()))
+        return buffer in scope.block.alloc_buffers and all(
+            stands_in(user, loop.loop) for user in users
+        )
+
+    def is_overwritten(self, first: Access, second: Access) -> bool:
+        """Whether the same iteration writes what the later access reads before it, or writes again
+        what the earlier access writes, so that it does not matter what others write."""
+        if first.unit is second.unit:
+            return False
+        if self.at_once and not self._writes_one_value(first.region.buffer):
+            return False
+        if first.writes and second.writes:
+            return self._surely_writes(second.unit, first)
+        read, write = (second, first) if first.writes else (first, second)
+        return self._is_written_first(read, write.unit)
+
+    def _writes_one_value(self, buffer: Buffer) -> bool:
+        """Whether iterations that run at once write the same to an element of a buffer."""
+        writers = self.below.writers.get(buffer, ())
+        one = len(writers) == 1 and writers[0].block.init is None
+        return (one and not isinstance(writers[0], RawPlace)) or self._is_private(buffer)
+
+    def _is_written_first(self, read: Access, by: BlockPlace) -> bool:
+        """Whether, in the same iteration, an earlier unit surely writes what is read, or `by` is
+        earlier and writes all that it ever writes of it."""
+        here = self.below.position(read.unit.block)
+        writers = self.below.writers.get(read.region.buffer, ())
+        earlier = [w for w in writers if self.below.position(w.block) < here]
+        return any(self._surely_writes(w, read, w.block is by.block) for w in earlier)
+
+    def _surely_writes(self, writer: BlockPlace, access: Access, or_never: bool = True) -> bool:
+        """Whether a unit writes all of a region in the same iteration of the loops around both, or
+        (`or_never`) what it ever writes of it."""
+        pairs = zip(loops_above(writer), loops_above(access.unit), strict=False)
+        shared = [a for a, _ in takewhile(lambda pair: pair[0] is pair[1], pairs)]
+        common = self.state.loop(shared[-1].loop_var)
+        inner = loops_between(access.unit, common.loop)
+        analyzer = analyzer_inside(common)
+        for var, domain in inner.items():
+            analyzer.bind(var, domain)
+        realize, region = access.unit.realize, access.region
+        box = relaxed(substituted(region, bindings(realize)), inner, analyzer)
+        if must_write(writer, region.buffer, common.loop, box):
+            return True
+        if not or_never or guards(writer, common.loop):
+            return False
+        at = replace(realize, block=replace(realize.block, reads=(region,)))
+        return is_written_before(common, writer, at, inner, analyzer)
+
+
+def _distances(
+    first: Access,
+    second: Access,
+    chain: Sequence[For],
+    signs: Sequence[Signs],
+    distinct: Sequence[Var] | None,
+) -> tuple[int | None, ...] | None:
+    """The distances over the loops of a chain between two iterations, the second of which is that
+    of the second access, that touch one element and have some of the signs. None without any."""
+    system = LinearSystem()
+    for var, domain in domains_around(first.unit).items():
+        if not any(loop.loop_var is var for loop in chain):
+            system.name(var, *_ends(domain))
+    starts: dict[Var, Form] = {}
+    ends: dict[Var, Form] = {}
+    steps: list[int] = []
+    for loop in chain:
+        low, high = _ends(Range(loop.min, loop.extent))
+        step = system.variable(low - high, high - low)
+        steps.extend(step.terms)
+        starts[loop.loop_var] = system.variable(low, high)
+        ends[loop.loop_var] = starts[loop.loop_var].plus(step)
+        system.require(ends[loop.loop_var], low, high)
+    one = _values(first.unit, chain, starts, system)
+    other = _values(second.unit, chain, ends, system)
+    for a, b in zip(first.region.region, second.region.region, strict=True):
+        width, other_width = constant_value(a.extent), constant_value(b.extent)
+        if isinstance(width, int) and isinstance(other_width, int):
+            difference = system.form(a.min, one).plus(system.form(b.min, other), -1)
+            system.require(difference, 1 - width, other_width - 1)
+    differences: list[int] = []
+    for var in distinct or ():
+        difference = system.variable()
+        differences.extend(difference.terms)
+        system.require(other[var].plus(one[var], -1).plus(difference, -1), 0, 0)
+    system.eliminate({*steps, *differences})
+    if not system.propagate(system.bounds):
+        return None
+    cases = [{d: sign} for d in differences for sign in (POSITIVE, NEGATIVE)] or [{}]
+    for wanted in signs:
+        limits = {steps[n]: bound for n, bound in wanted.items()}
+        for case in cases:
+            found = system.solution({**limits, **case})
+            if found is not None:
+                return tuple(int(a) if a == b else None for a, b in (found[n] for n in steps))
+    return None
+
+
+def _ends(domain: Range) -> Bound:
+    low, extent = constant_value(domain.min), constant_value(domain.extent)
+    if not isinstance(low, int) or not isinstance(extent, int):
+        return (low if isinstance(low, int) else -inf), inf
+    return low, low + extent - 1
+
+
+def _values(
+    unit: BlockPlace, chain: Sequence[For], moving: Mapping[Var, Form], system: LinearSystem
+) -> dict[Var, Form]:
+    """What the variables around a unit are in an iteration of the loops of a chain, whose variables
+    are `moving`; loops further inside may be in any iteration."""
+    values = dict(moving)
+    for var, domain in loops_between(unit, chain[-1]).items():
+        values[var] = system.variable(*_ends(domain))
+    for var in let_variables(unit, None):
+        values[var] = system.variable()
+    bound = {var: system.form(value, values) for var, value in bindings(unit.realize).items()}
+    for condition in conjuncts(unit.realize.predicate):
+        system.require_condition(condition, values)
+    return {**values, **bound}
+
+
+def check_keeps_order(
+    state: ScheduleState, below: Scope, chain: Sequence[For], new_order: Sequence[For]
+) -> None:
+    """Raise DataflowError where iterations of a chain of loops that depend on each other would
+    change places in a new order of the loops."""
+    signs = reversals(chain, new_order)
+    _check(state, below, chain, signs, "which this order of the loops would turn around")
+
+
+def check_carries_nothing(state: ScheduleState, below: Scope, loop: For) -> None:
+    """Raise DataflowError where the iterations of a loop depend on each other."""
+    signs = [{0: POSITIVE}, {0: NEGATIVE}]
+    _check(state, below, [loop], signs, "and these iterations may not run at once", at_once=True)
+
+
+def _check(
+    state: ScheduleState,
+    below: Scope,
+    chain: Sequence[For],
+    signs: Sequence[Signs],
+    what: str,
+    at_once: bool = False,
+) -> None:
+    for buffer in below.writers:
+        below.check_declared(buffer)
+    found = find_dependence(state, below, chain, signs, at_once)
+    if found is None:
+        return
+    first, second = found.first, found.second
+    buffer = first.region.buffer.name
+    verbs = ["writes" if access.writes else "reads" for access in (first, second)]
+    title = second.unit.title
+    if second.unit is first.unit:
+        title = "it"
+    names = ", ".join(f'"{loop.loop_var.name}"' for loop in chain)
+    distance = ", ".join("*" if d is None else str(d) for d in found.distances)
+    raise DataflowError(
+        f'The {first.unit.title} {verbs[0]} elements of "{buffer}" that {title} {verbs[1]} in '
+        f"another iteration (at the distance ({distance}) over {names}), {what}",
+        [first.unit.statement, second.unit.statement, *chain],
+        "write to a buffer of its own, one element in each iteration, or take other loops",
+    )

@@ -1,0 +1,279 @@
+"""Steps that change the order of iterations, on nests whose iterations depend on each other.
+
+Random nests of one to three blocks with affine and modular indices run here as plain Python, in any
+order of their iterations: an order is legal where each element ends with the same value, built from
+the same values before. A step that is accepted has to be legal. One that is legal may be refused,
+but not often.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations, product
+from math import prod
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlcweb.schedule import ScheduleError
+from mlcweb.tir import Schedule
+from tests.schedule.case_files import module, outputs, random_inputs
+from tests.strategies import examples
+
+SIZE = 64
+BUFFERS = ("X", "Y", "Z")
+EXTENTS = ((4, 5), (3, 7), (6,), (2, 3, 4), (8, 1), (5, 5))
+
+Point = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Access:
+    """An element of a buffer: scales of the iterators, an offset, and maybe a modulus."""
+
+    buffer: str
+    scales: tuple[int, ...]
+    offset: int
+    modulus: int
+
+    def text(self, names: Sequence[str]) -> str:
+        terms = [f"{n} * {s}" for n, s in zip(names, self.scales, strict=True) if s]
+        index = " + ".join([*terms, str(self.offset)])
+        return f"{self.buffer}[{f'({index}) % {self.modulus}' if self.modulus else index}]"
+
+    def at(self, point: Point) -> tuple[str, int]:
+        index = sum(s * p for s, p in zip(self.scales, point, strict=True)) + self.offset
+        return self.buffer, index % self.modulus if self.modulus else index
+
+
+@dataclass(frozen=True)
+class Nest:
+    """Loops, and the blocks in them: what each writes, and reads for it."""
+
+    extents: tuple[int, ...]
+    blocks: tuple[tuple[Access, tuple[Access, ...]], ...]
+
+    @property
+    def loops(self) -> list[str]:
+        return [f"i{n}" for n in range(len(self.extents))]
+
+    def program(self) -> str:
+        names = [f"v{n}" for n in range(len(self.extents))]
+        lines = [f"for {', '.join(self.loops)} in T.grid({', '.join(map(str, self.extents))}):"]
+        if len(self.extents) == 1:
+            lines = [f"for i0 in range({self.extents[0]}):"]
+        axes = [
+            f"{v} = T.axis.spatial({extent}, {loop})"
+            for v, extent, loop in zip(names, self.extents, self.loops, strict=True)
+        ]
+        for n, (write, reads) in enumerate(self.blocks):
+            value = " + ".join(f"{read.text(names)} * {k}" for k, read in enumerate(reads, 3))
+            value = f"({value} + {' + '.join(f'{v} * {k}' for k, v in enumerate(names, 5))}) % 97"
+            body = [*axes, f"{write.text(names)} = {value}"]
+            lines += [f'    with T.block("B{n}"):', *(f"        {line}" for line in body)]
+        parameters = ", ".join(f'{b}: T.Buffer(({SIZE},), "int32")' for b in BUFFERS)
+        return f"@T.prim_func\ndef main({parameters}):\n" + textwrap.indent(
+            "\n".join(lines), "    "
+        )
+
+    def result(self, order: Iterator[tuple[Point, int]]) -> dict[tuple[str, int], object]:
+        """What each element is made of, once blocks have run in an order of (iteration, block)."""
+        memory: dict[tuple[str, int], object] = {}
+        for point, n in order:
+            write, reads = self.blocks[n]
+            values = tuple(memory.get(read.at(point), read.at(point)) for read in reads)
+            memory[write.at(point)] = hash((n, point, values))
+        return memory
+
+    def in_order(self, order: Sequence[int]) -> Iterator[tuple[Point, int]]:
+        """The iterations with the loops in an order."""
+        for point in product(*(range(self.extents[n]) for n in order)):
+            at = dict(zip(order, point, strict=True))
+            for n in range(len(self.blocks)):
+                yield tuple(at[k] for k in range(len(order))), n
+
+    def at_once(self, loop: int, shuffle: Callable[[list], object]) -> Iterator[tuple[Point, int]]:
+        """The iterations with those of one loop in an order in which they may run at once: each by
+        itself in its own order."""
+        around = [range(extent) for extent in self.extents[:loop]]
+        inside = [range(extent) for extent in self.extents[loop + 1 :]]
+        for outer in product(*around):
+            waiting = {
+                i: [((*outer, i, *p), n) for p in product(*inside) for n in range(len(self.blocks))]
+                for i in range(self.extents[loop])
+            }
+            turns = [i for i, steps in waiting.items() for _ in steps]
+            shuffle(turns)
+            for i in turns:
+                yield waiting[i].pop(0)
+
+
+def random_nest(random: Random) -> Nest:
+    extents = random.choice(EXTENTS)
+    strides = [prod(extents[n + 1 :]) for n in range(len(extents))]
+
+    def access(plain: float) -> Access:
+        scales = list(strides)
+        offset, modulus = random.choice((0, 0, 0, 1, 2, strides[0], strides[0] + 1, 4)), 0
+        if random.random() > plain:
+            n = random.randrange(len(scales))
+            scales[n] = random.choice((0, 1, 2, -strides[n], strides[n] + 1))
+        if random.random() > plain:
+            modulus = random.choice((0, 2, 3, 7))
+        corner = [s * (e - 1) for s, e in zip(scales, extents, strict=True)]
+        offset -= sum(min(end, 0) for end in corner)
+        if sum(max(end, 0) for end in corner) + offset >= SIZE:
+            return (
+                access(1.0) if plain < 1 else Access(random.choice(BUFFERS), tuple(strides), 0, 0)
+            )
+        return Access(random.choice(BUFFERS), tuple(scales), offset, modulus)
+
+    blocks = [
+        (access(0.8), tuple(access(0.6) for _ in range(random.choice((1, 1, 2)))))
+        for _ in range(random.choice((1, 2, 2, 3)))
+    ]
+    return Nest(extents, tuple(blocks))
+
+
+def is_accepted(nest: Nest, step: Callable[[Schedule, list], object]) -> bool:
+    sch = Schedule(module(nest.program()), error_render_level="none")
+    try:
+        step(sch, sch.get_loops("B0"))
+    except ScheduleError:
+        return False
+    return True
+
+
+def reorders(nest: Nest) -> Iterator[tuple[bool, bool]]:
+    """Whether each new order of the loops is legal, and accepted."""
+    wanted = nest.result(nest.in_order(range(len(nest.extents))))
+    for order in permutations(range(len(nest.extents))):
+        legal = nest.result(nest.in_order(order)) == wanted
+        yield (
+            legal,
+            is_accepted(nest, lambda sch, loops, o=order: sch.reorder(*(loops[n] for n in o))),
+        )
+
+
+def parallels(nest: Nest, random: Random) -> Iterator[tuple[bool, bool]]:
+    """Whether the iterations of each loop may run at once, as far as some tries tell, and may for
+    the schedule."""
+    wanted = nest.result(nest.in_order(range(len(nest.extents))))
+    for loop in range(len(nest.extents)):
+        tries = [list.reverse, *[random.shuffle] * 4]
+        legal = all(nest.result(nest.at_once(loop, shuffle)) == wanted for shuffle in tries)
+        yield legal, is_accepted(nest, lambda sch, loops, n=loop: sch.parallel(loops[n]))
+
+
+@examples(150, 3000)
+@given(seed=st.integers(0, 2**30))
+def test_accepted_orders_are_legal(seed):
+    random = Random(seed)
+    nest = random_nest(random)
+    for legal, accepted in (*reorders(nest), *parallels(nest, random)):
+        assert legal or not accepted, nest.program()
+
+
+CARRIED = """
+for i, j in T.grid(6, 6):
+    with T.block("B"):
+        vi, vj = T.axis.remap("SS", [i, j])
+        B[vi + 1, vj + 1] = A[vi, vj] * 2
+    with T.block("C"):
+        vi, vj = T.axis.remap("SS", [i, j])
+        C[vi, vj] = READ
+"""
+LAST_WRITER = """
+for i, j in T.grid(4, 4):
+    with T.block("B"):
+        vi, vj = T.axis.remap("SS", [i, j])
+        B[0, (vi * 4 + vj) % 3] = A[vi, vj]
+"""
+HALO = """
+T_ = T.alloc_buffer((8, 8), "int32")
+for i in range(6):
+    for ax, j in T.grid(3, 8):
+        with T.block("B"):
+            vi, vj = T.axis.spatial(8, i + ax), T.axis.spatial(8, j)
+            T_[vi, vj] = A[vi, vj] * 2
+    for j in range(6):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = T_[vi, vj] + T_[vi + 2, vj + 1]
+"""
+REDUCTION_MODULO = """
+for i, k in T.grid(6, 6):
+    with T.block("B"):
+        vi, vk = T.axis.remap("SR", [i, k])
+        with T.init():
+            B[0, vi % 4] = 0
+        B[0, vi % 4] = B[0, vi % 4] + A[vi, vk]
+"""
+REORDER = 'i, j = sch.get_loops("B"); sch.reorder(j, i)'
+STEPS = {
+    "the next row, further left": (CARRIED, "B[vi, vj + 2]", REORDER, "(1, -1)"),
+    "the next row, further right": (CARRIED, "B[vi, vj]", REORDER, ""),
+    "the same row, before it is written": (CARRIED, "B[vi + 1, vj + 2]", REORDER, ""),
+    "the row before, before it is written": (CARRIED, "B[vi + 2, vj]", REORDER, "(-1, 1)"),
+    "split and tiled": (
+        CARRIED,
+        "B[vi, vj + 2]",
+        'i, j = sch.get_loops("B"); a, b = sch.split(j, [2, 3]); sch.reorder(a, i, b)',
+        "(1, -1, 2)",
+    ),
+    "fused": (CARRIED, "B[vi, vj + 2]", 'sch.fuse(*sch.get_loops("B"))', ""),
+    "parallel rows": (CARRIED, "B[vi, vj]", 'sch.parallel(sch.get_loops("B")[0])', "(1)"),
+    "parallel columns": (CARRIED, "B[vi, vj + 1]", 'sch.parallel(sch.get_loops("B")[1])', ""),
+    "bound rows": (CARRIED, "B[vi, vj]", 'sch.bind(sch.get_loops("B")[0], "blockIdx.x")', "(1)"),
+    "vectors": (CARRIED, "B[vi + 1, vj]", 'sch.vectorize(sch.get_loops("B")[1])', "(1)"),
+    "vectors of one element": (
+        CARRIED, "B[vi + 1, vj + 1]", 'sch.vectorize(sch.fuse(*sch.get_loops("B")))', ""
+    ),
+    "a parallel loop moves inside of what orders it": (
+        CARRIED,
+        "B[vi, vj]",
+        'i, j = sch.get_loops("B"); sch.parallel(j); sch.reorder(j, i)',
+        "(1, 1)",
+    ),
+    "the last writer": (LAST_WRITER, "", REORDER, "that it writes in another iteration"),
+    "the last writer of each thread": (
+        LAST_WRITER, "", 'sch.parallel(sch.get_loops("B")[1])', "that it writes in another"
+    ),
+    "the last sum": (
+        REDUCTION_MODULO, "", 'sch.parallel(sch.get_loops("B")[0])', "that it writes in another"
+    ),
+    "computed anew": (HALO, "", 'sch.parallel(sch.get_loops("C")[0])', ""),
+    "computed anew, tiled": (
+        HALO,
+        "",
+        'a, b = sch.split(sch.get_loops("C")[0], [2, 3]); sch.reorder(b, a)',
+        "",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_step(name):
+    body, read, step, reason = STEPS[name]
+    parameters = ", ".join(f'{b}: T.Buffer((8, 8), "int32")' for b in "ABC")
+    body = textwrap.indent(body.replace("READ", read), "    ")
+    before = module(f"@T.prim_func\ndef main({parameters}):{body}")
+    sch = Schedule(before)
+    if reason:
+        with pytest.raises(ScheduleError, match=re.escape(reason)):
+            exec(step, {"sch": sch})
+        return
+    exec(step, {"sch": sch})
+    arrays = random_inputs(before)
+    assert arrays is not None
+    for target in ("interpreter", "wasm"):
+        for got, want in zip(
+            outputs(sch.mod, arrays, target), outputs(before, arrays), strict=True
+        ):
+            np.testing.assert_array_equal(got, want)
