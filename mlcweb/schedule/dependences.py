@@ -348,6 +348,33 @@ def check_carries_nothing(state: ScheduleState, below: Scope, loop: For) -> None
     _check(state, below, [loop], signs, "and these iterations may not run at once", at_once=True)
 
 
+def check_stays_before(
+    scope: Scope, first: BlockPlace, second: BlockPlace, chain: Sequence[For]
+) -> None:
+    """Raise DataflowError where, in loops that two units now share, an iteration of the second one
+    comes before an iteration of the first one that it depends on."""
+    signs = [{**dict.fromkeys(range(n), ZERO), n: NEGATIVE} for n in range(len(chain))]
+    for buffer in scope.conflicts(first, second):
+        scope.check_declared(buffer)
+        for a, b in product(_accesses(first, buffer), _accesses(second, buffer)):
+            distances = _distances(a, b, chain, signs, None) if a.writes or b.writes else None
+            if distances is not None:
+                verbs = ["write" if access.writes else "read" for access in (a, b)]
+                raise DataflowError(
+                    f"In the merged loop the {second.title} would {verbs[1]} elements of "
+                    f'"{buffer.name}" that the {first.title} {verbs[0]}s in a later iteration '
+                    f"({_text(distances, chain)})",
+                    [chain[-1], first.statement, second.statement],
+                    "loops further outside, or ones that write all that is read in one iteration",
+                )
+
+
+def _text(distances: Sequence[int | None], chain: Sequence[For]) -> str:
+    names = ", ".join(f'"{loop.loop_var.name}"' for loop in chain)
+    distance = ", ".join("*" if d is None else str(d) for d in distances)
+    return f"at the distance ({distance}) over {names}"
+
+
 def _check(
     state: ScheduleState,
     below: Scope,
@@ -367,11 +394,9 @@ def _check(
     title = second.unit.title
     if second.unit is first.unit:
         title = "it"
-    names = ", ".join(f'"{loop.loop_var.name}"' for loop in chain)
-    distance = ", ".join("*" if d is None else str(d) for d in found.distances)
     raise DataflowError(
         f'The {first.unit.title} {verbs[0]} elements of "{buffer}" that {title} {verbs[1]} in '
-        f"another iteration (at the distance ({distance}) over {names}), {what}",
+        f"another iteration ({_text(found.distances, chain)}), {what}",
         [first.unit.statement, second.unit.statement, *chain],
         "write to a buffer of its own, one element in each iteration, or take other loops",
     )

@@ -83,6 +83,33 @@ class Scope:
         self.check_declared(buffer)
         return self.readers.get(buffer, ())
 
+    def conflicts(self, first: BlockPlace, second: BlockPlace) -> list[Buffer]:
+        """The buffers that two units use, declared or not, and one of them writes."""
+        (written, read), (other_written, other_read) = map(self._used_by, (first, second))
+        return [
+            buffer
+            for buffer in dict.fromkeys((*written, *other_written))
+            if (buffer in written or buffer in read)
+            and (buffer in other_written or buffer in other_read)
+        ]
+
+    def _used_by(self, place: BlockPlace) -> tuple[list[Buffer], list[Buffer]]:
+        """The buffers that a unit writes, and those that it reads."""
+        tables = (
+            (self.writers, self.undeclared_writers),
+            (self.readers, self.undeclared_readers),
+        )
+        written, read = (
+            [
+                buffer
+                for table in pair
+                for buffer, users in table.items()
+                if any(user.block.identity is place.block.identity for user in users)
+            ]
+            for pair in tables
+        )
+        return written, read
+
     def check_links(self, place: BlockPlace) -> None:
         """Raise DataflowError where another block uses what `place` accesses, and one of the two
         does not declare it."""

@@ -63,24 +63,20 @@ class Nest:
     def loops(self) -> list[str]:
         return [f"i{n}" for n in range(len(self.extents))]
 
-    def program(self) -> str:
+    def lines(self, first: int = 0) -> Iterator[str]:
+        """The nest as text; its blocks are numbered from `first` on."""
         names = [f"v{n}" for n in range(len(self.extents))]
-        lines = [f"for {', '.join(self.loops)} in T.grid({', '.join(map(str, self.extents))}):"]
-        if len(self.extents) == 1:
-            lines = [f"for i0 in range({self.extents[0]}):"]
-        axes = [
-            f"{v} = T.axis.spatial({extent}, {loop})"
-            for v, extent, loop in zip(names, self.extents, self.loops, strict=True)
-        ]
+        for n, (loop, extent) in enumerate(zip(self.loops, self.extents, strict=True)):
+            yield "    " * n + f"for {loop} in range({extent}):"
+        pad = "    " * len(self.extents)
         for n, (write, reads) in enumerate(self.blocks):
-            value = " + ".join(f"{read.text(names)} * {k}" for k, read in enumerate(reads, 3))
-            value = f"({value} + {' + '.join(f'{v} * {k}' for k, v in enumerate(names, 5))}) % 97"
-            body = [*axes, f"{write.text(names)} = {value}"]
-            lines += [f'    with T.block("B{n}"):', *(f"        {line}" for line in body)]
-        parameters = ", ".join(f'{b}: T.Buffer(({SIZE},), "int32")' for b in BUFFERS)
-        return f"@T.prim_func\ndef main({parameters}):\n" + textwrap.indent(
-            "\n".join(lines), "    "
-        )
+            yield f'{pad}with T.block("B{first + n}"):'
+            for v, extent, loop in zip(names, self.extents, self.loops, strict=True):
+                yield f"{pad}    {v} = T.axis.spatial({extent}, {loop})"
+            values = [f"{r.text(names)} * T.float32({2.0**-k})" for k, r in enumerate(reads, 1)]
+            number = " + ".join(f"{v} * {k}" for k, v in enumerate(names, 5))
+            value = " + ".join([*values, f'T.Cast("float32", {number})'])
+            yield f"{pad}    {write.text(names)} = {value}"
 
     def result(self, order: Iterator[tuple[Point, int]]) -> dict[tuple[str, int], object]:
         """What each element is made of, once blocks have run in an order of (iteration, block)."""
@@ -114,8 +110,18 @@ class Nest:
                 yield waiting[i].pop(0)
 
 
-def random_nest(random: Random) -> Nest:
-    extents = random.choice(EXTENTS)
+def program(nests: Sequence[Nest], allocated: Sequence[str] = ()) -> str:
+    """A function of nests, which allocates some of the buffers."""
+    lines = [f'{b} = T.alloc_buffer(({SIZE},), "float32")' for b in allocated]
+    for n, nest in enumerate(nests):
+        lines += nest.lines(sum(len(earlier.blocks) for earlier in nests[:n]))
+    parameters = [f'{b}: T.Buffer(({SIZE},), "float32")' for b in BUFFERS if b not in allocated]
+    body = textwrap.indent("\n".join(lines), "    ")
+    return f"@T.prim_func\ndef main({', '.join(parameters)}):\n{body}"
+
+
+def random_nest(random: Random, extents: tuple[int, ...] | None = None) -> Nest:
+    extents = extents or random.choice(EXTENTS)
     strides = [prod(extents[n + 1 :]) for n in range(len(extents))]
 
     def access(plain: float) -> Access:
@@ -142,7 +148,7 @@ def random_nest(random: Random) -> Nest:
 
 
 def is_accepted(nest: Nest, step: Callable[[Schedule, list], object]) -> bool:
-    sch = Schedule(module(nest.program()), error_render_level="none")
+    sch = Schedule(module(program([nest])), error_render_level="none")
     try:
         step(sch, sch.get_loops("B0"))
     except ScheduleError:
@@ -177,7 +183,7 @@ def test_accepted_orders_are_legal(seed):
     random = Random(seed)
     nest = random_nest(random)
     for legal, accepted in (*reorders(nest), *parallels(nest, random)):
-        assert legal or not accepted, nest.program()
+        assert legal or not accepted, program([nest])
 
 
 CARRIED = """

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations, pairwise, takewhile
+from itertools import combinations, pairwise, product, takewhile
 
 from mlcweb.arith import Analyzer
-from mlcweb.ir.node import replace
+from mlcweb.schedule.dependences import check_stays_before
 from mlcweb.schedule.errors import DataflowError, LoopError
 from mlcweb.schedule.primitives.loops import check_plain
-from mlcweb.schedule.regions import analyzer_inside, domains_around, loops_between
+from mlcweb.schedule.regions import domains_around
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.reverse_compute_at_checks import check_written_before
-from mlcweb.schedule.scopes import Scope, driven_iterators, runs_one_to_one, scope_at
+from mlcweb.schedule.scopes import Scope, scope_at
 from mlcweb.schedule.state import (
     BlockPlace,
     LoopPlace,
@@ -21,10 +20,10 @@ from mlcweb.schedule.state import (
     loops_above,
     statement_of,
 )  # fmt: skip
-from mlcweb.schedule.units import bound_reads, stands_in
-from mlcweb.tir.arithmetic import const, is_const_int
+from mlcweb.schedule.units import stands_in
+from mlcweb.tir.arithmetic import const
 from mlcweb.tir.expr import PrimExpr, Var
-from mlcweb.tir.stmt import BlockRealize, For, ForKind, IterType, SeqStmt, Stmt, sequence
+from mlcweb.tir.stmt import For, ForKind, SeqStmt, Stmt, sequence
 from mlcweb.tir.substitute import substitute
 
 
@@ -82,9 +81,6 @@ def merge(state: ScheduleState, *loops: Var) -> tuple[ScheduleState, Var]:
     _check_same_extents(places, chains)
     nests = [chain[0] for chain in chains]
     units = scope_at(state, state.scope_of(places[0]))
-    for unit in units.units:
-        if any(stands_in(unit, nest) for nest in nests):
-            units.check_links(unit)
     _check_nothing_crossed(units, shared, nests)
 
     names = [Var(f"{loop.loop_var.name}_m", loop.loop_var.dtype) for loop in chains[0]]
@@ -179,7 +175,7 @@ def _check_nothing_crossed(blocks: Scope, shared: SeqStmt, nests: Sequence[For])
 def _check_independent(blocks: Scope, nest: For, other: Stmt) -> None:
     for mine in _units(blocks, nest):
         for theirs in _units(blocks, other):
-            if _depend(mine.realize, theirs.realize):
+            if blocks.conflicts(mine, theirs):
                 raise DataflowError(
                     f'The loop "{nest.loop_var.name}" would move past the {theirs.title}, on which '
                     f"its {mine.title} depends, or the other way round",
@@ -188,59 +184,16 @@ def _check_independent(blocks: Scope, nest: For, other: Stmt) -> None:
                 )
 
 
-def _depend(first: BlockRealize, second: BlockRealize) -> bool:
-    written = [{region.buffer for region in r.block.writes} for r in (first, second)]
-    read = [{*(r.buffer for r in x.block.reads), *bound_reads(x)} for x in (first, second)]
-    return bool(written[0] & (written[1] | read[1]) or read[0] & written[1])
-
-
 def _check_ready(
     state: ScheduleState, before: Scope, nests: Sequence[For], merged: Sequence[Var]
 ) -> None:
-    """In each iteration of the merged loop, what a body uses of an earlier body is final."""
+    """No iteration of a body comes before iterations of an earlier body that it depends on."""
     target = state.loop(merged[-1])
-    groups = _merged_units(state, before, nests, target)
-    for earlier, later in combinations(groups, 2):
-        for user in later:
-            makers = [maker for maker in earlier if _depend(maker.realize, user.realize)]
-            for maker in makers:
-                _check_final(target, maker, user, merged)
-            if not makers:
-                continue
-            block = user.block
-            accesses = replace(block, reads=(*block.reads, *block.writes))
-            loops = loops_between(user, target.loop)
-            analyzer = analyzer_inside(target)
-            for var, domain in loops.items():
-                analyzer.bind(var, domain)
-            realize = replace(user.realize, block=accesses)
-            check_written_before(target, makers, realize, loops, analyzer)
-
-
-def _check_final(
-    target: LoopPlace, maker: BlockPlace, user: BlockPlace, merged: Sequence[Var]
-) -> None:
-    overwritten = {r.buffer for r in maker.block.reads} & {r.buffer for r in user.block.writes}
-    loops = [loop for loop in loops_above(maker) if loop.loop_var in merged]
-    driven = [driven_iterators(maker.realize, loop.loop_var).values() for loop in loops]
-    advice = ""
-    if overwritten:
-        what = "overwrites what it reads"
-    elif any(IterType.COMM_REDUCE in kinds for kinds in driven):
-        what = "uses its result before the reduction over the merged loop has ended"
-        advice = "merge loops around the whole reduction"
-    elif not runs_one_to_one(maker.realize, loops) or any(
-        not kinds and not is_const_int(loop.extent, 1)
-        for loop, kinds in zip(loops, driven, strict=True)
-    ):
-        what = "would use its result between repetitions by the merged loop"
-    else:
-        return
-    raise DataflowError(
-        f"In the merged loop the {user.title} depends on the {maker.title} and {what}",
-        [target.loop, maker.statement, user.statement],
-        advice,
-    )
+    chain = [loop for loop in (*loops_above(target), target.loop) if loop.loop_var in merged]
+    units = scope_at(state, state.scope_of(target))
+    for earlier, later in combinations(_merged_units(units, before, nests, target), 2):
+        for first, second in product(earlier, later):
+            check_stays_before(units, first, second, chain)
 
 
 def _units(blocks: Scope, statement: Stmt) -> list[BlockPlace]:
@@ -248,10 +201,8 @@ def _units(blocks: Scope, statement: Stmt) -> list[BlockPlace]:
 
 
 def _merged_units(
-    state: ScheduleState, before: Scope, nests: Sequence[For], target: LoopPlace
+    units: Scope, before: Scope, nests: Sequence[For], target: LoopPlace
 ) -> list[list[BlockPlace]]:
     """The units of each nest where they now stand: in the order of the nests."""
-    units = iter(
-        [u for u in scope_at(state, state.scope_of(target)).units if stands_in(u, target.loop)]
-    )
-    return [[next(units) for _ in _units(before, nest)] for nest in nests]
+    below = iter(_units(units, target.loop))
+    return [[next(below) for _ in _units(before, nest)] for nest in nests]
