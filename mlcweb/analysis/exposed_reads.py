@@ -45,7 +45,7 @@ def _flow(block: S.Block) -> _Flow:
         # Of a reduction, the init has run in the first iteration alone.
         reduced = {i.var for i in block.iter_vars if i.iter_type != S.IterType.DATA_PARALLEL}
         flow.stored = [region for region in flow.stored if not variables_in(region) & reduced]
-    if _uses_addresses(block):
+    if uses_addresses(block):
         for region in block.reads:
             flow.read(region)
         return _Flow(tuple(flow.exposed), ())
@@ -53,7 +53,8 @@ def _flow(block: S.Block) -> _Flow:
     return _Flow(tuple(flow.exposed), tuple(flow.stored))
 
 
-def _uses_addresses(block: S.Block) -> bool:
+def uses_addresses(block: S.Block) -> bool:
+    """Whether a block may touch memory otherwise than by loads and stores of its buffers."""
     return any(
         isinstance(node, S.DeclBuffer) or (isinstance(node, E.Var) and node.dtype == "handle")
         for node in walk(block.body)

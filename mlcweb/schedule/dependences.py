@@ -1,8 +1,7 @@
 """Dependences that loops carry: two iterations touch one element, which one of them writes.
 
-A dependence is tested by its distances. Two iterations of the loops, one for each access, are two
-sets of variables of a linear system, in which both touch the same element; the signs of the
-distances say whether a new order of the loops turns the dependence around.
+A dependence is tested by its distances (`mlcweb/schedule/distances.py`): their signs say whether a
+new order of the loops turns it around.
 
 Two things that look like dependences are none. Iterations of a block in which its spatial iterators
 have the same values compute the same elements: the types of the iterators say that their order does
@@ -12,21 +11,30 @@ it) sees that value, whatever other iterations write.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations, product, takewhile
-from math import inf
+from functools import lru_cache
+from itertools import product, takewhile
 
-from mlcweb.analysis.exposed_reads import exposed_reads
-from mlcweb.arith import conjuncts
-from mlcweb.arith.linear_system import Bound, Form, LinearSystem
+from mlcweb.analysis.access_regions import element_region
+from mlcweb.analysis.exposed_reads import exposed_reads, uses_addresses
+from mlcweb.arith.iter_predicate import uses_any
 from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import walk
+from mlcweb.schedule.distances import (
+    NEGATIVE,
+    POSITIVE,
+    ZERO,
+    Access,
+    Signs,
+    distances_of,
+    reversals,
+)
 from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.must_writes import must_write
 from mlcweb.schedule.regions import (
     analyzer_inside,
     bindings,
-    domains_around,
     loops_between,
     regions_of,
     relaxed,
@@ -35,27 +43,12 @@ from mlcweb.schedule.regions import (
 from mlcweb.schedule.reverse_compute_at_checks import is_written_before
 from mlcweb.schedule.scopes import Scope, runs_one_to_one, scope_at
 from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
-from mlcweb.schedule.units import RawPlace, guards, let_variables, stands_in
-from mlcweb.tir.arithmetic import constant_value, is_const_int
-from mlcweb.tir.buffer import Buffer, BufferRegion, Range
-from mlcweb.tir.expr import Var
-from mlcweb.tir.stmt import For, ForKind, IterType
+from mlcweb.schedule.units import RawPlace, guards, stands_in
+from mlcweb.tir.arithmetic import is_const_int
+from mlcweb.tir.buffer import Buffer, BufferRegion
+from mlcweb.tir.expr import Ramp, Var
+from mlcweb.tir.stmt import Block, BufferStore, For, IterType, LetStmt
 from mlcweb.tir.substitute import uses, variables_in
-
-Signs = Mapping[int, Bound]
-"""Bounds of the distances over some loops, by the position of the loop."""
-POSITIVE: Bound = (1, inf)
-NEGATIVE: Bound = (-inf, -1)
-ZERO: Bound = (0, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """A region that a unit reads or writes."""
-
-    unit: BlockPlace
-    region: BufferRegion
-    writes: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,23 +59,6 @@ class Dependence:
     first: Access
     second: Access
     distances: tuple[int | None, ...]
-
-
-def reversals(chain: Sequence[For], new_order: Sequence[For]) -> list[Signs]:
-    """The signs of distances that change direction where the loops of a chain get a new order, or
-    that a loop would carry whose iterations run at the same time."""
-    position = {loop.loop_var: n for n, loop in enumerate(new_order)}
-    after = [position[loop.loop_var] for loop in chain]
-    found: list[Signs] = []
-    for first, leading in combinations(range(len(chain)), 2):
-        if after[leading] > after[first]:
-            continue
-        zeros = {n: ZERO for n in range(len(chain)) if n < first or after[n] < after[leading]}
-        for sign, other in ((POSITIVE, NEGATIVE), (NEGATIVE, POSITIVE)):
-            found.append({**zeros, first: sign, leading: other})
-            if chain[leading].kind not in (ForKind.SERIAL, ForKind.UNROLLED):
-                found.append({**zeros, first: sign, leading: sign})
-    return found
 
 
 def find_dependence(
@@ -98,7 +74,7 @@ def find_dependence(
     for first, second in _pairs(below):
         if analysis.is_harmless(first, second):
             continue
-        distances = _distances(first, second, chain, signs, analysis.distinct(first, second))
+        distances = distances_of(first, second, chain, signs, analysis.distinct(first, second))
         if distances is not None and not analysis.is_overwritten(first, second):
             return Dependence(first, second, distances)
     return None
@@ -126,11 +102,31 @@ def _accesses(place: BlockPlace, buffer: Buffer) -> list[Access]:
     """What a unit reads and writes of a buffer. It does not depend on others for what it has
     written before it reads it."""
     reads = regions_of(exposed_reads(place.block), buffer)
-    writes = regions_of(place.block.writes, buffer)
     return [
         *(Access(place, region, False) for region in reads),
-        *(Access(place, region, True) for region in writes),
+        *(Access(place, region, True) for region in _written(place.block, buffer)),
     ]
+
+
+@lru_cache(maxsize=4096)
+def _written(block: Block, buffer: Buffer) -> list[BufferRegion]:
+    """What a block writes of a buffer: the elements, where it declares more than it stores."""
+    declared = regions_of(block.writes, buffer)
+    if all(is_const_int(side.extent, 1) for region in declared for side in region.region):
+        return declared
+    nodes = list(walk(block))
+    stores = [node for node in nodes if isinstance(node, BufferStore) and node.buffer is buffer]
+    indices = {index for store in stores for index in store.indices}
+    inside = {node.loop_var for node in nodes if isinstance(node, For)}
+    if (
+        not stores
+        or uses_addresses(block)
+        or any(isinstance(node, (Block, LetStmt)) for node in nodes if node is not block)
+        or block.match_buffers
+        or any(isinstance(i, Ramp) or uses_any(i, inside) for i in indices)
+    ):
+        return declared
+    return [element_region(buffer, store.indices) for store in stores]
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,77 +258,6 @@ class _Analysis:
         return is_written_before(common, writer, at, inner, analyzer)
 
 
-def _distances(
-    first: Access,
-    second: Access,
-    chain: Sequence[For],
-    signs: Sequence[Signs],
-    distinct: Sequence[Var] | None,
-) -> tuple[int | None, ...] | None:
-    """The distances over the loops of a chain between two iterations, the second of which is that
-    of the second access, that touch one element and have some of the signs. None without any."""
-    system = LinearSystem()
-    for var, domain in domains_around(first.unit).items():
-        if not any(loop.loop_var is var for loop in chain):
-            system.name(var, *_ends(domain))
-    starts: dict[Var, Form] = {}
-    ends: dict[Var, Form] = {}
-    steps: list[int] = []
-    for loop in chain:
-        low, high = _ends(Range(loop.min, loop.extent))
-        step = system.variable(low - high, high - low)
-        steps.extend(step.terms)
-        starts[loop.loop_var] = system.variable(low, high)
-        ends[loop.loop_var] = starts[loop.loop_var].plus(step)
-        system.require(ends[loop.loop_var], low, high)
-    one = _values(first.unit, chain, starts, system)
-    other = _values(second.unit, chain, ends, system)
-    for a, b in zip(first.region.region, second.region.region, strict=True):
-        width, other_width = constant_value(a.extent), constant_value(b.extent)
-        if isinstance(width, int) and isinstance(other_width, int):
-            difference = system.form(a.min, one).plus(system.form(b.min, other), -1)
-            system.require(difference, 1 - width, other_width - 1)
-    differences: list[int] = []
-    for var in distinct or ():
-        difference = system.variable()
-        differences.extend(difference.terms)
-        system.require(other[var].plus(one[var], -1).plus(difference, -1), 0, 0)
-    system.eliminate({*steps, *differences})
-    if not system.propagate(system.bounds):
-        return None
-    cases = [{d: sign} for d in differences for sign in (POSITIVE, NEGATIVE)] or [{}]
-    for wanted in signs:
-        limits = {steps[n]: bound for n, bound in wanted.items()}
-        for case in cases:
-            found = system.solution({**limits, **case})
-            if found is not None:
-                return tuple(int(a) if a == b else None for a, b in (found[n] for n in steps))
-    return None
-
-
-def _ends(domain: Range) -> Bound:
-    low, extent = constant_value(domain.min), constant_value(domain.extent)
-    if not isinstance(low, int) or not isinstance(extent, int):
-        return (low if isinstance(low, int) else -inf), inf
-    return low, low + extent - 1
-
-
-def _values(
-    unit: BlockPlace, chain: Sequence[For], moving: Mapping[Var, Form], system: LinearSystem
-) -> dict[Var, Form]:
-    """What the variables around a unit are in an iteration of the loops of a chain, whose variables
-    are `moving`; loops further inside may be in any iteration."""
-    values = dict(moving)
-    for var, domain in loops_between(unit, chain[-1]).items():
-        values[var] = system.variable(*_ends(domain))
-    for var in let_variables(unit, None):
-        values[var] = system.variable()
-    bound = {var: system.form(value, values) for var, value in bindings(unit.realize).items()}
-    for condition in conjuncts(unit.realize.predicate):
-        system.require_condition(condition, values)
-    return {**values, **bound}
-
-
 def check_keeps_order(
     state: ScheduleState, below: Scope, chain: Sequence[For], new_order: Sequence[For]
 ) -> None:
@@ -357,7 +282,7 @@ def check_stays_before(
     for buffer in scope.conflicts(first, second):
         scope.check_declared(buffer)
         for a, b in product(_accesses(first, buffer), _accesses(second, buffer)):
-            distances = _distances(a, b, chain, signs, None) if a.writes or b.writes else None
+            distances = distances_of(a, b, chain, signs, None) if a.writes or b.writes else None
             if distances is not None:
                 verbs = ["write" if access.writes else "read" for access in (a, b)]
                 raise DataflowError(

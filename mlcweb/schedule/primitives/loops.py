@@ -141,7 +141,7 @@ def reorder(state: ScheduleState, *ordered_loops: Var) -> ScheduleState:
     Checked: the loops are in one chain without other statements between; the blocks below have
     spatial and reduction iterators, and those that these loops drive are bound one to one; no
     extent uses a loop that comes to stand inside of it; the init of a reduction still runs before
-    its first update; iterations that read what others of the same block write stay in order.
+    its first update; iterations that depend on each other stay in order.
 
     rewrite:
         for i, j, k in T.grid(…): ...      -->    for j, i, k in T.grid(…): ...

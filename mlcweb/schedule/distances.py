@@ -1,0 +1,126 @@
+"""The distances between iterations that touch one element.
+
+Two iterations of a chain of loops, one for each of two accesses, are two sets of variables of a
+linear system (`mlcweb/arith/linear_system.py`), in which both touch the same element. A *distance*
+is how many iterations of a loop the second one is later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from math import inf
+
+from mlcweb.arith import conjuncts
+from mlcweb.arith.linear_system import Bound, Form, LinearSystem
+from mlcweb.schedule.regions import bindings, domains_around, loops_between
+from mlcweb.schedule.state import BlockPlace
+from mlcweb.schedule.units import let_variables
+from mlcweb.tir.arithmetic import constant_value
+from mlcweb.tir.buffer import BufferRegion, Range
+from mlcweb.tir.expr import Var
+from mlcweb.tir.stmt import For, ForKind
+
+Signs = Mapping[int, Bound]
+"""Bounds of the distances over some loops, by the position of the loop."""
+POSITIVE: Bound = (1, inf)
+NEGATIVE: Bound = (-inf, -1)
+ZERO: Bound = (0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A region that a unit reads or writes."""
+
+    unit: BlockPlace
+    region: BufferRegion
+    writes: bool
+
+
+def reversals(chain: Sequence[For], new_order: Sequence[For]) -> list[Signs]:
+    """The signs of distances that change direction where the loops of a chain get a new order, or
+    that a loop would carry whose iterations run at the same time."""
+    position = {loop.loop_var: n for n, loop in enumerate(new_order)}
+    after = [position[loop.loop_var] for loop in chain]
+    found: list[Signs] = []
+    for first, leading in combinations(range(len(chain)), 2):
+        if after[leading] > after[first]:
+            continue
+        zeros = {n: ZERO for n in range(len(chain)) if n < first or after[n] < after[leading]}
+        for sign, other in ((POSITIVE, NEGATIVE), (NEGATIVE, POSITIVE)):
+            found.append({**zeros, first: sign, leading: other})
+            if chain[leading].kind not in (ForKind.SERIAL, ForKind.UNROLLED):
+                found.append({**zeros, first: sign, leading: sign})
+    return found
+
+
+def distances_of(
+    first: Access,
+    second: Access,
+    chain: Sequence[For],
+    signs: Sequence[Signs],
+    distinct: Sequence[Var] | None,
+) -> tuple[int | None, ...] | None:
+    """The distances over the loops of a chain between two iterations, the second of which is that
+    of the second access, that touch one element and have some of the signs. None without any."""
+    system = LinearSystem()
+    for var, domain in domains_around(first.unit).items():
+        if not any(loop.loop_var is var for loop in chain):
+            system.name(var, *_ends(domain))
+    starts: dict[Var, Form] = {}
+    ends: dict[Var, Form] = {}
+    steps: list[int] = []
+    for loop in chain:
+        low, high = _ends(Range(loop.min, loop.extent))
+        step = system.variable(low - high, high - low)
+        steps.extend(step.terms)
+        starts[loop.loop_var] = system.variable(low, high)
+        ends[loop.loop_var] = starts[loop.loop_var].plus(step)
+        system.require(ends[loop.loop_var], low, high)
+    one = _values(first.unit, chain, starts, system)
+    other = _values(second.unit, chain, ends, system)
+    for a, b in zip(first.region.region, second.region.region, strict=True):
+        width, other_width = constant_value(a.extent), constant_value(b.extent)
+        if isinstance(width, int) and isinstance(other_width, int):
+            difference = system.form(a.min, one).plus(system.form(b.min, other), -1)
+            system.require(difference, 1 - width, other_width - 1)
+    differences: list[int] = []
+    for var in distinct or ():
+        difference = system.variable()
+        differences.extend(difference.terms)
+        system.require(other[var].plus(one[var], -1).plus(difference, -1), 0, 0)
+    system.eliminate({*steps, *differences})
+    if not system.propagate(system.bounds):
+        return None
+    cases = [{d: sign} for d in differences for sign in (POSITIVE, NEGATIVE)] or [{}]
+    for wanted in signs:
+        limits = {steps[n]: bound for n, bound in wanted.items()}
+        for case in cases:
+            found = system.solution({**limits, **case})
+            if found is not None:
+                return tuple(int(a) if a == b else None for a, b in (found[n] for n in steps))
+    return None
+
+
+def _ends(domain: Range) -> Bound:
+    low, extent = constant_value(domain.min), constant_value(domain.extent)
+    if not isinstance(low, int) or not isinstance(extent, int):
+        return (low if isinstance(low, int) else -inf), inf
+    return low, low + extent - 1
+
+
+def _values(
+    unit: BlockPlace, chain: Sequence[For], moving: Mapping[Var, Form], system: LinearSystem
+) -> dict[Var, Form]:
+    """What the variables around a unit are in an iteration of the loops of a chain, whose variables
+    are `moving`; loops further inside may be in any iteration."""
+    values = dict(moving)
+    for var, domain in loops_between(unit, chain[-1]).items():
+        values[var] = system.variable(*_ends(domain))
+    for var in let_variables(unit, None):
+        values[var] = system.variable()
+    bound = {var: system.form(value, values) for var, value in bindings(unit.realize).items()}
+    for condition in conjuncts(unit.realize.predicate):
+        system.require_condition(condition, values)
+    return {**values, **bound}

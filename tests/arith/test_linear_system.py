@@ -1,0 +1,60 @@
+"""Systems of linear constraints against counting all values."""
+
+from __future__ import annotations
+
+from itertools import product
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlcweb.arith.linear_system import LinearSystem
+from mlcweb.tir import Var
+from tests.strategies import examples
+
+
+@examples(200)
+@given(seed=st.integers(0, 2**30))
+def test_the_answer_is_that_of_all_values(seed):
+    random = Random(seed)
+    domains = [(random.randrange(-4, 2), random.randrange(1, 6)) for _ in range(3)]
+    system = LinearSystem()
+    forms = [system.variable(*domain) for domain in domains]
+    constraints = []
+    for _ in range(random.randrange(1, 4)):
+        scales = [random.choice((-6, -3, -2, -1, 0, 1, 2, 4, 16)) for _ in domains]
+        low = random.randrange(-9, 9)
+        high = low + random.choice((0, 0, 1, 4))
+        constraints.append((scales, low, high))
+        total = forms[0].times(scales[0])
+        for form, scale in zip(forms[1:], scales[1:], strict=True):
+            total = total.plus(form, scale)
+        system.require(total, low, high)
+    if random.random() < 0.5:
+        system.eliminate({0})
+    possible = any(
+        all(
+            low <= sum(map(int.__mul__, scales, point)) <= high for scales, low, high in constraints
+        )
+        for point in product(*(range(low, high + 1) for low, high in domains))
+    )
+    assert (system.solution() is not None) == possible
+
+
+@pytest.mark.parametrize("width", [1, 7, 16])
+def test_quotient_and_remainder_are_digits_of_one_number(width):
+    system = LinearSystem()
+    start, step = system.variable(0, 255), system.variable(1, 255)
+    f = Var("f", "int32")
+    one, other = {f: start}, {f: start.plus(step)}
+    for digit in (f // width, f % width):
+        system.require(system.form(digit, one).plus(system.form(digit, other), -1), 0, 0)
+    assert system.solution() is None
+
+
+def test_numbers_beyond_those_of_floats_are_exact():
+    system = LinearSystem()
+    x = system.variable(2**53, 2**53 + 1)
+    system.require(x.times(3), 3 * 2**53 + 1, 3 * 2**53 + 3)
+    assert system.solution() == [(2**53 + 1, 2**53 + 1)]
