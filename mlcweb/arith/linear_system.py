@@ -12,6 +12,7 @@ from math import gcd, inf
 
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.interval import is_index_type
+from mlcweb.arith.linear import LinearForm
 from mlcweb.tir import expr as E
 from mlcweb.tir.substitute import reads_memory, variables_in
 
@@ -23,27 +24,8 @@ MAX_SWEEPS = 30
 Bound = tuple[float, float]
 
 
-class Form:
-    """A constant and a sum of scaled variables, which are numbered."""
-
-    __slots__ = ("base", "terms")
-
-    def __init__(self, terms: Mapping[int, int], base: int) -> None:
-        self.terms = terms
-        self.base = base
-
-    def plus(self, other: Form, factor: int = 1) -> Form:
-        """This form plus a multiple of another one."""
-        terms = dict(self.terms)
-        for variable, scale in other.terms.items():
-            terms[variable] = terms.get(variable, 0) + scale * factor
-        kept = {variable: scale for variable, scale in terms.items() if scale}
-        return Form(kept, self.base + other.base * factor)
-
-    def times(self, factor: int) -> Form:
-        return Form({}, 0).plus(self, factor)
-
-
+Form = LinearForm[int, int]
+"""A sum of scaled variables, which are numbered, and a constant."""
 Values = Mapping[E.Var, Form]
 
 
@@ -59,7 +41,7 @@ class LinearSystem:
     def variable(self, low: float = -inf, high: float = inf) -> Form:
         """A new variable."""
         self.bounds.append((low, high))
-        return Form({len(self.bounds) - 1: 1}, 0)
+        return _form({len(self.bounds) - 1: 1}, 0)
 
     def name(self, variable: E.Var, low: float, high: float) -> None:
         """Say in which bounds a variable of the program is that has the same value everywhere."""
@@ -69,7 +51,7 @@ class LinearSystem:
         """Add a constraint."""
         if len(form.terms) == 1:
             ((variable, scale),) = form.terms.items()
-            first, last = _divided(low - form.base, high - form.base, scale)
+            first, last = _divided(low - form.constant, high - form.constant, scale)
             before = self.bounds[variable]
             self.bounds[variable] = (max(before[0], first), min(before[1], last))
         else:
@@ -90,7 +72,7 @@ class LinearSystem:
             found = values.get(expression)  # type: ignore[call-overload]
             return self._symbol(expression) if found is None else found
         if isinstance(expression, E.IntImm):
-            return Form({}, expression.value)
+            return _form({}, expression.value)
         linear = is_index_type(expression.dtype)
         if linear and isinstance(expression, (E.Add, E.Sub)):
             sign = 1 if cls is E.Add else -1
@@ -98,10 +80,10 @@ class LinearSystem:
         if linear and isinstance(expression, (E.Mul, E.FloorDiv, E.FloorMod)):
             a, b = self.form(expression.a, values), self.form(expression.b, values)
             if cls is E.Mul and not (a.terms and b.terms):
-                return a.times(b.base) if a.terms else b.times(a.base)
-            if cls is not E.Mul and not b.terms and b.base > 0:
-                quotient = self._quotient(a, b.base)
-                return quotient if cls is E.FloorDiv else a.plus(quotient, -b.base)
+                return a.times(b.constant) if a.terms else b.times(a.constant)
+            if cls is not E.Mul and not b.terms and b.constant > 0:
+                quotient = self._quotient(a, b.constant)
+                return quotient if cls is E.FloorDiv else a.plus(quotient, -b.constant)
         if isinstance(expression, E.Cast) and _is_wider(expression):
             return self.form(expression.value, values)
         moves = any(variable in values for variable in variables_in(expression))
@@ -109,8 +91,8 @@ class LinearSystem:
 
     def _quotient(self, form: Form, divisor: int) -> Form:
         if not form.terms:
-            return Form({}, form.base // divisor)
-        key = (frozenset(form.terms.items()), form.base, divisor)
+            return _form({}, form.constant // divisor)
+        key = (frozenset(form.terms.items()), form.constant, divisor)
         if key not in self._quotients:
             low, high = _limits(form, self.bounds)
             quotient = self.variable(_floor(low, divisor), _floor(high, divisor))
@@ -137,15 +119,13 @@ class LinearSystem:
                 continue
             variable = unit[0]
             scale = form.terms[variable]
-            rest = Form({v: s for v, s in form.terms.items() if v != variable}, form.base)
-            value = rest.times(-scale).plus(Form({}, int(low) * scale))
+            value = form.without(variable).times(-scale).plus(_form({}, int(low) * scale))
             del self.constraints[position - 1]
             pending, self.constraints = self.constraints, []
             for other, bound in pending:
                 factor = other.terms.get(variable, 0)
                 if factor:
-                    left = Form({v: s for v, s in other.terms.items() if v != variable}, other.base)
-                    other = left.plus(value, factor)
+                    other = other.without(variable).plus(value, factor)
                 self._keep(other, bound)
             self._keep(value, self.bounds[variable])
             self.bounds[variable] = (0, 0)
@@ -154,7 +134,7 @@ class LinearSystem:
     def _keep(self, form: Form, bound: Bound) -> None:
         if form.terms:
             self.require(form, *bound)
-        elif not bound[0] <= form.base <= bound[1]:
+        elif not bound[0] <= form.constant <= bound[1]:
             self.constraints.append((form, bound))
 
     def solution(self, limits: Mapping[int, Bound] | None = None) -> list[Bound] | None:
@@ -202,6 +182,10 @@ class LinearSystem:
         return True
 
 
+def _form(terms: dict[int, int], constant: int) -> Form:
+    return LinearForm(terms, constant, "int64")
+
+
 def _narrow(form: Form, bound: Bound, bounds: list[Bound]) -> bool | None:
     """Narrow the bounds of a constraint's variables: whether some changed; None where it cannot
     hold."""
@@ -211,7 +195,7 @@ def _narrow(form: Form, bound: Bound, bounds: list[Bound]) -> bool | None:
     if low >= bound[0] and high <= bound[1]:
         return False
     step = gcd(*form.terms.values())
-    if bound[1] < inf and (bound[1] - form.base) // step * step + form.base < bound[0]:
+    if bound[1] < inf and (bound[1] - form.constant) // step * step + form.constant < bound[0]:
         return None
     changed = False
     for variable, scale in form.terms.items():
@@ -231,8 +215,8 @@ def _narrow(form: Form, bound: Bound, bounds: list[Bound]) -> bool | None:
 
 
 def _limits(form: Form, bounds: list[Bound], without: int = -1) -> Bound:
-    low: float = form.base
-    high: float = form.base
+    low: float = form.constant
+    high: float = form.constant
     for variable, scale in form.terms.items():
         if variable == without:
             continue
