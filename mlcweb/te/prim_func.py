@@ -122,7 +122,9 @@ class _Builder:
                 f'The placeholder "{tensor.name}" is read, but is no parameter; pass it to '
                 "create_prim_func, before the tensors that depend on it"
             )
-        buffer = decl_buffer(tensor.shape, tensor.dtype, _buffer_name(tensor))
+        return self._allocated(key, decl_buffer(tensor.shape, tensor.dtype, _buffer_name(tensor)))
+
+    def _allocated(self, key: tuple[Operation, int], buffer: Buffer) -> Buffer:
         self.buffers[key] = buffer
         self.allocations.append(buffer)
         return buffer
@@ -146,8 +148,10 @@ class _Builder:
             operation = _initial_values(operation)
         axes = (*operation.axis, *operation.reduce_axis)
         loops = [Var(axis.var.name, axis.var.dtype) for axis in axes]
-        if isinstance(operation.body[0], Reduce):
-            blocks = [self._reduction(operation, outputs, loops)]
+        reduction = operation.body[0]
+        if isinstance(reduction, Reduce):
+            values = reduction.source
+            blocks = [self._block(operation, axes, loops, tuple(outputs), values, reduction)]
         else:
             blocks = [
                 self._block(operation, axes, loops, (buffer,), (value,))
@@ -188,15 +192,8 @@ class _Builder:
             stores = (BufferStore(b, v, place) for b, v in zip(outputs, first, strict=True))
             init = sequence(*stores)
             name = operation.name
-        block = Block(
-            iterators,
-            (),
-            (),
-            self._block_name(name),
-            body,
-            init,
-            annotations=dict(operation.attrs),
-        )
+        attrs = dict(operation.attrs)
+        block = Block(iterators, (), (), self._block_name(name), body, init, annotations=attrs)
         regions = block_access_regions(block)
         block = replace(block, reads=regions.reads, writes=regions.writes)
         if not axes:
@@ -206,12 +203,6 @@ class _Builder:
             return BlockRealize((arithmetic.const(0),), arithmetic.const(True), block)
         return BlockRealize(tuple(loops), arithmetic.const(True), block)
 
-    def _reduction(self, operation: ComputeOp, outputs: list[Buffer], loops: Sequence[Var]) -> Stmt:
-        reduction = operation.body[0]
-        assert isinstance(reduction, Reduce)
-        axes = (*operation.axis, *reduction.axis)
-        return self._block(operation, axes, loops, tuple(outputs), reduction.source, reduction)
-
     def _extern(self, operation: ExternOp) -> Stmt:
         declared = {}
         for tensor, buffer in zip(operation.inputs, operation.input_buffers, strict=True):
@@ -220,9 +211,7 @@ class _Builder:
             key = (operation, index)
             if key not in self.buffers:
                 # What is allocated here begins at its beginning.
-                own = decl_buffer(buffer.shape, buffer.dtype, buffer.name)
-                self.buffers[key] = own
-                self.allocations.append(own)
+                self._allocated(key, decl_buffer(buffer.shape, buffer.dtype, buffer.name))
             declared[buffer] = self.buffers[key]
         variables: dict[Var, PrimExpr] = {}
         for old, new in declared.items():
@@ -234,14 +223,8 @@ class _Builder:
         writes = tuple(
             full_region(self.buffers[(operation, index)]) for index in range(operation.num_outputs)
         )
-        block = Block(
-            (),
-            reads,
-            writes,
-            self._block_name(operation.name),
-            body,
-            annotations=dict(operation.attrs),
-        )
+        name, attrs = self._block_name(operation.name), dict(operation.attrs)
+        block = Block((), reads, writes, name, body, annotations=attrs)
         return BlockRealize((), arithmetic.const(True), block)
 
     def _value(self, value: PrimExpr, renamed: dict[Var, Var]) -> PrimExpr:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
-from mlcweb.ir.node import Node, attribute, definition, node
+from mlcweb.ir.node import Node, attribute, definition, node, replace
 from mlcweb.tir import arithmetic
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.expr import PrimExpr, Var
@@ -101,17 +101,7 @@ def comm_reducer(
         )
         if not several:
             return reduction
-        return tuple(
-            Reduce(
-                reduction.combiner,
-                sources,
-                reduction.init,
-                axes,
-                reduction.condition,
-                index,
-            )
-            for index in range(len(sources))
-        )
+        return tuple(replace(reduction, value_index=index) for index in range(len(sources)))
 
     reduce.__name__ = name
     reduce.__doc__ = f"`{name}` over reduction axes: {name}(expr, axis, where=None, init=None)."
