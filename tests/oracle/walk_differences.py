@@ -1,0 +1,140 @@
+"""Why a real TVM 0.27 and we differ on random walks: every kind of difference, with its reason."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+
+class Kind(NamedTuple):
+    """A kind of difference: what happens, at which primitives and with which words of who refuses
+    or of what is wrong (both as patterns), and why."""
+
+    what: str
+    primitives: str
+    words: str
+    why: str
+
+
+ANY = r"\w*"
+
+KINDS = (
+    Kind(
+        "we refuse what TVM gets wrong", ANY, "",
+        "TVM does not look; what it makes computes other numbers, or nothing at all",
+    ),
+    Kind(
+        ".*", ANY, r"the buffer .* has no (view|partition)|T.Buffer describes parameters|\[\(\)\]",
+        "spellings of T.decl_buffer, and of the element of a buffer without dimensions, that we "
+        "do not read",
+    ),
+    Kind(
+        "TVM goes wrong", "blockize|decompose_reduction", "axis .* has|has no value|OutOfBounds",
+        "TVM drops the first value of a loop that does not begin at 0, and the value of a loop "
+        "variable that a block uses without an iterator",
+    ),
+    Kind(
+        "TVM goes wrong", "cache_inplace|cache_read|transform_block_layout",
+        "has no value|is not defined|wrong numbers",
+        "TVM leaves variables behind where they no longer have a value, and copies what is "
+        "overwritten in between",
+    ),
+    Kind(
+        "TVM goes wrong", "cache_index", "OutOfBounds|wrong numbers",
+        "TVM fills as many entries as there are iterations of the block's outermost loop",
+    ),
+    Kind(
+        "TVM goes wrong", "loop_partition", "",
+        "TVM's parts drop the first value of a loop that does not begin at 0, and the predicate",
+    ),
+    Kind(
+        "TVM goes wrong", "split", "OutOfBounds",
+        "TVM reads what a predicate compares before it asks whether the iteration exists",
+    ),
+    Kind("TVM crashes", "loop_partition|merge|reindex_cache_read", "", "TVM breaks down"),
+    Kind(
+        "TVM does not read", "", "no attribute 'LetStmt'", "TVM 0.27 has no T.LetStmt",
+    ),
+    Kind(
+        "TVM does not read", "", "Divide by zero",
+        "TVM folds a division of floats by the constant 0, and takes it for an error",
+    ),
+    Kind(
+        "TVM refuses", ANY, r"^(InternalError|TypeError|KeyError|ValueError: Check)|Flatten\(\)$",
+        "TVM breaks down, for one where cache_index finds no index, or one, to keep, and where "
+        "indices are no variables but sums",
+    ),
+    Kind(
+        "TVM refuses", ANY, "values to unpack|reorder indices are invalid",
+        "TVM's program has other blocks or loops there, and computes the same",
+    ),
+    Kind(
+        "TVM refuses", ANY,
+        "Not a (complete or )?reduction block|neither a local complete block|affine binding|"
+        "can not be blockized|loop starting with 0|region cover is not complete|"
+        "is not a stage pipeline",
+        "TVM takes bindings that count down or begin above 0 for not affine, and so for incomplete",
+    ),
+    Kind(
+        "TVM refuses", "split", "factors are required to be positive",
+        "TVM's sample_partitioned_tile samples -1 where nothing can be parted, which its split "
+        "refuses; ours takes it for the factor that is left open",
+    ),
+    Kind(
+        "TVM refuses", "transform_block_layout", "more than one type of original iter vars",
+        "TVM knows no type of an iterator that stands for an opaque one",
+    ),
+    Kind(
+        "TVM refuses", "storage_align|cache_inplace",
+        "is not allocated by a block|does not both read & write",
+        "TVM's copies stand in another order, so that the block is another one",
+    ),
+    Kind(
+        "we refuse", "set_scope", "is not allocated by a block",
+        "the scope of a parameter is part of what the function is",
+    ),
+    Kind(
+        "we refuse", ANY, "without declaring it|does not declare what it writes",
+        "TVM believes declared regions, which need not be true",
+    ),
+    Kind(
+        "we refuse", ANY,
+        "not bound to its loops one to one|does not start at 0|cannot be divided between|"
+        "uses the loop variable",
+        "right only because of the extents of these loops, or without effect",
+    ),
+    Kind(
+        "we refuse", ANY,
+        "is not a stage pipeline|enclose it|holds other statements|would not run as often|"
+        "not the only writer|is neither complete",
+        "right only where the statements around touch other elements",
+    ),
+    Kind(
+        "we refuse", ANY,
+        "in another iteration|of which iterations|keep their order|the init of block|"
+        "drives the reduction iterator",
+        "right only where the iterations happen not to depend on each other, or an init is done "
+        "again without effect",
+    ),
+    Kind(
+        "we refuse", "pad_einsum", "not one store|at different indices|has a predicate|not spatial",
+        "TVM pads blocks that are no sums of products, which is right only by chance",
+    ),
+    Kind(
+        "we refuse", ANY,
+        "updates elements|also writes|are not a box|is not known to (write|lie)",
+        "right only where nobody reads the elements that the copy does not hold",
+    ),
+)  # fmt: skip
+
+
+def reason(primitive: str, what: str, words: str) -> Kind | None:
+    """The kind of a difference, if it is known."""
+    for kind in KINDS:
+        if (
+            re.fullmatch(kind.what, what)
+            and re.fullmatch(kind.primitives, primitive)
+            and re.search(kind.words, words, re.DOTALL)
+        ):
+            return kind
+    return None
