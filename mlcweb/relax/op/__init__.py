@@ -4,10 +4,10 @@ One file per family. A new operator is one `register` line with its deduction (r
 infer.py) and one function that builds the call; what is imported here is known as `R.…` as well.
 """
 
-from mlcweb.relax.op import image, nn
+from mlcweb.relax.op import builtin, image, memory, nn, vm
 from mlcweb.relax.op.base import (
-    assert_op, call_dps_packed, call_packed, call_pure_packed, call_tir, null_value, print,
-    shape_of, shape_to_tensor, size, tensor_shape_i, tensor_to_shape,
+    assert_op, call_builtin_with_ctx, call_dps_packed, call_packed, call_pure_packed, call_tir,
+    null_value, print, shape_of, shape_to_tensor, size, tensor_shape_i, tensor_to_shape,
 )  # fmt: skip
 from mlcweb.relax.op.binary import (
     add, atan2, bitwise_and, bitwise_or, bitwise_xor, divide, equal, floor_divide, floor_mod,
@@ -43,5 +43,5 @@ from mlcweb.relax.op.unary import (
     sqrt, square, tan, tanh, trunc,
 )  # fmt: skip
 
-NAMESPACES = ("nn", "image")
+NAMESPACES = ("nn", "image", "memory", "builtin", "vm")
 """The modules of operators that scripts reach as `R.nn` and so on."""

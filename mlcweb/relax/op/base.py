@@ -130,6 +130,15 @@ def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = None, **attrs: Any
     return Call(_CALL_PURE_PACKED, arguments, kept, given_sinfo_args(sinfo_args))
 
 
+_WITH_CTX = register("relax.call_builtin_with_ctx", ("func", "args"), infer_sinfo_args, pure=False)
+
+
+def call_builtin_with_ctx(func: Any, args: Any, *, sinfo_args: Any = None) -> Call:
+    """A call of a builtin of TVM's virtual machine, which gets the machine as well."""
+    func = ExternFunc(func) if isinstance(func, str) else func
+    return Call(_WITH_CTX, [func, argument_tuple(args)], None, given_sinfo_args(sinfo_args))
+
+
 _NULL_VALUE = register("relax.null_value", (), lambda call, context: ObjectStructInfo())
 _PRINT = register(
     "relax.print", ("format", "values"), lambda call, context: TupleStructInfo(()), pure=False

@@ -187,6 +187,14 @@ def call_pure_packed(
     return op.call_pure_packed(func, *args, sinfo_args=infos, **attrs)
 
 
+def call_builtin_with_ctx(
+    func: Any, args: Any, *, sinfo_args: Any = None, ty_args: Any = None
+) -> E.Call:
+    """See `relax.op.call_builtin_with_ctx`."""
+    infos = to_struct_infos(sinfo_args if ty_args is None else ty_args)
+    return op.call_builtin_with_ctx(func, args, sinfo_args=infos)
+
+
 def const(value: Any, dtype: Any = None) -> E.Constant:
     """A constant tensor."""
     return E.const(value, None if dtype is None else str(dtype))
@@ -204,6 +212,7 @@ NAMES: dict[str, Any] = {
     "call_inplace_packed": call_inplace_packed,
     "call_packed": call_packed,
     "call_pure_packed": call_pure_packed,
+    "call_builtin_with_ctx": call_builtin_with_ctx,
     "const": const,
     "shape": lambda values: E.ShapeExpr(values),
     "prim_value": lambda value: E.PrimValue(value),

@@ -1,0 +1,42 @@
+"""What the virtual machine of TVM does for a graph, `R.vm.…`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlcweb.relax.expr import Call
+from mlcweb.relax.op.memory import allocated, nothing, object_info
+from mlcweb.relax.op.registry import as_shape, call, register
+
+_STORAGE = register(
+    "relax.vm.alloc_storage",
+    ("shape", "runtime_device_index", "dtype", "storage_scope"),
+    object_info,
+    pure=False,
+)
+_TENSOR = register(
+    "relax.vm.alloc_tensor",
+    ("storage", "offset", "shape", "dtype", "runtime_device_ind"),
+    allocated,
+    pure=False,
+)
+_KILL = register("relax.vm.kill_object", ("obj",), nothing, pure=False)
+
+
+def alloc_storage(
+    shape: Any, runtime_device_index: Any, dtype: Any, storage_scope: Any = "global"
+) -> Call:
+    """Memory for a tensor."""
+    return call(_STORAGE, as_shape(shape), runtime_device_index, dtype, storage_scope)
+
+
+def alloc_tensor(
+    storage: Any, offset: Any, shape: Any, dtype: Any, runtime_device_ind: Any = 0
+) -> Call:
+    """A tensor that starts at a byte of a storage."""
+    return call(_TENSOR, storage, offset, as_shape(shape), dtype, runtime_device_ind)
+
+
+def kill_object(obj: Any) -> Call:
+    """The end of a storage or tensor."""
+    return call(_KILL, obj)
