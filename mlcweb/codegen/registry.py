@@ -13,6 +13,10 @@ from typing import Any, Protocol
 
 from mlcweb.ir.errors import TVMError, nesting_limit
 from mlcweb.ir.transform import register_option
+from mlcweb.ir.visitor import walk
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.expr import BufferLoad, Cast
 from mlcweb.tir.function import PrimFunc
 
 FunctionLookup = Callable[[str], Any]
@@ -87,7 +91,18 @@ class TargetEntry:
         """The kernels of some functions, with the options of `config`."""
         builder = self.load()
         with nesting_limit("built"):
+            for func in functions.values():
+                _refuse_small_floats(func)
             return builder(functions, lookup, config=config)
+
+
+def _refuse_small_floats(func: PrimFunc) -> None:
+    """Floats of fewer than 16 bits are read, printed and scheduled, but no target computes them."""
+    for node in (*func.buffer_map.values(), *walk(func.body)):
+        if not isinstance(node, (Buffer, BufferLoad, Cast)):
+            continue
+        if dtypes.is_float(node.dtype) and dtypes.bits(node.dtype) < 16:
+            raise TVMError(f"No target here computes with {node.dtype}; use float16 or float32")
 
 
 _targets: dict[str, TargetEntry] = {}

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from mlcweb.arith import same_expression
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.node import replace
-from mlcweb.ir.op import register_op
 from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.schedule.nests import in_loops, loop_nest, statements_of
 from mlcweb.schedule.state import substatements, with_substatements
 from mlcweb.tir.arithmetic import const, equal, is_const_int, logical_not, logical_or
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.builtins import OPS
 from mlcweb.tir.expr import BufferLoad, Call, PrimExpr, Var
 from mlcweb.tir.intrinsics import if_then_else
 from mlcweb.tir.stmt import (
@@ -109,7 +109,7 @@ class _Layout:
         condition = logical_or(
             logical_not(substitute(self.padding, at)), equal(element, self._pad_value(iterators))
         )
-        statement = Evaluate(Call("bool", register_op("tir.assume", pure=False), (condition,)))
+        statement = Evaluate(Call("bool", OPS["assume"], (condition,)))
         block = Block(
             self._iter_vars(iterators),
             (self._region(iterators),),

@@ -10,10 +10,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from mlcweb.ir.dialect import without_prefix
 from mlcweb.ir.span import Span
+from mlcweb.tir.arithmetic import convert
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
-from mlcweb.tir.expr import PrimExpr, Var
-from mlcweb.tir.stmt import AllocBuffer, DeclBuffer, ForKind, IterType, Stmt
+from mlcweb.tir.builtins import OPS
+from mlcweb.tir.expr import Call, PrimExpr, Var
+from mlcweb.tir.stmt import AllocBuffer, AttrStmt, DeclBuffer, ForKind, IterType, LetStmt, Stmt
+
+
+def as_value(value: Any) -> PrimExpr:
+    """The value of an attribute as an expression; a list becomes a tuple of them."""
+    if isinstance(value, (list, tuple)):
+        return Call("handle", OPS["tvm_tuple"], tuple(as_value(item) for item in value))
+    return convert(value)
 
 
 @dataclass(slots=True)
@@ -82,6 +92,18 @@ class Declaration:
 
     buffer: Buffer
     statement: type[AllocBuffer | DeclBuffer]
+    annotations: Mapping[str, Any] = field(default_factory=dict)
+    memory: PrimExpr | None = None
+    """The address that a view is of, where that is no variable."""
+
+    def around(self, buffer: Buffer, body: Stmt, span: Span | None) -> Stmt:
+        """`body` with the declared buffer, once it has its name."""
+        for key, value in reversed(list(self.annotations.items())):
+            body = AttrStmt(buffer, without_prefix(key), as_value(value), body, span=span)
+        declared = self.statement(buffer, body, span=span)
+        if self.memory is None:
+            return declared
+        return LetStmt(buffer.data, self.memory, declared, span=span)
 
 
 @dataclass(slots=True)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import base64
 import json
+import struct
 from collections.abc import Mapping
 from typing import Any
 
+from mlcweb.ir.errors import DiagnosticError
 from mlcweb.relax.constant_data import HostArray, contents
 from mlcweb.relax.expr import Constant
+from mlcweb.tir.expr import StringImm
 
 NOTE = "# Metadata omitted. Use show_meta=True in script() method to show it."
 
@@ -25,8 +28,18 @@ def _entry(constant: Constant) -> dict[str, Any]:
     return {"shape": list(shape), "dtype": dtype, "data": base64.b64encode(raw).decode()}
 
 
-def metadata_in(tree: ast.Module) -> dict[str, list[Any]] | None:
-    """What a text assigns to `metadata`, if it does."""
+class _Omitted:
+    """The metadata of a text that was printed without it."""
+
+    def __getitem__(self, kind: str) -> Any:
+        raise DiagnosticError(
+            "The text was printed without its metadata, and so lacks the constants that it refers "
+            "to; print the program again by .script(show_meta=True)"
+        )
+
+
+def metadata_in(tree: ast.Module) -> Any:
+    """What a text assigns to `metadata`: lists of nodes by kind."""
     for item in tree.body:
         match item:
             case ast.Assign(
@@ -34,10 +47,45 @@ def metadata_in(tree: ast.Module) -> dict[str, list[Any]] | None:
                 value=ast.Call(args=[ast.Constant(value=str(text))]),
             ):
                 content = json.loads(text)
+                if "nodes" in content:
+                    return _tvm_metadata(content["nodes"])
                 return {kind: [_constant(e) for e in items] for kind, items in content.items()}
+    return _Omitted()
     return None
 
 
 def _constant(entry: Mapping[str, Any]) -> Constant:
     raw = base64.b64decode(entry["data"])
     return Constant(HostArray(entry["shape"], entry["dtype"], raw))
+
+
+def _tvm_metadata(nodes: list[Any]) -> dict[str, list[Any]]:
+    """What TVM writes itself: a graph of nodes, which refer to each other by number. The last map
+    has the names of kinds and lists of what is left out of the program."""
+
+    def read(number: int) -> Any:
+        kind, data = nodes[number]["type"], nodes[number].get("data")
+        if kind == "ffi.Map":
+            items = map(read, data)
+            return dict(zip(items, items, strict=True))
+        if kind == "ffi.Array":
+            return [read(item) for item in data]
+        if kind.endswith(".StringImm"):
+            return StringImm(read(data["value"]))
+        if kind in ("ir.GenericConst", "relax.expr.Constant"):
+            return Constant(_tensor(base64.b64decode(read(data.get("value", data.get("data"))))))
+        return data
+
+    return next(read(n) for n, node in enumerate(nodes) if node["type"] == "ffi.Map")
+
+
+_TYPE_CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}
+
+
+def _tensor(raw: bytes) -> HostArray:
+    """An array in the format that TVM saves tensors in: a header of 24 bytes, the number of
+    dimensions, the type, the shape and the number of bytes before them."""
+    ndim, code, bits, _ = struct.unpack_from("<iBBH", raw, 24)
+    shape = struct.unpack_from(f"<{ndim}q", raw, 32)
+    name = _TYPE_CODES[code]
+    return HostArray(list(shape), name if name == "bool" else f"{name}{bits}", raw[40 + 8 * ndim :])

@@ -6,6 +6,7 @@ attributes, so that `T.exp(x)` also works outside scripts.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.script.decorators import prim_func
@@ -13,7 +14,9 @@ from mlcweb.script.namespace import blocks, buffers, expressions, loops, stateme
 from mlcweb.script.namespace.types import BufferType, HandleType, scalar_types
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir import expr as E
+from mlcweb.tir.builtins import BUILTINS, NAMESPACES
 from mlcweb.tir.operators import BINARY_NODES, DIVISIONS, OPERATORS
+from mlcweb.tir.target_description import TargetDescription
 
 NAMES: dict[str, Any] = {
     "prim_func": prim_func,
@@ -43,11 +46,15 @@ NAMES: dict[str, Any] = {
     "func_attr": blocks.func_attr,
     "axis": blocks.axis,
     "index_map": expressions.index_map,
+    "comm_reducer": expressions.comm_reducer,
+    "target": TargetDescription,
     # buffers
     "alloc_buffer": buffers.alloc_buffer,
     "sblock_alloc_buffer": buffers.alloc_buffer,
     "decl_buffer": buffers.decl_buffer,
     "buffer_decl": buffers.decl_buffer,
+    "alloc_local": partial(buffers.decl_buffer, scope="local"),
+    "alloc_shared": partial(buffers.decl_buffer, scope="shared"),
     "match_buffer": buffers.match_buffer,
     # other statements
     "evaluate": statements.evaluate,
@@ -60,13 +67,21 @@ NAMES: dict[str, Any] = {
     "launch_thread": statements.launch_thread,
     "env_thread": statements.env_thread,
     "buffer_store": statements.buffer_store,
-    "assume": expressions.assume,
-    "ret": expressions.ret,
     # expressions
+    **{name: expressions.MachineNamespace(name) for name in NAMESPACES},
+    **{
+        row.spelling or row.name: expressions.builtin_function(row)
+        for row in BUILTINS.values()
+        if "." not in row.name
+    },
     **{cls.__name__: expressions.node_builder(cls) for cls in BINARY_NODES},
-    **{key: build for key, build in intrinsics.BUILDERS.items() if isinstance(key, str)},
-    **{OPERATORS[key].name: intrinsics.BUILDERS[key] for key in DIVISIONS},
-    "power": intrinsics.power,
+    **{
+        key: expressions.typed(build)
+        for key, build in intrinsics.BUILDERS.items()
+        if isinstance(key, str)
+    },
+    **{OPERATORS[key].name: expressions.typed(intrinsics.BUILDERS[key]) for key in DIVISIONS},
+    "power": expressions.typed(intrinsics.power),
     "max": expressions.fold_left(arithmetic.maximum),
     "min": expressions.fold_left(arithmetic.minimum),
     "Not": expressions.not_node,
@@ -80,15 +95,10 @@ NAMES: dict[str, Any] = {
     "infinity": expressions.infinity,
     "min_value": expressions.min_value,
     "max_value": expressions.max_value,
-    "call_extern": expressions.call_extern,
-    "call_pure_extern": expressions.call_pure_extern,
     "call_intrin": expressions.call_intrin,
-    "call_packed": intrinsics.call_packed,
-    "tvm_storage_sync": intrinsics.tvm_storage_sync,
-    "tvm_access_ptr": expressions.tvm_access_ptr,
-    "address_of": expressions.address_of,
-    "type_annotation": expressions.type_annotation,
+    "call_packed": expressions.typed(intrinsics.call_packed),
     "reinterpret": expressions.reinterpret,
+    "call_ffi_kernel": expressions.call_ffi_kernel,
     "IntImm": E.IntImm,
     "FloatImm": E.FloatImm,
     "StringImm": E.StringImm,

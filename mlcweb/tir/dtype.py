@@ -7,7 +7,9 @@ from functools import cache
 
 from mlcweb.ir.errors import DiagnosticError
 
-_PATTERN = re.compile(r"(float|bfloat|int|uint)(\d+)(?:x(\d+))?")
+_PATTERN = re.compile(r"(float|bfloat|int|uint)(\d+)(?:_e\d+m\d+[a-z]*\d*[a-z]*)?(?:x(\d+))?")
+"""A type by its kind, bits and lanes. Floats of fewer than 16 bits say how they divide them:
+`float8_e4m3fn`."""
 
 
 @cache
@@ -92,5 +94,10 @@ def _integer_range(dtype: str) -> tuple[int, int]:
 
 
 def _float_max(dtype: str) -> float:
+    small = {"float8_e4m3fn": 448.0, "float8_e5m2": 57344.0}
+    if bits(dtype) < 16:
+        if element_of(dtype) not in small:
+            raise DiagnosticError(f"The greatest {dtype} is not known")
+        return small[element_of(dtype)]
     maxima = {16: 65504.0, 32: (2 - 2**-23) * 2.0**127, 64: (2 - 2**-52) * 2.0**1023}
     return (2 - 2**-7) * 2.0**127 if kind(dtype) == "bfloat" else maxima[bits(dtype)]

@@ -11,6 +11,7 @@ from mlcweb.tir import arithmetic as A
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import cast, const, convert, match_types, multiply
+from mlcweb.tir.builtins import OPS
 from mlcweb.tir.expr import Call, IntImm, PrimExpr, StringImm
 from mlcweb.tir.operators import Family, keys, register_column
 
@@ -21,8 +22,9 @@ ACCESS_MASKS = {"r": 1, "w": 2, "rw": 3}
 
 
 def call(dtype: str, name: str, *args: Any) -> Call:
-    """A call of the operator `tir.<name>`."""
-    return Call(dtype, register_op(f"tir.{name}"), tuple(convert(arg) for arg in args))
+    """A call of the operator or builtin `tir.<name>`."""
+    op = OPS.get(name) or register_op(f"tir.{name}")
+    return Call(dtype, op, tuple(convert(arg) for arg in args))
 
 
 def _unary(name: str) -> Callable[[Any], PrimExpr]:
@@ -110,9 +112,13 @@ def max_value(dtype: str) -> PrimExpr:
 def reinterpret(dtype: str, value: Any) -> PrimExpr:
     """The same bits as another type of the same width."""
     value = convert(value)
-    if dtypes.bits(dtype) != dtypes.bits(value.dtype):
+    if _width(dtype) != _width(value.dtype):
         raise DiagnosticError(f"Cannot read the bits of {value.dtype} as {dtype}: widths differ")
     return call(dtype, "reinterpret", value)
+
+
+def _width(dtype: str) -> int:
+    return dtypes.bits(dtype) * dtypes.lanes(dtype)
 
 
 BUILDERS: Mapping[Any, Callable[..., PrimExpr]] = register_column(
@@ -134,20 +140,18 @@ where they are constant."""
 
 def call_extern(dtype: str, name: str, *args: Any) -> Call:
     """A call of an external function by name."""
-    op = register_op("tir.call_extern", pure=False)
-    return Call(dtype, op, (StringImm(name), *(convert(arg) for arg in args)))
+    return call(dtype, "call_extern", StringImm(name), *args)
 
 
 def call_packed(name: str, *args: Any) -> Call:
     """A call of a registered Python function by name. Buffers are passed as arrays."""
-    op = register_op("tir.tvm_call_packed", pure=False)
-    return Call("int32", op, (StringImm(name), *(_packed_argument(arg) for arg in args)))
+    arguments = (_packed_argument(arg) for arg in args)
+    return call("int32", "tvm_call_packed", StringImm(name), *arguments)
 
 
 def tvm_storage_sync(storage_scope: str) -> Call:
     """A barrier: the threads of a block wait here for each other, and then see what they wrote."""
-    op = register_op("tir.tvm_storage_sync", pure=False)
-    return Call("int32", op, (StringImm(storage_scope),))
+    return call("int32", "tvm_storage_sync", StringImm(storage_scope))
 
 
 def _packed_argument(value: Any) -> PrimExpr:

@@ -18,6 +18,7 @@ from mlcweb.ir.visitor import Dispatcher, on
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.builtins import unsupported
 from mlcweb.tir.operators import NODE_OPERATORS, operands_of, operator_name
 
 _ATOM = re.compile(r"[\w.]+(\([^()]*\)|\[[^\[\]()]*\])?")
@@ -144,7 +145,7 @@ class ExpressionText(Dispatcher):
             return self.operation(call)
         handler = _CALLS.get(operator_name(call))
         if handler is None:
-            raise TVMError(f"Operator tir.{operator_name(call)} has no Python form", call.span)
+            raise TVMError(unsupported(operator_name(call), "Python form"), call.span)
         return handler(self, call)
 
     def effect(self, call: E.Call) -> str:

@@ -14,6 +14,7 @@ from mlcweb.codegen.wasm.select_operation import Rule, bitwise, operation
 from mlcweb.codegen.wasm.select_types import UnsupportedError
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
+from mlcweb.tir.builtins import unsupported
 from mlcweb.tir.operators import Key, operator_name, register_column
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def _scalar_call(selector: FunctionSelector, call: E.Call) -> None:
     form = FORMS.get(name)
     rule = scalar.STATEMENT_CALLS.get(name) if form is None else form.scalar
     if rule is None:
-        raise UnsupportedError(f"tir.{name} has no WebAssembly form", call.span)
+        raise UnsupportedError(unsupported(name, "WebAssembly form"), call.span)
     rule(selector, call)
 
 

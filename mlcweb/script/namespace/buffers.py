@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.script import constructs
 from mlcweb.script.namespace.blocks import as_region
+from mlcweb.script.namespace.loops import mapping
 from mlcweb.script.namespace.types import make_buffer
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
+from mlcweb.tir.arithmetic import is_const_int
+from mlcweb.tir.buffer import Buffer
 
 
 def alloc_buffer(
@@ -34,7 +37,7 @@ def alloc_buffer(
 def decl_buffer(
     shape: Any,
     dtype: Any = "float32",
-    data: E.Var | None = None,
+    data: E.PrimExpr | None = None,
     strides: Sequence[Any] | None = None,
     elem_offset: Any = None,
     scope: str = "global",
@@ -42,13 +45,27 @@ def decl_buffer(
     offset_factor: int = 0,
     buffer_type: str = "default",
     axis_separators: Sequence[int] | None = None,
+    annotations: Mapping[str, Any] | None = None,
 ) -> constructs.Declaration:
     """Memory for a buffer from here to the end of the enclosing indented block; with `data`, a view
-    of memory that another buffer has."""
+    of memory that another buffer has. `annotations` become attributes of what follows."""
+    pointer = data if isinstance(data, E.Var) else None
     buffer = make_buffer(
-        shape, dtype, data, strides, elem_offset, scope, align, offset_factor, axis_separators
+        shape, dtype, pointer, strides, elem_offset, scope, align, offset_factor, axis_separators
     )
-    return constructs.Declaration(buffer, S.AllocBuffer if data is None else S.DeclBuffer)
+    statement = S.AllocBuffer if data is None else S.DeclBuffer
+    memory = None if pointer is data else data
+    return constructs.Declaration(
+        buffer, statement, mapping(annotations or {}, "annotations"), memory
+    )
+
+
+def view(
+    buffer: Buffer, *shape: Any, dtype: Any = None, layout: Any = None
+) -> constructs.Declaration:
+    """The memory of a buffer with another shape: `B = A.view(64)`."""
+    offset = None if is_const_int(buffer.elem_offset, 0) else buffer.elem_offset
+    return decl_buffer(shape, dtype or buffer.dtype, buffer.data, elem_offset=offset)
 
 
 def match_buffer(

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from inspect import signature
 from typing import Any
 
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.dialect import without_prefix
+from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.op import register_op
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir import expr as E
+from mlcweb.tir.builtins import BUILTINS, Builtin, builtin, call_builtin
+from mlcweb.tir.operators import OPERATORS
+from mlcweb.tir.reduction import CommReducer
 
 
 def node_builder(cls: type) -> Callable[[Any, Any], E.PrimExpr]:
@@ -42,12 +47,21 @@ def cast(value: Any, dtype: Any) -> E.PrimExpr:
 def ramp(base: Any, stride: Any, lanes: int) -> E.Ramp:
     """The vector base, base + stride, …"""
     base = arithmetic.convert(base)
-    return E.Ramp(base, arithmetic.cast(base.dtype, stride), int(lanes))
+    return E.Ramp(base, arithmetic.cast(base.dtype, stride), _lanes(lanes))
 
 
 def broadcast(value: Any, lanes: int) -> E.Broadcast:
     """The vector of `lanes` copies of a value."""
-    return E.Broadcast(arithmetic.convert(value), int(lanes))
+    return E.Broadcast(arithmetic.convert(value), _lanes(lanes))
+
+
+def _lanes(value: Any) -> int:
+    if isinstance(value, E.PrimExpr) and not isinstance(value, E.IntImm):
+        raise DiagnosticError(
+            f"A vector has a constant number of lanes, not {value}: scalable vectors (T.vscale) "
+            "are not supported; write the number for the machine that you mean"
+        )
+    return int(value)
 
 
 def infinity(dtype: Any) -> E.PrimExpr:
@@ -72,53 +86,95 @@ def fold_left(build: Callable[[Any, Any], E.PrimExpr]) -> Callable[..., E.PrimEx
     return apply
 
 
-def call_extern(*args: Any, dtype: Any = None) -> E.Call:
-    """An external function by name: `T.call_extern("int32", "f", …)`, or with the type last as
-    `T.call_extern("f", …, dtype="int32")`."""
-    if dtype is None:
-        dtype, *args = args  # type: ignore[assignment]
-    return intrinsics.call_extern(str(dtype), *args)
-
-
-def call_pure_extern(*args: Any, dtype: Any = None) -> E.Call:
-    """An external function without side effects."""
-    if dtype is None:
-        dtype, *args = args  # type: ignore[assignment]
-    return intrinsics.call(str(dtype), "call_pure_extern", *args)
-
-
 def call_intrin(dtype: Any, name: str, *args: Any) -> E.Call:
-    """An operator by name."""
-    op = register_op(without_prefix(name))
+    """An operator or builtin by name. Of others the effects are not known."""
+    name = without_prefix(name)
+    row = builtin(name.removeprefix("tir."))
+    op = row.op if row else register_op(name, pure=name.removeprefix("tir.") in OPERATORS)
     return E.Call(str(dtype), op, tuple(arithmetic.convert(arg) for arg in args))
 
 
-def tvm_access_ptr(ptype: Any, data: Any, offset: Any, extent: Any, rw_mask: Any) -> E.Call:
-    return intrinsics.call("handle", "tvm_access_ptr", ptype, data, offset, extent, rw_mask)
+def typed(build: Callable[..., E.PrimExpr]) -> Callable[..., E.PrimExpr]:
+    """The builder of an operator with an argument `dtype`, which older scripts give to all."""
+
+    def apply(*args: Any, dtype: Any = None, **options: Any) -> E.PrimExpr:
+        value = build(*args, **options)
+        if dtype and value.dtype != str(dtype):
+            raise DiagnosticError(
+                f'T.{build.__name__} gives {value.dtype} here, not the dtype="{dtype}" that is '
+                f'asked for; write T.Cast("{dtype}", …) around it'
+            )
+        return value
+
+    apply.__name__ = build.__name__
+    return apply
 
 
-def address_of(element: Any) -> E.Call:
-    """The address of a buffer's element."""
-    return intrinsics.call("handle", "address_of", element)
+def builtin_function(row: Builtin) -> Callable[..., E.PrimExpr]:
+    """What `T` calls by the name of a builtin."""
+
+    def apply(*args: Any, **options: Any) -> E.PrimExpr:
+        return call_builtin(row, *args, **options)
+
+    apply.__name__ = row.script_name
+    return apply
 
 
-def ret(value: Any) -> E.Call:
-    """Ends the function with a value."""
-    value = arithmetic.convert(value)
-    return E.Call(value.dtype, register_op("tir.ret", pure=False), (value,))
+class MachineNamespace:
+    """The instructions of a machine below a name of `T`, at any depth: `T.ptx.cp.async_(…)`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def member(self, name: str) -> MachineNamespace:
+        return MachineNamespace(f"{self._name}.{name}")
+
+    def __getattr__(self, name: str) -> MachineNamespace:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self.member(name)
+
+    def __call__(self, *args: Any, **options: Any) -> E.PrimExpr:
+        row = builtin(self._name)
+        if row is None:
+            raise DiagnosticError(f"T.{self._name} is a family of instructions: name one of them")
+        return call_builtin(row, *args, **options)
+
+    def __repr__(self) -> str:
+        return f"T.{self._name}"
 
 
-def type_annotation(dtype: Any) -> E.Call:
-    return intrinsics.type_annotation(str(dtype))
+def call_ffi_kernel(
+    name: str, *args: Any, launch_params: Sequence[str] = (), ret_ty: Any = None, dtype: Any = None
+) -> E.PrimExpr:
+    """The launch of a kernel; `launch_params` names the thread axes whose extents come last."""
+    row = BUILTINS["call_ffi_kernel"]
+    return call_builtin(row, name, *args, *launch_params, dtype=dtype or ret_ty)
 
 
-def reinterpret(dtype: Any, value: Any) -> E.PrimExpr:
-    return intrinsics.reinterpret(str(dtype), value)
+def reinterpret(*args: Any, dtype: Any = None) -> E.PrimExpr:
+    """The bits of a value as another type, which comes first or as `dtype`."""
+    if dtype is None:
+        dtype, *args = args  # type: ignore[assignment]
+    return intrinsics.reinterpret(str(dtype), *args)
 
 
-def assume(condition: Any) -> E.Call:
-    """A promise about the program that transformations may use."""
-    return E.Call("bool", register_op("tir.assume", pure=False), (arithmetic.convert(condition),))
+def comm_reducer(combiner: Callable[..., Any], identity: Any) -> CommReducer:
+    """A reducer as the attribute of a statement: `T.comm_reducer(lambda x, y: x + y, [0.0])`. Of
+    n values the lambda has n left parameters, then n right ones."""
+    elements = tuple(arithmetic.convert(element) for element in identity)
+    names = list(signature(combiner).parameters)
+    if len(names) != 2 * len(elements):
+        raise DiagnosticError(
+            f"A reducer of {len(elements)} values has {2 * len(elements)} parameters, "
+            f"not {len(names)}"
+        )
+    dtypes = [element.dtype for element in elements] * 2
+    variables = tuple(E.Var(name, dtype) for name, dtype in zip(names, dtypes, strict=True))
+    result = combiner(*variables)
+    results = result if isinstance(result, (tuple, list)) else (result,)
+    lhs, rhs = variables[: len(elements)], variables[len(elements) :]
+    return CommReducer(lhs, rhs, tuple(map(arithmetic.convert, results)), elements)
 
 
 def index_map(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mlcweb.ir.errors import DiagnosticError
 from mlcweb.script import constructs
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
@@ -36,11 +37,19 @@ def let_expression(body: Any, where: Mapping[E.Var, Any]) -> E.Let:
     return E.Let(variable, arithmetic.convert(value), arithmetic.convert(body))
 
 
-def attr(node: Any, attr_key: str, value: Any) -> constructs.WrapperFrame:
-    """An annotation of the statements below."""
-    value = arithmetic.convert(value)
+def attr(node: Any, attr_key: str | None = None, value: Any = None) -> constructs.WrapperFrame:
+    """An annotation of the statements below: `T.attr(A, "key", 1)`, or of nothing in particular
+    `T.attr({"key": 1})`."""
+    if isinstance(node, Mapping) and attr_key is None and len(node) == 1:
+        ((attr_key, value),) = node.items()
+        node = 0
+    if not isinstance(attr_key, str):
+        raise DiagnosticError(
+            'T.attr takes what it annotates, a key and a value: T.attr(A, "key", 1)'
+        )
+    key, annotation = attr_key, constructs.as_value(value)
     return constructs.WrapperFrame(
-        lambda body, span: S.AttrStmt(node, attr_key, value, body, span=span)
+        lambda body, span: S.AttrStmt(node, key, annotation, body, span=span)
     )
 
 

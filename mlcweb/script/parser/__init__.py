@@ -12,7 +12,7 @@ from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.script import ir as I
 from mlcweb.script import tir as T
 from mlcweb.script.parser.functions import no_definition, parse_function, parse_module
-from mlcweb.script.parser.source import source_of_text
+from mlcweb.script.parser.source import source_of_text, type_variables_in
 
 __all__ = ["from_source", "parse"]
 
@@ -28,8 +28,8 @@ def parse(
     """
     with nesting_limit("read"):
         tree, source = source_of_text(text, filename)
-        names = {"T": T, "I": I}
-        if re.search(r"\bR\b", text):
+        names = {"T": T, "I": I, **type_variables_in(tree)}
+        if re.search(r"\bR\b|\bmetadata\b", text):
             names |= _graph_level(tree)
         names.update(extra_names or {})
         for item in reversed(tree.body):
@@ -45,9 +45,8 @@ def _graph_level(tree: ast.Module) -> dict[str, Any]:
     as much as all else."""
     from mlcweb.script import relax as R
     from mlcweb.script.metadata import metadata_in
-    from mlcweb.script.parser.relax_types import type_variables_in
 
-    return {"R": R, "metadata": metadata_in(tree), **type_variables_in(tree)}
+    return {"R": R, "metadata": metadata_in(tree)}
 
 
 from_source = parse

@@ -21,7 +21,7 @@ def _define_allocation(self: StatementParser, name: str, value: C.Allocation, no
 
 def _define_declaration(self: StatementParser, name: str, value: C.Declaration, node: Any) -> None:
     buffer, span = self.named(value.buffer, name), self.evaluator.span(node)
-    self.wrap_rest(lambda body: value.statement(buffer, body, span=span))
+    self.wrap_rest(lambda body: value.around(buffer, body, span))
 
 
 def _define_match(self: StatementParser, name: str, value: C.Match, node: Any) -> None:
@@ -47,7 +47,8 @@ def _define_buffer(self: StatementParser, name: str, value: Buffer, node: Any) -
     if value.name:
         self.scopes.bind(name, value)
         return
-    if value.data.name:  # a view of memory that another buffer has
+    if value.data.name or "target" in self.function.attrs:
+        # A view of memory that another buffer has, or in a lowered function of memory from outside.
         self.named(value, name)
         return
     raise self.error(

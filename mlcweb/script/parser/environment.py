@@ -29,6 +29,11 @@ class Scopes:
         self._scopes[-1][name] = value
         self._origin[name] = origin
 
+    def bind_in_function(self, name: str, value: Any, origin: str = "") -> None:
+        """Bind a name in the outermost scope of the script."""
+        self._scopes[0][name] = value
+        self._origin[name] = origin
+
     def find(self, name: str, default: Any = None) -> Any:
         """The value of a name, or `default`."""
         for scope in reversed(self._scopes):

@@ -6,9 +6,11 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from inspect import Parameter, Signature
 from numbers import Integral, Real
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import GlobalVar
@@ -17,8 +19,10 @@ from mlcweb.ir.span import Span
 from mlcweb.script import ir as I
 from mlcweb.script import tir as T
 from mlcweb.script.namespace.blocks import AxisNamespace
+from mlcweb.script.namespace.buffers import view
+from mlcweb.script.namespace.expressions import MachineNamespace
 from mlcweb.script.namespace.loops import python_range
-from mlcweb.script.namespace.types import BufferType, ScalarType
+from mlcweb.script.namespace.types import SCALAR_TYPE_NAMES, BufferType, ScalarType
 from mlcweb.script.parser.accesses import access, describe, vector_load
 from mlcweb.script.parser.environment import Scopes, suggestion
 from mlcweb.script.parser.source import Source
@@ -40,9 +44,9 @@ BUILTINS: dict[str, Any] = {
 
 BUFFER_NAMES = frozenset((
     "name", "data", "dtype", "shape", "ndim", "strides", "elem_offset", "scope", "access_ptr",
-    "vload",
+    "vload", "view",
 ))  # fmt: skip
-EXPRESSION_NAMES = frozenset(("dtype", "astype", "name", "value", "equal"))
+EXPRESSION_NAMES = frozenset(("dtype", "astype", "name", "value", "equal", "ty"))
 
 BINARY_OPERATORS: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
     ast.Add: (operator.add, arithmetic.add),
@@ -181,7 +185,34 @@ def _name(self: Evaluator, node: ast.Name) -> Any:
         value = BUILTINS.get(node.id, _MISSING)
     if value is _MISSING:
         raise self.error(self.scopes.complaint(node.id, BUILTINS), node)
+    if isinstance(value, TypeVar):
+        return _type_variable(self, node)
     return _python_number(value)
+
+
+def _type_variable(self: Evaluator, node: ast.Name) -> E.Var:
+    """The extent that a type variable of Python names, as TVM writes them since 2026."""
+    var = E.Var(node.id, "int64", span=self.span(node))
+    self.scopes.bind_in_function(node.id, var, "a shape variable")
+    return var
+
+
+def _lambda(self: Evaluator, node: ast.Lambda) -> Callable[..., Any]:
+    names = [argument.arg for argument in node.args.args]
+    if not names:
+        raise self.error(f"{_kind(node)} cannot be used in a script", node)
+
+    def apply(*values: Any) -> Any:
+        self.scopes.push()
+        for name, value in zip(names, values, strict=True):
+            self.scopes.bind(name, value)
+        result = self.value(node.body)
+        self.scopes.pop()
+        return result
+
+    parameters = [Parameter(name, Parameter.POSITIONAL_ONLY) for name in names]
+    apply.__signature__ = Signature(parameters)
+    return apply
 
 
 _MISSING = object()
@@ -293,10 +324,14 @@ def _attribute(self: Evaluator, node: ast.Attribute) -> Any:
     if isinstance(base, ModuleType) and base.__name__ in NAMESPACES:
         table = NAMESPACES[base.__name__]
         name = self.renamed.get(name, name)
+        if name not in table and _is_vector_type(base, name):
+            return ScalarType(name)
         if name not in table:
             letter = ast.unparse(node.value)
             raise self.error(f"{letter} has no {name}{suggestion(name, table)}", node)
         return table[name]
+    if isinstance(base, MachineNamespace):
+        return base.member(name)
     known = _known_names(base)
     if known is not None:
         if name not in known:
@@ -304,10 +339,20 @@ def _attribute(self: Evaluator, node: ast.Attribute) -> Any:
             raise self.error(f"{what} has no {name}{suggestion(name, known)}", node)
         if isinstance(base, ModuleNames):
             return base.functions[name]
+        if isinstance(base, Buffer) and name == "view":
+            return partial(view, base)
+        if isinstance(base, E.PrimExpr) and name == "ty":
+            return base.dtype
         return getattr(base, name)
     if name.startswith("_") or not hasattr(base, name):
         raise self.error(f"{describe(base)} has no {name}", node)
     return _python_number(getattr(base, name))
+
+
+def _is_vector_type(namespace: ModuleType, name: str) -> bool:
+    """Whether `T` has a type of that name: `T.int8x128`."""
+    element, letter, lanes = name.rpartition("x")
+    return namespace is T and bool(letter) and lanes.isdigit() and element in SCALAR_TYPE_NAMES
 
 
 def _known_names(base: Any) -> Any:
@@ -385,6 +430,7 @@ _EVALUATORS: dict[type, Callable[[Evaluator, Any], Any]] = {
     ast.Attribute: _attribute,
     ast.Subscript: _subscript,
     ast.Call: _call,
+    ast.Lambda: _lambda,
 }
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeVar
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
@@ -218,10 +219,16 @@ def _read_extent(extent: ast.expr, declared: Mapping[str, str], evaluator: Evalu
         return extent
     read = unquoted(extent.value, extent)
     for part in ast.walk(read):
-        if isinstance(part, ast.Name) and not evaluator.scopes.is_script_name(part.id):
+        if isinstance(part, ast.Name) and _is_new_extent(part.id, evaluator):
             var = E.Var(part.id, declared.get(part.id, "int32"), span=evaluator.span(extent))
             evaluator.scopes.bind(part.id, var, "a shape variable")
     return read
+
+
+def _is_new_extent(name: str, evaluator: Evaluator) -> bool:
+    """Whether a name in a quoted extent is a variable that it introduces."""
+    known = evaluator.scopes.find(name)
+    return not (evaluator.scopes.is_script_name(name) or isinstance(known, (ModuleType, TypeVar)))
 
 
 def unquoted(text: str, at: ast.expr) -> ast.expr:

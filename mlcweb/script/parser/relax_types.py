@@ -111,15 +111,3 @@ def _identifiers(text: str) -> set[str]:
     except SyntaxError:
         return set()
     return {part.id for part in ast.walk(tree) if isinstance(part, ast.Name)}
-
-
-def type_variables_in(tree: ast.Module) -> dict[str, Any]:
-    """The type variables that a text defines: `n = TypeVar("n")`."""
-    names = {}
-    for item in tree.body:
-        match item:
-            case ast.Assign(
-                targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="TypeVar"))
-            ):
-                names[name] = TypeVar(name)  # type: ignore[misc]
-    return names

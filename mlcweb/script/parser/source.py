@@ -9,7 +9,7 @@ import linecache
 import re
 from dataclasses import dataclass
 from types import FrameType, FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.span import Span
@@ -119,3 +119,15 @@ def _no_source(name: str, filename: str) -> DiagnosticError:
         f'The source of "{name}" is not to be found in {filename}; TVMScript is read from source, '
         "so define it in a file or a cell, or use `from_source` on its text"
     )
+
+
+def type_variables_in(tree: ast.Module) -> dict[str, Any]:
+    """The type variables that a text defines: `n = TypeVar("n")`."""
+    names = {}
+    for item in tree.body:
+        match item:
+            case ast.Assign(
+                targets=[ast.Name(id=name)], value=ast.Call(func=ast.Name(id="TypeVar"))
+            ):
+                names[name] = TypeVar(name)  # type: ignore[misc]
+    return names

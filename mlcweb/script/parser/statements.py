@@ -9,7 +9,6 @@ from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.script import constructs as C
-from mlcweb.script.namespace.expressions import ret
 from mlcweb.script.parser.accesses import describe, vector_indices
 from mlcweb.script.parser.actions import ACTIONS
 from mlcweb.script.parser.definitions import DEFINITIONS
@@ -22,6 +21,7 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.builtins import BUILTINS, call_builtin
 
 _NOT_IN_SCRIPTS = {
     ast.Delete: "`del`",
@@ -152,6 +152,12 @@ class StatementParser:
     def let(self, name: str, var: E.Var, value: E.PrimExpr, node: ast.expr) -> None:
         """Bind `var` for the rest of this indented block."""
         span = self.evaluator.span(node)
+        if self.evaluator.renamed and isinstance(self.scopes.find(name), E.Var):
+            raise self.error(
+                f'"{name}" has a value already. Scalars that change are not supported: use a '
+                f'buffer of one element, `{name} = T.alloc_local((1,), "{value.dtype}")`',
+                node,
+            )
         self.scopes.bind(name, var, f"a name of line {span.line}")
         self.wrap_rest(lambda body: S.LetStmt(var, value, body, span=span))
 
@@ -285,7 +291,7 @@ def _pass(self: StatementParser, node: ast.Pass) -> None:
 def _return(self: StatementParser, node: ast.Return) -> None:
     if node.value is None:
         raise self.error("A script returns at its end only", node)
-    value = ret(self.evaluator.expression(node.value))
+    value = call_builtin(BUILTINS["ret"], self.evaluator.expression(node.value))
     self.emit(S.Evaluate(value, span=self.evaluator.span(node)))
 
 
@@ -353,7 +359,7 @@ def _if(self: StatementParser, node: ast.If) -> None:
 
 def _assert(self: StatementParser, node: ast.Assert) -> None:
     condition = self.evaluator.expression(node.test)
-    message = self.evaluator.expression(node.msg) if node.msg else E.StringImm("")
+    message = C.as_value(self.evaluator.value(node.msg) if node.msg else "")
     span = self.evaluator.span(node)
     self.wrap_rest(lambda body: S.AssertStmt(condition, message, body, span=span))
 

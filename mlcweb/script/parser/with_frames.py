@@ -96,6 +96,7 @@ def thread_axis(self: StatementParser, frame: C.ThreadFrame, name: str, node: as
     domain = Range(arithmetic.const(0, frame.extent.dtype), frame.extent)
     if isinstance(frame.axis, str):
         var = E.Var(name or frame.axis.replace(".", "_"), frame.extent.dtype)
+        self.threads[var] = frame.axis
         return S.IterVar(domain, var, S.IterType.THREAD_INDEX, frame.axis)
     tag = self.threads.get(frame.axis)
     if tag is None:
@@ -114,7 +115,7 @@ def _declaration(
     name = _target_name(self, item)
     buffer = name_buffer(frame.buffer, name)
     body = _enter_binding(self, name, buffer, node, f'the buffer "{name}"')
-    self.emit(frame.statement(buffer, body, span=self.evaluator.span(node)))
+    self.emit(frame.around(buffer, body, self.evaluator.span(node)))
 
 
 FRAMES: dict[type, Callable[..., None]] = {

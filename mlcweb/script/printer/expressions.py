@@ -14,6 +14,7 @@ from mlcweb.script.printer.names import Names
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.builtins import FIRST, Builtin, builtin, result_type, takes_type
 from mlcweb.tir.intrinsics import BUILDERS
 from mlcweb.tir.operators import (
     ATOM,
@@ -26,7 +27,9 @@ from mlcweb.tir.operators import (
     key_of,
     keys,
 )
+from mlcweb.tir.reduction import CommReducer
 from mlcweb.tir.stmt import IterVar
+from mlcweb.tir.target_description import TargetDescription
 
 Text = tuple[str, int]
 """A piece of source and the precedence of its outermost operator."""
@@ -35,15 +38,6 @@ INFIX = (
     E.Add, E.Sub, E.Mul, E.FloorDiv, E.FloorMod, *keys(Family.COMPARISON), E.And, E.Or,
 )  # fmt: skip
 """Nodes that are written as operators of Python."""
-
-PLAIN_CALLS = frozenset(
-    f"tir.{key}"
-    for key in (*OPERATORS, "tvm_access_ptr", "address_of", "tvm_storage_sync")
-    if isinstance(key, str) and key not in (*keys(Family.BITWISE), "reinterpret")
-)
-"""Operators whose result type follows from their arguments."""
-
-DTYPE_FIRST_CALLS = frozenset(("tir.call_extern", "tir.call_pure_extern", "tir.reinterpret"))
 
 
 def expression(names: Names, value: E.PrimExpr) -> str:
@@ -74,6 +68,10 @@ def literal(names: Names, value: Any) -> str:
         return names.of(value, value.name)
     if isinstance(value, IterVar):
         return names.of(value.var, value.var.name)
+    if isinstance(value, TargetDescription):
+        return f"T.target({literal(names, value.value)})"
+    if isinstance(value, CommReducer):
+        return _reducer(names, value)
     if isinstance(value, str):
         return string(value)
     if isinstance(value, (list, tuple)):
@@ -81,6 +79,15 @@ def literal(names: Names, value: Any) -> str:
     if isinstance(value, dict):
         return dictionary(names, value)
     return repr(value)
+
+
+def _reducer(names: Names, value: CommReducer) -> str:
+    identity = f"[{arguments(names, value.identity_element)}]"
+    with names.scope():
+        parameters = ", ".join(names.define(var, var.name) for var in (*value.lhs, *value.rhs))
+        results = [expression(names, part) for part in value.result]
+    result = results[0] if len(results) == 1 else f"({', '.join(results)})"
+    return f"T.comm_reducer(lambda {parameters}: {result}, {identity})"
 
 
 def dictionary(names: Names, values: Any) -> str:
@@ -235,24 +242,32 @@ def _call(names: Names, value: E.Call) -> Text:
         return f"Module.{value.op.name_hint}({arguments(names, value.args)})", ATOM
     name = value.op.name
     constant = all(type(arg) in _CONSTANTS for arg in value.args)
-    operator = OPERATORS.get(key_of(value))
+    key = key_of(value)
+    operator = OPERATORS.get(key)
     if operator is not None and operator.symbol and not constant:
         if operator.arity == 2:
             return _infix(names, value.args[0], operator.symbol, value.args[1], operator.precedence)
         return f"{operator.symbol}{_operand(names, value.args[0], UNARY)}", operator.precedence
-    if name == "tir.type_annotation":
-        return f"T.type_annotation({string(value.dtype)})", ATOM
+    row = builtin(name.removeprefix("tir."))
+    if row is not None:
+        return _builtin_call(names, value, row), ATOM
     inside = arguments(names, value.args)
-    short = name.removeprefix("tir.")
-    if name in PLAIN_CALLS:
-        return f"T.{short}({inside})", ATOM
-    if name == "tir.tvm_call_packed":
-        return f"T.call_packed({inside})", ATOM
+    if operator is not None and key not in keys(Family.BITWISE):
+        return f"T.{key}({inside})", ATOM
     comma = ", " if inside else ""
-    if name in DTYPE_FIRST_CALLS:
-        return f"T.{short}({string(value.dtype)}{comma}{inside})", ATOM
     named = string(names.dialect.prefixed(name))
     return f"T.call_intrin({string(value.dtype)}, {named}{comma}{inside})", ATOM
+
+
+def _builtin_call(names: Names, value: E.Call, row: Builtin) -> str:
+    """A call of a builtin; the type of its result is written where the builtin asks for it first,
+    or where it would be read as another."""
+    parts = [expression(names, arg) for arg in value.args]
+    if row.dtype == FIRST:
+        parts.insert(0, string(value.dtype))
+    elif value.dtype != result_type(row, value.args) or takes_type(row, value.args):
+        parts.append(f"dtype={string(value.dtype)}")
+    return f"{row.script_name}({', '.join(parts)})"
 
 
 def _text(names: Names, value: E.PrimExpr) -> Text:

@@ -32,6 +32,8 @@ class _Definitions:
             self.used[node.buffer] = None
         elif isinstance(node, S.AttrStmt) and isinstance(node.node, S.IterVar):
             self.define(node.node.var)
+        elif isinstance(node, S.AttrStmt) and isinstance(node.node, (E.Var, Buffer)):
+            self.used[node.node] = None
         else:
             for name in _defining_fields(type(node)):
                 self.define(getattr(node, name), isinstance(node, MatchBufferRegion))
