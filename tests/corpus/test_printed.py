@@ -1,0 +1,82 @@
+"""Programs that a real TVM printed are read, and what we print of them is read as the same.
+
+`generate.py` made the programs. `make test` reads a sample of them, the thorough tests all.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from mlcweb.ir.structural import structural_equal
+from mlcweb.script.parser import parse
+
+STORED = Path(__file__).parent / "printed.json.xz"
+
+SAMPLE = 100
+
+EXCEPTIONS: dict[str, str] = {
+    "is not a variable of T.env_thread": "TVM prints T.launch_thread(v, n) without the axis of v",
+    "uses the loop variable": "blocks whose LowerCrossThreadReduction reads a loop around them",
+    "Scalars that change are not supported": "local scalars, which TVM has since 0.26",
+    "has no statement; write": "the declaration of such a scalar is all there is",
+    "scalable vectors": "a number of lanes that only the machine knows",
+    "R has no": "operators of the graph that are not here, such as R.vision.roi_align",
+    "An annotation belongs to an assignment": "the result of an assertion, declared before it",
+    "Only a name can have a type": "to mend: a name for the elem_offset of a declared buffer",
+    "printed as another program": "to mend: symbolic strides and offsets of lowered functions",
+}
+"""What the fault of a program may say, with the reason."""
+
+
+@cache
+def printed_programs() -> tuple[tuple[str, str], ...]:
+    """The programs: what made each, and its text."""
+    stored = json.loads(lzma.decompress(STORED.read_bytes()))
+    return tuple((origin, text) for origin, text in stored["programs"])
+
+
+def fault_of(text: str) -> str:
+    """What is wrong with how a program is read or printed; "" where nothing is."""
+    try:
+        program = parse(text)
+    except Exception as error:
+        return f"refused: {type(error).__name__}: {error}"
+    try:
+        printed = program.script(show_meta=True)
+        again = parse(printed)
+    except Exception as error:
+        return f"printed so that it is refused: {type(error).__name__}: {error}"
+    return (
+        "" if structural_equal(again, program, map_free_vars=True) else "printed as another program"
+    )
+
+
+def check(programs: Sequence[tuple[str, str]], least: float) -> None:
+    """All are read but for the exceptions, and of them at least a share."""
+    faults = {origin: fault for origin, text in programs if (fault := fault_of(text))}
+    unexpected = {
+        origin: fault
+        for origin, fault in faults.items()
+        if not any(part in fault for part in EXCEPTIONS)
+    }
+    assert not unexpected, f"{len(unexpected)} of {len(programs)}; the first: " + "\n\n".join(
+        f"{origin}\n{fault}" for origin, fault in list(unexpected.items())[:3]
+    )
+    share = 1 - len(faults) / len(programs)
+    assert share >= least, f"{share:.1%} of {len(programs)} programs"
+
+
+def test_sample_of_printed_programs_is_read() -> None:
+    programs = printed_programs()
+    check(programs[:: len(programs) // SAMPLE], 0.96)
+
+
+@pytest.mark.thorough
+def test_all_printed_programs_are_read() -> None:
+    check(printed_programs(), 0.975)
