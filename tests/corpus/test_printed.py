@@ -27,8 +27,11 @@ EXCEPTIONS: dict[str, str] = {
     "has no statement; write": "the declaration of such a scalar is all there is",
     "scalable vectors": "a number of lanes that only the machine knows",
     "R has no": "operators of the graph that are not here, such as R.vision.roi_align",
+    "image has no": "operators of images that are not here",
+    "dataflow block has no side effects": "printing and assertions among pure values",
     "An annotation belongs to an assignment": "the result of an assertion, declared before it",
     "Only a name can have a type": "to mend: a name for the elem_offset of a declared buffer",
+    'printed so that it is refused: DiagnosticError: "': "to mend: a name used before its text",
     "printed as another program": "to mend: symbolic strides and offsets of lowered functions",
 }
 """What the fault of a program may say, with the reason."""
