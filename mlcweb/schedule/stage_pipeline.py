@@ -22,6 +22,7 @@ from mlcweb.schedule.regions import (
     bindings,
     domains_of,
     iterator_domains,
+    loops_between,
     regions_of,
     relaxed,
     substituted,
@@ -29,7 +30,7 @@ from mlcweb.schedule.regions import (
 from mlcweb.schedule.scopes import Scope, is_trivially_true, scope_at
 from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
 from mlcweb.schedule.units import RawPlace
-from mlcweb.tir.arithmetic import is_const_int
+from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.expr import IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import For
@@ -172,8 +173,11 @@ def _is_whole(written: Sequence[IntSet], buffer: Buffer) -> bool:
 def reads_only_written(reader: BlockPlace, producer: BlockPlace, buffer: Buffer) -> bool:
     """Whether all elements that a block reads of a buffer, in any of its iterations and whatever
     its conditions, are known to be written by `producer`."""
+    running, predicate = iterator_domains(producer.block), const(True)
+    if not running:  # A statement outside of blocks, or a block that uses its loops directly.
+        running, predicate = loops_between(producer, None), producer.realize.predicate
     written = [
-        estimate_region(region.region, iterator_domains(producer.block))
+        estimate_region(region.region, running, predicate)
         for region in regions_of(producer.block.writes, buffer)
     ]
     domains = iterator_domains(reader.block)

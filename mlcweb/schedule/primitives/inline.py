@@ -24,7 +24,7 @@ from mlcweb.schedule.scopes import (
 )
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline, reads_only_written
 from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, loops_above
-from mlcweb.schedule.units import check_same_guards, check_within_guards
+from mlcweb.schedule.units import check_all_blocks, check_same_guards, check_within_guards
 from mlcweb.tir.arithmetic import equal, logical_and
 from mlcweb.tir.buffer import Buffer, MatchBufferRegion
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
@@ -102,6 +102,7 @@ def reverse_compute_inline(state: ScheduleState, block: BlockIdentity) -> Schedu
     check_complete(state, place)
     check_binds_loops(place, loops_above(place))
     producer, buffer = _only_producer(state, scope, place)
+    check_all_blocks([producer], buffer, "a block can only be inlined into another block")
     check_same_guards(place, producer, f"the {producer.title} does not run as often")
     _check_not_output(state, producer, "that would take up its consumer")
     check_complete(state, producer)
