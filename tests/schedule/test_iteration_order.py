@@ -21,13 +21,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlcweb.lower.thread_axes import ThreadError
 from mlcweb.schedule import ScheduleError
 from mlcweb.tir import Schedule
+from tests import random_schedules as walks
 from tests.schedule.case_files import module, outputs, random_inputs
 from tests.strategies import examples
 
 SIZE = 64
-BUFFERS = ("X", "Y", "Z")
+BUFFERS = ("X", "Y", "Z", "W")
 EXTENTS = ((4, 5), (3, 7), (6,), (2, 3, 4), (8, 1), (5, 5))
 
 Point = tuple[int, ...]
@@ -177,13 +179,70 @@ def parallels(nest: Nest, random: Random) -> Iterator[tuple[bool, bool]]:
         yield legal, is_accepted(nest, lambda sch, loops, n=loop: sch.parallel(loops[n]))
 
 
-@examples(150, 3000)
+@examples(80, 3000)
 @given(seed=st.integers(0, 2**30))
 def test_accepted_orders_are_legal(seed):
     random = Random(seed)
     nest = random_nest(random)
     for legal, accepted in (*reorders(nest), *parallels(nest, random)):
         assert legal or not accepted, program([nest])
+
+
+MOVES = [
+    walks.split, walks.fuse, walks.reorder, walks.annotate_loop, walks.compute_at,
+    walks.compute_under_consumer, walks.compute_under_consumer, walks.reverse_compute_at,
+    walks.compute_under_producer, walks.compute_under_producer, walks.inline, walks.merge,
+    walks.merge, walks.partition,
+]  # fmt: skip
+
+
+def random_chain(random: Random) -> tuple[list[Nest], list[str]]:
+    """Nests that write one buffer after the other, from what is there already; the buffers between
+    the first and the last are allocated. Now and then two blocks share a nest, or one overwrites
+    an input."""
+    allocated = random.choice((["Y"], ["Y"], ["Y", "Z"]))
+    order = [*allocated, "X" if random.random() < 0.1 else "W"]
+    if random.random() < 0.2:
+        order.insert(random.randrange(len(order)), random.choice(("X", *allocated)))
+    extent = 6
+    nests: list[Nest] = []
+    for n, buffer in reversed(list(enumerate(order))):
+        known = ["X", *order[:n]]
+        reads = []
+        for _ in range(random.choice((1, 1, 2))):
+            scale, offset = random.choice(((1, 0), (1, 0), (1, 1), (1, 3), (-1, extent), (0, 2)))
+            reads.append(Access(random.choice((known[-1], *known)), (scale,), offset, 0))
+        block = (Access(buffer, (1,), 0, 0), tuple(reads))
+        if nests and random.random() < 0.35:
+            nests[0] = Nest(nests[0].extents, (block, *nests[0].blocks))
+        else:
+            nests.insert(0, Nest((extent,), (block,)))
+        extent += 4
+    return nests, allocated
+
+
+@examples(60, 2000)
+@given(seed=st.integers(0, 2**30))
+def test_moves_keep_what_a_chain_of_nests_computes(seed):
+    random = Random(seed)
+    nests, allocated = random_chain(random)
+    mod = module(program(nests, allocated))
+    arrays = random_inputs(mod)
+    assert arrays is not None
+    wanted = outputs(mod, arrays)
+    sch = Schedule(mod, seed=seed + 1, error_render_level="none")
+    accepted = 0
+    for _ in range(30):
+        accepted += walks.random_step(sch, random.choice, MOVES)
+        if accepted == 5:
+            break
+    try:
+        results = outputs(sch.mod, arrays)
+    except ThreadError:  # Whether loops can be bound to threads together is known at last.
+        return
+    for want, got in zip(wanted, results, strict=True):
+        known = ~np.isnan(want)  # The rest was read from memory that nobody has written.
+        np.testing.assert_array_equal(want[known], got[known], f"{mod.script()}\n{sch.trace}")
 
 
 CARRIED = """

@@ -39,8 +39,8 @@ class ThreadAxisError(ScheduleError, InternalError):
 def parallel(state: ScheduleState, loop: Var) -> ScheduleState:
     """Run the iterations of a loop in any order, possibly at once.
 
-    Checked: the blocks below form a compact dataflow, the loop binds spatial iterators only, and is
-    not over threads that exchange data.
+    Checked: the blocks below form a compact dataflow; the loop binds spatial iterators only, is not
+    over threads that exchange data, and its iterations do not depend on each other.
 
     rewrite:
         for i in range(8): ...             -->    for i in T.parallel(8): ...
@@ -52,8 +52,8 @@ def parallel(state: ScheduleState, loop: Var) -> ScheduleState:
 def vectorize(state: ScheduleState, loop: Var) -> ScheduleState:
     """Run the iterations of a loop as lanes of vectors.
 
-    Checked: the blocks below form a compact dataflow, the loop binds spatial iterators only, and is
-    not over threads that exchange data.
+    Checked: the blocks below form a compact dataflow; the loop binds spatial iterators only, is not
+    over threads that exchange data, and its iterations do not depend on each other.
 
     rewrite:
         for i in range(8): ...             -->    for i in T.vectorized(8): ...

@@ -58,9 +58,9 @@ def merge(state: ScheduleState, *loops: Var) -> tuple[ScheduleState, Var]:
 
     Checked: there are two loops or more, in the same block scope, with the same number of loops
     around each up to the statement that they share, none of which holds anything else; at each
-    level all start at 0, have the same extent and no annotation or thread binding; what a body
-    uses of an earlier one is ready in the same iteration; the loops move past no statement that
-    depends on them.
+    level all start at 0, have the same extent and no annotation or thread binding; no iteration of
+    a body comes before one of an earlier body that it depends on; the loops move past no statement
+    that depends on them.
 
     rewrite:
         for i in range(16): ...  # B              for i_m in range(16):
