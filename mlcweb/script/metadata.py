@@ -51,7 +51,6 @@ def metadata_in(tree: ast.Module) -> Any:
                     return _tvm_metadata(content["nodes"])
                 return {kind: [_constant(e) for e in items] for kind, items in content.items()}
     return _Omitted()
-    return None
 
 
 def _constant(entry: Mapping[str, Any]) -> Constant:
