@@ -53,26 +53,51 @@ def exchanges_data(func: PrimFunc) -> bool:
     """Whether a function has threads that share memory, wait at barriers or reduce together."""
     exchange = False
     threads: set[E.Var] = set()
+    loops: list[S.Stmt] = []
+    allocated: set[E.Var] = set()
     for part in statements_in(func.body):
         if isinstance(part, S.For):
             if thread_tag(part):
                 threads.add(part.loop_var)
+                loops.append(part.body)
         elif isinstance(part, S.AttrStmt):
             axis = part.node if isinstance(part.node, S.IterVar) else None
             if axis is not None and is_thread_tag(axis.thread_tag):
                 threads.add(axis.var)
+                loops.append(part.body)
             exchange = exchange or part.attr_key == CROSS_THREAD_REDUCTION
         elif isinstance(part, S.BlockRealize):
             exchange = exchange or (bool(threads) and reduces_over(part, threads))
         elif isinstance(part, S.Block):
             exchange = exchange or any(map(is_shared, part.alloc_buffers))
+            allocated.update(buffer.data for buffer in part.alloc_buffers)
         elif isinstance(part, S.AllocBuffer):
             exchange = exchange or is_shared(part.buffer)
+            allocated.add(part.buffer.data)
         elif isinstance(part, S.Evaluate):
             exchange = exchange or is_barrier(part)
         if threads and exchange:
             return True
-    return False
+    return any(not allocated.isdisjoint(_passed_on(loop)) for loop in loops)
+
+
+def _passed_on(statement: S.Stmt) -> set[E.Var]:
+    """The data of the buffers, but for those of a thread alone, that one statement stores to and
+    another one loads from."""
+    stored: set[E.Var] = set()
+    loaded: set[E.Var] = set()
+    own: set[Node] = set()
+    for part in walk(statement):  # parents first
+        if isinstance(part, S.BufferStore) and part.buffer.scope() != "local":
+            stored.add(part.buffer.data)
+            own.update(
+                load
+                for load in walk(part.value)
+                if isinstance(load, E.BufferLoad) and load.buffer.data is part.buffer.data
+            )
+        elif isinstance(part, E.BufferLoad) and part not in own:
+            loaded.add(part.buffer.data)
+    return stored & loaded
 
 
 def reduces_over(realize: S.BlockRealize, variables: set[E.Var]) -> bool:
@@ -87,11 +112,12 @@ def reduces_over(realize: S.BlockRealize, variables: set[E.Var]) -> bool:
 
 def uses_barriers(loop: S.For) -> bool:
     """Whether a loop over threads is no loop as any other: below it is a barrier, shared memory is
-    both written and read, or what its iterations reduce to is read elsewhere."""
+    both written and read, other memory is passed from one statement to another, or what the
+    threads reduce to is read elsewhere."""
     nodes = list(walk(loop.body))
     loads = [node for node in nodes if isinstance(node, E.BufferLoad)]
     stores = (node for node in nodes if isinstance(node, S.BufferStore))
-    if any(map(is_barrier, nodes)):
+    if any(map(is_barrier, nodes)) or _passed_on(loop.body):
         return True
     if any(is_shared(load.buffer) for load in loads):
         if any(is_shared(store.buffer) for store in stores):

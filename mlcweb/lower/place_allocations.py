@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from mlcweb.analysis.threads import thread_tag
 from mlcweb.arith import Analyzer, estimate_region, same_expression
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, children, on, walk
@@ -30,8 +31,16 @@ def place_allocations(func: PrimFunc) -> PrimFunc:
     return func.with_body(_Placement().rewrite(func.body))
 
 
+def place_outside_of_threads(func: PrimFunc) -> PrimFunc:
+    """The same for threads that exchange data: of what a loop over them has around it, they have
+    one together, unless it is "local"."""
+    body = _Placement(exchanges=True).rewrite(func.body)
+    return func if body is func.body else replace(func, body=body)
+
+
 class _Placement(Mutator):
-    def __init__(self) -> None:
+    def __init__(self, exchanges: bool = False) -> None:
+        self.exchanges = exchanges
         self.domains: dict[E.Var, Range] = {}
         self.touched = _Touched()
 
@@ -47,7 +56,8 @@ class _Placement(Mutator):
         body = self.rewrite(statement.body)
         if statement.buffer.data not in self.touched.by(body):
             return body
-        placed = _Sinking(statement, self.touched).around(body, dict(self.domains))
+        common = self.exchanges and statement.buffer.scope() != "local"
+        placed = _Sinking(statement, self.touched, common).around(body, dict(self.domains))
         same = isinstance(placed, S.AllocBuffer) and placed.body is statement.body
         return statement if same else placed
 
@@ -79,7 +89,10 @@ _NOTHING: frozenset[E.Var] = frozenset()
 class _Sinking:
     """Moves one allocation down."""
 
-    def __init__(self, allocation: S.AllocBuffer, touched: _Touched) -> None:
+    def __init__(
+        self, allocation: S.AllocBuffer, touched: _Touched, stops_at_threads: bool = False
+    ) -> None:
+        self.stops_at_threads = stops_at_threads
         self.allocation = allocation
         self.buffer = allocation.buffer
         self.touched = touched
@@ -98,8 +111,8 @@ class _Sinking:
         elif isinstance(body, S.AllocBuffer):
             return replace(body, body=self.around(body.body, domains))
         elif isinstance(body, S.For):
-            nest = _nest(body)
-            depth = self.fresh_depth(nest, domains)
+            nest = _nest(body, self.stops_at_threads)
+            depth = self.fresh_depth(nest, domains) if nest else 0
             if depth > 0:
                 placed = self.around(nest[depth - 1].body, _inside(nest[:depth], domains))
                 for loop in reversed(nest[:depth]):
@@ -136,11 +149,12 @@ class _Sinking:
         return node is self.buffer.data or any(map(self.is_opaque, children(node)))
 
 
-def _nest(loop: S.For) -> list[S.For]:
-    """A loop and those that are all that is in it, outermost first."""
-    nest = [loop]
-    while isinstance(nest[-1].body, S.For):
-        nest.append(nest[-1].body)
+def _nest(loop: S.Stmt, stops_at_threads: bool) -> list[S.For]:
+    """A loop and those that are all that is in it, outermost first; up to one over threads."""
+    nest: list[S.For] = []
+    while isinstance(loop, S.For) and not (stops_at_threads and thread_tag(loop)):
+        nest.append(loop)
+        loop = loop.body
     return nest
 
 

@@ -15,7 +15,7 @@ from mlcweb.arith import conjuncts
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Dispatcher, Mutator, on
 from mlcweb.lower.compact_buffers import compact_buffers
-from mlcweb.lower.place_allocations import place_allocations
+from mlcweb.lower.place_allocations import place_outside_of_threads
 from mlcweb.lower.store_once import store_once
 from mlcweb.lower.thread_axes import ThreadError, Varying, unify_thread_bindings
 from mlcweb.lower.thread_sync import thread_sync
@@ -38,7 +38,7 @@ def serialize_threads(func: PrimFunc) -> PrimFunc:
     if not exchanges_data(func):
         return func
     for run in (
-        place_allocations,
+        place_outside_of_threads,
         unify_thread_bindings,
         compact_buffers,
         store_once,

@@ -60,9 +60,21 @@ class _Once(Mutator):
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
         entered = self.varying.enter(loop)
-        new = self.rewrite_children(loop)
+        new = self.diverging(loop, loop.min, loop.extent)
         if entered:
             self.varying.axes.pop()
+        return new
+
+    @on(S.IfThenElse, S.While)
+    def branch(self, branch: S.IfThenElse | S.While) -> S.Stmt:
+        return self.diverging(branch, branch.condition)
+
+    def diverging(self, statement: Any, *conditions: E.PrimExpr) -> S.Stmt:
+        """Inside, the first thread of an axis may be none of those that conditions let in."""
+        outer = self.settled
+        self.settled = outer.union(*map(self.varying.of, conditions))
+        new = self.rewrite_children(statement)
+        self.settled = outer
         return new
 
     @on(S.LetStmt)

@@ -224,7 +224,10 @@ def _owner(buffer: Buffer) -> tuple[str, ...]:
 
 def _sunk(buffer: Buffer, statement: S.Stmt, owner: tuple[str, ...]) -> S.Stmt | None:
     """A statement with a buffer allocated in the innermost loop over an axis of its owner that
-    holds all its accesses; None where there is no such loop."""
+    holds all its accesses; None where there is no such loop. What threads share is outside of the
+    loops over them, also of one that has the thread blocks inside."""
+    if is_shared(buffer) and thread_tag(statement):
+        return None
     parts = [child for child in children(statement) if _touches(child, buffer)]
     part = parts[0] if len(parts) == 1 else None
     if isinstance(part, S.Stmt):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from mlcweb.analysis.threads import thread_tag
@@ -80,7 +80,7 @@ class Access:
         for guard in self.guards:
             with suppress(_UnknownError):
                 clauses += f" if {_text(guard, names)}"
-        point = f"({', '.join(parts)},)"
+        point = f"({''.join(f'{part}, ' for part in parts)})"
         try:
             rows = eval(f"[{point}{clauses}]" if loops else f"[{point}]", dict(_FUNCTIONS))
         except (ArithmeticError, ValueError):
@@ -162,6 +162,26 @@ def may_conflict(
             if _differ(thread, other_thread):
                 return True
     return False
+
+
+def write_different_values(store: Access, value: Sequence[E.PrimExpr]) -> bool:
+    """Whether threads surely write to one element at once, of which the parts of the value that
+    depend on the thread differ. What cannot be listed is not looked at."""
+    if store.indices is None:
+        return False
+    both = replace(store, indices=(*store.indices, *value))
+    points = both.points(THOROUGH)
+    if points is None:
+        return False
+    tags = _wide_axes(store)
+    threads = {loop.loop_var for loop in store.loops if thread_tag(loop) in tags}
+    key = [n for n, var in enumerate(points.variables) if var not in threads]
+    key += range(len(points.variables), len(points.variables) + len(store.indices))
+    written: dict[Values, Values] = {}
+    return any(
+        written.setdefault(tuple([row[i] for i in key]), row[-len(value) :]) != row[-len(value) :]
+        for row in points.rows
+    )
 
 
 def _have_own_elements(a: Access, b: Access, wide: set[str], same: Collection[E.Var]) -> bool:

@@ -18,7 +18,15 @@ from mlcweb.ir.node import Node, replace
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Dispatcher, Mutator, children, on, walk
 from mlcweb.lower.thread_axes import ThreadError, Varying, reduced_across_threads
-from mlcweb.lower.thread_conflicts import QUICK, THOROUGH, Access, Reduction, may_conflict
+from mlcweb.lower.thread_conflicts import (
+    QUICK,
+    THOROUGH,
+    Access,
+    Reduction,
+    may_conflict,
+    write_different_values,
+)
+from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import logical_not
@@ -54,9 +62,7 @@ class _Blocks(Mutator):
 
     @on(S.AllocBuffer)
     def allocation(self, statement: S.AllocBuffer) -> S.Stmt:
-        buffer = statement.buffer
-        if is_shared(buffer) or buffer.data in self.common:
-            self.shared[buffer.data] = buffer
+        self.shared[statement.buffer.data] = statement.buffer
         return self.rewrite_children(statement)
 
     @on(S.For)
@@ -81,8 +87,9 @@ class _Summary(NamedTuple):
 
 
 class _Synchronization(Dispatcher):
-    """Synchronises the threads of one block. `shared` are the buffers that they share, `common`
-    the data that they reduce to together, `around` the loops around the block."""
+    """Synchronises the threads of one block. `shared` are the buffers that they share: those
+    allocated outside of their loops, whatever the storage scope. `common` are the data that they
+    reduce to together, `around` the loops around the block."""
 
     def __init__(
         self, shared: dict[E.Var, Buffer], common: set[E.Var], around: Sequence[S.For]
@@ -113,14 +120,36 @@ class _Synchronization(Dispatcher):
         for index in store.indices:
             reads += self.accesses(index)
         writes = self.access(store.buffer, store.indices, True, store)
-        if self.meet(reads, writes, thorough=True):
+        reduces = is_shared(store.buffer) or store.buffer.data in self.common
+        if reduces and self.meet(reads, writes, thorough=True):
             raise ThreadError(
                 f'A thread reads an element of "{store.buffer.name}" that another may write in '
                 "the same statement, and no barrier can stand between the two; store the value "
                 "to a local buffer first, use an element for each thread, or rfactor a reduction",
                 store.span,
             )
+        if writes and self.reduction is None and self.meet(writes, writes, thorough=True):
+            parts = self.varying_parts(store.value)
+            if parts and write_different_values(writes[0], parts):
+                raise ThreadError(
+                    f'Threads write different values to one element of "{store.buffer.name}" in '
+                    "one statement; use an element for each thread",
+                    store.span,
+                )
         return _Summary(store, reads + writes, reads + writes)
+
+    def varying_parts(self, value: E.PrimExpr) -> list[E.PrimExpr]:
+        """What differs between threads of the integers that a value is a function of, while memory
+        that they share stays as it is. Nothing where it depends on memory of their own."""
+        loads = (node for node in walk(value) if isinstance(node, E.BufferLoad))
+        if any(self.varying.of(load.buffer.data) for load in loads):
+            return []
+        if not isinstance(value, E.BufferLoad) and not reads_memory(value):
+            value = self.told(value)
+            if isinstance(value, E.Var) or dtypes.is_integer(value.dtype):
+                return [value] if self.varying.of(value) else []
+        parts = (part for part in children(value) if isinstance(part, E.PrimExpr))
+        return [found for part in parts for found in self.varying_parts(part)]
 
     @on(S.Evaluate)
     def evaluate(self, statement: S.Evaluate) -> _Summary:

@@ -124,6 +124,8 @@ class _Machine:
         elif scope == "warp":
             copies = {t: n for t, n in self.axes.items() if t != "threadIdx.x"}
         sizes, copy = tuple(copies.values()), tuple(self.index[tag] for tag in copies)
+        if not (sizes or shape):
+            sizes, copy = (1,), (0,)
         memory = _Memory(self, np.full((*sizes, *shape), 77, dtype), copy)
         memory.ordered = scope != "global"
         memory.written[...] = False

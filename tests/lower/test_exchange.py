@@ -102,6 +102,48 @@ CASES = {
                 W[tx] = A[vz * 8 + ty * 4 + tx]
                 B[vz * 8 + ty * 4 + tx] = W[3 - tx]
 """,
+    "threads write the same value to one element": """
+    S = T.alloc_buffer((8,), "int32", scope="shared")
+    for tx in T.thread_binding(16, thread="threadIdx.x"):
+        S[tx // 2] = A[tx // 2] + tx // 2
+        B[tx] = S[7 - tx // 2]
+""",
+    "tiles overlap": """
+    S = T.alloc_buffer((16,), "int32", scope="shared")
+    L = T.alloc_buffer((1,), "int32", scope="local")
+    for tx in T.thread_binding(8, thread="threadIdx.x"):
+        for j in range(3):
+            S[tx + j] = A[tx + j] * 2
+        for j in range(3):
+            L[0] = A[tx + j + 2]
+            S[tx + j + 2] = L[0] * 3
+        B[tx] = S[8 - tx]
+""",
+    "a loop over thread blocks inside of one over threads": """
+    S = T.alloc_buffer((16,), "int32", scope="shared")
+    for tx in T.thread_binding(8, thread="threadIdx.x"):
+        for bx in T.thread_binding(2, thread="blockIdx.x"):
+            S[tx] = A[bx * 8 + tx]
+            B[bx * 8 + tx] = S[7 - tx]
+""",
+    "one thread, not the first, stores what all would": """
+    S = T.alloc_buffer((16,), "int32", scope="shared")
+    for tx in T.thread_binding(16, thread="threadIdx.x"):
+        S[tx] = tx
+        if tx >= 15:
+            S[0] = A[7]
+        if tx > 3:
+            if tx < 5:
+                S[1] = A[3]
+        B[tx] = S[15 - tx]
+""",
+    "a buffer of one element": """
+    S = T.alloc_buffer((), "int32", scope="shared")
+    for tx in T.thread_binding(16, thread="threadIdx.x"):
+        if tx == 3:
+            S[()] = A[tx]
+        B[tx] = S[()]
+""",
     "warps in a serial loop": """
     W = T.alloc_buffer((8,), "int32", scope="warp")
     for ty in T.thread_binding(2, thread="threadIdx.y"):
@@ -139,6 +181,18 @@ def test_a_warp_without_its_axis_is_refused():
         B[ty] = W[15 - ty]
 """
     with pytest.raises(TVMError, match="of one loop over threadIdx"):
+        lower(from_source("@T.prim_func\n" + _function(source)))
+
+
+@pytest.mark.parametrize("scope", ["shared", "global"])
+def test_threads_that_write_different_values_at_once_are_refused(scope):
+    source = f"""
+    S = T.alloc_buffer((8,), "int32", scope="{scope}")
+    for tx in T.thread_binding(16, thread="threadIdx.x"):
+        S[tx // 2] = A[tx] + 1
+        B[tx] = S[7 - tx // 2]
+"""
+    with pytest.raises(TVMError, match='write different values to one element of "S"'):
         lower(from_source("@T.prim_func\n" + _function(source)))
 
 

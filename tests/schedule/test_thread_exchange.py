@@ -137,3 +137,34 @@ def main(A: T.Buffer((4, 64), "float32"), B: T.Buffer((4, 64), "float32")):
     a = np.arange(256, dtype="float32").reshape(4, 64)
     for result in results(sch.mod["main"], a, shape=(4, 64)):
         np.testing.assert_array_equal(result, a + a.sum(1, keepdims=True))
+
+
+def test_barriers_follow_data_to_other_memory():
+    """What threads exchanged through shared memory goes through global memory: S is inlined."""
+    sch = reversal()
+    sch.cache_write("put", 0, "global")
+    sch.compute_inline("S_global")
+    assert "shared" not in sch.mod.script()
+    for result in results(sch.mod["main"], RAMP, shape=(32,)):
+        np.testing.assert_array_equal(result, RAMP[::-1])
+    with pytest.raises(ScheduleError, match="would no longer wait for each other"):
+        sch.unroll(sch.get_loops("put")[0])
+
+
+def test_shared_memory_of_each_thread_alone_is_refused():
+    """A block inside of a loop over threads fills memory of its own, which they would share."""
+    sch = Schedule(
+        from_source("""
+@T.prim_func
+def main(A: T.Buffer((4, 16), "float32"), B: T.Buffer((4, 16), "float32")):
+    for tx in T.thread_binding(4, thread="threadIdx.x"):
+        for j in range(16):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [tx, j])
+                B[vi, vj] = A[vi, vj] + T.float32(1)
+""")
+    )
+    sch.blockize(sch.get_loops("B")[1])
+    sch.cache_write("B", 0, "shared")
+    with pytest.raises(mlcweb.TVMError, match="write different values to one element"):
+        mlcweb.build(sch.mod["main"], target="interpreter")
