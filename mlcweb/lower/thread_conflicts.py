@@ -184,6 +184,29 @@ def write_different_values(store: Access, value: Sequence[E.PrimExpr]) -> bool:
     )
 
 
+def read_of_another(accesses: Sequence[Access], threads: Sequence[E.Var]) -> Access | None:
+    """A read, among the accesses to memory that each thread has for itself, of an element that only
+    other threads have written. What cannot be listed is not looked at."""
+    written: set[Values] = set()
+    reads: list[tuple[Access, Points]] = []
+    for access in accesses:
+        indices = (*access.indices, *threads) if access.indices is not None else None
+        points = replace(access, indices=indices).points(QUICK)
+        if points is None:
+            return None
+        if access.writes:
+            written.update(row[len(points.variables) :] for row in points.rows)
+        else:
+            reads.append((access, points))
+    elements = {row[: len(row) - len(threads)] for row in written}
+    for access, points in reads:
+        for row in points.rows:
+            touched = row[len(points.variables) :]
+            if touched not in written and touched[: len(touched) - len(threads)] in elements:
+                return access
+    return None
+
+
 def _have_own_elements(a: Access, b: Access, wide: set[str], same: Collection[E.Var]) -> bool:
     """Whether two accesses are at the same indices, which are others for each thread."""
     if a.indices is None or b.indices is None or len(a.indices) != len(b.indices):

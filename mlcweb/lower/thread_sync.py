@@ -24,6 +24,7 @@ from mlcweb.lower.thread_conflicts import (
     Access,
     Reduction,
     may_conflict,
+    read_of_another,
     write_different_values,
 )
 from mlcweb.tir import dtype as dtypes
@@ -33,7 +34,7 @@ from mlcweb.tir.arithmetic import logical_not
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import tvm_storage_sync
-from mlcweb.tir.substitute import reads_memory, substitute
+from mlcweb.tir.substitute import reads_memory, substitute, variables_in
 
 READ_BIT, WRITE_BIT = 1, 2
 
@@ -104,6 +105,7 @@ class _Synchronization(Dispatcher):
         self.guards: list[E.PrimExpr] = []
         self.divergent: list[tuple[str, S.Stmt]] = []
         self.reduction: Reduction | None = None
+        self.own: dict[E.Var, list[Access]] = {}
 
     def summary(self, statement: S.Stmt) -> _Summary:
         handler = self.table.get(type(statement))
@@ -270,8 +272,25 @@ class _Synchronization(Dispatcher):
     @on(S.AllocBuffer)
     def allocation(self, statement: S.AllocBuffer) -> _Summary:
         self.varying.allocate(statement.buffer)
+        self.own[statement.buffer.data] = []
         body = self.summary(statement.body)
+        self.check_own(statement.buffer)
         return body._replace(statement=replace(statement, body=body.statement))
+
+    def check_own(self, buffer: Buffer) -> None:
+        """Refuse to read of a thread's own memory what another has stored to its own."""
+        threads = [loop.loop_var for loop in self.varying.axes]
+        accesses = self.own.pop(buffer.data)
+        indices = (index for access in accesses if access.writes for index in access.indices or ())
+        if not any(variables_in(index).intersection(threads) for index in indices):
+            return
+        read = read_of_another(accesses, threads)
+        if read is not None:
+            raise ThreadError(
+                f'A thread reads an element of "{buffer.name}" that only others have written, and '
+                'each has a buffer of its own; use "shared" memory',
+                read.span,
+            )
 
     @on(S.AttrStmt)
     def attribute(self, statement: S.AttrStmt) -> _Summary:
@@ -299,12 +318,16 @@ class _Synchronization(Dispatcher):
     def access(
         self, buffer: Buffer, indices: Sequence[E.PrimExpr] | None, writes: bool, node: Node
     ) -> list[Access]:
+        loops, guards = tuple(self.loops), tuple(self.guards)
+        if buffer.data in self.own:
+            own = Access(buffer, tuple(indices) if indices else None, writes, loops, guards)
+            self.own[buffer.data].append(own)
+            return []
         if buffer.data not in self.shared and buffer.data not in self.common:
             return []
         if indices is not None:
             indices = tuple(map(self.told, indices))
             indices = None if any(map(reads_memory, indices)) else indices
-        loops, guards = tuple(self.loops), tuple(self.guards)
         known = None if indices is None else tuple(indices)
         return [Access(buffer, known, writes, loops, guards, self.reduction, node.span)]
 

@@ -75,14 +75,15 @@ def test_threads_of_a_warp_stay_on_its_axis(axis):
         sch.bind(sch.get_loops("put")[0], axis)
 
 
-@pytest.mark.parametrize("scope", ["global", "local", "warp"])
+@pytest.mark.parametrize("scope", ["local", "warp"])
 def test_memory_through_which_threads_exchange_data_stays_shared(scope):
     sch = reversal()
     with pytest.raises(ScheduleError, match="exchange data"):
         sch.set_scope("put", 0, scope)
-    sch.set_scope("put", 0, "shared.dyn")
-    for result in results(sch.mod["main"], RAMP, shape=(32,)):
-        np.testing.assert_array_equal(result, RAMP[::-1])
+    for allowed in ("shared.dyn", "global"):
+        sch.set_scope("put", 0, allowed)
+        for result in results(sch.mod["main"], RAMP, shape=(32,)):
+            np.testing.assert_array_equal(result, RAMP[::-1])
 
 
 def test_threads_that_exchange_nothing_may_be_vectorized():
@@ -168,3 +169,30 @@ def main(A: T.Buffer((4, 16), "float32"), B: T.Buffer((4, 16), "float32")):
     sch.cache_write("B", 0, "shared")
     with pytest.raises(mlcweb.TVMError, match="write different values to one element"):
         mlcweb.build(sch.mod["main"], target="interpreter")
+
+
+@pytest.mark.parametrize("scope", ["local", "global"])
+def test_memory_between_threads_that_fetch_and_a_copy_by_each(scope):
+    source = """
+@T.prim_func
+def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    S = T.alloc_buffer((16,), scope="shared")
+    for tx in T.thread_binding(8, thread="threadIdx.x"):
+        for f in T.thread_binding(8, thread="threadIdx.x"):
+            for g in range(2):
+                with T.block("put"):
+                    v = T.axis.spatial(16, f * 2 + g)
+                    S[v] = A[v]
+        for g in range(2):
+            with T.block("get"):
+                v = T.axis.spatial(16, g * 8 + tx)
+                B[v] = S[15 - v]
+"""
+    sch = Schedule(from_source(source))
+    sch.cache_write("put", 0, scope)
+    if scope == "local":
+        with pytest.raises(mlcweb.TVMError, match="that only others have written"):
+            mlcweb.build(sch.mod["main"], target="interpreter")
+        return
+    for result in results(sch.mod["main"], RAMP[:16], shape=(16,)):
+        np.testing.assert_array_equal(result, RAMP[15::-1])

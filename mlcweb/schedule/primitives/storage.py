@@ -46,7 +46,7 @@ def set_scope(
     owner = allocating_block(place, buffer)
     if buffer.scope() == storage_scope:
         return state
-    if is_shared(buffer) and not storage_scope.startswith("shared"):
+    if is_shared(buffer) and not storage_scope.startswith(("shared", "global")):
         _check_not_exchanged(place, owner, buffer)
     moving = BufferReplacement(buffer, lambda old: _in_scope(old, storage_scope))
     return state.replaced(place.function, {owner: moving.rewrite(owner)})
@@ -116,8 +116,8 @@ def allocating_block(place: BlockPlace, buffer: Buffer) -> Block:
 
 
 def _check_not_exchanged(place: BlockPlace, owner: Block, buffer: Buffer) -> None:
-    """Raise StorageScopeError where threads both write and read a shared buffer: barriers between
-    their accesses are for shared memory alone."""
+    """Raise StorageScopeError where threads both write and read a shared buffer: each would
+    have one of its own, or each warp."""
     for loop in statements_in(owner.body):
         if isinstance(loop, For) and thread_tag(loop):
             accesses = {
@@ -130,7 +130,7 @@ def _check_not_exchanged(place: BlockPlace, owner: Block, buffer: Buffer) -> Non
                     f'Threads of loop "{loop.loop_var.name}" exchange data through '
                     f'"{buffer.name}", and have to share it',
                     [loop, place.realize],
-                    '"shared" or "shared.dyn"; or set_scope before the loop is bound to threads',
+                    '"shared" or "global"; or set_scope before the loop is bound to threads',
                 )
 
 
