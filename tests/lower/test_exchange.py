@@ -8,8 +8,10 @@ import pytest
 import mlcweb
 from mlcweb.ir.errors import TVMError
 from mlcweb.lower import lower
+from mlcweb.lower.thread_axes import ThreadError
 from mlcweb.script import from_source
-from tests.lower.lockstep import run_lockstep
+from tests.lower.lockstep import Race, run_lockstep
+from tests.lower.random_threads import RandomThreads
 
 TARGETS = ("interpreter", "numpy", "wasm")
 DATA = np.arange(16, dtype="int32") ** 2 % 23
@@ -242,3 +244,29 @@ def test_threads_read_the_sum_of_all(scope):
 def test_rows_of_threads_that_sum_into_one_element_are_refused(scope):
     with pytest.raises(TVMError, match='reads an element of "S" that another may write'):
         lower(from_source(SUM.format(size=1, index="0", scope=scope)))
+
+
+@pytest.mark.parametrize("start", range(0, 240, 60))
+def test_random_programs_run_as_in_lockstep_or_are_refused(start):
+    """Those that mean something: no thread reads what another may have written or not."""
+    ran = refused = 0
+    for seed in range(start, start + 60):
+        text = RandomThreads(seed).program()
+        arrays = [DATA[:8], DATA[8:], DATA[4:12]]
+        try:
+            expected = run_lockstep(text, arrays)
+        except Race:
+            continue
+        func = from_source("@T.prim_func\n" + text)
+        for target in TARGETS:
+            given = [mlcweb.nd.array(array) for array in arrays]
+            try:
+                kernel = mlcweb.build(func, target=target, name="main")
+            except ThreadError:
+                refused += 1
+                break
+            kernel(*given)
+            for result, array in zip(given, expected, strict=True):
+                np.testing.assert_array_equal(result.numpy(), array, f"{target}, seed {seed}")
+        ran += 1
+    assert ran - refused >= 5
