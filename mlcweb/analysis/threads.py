@@ -50,7 +50,8 @@ def has_barrier(statement: S.Stmt) -> bool:
 
 
 def exchanges_data(func: PrimFunc) -> bool:
-    """Whether a function has threads that share memory, wait at barriers or reduce together."""
+    """Whether a function has threads that share memory, wait at barriers, reduce together, or may
+    pass each other what they store in memory that the function allocates."""
     exchange = False
     threads: set[E.Var] = set()
     loops: list[S.Stmt] = []
@@ -78,7 +79,7 @@ def exchanges_data(func: PrimFunc) -> bool:
             exchange = exchange or is_barrier(part)
         if threads and exchange:
             return True
-    return any(not allocated.isdisjoint(_passed_on(loop)) for loop in loops)
+    return bool(allocated) and any(not allocated.isdisjoint(_passed_on(loop)) for loop in loops)
 
 
 def _passed_on(statement: S.Stmt) -> set[E.Var]:
