@@ -280,9 +280,11 @@ class _Synchronization(Dispatcher):
     def check_own(self, buffer: Buffer) -> None:
         """Refuse to read of a thread's own memory what another has stored to its own."""
         threads = [loop.loop_var for loop in self.varying.axes]
-        accesses = self.own.pop(buffer.data)
+        accesses = self.own.pop(buffer.data, [])
         indices = (index for access in accesses if access.writes for index in access.indices or ())
         if not any(variables_in(index).intersection(threads) for index in indices):
+            return
+        if any(access.buffer is not accesses[0].buffer for access in accesses):
             return
         read = read_of_another(accesses, threads)
         if read is not None:
@@ -320,8 +322,9 @@ class _Synchronization(Dispatcher):
     ) -> list[Access]:
         loops, guards = tuple(self.loops), tuple(self.guards)
         if buffer.data in self.own:
-            own = Access(buffer, tuple(indices) if indices else None, writes, loops, guards)
-            self.own[buffer.data].append(own)
+            own = None if indices is None else tuple(indices)
+            access = Access(buffer, own, writes, loops, guards, None, node.span)
+            self.own[buffer.data].append(access)
             return []
         if buffer.data not in self.shared and buffer.data not in self.common:
             return []
@@ -334,7 +337,10 @@ class _Synchronization(Dispatcher):
     def pointer(self, pointer: E.Call) -> list[Access]:
         """What a call may do with a pointer."""
         data, mask = pointer.args[1], pointer.args[4]
-        buffer = self.shared.get(data) if isinstance(data, E.Var) else None
+        if not isinstance(data, E.Var):
+            return []
+        self.own.pop(data, None)
+        buffer = self.shared.get(data)
         if buffer is None:
             return []
         bits = mask.value if isinstance(mask, E.IntImm) else READ_BIT | WRITE_BIT
