@@ -95,8 +95,9 @@ def bind(state: ScheduleState, loop: Var, thread_axis: str) -> ScheduleState:
             "blockIdx, threadIdx or vthread, each with .x, .y or .z",
         )
     across_threads = thread_axis.startswith("threadIdx")
-    _check_parallelizable(state, place, "bind", across_threads)
     _check_needs_no_threads(place, "bind", thread_axis)
+    at_once = thread_tag(place.loop) != "" and is_thread_tag(thread_axis)
+    _check_parallelizable(state, place, "bind", across_threads, at_once)
     axis = IterVar(None, Var(thread_axis, loop.dtype), IterType.THREAD_INDEX, thread_axis)
     new = replace(place.loop, kind=ForKind.THREAD_BINDING, thread_binding=axis)
     return state.replaced(place.function, {place.loop: new})
@@ -155,8 +156,8 @@ def _with_annotations(
 
 def _with_kind(state: ScheduleState, loop: Var, kind: ForKind, primitive: str) -> ScheduleState:
     place = state.loop(loop)
-    _check_parallelizable(state, place, primitive, across_threads=False)
     _check_needs_no_threads(place, primitive)
+    _check_parallelizable(state, place, primitive, across_threads=False)
     new = replace(place.loop, kind=kind, thread_binding=None)
     return state.replaced(place.function, {place.loop: new})
 
@@ -177,9 +178,16 @@ def _check_needs_no_threads(place: LoopPlace, primitive: str, new_axis: str = ""
 
 
 def _check_parallelizable(
-    state: ScheduleState, place: LoopPlace, primitive: str, across_threads: bool
+    state: ScheduleState,
+    place: LoopPlace,
+    primitive: str,
+    across_threads: bool,
+    at_once: bool = False,
 ) -> None:
-    check_compact_dataflow(state, place)
+    """Check that the iterations of a loop may run at once, unless they are known to: threads, with
+    barriers between what they do, that go to another axis."""
+    if not at_once:
+        check_compact_dataflow(state, place)
     for realize in block_realizes_below(place.loop):
         _check_iterators(realize, place, primitive, across_threads)
 
