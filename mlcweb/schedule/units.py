@@ -3,8 +3,9 @@
 A scope is a block's body, where loops, sequences and branches hold blocks, and now and then a bare
 store. Primitives reason about one vocabulary alone: each statement outside of blocks (and each
 condition, bound or `let` value that reads memory) is seen as an opaque block without iterators,
-whose reads and writes are inferred. What decides whether or how often a unit runs, other than loops
-and predicates, are its *guards*: branches, `while` and `let`.
+whose reads and writes are inferred. What decides whether or how often a unit runs, other than the
+loops that drive it and predicates, are its *guards*: branches, `while`, `let`, and loops that may
+have no iteration.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from mlcweb.tir.stmt import (
     Stmt,
     While,
 )
-from mlcweb.tir.substitute import reads_memory
+from mlcweb.tir.substitute import reads_memory, variables_in
 
 _HEADERS: dict[type, tuple[str, ...]] = {
     AssertStmt: ("condition",),
@@ -72,7 +73,7 @@ class RawPlace(BlockPlace):
 
 
 Guard = tuple[Stmt, Stmt]
-"""A branch, `while`, `let` or view around a unit, and which of its bodies the unit is in."""
+"""A branch, `while`, `let`, view or loop around a unit, and which of its bodies the unit is in."""
 
 
 def units_below(state: ScheduleState, around: Place) -> tuple[BlockPlace, ...]:
@@ -197,10 +198,26 @@ def guards(place: Place, outer: For | None = None) -> list[Guard]:
     for parent in reversed(place.parents):
         if parent is outer or isinstance(parent, Block):
             break
-        if isinstance(parent, (IfThenElse, While)) or _is_needed(parent, place):
+        if _decides(parent, place) or _is_needed(parent, place):
             found.append((parent, below))
         below = parent
     return found
+
+
+def _decides(statement: Stmt, place: Place) -> bool:
+    """Whether a statement decides alone how often a unit or loop runs: a branch, a `while`, or a
+    loop that perhaps has no iteration and drives nothing of the unit. (What the other loops leave
+    out, the regions tell.) The extents of an accessed buffer are taken for positive."""
+    if not isinstance(statement, For) or isinstance(statement.extent, IntImm):
+        return isinstance(statement, (IfThenElse, While))
+    unknown = variables_in(statement.extent)
+    for node in walk(statement_of(place)):
+        if node is statement.loop_var:
+            return False
+        buffer = getattr(node, "buffer", None)
+        if isinstance(buffer, Buffer):
+            unknown -= {node for extent in buffer.shape for node in variables_in(extent)}
+    return bool(unknown) or reads_memory(statement.extent)
 
 
 def _is_needed(definition: Stmt, place: Place) -> bool:
@@ -225,7 +242,7 @@ def check_within_guards(place: BlockPlace, other: Place, what: str) -> None:
 def check_same_guards(place: BlockPlace, other: Place, what: str) -> None:
     """Raise DataflowError unless a unit and `other` run under the same conditions."""
     check_within_guards(place, other, what)
-    deciding = [guard for guard in guards(other) if isinstance(guard[0], (IfThenElse, While))]
+    deciding = [guard for guard in guards(other) if isinstance(guard[0], (IfThenElse, While, For))]
     _check_all_around(place, deciding, place, what)
 
 

@@ -16,7 +16,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+import mlcweb
 from mlcweb.schedule import ScheduleError
+from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from tests.schedule.case_files import module, outputs, programs
 
@@ -150,3 +152,46 @@ def test_step(case):
     found = outcome(case)
     assert found != "wrong"
     assert case.answer == "right or refused" or found.startswith(case.answer), found
+
+
+REPEATED = """
+@T.prim_func
+def main(A: T.Buffer((16,), "int32"), F: T.Buffer((1,), "int32"), C: T.Buffer((16,), "int32")):
+    B = T.alloc_buffer((16,), "int32")
+    for i in range(16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi] + 1
+    for z in range(F[0]):
+        for i in range(16):
+            with T.block("C"):
+                vi = T.axis.spatial(16, i)
+                C[vi] = B[vi] * 2
+"""
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda s: s.reverse_compute_at("C", s.get_loops("B")[0]),
+        lambda s: s.reverse_compute_inline("C"),
+        lambda s: s.cache_write("C", 0, "global"),
+    ],
+)
+def test_a_loop_that_may_have_no_iteration_is_a_condition(step):
+    """Where F[0] is 0, nothing may be stored in C."""
+    for extent in ("F[0]", "T.min(F[0], 4)"):
+        with pytest.raises(ScheduleError):
+            step(Schedule(from_source(REPEATED.replace("F[0]", extent))))
+    step(Schedule(from_source(REPEATED.replace("range(F[0])", "range(2)"))))
+
+
+def test_a_producer_may_leave_a_loop_that_may_have_no_iteration_to_its_consumer():
+    sch = Schedule(from_source(REPEATED))
+    sch.compute_at("B", sch.get_loops("C")[1])
+    a, c = np.arange(16, dtype="int32"), np.full(16, 7, "int32")
+    for times, wanted in ((0, c), (2, 2 * a + 2)):
+        out = mlcweb.nd.array(c)
+        count = mlcweb.nd.array(np.int32([times]))
+        mlcweb.build(sch.mod, target="interpreter")["main"](mlcweb.nd.array(a), count, out)
+        np.testing.assert_array_equal(out.numpy(), wanted)
