@@ -8,8 +8,9 @@ programs to vector form", 1987) with dependences found by enumeration.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from itertools import groupby
 from typing import Any, NamedTuple
 
 from mlcweb.codegen.interpreter.source import PythonSource
@@ -140,6 +141,15 @@ def _plans(leaf: Leaf, store: S.BufferStore, depth: int) -> Iterator[Plan]:
 
 def _groups(leaves: Sequence[Leaf], depth: int) -> list[list[Leaf]]:
     """The leaves in runs that can run one after the other, each run with loops of its own."""
+
+    def loop(leaf: Leaf) -> int:
+        return id(leaf.loops[depth] if len(leaf.loops) > depth else leaf)
+
+    # Leaves of different loops at this depth run one after the other as they stand.
+    return [group for _, run in groupby(leaves, loop) for group in _groups_in_loop(run, depth)]
+
+
+def _groups_in_loop(leaves: Iterable[Leaf], depth: int) -> list[list[Leaf]]:
     groups: list[list[Leaf]] = []
     for leaf in leaves:
         bound = [

@@ -190,3 +190,23 @@ def test_gathered_rows_are_checked_while_running():
     assert result.numpy().tolist() == [[6, 7], [0, 1], [6, 7]]
     with pytest.raises(IndexError, match=r'Reading A\[4, 0\] in block "take" is out of bounds'):
         kernel(table, nd.array(np.array([0, 4, 1], "int32")), result)
+
+
+def test_statements_of_different_loops_are_not_compared(monkeypatch):
+    """Lowering stays near linear in the number of statements."""
+    compared = []
+
+    def counted(earlier, later, depth):
+        compared.append((earlier, later))
+        return can_run_after(earlier, later, depth)
+
+    monkeypatch.setattr("mlcweb.codegen.numpy.source.can_run_after", counted)
+    text = "@T.prim_func\ndef main(A: T.Buffer((8,), 'int32'), B: T.Buffer((64,), 'int32')):\n"
+    for n in range(50):
+        text += f"    for i in range(8):\n        B[i + {n}] = A[i] + {n}\n"
+        text += f"        A[i] = B[i + {n}]\n"
+    kernel = build(from_source(text), "numpy")
+    assert len(compared) == 50
+    a, b = nd.array(np.arange(8, dtype="int32")), nd.empty((64,), "int32")
+    kernel["main"](a, b)
+    np.testing.assert_array_equal(a.numpy(), np.arange(8) + sum(range(50)))
