@@ -47,7 +47,19 @@ class Axis:
 
 @dataclass(slots=True)
 class BlockFrame:
+    """A block. TVM before 0.9 lists its axes there: `with T.block([8, 8], "C") as [vi, vj]:`, and
+    binds them by `AxisBinding` inside."""
+
     name: str
+    axes: tuple[Axis, ...] = ()
+
+
+@dataclass(slots=True)
+class AxisBinding:
+    """`T.bind(vi, i)`, for an axis that the block lists."""
+
+    axis: Var
+    value: PrimExpr
 
 
 @dataclass(slots=True)

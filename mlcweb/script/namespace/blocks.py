@@ -16,9 +16,31 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range, full_region
 
 
-def block(name: str = "") -> constructs.BlockFrame:
-    """A unit of computation with axes of its own."""
-    return constructs.BlockFrame(name)
+def block(name: Any = "", name_hint: str = "") -> constructs.BlockFrame:
+    """A unit of computation with axes of its own. Before TVM 0.9 their domains came first:
+    `T.block([8, T.reduce_axis(0, 8)], "C")`."""
+    if isinstance(name, str):
+        return constructs.BlockFrame(name)
+    axes = [
+        item if isinstance(item, constructs.Axis) else _axis(item, 0, S.IterType.DATA_PARALLEL)
+        for item in name
+    ]
+    return constructs.BlockFrame(name_hint, tuple(axes))
+
+
+def reduce_axis(begin: Any, end: Any) -> constructs.Axis:
+    """An axis of the list of `T.block` over which the block accumulates."""
+    return _axis((begin, end), 0, S.IterType.COMM_REDUCE)
+
+
+def scan_axis(begin: Any, end: Any) -> constructs.Axis:
+    """An axis of the list of `T.block` whose values must be computed in order."""
+    return _axis((begin, end), 0, S.IterType.ORDERED)
+
+
+def opaque_axis(begin: Any, end: Any) -> constructs.Axis:
+    """An axis of the list of `T.block` about which nothing is known."""
+    return _axis((begin, end), 0, S.IterType.OPAQUE)
 
 
 def init() -> constructs.InitFrame:

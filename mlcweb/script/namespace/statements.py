@@ -37,6 +37,14 @@ def let_expression(body: Any, where: Mapping[E.Var, Any]) -> E.Let:
     return E.Let(variable, arithmetic.convert(value), arithmetic.convert(body))
 
 
+def bind(value: Any, bound: Any = None, **options: Any) -> Any:
+    """`x = T.bind(value)` names a value; `T.bind(vi, value)`, as before TVM 0.9, says what an axis
+    of the block is."""
+    if bound is not None and isinstance(value, E.Var):
+        return constructs.AxisBinding(value, arithmetic.convert(bound))
+    return let_stmt(value, bound, **options)
+
+
 def attr(node: Any, attr_key: str | None = None, value: Any = None) -> constructs.WrapperFrame:
     """An annotation of the statements below: `T.attr(A, "key", 1)`, or of nothing in particular
     `T.attr({"key": 1})`."""

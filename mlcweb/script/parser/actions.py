@@ -25,6 +25,16 @@ def _block_attr(self: StatementParser, value: C.BlockAttributes, node: Any) -> N
     contents.annotations = {**contents.annotations, **value.values}
 
 
+def _bind(self: StatementParser, value: C.AxisBinding, node: Any) -> None:
+    contents = self.block("T.bind", node)
+    for number, axis in enumerate(contents.axes):
+        if axis.var is value.axis:
+            contents.values[number] = value.value
+            contents.unbound.discard(axis.var)
+            return
+    raise self.error(f'"{value.axis.name}" is not an axis of the block "{contents.name}"', node)
+
+
 def _func_attr(self: StatementParser, value: C.FunctionAttributes, node: Any) -> None:
     self.function.attrs.update(value.values)
 
@@ -48,6 +58,7 @@ def _thread_rest(self: StatementParser, value: C.ThreadFrame, node: Any) -> None
 
 ACTIONS: dict[type, Callable[..., None]] = {
     C.BlockPart: _block_part,
+    C.AxisBinding: _bind,
     C.BlockAttributes: _block_attr,
     C.FunctionAttributes: _func_attr,
     C.WrapperFrame: _wrapped_rest,

@@ -43,6 +43,8 @@ class BlockContents:
     alloc_buffers: list[Buffer] = field(default_factory=list)
     match_buffers: list[MatchBufferRegion] = field(default_factory=list)
     init: S.Stmt | None = None
+    unbound: set[E.Var] = field(default_factory=set)
+    """The axes of an older block that no `T.bind` has bound yet."""
 
     def realize(
         self, body: S.Stmt, regions: Callable[[S.Block], tuple[tuple[BufferRegion, ...], ...]]

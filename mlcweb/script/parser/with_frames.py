@@ -28,8 +28,13 @@ def _target_name(self: StatementParser, item: ast.withitem) -> str:
 def _block(self: StatementParser, frame: C.BlockFrame, item: ast.withitem, node: ast.With) -> None:
     contents = BlockContents(frame.name, self.evaluator.span(item.context_expr))
     self.blocks.append(contents)
+    self.scopes.push()
+    _listed_axes(self, frame, contents, item)
     body = self.body(node.body, f'The block "{frame.name}"', node)
+    self.scopes.pop()
     self.blocks.pop()
+    for var in contents.unbound:
+        raise self.error(f'Say what the axis "{var.name}" is: T.bind({var.name}, …)', node)
 
     def regions(block: S.Block) -> tuple[tuple[BufferRegion, ...], ...]:
         reads, writes, opaque = block_access_regions(block, self.buffers)
@@ -46,6 +51,24 @@ def _block(self: StatementParser, frame: C.BlockFrame, item: ast.withitem, node:
     if contents.reads is None or contents.writes is None:
         self.inferred[realize] = contents
     self.emit(realize)
+
+
+def _listed_axes(
+    self: StatementParser, frame: C.BlockFrame, contents: BlockContents, item: ast.withitem
+) -> None:
+    """The axes that `with T.block([8, 8], "C") as [vi, vj]:` lists; `T.bind` binds them later."""
+    names = item.optional_vars
+    targets = names.elts if isinstance(names, (ast.List, ast.Tuple)) else [names] if names else []
+    if len(targets) != len(frame.axes):
+        raise self.error(
+            f'The block "{frame.name}" lists {len(frame.axes)} axes, and names {len(targets)}',
+            item.context_expr,
+        )
+    for target, axis in zip(targets, frame.axes, strict=True):
+        if not isinstance(target, ast.Name):
+            raise self.error("The name of an axis is a name", target)
+        self.axis(target.id, axis, target)
+        contents.unbound.add(contents.axes[-1].var)
 
 
 def _init(self: StatementParser, frame: C.InitFrame, item: ast.withitem, node: ast.With) -> None:
