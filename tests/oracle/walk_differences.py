@@ -122,7 +122,7 @@ KINDS = (
     ),
     Kind(
         "we refuse", ANY,
-        "updates elements|also writes|are not a box|is not known to (write|lie)",
+        "that it updates|updates elements|also writes|are not a box|is not known to (write|lie)",
         "right only where nobody reads the elements that the copy does not hold",
     ),
 )  # fmt: skip
