@@ -14,6 +14,8 @@ from mlcweb.arith.equality import same_expression
 from mlcweb.arith.interval import is_index_type
 from mlcweb.arith.linear import LinearForm
 from mlcweb.tir import expr as E
+from mlcweb.tir.arithmetic import constant_value
+from mlcweb.tir.buffer import Range
 from mlcweb.tir.substitute import reads_memory, variables_in
 
 MAX_HALVINGS = 100
@@ -163,6 +165,13 @@ class LinearSystem:
                 pending.append([*bounds[:variable], half, *bounds[variable + 1 :]])
         return None
 
+    def is_sure(self, solution: list[Bound]) -> bool:
+        """Whether what is left of the bounds is known to hold a solution."""
+        return all(
+            low == high or (high - low < inf and not self._occurs(variable))
+            for variable, (low, high) in enumerate(solution)
+        )
+
     def _occurs(self, variable: int) -> bool:
         return any(variable in form.terms for form, _ in self.constraints)
 
@@ -180,6 +189,14 @@ class LinearSystem:
             if not changed:
                 break
         return True
+
+
+def constant_ends(domain: Range) -> Bound:
+    """The least and the greatest value in a domain, as far as they are constant."""
+    low, extent = constant_value(domain.min), constant_value(domain.extent)
+    if not isinstance(low, int) or not isinstance(extent, int):
+        return (low if isinstance(low, int) else -inf), inf
+    return low, low + extent - 1
 
 
 def _form(terms: dict[int, int], constant: int) -> Form:

@@ -13,7 +13,7 @@ from itertools import combinations
 from math import inf
 
 from mlcweb.arith import conjuncts
-from mlcweb.arith.linear_system import Bound, Form, LinearSystem
+from mlcweb.arith.linear_system import Bound, Form, LinearSystem, constant_ends
 from mlcweb.schedule.regions import bindings, domains_around, loops_between
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.schedule.units import let_variables
@@ -67,12 +67,12 @@ def distances_of(
     system = LinearSystem()
     for var, domain in domains_around(first.unit).items():
         if not any(loop.loop_var is var for loop in chain):
-            system.name(var, *_ends(domain))
+            system.name(var, *constant_ends(domain))
     starts: dict[Var, Form] = {}
     ends: dict[Var, Form] = {}
     steps: list[int] = []
     for loop in chain:
-        low, high = _ends(Range(loop.min, loop.extent))
+        low, high = constant_ends(Range(loop.min, loop.extent))
         step = system.variable(low - high, high - low)
         steps.extend(step.terms)
         starts[loop.loop_var] = system.variable(low, high)
@@ -103,13 +103,6 @@ def distances_of(
     return None
 
 
-def _ends(domain: Range) -> Bound:
-    low, extent = constant_value(domain.min), constant_value(domain.extent)
-    if not isinstance(low, int) or not isinstance(extent, int):
-        return (low if isinstance(low, int) else -inf), inf
-    return low, low + extent - 1
-
-
 def _values(
     unit: BlockPlace, chain: Sequence[For], moving: Mapping[Var, Form], system: LinearSystem
 ) -> dict[Var, Form]:
@@ -117,7 +110,7 @@ def _values(
     are `moving`; loops further inside may be in any iteration."""
     values = dict(moving)
     for var, domain in loops_between(unit, chain[-1]).items():
-        values[var] = system.variable(*_ends(domain))
+        values[var] = system.variable(*constant_ends(domain))
     for var in let_variables(unit, None):
         values[var] = system.variable()
     bound = {var: system.form(value, values) for var, value in bindings(unit.realize).items()}

@@ -6,8 +6,9 @@ a block reads only what has been written by then (the *region cover* property of
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product, takewhile
+from math import inf
 
 from mlcweb.arith import (
     Analyzer,
@@ -17,6 +18,7 @@ from mlcweb.arith import (
     intersect,
     union,
 )
+from mlcweb.arith.linear_system import LinearSystem, constant_ends
 from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.regions import (
     bindings,
@@ -152,12 +154,11 @@ def is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: BlockP
             if is_trivially_true(predicate)
             else estimate_region_upper_bound(sides, inner, predicate, analyzer)
         )
+        around = _domains(shared)
         for n, side in enumerate(read):
-            if _exceeds(
-                intersect(side, limits[n], analyzer),
-                union([item[n] for item in written], analyzer),
-                analyzer,
-            ):
+            needed = intersect(side, limits[n], analyzer)
+            covered = union([item[n] for item in written], analyzer)
+            if _exceeds(needed, covered, analyzer) or _exceeds_once(needed, covered, around):
                 return True
     return False
 
@@ -206,6 +207,22 @@ def _exceeds(inner: IntSet, outer: IntSet, analyzer: Analyzer) -> bool:
     low: PrimExpr = inner.min_value >= outer.min_value  # type: ignore[operator]
     high: PrimExpr = inner.max_value <= outer.max_value  # type: ignore[operator]
     return analyzer.can_disprove(low) or analyzer.can_disprove(high)
+
+
+def _exceeds_once(inner: IntSet, outer: IntSet, domains: Mapping[Var, Range]) -> bool:
+    """Whether an interval is known to leave another one in some iteration of loops."""
+    if not domains or None in inner or None in outer:
+        return False
+    ends = (inner.min_value, outer.min_value), (outer.max_value, inner.max_value)
+    for low, high in ends:  # Inside, the first is not less than the second.
+        system = LinearSystem()
+        values = {var: system.variable(*constant_ends(domain)) for var, domain in domains.items()}
+        difference = system.form(low, values).plus(system.form(high, values), -1)  # type: ignore[arg-type]
+        system.require(difference, -inf, -1)
+        found = system.solution()
+        if found is not None and system.is_sure(found):
+            return True
+    return False
 
 
 def _domains(loops: Sequence[For]) -> dict[Var, Range]:

@@ -280,6 +280,19 @@ for i, k in T.grid(6, 6):
             B[0, vi % 4] = 0
         B[0, vi % 4] = B[0, vi % 4] + A[vi, vk]
 """
+BACKWARDS = """
+T_ = T.alloc_buffer((8, 8), "int32")
+for i in range(8):
+    with T.block("W"):
+        vi = T.axis.spatial(8, i)
+        C[0, vi] = A[0, vi]
+    with T.block("P"):
+        vi = T.axis.spatial(8, i)
+        T_[0, vi] = C[0, 7 - vi]
+    with T.block("B"):
+        vi = T.axis.spatial(8, i)
+        B[0, vi] = T_[0, 7 - vi]
+"""
 REORDER = 'i, j = sch.get_loops("B"); sch.reorder(j, i)'
 STEPS = {
     "the next row, further left": (CARRIED, "B[vi, vj + 2]", REORDER, "(1, -1)"),
@@ -312,6 +325,9 @@ STEPS = {
     ),
     "the last sum": (
         REDUCTION_MODULO, "", 'sch.parallel(sch.get_loops("B")[0])', "that it writes in another"
+    ),
+    "inlined where its input has changed": (
+        BACKWARDS, "", 'sch.compute_inline("P")', '"P" reads elements of "C" that its producer "W"'
     ),
     "computed anew": (HALO, "", 'sch.parallel(sch.get_loops("C")[0])', ""),
     "computed anew, tiled": (
