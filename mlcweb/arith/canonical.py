@@ -98,9 +98,10 @@ def _multiply(expression: E.Mul, analyzer: Analyzer) -> Value:
     a, b = _value(expression.a, analyzer), _value(expression.b, analyzer)
     if not is_index_type(expression.dtype):
         return apply_rule(_with_operands(expression, a, b), analyzer)
-    for value, factor in ((a, _constant(b)), (b, _constant(a))):
-        if factor is not None:
-            return _sum(value, analyzer).times(factor)
+    if (factor := _constant(b)) is not None:
+        return _sum(a, analyzer).times(factor)
+    if (factor := _constant(a)) is not None:
+        return _sum(b, analyzer).times(factor)
     made = product(_expression(a), _expression(b))
     return expression if same_expression(made, expression) else made
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mlcweb.arith import BIJECTIVE, IterMark, IterSplit, IterSum, detect_iter_map
+from mlcweb.arith.linear import LinearForm
 from mlcweb.tir.arithmetic import floordiv, floormod, is_const_int
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.expr import PrimExpr, Var
@@ -26,9 +27,9 @@ class InverseMap:
         """Whether neighbouring iterations have neighbouring indices, so that each index in reach
         belongs to an iteration."""
         return all(
-            is_const_int(split.scale, 1) or (len(s.args) == 1 and is_const_int(split.scale, -1))
+            is_const_int(scale, 1) or (len(s.terms) == 1 and is_const_int(scale, -1))
             for s in self.sums
-            for split in s.args
+            for scale in s.terms.values()
         )
 
     def __call__(self, indices: Sequence[PrimExpr]) -> dict[Var, PrimExpr]:
@@ -40,7 +41,7 @@ class InverseMap:
             self._into_sum(value, index, values)
         for mark in self._marks_outermost_first():
             value = values[mark]
-            if isinstance(mark.source, IterSum):
+            if isinstance(mark.source, LinearForm):
                 self._into_sum(mark.source, value, values)
             else:
                 variable, low = self._iterator(mark.source)
@@ -48,13 +49,13 @@ class InverseMap:
         return inverse
 
     def _into_sum(self, total: IterSum, value: PrimExpr, values: dict[IterMark, PrimExpr]) -> None:
-        value = value - total.base
-        if len(total.args) == 1 and is_const_int(total.args[0].scale, -1):
-            total, value = IterSum((total.args[0].with_scale(-total.args[0].scale),), value), -value
-        for position in reversed(range(len(total.args))):
-            split = total.args[position]
-            digit = floordiv(value, split.scale)
-            if position > 0:
+        value = value - total.constant
+        outermost = next(iter(total.terms), None)
+        for split, scale in reversed(total.items()):
+            if len(total.terms) == 1 and is_const_int(scale, -1):
+                scale, value = -scale, -value
+            digit = floordiv(value, scale)
+            if split is not outermost:
                 digit = floormod(digit, split.extent)
             share = digit * split.lower_factor
             known = values.get(split.source)
@@ -68,13 +69,13 @@ class InverseMap:
             mark = split.source
             if any(mark is known for known in order):
                 return
-            if isinstance(mark.source, IterSum):
-                for inner in mark.source.args:
+            if isinstance(mark.source, LinearForm):
+                for inner in mark.source.terms:
                     visit(inner)
             order.append(mark)
 
         for value in self.sums:
-            for split in value.args:
+            for split in value.terms:
                 visit(split)
         return list(reversed(order))
 

@@ -1,8 +1,8 @@
 """Iterator maps as data: what an affine index is made of.
 
 An `IterMark` is an iterator: a loop variable, or several fused, of some extent. An `IterSplit` is a
-digit of it, `mark // lower_factor % extent * scale`. An `IterSum` is a sum of splits and a base in
-which no iterator occurs.
+digit of it. An `IterSum` is a linear form of splits: its coefficients, and its constant, are
+expressions in which no iterator occurs.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mlcweb.arith.analyzer import Analyzer
+from mlcweb.arith.equality import same_expression
+from mlcweb.arith.linear import LinearForm
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.folding import add, floordiv, floormod, integer, multiply
@@ -22,54 +24,71 @@ class IterMark:
     source: E.PrimExpr | IterSum
     extent: E.PrimExpr
 
+    @property
+    def whole(self) -> IterSplit:
+        """All of the iterator."""
+        return IterSplit(self, integer(1, self.extent.dtype), self.extent)
+
 
 @dataclass(eq=False, slots=True)
 class IterSplit:
-    """`source // lower_factor % extent * scale`."""
+    """`source // lower_factor % extent`."""
 
     source: IterMark
     lower_factor: E.PrimExpr
     extent: E.PrimExpr
-    scale: E.PrimExpr
 
-    @staticmethod
-    def whole(mark: IterMark) -> IterSplit:
-        """All of an iterator."""
-        one = integer(1, mark.extent.dtype)
-        return IterSplit(mark, one, mark.extent, one)
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, IterSplit)
+            and self.source is other.source
+            and same_expression(self.lower_factor, other.lower_factor)
+            and same_expression(self.extent, other.extent)
+        )
 
-    def with_scale(self, scale: E.PrimExpr) -> IterSplit:
-        return IterSplit(self.source, self.lower_factor, self.extent, scale)
+    def __hash__(self) -> int:
+        return hash(self.source)
+
+    @property
+    def sum(self) -> IterSum:
+        """The split by itself."""
+        dtype = self.extent.dtype
+        return iter_sum({self: integer(1, dtype)}, integer(0, dtype))
 
 
-@dataclass(eq=False, slots=True)
-class IterSum:
-    """The sum of `args` and `base`."""
+IterSum = LinearForm[IterSplit, E.PrimExpr]
 
-    args: tuple[IterSplit, ...]
-    base: E.PrimExpr
+
+def iter_sum(splits: dict[IterSplit, E.PrimExpr], constant: E.PrimExpr) -> IterSum:
+    """The sum of splits times their scales, and a constant."""
+    return LinearForm(splits, constant, constant.dtype)
 
 
 def sum_to_expr(value: IterSum, analyzer: Analyzer) -> E.PrimExpr:
     """The expression of a sum, term by term in order."""
-    result: E.PrimExpr = integer(0, value.base.dtype)
-    for split in value.args:
-        result = add(result, split_to_expr(split, analyzer))
-    return add(result, value.base)
+    result: E.PrimExpr = integer(0, value.dtype)
+    for split, scale in value.items():
+        result = add(result, split_to_expr(split, scale, analyzer))
+    return add(result, value.constant)
 
 
-def split_to_expr(split: IterSplit, analyzer: Analyzer) -> E.PrimExpr:
-    """The expression of a split: no remainder where it is the outermost digit, no quotient where
-    it is the innermost."""
-    mark = split.source
+def mark_to_expr(mark: IterMark, analyzer: Analyzer) -> E.PrimExpr:
+    """The expression of an iterator in terms of the loops."""
     source = mark.source
-    text = sum_to_expr(source, analyzer) if isinstance(source, IterSum) else source
+    return sum_to_expr(source, analyzer) if isinstance(source, LinearForm) else source
+
+
+def split_to_expr(split: IterSplit, scale: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
+    """The expression of a split times a scale: no remainder where it is the outermost digit, no
+    quotient where it is the innermost."""
+    mark = split.source
+    text = mark_to_expr(mark, analyzer)
     innermost = is_const_int(split.lower_factor, 1)
     covered = multiply(split.lower_factor, split.extent)
     if innermost and analyzer.can_prove_equal(split.extent, mark.extent):
-        return multiply(text, split.scale)
+        return multiply(text, scale)
     if is_const_int(split.extent, 1):
         return integer(0, split.extent.dtype)
     if not analyzer.can_prove_equal(mark.extent, covered):
         text = floormod(text, covered)
-    return multiply(floordiv(text, split.lower_factor), split.scale)
+    return multiply(floordiv(text, split.lower_factor), scale)

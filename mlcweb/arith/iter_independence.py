@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.arith.iter_arithmetic import NotAffine, add, multiply, subtract
-from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, sum_to_expr
+from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, mark_to_expr
 from mlcweb.arith.iter_padding import PaddedMark, Padding
+from mlcweb.arith.linear import LinearForm
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.folding import floordiv, integer
@@ -27,10 +28,10 @@ class IndependenceCheck:
         splits_of: dict[IterMark, list[IterSplit]] = {}
         pending = list(sums)
         while pending:
-            for split in pending.pop().args:
+            for split in pending.pop().terms:
                 known = splits_of.setdefault(split.source, [])
                 known.append(split)
-                if len(known) == 1 and isinstance(split.source.source, IterSum):
+                if len(known) == 1 and isinstance(split.source.source, LinearForm):
                     pending.append(split.source.source)
         for mark, splits in splits_of.items():
             self._check_digits(mark, splits)
@@ -79,5 +80,4 @@ class IndependenceCheck:
             raise NotAffine(f"the iterator {self._text(original)} does not fill its padded extent")
 
     def _text(self, mark: IterMark) -> str:
-        source = mark.source
-        return repr(sum_to_expr(source, self.analyzer) if isinstance(source, IterSum) else source)
+        return repr(mark_to_expr(mark, self.analyzer))

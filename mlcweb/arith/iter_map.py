@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 from typing import Any
 
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.arith.iter_arithmetic import NotAffine, add, multiply, subtract
-from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, sum_to_expr
+from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, iter_sum, sum_to_expr
 from mlcweb.arith.iter_fuse import Fuser
 from mlcweb.arith.iter_independence import IndependenceCheck
 from mlcweb.arith.iter_padding import Padding
 from mlcweb.arith.iter_predicate import bounds_of_iterators, uses_any
+from mlcweb.arith.linear import LinearForm
 from mlcweb.arith.rules_integer import quotient_of_product
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import cast, convert, is_const_int, maximum, minimum, negate
+from mlcweb.tir.arithmetic import cast, convert, is_const_int, maximum, minimum
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.folding import floordiv, floormod, integer
 
@@ -122,11 +124,11 @@ class _Detector:
         low, extent = cast(variable.dtype, domain.min), cast(variable.dtype, domain.extent)
         self.domains[variable] = domain = Range(low, extent)
         if self.simplify_trivial_iterators and is_const_int(domain.extent, 1):
-            self.sums[variable] = IterSum((), domain.min)
+            self.sums[variable] = iter_sum({}, domain.min)
             return
         mark = IterMark(subtract(variable, domain.min), domain.extent)
         self.input_marks[variable] = mark
-        self.sums[variable] = IterSum((IterSplit.whole(mark),), domain.min)
+        self.sums[variable] = iter_sum({mark.whole: integer(1, low.dtype)}, low)
 
     def add_constraints(self, predicate: E.PrimExpr) -> None:
         """Understand the predicate as bounds of iterators and of sums of iterators."""
@@ -136,7 +138,7 @@ class _Detector:
                 self._shorten(bound.value, bound.lower, bound.upper)
         for bound in bounds:
             value = self.value(bound.value)
-            if isinstance(value, IterSum) and not isinstance(bound.value, E.Var):
+            if isinstance(value, LinearForm) and not isinstance(bound.value, E.Var):
                 self.fuser.constrain(value, bound.lower, bound.upper)
 
     def _shorten(self, variable: E.Var, lower: E.PrimExpr | None, upper: E.PrimExpr | None) -> None:
@@ -165,9 +167,7 @@ class _Detector:
 
     def _index(self, index: E.PrimExpr) -> IterSum:
         value = self.value(index)
-        if not isinstance(value, IterSum):
-            return IterSum((), value)
-        return self.fuse(value)
+        return self.fuse(value) if isinstance(value, LinearForm) else iter_sum({}, value)
 
     def value(self, expression: E.PrimExpr) -> Value:
         """An expression as a sum of splits; expressions without iterators as they are."""
@@ -178,32 +178,11 @@ class _Detector:
             raise NotAffine(f"{type(expression).__name__} is not affine in the loop iterators")
         return expression
 
-    def as_sum(self, value: Value) -> IterSum:
-        return value if isinstance(value, IterSum) else IterSum((), value)
-
-    def plus(self, a: IterSum, b: IterSum, sign: int) -> IterSum:
+    def plus(self, a: Value, b: Value, sign: int) -> IterSum:
         """a + b or a - b; equal digits are merged, or cancel."""
-        args = list(a.args)
-        for new in b.args:
-            scale = new.scale if sign > 0 else negate(new.scale)
-            for position, split in enumerate(args):
-                if self.fuser.same_digit(split, new):
-                    scale = self.simple(add(split.scale, scale))
-                    if is_const_int(scale, 0):
-                        del args[position]
-                    else:
-                        args[position] = split.with_scale(scale)
-                    break
-            else:
-                args.append(new.with_scale(scale))
-        base = add(a.base, b.base) if sign > 0 else subtract(a.base, b.base)
-        return IterSum(tuple(args), self.simple(base))
-
-    def times(self, a: IterSum, factor: E.PrimExpr) -> IterSum:
-        args = tuple(s.with_scale(self.simple(multiply(s.scale, factor))) for s in a.args)
-        if is_const_int(factor, 0):
-            args = ()
-        return IterSum(args, self.simple(multiply(a.base, factor)))
+        first, second = (x if isinstance(x, LinearForm) else iter_sum({}, x) for x in (a, b))
+        factor = integer(sign, second.dtype)
+        return first.plus(second, factor, add, multiply).map(self.simple)
 
     def simple(self, expression: E.PrimExpr) -> E.PrimExpr:
         if isinstance(expression, (E.IntImm, E.Var)):
@@ -223,28 +202,22 @@ class _Detector:
 
     def combine_digits(self, value: IterSum) -> IterSum:
         """Neighbouring digits of one iterator as one: i // 8 * 2 + i // 4 % 2 is i // 4."""
-        if len(value.args) < 2:
-            return value
-        args = list(value.args)
-        position = 0
-        while position < len(args):
-            high = args[position]
-            for other, low in enumerate(args):
-                if low.source is high.source and self._are_neighbours(high, low):
-                    extent = self.simple(multiply(high.extent, low.extent))
-                    args[position] = IterSplit(low.source, low.lower_factor, extent, low.scale)
-                    del args[other]
-                    position = -1
-                    break
-            position += 1
-        return value if len(args) == len(value.args) else IterSum(tuple(args), value.base)
+        for (high, scale), (low, unit) in permutations(value.items(), 2):
+            if low.source is high.source and self._are_neighbours(high, scale, low, unit):
+                extent = self.simple(multiply(high.extent, low.extent))
+                merged = IterSplit(low.source, low.lower_factor, extent)
+                rest = value.without(low).items()
+                terms = dict((merged, unit) if split is high else (split, s) for split, s in rest)
+                if len(terms) == len(rest):
+                    return self.combine_digits(iter_sum(terms, value.constant))
+        return value
 
-    def _are_neighbours(self, high: IterSplit, low: IterSplit) -> bool:
+    def _are_neighbours(
+        self, high: IterSplit, scale: E.PrimExpr, low: IterSplit, unit: E.PrimExpr
+    ) -> bool:
         equal = self.analyzer.can_prove_equal
-        return (
-            high is not low
-            and equal(high.lower_factor, multiply(low.lower_factor, low.extent))
-            and equal(high.scale, multiply(low.scale, low.extent))
+        return equal(high.lower_factor, multiply(low.lower_factor, low.extent)) and equal(
+            scale, multiply(unit, low.extent)
         )
 
     def fuse(self, value: IterSum) -> IterSum:
@@ -253,22 +226,19 @@ class _Detector:
 
     def fused_dividend(self, value: IterSum) -> IterSum:
         """The same of a dividend: a digit of one iterator may be taken whatever bounds it."""
-        return value if len(value.args) == 1 else self.fuse(value)
+        return value if len(value.terms) == 1 else self.fuse(value)
 
     def dividend(
-        self, a: IterSum, divisor: E.PrimExpr
+        self, fused: IterSum, divisor: E.PrimExpr
     ) -> tuple[IterSplit, E.PrimExpr, E.PrimExpr, E.PrimExpr]:
-        """(split, base, divisor, common scale): the fused dividend with its scale taken out."""
-        fused = self.fused_dividend(a)
-        split, base = fused.args[0], fused.base
-        scale = split.scale
+        """(split, base, divisor, common scale): a fused dividend with its scale taken out."""
+        ((split, scale),) = fused.items()
+        base = fused.constant
         if is_const_int(scale, 1):
             return split, base, divisor, scale
         if not (self.divides(scale, divisor) and self.divides(scale, base)):
             raise NotAffine(f"an iterator scaled by {scale!r} is divided by {divisor!r}")
-        one = integer(1, scale.dtype)
-        inner = split.with_scale(one)
-        return inner, self.quotient(base, scale), self.quotient(divisor, scale), scale
+        return split, self.quotient(base, scale), self.quotient(divisor, scale), scale
 
 
 def _variable(detector: _Detector, variable: E.Var) -> Value:
@@ -277,78 +247,63 @@ def _variable(detector: _Detector, variable: E.Var) -> Value:
 
 def _add(detector: _Detector, expression: Any) -> Value:
     a, b = detector.value(expression.a), detector.value(expression.b)
-    if isinstance(a, IterSum) or isinstance(b, IterSum):
-        return detector.plus(detector.as_sum(a), detector.as_sum(b), 1)
-    return expression
-
-
-def _subtract(detector: _Detector, expression: Any) -> Value:
-    a, b = detector.value(expression.a), detector.value(expression.b)
-    if isinstance(a, IterSum) or isinstance(b, IterSum):
-        return detector.plus(detector.as_sum(a), detector.as_sum(b), -1)
+    if isinstance(a, LinearForm) or isinstance(b, LinearForm):
+        return detector.plus(a, b, 1 if type(expression) is E.Add else -1)
     return expression
 
 
 def _multiply(detector: _Detector, expression: Any) -> Value:
     a, b = detector.value(expression.a), detector.value(expression.b)
-    if isinstance(b, IterSum):
+    if isinstance(b, LinearForm):
         a, b = b, a
-    if isinstance(b, IterSum):
+    if isinstance(b, LinearForm):
         raise NotAffine(f"a product of two iterators: {expression!r}")
-    return detector.times(a, b) if isinstance(a, IterSum) else expression
+    return a.times(b, multiply).map(detector.simple) if isinstance(a, LinearForm) else expression
 
 
 def _floordiv(detector: _Detector, expression: Any) -> Value:
     a, b = detector.value(expression.a), detector.value(expression.b)
-    if isinstance(b, IterSum):
+    if isinstance(b, LinearForm):
         raise NotAffine(f"a division by an iterator: {expression!r}")
-    if not isinstance(a, IterSum):
+    if not isinstance(a, LinearForm):
         return expression
     if is_const_int(b, 1):
         return a
-    if not a.args:
-        return IterSum((), detector.quotient(a.base, b))
-    fused = detector.fused_dividend(a)
-    split, base = fused.args[0], fused.base
-    if detector.divides(b, split.scale) and detector.divides(b, base):
-        scale = detector.quotient(split.scale, b)
-        return IterSum((split.with_scale(scale),), detector.quotient(base, b))
-    split, base, divisor, _ = detector.dividend(a, b)
+    fused = detector.fused_dividend(a) if a.terms else a
+    if not a.terms or all(detector.divides(b, n) for n in (*fused.terms.values(), fused.constant)):
+        return fused.map(lambda number: detector.quotient(number, b))
+    split, base, divisor, _ = detector.dividend(fused, b)
     padded, left = detector.padding.pad(split, base, divisor, wrap=False)
     digit = IterSplit(
         padded.source,
         detector.simple(multiply(padded.lower_factor, divisor)),
         detector.quotient(padded.extent, divisor),
-        padded.scale,
     )
-    return IterSum((digit,), detector.quotient(subtract(base, left), divisor))
+    return digit.sum.with_constant(detector.quotient(subtract(base, left), divisor))
 
 
 def _floormod(detector: _Detector, expression: Any) -> Value:
     a, b = detector.value(expression.a), detector.value(expression.b)
-    if isinstance(b, IterSum):
+    if isinstance(b, LinearForm):
         raise NotAffine(f"a remainder of an iterator: {expression!r}")
-    if not isinstance(a, IterSum):
+    if not isinstance(a, LinearForm):
         return expression
     zero = integer(0, b.dtype)
     if is_const_int(b, 1):
-        return IterSum((), zero)
-    if not a.args:
-        return IterSum((), detector.simple(floormod(a.base, b)))
-    fused = detector.fused_dividend(a)
-    if detector.divides(b, fused.args[0].scale):
-        return IterSum((), detector.simple(floormod(fused.base, b)))
-    split, base, divisor, scale = detector.dividend(a, b)
+        return iter_sum({}, zero)
+    fused = detector.fused_dividend(a) if a.terms else a
+    if all(detector.divides(b, scale) for scale in fused.terms.values()):
+        return iter_sum({}, detector.simple(floormod(fused.constant, b)))
+    split, base, divisor, scale = detector.dividend(fused, b)
     padded, _ = detector.padding.pad(split, base, divisor, wrap=True)
-    digit = IterSplit(padded.source, padded.lower_factor, divisor, scale)
-    return IterSum((digit,), zero)
+    return iter_sum({IterSplit(padded.source, padded.lower_factor, divisor): scale}, zero)
 
 
 _RULES: dict[type, Callable[[_Detector, Any], Value]] = {
     E.Var: _variable,
     E.IntImm: lambda detector, constant: constant,
     E.Add: _add,
-    E.Sub: _subtract,
+    E.Sub: _add,
     E.Mul: _multiply,
     E.FloorDiv: _floordiv,
     E.FloorMod: _floormod,

@@ -8,7 +8,7 @@ from math import lcm
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.iter_arithmetic import NotAffine, add, multiply
-from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum
+from mlcweb.arith.iter_expr import IterMark, IterSplit
 from mlcweb.arith.iter_fuse import Fuser
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import is_const_int
@@ -57,7 +57,7 @@ class Padding:
         equal = self.analyzer.can_prove_equal
         if not equal(multiply(lower, split.extent), mark.extent) and wrap:
             mark, lower = self.fuser.wrapped(split), integer(1, lower.dtype)
-            split = IterSplit.whole(mark)
+            split = mark.whole
         elif not equal(multiply(lower, split.extent), mark.extent):
             raise NotAffine(f"an inner digit of extent {split.extent!r} is divided by {divisor!r}")
         step = multiply(divisor, lower)
@@ -65,7 +65,7 @@ class Padding:
             raise NotAffine(f"{divisor!r} does not divide the extent {split.extent!r}")
         padded = self._padded_mark(mark, multiply(left, lower), step.value)
         extent = simplify(floordiv(padded.extent, lower))
-        return IterSplit(padded, lower, extent, split.scale), left
+        return IterSplit(padded, lower, extent), left
 
     def _padded_mark(self, mark: IterMark, left: E.PrimExpr, divisor: int) -> IterMark:
         factor = self.factors[mark] = lcm(self.factors.get(mark, 1), divisor)
@@ -79,7 +79,7 @@ class Padding:
                 and same_expression(known.mark.extent, total)
             ):
                 return known.mark
-        made = IterMark(IterSum((IterSplit.whole(mark),), left), total)
+        made = IterMark(mark.whole.sum.with_constant(left), total)
         self.padded.append(PaddedMark(mark, left, made))
         return made
 

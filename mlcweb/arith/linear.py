@@ -9,33 +9,40 @@ Coefficients are integers; those of iterators are expressions.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Self, TypeVar
 
 Term = TypeVar("Term", bound=Hashable)
 Number = TypeVar("Number")
+Operation = Callable[[Any, Any], Any]
 
 
 @dataclass(eq=False, slots=True)
 class LinearForm(Generic[Term, Number]):
     """`constant + sum(coefficient * term)`, in the arithmetic of `dtype`. No coefficient is 0."""
 
-    terms: Mapping[Term, Number]
+    terms: dict[Term, Number]
     constant: Number
     dtype: str
 
-    def plus(self, other: LinearForm[Term, Number], factor: Any = 1) -> LinearForm[Term, Number]:
+    def plus(
+        self,
+        other: LinearForm[Term, Number],
+        factor: Any = 1,
+        add: Operation = operator.add,
+        multiply: Operation = operator.mul,
+    ) -> LinearForm[Term, Number]:
         """`self + other * factor`; new terms come last."""
         terms = dict(self.terms)
-        accumulate(terms, other.terms, factor)
-        constant: Any = self.constant
-        return LinearForm(terms, constant + other.constant * factor, self.dtype)
+        accumulate(terms, other.terms, factor, add, multiply)
+        constant = add(self.constant, multiply(other.constant, factor))
+        return LinearForm(terms, constant, self.dtype)
 
-    def times(self, factor: Any) -> Self:
-        terms = {} if factor == 0 else {term: c * factor for term, c in self.items()}
-        constant: Any = self.constant
-        return type(self)(terms, constant * factor, self.dtype)
+    def times(self, factor: Any, multiply: Operation = operator.mul) -> Self:
+        terms = {} if factor == 0 else {term: multiply(c, factor) for term, c in self.items()}
+        return type(self)(terms, multiply(self.constant, factor), self.dtype)
 
     def items(self) -> Any:
         """Pairs of a term and its coefficient."""
@@ -62,17 +69,24 @@ class LinearForm(Generic[Term, Number]):
 
     def map(self, change: Callable[[Number], Number]) -> LinearForm[Term, Number]:
         """With every number changed; terms whose coefficient becomes 0 are left out."""
-        changed = {term: change(coefficient) for term, coefficient in self.items()}
-        terms = {term: coefficient for term, coefficient in changed.items() if coefficient != 0}
+        terms = {term: new for term, c in self.items() if (new := change(c)) != 0}
         return LinearForm(terms, change(self.constant), self.dtype)
 
 
-def accumulate(terms: dict[Term, Any], more: Mapping[Term, Any], factor: Any) -> None:
+def accumulate(
+    terms: dict[Term, Any],
+    more: Mapping[Term, Any],
+    factor: Any,
+    add: Operation = operator.add,
+    multiply: Operation = operator.mul,
+) -> None:
     """Add terms times a factor, which is not 0, to those in a table."""
     for term, coefficient in more.items():
-        if term not in terms:
-            terms[term] = coefficient * factor
-        elif (total := terms[term] + coefficient * factor) == 0:
+        scaled = multiply(coefficient, factor)
+        old = terms.get(term)
+        if old is None:
+            terms[term] = scaled
+        elif (total := add(old, scaled)) == 0:
             del terms[term]
         else:
             terms[term] = total

@@ -9,6 +9,7 @@ from mlcweb.arith.index_map import IndexMap, IndexMapError
 from mlcweb.arith.inverse_map import InverseMap
 from mlcweb.arith.iter_expr import sum_to_expr
 from mlcweb.arith.iter_map import analyzer_of
+from mlcweb.arith.linear import LinearForm
 from mlcweb.tir.arithmetic import (
     add,
     const,
@@ -51,10 +52,10 @@ def index_ranges(index_map: IndexMap, domains: Mapping[Var, Range]) -> list[Rang
 
 def _range_of_sum(total: IterSum, domains: Mapping[Var, Range]) -> Range:
     analyzer = Analyzer(domains)
-    low, reach = total.base, const(0, total.base.dtype)
-    for split in total.args:
-        span = multiply(subtract(split.extent, const(1, split.extent.dtype)), split.scale)
-        if analyzer.const_int_bound(split.scale).max_value < 0:
+    low, reach = total.constant, const(0, total.dtype)
+    for split, scale in total.items():
+        span = multiply(subtract(split.extent, const(1, split.extent.dtype)), scale)
+        if analyzer.const_int_bound(scale).max_value < 0:
             low, span = add(low, span), multiply(span, const(-1, span.dtype))
         reach = add(reach, span)
     extent = add(reach, const(1, reach.dtype))
@@ -131,9 +132,9 @@ def _padded_marks(indices: Sequence[IterSum]) -> list[tuple[IterMark, int]]:
     blocks: dict[IterMark, int] = {}
 
     def visit(total: IterSum) -> None:
-        for split in total.args:
+        for split in total.terms:
             mark = split.source
-            if not isinstance(mark.source, IterSum):
+            if not isinstance(mark.source, LinearForm):
                 continue
             size = int(constant_value(split.lower_factor) or 1)
             blocks[mark] = max(blocks.get(mark, 1), size)
@@ -147,9 +148,12 @@ def _padded_marks(indices: Sequence[IterSum]) -> list[tuple[IterMark, int]]:
 
 
 def _is_padded(mark: IterMark, source: IterSum) -> bool:
-    if len(source.args) != 1 or not is_const_int(source.args[0].lower_factor, 1):
+    if len(source.terms) != 1:
         return False
-    length, total = source.args[0].source.extent, mark.extent
+    (split,) = source.terms
+    length, total = split.source.extent, mark.extent
+    if not is_const_int(split.lower_factor, 1):
+        return False
     if Analyzer().can_prove_equal(length, total):
         return False
     if constant_value(length) is None or constant_value(total) is None:
@@ -167,14 +171,14 @@ def _outside(
     As TVM writes it: the padding is in the first and in the last block, and there before and after
     a position.
     """
-    assert isinstance(mark.source, IterSum)
-    original = mark.source.args[0].source
+    assert isinstance(mark.source, LinearForm)
+    original = next(iter(mark.source.terms)).source
     value = substitute(sum_to_expr(mark.source, Analyzer()), inverse)
     left, length, total = (
-        int(constant_value(x) or 0) for x in (mark.source.base, original.extent, mark.extent)
+        int(constant_value(x) or 0) for x in (mark.source.constant, original.extent, mark.extent)
     )
     edge = left + length
-    if isinstance(original.source, IterSum) or left > block or edge < total - block:
+    if isinstance(original.source, LinearForm) or left > block or edge < total - block:
         block = total
     outside: PrimExpr = const(False)
     if left:

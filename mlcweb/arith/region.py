@@ -72,14 +72,13 @@ def _strict_sets(
 
 def _set_of_sum(index: IterSum, extent: E.PrimExpr, analyzer: Analyzer) -> IntSet | None:
     """`extent` elements from each value of an index on; None where gaps are left."""
-    low = index.base
-    if index.args:
-        split = index.args[0]
-        if not analyzer.can_prove(extent >= split.scale):
+    low = index.constant
+    for split, scale in index.items():
+        if not analyzer.can_prove(extent >= scale):
             return None
-        reach = multiply(subtract(split.extent, const(1, split.extent.dtype)), split.scale)
-        if analyzer.const_int_bound(split.scale).max_value < 0:
-            if not analyzer.can_prove(add(extent, split.scale) >= 0):
+        reach = multiply(subtract(split.extent, const(1, split.extent.dtype)), scale)
+        if analyzer.const_int_bound(scale).max_value < 0:
+            if not analyzer.can_prove(add(extent, scale) >= 0):
                 return None
             low, reach = analyzer.simplify(add(low, reach)), negate(reach)
         extent = add(extent, reach)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.arith.iter_arithmetic import NotAffine, add, multiply
-from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, sum_to_expr
+from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, iter_sum, sum_to_expr
 from mlcweb.arith.iter_map import SURJECTIVE, analyzer_of, detect_iter_map
+from mlcweb.arith.linear import LinearForm
 from mlcweb.arith.rules_comparison import TRUE
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
@@ -56,12 +58,6 @@ def subspace_divide(
     return Subspace(divisions, divider.outer_predicate, divider.inner_predicate)
 
 
-def mark_to_expr(mark: IterMark, analyzer: Analyzer) -> E.PrimExpr:
-    """The expression of an iterator in terms of the loops."""
-    source = mark.source
-    return sum_to_expr(source, analyzer) if isinstance(source, IterSum) else source
-
-
 class _Divider:
     def __init__(self, analyzer: Analyzer, sub_iters: frozenset[E.Var]) -> None:
         self.analyzer = analyzer
@@ -70,22 +66,23 @@ class _Divider:
         self.inner_predicate: E.PrimExpr = TRUE
 
     def divide_index(self, index: IterSum) -> tuple[IterMark, IterMark]:
-        if not index.args:
-            return IterMark(index, const(1, index.base.dtype)), _nothing(index.base.dtype)
-        (split,) = index.args
-        outer, inner = self.divide_split(split)
-        if is_const_int(index.base, 0):
+        if not index.terms:
+            return IterMark(index, const(1, index.dtype)), _nothing(index.dtype)
+        ((split, scale),) = index.items()
+        outer, inner = self.divide_split(split, scale)
+        if is_const_int(index.constant, 0):
             return outer, inner
         source = inner.source
-        assert isinstance(source, IterSum)
-        return outer, IterMark(IterSum(source.args, add(source.base, index.base)), inner.extent)
+        assert isinstance(source, LinearForm)
+        shifted = source.with_constant(add(source.constant, index.constant))
+        return outer, IterMark(shifted, inner.extent)
 
-    def divide_split(self, split: IterSplit) -> tuple[IterMark, IterMark]:
-        """(outer, inner) such that the split is outer * extent(inner) + inner."""
+    def divide_split(self, split: IterSplit, scale: E.PrimExpr) -> tuple[IterMark, IterMark]:
+        """(outer, inner) such that split * scale is outer * extent(inner) + inner."""
         mark = split.source
         nothing = _nothing(split.extent.dtype)
-        alone = IterMark(IterSum((split,), const(0, split.extent.dtype)), split.extent)
-        if not isinstance(mark.source, IterSum):
+        alone = IterMark(iter_sum({split: scale}, const(0, split.extent.dtype)), split.extent)
+        if not isinstance(mark.source, LinearForm):
             moves = any(part in self.sub_iters for part in walk(mark.source))
             return (nothing, alone) if moves else (alone, nothing)
         outer, inner = self.divide_sum(mark.source, mark.extent)
@@ -93,7 +90,7 @@ class _Divider:
             return alone, nothing
         if _is_nothing(outer):
             return nothing, alone
-        if not is_const_int(split.scale, 1):
+        if not is_const_int(scale, 1):
             raise NotAffine("a multiple of a divided iterator")
         return self._divide_digit(split, outer, inner)
 
@@ -121,22 +118,21 @@ class _Divider:
     def _digit(self, mark: IterMark, lower: E.PrimExpr, extent: E.PrimExpr) -> IterMark:
         if is_const_int(lower, 1) and self.analyzer.can_prove_equal(extent, mark.extent):
             return mark
-        split = IterSplit(mark, lower, extent, const(1, extent.dtype))
-        return IterMark(IterSum((split,), const(0, extent.dtype)), extent)
+        return IterMark(IterSplit(mark, lower, extent).sum, extent)
 
     def divide_sum(self, value: IterSum, extent: E.PrimExpr) -> tuple[IterMark, IterMark]:
         """(outer, inner) of a fused sum over [0, extent): inner splits stand after outer ones."""
-        if len(value.args) == 1 and is_const_int(value.base, 0):
-            return self.divide_split(value.args[0])
-        outer: list[IterSplit] = []
-        inner: list[IterSplit] = []
+        if len(value.terms) == 1 and is_const_int(value.constant, 0):
+            return self.divide_split(*next(iter(value.items())))
+        outer: dict[IterSplit, E.PrimExpr] = {}
+        inner: dict[IterSplit, E.PrimExpr] = {}
         # From the innermost on, which is the order of the predicates.
-        parts = [self.divide_split(split) for split in reversed(value.args)]
-        for split, (around, within) in zip(value.args, reversed(parts), strict=True):
+        parts = [self.divide_split(*term) for term in reversed(value.items())]
+        for (split, scale), (around, within) in zip(value.items(), reversed(parts), strict=True):
             if _is_nothing(within) and not inner:
-                outer.append(split)
+                outer[split] = scale
             elif _is_nothing(around):
-                inner.append(split)
+                inner[split] = scale
             else:
                 raise NotAffine("the loops of the subspace are not the inner part of an index")
         self._keep_predicate(value, extent, outer, inner)
@@ -145,20 +141,19 @@ class _Divider:
             return IterMark(value, extent), _nothing(extent.dtype)
         if not outer:
             return _nothing(extent.dtype), IterMark(value, extent)
-        step = self._simple(multiply(inner[0].extent, inner[0].scale))
-        scaled = tuple(split.with_scale(self._quotient(split.scale, step)) for split in outer)
+        step = self._simple(_covered(inner))
+        scaled = {split: self._quotient(scale, step) for split, scale in outer.items()}
         return (
-            IterMark(IterSum(scaled, zero), self._quotient(extent, step)),
-            IterMark(IterSum(tuple(inner), zero), step),
+            IterMark(iter_sum(scaled, zero), self._quotient(extent, step)),
+            IterMark(iter_sum(inner, zero), step),
         )
 
     def _keep_predicate(
-        self, value: IterSum, extent: E.PrimExpr, outer: list[IterSplit], inner: list[IterSplit]
+        self, value: IterSum, extent: E.PrimExpr, outer: Collection[Any], inner: Collection[Any]
     ) -> None:
         """A sum that does not fill its digits is bounded; only one part can say so."""
-        first = value.args[0]
-        covered = multiply(first.extent, first.scale)
-        if is_const_int(value.base, 0) and self.analyzer.can_prove_equal(covered, extent):
+        covered = _covered(value.terms)
+        if is_const_int(value.constant, 0) and self.analyzer.can_prove_equal(covered, extent):
             return
         bounded = less(sum_to_expr(value, self.analyzer), extent)
         if not inner:
@@ -179,8 +174,14 @@ class _Divider:
 
 
 def _nothing(dtype: str) -> IterMark:
-    return IterMark(IterSum((), const(0, dtype)), const(1, dtype))
+    return IterMark(iter_sum({}, const(0, dtype)), const(1, dtype))
 
 
 def _is_nothing(mark: IterMark) -> bool:
-    return isinstance(mark.source, IterSum) and not mark.source.args
+    return isinstance(mark.source, LinearForm) and not mark.source.terms
+
+
+def _covered(splits: Mapping[IterSplit, E.PrimExpr]) -> E.PrimExpr:
+    """How far splits reach that fill what the outermost one spans."""
+    split, scale = next(iter(splits.items()))
+    return multiply(split.extent, scale)

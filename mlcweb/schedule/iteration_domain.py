@@ -103,11 +103,11 @@ def _cannot_hold(comparison: PrimExpr, analyzer: Analyzer) -> bool:
 
 def _executed(index: IterSum, domain: Range) -> Range:
     """What an iterator runs through, of its domain."""
-    low, extent = index.base, const(1, domain.extent.dtype)
+    low, extent = index.constant, const(1, domain.extent.dtype)
     analyzer = Analyzer()
-    for split in index.args:
-        reach = subtract(split.extent, const(1, split.extent.dtype)) * split.scale
-        if analyzer.can_prove(split.scale < 0):  # It counts down.
+    for split, scale in index.items():
+        reach = subtract(split.extent, const(1, split.extent.dtype)) * scale
+        if analyzer.can_prove(scale < 0):  # It counts down.
             low, extent = low + reach, extent - reach
         else:
             extent = reach + extent

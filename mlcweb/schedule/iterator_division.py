@@ -70,12 +70,12 @@ def divide(
     iterators = []
     for index, (around, within) in zip(found.indices, subspace.divisions, strict=True):
         values = [mark_to_expr(mark, analyzer) for mark in (around, within)]
-        if not is_const_int(index.base, 0):
+        if not is_const_int(index.constant, 0):
             # The base stands in the inner part, or in the outer one where that is all there is.
-            last = 1 if index.args else 0
-            values[last] = analyzer.simplify(subtract(values[last], index.base))
+            last = 1 if index.terms else 0
+            values[last] = analyzer.simplify(subtract(values[last], index.constant))
         parts = Part(values[0], around.extent), Part(values[1], within.extent)
-        iterators.append(DividedIterator(*parts, index.base))
+        iterators.append(DividedIterator(*parts, index.constant))
     division = Division(iterators, subspace.outer_predicate, subspace.inner_predicate)
     return _with_whole_predicate(division, realize, outer, inner)
 
@@ -83,7 +83,7 @@ def divide(
 def _has_gaps(index: IterSum) -> bool:
     """Whether an iterator steps by another number than one, as `2 * i` and `4 - i` do: its values
     are not those of `outer * extent + inner`."""
-    return any(not is_const_int(split.scale, 1) for split in index.args)
+    return any(not is_const_int(scale, 1) for scale in index.terms.values())
 
 
 def _with_whole_predicate(

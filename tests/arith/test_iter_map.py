@@ -141,12 +141,12 @@ def test_structure_of_a_fused_index() -> None:
     found = detect_iter_map([names.parse("(i * 8 + j) * 2 + 5")], domains).indices
     assert found is not None
     (index,) = found
-    (split,) = index.args
-    assert infix(index.base) == "5"
-    assert (infix(split.extent), infix(split.scale)) == ("32", "2")
-    outer, inner = split.source.source.args
-    assert (outer.source.source, inner.source.source) == (names["i"], names["j"])
-    assert (infix(outer.scale), infix(inner.scale)) == ("8", "1")
+    ((split, scale),) = index.items()
+    assert infix(index.constant) == "5"
+    assert (infix(split.extent), infix(scale)) == ("32", "2")
+    splits = split.source.source.terms
+    assert [part.source.source for part in splits] == [names["i"], names["j"]]
+    assert [infix(scale) for scale in splits.values()] == ["8", "1"]
 
 
 @examples(300)
@@ -182,6 +182,6 @@ def test_accepted_maps_are_what_they_claim(seed: int) -> None:
     if found is not None:
         extents = 1
         for index in found:
-            for split in index.args:
+            for split in index.terms:
                 extents *= int(split.extent)
         assert len(set(images)) == extents

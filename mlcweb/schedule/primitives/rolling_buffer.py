@@ -282,9 +282,9 @@ def _check_whole_windows(
     region = substituted(regions_of(place.block.writes, buffer)[0], bindings(place.realize))
     found = detect_iter_map([side.min for side in region], inner).indices
     if found is None or any(
-        not is_const_int(split.scale, 1)
+        not is_const_int(scale, 1)
         for step in overlapping
-        for split in found[step.dimension].args
+        for scale in found[step.dimension].terms.values()
     ):
         raise LoopError(
             f'An iteration of the loops around block "{name}" leaves out elements in the window '
