@@ -40,12 +40,11 @@ class _Verifier(WellFormed):
     def __init__(self, function: PrimFunc) -> None:
         super().__init__(function)
         self.domains: dict[E.Var, Range] = {}
-        self.conditions: list[E.PrimExpr] = []
 
     def fault(self, message: str, node: Any) -> DiagnosticError:
         return DiagnosticError(message, node.span or self.place)
 
-    def compare_ranges(self, block: S.Block, axis: S.IterVar, loop: S.For) -> None:
+    def check_axis(self, realize: S.BlockRealize, axis: S.IterVar, value: E.PrimExpr) -> None:
         """Steps may leave blocks that cover a part of their axes."""
 
     @on(S.For)
@@ -55,18 +54,6 @@ class _Verifier(WellFormed):
             raise self.fault(f'The loop "{name}" has {loop.extent.value} iterations', loop)
         self.domains[loop.loop_var] = Range(loop.min, loop.extent)
         super().visit_for(loop)
-
-    @on(S.IfThenElse)
-    def visit_branch(self, branch: S.IfThenElse) -> None:
-        # What stands in the other branch is looked at as if it ran under an unknown condition.
-        self.conditions.append(branch.condition)
-        unknown = E.Var("unknown", "bool")
-        self.visit(branch.condition)
-        self.visit(branch.then_case)
-        self.conditions[-1] = unknown
-        if branch.else_case is not None:
-            self.visit(branch.else_case)
-        self.conditions.pop()
 
     @on(S.BufferStore)
     def visit_store(self, store: S.BufferStore) -> None:
@@ -96,11 +83,6 @@ class _TensorIR(_Verifier):
 
     @on(S.BlockRealize)
     def visit_block(self, realize: S.BlockRealize) -> None:
-        self.conditions.append(realize.predicate)
-        for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
-            if axis.dom is not None:
-                self.check_binding(realize.block, axis, axis.dom, value)
-                self.domains[axis.var] = axis.dom
         for region in (*realize.block.reads, *realize.block.writes):
             if not self.is_declared(region.buffer):
                 raise self.fault(
@@ -109,13 +91,14 @@ class _TensorIR(_Verifier):
                     realize.block,
                 )
         super().visit_block(realize)
-        self.conditions.pop()
 
-    def check_binding(
-        self, block: S.Block, axis: S.IterVar, domain: Range, value: E.PrimExpr
-    ) -> None:
+    def check_axis(self, realize: S.BlockRealize, axis: S.IterVar, value: E.PrimExpr) -> None:
         """Raise where a binding leaves its domain in an iteration that runs: the first or the last
         of each loop are looked at, where intervals cannot tell."""
+        domain = axis.dom
+        if domain is None:
+            return
+        self.domains[axis.var] = domain
         if not isinstance(domain.min, E.IntImm) or not isinstance(domain.extent, E.IntImm):
             return
         inside = range(domain.min.value, domain.min.value + domain.extent.value)
@@ -124,7 +107,7 @@ class _TensorIR(_Verifier):
         low, high = Analyzer(domains).const_int_bound(value)
         if inside.start <= low and high < inside.stop:
             return
-        ends = [_ends(domain) for domain in domains.values()]
+        ends = [_ends(loop) for loop in domains.values()]
         if len(domains) < len(used) or None in ends or 2 ** len(ends) > MAX_CORNERS:
             return
         if any(map(reads_memory, (value, *self.conditions))):
@@ -136,10 +119,11 @@ class _TensorIR(_Verifier):
                 continue
             number = analyzer.simplify(substitute(value, at))
             if isinstance(number, E.IntImm) and number.value not in inside:
+                name = realize.block.name_hint
                 raise self.fault(
-                    f'The axis "{axis.var.name}" of the block "{block.name_hint}" has the domain '
+                    f'The axis "{axis.var.name}" of the block "{name}" has the domain '
                     f"[{inside.start}, {inside.stop}), but {value!r} is {number.value}",
-                    axis if axis.span else block,
+                    axis if axis.span else realize.block,
                 )
 
 
@@ -153,8 +137,8 @@ def _ends(domain: Range) -> tuple[E.IntImm, ...] | None:
 
 
 def _holds(condition: E.PrimExpr, at: dict[E.Var, E.IntImm], analyzer: Analyzer) -> bool:
-    found = analyzer.simplify(substitute(condition, dict(at)))
-    return isinstance(found, E.IntImm) and found.value != 0
+    value = analyzer.simplify(substitute(condition, dict(at)))
+    return isinstance(value, E.IntImm) and value.value != 0
 
 
 class _Loops(_Verifier):

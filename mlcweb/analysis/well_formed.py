@@ -21,6 +21,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.substitute import uses, variables_in
 
 
 class WellFormed(Visitor):
@@ -30,6 +31,7 @@ class WellFormed(Visitor):
     def __init__(self, function: PrimFunc) -> None:
         self.function = function
         self.loops: dict[E.Var, S.For] = {}
+        self.conditions: list[E.PrimExpr] = []  # of the branches and blocks around
         self.block_of_loop: dict[E.Var, S.Block | None] = {}
         self.block: S.Block | None = None
         self.defined: set[E.Var] = set(function.params)
@@ -48,7 +50,7 @@ class WellFormed(Visitor):
         """Declare a buffer and the variables that come with it."""
         self.defined.add(buffer.data)
         for value in (*buffer.shape, *buffer.strides, buffer.elem_offset):
-            self.defined.update(node for node in walk(value) if isinstance(node, E.Var))
+            self.defined |= variables_in(value)
 
     def is_declared(self, buffer: Buffer) -> bool:
         """A buffer may also be another shape of memory that is declared, as in lowered programs."""
@@ -79,15 +81,19 @@ class WellFormed(Visitor):
         self.place = before
 
     @on(S.IfThenElse)
-    def visit_branches(self, branch: S.IfThenElse) -> None:
-        loops, self.loops = self.loops, self.uncut_by(branch.condition)
-        self.visit_placed(branch)
-        self.loops = loops
-
-    def uncut_by(self, condition: E.PrimExpr) -> dict[E.Var, S.For]:
-        """The loops of which all iterations run, whatever a condition is."""
-        cut = {node for node in walk(condition) if isinstance(node, E.Var)}
-        return {var: loop for var, loop in self.loops.items() if var not in cut}
+    def visit_branch(self, branch: S.IfThenElse) -> None:
+        before, self.place = self.place, branch.span or self.place
+        self.visit(branch.condition)
+        otherwise = arithmetic.logical_not(branch.condition)
+        for case, holds in (
+            (branch.then_case, branch.condition),
+            (branch.else_case, otherwise),
+        ):
+            if case is not None:
+                self.conditions.append(holds)
+                self.visit(case)
+                self.conditions.pop()
+        self.place = before
 
     @on(E.BufferLoad, S.BufferStore)
     def visit_access(self, access: E.BufferLoad | S.BufferStore) -> None:
@@ -134,14 +140,9 @@ class WellFormed(Visitor):
         self.place = block.span or self.place
         for value in (*realize.iter_values, realize.predicate):
             self.visit(value)
-        loops = self.loops
-        uncut = arithmetic.is_const_int(realize.predicate, 1)
-        if not uncut:
-            self.loops = self.uncut_by(realize.predicate)
+        self.conditions.append(realize.predicate)
         for axis, value in zip(block.iter_vars, realize.iter_values, strict=True):
-            loop = self.loops.get(value) if isinstance(value, E.Var) else None
-            if loop is not None and uncut:
-                self.compare_ranges(block, axis, loop)
+            self.check_axis(realize, axis, value)
             self.defined.add(axis.var)
         if block.iter_vars:
             self.block = block
@@ -154,12 +155,17 @@ class WellFormed(Visitor):
         self.visit(block.body)
         for region in (*block.reads, *block.writes):
             self.visit(region)
-        self.block, self.place, self.loops = *before, loops
+        self.conditions.pop()
+        self.block, self.place = before
 
-    def compare_ranges(self, block: S.Block, axis: S.IterVar, loop: S.For) -> None:
-        """Compare an axis with the loop variable that it is bound to, standing alone and without a
-        predicate; the ranges of other bindings are the business of the iterator analysis."""
-        if axis.dom is None:
+    def check_axis(self, realize: S.BlockRealize, axis: S.IterVar, value: E.PrimExpr) -> None:
+        """Compare an axis with the loop variable that it is bound to, standing alone and with no
+        condition of it; the ranges of other bindings are the business of the iterator analysis."""
+        block = realize.block
+        loop = self.loops.get(value) if isinstance(value, E.Var) else None
+        if loop is None or axis.dom is None or not arithmetic.is_const_int(realize.predicate, 1):
+            return
+        if any(uses(condition, loop.loop_var) for condition in self.conditions):
             return
         loop_range = _constants(loop.min, loop.extent)
         axis_range = _constants(axis.dom.min, axis.dom.extent)

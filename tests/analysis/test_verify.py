@@ -131,6 +131,22 @@ def main(B: T.Buffer((10,), "int32")):
     )
 
 
+def test_bindings_under_conditions_that_do_not_hold():
+    func = from_source("""
+@T.prim_func
+def main(B: T.Buffer((10,), "int32")):
+    for i in range(12):
+        if i < 10:
+            B[i] = 0
+        else:
+            with T.block("C"):
+                v = T.axis.spatial(10, i)
+                B[v] = v
+""")
+    with pytest.raises(DiagnosticError, match=r'"v" of the block "C" has the domain .* i is 11'):
+        verify_tensorir(func)
+
+
 @pytest.fixture
 def heard():
     """The names of what an instrument hears of."""
