@@ -1,4 +1,4 @@
-"""What a block reads of what was there before it: its upward-exposed reads.
+"""What an iteration of a block reads of what was there before it, and what it surely stores.
 
 A read is exposed unless the same iteration of the block has surely stored the element before: in
 its init, or in a statement further up. So a reduction with an init does not read its output in this
@@ -7,15 +7,18 @@ sense, whatever its T.reads say (programs that TVM printed in 2021 and 2022 list
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from mlcweb.analysis.access_regions import element_region, in_source
-from mlcweb.arith import Analyzer, estimate_region, eval_range, same_expression
+from mlcweb.arith import Analyzer, conjuncts, estimate_region, eval_range, same_expression
+from mlcweb.arith.iter_predicate import uses_any
 from mlcweb.ir.visitor import Visitor, on, walk
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import const, is_const_int
+from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.substitute import reads_memory, substitute, variables_in
 
@@ -30,11 +33,52 @@ def reads_old_elements(block: S.Block, buffer: Buffer) -> bool:
     return any(region.buffer is buffer for region in _flow(block).exposed)
 
 
+def sure_stores(block: S.Block, buffer: Buffer) -> list[SureStore]:
+    """What each iteration of a block (or, for its init, an earlier one) stores to a buffer."""
+    return [store for store in _flow(block).stored if store.region.buffer is buffer]
+
+
+@dataclass(frozen=True, slots=True)
+class SureStore:
+    """A region that is stored in each iteration of the loops `domains` in a block for which
+    `predicate` holds.
+
+    A later read finds what was stored (`reaches_reads`), but where the indices are read from
+    memory, or where it is a block inside that declares the region and stores by other means.
+    """
+
+    region: BufferRegion
+    domains: Mapping[E.Var, Range]
+    predicate: E.PrimExpr
+    reaches_reads: bool
+
+    def substituted(self, values: Mapping[E.Var, E.PrimExpr]) -> SureStore:
+        """The same in terms of what the variables around it stand for."""
+        domains = {var: substitute(domain, values) for var, domain in self.domains.items()}
+        region, predicate = substitute(self.region, values), substitute(self.predicate, values)
+        return SureStore(region, domains, predicate, self.reaches_reads)
+
+
+def exact_box(
+    region: BufferRegion, domains: Mapping[E.Var, Range], predicate: E.PrimExpr
+) -> Sequence[Range] | None:
+    """The union of a region over the iterations for which a predicate holds; None where that is no
+    box, or not known."""
+    if not domains and is_const_int(predicate, 1):
+        return region.region
+    # What a predicate says of other variables than those that move is not looked at below.
+    moving = {var for var, domain in domains.items() if not is_const_int(domain.extent, 1)}
+    proves = Analyzer(dict(domains)).can_prove
+    if not all(uses_any(part, moving) or proves(part) for part in conjuncts(predicate)):
+        return None
+    return estimate_region(region.region, domains, predicate)
+
+
 class _Flow(NamedTuple):
     """The exposed reads of a block, and what each of its iterations surely stores."""
 
     exposed: tuple[BufferRegion, ...]
-    stored: tuple[BufferRegion, ...]
+    stored: tuple[SureStore, ...]
 
 
 @lru_cache(maxsize=4096)
@@ -44,13 +88,14 @@ def _flow(block: S.Block) -> _Flow:
         flow.visit(block.init)
         # Of a reduction, the init has run in the first iteration alone.
         reduced = {i.var for i in block.iter_vars if i.iter_type != S.IterType.DATA_PARALLEL}
-        flow.stored = [region for region in flow.stored if not variables_in(region) & reduced]
+        flow.stored = [s for s in flow.stored if not variables_in(s.region) & reduced]
+    declared = None
     if uses_addresses(block):
         for region in block.reads:
             flow.read(region)
-        return _Flow(tuple(flow.exposed), ())
+        declared = tuple(flow.exposed)
     flow.visit(block.body)
-    return _Flow(tuple(flow.exposed), tuple(flow.stored))
+    return _Flow(tuple(flow.exposed) if declared is None else declared, tuple(flow.stored))
 
 
 def uses_addresses(block: S.Block) -> bool:
@@ -63,11 +108,11 @@ def uses_addresses(block: S.Block) -> bool:
 
 class _FlowVisitor(Visitor):
     """Goes through statements in the order in which they run. `stored` is what has surely been
-    stored by then, in terms of the variables that are visible."""
+    stored by then; what was stored in loops that have ended holds for all of their iterations."""
 
     def __init__(self, block: S.Block) -> None:
         self.exposed: list[BufferRegion] = []
-        self.stored: list[BufferRegion] = []
+        self.stored: list[SureStore] = []
         self.iterators = {i.var: i.dom for i in block.iter_vars if i.dom is not None}
         self.loops: dict[E.Var, Range] = {}
         self.own = set(block.alloc_buffers)
@@ -79,7 +124,7 @@ class _FlowVisitor(Visitor):
 
     def read(self, region: BufferRegion) -> None:
         region = self.in_source(region)
-        if region.buffer in self.own or any(self.covers(known, region) for known in self.stored):
+        if region.buffer in self.own or any(self.covers(store, region) for store in self.stored):
             return
         if not self.loops:
             self.exposed.append(region)
@@ -93,47 +138,61 @@ class _FlowVisitor(Visitor):
         )
         self.exposed.append(BufferRegion(region.buffer, sides))
 
-    def store(self, region: BufferRegion) -> None:
+    def store(
+        self,
+        region: BufferRegion,
+        domains: Mapping[E.Var, Range],
+        predicate: E.PrimExpr,
+        reaches_reads: bool,
+    ) -> None:
         region = self.in_source(region)
         if region.buffer not in self.own:
-            self.stored.append(region)
+            around = {**self.loops, **domains}
+            self.stored.append(SureStore(region, around, predicate, reaches_reads))
 
-    def covers(self, known: BufferRegion, region: BufferRegion) -> bool:
-        if known.buffer is not region.buffer:
+    def covers(self, store: SureStore, region: BufferRegion) -> bool:
+        if store.region.buffer is not region.buffer or not store.reaches_reads:
             return False
-        if all(map(_same_side, known.region, region.region)):
+        ended = {var: domain for var, domain in store.domains.items() if var not in self.loops}
+        box = exact_box(store.region, ended, store.predicate)
+        if box is None:
+            return False
+        if all(map(_same_side, box, region.region)):
             return True
         analyzer = Analyzer({**self.iterators, **self.loops})
         return all(
             analyzer.can_prove(inner.min >= outer.min)
             and analyzer.can_prove(inner.min + inner.extent <= outer.min + outer.extent)
-            for outer, inner in zip(known.region, region.region, strict=True)
+            for outer, inner in zip(box, region.region, strict=True)
         )
 
     @on(S.For)
     def visit_for(self, loop: S.For) -> None:
         self.visit(loop.min)
         self.visit(loop.extent)
-        known = len(self.stored)
-        domain = Range(loop.min, loop.extent)
-        self.loops[loop.loop_var] = domain
+        self.loops[loop.loop_var] = Range(loop.min, loop.extent)
         self.visit(loop.body)
         del self.loops[loop.loop_var]
-        inside, self.stored = self.stored[known:], self.stored[:known]
-        for region in inside:
-            exact = estimate_region(region.region, {loop.loop_var: domain})
-            if exact is not None:
-                self.stored.append(BufferRegion(region.buffer, tuple(exact)))
 
-    @on(S.IfThenElse, S.While)
-    def visit_condition(self, statement: S.IfThenElse | S.While) -> None:
-        self.visit(statement.condition)
-        is_branch = isinstance(statement, S.IfThenElse)
-        for case in (statement.then_case, statement.else_case) if is_branch else (statement.body,):
-            known = len(self.stored)
-            if case is not None:
-                self.visit(case)
-            del self.stored[known:]
+    def stored_in(self, case: S.Stmt | None) -> list[SureStore]:
+        """Go through what may not run; what it stores if it does."""
+        before = len(self.stored)
+        if case is not None:
+            self.visit(case)
+        stored = self.stored[before:]
+        del self.stored[before:]
+        return stored
+
+    @on(S.IfThenElse)
+    def visit_branch(self, branch: S.IfThenElse) -> None:
+        self.visit(branch.condition)
+        stored, otherwise = self.stored_in(branch.then_case), self.stored_in(branch.else_case)
+        self.stored += [s for s in stored if any(_same_store(s, other) for other in otherwise)]
+
+    @on(S.While)
+    def visit_while(self, loop: S.While) -> None:
+        self.visit(loop.condition)
+        self.stored_in(loop.body)
 
     @on(S.LetStmt)
     def visit_let(self, let: S.LetStmt) -> None:
@@ -150,20 +209,28 @@ class _FlowVisitor(Visitor):
         self.visit(realize.predicate)
         for value in realize.iter_values:
             self.visit(value)
-        flow = _flow(realize.block)
-        iterators = (iter_var.var for iter_var in realize.block.iter_vars)
+        block, flow = realize.block, _flow(realize.block)
+        iterators = (iter_var.var for iter_var in block.iter_vars)
         values = dict(zip(iterators, realize.iter_values, strict=True))
         for region in flow.exposed:
             self.read(substitute(region, values))
-        if is_const_int(realize.predicate, 1):
-            for region in flow.stored:
-                self.store(substitute(region, values))
+        for store in flow.stored:
+            inner = store.substituted(values)
+            predicate = logical_and(realize.predicate, inner.predicate)
+            self.store(inner.region, inner.domains, predicate, inner.reaches_reads)
+        stored = {node.buffer for node in walk(block) if isinstance(node, S.BufferStore)}
+        for region in block.writes:
+            if region.buffer not in stored:
+                self.store(substitute(region, values), {}, realize.predicate, False)
 
     @on(S.BufferStore)
     def visit_store(self, store: S.BufferStore) -> None:
         self.visit_children(store)
-        if not any(isinstance(i, E.Ramp) or reads_memory(i) for i in store.indices):
-            self.store(element_region(store.buffer, store.indices))
+        vectors = [index for index in store.indices if isinstance(index, E.Ramp)]
+        if all(is_const_int(vector.stride, 1) for vector in vectors) and len(vectors) < 2:
+            is_fixed = not any(map(reads_memory, store.indices))
+            region = element_region(store.buffer, store.indices)
+            self.store(region, {}, const(True), reaches_reads=is_fixed)
 
     @on(E.BufferLoad)
     def visit_load(self, load: E.BufferLoad) -> None:
@@ -173,3 +240,12 @@ class _FlowVisitor(Visitor):
 
 def _same_side(a: Range, b: Range) -> bool:
     return same_expression(a.min, b.min) and same_expression(a.extent, b.extent)
+
+
+def _same_store(a: SureStore, b: SureStore) -> bool:
+    return (
+        a.region.buffer is b.region.buffer
+        and all(map(_same_side, a.region.region, b.region.region))
+        and same_expression(a.predicate, b.predicate)
+        and a.domains == b.domains
+    )

@@ -61,3 +61,25 @@ def test_a_step_runs_no_more_of_the_axis(step):
 def test_a_step_that_would_write_the_other_half_is_refused(step):
     with pytest.raises(ScheduleError):
         REFUSED[step](Schedule(module(HALVES)))
+
+
+STRIDED = """
+@T.prim_func
+def main(B: T.Buffer((8,), "float32")):
+    for i in range(1):
+        with T.block("B"):
+            vi = T.axis.spatial(1, i)
+            T.reads()
+            T.writes(B[vi * 8:vi * 8 + 7])
+            B[T.Ramp(vi * 8, STRIDE, 7)] = T.Broadcast(T.float32(1), 7)
+"""
+
+
+def test_a_strided_vector_leaves_elements_out():
+    sch = Schedule(module(STRIDED.replace("STRIDE", "1")))
+    sch.cache_write("B", 0, "local")
+    b = np.full(8, 5, "float32")
+    np.testing.assert_array_equal(outputs(sch.mod, [b])[0], [1, 1, 1, 1, 1, 1, 1, 5])
+    strided = STRIDED.replace("STRIDE", "2").replace(", 7)", ", 4)")
+    with pytest.raises(ScheduleError, match="are not a box"):
+        Schedule(module(strided)).cache_write("B", 0, "local")
