@@ -74,16 +74,16 @@ class _Collector(Visitor):
         self.buffers = {**buffers, **{buffer.data: buffer for buffer in self.matches}}
 
     def record(self, boxes: Boxes, region: BufferRegion) -> None:
-        """Unite a region with what was found of its buffer."""
+        """Unite a region with those of the same buffer."""
         match = self.matches.get(region.buffer)
         if match is not None:
             region = in_source(match, region)
         if region.buffer.data in self.inside:
             return
         box = [self.widen(part) for part in region.region]
-        known = boxes.get(region.buffer)
-        if known is not None:
-            box = [self.unite(a, b) for a, b in zip(known, box, strict=True)]
+        accessed = boxes.get(region.buffer)
+        if accessed is not None:
+            box = [self.unite(a, b) for a, b in zip(accessed, box, strict=True)]
         boxes[region.buffer] = box
 
     def widen(self, part: Range) -> IntSet:

@@ -24,8 +24,8 @@ def estimate_flops(program: PrimFunc | IRModule) -> float:
     if isinstance(program, IRModule):
         functions = [f for f in program.functions.values() if isinstance(f, PrimFunc)]
         return sum(estimate_flops(func) for func in functions)
-    known = program.attrs.get("estimated_flops")
-    return float(known) if known is not None else _count(program.body)
+    estimate = program.attrs.get("estimated_flops")
+    return float(estimate) if estimate is not None else _count(program.body)
 
 
 def _count(node: Node | None) -> float:
@@ -46,8 +46,8 @@ def _loop(loop: S.For) -> float:
 
 
 def _block(block: S.Block) -> float:
-    known = block.annotations.get("estimated_flops")
-    return float(known) if known is not None else _count(block.body)
+    estimate = block.annotations.get("estimated_flops")
+    return float(estimate) if estimate is not None else _count(block.body)
 
 
 def _branch(branch: S.IfThenElse) -> float:

@@ -181,13 +181,13 @@ class ValueRanges:
         """Bounds of the result before it is wrapped into its type."""
         if isinstance(expression, E.IntImm):
             return ConstIntBound(expression.value, expression.value)
-        found = self.ranges.get(expression)
+        bound = self.ranges.get(expression)
         if isinstance(expression, E.Cast) and not dtypes.is_float(expression.value.dtype):
-            found = self.interval(expression.value)
+            bound = self.interval(expression.value)
         elif (rule := RULES.get(type(expression))) is not None:
             operands: E.BinaryExpr = expression  # type: ignore[assignment]
-            found = rule(self.interval(operands.a), self.interval(operands.b))
-        return found or type_bound(expression.dtype)
+            bound = rule(self.interval(operands.a), self.interval(operands.b))
+        return bound or type_bound(expression.dtype)
 
     def can_overflow(self, expression: E.PrimExpr) -> bool:
         """Whether the exact result of an operation may lie outside its type; of what has no rule

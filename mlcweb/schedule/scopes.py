@@ -137,12 +137,12 @@ class Scope:
 
     def _linked(self, place, regions, users, before: bool) -> list[BlockPlace]:
         here = self.position(place.block)
-        found: set[BlockIdentity] = set()
+        linked: set[BlockIdentity] = set()
         for region in regions:
             for other in users.get(region.buffer, ()):
                 if (self.position(other.block) < here) is before and other.block is not place.block:
-                    found.add(other.block.identity)
-        return [unit for unit in self.units if unit.block.identity in found]
+                    linked.add(other.block.identity)
+        return [unit for unit in self.units if unit.block.identity in linked]
 
 
 def scope_at(state: ScheduleState, scope: BlockPlace) -> Scope:
@@ -175,7 +175,7 @@ def scope_below(state: ScheduleState, around: Place) -> Scope:
             if buffer in writers and child not in undeclared_readers.get(buffer, ()):
                 undeclared_readers.setdefault(buffer, []).append(child)
     tables = (writers, readers, undeclared_writers, undeclared_readers)
-    by_buffer = [{buffer: tuple(found) for buffer, found in table.items()} for table in tables]
+    by_buffer = [{buffer: tuple(users) for buffer, users in table.items()} for table in tables]
     positions = {unit.block.identity: n for n, unit in enumerate(units)}
     return Scope(units, *by_buffer, positions=positions)
 
@@ -200,12 +200,12 @@ def _views(state: ScheduleState, function: str) -> dict[Var, tuple[Buffer, ...]]
     """The buffers of each memory that has more than one, by the variable of its address."""
     body = state.function(function).body
     shared = {node.buffer.data for node in walk(body) if isinstance(node, DeclBuffer)}
-    found: dict[Var, dict[Buffer, None]] = {data: {} for data in shared}
+    views: dict[Var, dict[Buffer, None]] = {data: {} for data in shared}
     if shared:
         for node in walk(body):
             if isinstance(node, (BufferLoad, BufferStore)) and node.buffer.data in shared:
-                found[node.buffer.data][node.buffer] = None
-    return {data: tuple(buffers) for data, buffers in found.items() if len(buffers) > 1}
+                views[node.buffer.data][node.buffer] = None
+    return {data: tuple(buffers) for data, buffers in views.items() if len(buffers) > 1}
 
 
 @lru_cache(maxsize=4096)
@@ -213,9 +213,9 @@ def hidden_accesses(block: Block) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...
     """The buffers from outside of which a block, or a block in it, stores or loads elements without
     declaring it. A reduction loads what it declares to write alone."""
     written = {region.buffer for region in block.writes}
-    known = {region.buffer for region in block.reads}
+    readable = {region.buffer for region in block.reads}
     if any(isinstance(node, Block) and node.init is not None for node in walk(block)):
-        known |= written
+        readable |= written
     own: set[Buffer] = set()
     matched: dict[Buffer, Buffer] = {}
     stored: dict[Buffer, None] = {}
@@ -227,7 +227,7 @@ def hidden_accesses(block: Block) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...
                 buffer = matched[buffer]
             if isinstance(node, BufferStore) and buffer not in written:
                 stored[buffer] = None
-            if isinstance(node, BufferLoad) and buffer not in known:
+            if isinstance(node, BufferLoad) and buffer not in readable:
                 loaded[buffer] = None
         elif isinstance(node, Block):
             own.update(node.alloc_buffers)

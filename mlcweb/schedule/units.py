@@ -130,10 +130,9 @@ def _raw_place(
 ) -> RawPlace:
     name = repr(statement).strip().splitlines()[0].rstrip(":")
     visible = _visible_buffers(state, function, parents)
-    found = block_access_regions(Block((), (), (), name, body), visible)
-    block = Block(
-        (), _united(found.reads, found.opaque), _united(found.writes, found.opaque), name, body
-    )
+    regions = block_access_regions(Block((), (), (), name, body), visible)
+    reads, writes = (_united(part, regions.opaque) for part in (regions.reads, regions.writes))
+    block = Block((), reads, writes, name, body)
     return RawPlace(function, BlockRealize((), const(True), block), parents, statement)
 
 
@@ -148,14 +147,14 @@ def _visible_buffers(
     state: ScheduleState, function: str, parents: Sequence[Stmt]
 ) -> dict[Var, Buffer]:
     """The buffers that are known where a statement stands, by data variable."""
-    found = list(state.function(function).buffer_map.values())
+    buffers = list(state.function(function).buffer_map.values())
     for parent in parents:
         if isinstance(parent, Block):
-            found += parent.alloc_buffers
-            found += [match.buffer for match in parent.match_buffers]
+            buffers += parent.alloc_buffers
+            buffers += [match.buffer for match in parent.match_buffers]
         elif isinstance(parent, (AllocBuffer, DeclBuffer)):
-            found.append(parent.buffer)
-    return {buffer.data: buffer for buffer in reversed(found)}
+            buffers.append(parent.buffer)
+    return {buffer.data: buffer for buffer in reversed(buffers)}
 
 
 def blocks_among(units: Iterable[BlockPlace]) -> tuple[BlockPlace, ...]:
@@ -165,13 +164,13 @@ def blocks_among(units: Iterable[BlockPlace]) -> tuple[BlockPlace, ...]:
 
 def let_variables(place: BlockPlace, outer: For | None) -> set[Var]:
     """The variables that `let` defines around a unit, inside of a loop (or of its scope)."""
-    found: set[Var] = set()
+    variables: set[Var] = set()
     for parent in reversed(place.parents):
         if parent is outer or isinstance(parent, Block):
             break
         if isinstance(parent, LetStmt):
-            found.add(parent.var)
-    return found
+            variables.add(parent.var)
+    return variables
 
 
 def check_all_blocks(units: Iterable[BlockPlace], buffer: Buffer, what: str) -> None:
@@ -193,15 +192,15 @@ def stands_in(place: BlockPlace, statement: Stmt) -> bool:
 def guards(place: Place, outer: For | None = None) -> list[Guard]:
     """What decides whether and how often a unit or loop runs, or defines what it uses, up to its
     scope or to inside of the loop `outer`, innermost first."""
-    found: list[Guard] = []
+    around: list[Guard] = []
     below = statement_of(place)
     for parent in reversed(place.parents):
         if parent is outer or isinstance(parent, Block):
             break
         if _decides(parent, place) or _is_needed(parent, place):
-            found.append((parent, below))
+            around.append((parent, below))
         below = parent
-    return found
+    return around
 
 
 def _decides(statement: Stmt, place: Place) -> bool:
