@@ -13,6 +13,7 @@ from typing import NamedTuple
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.int_set import IntSet, eval_range, union
+from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Visitor, on, walk
 from mlcweb.tir import arithmetic
@@ -55,6 +56,12 @@ def block_access_regions(
         collector.regions(collector.writes),
         collector.regions(collector.opaque),
     )
+
+
+def with_access_regions(block: S.Block) -> S.Block:
+    """The block declaring what its body accesses, whatever it has declared."""
+    regions = block_access_regions(block)
+    return replace(block, reads=regions.reads, writes=regions.writes)
 
 
 Boxes = dict[Buffer, list[IntSet]]

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import takewhile
 
 from mlcweb.schedule.errors import ScheduleError
 from mlcweb.schedule.primitives.compute_location import LAST, Location, SpecialLocation, compute_at
 from mlcweb.schedule.primitives.inline import compute_inline
 from mlcweb.schedule.scopes import driven_iterators, scope_at
-from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, loops_above
+from mlcweb.schedule.state import (
+    BlockPlace,
+    ScheduleState,
+    block_realizes_below,
+    loops_above,
+    shared_prefix,
+)
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.stmt import Block, BlockIdentity, For, IterType
 
@@ -54,10 +59,7 @@ def _shared_loops(consumers: Sequence[BlockPlace]) -> tuple[For, ...]:
         [parent for parent in consumer.parents if isinstance(parent, (For, Block))]
         for consumer in consumers
     ]
-    levels = zip(*chains, strict=False)
-    shared = [
-        level[0] for level in takewhile(lambda level: all(s is level[0] for s in level), levels)
-    ]
+    shared = shared_prefix(chains)
     if not isinstance(shared[-1], For):
         return ()
     return tuple(loop for loop in loops_above(consumers[0]) if loop in shared)

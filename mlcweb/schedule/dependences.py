@@ -34,11 +34,10 @@ from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.must_writes import must_write
 from mlcweb.schedule.regions import (
     analyzer_inside,
-    bindings,
+    bound_ranges,
     loops_between,
     regions_of,
     relaxed,
-    substituted,
 )
 from mlcweb.schedule.reverse_compute_at_checks import is_written_before
 from mlcweb.schedule.scopes import Scope, runs_one_to_one, scope_at
@@ -249,7 +248,7 @@ class _Analysis:
         for var, domain in inner.items():
             analyzer.bind(var, domain)
         realize, region = access.unit.realize, access.region
-        box = relaxed(substituted(region, bindings(realize)), inner, analyzer)
+        box = relaxed(bound_ranges(realize, region), inner, analyzer)
         if must_write(writer, region.buffer, common.loop, box):
             return True
         if not or_never or guards(writer, common.loop):

@@ -16,9 +16,10 @@ from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.schedule.nests import in_loops, loop_nest, statements_of
+from mlcweb.schedule.stages import stage
 from mlcweb.schedule.state import substatements, with_substatements
 from mlcweb.tir.arithmetic import const, equal, is_const_int, logical_not, logical_or
-from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.builtins import OPS
 from mlcweb.tir.expr import BufferLoad, Call, PrimExpr, Var
 from mlcweb.tir.intrinsics import if_then_else
@@ -110,29 +111,26 @@ class _Layout:
             logical_not(substitute(self.padding, at)), equal(element, self._pad_value(iterators))
         )
         statement = Evaluate(Call("bool", OPS["assume"], (condition,)))
-        block = Block(
-            self._iter_vars(iterators),
-            (self._region(iterators),),
-            (),
-            f"buffer_{self.new.name}_assumptions",
-            statement,
-        )
-        return loop_nest(axes, self.new.shape, BlockRealize(tuple(axes), const(True), block))
+        return self._stage("assumptions", axes, iterators, statement, const(True))
 
     def filling(self) -> Stmt:
         """A block that stores the padding."""
         axes, iterators = self._axes(), self._iterators()
         at = dict(zip(self.inverse.initial_indices, axes, strict=True))
-        block = Block(
-            self._iter_vars(iterators),
-            (),
-            (self._region(iterators),),
-            f"buffer_{self.new.name}_padding",
-            BufferStore(self.new, self._pad_value(iterators), tuple(iterators)),
-        )
-        return loop_nest(
-            axes, self.new.shape, BlockRealize(tuple(axes), substitute(self.padding, at), block)
-        )
+        store = BufferStore(self.new, self._pad_value(iterators), tuple(iterators))
+        return self._stage("padding", axes, iterators, store, substitute(self.padding, at))
+
+    def _stage(
+        self,
+        what: str,
+        axes: Sequence[Var],
+        iterators: Sequence[Var],
+        body: Stmt,
+        predicate: PrimExpr,
+    ) -> Stmt:
+        loops = dict(zip(axes, self.new.shape, strict=True))
+        bound = zip(self._iter_vars(iterators), axes, strict=True)
+        return stage(f"buffer_{self.new.name}_{what}", loops, bound, body, predicate)
 
     def _padded_block(
         self, block: Block, positions: Sequence[int], iterators: Sequence[Var]
@@ -185,9 +183,6 @@ class _Layout:
 
     def _pad_value(self, iterators: Sequence[Var]) -> PrimExpr:
         return self.pad_value.map_indices(iterators)[0]
-
-    def _region(self, iterators: Sequence[Var]) -> BufferRegion:
-        return BufferRegion(self.new, tuple(Range(v, const(1, v.dtype)) for v in iterators))
 
 
 class _Choosing(Mutator):

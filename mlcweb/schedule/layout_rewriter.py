@@ -170,24 +170,3 @@ class LayoutRewriter(IndexMutator):
             [self.block] if self.block is not None else (),
             "transform it before tensorize, blockize or match_buffer",
         )
-
-
-class SeparatorRewriter(Mutator):
-    """Puts one buffer in place of another of the same shape."""
-
-    def __init__(self, old: Buffer, new: Buffer) -> None:
-        self.old = old
-        self.new = new
-
-    @on(Block)
-    def block(self, node: Block) -> Block:
-        new = self.rewrite_children(node)
-        if self.old not in node.alloc_buffers:
-            return new
-        buffers = tuple(self.new if b is self.old else b for b in node.alloc_buffers)
-        return replace(new, alloc_buffers=buffers)
-
-    @on(BufferLoad, BufferStore, BufferRegion)
-    def access(self, node: BufferLoad | BufferStore | BufferRegion) -> Any:
-        new = self.rewrite_children(node)
-        return replace(new, buffer=self.new) if node.buffer is self.old else new

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from mlcweb.analysis.exposed_reads import exact_box, sure_stores
-from mlcweb.arith import Analyzer, IntSet, estimate_region
+from mlcweb.arith import Analyzer, estimate_region
+from mlcweb.arith.int_set import IntSet
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.iteration_domain import executed_domains
 from mlcweb.schedule.regions import (
@@ -38,7 +39,9 @@ def is_local(scope: BlockPlace, buffer: Buffer) -> bool:
     return buffer in scope.block.alloc_buffers
 
 
-def must_write(place: BlockPlace, buffer: Buffer, outer: For | None, box: Sequence[IntSet]) -> bool:
+def must_write(
+    place: BlockPlace, buffer: Buffer, outer: For | None, box: Box | Sequence[IntSet]
+) -> bool:
     """Whether a block is known to write all elements of a box of a buffer in each iteration of the
     loop `outer` (None: in each run of its scope)."""
     if guards(place, outer):
@@ -97,14 +100,13 @@ def _writes_region(block: Block, region: BufferRegion) -> bool:
     buffer = region.buffer
     if not any(isinstance(node, BufferStore) and node.buffer is buffer for node in walk(block)):
         return True
-    declared = [IntSet.from_range(side) for side in region.region]
     analyzer = Analyzer(iterator_domains(block))
     parts = [
         box
         for s in sure_stores(block, buffer)
         if (box := exact_box(s.region, s.domains, s.predicate)) is not None
     ]
-    return any(contains(part, declared, analyzer) for part in _merged(parts, analyzer))
+    return any(contains(part, region.region, analyzer) for part in _merged(parts, analyzer))
 
 
 def _merged(parts: list[Box], analyzer: Analyzer) -> list[Box]:

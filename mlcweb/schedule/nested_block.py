@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mlcweb.analysis.access_regions import block_access_regions
 from mlcweb.arith import Analyzer
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on
@@ -18,12 +17,13 @@ from mlcweb.schedule.nests import in_fresh_loops
 from mlcweb.schedule.primitives.reduction import init_predicate
 from mlcweb.schedule.regions import iterator_domains, relaxed
 from mlcweb.schedule.scopes import driven_iterators
+from mlcweb.schedule.stages import part_of_block
 from mlcweb.schedule.state import block_realizes_below
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import BufferRegion, Range, full_region
 from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.stmt import Block, BlockRealize, For, IterType, IterVar, Stmt
-from mlcweb.tir.substitute import substitute, uses, variables_in
+from mlcweb.tir.substitute import uses, variables_in
 
 
 class Nest(NamedTuple):
@@ -193,9 +193,7 @@ def _init_nest(init: Stmt, inner: BlockRealize, nest: Nest) -> Stmt:
     """A block that sets the initial values, in loops of its own."""
     block = inner.block
     used = _variables_of(init, *block.writes)
-    renamed: dict[Var, PrimExpr] = {}
-    iter_vars: list[IterVar] = []
-    values: list[PrimExpr] = []
+    bound: list[tuple[IterVar, PrimExpr]] = []
     for iter_var, value in zip(block.iter_vars, inner.iter_values, strict=True):
         if iter_var.var not in used:
             continue
@@ -206,18 +204,10 @@ def _init_nest(init: Stmt, inner: BlockRealize, nest: Nest) -> Stmt:
                 [nest.realize],
                 "decompose_reduction first",
             )
-        var = Var(iter_var.var.name + "_init", iter_var.var.dtype)
-        renamed[iter_var.var] = var
-        iter_vars.append(replace(iter_var, var=var))
-        values.append(value)
-    made = Block(
-        tuple(iter_vars),
-        (),
-        tuple(substitute(region, renamed) for region in block.writes),
-        block.name_hint + "_init",
-        substitute(init, renamed),
-    )
-    made = replace(made, reads=block_access_regions(made).reads)
+        bound.append((iter_var, value))
+    values = [value for _, value in bound]
+    iter_vars = [iter_var for iter_var, _ in bound]
+    made = part_of_block(block, iter_vars, block.name_hint + "_init", init, "_init")
     predicate = init_predicate(nest.realize, inner.predicate, nest.loops, nest.loops, values)
     driving = [loop for loop in nest.loops if any(uses(v, loop.loop_var) for v in values)]
     return in_fresh_loops(BlockRealize(tuple(values), predicate, made), driving)

@@ -1,8 +1,9 @@
-"""Letting accesses of one buffer go to another, of which a part may be kept alone."""
+"""Letting accesses of one buffer go to another: one of which a part may be kept alone, or one that
+is the same but for its name, scope or type."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlcweb.arith import Analyzer
@@ -12,7 +13,7 @@ from mlcweb.schedule.errors import DataflowError
 from mlcweb.tir.arithmetic import is_const_int, subtract
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
-from mlcweb.tir.stmt import BlockRealize, BufferStore
+from mlcweb.tir.stmt import Block, BlockRealize, BufferStore
 
 
 class Redirection(Mutator):
@@ -81,3 +82,37 @@ class Redirection(Mutator):
             [self.realize] if self.realize else (),
             "cache before tensorize, blockize or match_buffer, or cache the whole buffer",
         )
+
+
+class BufferReplacement(Mutator):
+    """Rewrites accesses of a buffer, and of the buffers that view it, to what `changed` makes of
+    each."""
+
+    def __init__(self, buffer: Buffer, changed: Callable[[Buffer], Buffer]) -> None:
+        self.changed = changed
+        self.buffers = {buffer: changed(buffer)}
+
+    @on(Block)
+    def block(self, node: Block) -> Block:
+        for match in node.match_buffers:
+            if match.source.buffer in self.buffers:
+                self.buffers[match.buffer] = self.changed(match.buffer)
+        new = self.rewrite_children(node)
+        buffers = tuple(self.buffers.get(buffer, buffer) for buffer in new.alloc_buffers)
+        return replace(new, alloc_buffers=buffers) if buffers != new.alloc_buffers else new
+
+    @on(MatchBufferRegion)
+    def match(self, node: MatchBufferRegion) -> MatchBufferRegion:
+        new = self.rewrite_children(node)
+        buffer = self.buffers.get(node.buffer)
+        return new if buffer is None else replace(new, buffer=buffer)
+
+    @on(BufferLoad, BufferStore, BufferRegion)
+    def access(self, node: BufferLoad | BufferStore | BufferRegion) -> Any:
+        new = self.rewrite_children(node)
+        buffer = self.buffers.get(node.buffer)
+        return new if buffer is None else replace(new, buffer=buffer)
+
+    @on(Var)
+    def pointer(self, var: Var) -> Var:
+        return next((new.data for old, new in self.buffers.items() if old.data is var), var)

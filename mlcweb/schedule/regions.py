@@ -84,9 +84,9 @@ def _thread_rank(tag: str) -> int:
     return 0 if tag.startswith("blockIdx") else 1
 
 
-def substituted(region: BufferRegion, values: Mapping[Var, PrimExpr]) -> tuple[Range, ...]:
-    """The ranges of a region with variables replaced."""
-    return substitute(region, values).region
+def bound_ranges(realize: BlockRealize, region: BufferRegion) -> tuple[Range, ...]:
+    """The ranges of a region that a block declares, in terms of the loops around the block."""
+    return substitute(region, bindings(realize)).region
 
 
 def relaxed(

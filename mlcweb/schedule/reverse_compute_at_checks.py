@@ -21,13 +21,14 @@ from mlcweb.schedule.errors import BindingError, DataflowError, LoopError
 from mlcweb.schedule.iteration_domain import Box, needed_iterations
 from mlcweb.schedule.regions import (
     bindings,
+    bound_ranges,
     domains_around,
     iterator_domains,
     loops_between,
     regions_of,
     relaxed,
-    substituted,
 )
+from mlcweb.schedule.scopes import loop_ranges
 from mlcweb.schedule.stage_pipeline import contains, reads_only_written
 from mlcweb.schedule.state import BlockPlace, LoopPlace, loops_above
 from mlcweb.tir.arithmetic import const, logical_and
@@ -81,7 +82,7 @@ def _written_elsewhere(
     inner = loops_between(producer, target.loop)
     for region in producer.block.writes:
         reads = [
-            (region, relaxed(substituted(read, bindings(realize)), loops, analyzer))
+            (region, relaxed(bound_ranges(realize, read), loops, analyzer))
             for read in regions_of(realize.block.reads, region.buffer)
         ]
         if reads and not _has_run(producer, reads, inner, analyzer):
@@ -208,9 +209,8 @@ def check_reduction_order(
             [parallel[0], realize],
             "move it under a serial loop, or bind and parallelize afterwards",
         )
-    domains = {loop.loop_var: Range(loop.min, loop.extent) for loop in outer}
     result = detect_iter_map(
-        realize.iter_values, {**domains, **loops}, realize.predicate, BIJECTIVE
+        realize.iter_values, {**loop_ranges(outer), **loops}, realize.predicate, BIJECTIVE
     )
     if result.indices is None:
         raise BindingError(

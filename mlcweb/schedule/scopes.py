@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from mlcweb.analysis.exposed_reads import reads_old_elements
-from mlcweb.arith import BIJECTIVE, Analyzer, detect_iter_map
+from mlcweb.arith import BIJECTIVE, detect_iter_map
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.errors import BindingError, BlockKindError, DataflowError
 from mlcweb.schedule.state import BlockPlace, Place, ScheduleState, loops_above
@@ -248,7 +248,7 @@ def _undeclared_accesses(
     return stored, tuple(dict.fromkeys((*loaded, *bound)))
 
 
-def loop_ranges(loops: tuple[For, ...]) -> dict[Var, Range]:
+def loop_ranges(loops: Iterable[For]) -> dict[Var, Range]:
     """The domains of loop variables."""
     return {loop.loop_var: Range(loop.min, loop.extent) for loop in loops}
 
@@ -440,8 +440,3 @@ def is_output_block(state: ScheduleState, place: BlockPlace) -> bool:
     """Whether a block writes a buffer that lives on outside of its scope."""
     own = set(state.scope_of(place).block.alloc_buffers)
     return any(region.buffer not in own for region in place.block.writes)
-
-
-def analyzer_at(loops: tuple[For, ...]) -> Analyzer:
-    """An analyzer that knows the domains of loops."""
-    return Analyzer(loop_ranges(loops))

@@ -7,7 +7,7 @@ a block reads only what has been written by then (the *region cover* property of
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import product, takewhile
+from itertools import product
 from math import inf
 
 from mlcweb.arith import (
@@ -21,21 +21,18 @@ from mlcweb.arith import (
 from mlcweb.arith.linear_system import LinearSystem, constant_ends
 from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.regions import (
-    bindings,
-    domains_of,
+    bound_ranges,
     iterator_domains,
     loops_between,
     regions_of,
     relaxed,
-    substituted,
 )
-from mlcweb.schedule.scopes import Scope, is_trivially_true, scope_at
-from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
+from mlcweb.schedule.scopes import Scope, is_trivially_true, loop_ranges, scope_at
+from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above, shared_prefix
 from mlcweb.schedule.units import RawPlace
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.expr import IntImm, PrimExpr, Var
-from mlcweb.tir.stmt import For
 
 
 def check_stage_pipeline(
@@ -117,7 +114,7 @@ def _stays_before(writer: BlockPlace, reader: BlockPlace) -> bool:
     """Whether a statement outside of blocks has run as a whole before another unit starts: what it
     has not written then are the values from before, wherever the unit is computed later on."""
     is_raw = isinstance(writer, RawPlace) or isinstance(reader, RawPlace)
-    return is_raw and not _common([loops_above(writer), loops_above(reader)])
+    return is_raw and not shared_prefix([loops_above(writer), loops_above(reader)])
 
 
 def is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: BlockPlace) -> bool:
@@ -127,34 +124,31 @@ def is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: BlockP
     found exactly, or the answer depends on a loop, nothing is known.
     """
     chains = [loops_above(place) for place in (reader, *producers)]
-    shared = _common(chains)
+    shared = shared_prefix(chains)
     written: list[list[IntSet]] = []
     for producer, chain in zip(producers, chains[1:], strict=True):
-        inner = _domains(chain[len(shared) :])
+        inner = loop_ranges(chain[len(shared) :])
         for region in regions_of(producer.block.writes, buffer):
             exact = estimate_region(
-                substituted(region, bindings(producer.realize)), inner, producer.realize.predicate
+                bound_ranges(producer.realize, region), inner, producer.realize.predicate
             )
             if exact is None:
                 return False
             written.append([IntSet.from_range(dimension) for dimension in exact])
         if any(_is_whole(item, buffer) for item in written):
             return False
-    analyzer = Analyzer()
-    for loop in (*shared, *(loop for chain in chains for loop in chain[len(shared) :])):
-        for var, domain in domains_of(loop).items():
-            analyzer.bind(var, domain)
+    analyzer = Analyzer(loop_ranges(loop for chain in chains for loop in chain))
     limits = [IntSet.from_min_extent(extent - extent, extent) for extent in buffer.shape]
-    inner = _domains(chains[0][len(shared) :])
+    inner = loop_ranges(chains[0][len(shared) :])
     predicate = reader.realize.predicate
     for region in regions_of(reader.block.reads, buffer):
-        sides = substituted(region, bindings(reader.realize))
+        sides = bound_ranges(reader.realize, region)
         read = (
             relaxed(sides, inner, analyzer)
             if is_trivially_true(predicate)
             else estimate_region_upper_bound(sides, inner, predicate, analyzer)
         )
-        around = _domains(shared)
+        around = loop_ranges(shared)
         for n, side in enumerate(read):
             needed = intersect(side, limits[n], analyzer)
             covered = union([item[n] for item in written], analyzer)
@@ -190,14 +184,17 @@ def reads_only_written(reader: BlockPlace, producer: BlockPlace, buffer: Buffer)
     return True
 
 
-def contains(box: Sequence[Range], part: Sequence[IntSet], analyzer: Analyzer) -> bool:
+def contains(
+    box: Sequence[Range], part: Sequence[IntSet] | Sequence[Range], analyzer: Analyzer
+) -> bool:
     """Whether a region is known to lie in a box."""
+    sides = [IntSet.from_range(side) if isinstance(side, Range) else side for side in part]
     return all(
         inner.min_value is not None
         and inner.max_value is not None
         and analyzer.can_prove(inner.min_value >= outer.min)
         and analyzer.can_prove(inner.max_value < outer.min + outer.extent)
-        for inner, outer in zip(part, box, strict=True)
+        for inner, outer in zip(sides, box, strict=True)
     )
 
 
@@ -223,20 +220,6 @@ def _exceeds_once(inner: IntSet, outer: IntSet, domains: Mapping[Var, Range]) ->
         if found is not None and system.is_sure(found):
             return True
     return False
-
-
-def _domains(loops: Sequence[For]) -> dict[Var, Range]:
-    domains: dict[Var, Range] = {}
-    for loop in loops:
-        domains.update(domains_of(loop))
-    return domains
-
-
-def _common(chains: Sequence[tuple[For, ...]]) -> tuple[For, ...]:
-    levels = takewhile(
-        lambda level: all(loop is level[0] for loop in level), zip(*chains, strict=False)
-    )
-    return tuple(level[0] for level in levels)
 
 
 def _of(scope: BlockPlace) -> str:

@@ -6,9 +6,10 @@ is rebuilt, so that nothing has to be kept in step. Primitives take a state and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import takewhile
+from typing import Any, TypeVar
 
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import replace
@@ -106,6 +107,7 @@ class BlockPlace:
 
 
 Place = LoopPlace | BlockPlace
+Around = TypeVar("Around", bound=Stmt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +143,13 @@ def loops_above(place: Place) -> tuple[For, ...]:
         if isinstance(parent, For):
             loops.append(parent)
     return tuple(reversed(loops))
+
+
+def shared_prefix(chains: Iterable[Sequence[Around]]) -> tuple[Around, ...]:
+    """The statements that several chains of statements have in common, from the outermost on."""
+    levels = zip(*chains, strict=False)
+    common = takewhile(lambda level: all(statement is level[0] for statement in level), levels)
+    return tuple(level[0] for level in common)
 
 
 def block_realizes_below(statement: Stmt) -> Iterator[BlockRealize]:

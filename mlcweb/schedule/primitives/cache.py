@@ -6,22 +6,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mlcweb.analysis.exposed_reads import reads_old_elements
-from mlcweb.arith import Analyzer, IntSet, estimate_region_upper_bound
-from mlcweb.ir.node import replace
+from mlcweb.arith import Analyzer, estimate_region_upper_bound
 from mlcweb.schedule.arguments import ReadBuffer, WriteBuffer, accessed_buffer
 from mlcweb.schedule.errors import BlockKindError, DataflowError
 from mlcweb.schedule.must_writes import is_local, must_write
 from mlcweb.schedule.nests import statements_of, with_allocated, with_inserted
 from mlcweb.schedule.redirect import Redirection
 from mlcweb.schedule.regions import (
-    bindings,
+    bound_ranges,
     domains_around,
     domains_of,
     known_sides,
     loops_between,
     regions_of,
     relaxed,
-    substituted,
 )
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import Scope, scope_at, short_title
@@ -31,22 +29,20 @@ from mlcweb.schedule.stage_pipeline import (
     check_stage_pipeline,
     contains,
 )
-from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, loops_above
+from mlcweb.schedule.stages import copy_of, copy_stage
+from mlcweb.schedule.state import (
+    BlockPlace,
+    ScheduleState,
+    block_realizes_below,
+    loops_above,
+    shared_prefix,
+)
 from mlcweb.schedule.storage_scopes import check_storage_scope
 from mlcweb.schedule.units import stands_in
-from mlcweb.tir.arithmetic import const, is_const_int, logical_and
-from mlcweb.tir.buffer import Buffer, BufferRegion, Range, full_region
-from mlcweb.tir.expr import BufferLoad, PointerType, PrimExpr, Var
-from mlcweb.tir.stmt import (
-    Block,
-    BlockIdentity,
-    BlockRealize,
-    BufferStore,
-    For,
-    ForKind,
-    IterVar,
-    Stmt,
-)
+from mlcweb.tir.arithmetic import const
+from mlcweb.tir.buffer import Buffer, Range, full_region
+from mlcweb.tir.expr import PrimExpr, Var
+from mlcweb.tir.stmt import Block, BlockIdentity, For, Stmt
 
 
 @primitive("CacheRead")
@@ -141,8 +137,7 @@ def cache_write(
     location = _location(state, scope, place, others)
     region = _touched_region(place, scope_at(state, scope), buffer, location)
     outer = location.container if isinstance(location.container, For) else None
-    written = [IntSet.from_range(side) for side in region]
-    if not is_local(scope, buffer) and not must_write(place, buffer, outer, written):
+    if not is_local(scope, buffer) and not must_write(place, buffer, outer, region):
         raise DataflowError(
             f'The elements of "{buffer.name}" that the block "{place.block.name_hint}" is sure to '
             "write are not a box, so that copying back would overwrite others",
@@ -213,7 +208,7 @@ def _location(
     if not later:
         return _Location(scope.block, len(statements_of(scope.block)))
     reader = min(later, key=lambda place: blocks.position(place.block))
-    shared = [a for a, b in zip(writer.parents, reader.parents, strict=False) if a is b]
+    shared = shared_prefix([writer.parents, reader.parents])
     container = next(p for p in reversed(shared) if isinstance(p, (For, Block)))
     statements = statements_of(container)
     ends = []
@@ -243,7 +238,7 @@ def _touched_region(
     outer = location.container if isinstance(location.container, For) else None
     analyzer = Analyzer(domains_around(writer))
     box = estimate_region_upper_bound(
-        substituted(region, bindings(writer.realize)),
+        bound_ranges(writer.realize, region),
         loops_between(writer, outer),
         writer.realize.predicate,
         analyzer,
@@ -269,14 +264,14 @@ def _reads_inside(
         sides = relaxed(box, around, analyzer)
         box = [side.cover_range(all_, analyzer) for side, all_ in zip(sides, whole, strict=True)]
         outer = None
-    if contains(box, [IntSet.from_range(side) for side in whole], analyzer):
+    if contains(box, whole, analyzer):
         return True
-    bound, inner = bindings(reader.realize), loops_between(reader, outer)
+    inner = loops_between(reader, outer)
     return all(
         contains(
             box,
             estimate_region_upper_bound(
-                substituted(region, bound), inner, reader.realize.predicate, analyzer
+                bound_ranges(reader.realize, region), inner, reader.realize.predicate, analyzer
             ),
             analyzer,
         )
@@ -321,67 +316,3 @@ def _with_stage(
 def _loops_down_to(state: ScheduleState, loop: For) -> dict[Var, Range]:
     place = state.loop(loop.loop_var)
     return {**domains_around(place), **domains_of(loop)}
-
-
-def copy_of(
-    buffer: Buffer, storage_scope: str, shape: Sequence[PrimExpr], name: str = ""
-) -> Buffer:
-    """A buffer of a shape in a storage scope, named after the one that it is a copy of."""
-    name = name or f"{buffer.name}_{storage_scope}"
-    return replace(
-        buffer,
-        data=Var(name, "handle", PointerType(buffer.dtype, storage_scope)),
-        shape=tuple(shape),
-        strides=(),
-        elem_offset=const(0, shape[0].dtype if shape else "int64"),
-        name=name,
-    )
-
-
-def copy_stage(
-    buffer: Buffer,
-    cache: Buffer,
-    region: Sequence[Range],
-    origin: Sequence[PrimExpr],
-    analyzer: Analyzer,
-    reads: bool,
-) -> Stmt:
-    """Loops around a block that copies a region from the buffer to the cache (`reads`), or back.
-
-    Element 0 of the cache is the element `origin` of the buffer.
-    """
-    loops: list[tuple[Var, PrimExpr]] = []
-    iter_vars: list[IterVar] = []
-    values: list[PrimExpr] = []
-    outside: list[PrimExpr] = []
-    predicate: PrimExpr = const(True)
-    for n, (dimension, start) in enumerate(zip(region, origin, strict=True)):
-        loop_var = Var(f"ax{n}", dimension.extent.dtype)
-        loops.append((loop_var, dimension.extent))
-        analyzer.bind(loop_var, Range(const(0, loop_var.dtype), dimension.extent))
-        iterator = Var(f"v{n}", dimension.extent.dtype)
-        iter_vars.append(IterVar(Range(const(0, iterator.dtype), cache.shape[n]), iterator))
-        element = dimension.min + loop_var
-        values.append(element if is_const_int(start, 0) else loop_var)
-        outside.append(start + iterator)
-        for condition in (element >= 0, element < buffer.shape[n]):
-            if not analyzer.can_prove(condition):
-                predicate = logical_and(predicate, condition)
-    inside: list[PrimExpr] = [iter_var.var for iter_var in iter_vars]
-    ends = [(buffer, tuple(outside)), (cache, tuple(inside))]
-    (source, source_indices), (target, target_indices) = ends if reads else reversed(ends)
-    block = Block(
-        tuple(iter_vars),
-        (_element(source, source_indices),),
-        (_element(target, target_indices),),
-        cache.name,
-        BufferStore(target, BufferLoad(source, source_indices), target_indices),
-    )
-    nest: Stmt = BlockRealize(tuple(values), analyzer.simplify(predicate), block)
-    for loop_var, extent in reversed(loops):
-        nest = For(loop_var, const(0, loop_var.dtype), extent, ForKind.SERIAL, nest)
-    return nest
-
-
-def _element(buffer: Buffer, indices: Sequence[PrimExpr]) -> BufferRegion:
-    return BufferRegion(buffer, tuple(Range(i, const(1, i.dtype)) for i in indices))

@@ -10,13 +10,14 @@ from mlcweb.arith.iter_predicate import uses_any
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, children, walk
 from mlcweb.schedule.errors import BlockKindError, LoopError
-from mlcweb.schedule.nests import loop_nest, statements_of, with_allocated, with_inserted
+from mlcweb.schedule.nests import statements_of, with_allocated, with_inserted
 from mlcweb.schedule.regions import domains_around
 from mlcweb.schedule.registry import primitive
+from mlcweb.schedule.stages import stage
 from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below
 from mlcweb.schedule.storage_scopes import check_storage_scope
 from mlcweb.tir.arithmetic import const, is_const_int
-from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import (
     Broadcast,
     BufferLoad,
@@ -29,7 +30,7 @@ from mlcweb.tir.expr import (
     Var,
 )
 from mlcweb.tir.operators import OPERATORS, key_of
-from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, BufferStore, IterType, IterVar, Stmt
+from mlcweb.tir.stmt import BlockIdentity, BufferStore, IterType, IterVar, Stmt
 from mlcweb.tir.substitute import substitute
 
 
@@ -184,29 +185,19 @@ def _buffer_for(name: str, expression: PrimExpr, used: list[IterVar], storage_sc
 
 def _stage(name: str, buffer: Buffer, expression: PrimExpr, used: list[IterVar]) -> Stmt:
     """A loop nest that computes an expression for all values of its iterators."""
-    loops: list[Var] = []
-    values: list[PrimExpr] = []
-    own: list[IterVar] = []
+    loops: dict[Var, PrimExpr] = {}
+    iterators: dict[IterVar, PrimExpr] = {}
     for n, iter_var in enumerate(used):
         assert iter_var.dom is not None
-        loop = Var(f"ax{n}", iter_var.var.dtype)
-        loops.append(loop)
+        loop, iterator = (Var(f"{name}{n}", iter_var.var.dtype) for name in ("ax", "v"))
+        loops[loop] = iter_var.dom.extent
         start = iter_var.dom.min
-        values.append(loop if is_const_int(start, 0) else start + loop)
-        iterator = Var(f"v{n}", iter_var.var.dtype)
-        own.append(IterVar(iter_var.dom, iterator, IterType.DATA_PARALLEL))
-    indices = tuple(iter_var.var for iter_var in own)
-    renamed = {old.var: new.var for old, new in zip(used, own, strict=True)}
-    region = BufferRegion(buffer, tuple(Range(i, const(1, i.dtype)) for i in indices))
-    block = Block(
-        tuple(own),
-        (),
-        (region,),
-        name,
-        BufferStore(buffer, substitute(expression, renamed), indices),
-    )
-    realize = BlockRealize(tuple(values), const(True), block)
-    return loop_nest(loops, [i.dom.extent for i in own if i.dom is not None], realize)
+        own = IterVar(iter_var.dom, iterator, IterType.DATA_PARALLEL)
+        iterators[own] = loop if is_const_int(start, 0) else start + loop
+    indices = tuple(iter_var.var for iter_var in iterators)
+    renamed = {old.var: new for old, new in zip(used, indices, strict=True)}
+    store = BufferStore(buffer, substitute(expression, renamed), indices)
+    return stage(name, loops, iterators.items(), store)
 
 
 def _position(place: BlockPlace, scope: BlockPlace) -> int:

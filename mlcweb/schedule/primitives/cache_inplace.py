@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from mlcweb.arith import Analyzer, IntSet
+from mlcweb.arith import Analyzer
 from mlcweb.schedule.arguments import ReadBuffer, accessed_buffer
 from mlcweb.schedule.errors import BlockKindError, DataflowError
 from mlcweb.schedule.nests import with_allocated
-from mlcweb.schedule.primitives.cache import copy_of, copy_stage
 from mlcweb.schedule.redirect import Redirection
-from mlcweb.schedule.regions import bindings, domains_around, regions_of, substituted
+from mlcweb.schedule.regions import bound_ranges, domains_around, regions_of
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.stage_pipeline import contains
+from mlcweb.schedule.stages import copy_of, copy_stage
 from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, loops_above
 from mlcweb.schedule.storage_scopes import check_storage_scope
 from mlcweb.tir.arithmetic import const
-from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.buffer import Buffer, Range, full_region
 from mlcweb.tir.stmt import BlockIdentity, ForKind, sequence
 
 
@@ -79,20 +79,17 @@ def _box(place: BlockPlace, buffer: Buffer) -> list[Range]:
             [place.realize],
             "cache_read",
         )
-    values = bindings(place.realize)
-    box = list(substituted(reads[0], values))
+    box = bound_ranges(place.realize, reads[0])
     analyzer = Analyzer(domains_around(place))
     for write in writes:
-        written = [IntSet.from_range(side) for side in substituted(write, values)]
-        if not contains(box, written, analyzer):
+        if not contains(box, bound_ranges(place.realize, write), analyzer):
             raise DataflowError(
                 f'The block "{name}" writes other elements of "{buffer.name}" than it reads; the '
                 "copy would not hold what else is around them",
                 [place.realize],
                 "T.reads of all that the block writes, or cache_write",
             )
-    whole = [Range(const(0, extent.dtype), extent) for extent in buffer.shape]
-    if not contains(whole, [IntSet.from_range(side) for side in box], analyzer):
+    if not contains(full_region(buffer).region, box, analyzer):
         raise DataflowError(
             f'What the block "{name}" reads of "{buffer.name}" is not known to lie in the buffer, '
             "and the copy reads all of it",

@@ -19,13 +19,12 @@ from mlcweb.schedule.nests import loop_nest, statements_of
 from mlcweb.schedule.primitives.inline import compute_inline, reverse_compute_inline
 from mlcweb.schedule.regions import (
     analyzer_inside,
-    bindings,
+    bound_ranges,
     iterator_domains,
     known_sides,
     loops_between,
     regions_of,
     relaxed,
-    substituted,
     threads_sharing,
 )
 from mlcweb.schedule.registry import primitive
@@ -323,7 +322,7 @@ def _required_regions(move: _Move, analyzer: Analyzer) -> dict[Buffer, list[IntS
                 inner = {**shared, **inner}
             block = partner.block
             for region in regions_of(block.reads if move.is_producer else block.writes, buffer):
-                ranges = substituted(region, bindings(partner.realize))
+                ranges = bound_ranges(partner.realize, region)
                 box = relaxed(ranges, inner, analyzer)
                 box = known_sides(box, partner, move.target.loop, move.blocks)
                 found.setdefault(buffer, []).append(box)

@@ -8,33 +8,32 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mlcweb.analysis.exposed_reads import reads_old_elements
-from mlcweb.arith import Analyzer, IntSet, estimate_region, union
+from mlcweb.arith import Analyzer, estimate_region, union
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.arguments import ReadBuffer, WriteBuffer, accessed_buffer
 from mlcweb.schedule.errors import DataflowError, LoopError
 from mlcweb.schedule.must_writes import must_write
 from mlcweb.schedule.nests import loop_nest, statements_of, with_allocated, with_inserted
-from mlcweb.schedule.primitives.cache import copy_of
 from mlcweb.schedule.redirect import Redirection
 from mlcweb.schedule.regions import (
     analyzer_inside,
-    bindings,
+    bound_ranges,
     domains_of,
     loops_between,
     regions_of,
     relaxed,
-    substituted,
     threads_sharing,
 )
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import hidden_accesses, scope_at
 from mlcweb.schedule.stage_pipeline import contains
+from mlcweb.schedule.stages import copy_of
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, loops_above
 from mlcweb.schedule.storage_scopes import check_storage_scope
 from mlcweb.schedule.units import check_all_blocks, stands_in
 from mlcweb.tir.arithmetic import const, is_const_int
-from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range, full_region
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
 from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, BufferStore, IterVar, Stmt
 from mlcweb.tir.substitute import substitute
@@ -130,7 +129,7 @@ class _Access:
 
     @property
     def ranges(self) -> tuple[Range, ...]:
-        return substituted(self.region, bindings(self.place.realize))
+        return bound_ranges(self.place.realize, self.region)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +219,7 @@ def _planned(
 
 
 def _check_inside(plan: _Plan, box: Sequence[Range]) -> None:
-    whole = [Range(const(0, extent.dtype), extent) for extent in plan.buffer.shape]
-    if not contains(whole, [IntSet.from_range(side) for side in box], plan.analyzer):
+    if not contains(full_region(plan.buffer).region, box, plan.analyzer):
         raise DataflowError(
             f'The box of "{plan.buffer.name}" that an iteration of the loop '
             f'"{plan.place.loop.loop_var.name}" reads is not known to lie in the buffer, and the '
@@ -252,11 +250,9 @@ def _check_written(plan: _Plan, box: Sequence[Range]) -> None:
                 )
         for write in plan.accesses(step, "write"):
             exact = estimate_region(write.ranges, write.inner, True)
-            if exact is not None and must_write(
-                write.place, plan.buffer, plan.place.loop, [IntSet.from_range(s) for s in exact]
-            ):
+            if exact is not None and must_write(write.place, plan.buffer, plan.place.loop, exact):
                 written.append(list(exact))
-    if not any(contains(part, [IntSet.from_range(s) for s in box], analyzer) for part in written):
+    if not any(contains(part, box, analyzer) for part in written):
         raise DataflowError(
             f'An iteration of the loop "{plan.place.loop.loop_var.name}" is not known to write all '
             f'of the box of "{plan.buffer.name}" that it touches, so that copying back would '

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlcweb.analysis import block_access_regions
+from mlcweb.analysis.access_regions import with_access_regions
 from mlcweb.arith import Analyzer, conjuncts, eval_set
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import replace
@@ -15,12 +15,12 @@ from mlcweb.schedule.nests import in_fresh_loops, in_loops, loops_from, only_blo
 from mlcweb.schedule.regions import domains_around, loops_between
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import check_affine, check_complete
+from mlcweb.schedule.stages import part_of_block
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import add, const, constant_value, is_const_int, logical_and, subtract
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.expr import GE, GT, LE, LT, Call, FloatImm, IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import (
-    Block,
     BlockIdentity,
     BlockRealize,
     BufferStore,
@@ -185,20 +185,9 @@ def _bound(condition: PrimExpr, place: BlockPlace) -> tuple[Var, int | None, int
 def _filling(place: BlockPlace, store: BufferStore, constant: PrimExpr) -> BlockRealize:
     """A block that stores the constant in all iterations."""
     block = place.block
-    renamed: dict[Var, PrimExpr] = {}
-    iter_vars: list[IterVar] = []
-    for iter_var in block.iter_vars:
-        var = Var(iter_var.var.name, iter_var.var.dtype)
-        renamed[iter_var.var] = var
-        iter_vars.append(replace(iter_var, var=var))
-    made = Block(
-        tuple(iter_vars),
-        (),
-        tuple(substitute(region, renamed) for region in block.writes),
-        f"{block.name_hint}_pad_const",
-        substitute(replace(store, value=constant), renamed),
-        annotations=block.annotations,
-    )
+    body = replace(store, value=constant)
+    made = part_of_block(block, block.iter_vars, f"{block.name_hint}_pad_const", body)
+    made = replace(made, annotations=block.annotations)
     return BlockRealize(place.realize.iter_values, place.realize.predicate, made)
 
 
@@ -239,8 +228,7 @@ def _inside_nest(
     predicate = logical_and(predicate, realize.predicate)
     changed = replace(block, iter_vars=tuple(iter_vars), body=substitute(store, shifts))
     changed = AccessSimplifier().rewrite(changed)
-    regions = block_access_regions(changed)
-    changed = replace(changed, reads=regions.reads, writes=regions.writes)
+    changed = with_access_regions(changed)
     realize = replace(realize, iter_values=tuple(values), predicate=predicate, block=changed)
     loops = [replace(old, extent=shorter.get(old.loop_var, old.extent)) for old in inner]
     return in_loops(realize, loops)

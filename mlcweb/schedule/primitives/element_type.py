@@ -7,7 +7,8 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import on
 from mlcweb.schedule.arguments import accessed_buffer
 from mlcweb.schedule.errors import ScheduleError
-from mlcweb.schedule.primitives.storage import BufferReplacement, allocating_block
+from mlcweb.schedule.primitives.storage import allocating_block
+from mlcweb.schedule.redirect import BufferReplacement
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import ScheduleState
 from mlcweb.tir import dtype as dtypes

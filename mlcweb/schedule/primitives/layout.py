@@ -11,7 +11,8 @@ from mlcweb.ir.visitor import walk
 from mlcweb.schedule.arguments import AccessedBuffer, Integers, PadValue
 from mlcweb.schedule.errors import ScheduleError
 from mlcweb.schedule.layout_padding import with_padding
-from mlcweb.schedule.layout_rewriter import LayoutRewriter, SeparatorRewriter
+from mlcweb.schedule.layout_rewriter import LayoutRewriter
+from mlcweb.schedule.redirect import BufferReplacement
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import const, is_const_int
@@ -130,8 +131,9 @@ def set_axis_separator(
             "rising numbers of the first axes of each group after the first",
         )
     new = replace(old, axis_separators=separators)
+    separated = BufferReplacement(old, lambda buffer: new if buffer is old else buffer)
     top = owner if owner is not None else _root(state, place)
-    state = state.replaced(place.function, {top: SeparatorRewriter(old, new).rewrite(top)})
+    state = state.replaced(place.function, {top: separated.rewrite(top)})
     return state if owner is not None else _with_parameter(state, place.function, old, new)
 
 

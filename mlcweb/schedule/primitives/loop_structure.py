@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations, pairwise, product, takewhile
+from itertools import combinations, pairwise, product
 
 from mlcweb.arith import Analyzer
 from mlcweb.schedule.dependences import check_stays_before
@@ -18,6 +18,7 @@ from mlcweb.schedule.state import (
     Place,
     ScheduleState,
     loops_above,
+    shared_prefix,
     statement_of,
 )  # fmt: skip
 from mlcweb.schedule.units import stands_in
@@ -115,8 +116,7 @@ def _chains(
             "loops of blocks that stand in the same block",
         )
     around = [(*place.parents, place.loop) for place in places]
-    levels = zip(*around, strict=False)
-    depth = sum(1 for _ in takewhile(lambda level: all(s is level[0] for s in level), levels))
+    depth = len(shared_prefix(around))
     chains = [statements[depth:] for statements in around]
     if len({len(chain) for chain in chains}) > 1 or not chains[0]:
         depths = ", ".join(

@@ -25,7 +25,7 @@ from mlcweb.schedule.reorder_checks import (
     check_init_stays_first,
     check_iterators_reorderable,
 )
-from mlcweb.schedule.scopes import analyzer_at, loop_ranges, scope_below
+from mlcweb.schedule.scopes import loop_ranges, scope_below
 from mlcweb.schedule.state import (
     LoopPlace,
     ScheduleState,
@@ -64,7 +64,7 @@ def split(
     place = state.loop(loop)
     old = place.loop
     check_plain(place)
-    analyzer = analyzer_at((*loops_above(place), old))
+    analyzer = Analyzer(loop_ranges((*loops_above(place), old)))
     extents = _infer_factors(old, factors, analyzer)
     new_vars = [Var(f"{loop.name}_{n}", loop.dtype) for n in range(len(extents))]
     for var, extent in zip(new_vars, extents, strict=True):
@@ -127,7 +127,7 @@ def fuse(
             value = floordiv(floormod(fused, covered), total)
         values[place.loop.loop_var] = value
         total = covered
-    total = analyzer_at(loops_above(first)).simplify(total)
+    total = Analyzer(loop_ranges(loops_above(first))).simplify(total)
     body = substitute(places[-1].loop.body, values)
     loop = For(fused, const(0, fused.dtype), total, ForKind.SERIAL, body, span=first.loop.span)
     new = simplify_bindings(loop, first, preserve_unit_iters)

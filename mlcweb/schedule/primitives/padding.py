@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mlcweb.analysis import block_access_regions
-from mlcweb.arith import Analyzer, IntSet
+from mlcweb.arith import Analyzer
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.schedule.arguments import Integers
 from mlcweb.schedule.errors import DataflowError, ScheduleError
 from mlcweb.schedule.must_writes import is_local, must_write, runs_whole_domain
-from mlcweb.schedule.nests import in_loops, loop_nest, nest_of, with_allocated
+from mlcweb.schedule.nests import in_loops, nest_of, with_allocated
 from mlcweb.schedule.regions import domains_around, iterator_domains
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
@@ -23,13 +23,13 @@ from mlcweb.schedule.scopes import (
     hidden_accesses,
     scope_at,
 )
+from mlcweb.schedule.stages import stage
 from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
 from mlcweb.tir.arithmetic import const, constant_value, floordiv, is_const_int, less, logical_and
 from mlcweb.tir.buffer import Buffer, Range, full_region
 from mlcweb.tir.expr import Add, BufferLoad, Cast, IntImm, Mul, PointerType, PrimExpr, Var
 from mlcweb.tir.intrinsics import if_then_else
 from mlcweb.tir.stmt import (
-    Block,
     BlockIdentity,
     BlockRealize,
     BufferStore,
@@ -117,7 +117,7 @@ def _check_copied_back(state: ScheduleState, place: BlockPlace, buffers: Sequenc
             "iterators that are bound to a loop each, over the same domain",
         )
     for buffer in buffers:
-        whole = [IntSet.from_range(side) for side in full_region(buffer).region]
+        whole = full_region(buffer).region
         if not is_local(state.scope_of(place), buffer) and not must_write(
             place, buffer, None, whole
         ):
@@ -311,16 +311,13 @@ def _iterators(buffer: Buffer) -> tuple[Var, ...]:
 
 
 def _elementwise(name: str, shape: Sequence[PrimExpr], store: BufferStore) -> Stmt:
-    loop_vars = [Var(f"i{n}", extent.dtype) for n, extent in enumerate(shape)]
-    iter_vars = tuple(
+    loops = {Var(f"i{n}", extent.dtype): extent for n, extent in enumerate(shape)}
+    iter_vars = [
         IterVar(Range(const(0, extent.dtype), extent), var)
         for extent, var in zip(shape, store.indices, strict=True)
         if isinstance(var, Var)
-    )
-    block = Block(iter_vars, (), (), name, store)
-    regions = block_access_regions(block)
-    block = replace(block, reads=regions.reads, writes=regions.writes)
-    return loop_nest(loop_vars, shape, BlockRealize(tuple(loop_vars), const(True), block))
+    ]
+    return stage(name, loops, zip(iter_vars, loops, strict=True), store)
 
 
 def _grown_realize(

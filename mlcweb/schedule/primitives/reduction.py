@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mlcweb.analysis.access_regions import block_access_regions
 from mlcweb.arith import Analyzer, conjuncts
 from mlcweb.ir.node import replace
 from mlcweb.schedule.errors import BindingError, DataflowError, LoopError
@@ -19,12 +18,13 @@ from mlcweb.schedule.scopes import (
     scope_at,
 )  # fmt: skip
 from mlcweb.schedule.stage_pipeline import is_uncovered
+from mlcweb.schedule.stages import part_of_block
 from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
 from mlcweb.schedule.units import bound_reads, check_unguarded, stands_in
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import PrimExpr, Var
-from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, For, IterType, IterVar, sequence
+from mlcweb.tir.stmt import BlockIdentity, BlockRealize, For, IterType, sequence
 from mlcweb.tir.substitute import substitute, uses, variables_in
 
 
@@ -137,25 +137,14 @@ def _check_init_moves(
 def _init_realize(place: BlockPlace, inner: tuple[For, ...]) -> BlockRealize:
     old = place.block
     assert old.init is not None
-    iter_vars: list[IterVar] = []
-    values: list[PrimExpr] = []
-    renamed: dict[Var, PrimExpr] = {}
-    for iter_var, value in zip(old.iter_vars, place.realize.iter_values, strict=True):
-        if iter_var.iter_type == IterType.DATA_PARALLEL:
-            var = Var(iter_var.var.name, iter_var.var.dtype)
-            renamed[iter_var.var] = var
-            iter_vars.append(replace(iter_var, var=var))
-            values.append(value)
-    block = Block(
-        tuple(iter_vars),
-        (),
-        tuple(substitute(region, renamed) for region in old.writes),
-        old.name_hint + "_init",
-        substitute(old.init, renamed),
-        annotations=old.annotations,
-        span=old.span,
-    )
-    block = replace(block, reads=block_access_regions(block).reads)
+    bound = [
+        (iter_var, value)
+        for iter_var, value in zip(old.iter_vars, place.realize.iter_values, strict=True)
+        if iter_var.iter_type == IterType.DATA_PARALLEL
+    ]
+    values = [value for _, value in bound]
+    block = part_of_block(old, [i for i, _ in bound], old.name_hint + "_init", old.init)
+    block = replace(block, annotations=old.annotations)
     predicate = init_predicate(
         place.realize, place.realize.predicate, loops_above(place), inner, values
     )

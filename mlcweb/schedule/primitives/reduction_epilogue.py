@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlcweb.analysis import block_access_regions
+from mlcweb.analysis.access_regions import with_access_regions
 from mlcweb.arith import same_expression
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
@@ -71,9 +71,7 @@ def fuse_reduction_epilogue(
     old = BufferLoad(target, places)
     ends = [old if _is_load(end, buffer) else end for end in (body.value.a, body.value.b)]
     update = BufferStore(target, Add(*ends), places)
-    block = replace(reduction.block, init=start, body=update)
-    regions = block_access_regions(block)
-    block = replace(block, reads=regions.reads, writes=regions.writes)
+    block = with_access_regions(replace(reduction.block, init=start, body=update))
     changes: dict[Stmt, Stmt | None] = {
         epilogue.realize: None,
         reduction.realize: replace(reduction.realize, block=block),

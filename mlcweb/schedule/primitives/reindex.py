@@ -13,18 +13,18 @@ from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.schedule.arguments import AccessedBuffer
 from mlcweb.schedule.errors import BlockKindError, DataflowError, ScheduleError
 from mlcweb.schedule.must_writes import is_local, must_write_each_time, runs_whole_domain
-from mlcweb.schedule.nests import loop_nest, nest_of, statements_of, with_allocated, with_inserted
-from mlcweb.schedule.primitives.cache import copy_of
+from mlcweb.schedule.nests import nest_of, statements_of, with_allocated, with_inserted
 from mlcweb.schedule.regions import bindings, domains_around, iterator_domains
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import check_affine, check_binds_loops, scope_at
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline
+from mlcweb.schedule.stages import Access, copy_of, copying_store, stage
 from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, loops_above
 from mlcweb.schedule.storage_scopes import check_storage_scope
-from mlcweb.tir.arithmetic import add, const, is_const_int
-from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.arithmetic import add, is_const_int
+from mlcweb.tir.buffer import Buffer, BufferRegion
 from mlcweb.tir.expr import BufferLoad, IntImm, PrimExpr, Var
-from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, BufferStore, For, IterVar, Stmt
+from mlcweb.tir.stmt import BlockIdentity, BufferStore, For, IterVar, Stmt
 from mlcweb.tir.substitute import substitute, variables_in
 
 
@@ -338,9 +338,6 @@ def _mapped(
         ) from None
 
 
-Access = tuple[Buffer, tuple[PrimExpr, ...]]
-
-
 def _copy_stage(
     used: Sequence[IterVar],
     new_vars: Sequence[Var],
@@ -353,28 +350,15 @@ def _copy_stage(
 ) -> Stmt:
     """Loops around a block that copies from the buffer to the copy, or back."""
     renamed = {iter_var.var: var for iter_var, var in zip(used, new_vars, strict=True)}
-    ends = [(b, tuple(substitute(index, renamed) for index in i)) for b, i in (original, copy)]
-    (source, source_indices), (target, target_indices) = ends if access == "read" else ends[::-1]
-    block = Block(
-        tuple(IterVar(iter_var.dom, renamed[iter_var.var]) for iter_var in used),
-        (_element(source, source_indices),),
-        (_element(target, target_indices),),
-        name,
-        BufferStore(target, BufferLoad(source, source_indices), target_indices),
-    )
-    if _load_memory(source_indices):
-        block = replace(block, reads=block_access_regions(block).reads)
-    variables = [var for var, _ in loops]
-    realize = BlockRealize(tuple(bound or variables), const(True), block)
-    return loop_nest(variables, [extent for _, extent in loops], realize)
+    ends = [(b, [substitute(index, renamed) for index in i]) for b, i in (original, copy)]
+    iter_vars = [IterVar(iter_var.dom, renamed[iter_var.var]) for iter_var in used]
+    values = bound or [var for var, _ in loops]
+    store = copying_store(*ends, reads=access == "read")
+    return stage(name, dict(loops), zip(iter_vars, values, strict=True), store)
 
 
 def _load_memory(indices: Sequence[PrimExpr]) -> bool:
     return any(isinstance(node, BufferLoad) for index in indices for node in walk(index))
-
-
-def _element(buffer: Buffer, indices: Sequence[PrimExpr]) -> BufferRegion:
-    return BufferRegion(buffer, tuple(Range(i, const(1, i.dtype)) for i in indices))
 
 
 def _staged(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mlcweb.analysis import block_access_regions
+from mlcweb.analysis.access_regions import with_access_regions
 from mlcweb.arith import Analyzer, conjuncts, detect_iter_map
 from mlcweb.arith.iter_predicate import uses_any
 from mlcweb.ir.node import replace
@@ -16,11 +16,10 @@ from mlcweb.schedule.errors import BlockKindError, DataflowError, LoopError
 from mlcweb.schedule.primitives.storage import allocating_block
 from mlcweb.schedule.regions import (
     analyzer_inside,
-    bindings,
+    bound_ranges,
     loops_between,
     regions_of,
     relaxed,
-    substituted,
 )
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import is_output_block, scope_at, short_title
@@ -174,10 +173,9 @@ def _common_loop(
 
 def _steps(place: BlockPlace, buffer: Buffer, outer: LoopPlace) -> list[_Step]:
     """The dimensions that move with a loop, in order."""
-    region = regions_of(place.block.writes, buffer)[0]
     analyzer = analyzer_inside(outer)
     inner = loops_between(place, outer.loop)
-    box = relaxed(substituted(region, bindings(place.realize)), inner, analyzer)
+    box = relaxed(_written(place, buffer), inner, analyzer)
     loops = {loop.loop_var for loop in (*loops_above(outer), outer.loop)}
     steps = []
     for n, (low, high) in enumerate(box):
@@ -191,6 +189,11 @@ def _steps(place: BlockPlace, buffer: Buffer, outer: LoopPlace) -> list[_Step]:
         loop, stride = parts
         steps.append(_Step(n, start, extent, loop, max(extent.value - stride, 0)))
     return steps
+
+
+def _written(place: BlockPlace, buffer: Buffer) -> tuple[Range, ...]:
+    """What an iteration of the block writes of the buffer, in terms of the loops around."""
+    return bound_ranges(place.realize, regions_of(place.block.writes, buffer)[0])
 
 
 def _loop_and_stride(start: PrimExpr) -> tuple[Var, int] | None:
@@ -242,7 +245,7 @@ def _check_in_order(
                 [loop, place.realize],
                 "a loop that starts at 0",
             )
-        region = substituted(regions_of(place.block.writes, buffer)[0], bindings(place.realize))
+        region = _written(place, buffer)
         if not is_const_int(region[moved[0].dimension].extent, 1):
             raise LoopError(
                 f'An iteration of block "{place.block.name_hint}" writes several elements along '
@@ -279,7 +282,7 @@ def _check_whole_windows(
                 [place.realize],
                 "rolling_buffer before a split that does not divide the extent",
             )
-    region = substituted(regions_of(place.block.writes, buffer)[0], bindings(place.realize))
+    region = _written(place, buffer)
     found = detect_iter_map([side.min for side in region], inner).indices
     if found is None or any(
         not is_const_int(scale, 1)
@@ -313,8 +316,7 @@ def _is_of_iterators(
 
 def _not_yet_computed(place: BlockPlace, buffer: Buffer, steps: Sequence[_Step]) -> PrimExpr:
     """The condition that an element was not computed in an earlier iteration."""
-    region = regions_of(place.block.writes, buffer)[0]
-    element = substituted(region, bindings(place.realize))
+    element = _written(place, buffer)
     analyzer = Analyzer()
     condition: PrimExpr = const(True)
     for step in steps:
@@ -345,9 +347,7 @@ class _Folding(Mutator):
             for iter_var, value in zip(block.iter_vars, realize.iter_values, strict=True)
         )
         block = replace(block, iter_vars=iter_vars)
-        regions = block_access_regions(block)
-        block = replace(block, reads=regions.reads, writes=regions.writes)
-        return replace(realize, predicate=predicate, block=block)
+        return replace(realize, predicate=predicate, block=with_access_regions(block))
 
     @on(BufferRegion)
     def region(self, node: BufferRegion) -> BufferRegion:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from mlcweb.analysis.threads import is_shared, statements_in, thread_tag
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.ir.visitor import walk
 from mlcweb.schedule.arguments import WriteBuffer, accessed_buffer
 from mlcweb.schedule.errors import NotFoundError, ScheduleError
+from mlcweb.schedule.redirect import BufferReplacement
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.schedule.storage_scopes import StorageScopeError, check_storage_scope
-from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion
+from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, PointerType, Var
 from mlcweb.tir.stmt import Block, BlockIdentity, BufferStore, For
 
@@ -138,37 +136,3 @@ def _in_scope(buffer: Buffer, storage_scope: str) -> Buffer:
     name = f"{buffer.name}_{storage_scope}"
     data = Var(name, "handle", PointerType(buffer.dtype, storage_scope))
     return replace(buffer, data=data, name=name)
-
-
-class BufferReplacement(Mutator):
-    """Rewrites accesses of a buffer, and of the buffers that view it, to what `changed` makes of
-    each."""
-
-    def __init__(self, buffer: Buffer, changed: Callable[[Buffer], Buffer]) -> None:
-        self.changed = changed
-        self.buffers = {buffer: changed(buffer)}
-
-    @on(Block)
-    def block(self, node: Block) -> Block:
-        for match in node.match_buffers:
-            if match.source.buffer in self.buffers:
-                self.buffers[match.buffer] = self.changed(match.buffer)
-        new = self.rewrite_children(node)
-        buffers = tuple(self.buffers.get(buffer, buffer) for buffer in new.alloc_buffers)
-        return replace(new, alloc_buffers=buffers) if buffers != new.alloc_buffers else new
-
-    @on(MatchBufferRegion)
-    def match(self, node: MatchBufferRegion) -> MatchBufferRegion:
-        new = self.rewrite_children(node)
-        buffer = self.buffers.get(node.buffer)
-        return new if buffer is None else replace(new, buffer=buffer)
-
-    @on(BufferLoad, BufferStore, BufferRegion)
-    def access(self, node: BufferLoad | BufferStore | BufferRegion) -> Any:
-        new = self.rewrite_children(node)
-        buffer = self.buffers.get(node.buffer)
-        return new if buffer is None else replace(new, buffer=buffer)
-
-    @on(Var)
-    def pointer(self, var: Var) -> Var:
-        return next((new.data for old, new in self.buffers.items() if old.data is var), var)
