@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mlcweb.arith import Analyzer
-from mlcweb.ir.node import Node, replace
+from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.schedule.errors import BindingError, BlockKindError, LoopError
 from mlcweb.schedule.iterator_division import Division, divide
@@ -192,7 +192,7 @@ class _Rebinding(Mutator):
 def _init_nest(init: Stmt, inner: BlockRealize, nest: Nest) -> Stmt:
     """A block that sets the initial values, in loops of its own."""
     block = inner.block
-    used = _variables_of(init, *block.writes)
+    used = variables_in(init, *block.writes)
     bound: list[tuple[IterVar, PrimExpr]] = []
     for iter_var, value in zip(block.iter_vars, inner.iter_values, strict=True):
         if iter_var.var not in used:
@@ -211,7 +211,3 @@ def _init_nest(init: Stmt, inner: BlockRealize, nest: Nest) -> Stmt:
     predicate = init_predicate(nest.realize, inner.predicate, nest.loops, nest.loops, values)
     driving = [loop for loop in nest.loops if any(uses(v, loop.loop_var) for v in values)]
     return in_fresh_loops(BlockRealize(tuple(values), predicate, made), driving)
-
-
-def _variables_of(*nodes: Node) -> set[Var]:
-    return set[Var]().union(*(variables_in(node) for node in nodes))

@@ -9,12 +9,13 @@ from mlcweb.ir.visitor import walk
 from mlcweb.schedule.errors import LoopError
 from mlcweb.schedule.state import (
     BlockPlace,
+    LoopPlace,
     ScheduleState,
     loops_above,
     substatements,
     with_substatements,
 )
-from mlcweb.schedule.units import computes_header
+from mlcweb.schedule.units import computes_header, stands_in
 from mlcweb.tir.arithmetic import const, logical_and
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
@@ -58,6 +59,25 @@ def statements_of(container: For | Block) -> tuple[Stmt, ...]:
     """The statements in the body of a loop or block, in order."""
     body = container.body
     return body.seq if isinstance(body, SeqStmt) else (body,)
+
+
+def position_in(container: For | Block, place: BlockPlace) -> int:
+    """Which statement of a loop or block a unit is, or is in."""
+    return next(n for n, s in enumerate(statements_of(container)) if stands_in(place, s))
+
+
+def only_block_below(state: ScheduleState, target: LoopPlace, advice: str) -> BlockPlace:
+    """The block below a loop; a LoopError where there are others, or none."""
+    below = state.child_blocks(target)
+    if len(below) != 1:
+        names = ", ".join(f'"{place.block.name_hint}"' for place in below) or "none"
+        raise LoopError(
+            f'The loop "{target.loop.loop_var.name}" must have one block below it, not '
+            f"{len(below)}: {names}",
+            [target.loop],
+            advice,
+        )
+    return below[0]
 
 
 def with_inserted(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from mlcweb.arith import Analyzer, IntSet, eval_range
 from mlcweb.arith.int_set import EVERYTHING
 from mlcweb.arith.iter_predicate import uses_any
+from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.scopes import Scope, is_trivially_true
 from mlcweb.schedule.state import BlockPlace, LoopPlace, Place
@@ -37,9 +38,10 @@ def domains_of(statement: Stmt) -> dict[Var, Range]:
     return {}
 
 
-def analyzer_inside(place: LoopPlace) -> Analyzer:
-    """An analyzer that knows all variables that are visible in a loop's body."""
-    return Analyzer({**domains_around(place), **domains_of(place.loop)})
+def analyzer_inside(place: Place) -> Analyzer:
+    """An analyzer that knows all variables that are visible in the body of a loop or block."""
+    own = place.loop if isinstance(place, LoopPlace) else place.block
+    return Analyzer({**domains_around(place), **domains_of(own)})
 
 
 def iterator_domains(block: Block) -> dict[Var, Range]:
@@ -125,6 +127,11 @@ def _is_loaded(side: IntSet, predicate: PrimExpr, blocks: Scope) -> bool:
     return guarded or any(
         load.buffer in blocks.writers or load.buffer in blocks.undeclared_writers for load in loads
     )
+
+
+def loads_of(node: Node, buffer: Buffer) -> list[BufferLoad]:
+    """The loads from `buffer` in a statement or expression."""
+    return [n for n in walk(node) if isinstance(n, BufferLoad) and n.buffer is buffer]
 
 
 def regions_of(regions: Iterable[BufferRegion], buffer: Buffer) -> list[BufferRegion]:

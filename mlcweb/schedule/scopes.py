@@ -17,7 +17,13 @@ from mlcweb.analysis.exposed_reads import reads_old_elements
 from mlcweb.arith import BIJECTIVE, detect_iter_map
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.errors import BindingError, BlockKindError, DataflowError
-from mlcweb.schedule.state import BlockPlace, Place, ScheduleState, loops_above
+from mlcweb.schedule.state import (
+    BlockPlace,
+    Place,
+    ScheduleState,
+    block_realizes_below,
+    loops_above,
+)
 from mlcweb.schedule.units import RawPlace, blocks_among, bound_reads, units_below
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.expr import BufferLoad, IntImm, PrimExpr, Var
@@ -368,12 +374,8 @@ def why_not_reduction(scope: Scope, block: Block) -> str | None:
         if reads_old_elements(block, region.buffer):
             return f'it reads elements of "{region.buffer.name}" that its init does not set'
     reduced = {i.var for i in block.iter_vars if i.iter_type == IterType.COMM_REDUCE}
-    for region in block.writes:
-        for dimension in region.region:
-            used = {node for node in walk(dimension) if isinstance(node, Var)}
-            if used & reduced:
-                name = next(iter(used & reduced)).name
-                return f'its reduction iterator "{name}" indexes the output'
+    for var in reduced & variables_in(*block.writes):
+        return f'its reduction iterator "{var.name}" indexes the output'
     for buffer in bound_reads(scope.unit(block).realize):
         if any(region.buffer is buffer for region in block.writes):
             return f'its predicate or a binding reads its output "{buffer.name}"'
@@ -434,6 +436,40 @@ def check_reduction(state: ScheduleState, place: BlockPlace) -> None:
             [place.realize],
             "decompose_reduction needs a block with T.init and a reduction iterator",
         )
+
+
+def check_not_output(state: ScheduleState, place: BlockPlace, advice: str) -> None:
+    """Raise BlockKindError where a block writes a buffer that lives on outside of its scope."""
+    if is_output_block(state, place):
+        raise BlockKindError(
+            f'The block "{place.block.name_hint}" is an output block: what it writes is seen '
+            f'outside of the block "{state.scope_of(place).block.name_hint}"',
+            [place.realize],
+            advice,
+        )
+
+
+def check_leaf(place: BlockPlace, advice: str) -> None:
+    """Raise BlockKindError where a block holds other blocks."""
+    if any(True for _ in block_realizes_below(place.block.body)):
+        raise BlockKindError(
+            f'The block "{place.block.name_hint}" is not a leaf block: it holds other blocks',
+            [place.realize],
+            advice,
+        )
+
+
+def only_writer(writers: Sequence[BlockPlace], buffer: Buffer) -> BlockPlace | None:
+    """The writer of a buffer, if there is one; DataflowError where there are several."""
+    if len(writers) > 1:
+        names = ", ".join(short_title(writer) for writer in writers)
+        raise DataflowError(
+            f'The buffer "{buffer.name}" is written by {len(writers)} blocks ({names}); this takes '
+            "a buffer with a single writer",
+            [writer.statement for writer in writers],
+            "this step before decompose_reduction",
+        )
+    return writers[0] if writers else None
 
 
 def is_output_block(state: ScheduleState, place: BlockPlace) -> bool:

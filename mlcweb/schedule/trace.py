@@ -19,7 +19,7 @@ from mlcweb.schedule.instruction import (
     map_inputs,
     plain,
 )  # fmt: skip
-from mlcweb.tir.expr import PrimExpr, Var
+from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.substitute import variables_in
 
 if TYPE_CHECKING:
@@ -217,6 +217,6 @@ def _from_json(value: Any, table: Mapping[str, Any]) -> Any:
 
 def _with_variables(index_map: IndexMap, table: Mapping[str, Any]) -> IndexMap:
     """A map with the random variables that the names in it stand for."""
-    used = set[Var]().union(*(variables_in(index) for index in index_map.final_indices))
+    used = variables_in(*index_map.final_indices)
     free = used.difference(index_map.initial_indices)
     return index_map.with_values({var: table[var.name] for var in free if var.name in table})

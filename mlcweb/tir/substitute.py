@@ -40,9 +40,9 @@ def substitute(
     return _Substitution(variables, buffers or {}).rewrite(node)
 
 
-def variables_in(node: Node) -> set[Var]:
-    """The variables that occur in a node, definitions not counted."""
-    return {found for found in walk(node) if isinstance(found, Var)}
+def variables_in(*nodes: Node) -> set[Var]:
+    """The variables that occur in nodes, definitions not counted."""
+    return {found for node in nodes for found in walk(node) if isinstance(found, Var)}
 
 
 def uses(node: Node, var: Var) -> bool:

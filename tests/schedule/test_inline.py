@@ -50,7 +50,7 @@ def test_an_output_is_marked_in_the_message():
     sch = Schedule(module(CHAIN))
     with pytest.raises(ScheduleError) as refusal:
         sch.compute_inline(sch.get_block("C"))
-    assert 'The block "C" to be inlined is an output block' in refusal.value.reason
+    assert 'The block "C" is an output block' in refusal.value.reason
     assert [statement.block.name_hint for statement in refusal.value.marked] == ["C"]
 
 

@@ -10,19 +10,19 @@ from mlcweb.arith import Analyzer, estimate_region_upper_bound
 from mlcweb.schedule.arguments import ReadBuffer, WriteBuffer, accessed_buffer
 from mlcweb.schedule.errors import BlockKindError, DataflowError
 from mlcweb.schedule.must_writes import is_local, must_write
-from mlcweb.schedule.nests import statements_of, with_allocated, with_inserted
+from mlcweb.schedule.nests import position_in, statements_of, with_allocated, with_inserted
 from mlcweb.schedule.redirect import Redirection
 from mlcweb.schedule.regions import (
+    analyzer_inside,
     bound_ranges,
     domains_around,
-    domains_of,
     known_sides,
     loops_between,
     regions_of,
     relaxed,
 )
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import Scope, scope_at, short_title
+from mlcweb.schedule.scopes import Scope, only_writer, scope_at, short_title
 from mlcweb.schedule.stage_pipeline import (
     check_cover,
     check_not_overwritten,
@@ -75,7 +75,7 @@ def cache_read(
     blocks = scope_at(state, scope)
     users = _scope_children(state, scope, consumer_blocks or ()) or blocks.readers_of(buffer)
     writers = [w for w in blocks.writers_of(buffer) if not _follows(blocks, w, users)]
-    writer = _only_of(writers, buffer)
+    writer = only_writer(writers, buffer)
     readers = [reader for reader in users if writer is None or reader.block is not writer.block]
     check_not_overwritten(scope, blocks, buffer, writers, readers)
     for reader in readers:
@@ -119,7 +119,7 @@ def cache_write(
     scope = state.scope_of(place)
     buffer = accessed_buffer(place, write_buffer_index, "write")
     check_stage_pipeline(state, scope)
-    _only_of(scope_at(state, scope).writers_of(buffer), buffer)
+    only_writer(scope_at(state, scope).writers_of(buffer), buffer)
     if reads_old_elements(place.block, buffer):
         raise BlockKindError(
             f'The block "{place.block.name_hint}" reads the elements of "{buffer.name}" that it '
@@ -136,7 +136,7 @@ def cache_write(
     ]
     location = _location(state, scope, place, others)
     region = _touched_region(place, scope_at(state, scope), buffer, location)
-    outer = location.container if isinstance(location.container, For) else None
+    outer = location.loop
     if not is_local(scope, buffer) and not must_write(place, buffer, outer, region):
         raise DataflowError(
             f'The elements of "{buffer.name}" that the block "{place.block.name_hint}" is sure to '
@@ -153,6 +153,10 @@ class _Location:
 
     container: For | Block
     position: int
+
+    @property
+    def loop(self) -> For | None:
+        return self.container if isinstance(self.container, For) else None
 
 
 def _scope_children(
@@ -186,18 +190,6 @@ def _follows(blocks: Scope, writer: BlockPlace, readers: Sequence[BlockPlace]) -
     )
 
 
-def _only_of(writers: Sequence[BlockPlace], buffer: Buffer) -> BlockPlace | None:
-    if len(writers) > 1:
-        names = ", ".join(short_title(writer) for writer in writers)
-        raise DataflowError(
-            f'The buffer "{buffer.name}" is written by {len(writers)} blocks ({names}); a cache '
-            "stage needs a single one",
-            [writer.statement for writer in writers],
-            "cache before decompose_reduction",
-        )
-    return writers[0] if writers else None
-
-
 def _location(
     state: ScheduleState, scope: BlockPlace, writer: BlockPlace, readers: Sequence[BlockPlace]
 ) -> _Location:
@@ -210,10 +202,7 @@ def _location(
     reader = min(later, key=lambda place: blocks.position(place.block))
     shared = shared_prefix([writer.parents, reader.parents])
     container = next(p for p in reversed(shared) if isinstance(p, (For, Block)))
-    statements = statements_of(container)
-    ends = []
-    for place in (writer, reader):
-        ends.append(next(n for n, s in enumerate(statements) if stands_in(place, s)))
+    ends = [position_in(container, place) for place in (writer, reader)]
     if ends[0] >= ends[1]:
         raise DataflowError(
             f"There is no place for a copy between the blocks {short_title(writer)} and "
@@ -235,7 +224,7 @@ def _touched_region(
 ) -> Sequence[Range]:
     """What a block writes of a buffer in one run of the container's body."""
     region = regions_of(writer.block.writes, buffer)[0]
-    outer = location.container if isinstance(location.container, For) else None
+    outer = location.loop
     analyzer = Analyzer(domains_around(writer))
     box = estimate_region_upper_bound(
         bound_ranges(writer.realize, region),
@@ -257,7 +246,7 @@ def _reads_inside(
 ) -> bool:
     """Whether a unit is known to read elements of a box alone: that of one run of the container,
     or, from outside of it, those of all its runs."""
-    outer = location.container if isinstance(location.container, For) else None
+    outer = location.loop
     analyzer = Analyzer(domains_around(reader))
     whole = full_region(buffer).region
     if outer is not None and not stands_in(reader, outer):
@@ -294,15 +283,13 @@ def _with_stage(
     In a loop the copy has the buffer's whole shape, so that blocks outside of the loop can read it;
     else it has the shape of the region.
     """
-    keeps_shape = isinstance(location.container, For)
+    keeps_shape = location.loop is not None
     origin: list[PrimExpr] = [const(0, d.min.dtype) if keeps_shape else d.min for d in region]
     shape = buffer.shape if keeps_shape else tuple(dimension.extent for dimension in region)
     cache = copy_of(buffer, storage_scope, shape)
-    inside = domains_around(scope)
-    inside.update(domains_of(scope.block))
-    if isinstance(location.container, For):
-        inside.update(_loops_down_to(state, location.container))
-    stage = copy_stage(buffer, cache, region, origin, Analyzer(inside), reads=writer is None)
+    loop = location.loop
+    analyzer = analyzer_inside(scope if loop is None else state.loop(loop.loop_var))
+    stage = copy_stage(buffer, cache, region, origin, analyzer, reads=writer is None)
     redirection = Redirection(buffer, cache, None if keeps_shape else origin)
     users = readers if writer is None else [writer, *readers]
     changes: dict[Stmt, Stmt | None] = {
@@ -311,8 +298,3 @@ def _with_stage(
     state = state.replaced(scope.function, changes)
     state = with_inserted(state, scope.function, location.container, location.position, [stage])
     return with_allocated(state, scope, cache), next(block_realizes_below(stage)).block.identity
-
-
-def _loops_down_to(state: ScheduleState, loop: For) -> dict[Var, Range]:
-    place = state.loop(loop.loop_var)
-    return {**domains_around(place), **domains_of(loop)}

@@ -9,10 +9,11 @@ from mlcweb.arith import same_expression
 from mlcweb.arith.iter_predicate import uses_any
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, children, walk
-from mlcweb.schedule.errors import BlockKindError, LoopError
-from mlcweb.schedule.nests import statements_of, with_allocated, with_inserted
+from mlcweb.schedule.errors import LoopError
+from mlcweb.schedule.nests import position_in, with_allocated, with_inserted
 from mlcweb.schedule.regions import domains_around
 from mlcweb.schedule.registry import primitive
+from mlcweb.schedule.scopes import check_leaf
 from mlcweb.schedule.stages import stage
 from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below
 from mlcweb.schedule.storage_scopes import check_storage_scope
@@ -56,12 +57,7 @@ def cache_index(
     """
     check_storage_scope(storage_scope)
     place = state.block(block)
-    if any(True for _ in block_realizes_below(place.block.body)):
-        raise BlockKindError(
-            f'The block "{place.block.name_hint}" holds other blocks, with their own indices',
-            [place.realize],
-            "cache the indices of the blocks in it",
-        )
+    check_leaf(place, "cache the indices of the blocks in it")
     iterators = {iter_var.var: iter_var for iter_var in place.block.iter_vars}
     chosen = [
         expression
@@ -91,7 +87,7 @@ def cache_index(
         init=None if place.block.init is None else changed.rewrite(place.block.init),
     )
     scope = state.scope_of(place)
-    position = _position(place, scope)
+    position = position_in(scope.block, place)
     state = state.replaced(place.function, {place.block: new_block})
     state = with_inserted(state, place.function, scope.block, position, stages)
     state = with_allocated(state, scope, *buffers)
@@ -198,13 +194,6 @@ def _stage(name: str, buffer: Buffer, expression: PrimExpr, used: list[IterVar])
     renamed = {old.var: new for old, new in zip(used, indices, strict=True)}
     store = BufferStore(buffer, substitute(expression, renamed), indices)
     return stage(name, loops, iterators.items(), store)
-
-
-def _position(place: BlockPlace, scope: BlockPlace) -> int:
-    """Which statement of the scope holds the block."""
-    path = [*place.parents, place.realize]
-    statements = statements_of(scope.block)
-    return next(n for n, s in enumerate(statements) if any(s is step for step in path))
 
 
 class _Replacement(Mutator):

@@ -8,7 +8,7 @@ from enum import IntEnum
 
 from mlcweb.arith import Analyzer, IntSet, union
 from mlcweb.ir.node import replace
-from mlcweb.schedule.errors import BindingError, BlockKindError, DataflowError, LoopError
+from mlcweb.schedule.errors import BindingError, DataflowError, LoopError
 from mlcweb.schedule.iteration_domain import (
     IteratorDomain,
     executed_domains,
@@ -37,7 +37,7 @@ from mlcweb.schedule.scopes import (
     Scope,
     check_binds_loops,
     check_complete_or_reduction,
-    is_output_block,
+    check_not_output,
     scope_at,
     short_title,
 )
@@ -149,13 +149,8 @@ def _planned(
         check_within_guards(place, target, f'would run without it under the loop "{loop.name}"')
     else:
         check_same_guards(place, target, f'would not run as often under the loop "{loop.name}"')
-    if is_producer and is_output_block(state, place):
-        raise BlockKindError(
-            f'The block "{place.block.name_hint}" is an output block: what it writes is seen '
-            f'outside of the block "{scope.block.name_hint}"',
-            [place.realize],
-            "move its producers instead, or write through a buffer of the scope (cache_write)",
-        )
+    if is_producer:
+        check_not_output(state, place, "move its producers, or cache_write first")
     blocks = scope_at(state, scope)
     blocks.check_links(place)
     producers, consumers = blocks.producers(place), blocks.consumers(place)

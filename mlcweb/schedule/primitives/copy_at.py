@@ -34,9 +34,9 @@ from mlcweb.schedule.storage_scopes import check_storage_scope
 from mlcweb.schedule.units import check_all_blocks, stands_in
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range, full_region
-from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
+from mlcweb.tir.expr import BufferLoad, Var
 from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, BufferStore, IterVar, Stmt
-from mlcweb.tir.substitute import substitute
+from mlcweb.tir.substitute import reads_memory, substitute
 
 AUTO_COPY = "auto_copy"
 """The annotation of a block that does nothing but copy a box between two memories."""
@@ -178,7 +178,7 @@ class _Plan:
         sides = []
         for n, values in enumerate(zip(*boxes, strict=True)):
             low, high = union(values, analyzer)
-            if low is None or high is None or _loads_from_memory(low, high):
+            if low is None or high is None or reads_memory(low) or reads_memory(high):
                 raise DataflowError(
                     f'It is not known which elements of "{self.buffer.name}" an iteration of the '
                     f'loop "{self.place.loop.loop_var.name}" accesses in dimension {n}',
@@ -188,10 +188,6 @@ class _Plan:
             first = simplify(low)
             sides.append(Range(first, simplify(high + 1 - first)))
         return sides
-
-
-def _loads_from_memory(*expressions: PrimExpr) -> bool:
-    return any(isinstance(node, BufferLoad) for e in expressions for node in walk(e))
 
 
 def _planned(

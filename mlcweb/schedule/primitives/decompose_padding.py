@@ -117,18 +117,17 @@ def _inside(place: BlockPlace, condition: PrimExpr) -> Bounds:
         low, high = eval_set(value, loops, analyzer)
         ends = constant_value(low), constant_value(high)
         domain = iter_var.dom
-        limits = (
-            (None, None)
-            if domain is None
-            else (constant_value(domain.min), constant_value(domain.extent))
-        )
-        if None in limits:
+        if not (
+            domain is not None
+            and isinstance(domain.min, IntImm)
+            and isinstance(domain.extent, IntImm)
+        ):
             raise BlockKindError(
                 f'The domain of iterator "{iter_var.var.name}" is not constant',
                 [place.realize],
                 "a block whose iterators have constant extents",
             )
-        first, count = (int(x) for x in limits)  # type: ignore[arg-type]
+        first, count = domain.min.value, domain.extent.value
         begin = first if ends[0] is None else max(first, int(ends[0]))
         end = first + count if ends[1] is None else min(first + count, int(ends[1]) + 1)
         bounds[iter_var.var] = (begin, end)

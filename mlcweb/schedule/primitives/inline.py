@@ -10,14 +10,14 @@ from mlcweb.arith import Analyzer, same_expression
 from mlcweb.arith.inverse_map import InverseMap, inverse_map, unit_iterators
 from mlcweb.arith.padded_inverse import padded_inverse_map
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import Mutator, on, post_order_visit, walk
+from mlcweb.ir.visitor import Mutator, on, post_order_visit
 from mlcweb.schedule.errors import BlockKindError, DataflowError
-from mlcweb.schedule.regions import bindings, domains_around, iterator_domains
+from mlcweb.schedule.regions import bindings, domains_around, iterator_domains, loads_of
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
     check_binds_loops,
     check_complete,
-    is_output_block,
+    check_not_output,
     is_trivially_true,
     scope_at,
     short_title,
@@ -52,7 +52,7 @@ def compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
     blocks = scope_at(state, scope)
     for region in place.block.reads:
         blocks.check_declared(region.buffer)
-    _check_not_output(state, place, "to be inlined")
+    check_not_output(state, place, "cache_write first, or inline the block's own producers")
     check_complete(state, place)
     check_binds_loops(place, loops_above(place))
     if len(blocks.units) == 1:
@@ -104,12 +104,12 @@ def reverse_compute_inline(state: ScheduleState, block: BlockIdentity) -> Schedu
     producer, buffer = _only_producer(state, scope, place)
     check_all_blocks([producer], buffer, "a block can only be inlined into another block")
     check_same_guards(place, producer, f"the {producer.title} does not run as often")
-    _check_not_output(state, producer, "that would take up its consumer")
+    check_not_output(state, producer, "cache_write of the producer first")
     check_complete(state, producer)
     outer, inner = _storing_realize(producer, buffer)
     stored = inner.block.body
     assert isinstance(stored, BufferStore)
-    if inner.block.init is not None or _loads(stored.value, buffer):
+    if inner.block.init is not None or loads_of(stored.value, buffer):
         raise BlockKindError(
             f'The producer "{producer.block.name_hint}" updates "{buffer.name}" rather than just '
             "storing to it, so its values are not complete where they are stored",
@@ -227,20 +227,6 @@ def _check_no_init(place: BlockPlace) -> None:
         )
 
 
-def _loads(value: PrimExpr, buffer: Buffer) -> bool:
-    return any(isinstance(node, BufferLoad) and node.buffer is buffer for node in walk(value))
-
-
-def _check_not_output(state: ScheduleState, place: BlockPlace, role: str) -> None:
-    if is_output_block(state, place):
-        raise BlockKindError(
-            f'The block "{place.block.name_hint}" {role} is an output block: what it writes is '
-            "seen outside of its scope",
-            [place.realize],
-            "cache_write first, or inline the block's own producers",
-        )
-
-
 def _only_written(place: BlockPlace) -> Buffer:
     if len(place.block.writes) != 1:
         raise BlockKindError(
@@ -313,7 +299,7 @@ def _consuming_store(
 ) -> tuple[BufferStore, Sequence[PrimExpr], InverseMap]:
     """The consumer's store, the indices at which it reads the buffer, and their inverse."""
     store = place.block.body
-    loads = [n for n in walk(store) if isinstance(n, BufferLoad) and n.buffer is buffer]
+    loads = loads_of(store, buffer)
     reason = None
     inverse = None
     if not isinstance(store, BufferStore):

@@ -10,17 +10,13 @@ from mlcweb.arith import Analyzer, eval_range, eval_set
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.schedule.arguments import Factors
-from mlcweb.schedule.errors import BlockKindError, FactorError, LoopError
+from mlcweb.schedule.errors import FactorError, LoopError
+from mlcweb.schedule.nests import only_block_below
+from mlcweb.schedule.primitives.loops import check_unannotated
 from mlcweb.schedule.regions import bindings, domains_around, domains_of, regions_of
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import driven_iterators
-from mlcweb.schedule.state import (
-    LoopPlace,
-    ScheduleState,
-    block_realizes_below,
-    substatements,
-    with_substatements,
-)
+from mlcweb.schedule.state import LoopPlace, ScheduleState, substatements, with_substatements
 from mlcweb.tir.arithmetic import const, constant_value, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import IntImm, Let, PrimExpr, Var
@@ -68,7 +64,8 @@ def loop_partition(
     """
     place = state.loop(loop)
     cuts = _cuts(place, factors)
-    realize = _only_block(place)
+    advice = "partition the loops of each block before compute_at brings them together"
+    realize = only_block_below(state, place, advice).realize
     _check_init(place, realize)
     prefix = f"{realize.block.name_hint}_{loop.name}"
     variables: list[Var] = []
@@ -87,13 +84,7 @@ def _cuts(place: LoopPlace, factors: Sequence[PrimExpr | int | None]) -> list[in
     """Where the parts start, and the end of the last one."""
     loop = place.loop
     name = loop.loop_var.name
-    if loop.annotations or loop.thread_binding is not None:
-        what = "an annotation" if loop.annotations else "a thread binding"
-        raise LoopError(
-            f'The loop "{name}" has {what}, which the new loops could not keep',
-            [loop],
-            "partition first, then annotate and bind",
-        )
+    check_unannotated(loop)
     if not isinstance(loop.min, IntImm) or not isinstance(loop.extent, IntImm):
         raise LoopError(
             f'The bounds of the loop "{name}" are not constant',
@@ -128,18 +119,6 @@ def _cuts(place: LoopPlace, factors: Sequence[PrimExpr | int | None]) -> list[in
     else:
         known.append(rest)
     return list(accumulate(known, initial=loop.min.value))
-
-
-def _only_block(place: LoopPlace) -> BlockRealize:
-    found = list(block_realizes_below(place.loop))
-    if len(found) != 1:
-        names = ", ".join(f'"{realize.block.name_hint}"' for realize in found) or "none"
-        raise BlockKindError(
-            f'The loop "{place.loop.loop_var.name}" has to hold a single block; it holds {names}',
-            [place.loop],
-            "partition the loops of each block before compute_at brings them together",
-        )
-    return found[0]
 
 
 def _check_init(place: LoopPlace, realize: BlockRealize) -> None:

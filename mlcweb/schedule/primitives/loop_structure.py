@@ -85,10 +85,7 @@ def merge(state: ScheduleState, *loops: Var) -> tuple[ScheduleState, Var]:
     _check_nothing_crossed(units, shared, nests)
 
     names = [Var(f"{loop.loop_var.name}_m", loop.loop_var.dtype) for loop in chains[0]]
-    bodies = [
-        substitute(chain[-1].body, dict(zip((loop.loop_var for loop in chain), names, strict=True)))
-        for chain in chains
-    ]
+    bodies = [substitute(chain[-1].body, _renamed(chain, names)) for chain in chains]
     merged: Stmt = sequence(*bodies)
     for var, loop in zip(reversed(names), reversed(chains[0]), strict=True):
         extent = substitute(loop.extent, _renamed(chains[0], names))

@@ -172,7 +172,7 @@ def reorder(state: ScheduleState, *ordered_loops: Var) -> ScheduleState:
     inside: set[Var] = set()
     for loop in reversed(new_order):
         inside.add(loop.loop_var)
-        if (variables_in(loop.extent) | variables_in(loop.min)) & inside:
+        if variables_in(loop.min, loop.extent) & inside:
             raise LoopError(
                 f'The domain of loop "{loop.loop_var.name}" depends on a loop that would come to '
                 "stand inside of it",
@@ -184,21 +184,26 @@ def reorder(state: ScheduleState, *ordered_loops: Var) -> ScheduleState:
 
 
 def check_plain(place: LoopPlace) -> None:
-    """Raise LoopError where a loop has notes that a new loop would lose, or does not start at 0."""
+    """Raise LoopError where a loop is annotated, or does not start at 0."""
     loop = place.loop
-    if loop.annotations or loop.thread_binding is not None:
-        what = "an annotation" if loop.annotations else "a thread binding"
-        raise LoopError(
-            f'The loop "{loop.loop_var.name}" has {what}, which a new loop could not keep',
-            [loop],
-            "split, fuse and reorder first, then annotate and bind",
-        )
+    check_unannotated(loop)
     if not is_const_int(loop.min, 0):
         raise LoopError(
             f'The loop "{loop.loop_var.name}" starts at {loop.min!r}; only loops that start at 0 '
             "can be split or fused",
             [loop],
             "a loop `for i in range(n)` that adds the start to its index",
+        )
+
+
+def check_unannotated(loop: For) -> None:
+    """Raise LoopError where a loop has notes that a new loop would lose."""
+    if loop.annotations or loop.thread_binding is not None:
+        what = "an annotation" if loop.annotations else "a thread binding"
+        raise LoopError(
+            f'The loop "{loop.loop_var.name}" has {what}, which a new loop could not keep',
+            [loop],
+            "change loops first, then annotate and bind",
         )
 
 

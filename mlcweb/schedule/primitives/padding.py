@@ -9,7 +9,7 @@ from typing import Any
 from mlcweb.analysis import block_access_regions
 from mlcweb.arith import Analyzer
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.ir.visitor import Mutator, walk
 from mlcweb.schedule.arguments import Integers
 from mlcweb.schedule.errors import DataflowError, ScheduleError
 from mlcweb.schedule.must_writes import is_local, must_write, runs_whole_domain
@@ -23,11 +23,11 @@ from mlcweb.schedule.scopes import (
     hidden_accesses,
     scope_at,
 )
-from mlcweb.schedule.stages import stage
+from mlcweb.schedule.stages import copy_of, stage
 from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
 from mlcweb.tir.arithmetic import const, constant_value, floordiv, is_const_int, less, logical_and
 from mlcweb.tir.buffer import Buffer, Range, full_region
-from mlcweb.tir.expr import Add, BufferLoad, Cast, IntImm, Mul, PointerType, PrimExpr, Var
+from mlcweb.tir.expr import Add, BufferLoad, Cast, IntImm, Mul, PrimExpr, Var
 from mlcweb.tir.intrinsics import if_then_else
 from mlcweb.tir.stmt import (
     BlockIdentity,
@@ -218,8 +218,8 @@ def _check_zeros_add_nothing(place: BlockPlace, grown: Mapping[Var, PrimExpr]) -
     assert isinstance(store, BufferStore)
     for var in reduced:
         term = _added_term(store)
-        zero = None if term is None else _ZeroWhere(var).rewrite(term)
-        if zero is None or constant_value(Analyzer().simplify(_folded(zero))) != 0:
+        zero = None if term is None else _Zeros(var).rewrite(term)
+        if zero is None or constant_value(Analyzer().simplify(zero)) != 0:
             raise DataflowError(
                 f'Padding the reduction iterator "{var.name}" of block "{place.block.name_hint}" '
                 f"would change its result: with zeros as input, {store.value!r} does not leave "
@@ -240,31 +240,21 @@ def _added_term(store: BufferStore) -> PrimExpr | None:
     return None
 
 
-class _ZeroWhere(Mutator):
-    """Zero for each load that a padded iterator indexes."""
+class _Zeros(Mutator):
+    """Zero for each load that a padded iterator indexes, and for products with zero. An input that
+    is not finite is not considered, as in TVM."""
 
     def __init__(self, var: Var) -> None:
         self.var = var
 
-    @on(BufferLoad)
-    def load(self, node: BufferLoad) -> PrimExpr:
-        return const(0, node.dtype) if self.var in node.indices else node
-
-
-def _folded(value: PrimExpr) -> PrimExpr:
-    return _Folding().rewrite(value)
-
-
-class _Folding(Mutator):
-    """Zero for products with zero. An input that is not finite is not considered, as in TVM."""
-
     def rewrite(self, node: Any) -> Any:
         new = self.rewrite_children(node)
-        if isinstance(new, Mul) and 0 in (constant_value(new.a), constant_value(new.b)):
-            return const(0, new.dtype)
-        if isinstance(new, Cast) and constant_value(new.value) == 0:
-            return const(0, new.dtype)
-        return new
+        is_zero = (
+            (isinstance(node, BufferLoad) and self.var in node.indices)
+            or (isinstance(new, Mul) and 0 in (constant_value(new.a), constant_value(new.b)))
+            or (isinstance(new, Cast) and constant_value(new.value) == 0)
+        )
+        return const(0, new.dtype) if is_zero else new
 
 
 def _grown_buffer(
@@ -282,10 +272,7 @@ def _grown_buffer(
     if not any(index in grown for index, _ in pairs):
         return None
     shape = tuple(grown.get(index, extent) for index, extent in pairs)  # type: ignore[call-overload]
-    name = f"{buffer.name}_pad"
-    data = Var(name, "handle", PointerType(buffer.dtype, buffer.scope()))
-    offset = const(0, buffer.elem_offset.dtype)
-    return replace(buffer, data=data, shape=shape, strides=(), elem_offset=offset, name=name)
+    return copy_of(buffer, buffer.scope(), shape, f"{buffer.name}_pad")
 
 
 def _filled_copy(buffer: Buffer, padded: Buffer) -> Stmt:

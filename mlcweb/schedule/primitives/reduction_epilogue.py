@@ -7,13 +7,13 @@ from mlcweb.arith import same_expression
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.errors import BlockKindError, DataflowError
-from mlcweb.schedule.regions import iterator_domains
+from mlcweb.schedule.regions import iterator_domains, loads_of
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
     check_binds_loops,
     check_complete,
+    check_not_output,
     check_reduction,
-    is_output_block,
     is_trivially_true,
     scope_at,
     short_title,
@@ -83,10 +83,6 @@ def _is_load(value: PrimExpr, buffer: Buffer) -> bool:
     return isinstance(value, BufferLoad) and value.buffer is buffer
 
 
-def _loads(value: PrimExpr, buffer: Buffer) -> list[BufferLoad]:
-    return [n for n in walk(value) if isinstance(n, BufferLoad) and n.buffer is buffer]
-
-
 def _sum(state: ScheduleState, place: BlockPlace) -> tuple[Buffer, tuple[PrimExpr, ...]]:
     """The buffer of a sum, and where an iteration writes it."""
     block = place.block
@@ -98,7 +94,7 @@ def _sum(state: ScheduleState, place: BlockPlace) -> tuple[Buffer, tuple[PrimExp
         and init.buffer is store.buffer
         and constant_value(init.value) == 0
         and isinstance(store.value, Add)
-        and len(_loads(store.value, store.buffer)) == 1
+        and len(loads_of(store.value, store.buffer)) == 1
         and any(_is_load(end, store.buffer) for end in (store.value.a, store.value.b))
         and all(same_expression(a, b) for a, b in zip(init.indices, store.indices, strict=True))
         and {index for index in store.indices if isinstance(index, Var)} == spatial
@@ -112,13 +108,7 @@ def _sum(state: ScheduleState, place: BlockPlace) -> tuple[Buffer, tuple[PrimExp
             _FORM,
         )
     assert isinstance(store, BufferStore)
-    if is_output_block(state, place):
-        raise BlockKindError(
-            f'The block "{block.name_hint}" is an output block: the sum "{store.buffer.name}" is '
-            "seen outside, without the term",
-            [place.realize],
-            "a sum into a buffer that T.alloc_buffer makes",
-        )
+    check_not_output(state, place, "a sum into a buffer that T.alloc_buffer makes")
     return store.buffer, store.indices
 
 
@@ -165,8 +155,8 @@ def _added(place: BlockPlace, buffer: Buffer) -> tuple[BufferStore, BufferLoad, 
             if (
                 isinstance(load, BufferLoad)
                 and load.buffer is buffer
-                and not _loads(term, buffer)
-                and not _loads(term, store.buffer)
+                and not loads_of(term, buffer)
+                and not loads_of(term, store.buffer)
                 and store.buffer.dtype == buffer.dtype
                 and is_trivially_true(place.realize.predicate)
                 and place.block.init is None

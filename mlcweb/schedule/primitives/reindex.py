@@ -11,12 +11,18 @@ from mlcweb.arith.index_map import IndexMap, IndexMapError
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.schedule.arguments import AccessedBuffer
-from mlcweb.schedule.errors import BlockKindError, DataflowError, ScheduleError
+from mlcweb.schedule.errors import DataflowError, ScheduleError
 from mlcweb.schedule.must_writes import is_local, must_write_each_time, runs_whole_domain
-from mlcweb.schedule.nests import nest_of, statements_of, with_allocated, with_inserted
+from mlcweb.schedule.nests import nest_of, position_in, with_allocated, with_inserted
 from mlcweb.schedule.regions import bindings, domains_around, iterator_domains
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import check_affine, check_binds_loops, scope_at
+from mlcweb.schedule.scopes import (
+    check_affine,
+    check_binds_loops,
+    check_leaf,
+    is_trivially_true,
+    scope_at,
+)
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.stages import Access, copy_of, copying_store, stage
 from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, loops_above
@@ -25,7 +31,7 @@ from mlcweb.tir.arithmetic import add, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion
 from mlcweb.tir.expr import BufferLoad, IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import BlockIdentity, BufferStore, For, IterVar, Stmt
-from mlcweb.tir.substitute import substitute, variables_in
+from mlcweb.tir.substitute import reads_memory, substitute, variables_in
 
 
 class ReindexError(ScheduleError):
@@ -121,7 +127,9 @@ def _reindex_cache(
     check_storage_scope(storage_scope)
     place = state.block(block)
     access, buffer = accessed.access, accessed.at(place)
-    indices = _single_indices(state, place, buffer, access, _has_no_predicate(place))
+    indices = _single_indices(
+        state, place, buffer, access, is_trivially_true(place.realize.predicate)
+    )
     used = _used_iterators(place, indices)
     values, shape = _mapped(place, buffer, index_map, indices, used)
     copy = copy_of(buffer, storage_scope, shape)
@@ -131,7 +139,7 @@ def _reindex_cache(
         used, new_vars, loops, (buffer, indices), (copy, values), access, copy.name, bound
     )
     produced = buffer in scope_at(state, state.scope_of(place)).writers
-    at_start = access == "read" and not produced and not _load_memory(indices)
+    at_start = access == "read" and not produced and not any(map(reads_memory, indices))
     return _staged(state, place, buffer, copy, values, stage, access, at_start)
 
 
@@ -142,8 +150,8 @@ def _loops_of_copy(
     the block are, or, where a predicate cuts these off, one for each iterator."""
     values = bindings(place.realize)
     bound = [values[iter_var.var] for iter_var in used]
-    if _has_no_predicate(place):
-        driving = set[Var]().union(*(variables_in(value) for value in bound))
+    if is_trivially_true(place.realize.predicate):
+        driving = variables_in(*bound)
         loops: list[tuple[Var, PrimExpr]] = []
         renamed: dict[Var, PrimExpr] = {}
         for loop in _driving_loops(place, driving):
@@ -155,17 +163,13 @@ def _loops_of_copy(
     return [(var, _extent(i)) for var, i in zip(variables, used, strict=True)], list(variables)
 
 
-def _has_no_predicate(place: BlockPlace) -> bool:
-    return is_const_int(place.realize.predicate, 1)
-
-
 def _driving_loops(place: BlockPlace, driving: set[Var]) -> list[For]:
     """The loops over some variables, and those that these loops' own bounds depend on."""
     around = []
     for loop in reversed(loops_above(place)):
         if loop.loop_var in driving:
             around.append(loop)
-            driving = driving | variables_in(loop.min) | variables_in(loop.extent)
+            driving = driving | variables_in(loop.min, loop.extent)
     return around[::-1]
 
 
@@ -178,12 +182,7 @@ def _single_indices(
 ) -> tuple[PrimExpr, ...]:
     """The indices of all accesses of a buffer in a leaf block."""
     name = place.block.name_hint
-    if any(True for _ in block_realizes_below(place.block.body)):
-        raise BlockKindError(
-            f'The block "{name}" is not a leaf block: it holds other blocks',
-            [place.realize],
-            "reindex the block inside of it",
-        )
+    check_leaf(place, "reindex the block inside of it")
     check_stage_pipeline(state, state.scope_of(place))
     scope_at(state, state.scope_of(place)).check_declared(buffer)
     check_affine(state, place)
@@ -284,7 +283,7 @@ def _check_copied_back(
 
 
 def _used_iterators(place: BlockPlace, indices: Sequence[PrimExpr]) -> list[IterVar]:
-    used = {var for index in indices for var in variables_in(index)}
+    used = variables_in(*indices)
     return [iter_var for iter_var in place.block.iter_vars if iter_var.var in used]
 
 
@@ -311,7 +310,7 @@ def _mapped(
         )
     index_map = index_map.with_index_dtype(iter_vars[0].dtype if iter_vars else "int32")
     values = tuple(index_map.map_indices(iter_vars))
-    mapped = {var for value in values for var in variables_in(value)}
+    mapped = variables_in(*values)
     needed = {iter_var.var for iter_var in used}
     for var in iter_vars:
         if (var in mapped) is (var in needed):
@@ -357,10 +356,6 @@ def _copy_stage(
     return stage(name, dict(loops), zip(iter_vars, values, strict=True), store)
 
 
-def _load_memory(indices: Sequence[PrimExpr]) -> bool:
-    return any(isinstance(node, BufferLoad) for index in indices for node in walk(index))
-
-
 def _staged(
     state: ScheduleState,
     place: BlockPlace,
@@ -373,9 +368,9 @@ def _staged(
 ) -> tuple[ScheduleState, BlockIdentity]:
     """The program with the stage beside the block's loops, or at the start of its scope, and the
     block on the copy."""
-    nest = nest_of(place, "reindex")
+    nest_of(place, "reindex")
     scope = state.scope_of(place)
-    here = next(n for n, statement in enumerate(statements_of(scope.block)) if statement is nest)
+    here = position_in(scope.block, place)
     position = here + 1 if access == "write" else (0 if at_start else here)
     state = with_inserted(state, place.function, scope.block, position, [stage])
     state = with_allocated(state, scope, copy)

@@ -9,7 +9,7 @@ from mlcweb.arith import Analyzer
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.errors import BindingError, BlockKindError, FactorError, LoopError
-from mlcweb.schedule.nests import in_fresh_loops, in_loops, with_allocated
+from mlcweb.schedule.nests import in_fresh_loops, in_loops, only_block_below, with_allocated
 from mlcweb.schedule.reducers import Reduction, Values, reduction_of
 from mlcweb.schedule.regions import domains_around
 from mlcweb.schedule.registry import primitive
@@ -21,6 +21,7 @@ from mlcweb.schedule.scopes import (
     why_not_reduction,
 )
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline
+from mlcweb.schedule.stages import copy_of
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, loops_above
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
@@ -66,7 +67,7 @@ def rfactor(
                                                        B[vi] = B[vi] + B_rf[vk, vi]
     """
     target = state.loop(loop)
-    place = _only_block(state, target)
+    place = only_block_below(state, target, "move the other blocks out of the loop first")
     loops = loops_above(place)
     scope = state.scope_of(place)
     check_stage_pipeline(state, scope)
@@ -85,19 +86,6 @@ def rfactor(
     both = sequence(in_fresh_loops(parts, own), in_loops(total, kept))
     state = state.replaced(place.function, {own[0]: both})
     return with_allocated(state, scope, *partials.values()), parts.block.identity
-
-
-def _only_block(state: ScheduleState, target: LoopPlace) -> BlockPlace:
-    below = state.child_blocks(target)
-    if len(below) != 1:
-        names = ", ".join(f'"{place.block.name_hint}"' for place in below)
-        raise LoopError(
-            f'The loop "{target.loop.loop_var.name}" must have one block below it, not '
-            f"{len(below)}: {names}",
-            [target.loop],
-            "move the other blocks out of the loop first",
-        )
-    return below[0]
 
 
 def _reduction(state: ScheduleState, place: BlockPlace) -> Reduction:
@@ -178,7 +166,7 @@ def _check_loops(place: BlockPlace, target: LoopPlace, loops: Sequence[For]) -> 
             )
         if IterType.COMM_REDUCE in driven:
             reducing = reducing or loop
-            if (variables_in(loop.min) | variables_in(loop.extent)) & variables:
+            if variables_in(loop.min, loop.extent) & variables:
                 raise LoopError(
                     f"{what} has a domain that depends on another loop, so the parts would not "
                     "fill a buffer",
@@ -247,16 +235,10 @@ def _check_init_runs_first(place: BlockPlace, target: LoopPlace, loops: Sequence
 
 def _partial(buffer: Buffer, axis: int, loop: For) -> Buffer:
     """The buffer of the parts: as `buffer`, with a dimension for the iterations of the loop."""
-    name = buffer.name + "_rf"
-    return replace(
-        buffer,
-        name=name,
-        data=replace(buffer.data, name=name),
-        shape=(*buffer.shape[:axis], loop.extent, *buffer.shape[axis:]),
-        strides=(),
-        elem_offset=const(0, buffer.elem_offset.dtype),
-        axis_separators=(),
-    )
+    shape = (*buffer.shape[:axis], loop.extent, *buffer.shape[axis:])
+    partial = copy_of(buffer, buffer.scope(), shape, buffer.name + "_rf")
+    offset = const(0, buffer.elem_offset.dtype)
+    return replace(partial, elem_offset=offset, axis_separators=())
 
 
 def _new_iterator(loop: For, iter_type: IterType) -> IterVar:

@@ -22,7 +22,7 @@ from mlcweb.schedule.regions import (
     relaxed,
 )
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import is_output_block, scope_at, short_title
+from mlcweb.schedule.scopes import check_not_output, only_writer, scope_at
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, loops_above
 from mlcweb.schedule.units import check_all_blocks, check_unguarded
@@ -72,13 +72,7 @@ def rolling_buffer(
     place = state.block(block)
     scope = state.scope_of(place)
     buffer = accessed_buffer(place, write_buffer_index, "write")
-    if is_output_block(state, place):
-        raise BlockKindError(
-            f'The block "{place.block.name_hint}" is an output block: what it writes is seen '
-            f'outside of the block "{scope.block.name_hint}"',
-            [place.realize],
-            "roll an intermediate buffer, which T.alloc_buffer makes",
-        )
+    check_not_output(state, place, "roll an intermediate buffer, which T.alloc_buffer makes")
     owner = allocating_block(place, buffer)
     if any(iter_var.iter_type == IterType.OPAQUE for iter_var in place.block.iter_vars):
         raise BlockKindError(
@@ -130,15 +124,7 @@ def _users(
 ) -> list[BlockPlace]:
     """The blocks that access the buffer; the first one makes it."""
     blocks = scope_at(state, scope)
-    writers = blocks.writers_of(buffer)
-    if len(writers) != 1:
-        names = ", ".join(short_title(writer) for writer in writers)
-        raise DataflowError(
-            f'The buffer "{buffer.name}" is written by {len(writers)} blocks ({names}); a rolling '
-            "buffer has a single one",
-            [writer.statement for writer in writers],
-            "rolling_buffer before decompose_reduction",
-        )
+    only_writer(blocks.writers_of(buffer), buffer)
     readers = [r for r in blocks.readers_of(buffer) if r.block is not place.block]
     for reader in (place, *readers):
         for node in walk(reader.block):
