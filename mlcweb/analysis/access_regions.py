@@ -111,16 +111,7 @@ class _Collector(Visitor):
         return substitute(value, self.values) if self.values else value
 
     def regions(self, boxes: Boxes) -> tuple[BufferRegion, ...]:
-        return tuple(
-            BufferRegion(
-                buffer,
-                tuple(
-                    interval.cover_range(Range(arithmetic.const(0, e.dtype), e), self.analyzer)
-                    for interval, e in zip(box, buffer.shape, strict=True)
-                ),
-            )
-            for buffer, box in boxes.items()
-        )
+        return tuple(covering(box, buffer, self.analyzer) for buffer, box in boxes.items())
 
     @on(S.For)
     def visit_for(self, loop: S.For) -> None:
@@ -194,6 +185,13 @@ def element_region(buffer: Buffer, indices: Iterable[E.PrimExpr]) -> BufferRegio
         else:
             ranges.append(Range(index, arithmetic.const(1, index.dtype)))
     return BufferRegion(buffer, tuple(ranges))
+
+
+def covering(box: Iterable[IntSet], buffer: Buffer, analyzer: Analyzer) -> BufferRegion:
+    """A box of a buffer as a region; it is the whole buffer where an end is infinite."""
+    whole = full_region(buffer).region
+    sides = (side.cover_range(limit, analyzer) for side, limit in zip(box, whole, strict=True))
+    return BufferRegion(buffer, tuple(sides))
 
 
 def in_source(match: MatchBufferRegion, region: BufferRegion) -> BufferRegion:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from mlcweb.analysis.access_regions import element_region, in_source
+from mlcweb.analysis.access_regions import covering, element_region, in_source
 from mlcweb.arith import Analyzer, conjuncts, estimate_region, eval_range, same_expression
 from mlcweb.arith.iter_predicate import uses_any
 from mlcweb.ir.visitor import Visitor, on, walk
@@ -130,13 +130,8 @@ class _FlowVisitor(Visitor):
             self.exposed.append(region)
             return
         analyzer = Analyzer({**self.iterators, **self.loops})
-        sides = tuple(
-            eval_range(side, self.loops, analyzer).cover_range(
-                Range(const(0, extent.dtype), extent), analyzer
-            )
-            for side, extent in zip(region.region, region.buffer.shape, strict=True)
-        )
-        self.exposed.append(BufferRegion(region.buffer, sides))
+        box = [eval_range(side, self.loops, analyzer) for side in region.region]
+        self.exposed.append(covering(box, region.buffer, analyzer))
 
     def store(
         self,

@@ -10,12 +10,12 @@ from mlcweb.schedule.dependences import check_carries_nothing
 from mlcweb.schedule.errors import BindingError, DataflowError
 from mlcweb.schedule.scopes import (
     check_affine,
-    hidden_accesses,
     scope_below,
     why_not_complete,
     why_not_reduction,
 )
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState
+from mlcweb.schedule.undeclared_accesses import hidden_accesses
 from mlcweb.schedule.units import bound_reads
 from mlcweb.tir.stmt import BlockRealize
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from mlcweb.analysis.access_regions import covering
 from mlcweb.arith import Analyzer
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on
@@ -20,7 +21,7 @@ from mlcweb.schedule.scopes import driven_iterators
 from mlcweb.schedule.stages import part_of_block
 from mlcweb.schedule.state import block_realizes_below
 from mlcweb.tir.arithmetic import const, is_const_int
-from mlcweb.tir.buffer import BufferRegion, Range, full_region
+from mlcweb.tir.buffer import BufferRegion, Range
 from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.stmt import Block, BlockRealize, For, IterType, IterVar, Stmt
 from mlcweb.tir.substitute import uses, variables_in
@@ -128,10 +129,8 @@ class InnerBlock(NamedTuple):
         analyzer = Analyzer(domains)
 
         def wide(region: BufferRegion) -> BufferRegion:
-            whole = full_region(region.buffer).region
             box = relaxed(region.region, domains, analyzer)
-            sides = (s.cover_range(w, analyzer) for s, w in zip(box, whole, strict=True))
-            return replace(region, region=tuple(sides))
+            return covering(box, region.buffer, analyzer)
 
         return [wide(region) for region in regions]
 

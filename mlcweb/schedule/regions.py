@@ -12,7 +12,7 @@ from mlcweb.ir.visitor import walk
 from mlcweb.schedule.scopes import Scope, is_trivially_true
 from mlcweb.schedule.state import BlockPlace, LoopPlace, Place
 from mlcweb.schedule.units import let_variables
-from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
 from mlcweb.tir.stmt import Block, BlockRealize, For, Stmt
 from mlcweb.tir.substitute import substitute
@@ -127,6 +127,16 @@ def _is_loaded(side: IntSet, predicate: PrimExpr, blocks: Scope) -> bool:
     return guarded or any(
         load.buffer in blocks.writers or load.buffer in blocks.undeclared_writers for load in loads
     )
+
+
+def use_of_memory(node: Node, buffer: Buffer) -> str | None:
+    """How a statement uses a buffer other than by its elements; None where it does not."""
+    for part in walk(node):
+        if isinstance(part, MatchBufferRegion) and part.source.buffer is buffer:
+            return f'a region of it is matched as buffer "{part.buffer.name}"'
+        if part is buffer.data:
+            return "its address is used"
+    return None
 
 
 def loads_of(node: Node, buffer: Buffer) -> list[BufferLoad]:

@@ -11,11 +11,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from mlcweb.analysis.exposed_reads import reads_old_elements
 from mlcweb.arith import BIJECTIVE, detect_iter_map
-from mlcweb.ir.visitor import walk
 from mlcweb.schedule.errors import BindingError, BlockKindError, DataflowError
 from mlcweb.schedule.state import (
     BlockPlace,
@@ -24,19 +22,11 @@ from mlcweb.schedule.state import (
     block_realizes_below,
     loops_above,
 )
+from mlcweb.schedule.undeclared_accesses import in_the_same_memory, undeclared_accesses
 from mlcweb.schedule.units import RawPlace, blocks_among, bound_reads, units_below
 from mlcweb.tir.buffer import Buffer, Range
-from mlcweb.tir.expr import BufferLoad, IntImm, PrimExpr, Var
-from mlcweb.tir.stmt import (
-    AllocBuffer,
-    Block,
-    BlockIdentity,
-    BlockRealize,
-    BufferStore,
-    DeclBuffer,
-    For,
-    IterType,
-)
+from mlcweb.tir.expr import IntImm, PrimExpr, Var
+from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, For, IterType
 from mlcweb.tir.substitute import uses, variables_in
 
 
@@ -121,7 +111,7 @@ class Scope:
         does not declare it."""
         for region in (*place.block.reads, *place.block.writes):
             self.check_declared(region.buffer)
-        for buffer in itertools.chain(*_undeclared_accesses(place.realize)):
+        for buffer in itertools.chain(*undeclared_accesses(place.realize)):
             users = (*self.writers.get(buffer, ()), *self.readers.get(buffer, ()))
             if users or len(self._hiding(buffer)) > 1:
                 self.check_declared(buffer)
@@ -164,12 +154,12 @@ def scope_below(state: ScheduleState, around: Place) -> Scope:
     undeclared_writers: dict[Buffer, list[BlockPlace]] = {}
     undeclared_readers: dict[Buffer, list[BlockPlace]] = {}
     for child in units:
-        stored, loaded = _undeclared_accesses(child.realize)
+        stored, loaded = undeclared_accesses(child.realize)
         written = [region.buffer for region in child.block.writes]
         read = [region.buffer for region in child.block.reads]
-        for buffer in (*stored, *_in_the_same_memory(state, child, (*written, *stored))):
+        for buffer in (*stored, *in_the_same_memory(state, child, (*written, *stored))):
             undeclared_writers.setdefault(buffer, []).append(child)
-        for buffer in (*loaded, *_in_the_same_memory(state, child, (*read, *loaded))):
+        for buffer in (*loaded, *in_the_same_memory(state, child, (*read, *loaded))):
             undeclared_readers.setdefault(buffer, []).append(child)
         for buffer in dict.fromkeys(region.buffer for region in child.block.writes):
             writers.setdefault(buffer, []).append(child)
@@ -184,74 +174,6 @@ def scope_below(state: ScheduleState, around: Place) -> Scope:
     by_buffer = [{buffer: tuple(users) for buffer, users in table.items()} for table in tables]
     positions = {unit.block.identity: n for n, unit in enumerate(units)}
     return Scope(units, *by_buffer, positions=positions)
-
-
-def _in_the_same_memory(
-    state: ScheduleState, place: BlockPlace, buffers: Iterable[Buffer]
-) -> dict[Buffer, None]:
-    """Other buffers in the memory of some, as T.decl_buffer declares them: what is done to one is
-    done to all, and no region says to which elements."""
-    views = state.cached(("views", place.function), lambda: _views(state, place.function))
-    if not views:
-        return {}
-    return {
-        view: None
-        for buffer in buffers
-        for view in views.get(buffer.data, ())
-        if view is not buffer
-    }
-
-
-def _views(state: ScheduleState, function: str) -> dict[Var, tuple[Buffer, ...]]:
-    """The buffers of each memory that has more than one, by the variable of its address."""
-    body = state.function(function).body
-    shared = {node.buffer.data for node in walk(body) if isinstance(node, DeclBuffer)}
-    views: dict[Var, dict[Buffer, None]] = {data: {} for data in shared}
-    if shared:
-        for node in walk(body):
-            if isinstance(node, (BufferLoad, BufferStore)) and node.buffer.data in shared:
-                views[node.buffer.data][node.buffer] = None
-    return {data: tuple(buffers) for data, buffers in views.items() if len(buffers) > 1}
-
-
-@lru_cache(maxsize=4096)
-def hidden_accesses(block: Block) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
-    """The buffers from outside of which a block, or a block in it, stores or loads elements without
-    declaring it. A reduction loads what it declares to write alone."""
-    written = {region.buffer for region in block.writes}
-    readable = {region.buffer for region in block.reads}
-    if any(isinstance(node, Block) and node.init is not None for node in walk(block)):
-        readable |= written
-    own: set[Buffer] = set()
-    matched: dict[Buffer, Buffer] = {}
-    stored: dict[Buffer, None] = {}
-    loaded: dict[Buffer, None] = {}
-    for node in walk(block):
-        if isinstance(node, (BufferStore, BufferLoad)):
-            buffer = node.buffer
-            while buffer in matched:
-                buffer = matched[buffer]
-            if isinstance(node, BufferStore) and buffer not in written:
-                stored[buffer] = None
-            if isinstance(node, BufferLoad) and buffer not in readable:
-                loaded[buffer] = None
-        elif isinstance(node, Block):
-            own.update(node.alloc_buffers)
-            matched.update({match.buffer: match.source.buffer for match in node.match_buffers})
-        elif isinstance(node, (AllocBuffer, DeclBuffer)):
-            own.add(node.buffer)
-    return tuple(b for b in stored if b not in own), tuple(b for b in loaded if b not in own)
-
-
-def _undeclared_accesses(
-    realize: BlockRealize,
-) -> tuple[tuple[Buffer, ...], tuple[Buffer, ...]]:
-    """`hidden_accesses` of a block, and the buffers that its bindings and its predicate load:
-    T.reads is about the body."""
-    stored, loaded = hidden_accesses(realize.block)
-    declared = {region.buffer for region in realize.block.reads}
-    bound = [buffer for buffer in bound_reads(realize) if buffer not in declared]
-    return stored, tuple(dict.fromkeys((*loaded, *bound)))
 
 
 def loop_ranges(loops: Iterable[For]) -> dict[Var, Range]:

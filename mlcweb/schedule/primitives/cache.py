@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from mlcweb.analysis.access_regions import covering
 from mlcweb.analysis.exposed_reads import reads_old_elements
 from mlcweb.arith import Analyzer, estimate_region_upper_bound
 from mlcweb.schedule.arguments import ReadBuffer, WriteBuffer, accessed_buffer
@@ -233,8 +234,7 @@ def _touched_region(
         analyzer,
     )
     box = known_sides(box, writer, outer, blocks)
-    whole = full_region(buffer).region
-    return [side.cover_range(limit, analyzer) for side, limit in zip(box, whole, strict=True)]
+    return covering(box, buffer, analyzer).region
 
 
 def _reads_inside(
@@ -251,7 +251,7 @@ def _reads_inside(
     whole = full_region(buffer).region
     if outer is not None and not stands_in(reader, outer):
         sides = relaxed(box, around, analyzer)
-        box = [side.cover_range(all_, analyzer) for side, all_ in zip(sides, whole, strict=True)]
+        box = covering(sides, buffer, analyzer).region
         outer = None
     if contains(box, whole, analyzer):
         return True

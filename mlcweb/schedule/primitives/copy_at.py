@@ -26,11 +26,12 @@ from mlcweb.schedule.regions import (
     threads_sharing,
 )
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import hidden_accesses, scope_at
+from mlcweb.schedule.scopes import scope_at
 from mlcweb.schedule.stage_pipeline import contains
 from mlcweb.schedule.stages import copy_of
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, loops_above
 from mlcweb.schedule.storage_scopes import check_storage_scope
+from mlcweb.schedule.undeclared_accesses import hidden_accesses
 from mlcweb.schedule.units import check_all_blocks, stands_in
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range, full_region

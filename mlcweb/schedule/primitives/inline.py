@@ -12,7 +12,13 @@ from mlcweb.arith.padded_inverse import padded_inverse_map
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on, post_order_visit
 from mlcweb.schedule.errors import BlockKindError, DataflowError
-from mlcweb.schedule.regions import bindings, domains_around, iterator_domains, loads_of
+from mlcweb.schedule.regions import (
+    bindings,
+    domains_around,
+    iterator_domains,
+    loads_of,
+    use_of_memory,
+)
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
     check_binds_loops,
@@ -26,7 +32,7 @@ from mlcweb.schedule.stage_pipeline import check_stage_pipeline, reads_only_writ
 from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, loops_above
 from mlcweb.schedule.units import check_all_blocks, check_same_guards, check_within_guards
 from mlcweb.tir.arithmetic import equal, logical_and
-from mlcweb.tir.buffer import Buffer, MatchBufferRegion
+from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
 from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, BufferStore
 from mlcweb.tir.substitute import substitute, variables_in
@@ -76,6 +82,14 @@ def compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
     inliner = _Inliner(buffer, store, inverse, unit_iterators(iterator_domains(place.block)))
     for reader in (*blocks.readers.get(buffer, ()), *blocks.undeclared_readers.get(buffer, ())):
         check_within_guards(place, reader, f'the {reader.title} reads "{buffer.name}" without it')
+    for unit in blocks.units:
+        use = use_of_memory(unit.realize, buffer)
+        if use is not None:
+            raise DataflowError(
+                f'The buffer "{buffer.name}" cannot be inlined into the {unit.title}: {use}',
+                [unit.statement],
+                "keep the buffer, and move its block with compute_at",
+            )
     state = state.replaced(place.function, {place.realize: None})
     scope = state.block(scope.block.identity)
     state = state.replaced(place.function, {scope.block.body: inliner.rewrite(scope.block.body)})
@@ -149,14 +163,6 @@ class _Inliner(Mutator):
         self.store = store
         self.inverse = inverse
         self.units = units
-        self.around: list[BlockRealize] = []
-
-    @on(BlockRealize)
-    def realize(self, node: BlockRealize) -> BlockRealize:
-        self.around.append(node)
-        new = self.rewrite_children(node)
-        self.around.pop()
-        return new
 
     @on(BufferLoad)
     def load(self, node: BufferLoad) -> PrimExpr:
@@ -171,26 +177,6 @@ class _Inliner(Mutator):
         if not any(region.buffer is self.buffer for region in node.reads):
             return new
         return _with_regions(new)
-
-    @on(MatchBufferRegion)
-    def match(self, node: MatchBufferRegion) -> MatchBufferRegion:
-        if node.source.buffer is self.buffer:
-            self._refuse(f'a region of it is matched as buffer "{node.buffer.name}"')
-        return self.rewrite_children(node)
-
-    @on(Var)
-    def pointer(self, var: Var) -> Var:
-        if var is self.buffer.data:
-            self._refuse("its address is used")
-        return var
-
-    def _refuse(self, reason: str) -> None:
-        into = f'block "{self.around[0].block.name_hint}"' if self.around else "statement"
-        raise DataflowError(
-            f'The buffer "{self.buffer.name}" cannot be inlined into the {into}: {reason}',
-            self.around[:1],
-            "keep the buffer, and move its block with compute_at",
-        )
 
 
 class _Replacement(Mutator):

@@ -20,11 +20,11 @@ from mlcweb.schedule.scopes import (
     check_affine,
     check_binds_loops,
     check_complete_or_reduction,
-    hidden_accesses,
     scope_at,
 )
 from mlcweb.schedule.stages import copy_of, stage
 from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
+from mlcweb.schedule.undeclared_accesses import hidden_accesses
 from mlcweb.tir.arithmetic import const, constant_value, floordiv, is_const_int, less, logical_and
 from mlcweb.tir.buffer import Buffer, Range, full_region
 from mlcweb.tir.expr import Add, BufferLoad, Cast, IntImm, Mul, PrimExpr, Var

@@ -10,7 +10,7 @@ from mlcweb.analysis.access_regions import with_access_regions
 from mlcweb.arith import Analyzer, conjuncts, detect_iter_map
 from mlcweb.arith.iter_predicate import uses_any
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.ir.visitor import Mutator, on
 from mlcweb.schedule.arguments import WriteBuffer, accessed_buffer
 from mlcweb.schedule.errors import BlockKindError, DataflowError, LoopError
 from mlcweb.schedule.primitives.storage import allocating_block
@@ -20,6 +20,7 @@ from mlcweb.schedule.regions import (
     loops_between,
     regions_of,
     relaxed,
+    use_of_memory,
 )
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import check_not_output, only_writer, scope_at
@@ -27,7 +28,7 @@ from mlcweb.schedule.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, loops_above
 from mlcweb.schedule.units import check_all_blocks, check_unguarded
 from mlcweb.tir.arithmetic import const, floormod, is_const_int, logical_and, logical_or
-from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import GE, GT, LE, LT, BufferLoad, FloorDiv, IntImm, Mul, PrimExpr, Var
 from mlcweb.tir.stmt import (
     Block,
@@ -127,15 +128,13 @@ def _users(
     only_writer(blocks.writers_of(buffer), buffer)
     readers = [r for r in blocks.readers_of(buffer) if r.block is not place.block]
     for reader in (place, *readers):
-        for node in walk(reader.block):
-            matches = isinstance(node, MatchBufferRegion) and node.source.buffer is buffer
-            if matches or node is buffer.data:
-                raise DataflowError(
-                    f'The block "{reader.block.name_hint}" uses the address of "{buffer.name}", '
-                    "whose elements would no longer lie in order",
-                    [reader.realize],
-                    "rolling_buffer before tensorize",
-                )
+        if use_of_memory(reader.block, buffer) is not None:
+            raise DataflowError(
+                f'The block "{reader.block.name_hint}" uses the address of "{buffer.name}", '
+                "whose elements would no longer lie in order",
+                [reader.realize],
+                "rolling_buffer before tensorize",
+            )
     return [place, *readers]
 
 
