@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from mlcweb.analysis import block_access_regions
 from mlcweb.arith import Analyzer, iter_map_simplify
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.schedule.errors import DataflowError
+from mlcweb.schedule.redirect import with_new_regions
 from mlcweb.schedule.regions import domains_of
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
-from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, full_region
+from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
 from mlcweb.tir.expr import BufferLoad, Call, IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import Block, BufferStore, For, IfThenElse, Stmt
 
@@ -123,13 +123,7 @@ class LayoutRewriter(IndexMutator):
             new = replace(new, alloc_buffers=buffers)
         if not any(r.buffer is self.old for r in (*node.reads, *node.writes)):
             return new
-        regions = block_access_regions(new)
-        whole = full_region(self.new)
-        return replace(
-            new,
-            reads=self._moved(new.reads, (*regions.reads, *regions.writes, whole)),
-            writes=self._moved(new.writes, (*regions.writes, *regions.reads, whole)),
-        )
+        return with_new_regions(new, self.old, self.new)
 
     @on(BufferRegion)
     def region(self, node: BufferRegion) -> BufferRegion:
@@ -157,12 +151,6 @@ class LayoutRewriter(IndexMutator):
 
     def _indices(self, indices: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
         return self.simple(self.index_map.map_indices(indices, self.analyzer))
-
-    def _moved(
-        self, regions: tuple[BufferRegion, ...], found: Sequence[BufferRegion]
-    ) -> tuple[BufferRegion, ...]:
-        here = next(region for region in found if region.buffer is self.new)
-        return tuple(here if region.buffer is self.old else region for region in regions)
 
     def _refuse(self, reason: str) -> None:
         raise DataflowError(

@@ -6,14 +6,33 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mlcweb.analysis.access_regions import block_access_regions
 from mlcweb.arith import Analyzer
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.schedule.errors import DataflowError
 from mlcweb.tir.arithmetic import is_const_int, subtract
-from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
+from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, full_region
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
 from mlcweb.tir.stmt import Block, BlockRealize, BufferStore
+
+
+def with_new_regions(block: Block, old: Buffer, new: Buffer) -> Block:
+    """A block whose declared regions of `old` become what its body accesses of `new`: what it
+    reads, or else writes, in place of what it has read, and so for what it writes."""
+    reads, writes, _ = block_access_regions(block)
+
+    def changed(
+        declared: Sequence[BufferRegion], *accessed: BufferRegion
+    ) -> tuple[BufferRegion, ...]:
+        here = next(r for r in (*accessed, full_region(new)) if r.buffer is new)
+        return tuple(here if region.buffer is old else region for region in declared)
+
+    return replace(
+        block,
+        reads=changed(block.reads, *reads, *writes),
+        writes=changed(block.writes, *writes, *reads),
+    )
 
 
 class Redirection(Mutator):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
 
 from mlcweb.arith import Analyzer, IntSet, eval_range
 from mlcweb.arith.int_set import EVERYTHING
@@ -12,6 +13,7 @@ from mlcweb.ir.visitor import walk
 from mlcweb.schedule.scopes import Scope, is_trivially_true
 from mlcweb.schedule.state import BlockPlace, LoopPlace, Place
 from mlcweb.schedule.units import let_variables
+from mlcweb.tir.arithmetic import logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
 from mlcweb.tir.stmt import Block, BlockRealize, For, Stmt
@@ -96,6 +98,14 @@ def relaxed(
 ) -> list[IntSet]:
     """A box that holds the region for all values of the variables of `domains`."""
     return [eval_range(dimension, domains, analyzer) for dimension in region]
+
+
+def and_unproved(
+    predicate: PrimExpr, conditions: Iterable[PrimExpr], analyzer: Analyzer
+) -> PrimExpr:
+    """A predicate, and those conditions that are not known to hold."""
+    needed = (condition for condition in conditions if not analyzer.can_prove(condition))
+    return reduce(logical_and, needed, predicate)
 
 
 def known_sides(

@@ -8,7 +8,8 @@ from mlcweb.analysis.access_regions import with_access_regions
 from mlcweb.arith import Analyzer
 from mlcweb.ir.node import replace
 from mlcweb.schedule.nests import loop_nest
-from mlcweb.tir.arithmetic import const, is_const_int, logical_and
+from mlcweb.schedule.regions import and_unproved
+from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.expr import BufferLoad, PointerType, PrimExpr, Var
 from mlcweb.tir.stmt import Block, BlockRealize, BufferStore, IterVar, Stmt
@@ -82,7 +83,7 @@ def copy_stage(
     loops: dict[Var, PrimExpr] = {}
     iterators: dict[IterVar, PrimExpr] = {}
     outside: list[PrimExpr] = []
-    predicate: PrimExpr = const(True)
+    inside: list[PrimExpr] = []
     for n, (dimension, start) in enumerate(zip(region, origin, strict=True)):
         loop_var, iterator = (Var(f"{name}{n}", dimension.extent.dtype) for name in ("ax", "v"))
         loops[loop_var] = dimension.extent
@@ -91,9 +92,8 @@ def copy_stage(
         domain = Range(const(0, iterator.dtype), cache.shape[n])
         iterators[IterVar(domain, iterator)] = element if is_const_int(start, 0) else loop_var
         outside.append(start + iterator)
-        for condition in (element >= 0, element < buffer.shape[n]):
-            if not analyzer.can_prove(condition):
-                predicate = logical_and(predicate, condition)
-    inside = [iter_var.var for iter_var in iterators]
-    store = copying_store((buffer, outside), (cache, inside), reads)
-    return stage(cache.name, loops, iterators.items(), store, analyzer.simplify(predicate))
+        inside += [element >= 0, element < buffer.shape[n]]
+    own = [iter_var.var for iter_var in iterators]
+    store = copying_store((buffer, outside), (cache, own), reads)
+    predicate = analyzer.simplify(and_unproved(const(True), inside, analyzer))
+    return stage(cache.name, loops, iterators.items(), store, predicate)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -19,6 +19,7 @@ from mlcweb.schedule.nests import loop_nest, statements_of
 from mlcweb.schedule.primitives.inline import compute_inline, reverse_compute_inline
 from mlcweb.schedule.regions import (
     analyzer_inside,
+    and_unproved,
     bound_ranges,
     iterator_domains,
     known_sides,
@@ -44,7 +45,7 @@ from mlcweb.schedule.scopes import (
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, loops_above
 from mlcweb.schedule.units import check_same_guards, check_within_guards, stands_in
-from mlcweb.tir.arithmetic import const, is_const_int, logical_and
+from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.dtype import bits
 from mlcweb.tir.expr import PrimExpr, Var
@@ -353,7 +354,7 @@ def _nest(
             analyzer.bind(loop_var, loops[loop_var])
             value = domain.min + loop_var
         values.append(value)
-        predicate = _within(value, iterator.limits, predicate, analyzer)
+        predicate = and_unproved(predicate, _within(value, iterator.limits), analyzer)
     realize = replace(
         place.realize, iter_values=tuple(values), predicate=analyzer.simplify(predicate)
     )
@@ -361,18 +362,9 @@ def _nest(
     return nest, realize, loops
 
 
-def _within(
-    value: PrimExpr, limits: IntSet | None, predicate: PrimExpr, analyzer: Analyzer
-) -> PrimExpr:
-    """`predicate` and that `value` is in `limits`, as far as it is not known to be."""
-    if limits is None:
-        return predicate
-    conditions = []
-    if limits.min_value is not None:
-        conditions.append(value >= limits.min_value)
-    if limits.max_value is not None:
-        conditions.append(value < limits.max_value + 1)
-    for condition in conditions:
-        if not analyzer.can_prove(condition):
-            predicate = logical_and(predicate, condition)
-    return predicate
+def _within(value: PrimExpr, limits: IntSet | None) -> Iterator[PrimExpr]:
+    """That `value` is in `limits`."""
+    if limits is not None and limits.min_value is not None:
+        yield value >= limits.min_value
+    if limits is not None and limits.max_value is not None:
+        yield value < limits.max_value + 1

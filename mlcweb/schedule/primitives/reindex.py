@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from mlcweb.analysis import block_access_regions
 from mlcweb.analysis.exposed_reads import reads_old_elements
 from mlcweb.arith import Analyzer, eval_set, same_expression
 from mlcweb.arith.index_map import IndexMap, IndexMapError
@@ -14,6 +13,7 @@ from mlcweb.schedule.arguments import AccessedBuffer
 from mlcweb.schedule.errors import DataflowError, ScheduleError
 from mlcweb.schedule.must_writes import is_local, must_write_each_time, runs_whole_domain
 from mlcweb.schedule.nests import nest_of, position_in, with_allocated, with_inserted
+from mlcweb.schedule.redirect import with_new_regions
 from mlcweb.schedule.regions import bindings, domains_around, iterator_domains
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
@@ -30,7 +30,7 @@ from mlcweb.schedule.storage_scopes import check_storage_scope
 from mlcweb.tir.arithmetic import add, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion
 from mlcweb.tir.expr import BufferLoad, IntImm, PrimExpr, Var
-from mlcweb.tir.stmt import BlockIdentity, BufferStore, For, IterVar, Stmt
+from mlcweb.tir.stmt import BlockIdentity, BufferStore, For, IterVar
 from mlcweb.tir.substitute import reads_memory, substitute, variables_in
 
 
@@ -65,18 +65,11 @@ def reindex(
     copy = copy_of(old, old.scope(), shape, name)
     values = tuple(iter_var.var for iter_var in used)
     target = copy if access == "read" else old
-    new_vars = [Var(f"v{n}", iter_var.var.dtype) for n, iter_var in enumerate(used)]
-    loops = [(Var(f"ax{n}", i.var.dtype), _extent(i)) for n, i in enumerate(used)]
-    stage = _copy_stage(
-        used,
-        new_vars,
-        loops,
-        (old, indices),
-        (copy, values),
-        access,
-        f"{target.name}_reindex",
-    )
-    return _staged(state, place, old, copy, values, stage, access)
+    iterators = {iter_var: Var(f"v{n}", iter_var.var.dtype) for n, iter_var in enumerate(used)}
+    loops = _loop_each(used)
+    ends = (old, indices), (copy, values)
+    name = f"{target.name}_reindex"
+    return _staged(state, place, access, *ends, iterators, loops, list(loops), name)
 
 
 @primitive("ReindexCacheRead", inputs=("index_map",))
@@ -133,34 +126,37 @@ def _reindex_cache(
     used = _used_iterators(place, indices)
     values, shape = _mapped(place, buffer, index_map, indices, used)
     copy = copy_of(buffer, storage_scope, shape)
-    new_vars = [Var(iter_var.var.name, iter_var.var.dtype) for iter_var in used]
+    iterators = {iter_var: Var(iter_var.var.name, iter_var.var.dtype) for iter_var in used}
     loops, bound = _loops_of_copy(place, used)
-    stage = _copy_stage(
-        used, new_vars, loops, (buffer, indices), (copy, values), access, copy.name, bound
-    )
     produced = buffer in scope_at(state, state.scope_of(place)).writers
     at_start = access == "read" and not produced and not any(map(reads_memory, indices))
-    return _staged(state, place, buffer, copy, values, stage, access, at_start)
+    ends = (buffer, indices), (copy, values)
+    return _staged(state, place, access, *ends, iterators, loops, bound, copy.name, at_start)
 
 
 def _loops_of_copy(
     place: BlockPlace, used: Sequence[IterVar]
-) -> tuple[list[tuple[Var, PrimExpr]], list[PrimExpr]]:
+) -> tuple[dict[Var, PrimExpr], list[PrimExpr]]:
     """The loops of a copy (variable and extent), and what they bind the iterators to: as those of
     the block are, or, where a predicate cuts these off, one for each iterator."""
     values = bindings(place.realize)
     bound = [values[iter_var.var] for iter_var in used]
     if is_trivially_true(place.realize.predicate):
         driving = variables_in(*bound)
-        loops: list[tuple[Var, PrimExpr]] = []
+        loops: dict[Var, PrimExpr] = {}
         renamed: dict[Var, PrimExpr] = {}
         for loop in _driving_loops(place, driving):
             var = Var(loop.loop_var.name, loop.loop_var.dtype)
-            loops.append((var, substitute(loop.extent, renamed)))
+            loops[var] = substitute(loop.extent, renamed)
             renamed[loop.loop_var] = add(var, substitute(loop.min, renamed))
         return loops, [substitute(value, renamed) for value in bound]
-    variables = [Var(f"ax{n}", iter_var.var.dtype) for n, iter_var in enumerate(used)]
-    return [(var, _extent(i)) for var, i in zip(variables, used, strict=True)], list(variables)
+    loops = _loop_each(used)
+    return loops, list(loops)
+
+
+def _loop_each(used: Sequence[IterVar]) -> dict[Var, PrimExpr]:
+    """A loop, with its extent, for each iterator."""
+    return {Var(f"ax{n}", i.var.dtype): _extent(i) for n, i in enumerate(used)}
 
 
 def _driving_loops(place: BlockPlace, driving: set[Var]) -> list[For]:
@@ -337,53 +333,36 @@ def _mapped(
         ) from None
 
 
-def _copy_stage(
-    used: Sequence[IterVar],
-    new_vars: Sequence[Var],
-    loops: Sequence[tuple[Var, PrimExpr]],
-    original: Access,
-    copy: Access,
-    access: str,
-    name: str,
-    bound: Sequence[PrimExpr] | None = None,
-) -> Stmt:
-    """Loops around a block that copies from the buffer to the copy, or back."""
-    renamed = {iter_var.var: var for iter_var, var in zip(used, new_vars, strict=True)}
-    ends = [(b, [substitute(index, renamed) for index in i]) for b, i in (original, copy)]
-    iter_vars = [IterVar(iter_var.dom, renamed[iter_var.var]) for iter_var in used]
-    values = bound or [var for var, _ in loops]
-    store = copying_store(*ends, reads=access == "read")
-    return stage(name, dict(loops), zip(iter_vars, values, strict=True), store)
-
-
 def _staged(
     state: ScheduleState,
     place: BlockPlace,
-    buffer: Buffer,
-    copy: Buffer,
-    values: tuple[PrimExpr, ...],
-    stage: Stmt,
     access: str,
+    original: Access,
+    copy: Access,
+    iterators: Mapping[IterVar, Var],
+    loops: Mapping[Var, PrimExpr],
+    bound: Sequence[PrimExpr],
+    name: str,
     at_start: bool = False,
 ) -> tuple[ScheduleState, BlockIdentity]:
-    """The program with the stage beside the block's loops, or at the start of its scope, and the
-    block on the copy."""
+    """The program with a block that copies beside the loops of the block at `place`, or at the
+    start of its scope, and the block on the copy. `iterators` gives for iterators of the block
+    those of the copying one, which are `bound` to values."""
     nest_of(place, "reindex")
+    renamed = {iter_var.var: var for iter_var, var in iterators.items()}
+    ends = [(b, [substitute(index, renamed) for index in i]) for b, i in (original, copy)]
+    store = copying_store(*ends, reads=access == "read")
+    iter_vars = (IterVar(iter_var.dom, var) for iter_var, var in iterators.items())
+    nest = stage(name, loops, zip(iter_vars, bound, strict=True), store)
     scope = state.scope_of(place)
     here = position_in(scope.block, place)
     position = here + 1 if access == "write" else (0 if at_start else here)
-    state = with_inserted(state, place.function, scope.block, position, [stage])
-    state = with_allocated(state, scope, copy)
-    changed = _Reindexed(buffer, copy, values).rewrite(place.block)
-    regions = block_access_regions(changed)
-    at = {region.buffer: region for region in (*regions.reads, *regions.writes)}
-    changed = replace(
-        changed,
-        reads=tuple(at[copy] if r.buffer is buffer else r for r in changed.reads),
-        writes=tuple(at[copy] if r.buffer is buffer else r for r in changed.writes),
-    )
+    state = with_inserted(state, place.function, scope.block, position, [nest])
+    state = with_allocated(state, scope, copy[0])
+    changed = _Reindexed(original[0], copy[0], tuple(copy[1])).rewrite(place.block)
+    changed = with_new_regions(changed, original[0], copy[0])
     state = state.replaced(place.function, {place.block: changed})
-    return state, next(block_realizes_below(stage)).block.identity
+    return state, next(block_realizes_below(nest)).block.identity
 
 
 class _Reindexed(Mutator):

@@ -89,13 +89,11 @@ def storage_align(
             "a positive number of elements, such as 32",
         )
     index = next(n for n, region in enumerate(place.block.writes) if region.buffer is buffer)
-    wanted = [index, axis % buffer.ndim, factor, offset]
-    known = [list(entry) for entry in place.block.annotations.get(BUFFER_DIM_ALIGN, ())]
-    if any(entry[:2] == wanted[:2] for entry in known):
-        aligned = [wanted if entry[:2] == wanted[:2] else entry for entry in known]
-    else:
-        aligned = [*known, wanted]
-    annotations = {**place.block.annotations, BUFFER_DIM_ALIGN: aligned}
+    entries = [list(entry) for entry in place.block.annotations.get(BUFFER_DIM_ALIGN, ())]
+    aligned = {(entry[0], entry[1]): entry for entry in entries}
+    axis %= buffer.ndim
+    aligned[index, axis] = [index, axis, factor, offset]
+    annotations = {**place.block.annotations, BUFFER_DIM_ALIGN: list(aligned.values())}
     new = replace(place.block, annotations=annotations)
     return state.replaced(place.function, {place.block: new})
 
