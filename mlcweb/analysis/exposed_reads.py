@@ -74,6 +74,19 @@ def exact_box(
     return estimate_region(region.region, domains, predicate)
 
 
+def may_be_empty(loop: S.For, part: S.Stmt) -> bool:
+    """Whether a loop perhaps has no iteration, as far as a part of its body tells: the extents of
+    the buffers that this accesses are taken for positive."""
+    if isinstance(loop.extent, E.IntImm):
+        return loop.extent.value <= 0
+    unknown = variables_in(loop.extent)
+    for node in walk(part):
+        buffer = getattr(node, "buffer", None)
+        if isinstance(buffer, Buffer):
+            unknown -= {var for extent in buffer.shape for var in variables_in(extent)}
+    return bool(unknown) or reads_memory(loop.extent)
+
+
 class _Flow(NamedTuple):
     """The exposed reads of a block, and what each of its iterations surely stores."""
 
@@ -166,8 +179,12 @@ class _FlowVisitor(Visitor):
         self.visit(loop.min)
         self.visit(loop.extent)
         self.loops[loop.loop_var] = Range(loop.min, loop.extent)
+        before = len(self.stored)
         self.visit(loop.body)
         del self.loops[loop.loop_var]
+        if may_be_empty(loop, loop.body):
+            stored = self.stored[before:]
+            self.stored[before:] = [s for s in stored if loop.loop_var in variables_in(s.region)]
 
     def stored_in(self, case: S.Stmt | None) -> list[SureStore]:
         """Go through what may not run; what it stores if it does."""

@@ -16,6 +16,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from mlcweb.analysis import block_access_regions
+from mlcweb.analysis.exposed_reads import may_be_empty
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.state import (
@@ -43,7 +44,7 @@ from mlcweb.tir.stmt import (
     Stmt,
     While,
 )
-from mlcweb.tir.substitute import reads_memory, variables_in
+from mlcweb.tir.substitute import reads_memory, uses
 
 _HEADERS: dict[type, tuple[str, ...]] = {
     AssertStmt: ("condition",),
@@ -206,17 +207,11 @@ def guards(place: Place, outer: For | None = None) -> list[Guard]:
 def _decides(statement: Stmt, place: Place) -> bool:
     """Whether a statement decides alone how often a unit or loop runs: a branch, a `while`, or a
     loop that perhaps has no iteration and drives nothing of the unit. (What the other loops leave
-    out, the regions tell.) The extents of an accessed buffer are taken for positive."""
-    if not isinstance(statement, For) or isinstance(statement.extent, IntImm):
-        return isinstance(statement, (IfThenElse, While))
-    unknown = variables_in(statement.extent)
-    for node in walk(statement_of(place)):
-        if node is statement.loop_var:
-            return False
-        buffer = getattr(node, "buffer", None)
-        if isinstance(buffer, Buffer):
-            unknown -= {node for extent in buffer.shape for node in variables_in(extent)}
-    return bool(unknown) or reads_memory(statement.extent)
+    out, the regions tell.)"""
+    if isinstance(statement, For):
+        unit = statement_of(place)
+        return may_be_empty(statement, unit) and not uses(unit, statement.loop_var)
+    return isinstance(statement, (IfThenElse, While))
 
 
 def _is_needed(definition: Stmt, place: Place) -> bool:

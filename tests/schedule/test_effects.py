@@ -186,6 +186,23 @@ def test_a_loop_that_may_have_no_iteration_is_a_condition(step):
     step(Schedule(from_source(REPEATED.replace("range(F[0])", "range(2)"))))
 
 
+@pytest.mark.parametrize("extent", ["F[0]", "T.min(F[0], 4)"])
+def test_a_store_in_a_loop_that_may_have_no_iteration_is_not_sure(extent):
+    """Where F[0] is 0, C keeps what it holds, so it is not copied over from a buffer of its own."""
+    text = """
+@T.prim_func
+def main(A: T.Buffer((16,), "int32"), F: T.Buffer((1,), "int32"), C: T.Buffer((16,), "int32")):
+    for i in range(16):
+        with T.block("C"):
+            vi = T.axis.spatial(16, i)
+            for z in range(EXTENT):
+                C[vi] = A[vi] * 2
+"""
+    with pytest.raises(ScheduleError):
+        Schedule(from_source(text.replace("EXTENT", extent))).cache_write("C", 0, "global")
+    Schedule(from_source(text.replace("EXTENT", "2"))).cache_write("C", 0, "global")
+
+
 def test_a_producer_may_leave_a_loop_that_may_have_no_iteration_to_its_consumer():
     sch = Schedule(from_source(REPEATED))
     sch.compute_at("B", sch.get_loops("C")[1])
