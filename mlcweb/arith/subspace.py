@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlcweb.arith.analyzer import Analyzer
-from mlcweb.arith.iter_arithmetic import NotAffine, add, multiply
+from mlcweb.arith.iter_arithmetic import NotAffine, add, multiply, subtract
 from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, iter_sum, sum_to_expr
 from mlcweb.arith.iter_map import SURJECTIVE, analyzer_of, detect_iter_map
 from mlcweb.arith.linear import LinearForm
@@ -141,7 +141,9 @@ class _Divider:
             return IterMark(value, extent), _nothing(extent.dtype)
         if not outer:
             return _nothing(extent.dtype), IterMark(value, extent)
-        step = self._simple(_covered(inner))
+        step = self._simple(self._reach(inner))
+        if not all(self._divides(step, scale) for scale in outer.values()):
+            raise NotAffine("the inner parts of an index overlap")
         scaled = {split: self._quotient(scale, step) for split, scale in outer.items()}
         return (
             IterMark(iter_sum(scaled, zero), self._quotient(extent, step)),
@@ -152,8 +154,8 @@ class _Divider:
         self, value: IterSum, extent: E.PrimExpr, outer: Collection[Any], inner: Collection[Any]
     ) -> None:
         """A sum that does not fill its digits is bounded; only one part can say so."""
-        covered = _covered(value.terms)
-        if is_const_int(value.constant, 0) and self.analyzer.can_prove_equal(covered, extent):
+        reach = self._reach(value.terms)
+        if is_const_int(value.constant, 0) and self.analyzer.can_prove_equal(reach, extent):
             return
         bounded = less(sum_to_expr(value, self.analyzer), extent)
         if not inner:
@@ -162,6 +164,18 @@ class _Divider:
             self.inner_predicate = logical_and(self.inner_predicate, bounded)
         else:
             raise NotAffine("a predicate bounds both parts of an index")
+
+    def _reach(self, splits: Mapping[IterSplit, E.PrimExpr]) -> E.PrimExpr:
+        """How far a sum of splits reaches, of which the outer ones may step by less than the inner
+        ones cover."""
+        reach: E.PrimExpr | None = None
+        for split, scale in reversed(splits.items()):
+            covered = multiply(split.extent, scale)
+            if reach is not None and self.analyzer.can_prove(scale < reach):
+                covered = add(subtract(covered, scale), reach)
+            reach = covered
+        assert reach is not None
+        return reach
 
     def _divides(self, divisor: E.PrimExpr, value: E.PrimExpr) -> bool:
         return self.analyzer.can_prove_multiple(value, divisor)
@@ -179,9 +193,3 @@ def _nothing(dtype: str) -> IterMark:
 
 def _is_nothing(mark: IterMark) -> bool:
     return isinstance(mark.source, LinearForm) and not mark.source.terms
-
-
-def _covered(splits: Mapping[IterSplit, E.PrimExpr]) -> E.PrimExpr:
-    """How far splits reach that fill what the outermost one spans."""
-    split, scale = next(iter(splits.items()))
-    return multiply(split.extent, scale)

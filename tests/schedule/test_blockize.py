@@ -2,10 +2,12 @@
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from mlcweb.ir import assert_structural_equal
 from mlcweb.schedule import ScheduleError
+from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from tests.programs import matmul
 from tests.schedule import case_files
@@ -88,3 +90,30 @@ def test_target_of_another_type(target):
     sch, _ = tiled()
     with pytest.raises((TypeError, ScheduleError)):
         sch.blockize(target)
+
+
+HALO = """
+@T.prim_func
+def main(A: T.Buffer((24,), "float32"), B: T.Buffer((24,), "float32")):
+    for i, j, x in T.grid(2, 3, 8):
+        with T.block("B"):
+            v = T.axis.spatial(24, i * 12 + j * 2 + x)
+            B[v] = A[v] + T.float32(1)
+"""
+
+
+def test_iterations_that_overlap_between_blocks_are_not_divided():
+    """Blocks of 8 elements begin every 2: no outer iterator counts them."""
+    sch = Schedule(from_source(HALO))
+    with pytest.raises(ScheduleError):
+        sch.blockize(sch.get_loops("B")[2])
+
+
+def test_iterations_that_overlap_inside_a_block_are_divided():
+    """The loops j and x cover 12 elements together."""
+    sch = Schedule(from_source(HALO))
+    sch.blockize(sch.get_loops("B")[1])
+    a = np.arange(24, dtype="float32")
+    for target in ("interpreter", "numpy", "wasm"):
+        _, b = case_files.outputs(sch.mod, [a, np.zeros(24, "float32")], target)
+        np.testing.assert_array_equal(b, a + 1)
