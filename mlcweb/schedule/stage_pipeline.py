@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from math import inf
 
+from mlcweb.analysis.threads import thread_tag
 from mlcweb.arith import (
     Analyzer,
     IntSet,
@@ -120,14 +121,16 @@ def _stays_before(writer: BlockPlace, reader: BlockPlace) -> bool:
 def is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: BlockPlace) -> bool:
     """Whether the reader is known to read what has not been written.
 
-    Both sides are seen from the loops that all blocks share. Where the written region cannot be
-    found exactly, or the answer depends on a loop, nothing is known.
+    Both sides are seen from the loops that all blocks share, but for loops over threads: what one
+    thread reads, another may have written. Where the written region cannot be found exactly, or the
+    answer depends on a loop, nothing is known.
     """
     chains = [loops_above(place) for place in (reader, *producers)]
     shared = shared_prefix(chains)
+    threads = [loop for loop in shared if thread_tag(loop)]
     written: list[list[IntSet]] = []
     for producer, chain in zip(producers, chains[1:], strict=True):
-        inner = loop_ranges(chain[len(shared) :])
+        inner = loop_ranges([*threads, *chain[len(shared) :]])
         for region in regions_of(producer.block.writes, buffer):
             exact = estimate_region(
                 bound_ranges(producer.realize, region), inner, producer.realize.predicate
@@ -139,7 +142,8 @@ def is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: BlockP
             return False
     analyzer = Analyzer(loop_ranges(loop for chain in chains for loop in chain))
     limits = [IntSet.from_min_extent(extent - extent, extent) for extent in buffer.shape]
-    inner = loop_ranges(chains[0][len(shared) :])
+    inner = loop_ranges([*threads, *chains[0][len(shared) :]])
+    around = loop_ranges([loop for loop in shared if not thread_tag(loop)])
     predicate = reader.realize.predicate
     for region in regions_of(reader.block.reads, buffer):
         sides = bound_ranges(reader.realize, region)
@@ -148,7 +152,6 @@ def is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: BlockP
             if is_trivially_true(predicate)
             else estimate_region_upper_bound(sides, inner, predicate, analyzer)
         )
-        around = loop_ranges(shared)
         for n, side in enumerate(read):
             needed = intersect(side, limits[n], analyzer)
             covered = union([item[n] for item in written], analyzer)
