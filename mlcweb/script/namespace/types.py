@@ -102,7 +102,7 @@ def make_buffer(
         "",
         data,
         None if strides is None else [_dimension(stride) for stride in strides],
-        None if type(elem_offset) is int and elem_offset == 0 else elem_offset,
+        elem_offset,
         scope,
         align,
         offset_factor,
