@@ -169,7 +169,7 @@ class _Divider:
         """How far a sum of splits reaches, of which the outer ones may step by less than the inner
         ones cover."""
         reach: E.PrimExpr | None = None
-        for split, scale in reversed(splits.items()):
+        for split, scale in reversed(list(splits.items())):
             covered = multiply(split.extent, scale)
             if reach is not None and self.analyzer.can_prove(scale < reach):
                 covered = add(subtract(covered, scale), reach)
