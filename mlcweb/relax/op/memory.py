@@ -6,6 +6,7 @@ What TVM's memory planning writes. Such functions are read, printed and checked;
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -43,6 +44,20 @@ def allocated(call: Call, context: Any) -> StructInfo:
     raise infer.dtype_error(call, "it needs the type of the tensor, such as R.dtype('float32')")
 
 
+def tensor_in_storage(name: str) -> Callable[..., Call]:
+    """What calls the operator `name`, which makes a tensor in a storage."""
+    parameters = ("storage", "offset", "shape", "dtype", "runtime_device_ind")
+    op = register(name, parameters, allocated, pure=False)
+
+    def alloc_tensor(
+        storage: Any, offset: Any, shape: Any, dtype: Any, runtime_device_ind: Any = 0
+    ) -> Call:
+        """A tensor that starts at a byte of a storage."""
+        return call(op, storage, offset, as_shape(shape), dtype, runtime_device_ind)
+
+    return alloc_tensor
+
+
 def _infer_view(call: Call, context: Any) -> StructInfo:
     _, shape, dtype, _ = call.args
     info = infer.tensor(call, 0, context)
@@ -56,12 +71,6 @@ _STORAGE = register(
     "relax.memory.alloc_storage",
     ("total_space", "virtual_device_index", "storage_scope", "dtype"),
     object_info,
-    pure=False,
-)
-_TENSOR = register(
-    "relax.memory.alloc_tensor",
-    ("storage", "offset", "shape", "dtype", "runtime_device_ind"),
-    allocated,
     pure=False,
 )
 _KILL_STORAGE = register("relax.memory.kill_storage", ("storage",), nothing, pure=False)
@@ -81,11 +90,7 @@ def alloc_storage(size: Any, virtual_device_index: Any, storage_scope: Any, dtyp
     return call(_STORAGE, as_shape(size), virtual_device_index, storage_scope, dtype)
 
 
-def alloc_tensor(
-    storage: Any, offset: Any, shape: Any, dtype: Any, runtime_device_ind: Any = 0
-) -> Call:
-    """A tensor that starts at a byte of a storage."""
-    return call(_TENSOR, storage, offset, as_shape(shape), dtype, runtime_device_ind)
+alloc_tensor = tensor_in_storage("relax.memory.alloc_tensor")
 
 
 def kill_storage(storage: Any) -> Call:

@@ -5,19 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from mlcweb.relax.expr import Call
-from mlcweb.relax.op.memory import allocated, nothing, object_info
+from mlcweb.relax.op.memory import nothing, object_info, tensor_in_storage
 from mlcweb.relax.op.registry import as_shape, call, register
 
 _STORAGE = register(
     "relax.vm.alloc_storage",
     ("shape", "runtime_device_index", "dtype", "storage_scope"),
     object_info,
-    pure=False,
-)
-_TENSOR = register(
-    "relax.vm.alloc_tensor",
-    ("storage", "offset", "shape", "dtype", "runtime_device_ind"),
-    allocated,
     pure=False,
 )
 _KILL = register("relax.vm.kill_object", ("obj",), nothing, pure=False)
@@ -30,11 +24,7 @@ def alloc_storage(
     return call(_STORAGE, as_shape(shape), runtime_device_index, dtype, storage_scope)
 
 
-def alloc_tensor(
-    storage: Any, offset: Any, shape: Any, dtype: Any, runtime_device_ind: Any = 0
-) -> Call:
-    """A tensor that starts at a byte of a storage."""
-    return call(_TENSOR, storage, offset, as_shape(shape), dtype, runtime_device_ind)
+alloc_tensor = tensor_in_storage("relax.vm.alloc_tensor")
 
 
 def kill_object(obj: Any) -> Call:
