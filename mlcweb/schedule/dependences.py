@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import product, takewhile
+from itertools import product
 
 from mlcweb.analysis.access_regions import element_region
 from mlcweb.analysis.exposed_reads import exposed_reads, uses_addresses
@@ -41,7 +41,7 @@ from mlcweb.schedule.regions import (
 )
 from mlcweb.schedule.reverse_compute_at_checks import is_written_before
 from mlcweb.schedule.scopes import Scope, runs_one_to_one, scope_at
-from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
+from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above, shared_prefix
 from mlcweb.schedule.units import RawPlace, guards, stands_in
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion
@@ -240,8 +240,7 @@ class _Analysis:
     def _surely_writes(self, writer: BlockPlace, access: Access, or_never: bool = True) -> bool:
         """Whether a unit writes all of a region in the same iteration of the loops around both, or
         (`or_never`) what it ever writes of it."""
-        pairs = zip(loops_above(writer), loops_above(access.unit), strict=False)
-        shared = [a for a, _ in takewhile(lambda pair: pair[0] is pair[1], pairs)]
+        shared = shared_prefix([loops_above(writer), loops_above(access.unit)])
         common = self.state.loop(shared[-1].loop_var)
         inner = loops_between(access.unit, common.loop)
         analyzer = analyzer_inside(common)
