@@ -146,12 +146,12 @@ def stored_data(node: Node) -> set[E.Var]:
 
 def statements_in(statement: S.Stmt) -> list[S.Stmt]:
     """A statement and those inside it, each after those around it."""
-    found = [statement]
-    for part in found:  # which grows
+    statements = [statement]
+    for part in statements:  # which grows
         if type(part) is S.For or type(part) is S.AllocBuffer:
-            found.append(part.body)
+            statements.append(part.body)
         elif type(part) is S.SeqStmt:
-            found += part.seq
+            statements += part.seq
         elif not isinstance(part, (S.BufferStore, S.Evaluate)):
-            found += [child for child in children(part) if isinstance(child, S.Stmt)]
-    return found
+            statements += [child for child in children(part) if isinstance(child, S.Stmt)]
+    return statements

@@ -34,22 +34,22 @@ class Interning:
     """One object for all expressions that are written alike, of those that it is asked for."""
 
     def __init__(self) -> None:
-        self._known: dict[E.PrimExpr, E.PrimExpr] = {}
+        self._interned: dict[E.PrimExpr, E.PrimExpr] = {}
         self._by_parts: dict[tuple[Any, ...], E.PrimExpr] = {}
 
     def __call__(self, expression: E.PrimExpr) -> E.PrimExpr:
         if isinstance(expression, E.Var):
             return expression
-        known = self._known.get(expression)
-        if known is None:
+        interned = self._interned.get(expression)
+        if interned is None:
             cls = type(expression)
             if isinstance(expression, E.BinaryExpr):
                 parts = (cls, self(expression.a), self(expression.b))
             else:
                 values = [getattr(expression, name) for name in cls.structural_fields]
                 parts = (cls, *map(self._part, values))
-            known = self._known[expression] = self._by_parts.setdefault(parts, expression)
-        return known
+            interned = self._interned[expression] = self._by_parts.setdefault(parts, expression)
+        return interned
 
     def _part(self, value: Any) -> Any:
         if isinstance(value, E.PrimExpr):

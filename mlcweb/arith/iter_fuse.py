@@ -54,11 +54,11 @@ class Fuser:
         """From now on lower <= value < upper holds; either end may be open."""
         if not value.terms:
             return
-        found = self._match(value.terms)
-        if not is_const_int(found.unit, 1):
-            raise NotAffine(f"the predicate bounds a multiple of {found.unit!r}")
+        matched = self._match(value.terms)
+        if not is_const_int(matched.unit, 1):
+            raise NotAffine(f"the predicate bounds a multiple of {matched.unit!r}")
         simplify = self.analyzer.simplify
-        low, high = found.offset, simplify(add(found.offset, found.extent))
+        low, high = matched.offset, simplify(add(matched.offset, matched.extent))
         if lower is not None:
             low = simplify(maximum(subtract(lower, value.constant), low))
         if upper is not None:
@@ -66,37 +66,39 @@ class Fuser:
         extent = simplify(subtract(high, low))
         if isinstance(extent, E.IntImm) and extent.value <= 0:
             raise NotAffine("the predicate is never true")
-        source = iter_sum(found.groups, simplify(subtract(found.offset, low)))
-        self.fused = [old for old in self.fused if not self._same_splits(old.flat, found.flat)]
-        self.fused.append(FusedSum(found.flat, IterMark(source, extent), low, constrained=True))
+        source = iter_sum(matched.groups, simplify(subtract(matched.offset, low)))
+        self.fused = [old for old in self.fused if not self._same_splits(old.flat, matched.flat)]
+        self.fused.append(FusedSum(matched.flat, IterMark(source, extent), low, constrained=True))
 
     def fuse(self, value: IterSum) -> IterSum:
         """The value as one split of one iterator, plus a base."""
         splits = value.terms
         if not splits or (len(splits) == 1 and not self._constraint_of(next(iter(splits)))):
             return value
-        found = self._match(splits)
-        known = self._find(found.flat)
-        if known is None:
-            mark = IterMark(iter_sum(found.groups, integer(0, found.extent.dtype)), found.extent)
-            known = FusedSum(found.flat, mark, found.offset, constrained=False)
-            self.fused.append(known)
-        shift = multiply(known.offset, found.unit)
+        matched = self._match(splits)
+        fused = self._find(matched.flat)
+        if fused is None:
+            mark = IterMark(
+                iter_sum(matched.groups, integer(0, matched.extent.dtype)), matched.extent
+            )
+            fused = FusedSum(matched.flat, mark, matched.offset, constrained=False)
+            self.fused.append(fused)
+        shift = multiply(fused.offset, matched.unit)
         base = _simplified(add(value.constant, shift), self.analyzer)
-        return iter_sum({known.mark.whole: found.unit}, base)
+        return iter_sum({fused.mark.whole: matched.unit}, base)
 
     def wrapped(self, split: IterSplit) -> IterMark:
         """A digit as an iterator of its own."""
         flat = split.sum.terms
-        known = self._find(flat)
-        if known is None:
+        fused = self._find(flat)
+        if fused is None:
             mark = IterMark(split.sum, split.extent)
-            known = FusedSum(flat, mark, split.sum.constant, constrained=False)
-            self.fused.append(known)
-        return known.mark
+            fused = FusedSum(flat, mark, split.sum.constant, constrained=False)
+            self.fused.append(fused)
+        return fused.mark
 
     def _find(self, flat: Scales) -> FusedSum | None:
-        return next((known for known in self.fused if self._same_splits(known.flat, flat)), None)
+        return next((fused for fused in self.fused if self._same_splits(fused.flat, flat)), None)
 
     def _same_splits(self, a: Scales, b: Scales) -> bool:
         return list(a) == list(b) and all(
@@ -106,11 +108,11 @@ class Fuser:
     def _constraint_of(self, split: IterSplit) -> FusedSum | None:
         """The largest constrained sum in which the split is the innermost part."""
         groups = [
-            known
-            for known in self.fused
-            if known.constrained and next(reversed(known.flat)) == split
+            fused
+            for fused in self.fused
+            if fused.constrained and next(reversed(fused.flat)) == split
         ]
-        return max(groups, key=lambda known: len(known.flat), default=None)
+        return max(groups, key=lambda fused: len(fused.flat), default=None)
 
     def _match(self, splits: Scales) -> Matched:
         """Order splits so that each scale is what the splits inside cover."""
@@ -159,27 +161,27 @@ class Fuser:
         """The splits that make the constrained sum times `scale`, outermost first."""
         taken = {part: multiply(unit, scale) for part, unit in group.flat.items()}
         for part, wanted in taken.items():
-            found = remaining.get(part)
-            if found is None or not self.analyzer.can_prove_equal(found, wanted):
+            scaled = remaining.get(part)
+            if scaled is None or not self.analyzer.can_prove_equal(scaled, wanted):
                 raise NotAffine("the predicate bounds iterators together that occur apart")
         return taken
 
     def _next(self, splits: Scales, expected: E.PrimExpr) -> IterSplit:
         """The split whose scale is `expected`, one of unit extent first; where images may overlap,
         else that of the largest smaller scale."""
-        found: IterSplit | None = None
+        following: IterSplit | None = None
         for split, scale in reversed(splits.items()):
             if self.analyzer.can_prove_equal(scale, expected):
                 if is_const_int(split.extent, 1):
                     return split
-                found = found or split
-        if found is None and self.overlap_allowed:
-            found = self._largest_scale_below(splits, expected)
-        if found is None:
+                following = following or split
+        if following is None and self.overlap_allowed:
+            following = self._largest_scale_below(splits, expected)
+        if following is None:
             raise NotAffine(
                 f"no iterator steps by {expected!r}, which is what the inner iterators cover"
             )
-        return found
+        return following
 
     def _largest_scale_below(self, splits: Scales, expected: E.PrimExpr) -> IterSplit | None:
         best: IterSplit | None = None

@@ -71,8 +71,8 @@ class LinearSystem:
         variable; of it, and of variables without a value, the same expression is the same."""
         cls = type(expression)
         if cls is E.Var:
-            found = values.get(expression)  # type: ignore[call-overload]
-            return self._symbol(expression) if found is None else found
+            form = values.get(expression)  # type: ignore[call-overload]
+            return self._symbol(expression) if form is None else form
         if isinstance(expression, E.IntImm):
             return _form({}, expression.value)
         linear = is_index_type(expression.dtype)

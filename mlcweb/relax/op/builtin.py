@@ -27,6 +27,6 @@ def alloc_tensor(
     ty_args: Any = None,
 ) -> Call:
     """A new tensor, whose memory is planned later."""
-    given = (as_shape(shape), dtype, runtime_device_index, storage_scope)
+    arguments = (as_shape(shape), dtype, runtime_device_index, storage_scope)
     infos = given_sinfo_args(sinfo_args if ty_args is None else ty_args)
-    return Call(_TENSOR, [convert_to_expr(arg) for arg in given], None, infos)
+    return Call(_TENSOR, [convert_to_expr(arg) for arg in arguments], None, infos)
