@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from mlcweb.ir.node import Node
 from mlcweb.ir.op import Op
-from mlcweb.ir.visitor import children, walk
+from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
@@ -46,7 +46,7 @@ def is_barrier(statement: Node) -> bool:
 
 
 def has_barrier(statement: S.Stmt) -> bool:
-    return any(map(is_barrier, statements_in(statement)))
+    return any(map(is_barrier, S.statements_in(statement)))
 
 
 def exchanges_data(func: PrimFunc) -> bool:
@@ -56,7 +56,7 @@ def exchanges_data(func: PrimFunc) -> bool:
     threads: set[E.Var] = set()
     loops: list[S.Stmt] = []
     allocated: set[E.Var] = set()
-    for part in statements_in(func.body):
+    for part in S.statements_in(func.body):
         if isinstance(part, S.For):
             if thread_tag(part):
                 threads.add(part.loop_var)
@@ -142,16 +142,3 @@ def uses_warp(loop: S.For) -> bool:
 def stored_data(node: Node) -> set[E.Var]:
     """The data of the buffers that a part of a program stores to."""
     return {part.buffer.data for part in walk(node) if isinstance(part, S.BufferStore)}
-
-
-def statements_in(statement: S.Stmt) -> list[S.Stmt]:
-    """A statement and those inside it, each after those around it."""
-    statements = [statement]
-    for part in statements:  # which grows
-        if type(part) is S.For or type(part) is S.AllocBuffer:
-            statements.append(part.body)
-        elif type(part) is S.SeqStmt:
-            statements += part.seq
-        elif not isinstance(part, (S.BufferStore, S.Evaluate)):
-            statements += [child for child in children(part) if isinstance(child, S.Stmt)]
-    return statements

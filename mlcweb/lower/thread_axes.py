@@ -8,7 +8,6 @@ from typing import Any
 from mlcweb.analysis.threads import (
     CROSS_THREAD_REDUCTION,
     is_shared,
-    statements_in,
     stored_data,
     thread_tag,
 )
@@ -192,7 +191,7 @@ def _divides_a_warp(extent: E.PrimExpr) -> bool:
 def _check_one_index(inner: S.For, outer: S.For) -> None:
     """Refuse a loop over the axis of another one around it, if a statement uses both: these loops
     are meant to run through all pairs, and a thread has one index on an axis."""
-    for part in statements_in(inner.body):
+    for part in S.statements_in(inner.body):
         headers = (child for child in children(part) if not isinstance(child, S.Stmt))
         used = {var for header in headers for var in variables_in(header)}
         if {inner.loop_var, outer.loop_var} <= used:
@@ -209,7 +208,7 @@ def reduced_across_threads(func: PrimFunc) -> set[E.Var]:
     """The data of the buffers that threads reduce to together."""
     return {
         data
-        for part in statements_in(func.body)
+        for part in S.statements_in(func.body)
         if isinstance(part, S.AttrStmt) and part.attr_key == CROSS_THREAD_REDUCTION
         for data in stored_data(part)
     }

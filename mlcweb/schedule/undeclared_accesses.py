@@ -10,7 +10,14 @@ from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.schedule.units import bound_reads
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, Var
-from mlcweb.tir.stmt import AllocBuffer, Block, BlockRealize, BufferStore, DeclBuffer
+from mlcweb.tir.stmt import (
+    AllocBuffer,
+    Block,
+    BlockRealize,
+    BufferStore,
+    DeclBuffer,
+    statements_in,
+)
 
 
 def in_the_same_memory(
@@ -32,7 +39,7 @@ def in_the_same_memory(
 def _views(state: ScheduleState, function: str) -> dict[Var, tuple[Buffer, ...]]:
     """The buffers of each memory that has more than one, by the variable of its address."""
     body = state.function(function).body
-    shared = {node.buffer.data for node in walk(body) if isinstance(node, DeclBuffer)}
+    shared = {part.buffer.data for part in statements_in(body) if isinstance(part, DeclBuffer)}
     views: dict[Var, dict[Buffer, None]] = {data: {} for data in shared}
     if shared:
         for node in walk(body):

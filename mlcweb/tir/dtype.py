@@ -84,6 +84,7 @@ def wrap_integer(value: int, dtype: str) -> int:
     return (value - low) % (high - low + 1) + low
 
 
+@cache
 def _integer_range(dtype: str) -> tuple[int, int]:
     name, width, _ = parse(dtype)
     if name == "bool":

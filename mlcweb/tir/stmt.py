@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from enum import IntEnum
 from typing import Any, ClassVar
 
 from mlcweb.ir import printing
 from mlcweb.ir.node import Node, attribute, definition, hint, node, reference
+from mlcweb.ir.visitor import children
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
 from mlcweb.tir.expr import Arithmetic, PrimExpr, Var
 
@@ -199,3 +200,18 @@ def sequence(*statements: Stmt) -> Stmt:
     for statement in statements:
         flat.extend(statement.seq if isinstance(statement, SeqStmt) else (statement,))
     return flat[0] if len(flat) == 1 else SeqStmt(tuple(flat))
+
+
+def statements_in(statement: Stmt) -> Iterator[Stmt]:
+    """A statement and those inside it, outer ones first, in order."""
+    pending = [statement]
+    while pending:
+        part = pending.pop()
+        yield part
+        if isinstance(part, SeqStmt):
+            pending.extend(reversed(part.seq))
+        elif isinstance(part, (For, AllocBuffer, LetStmt)):
+            pending.append(part.body)
+        elif not isinstance(part, (BufferStore, Evaluate)):
+            inner = [child for child in children(part) if isinstance(child, Stmt)]
+            pending.extend(reversed(inner))

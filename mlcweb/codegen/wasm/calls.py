@@ -24,7 +24,6 @@ from mlcweb.codegen.wasm.select_types import UnsupportedError, stack_type
 from mlcweb.ir.node import Node
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import children
-from mlcweb.lower.optimize.accesses import statements_in
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -242,7 +241,7 @@ def _owner(selector: FunctionSelector, data: E.Var) -> Buffer:
     for buffer in selector.function.parameter_buffers:
         if buffer.data is data:
             return buffer
-    for part in statements_in(selector.function.body):
+    for part in S.statements_in(selector.function.body):
         if isinstance(part, S.AllocBuffer) and part.buffer.data is data:
             return part.buffer
     raise UnsupportedError(f'"{data.name}" is no buffer of this function', data.span)

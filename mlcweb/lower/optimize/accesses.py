@@ -92,21 +92,6 @@ def may_alias(a: Buffer, b: Buffer, func: PrimFunc) -> bool:
     return a.data in parameters and b.data in parameters
 
 
-def statements_in(statement: S.Stmt) -> Iterator[S.Stmt]:
-    """A statement and those inside it, outer ones first."""
-    pending = [statement]
-    while pending:
-        part = pending.pop()
-        yield part
-        if isinstance(part, S.SeqStmt):
-            pending.extend(reversed(part.seq))
-        elif isinstance(part, (S.For, S.AllocBuffer, S.LetStmt)):
-            pending.append(part.body)
-        elif not isinstance(part, (S.BufferStore, S.Evaluate)):
-            inner = [child for child in children(part) if isinstance(child, S.Stmt)]
-            pending.extend(reversed(inner))
-
-
 def surely_runs(loop: S.For) -> bool:
     """Whether a loop is known to have an iteration."""
     return isinstance(loop.extent, E.IntImm) and loop.extent.value > 0
@@ -125,14 +110,14 @@ def sure_statements(statement: S.Stmt) -> Iterator[S.Stmt]:
 
 def has_effects(statement: S.Stmt) -> bool:
     """Whether a statement does what cannot be told from its loads and stores."""
-    return any(isinstance(part, (S.Evaluate, S.While)) for part in statements_in(statement))
+    return any(isinstance(part, (S.Evaluate, S.While)) for part in S.statements_in(statement))
 
 
 def pointers_passed_on(statement: S.Stmt) -> set[E.Var]:
     """The pointers that calls in a statement get, which may touch what they point to."""
     return {
         node
-        for part in statements_in(statement)
+        for part in S.statements_in(statement)
         if isinstance(part, S.Evaluate)
         for node in walk(part.value)
         if isinstance(node, E.Var) and node.dtype == "handle"

@@ -22,7 +22,6 @@ from mlcweb.lower.optimize.accesses import (
     has_effects,
     may_alias,
     pointers_passed_on,
-    statements_in,
     sure_statements,
     surely_runs,
 )
@@ -231,7 +230,7 @@ class _Promotion(AccessMutator):
         accesses = self.accesses.of(loop.body)
         certain = set(sure_statements(loop.body))
         known = set(self.promoted)
-        known.update(n.buffer for n in statements_in(loop.body) if isinstance(n, S.AllocBuffer))
+        known.update(n.buffer for n in S.statements_in(loop.body) if isinstance(n, S.AllocBuffer))
         found = []
         for buffer in self.accesses.written(loop.body):
             if buffer.scope() == REGISTER_SCOPE or buffer in known:

@@ -13,7 +13,7 @@ from typing import Any
 from mlcweb.arith.linear import LinearForm, accumulate
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import on
-from mlcweb.lower.optimize.accesses import Accesses, statements_in
+from mlcweb.lower.optimize.accesses import Accesses
 from mlcweb.lower.optimize.indices import Indices, Sum
 from mlcweb.lower.statement_simplifier import NOTHING, StatementSimplifier, in_sequence, is_nothing
 from mlcweb.tir import arithmetic
@@ -264,7 +264,7 @@ def is_choice(expression: Node) -> bool:
 
 def definitions_in(statement: S.Stmt) -> Iterator[S.For | S.LetStmt]:
     """The loops and lets in a statement, outer ones first."""
-    for part in statements_in(statement):
+    for part in S.statements_in(statement):
         if isinstance(part, (S.For, S.LetStmt)):
             yield part
 

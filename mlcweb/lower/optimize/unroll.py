@@ -13,7 +13,6 @@ from math import prod
 
 from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import children, on
-from mlcweb.lower.optimize.accesses import statements_in
 from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.lower.optimize.rewriter import Rewriter, loops_in
 from mlcweb.tir import dtype as dtypes
@@ -59,7 +58,7 @@ class _Unroll(Rewriter):
         self.sizes: dict[Node, int] = {}
         self.small_buffers = {
             part.buffer.data
-            for part in statements_in(func.body)
+            for part in S.statements_in(func.body)
             if isinstance(part, S.AllocBuffer) and self.may_be_registers(part)
         }
 
@@ -108,7 +107,9 @@ class _Unroll(Rewriter):
             return True
         if loops_in(loop.body):
             return False
-        stores = extent * sum(isinstance(part, S.BufferStore) for part in statements_in(loop.body))
+        stores = extent * sum(
+            isinstance(part, S.BufferStore) for part in S.statements_in(loop.body)
+        )
         return stores <= allowed or (extent <= SMALL_EXTENT and size <= SMALL_LOOP)
 
     def indexes_registers(self, loop: S.For) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mlcweb.analysis.threads import is_shared, statements_in, thread_tag
+from mlcweb.analysis.threads import is_shared, thread_tag
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.arguments import WriteBuffer, accessed_buffer
@@ -13,7 +13,7 @@ from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.schedule.storage_scopes import StorageScopeError, check_storage_scope
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, PointerType, Var
-from mlcweb.tir.stmt import Block, BlockIdentity, BufferStore, For
+from mlcweb.tir.stmt import Block, BlockIdentity, BufferStore, For, statements_in
 
 BUFFER_DIM_ALIGN = "buffer_dim_align"
 """The annotation of a block that lists [buffer index, axis, factor, offset] for its writes."""
