@@ -1,8 +1,9 @@
-"""Buffers of TVMScript: `T.alloc_buffer`, `T.match_buffer`, `T.decl_buffer`."""
+"""Buffers of TVMScript: `T.alloc_buffer`, `T.match_buffer`, `T.decl_buffer`. What they take beside
+the arguments here is what `make_buffer` takes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
@@ -16,43 +17,23 @@ from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.buffer import Buffer
 
 
-def alloc_buffer(
-    shape: Any,
-    dtype: Any = "float32",
-    data: E.Var | None = None,
-    strides: Sequence[Any] | None = None,
-    elem_offset: Any = None,
-    scope: str = "global",
-    align: int = -1,
-    offset_factor: int = 0,
-    buffer_type: str = "default",
-    axis_separators: Sequence[int] | None = None,
-) -> constructs.Allocation:
+def alloc_buffer(*args: Any, **options: Any) -> constructs.Allocation:
     """A buffer that the enclosing block allocates."""
-    return constructs.Allocation(make_buffer(
-        shape, dtype, data, strides, elem_offset, scope, align, offset_factor, axis_separators
-    ))  # fmt: skip
+    return constructs.Allocation(make_buffer(*args, **options))
 
 
 def decl_buffer(
     shape: Any,
     dtype: Any = "float32",
     data: E.PrimExpr | None = None,
-    strides: Sequence[Any] | None = None,
-    elem_offset: Any = None,
-    scope: str = "global",
-    align: int = -1,
-    offset_factor: int = 0,
-    buffer_type: str = "default",
-    axis_separators: Sequence[int] | None = None,
+    *args: Any,
     annotations: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> constructs.Declaration:
     """Memory for a buffer from here to the end of the enclosing indented block; with `data`, a view
     of memory that another buffer has. `annotations` become attributes of what follows."""
     pointer = data if isinstance(data, E.Var) else None
-    buffer = make_buffer(
-        shape, dtype, pointer, strides, elem_offset, scope, align, offset_factor, axis_separators
-    )
+    buffer = make_buffer(shape, dtype, pointer, *args, **options)
     statement = S.AllocBuffer if data is None else S.DeclBuffer
     memory = None if pointer is data else data
     return constructs.Declaration(
@@ -64,30 +45,19 @@ def view(
     buffer: Buffer, *shape: Any, dtype: Any = None, layout: Any = None
 ) -> constructs.Declaration:
     """The memory of a buffer with another shape: `B = A.view(64)`."""
+    if layout is not None:
+        raise DiagnosticError(
+            "A view with a layout is not supported; write the indices that the layout gives"
+        )
     offset = None if is_const_int(buffer.elem_offset, 0) else buffer.elem_offset
     return decl_buffer(shape, dtype or buffer.dtype, buffer.data, elem_offset=offset)
 
 
-def match_buffer(
-    param: Any,
-    shape: Any = None,
-    dtype: Any = "float32",
-    data: E.Var | None = None,
-    strides: Sequence[Any] | None = None,
-    elem_offset: Any = None,
-    scope: str = "global",
-    align: int = -1,
-    offset_factor: int = 0,
-    buffer_type: str = "default",
-    axis_separators: Sequence[int] | None = None,
-) -> constructs.Match:
+def match_buffer(param: Any, shape: Any = None, *args: Any, **options: Any) -> constructs.Match:
     """The buffer behind a parameter, or a view of a region of another buffer."""
     source = param if isinstance(param, E.Var) else as_region(param)
     if shape is None:
         if isinstance(source, E.Var):
             raise DiagnosticError("T.match_buffer of a parameter needs the shape")
         shape = tuple(part.extent for part in source.region)
-    buffer = make_buffer(
-        shape, dtype, data, strides, elem_offset, scope, align, offset_factor, axis_separators
-    )
-    return constructs.Match(source, buffer)
+    return constructs.Match(source, make_buffer(shape, *args, **options))

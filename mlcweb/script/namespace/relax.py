@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from typing import Any
 
 from mlcweb.relax import expr as E
@@ -131,38 +132,26 @@ def match_cast(value: Any, struct_info: Any) -> MatchCastPair:
     return MatchCastPair(E.convert_to_expr(value), to_struct_info(struct_info))
 
 
-def call_tir(
-    gvar: Any, args: Any, out_sinfo: Any = None, tir_vars: Any = None, *,
-    dtype: Any = None, out_ty: Any = None,
-) -> E.Call:  # fmt: skip
-    """See `relax.op.call_tir`."""
-    info = to_struct_infos(out_sinfo if out_ty is None else out_ty)
-    return op.call_tir(gvar, args, info, tir_vars, dtype=_names(dtype))
+_SINCE_2026 = {"out_ty": "out_sinfo", "ty_args": "sinfo_args"}
+"""Keywords that name the types of results, and what `relax.op` calls them."""
 
 
-def call_tir_inplace(
-    gvar: Any, args: Any, inplace_indices: Any, out_sinfo: Any = None, tir_vars: Any = None, *,
-    out_ty: Any = None,
-) -> E.Call:  # fmt: skip
-    """See `relax.op.call_tir_inplace`."""
-    info = to_struct_infos(out_sinfo if out_ty is None else out_ty)
-    return op.call_tir_inplace(gvar, args, inplace_indices, info, tir_vars)
+def _typed(build: Callable[..., E.Call]) -> Callable[..., E.Call]:
+    """The builder of a call whose results are named by types: here also by types without arguments
+    and data types of `T`, under either keyword."""
 
+    @wraps(build)
+    def apply(*args: Any, **options: Any) -> E.Call:
+        for new, old in _SINCE_2026.items():
+            if new in options:
+                options[old] = options.pop(new)
+            if old in options:
+                options[old] = to_struct_infos(options[old])
+        if "dtype" in options:
+            options["dtype"] = _names(options["dtype"])
+        return build(*map(to_struct_infos, args), **options)
 
-def call_inplace_packed(
-    func: Any, *args: Any, inplace_indices: Any, sinfo_args: Any = None, ty_args: Any = None
-) -> E.Call:
-    """See `relax.op.call_inplace_packed`."""
-    infos = to_struct_infos(sinfo_args if ty_args is None else ty_args)
-    return op.call_inplace_packed(func, *args, inplace_indices=inplace_indices, sinfo_args=infos)
-
-
-def call_dps_packed(
-    func: Any, args: Any, out_sinfo: Any = None, *, dtype: Any = None, out_ty: Any = None
-) -> E.Call:
-    """See `relax.op.call_dps_packed`."""
-    info = to_struct_infos(out_sinfo if out_ty is None else out_ty)
-    return op.call_dps_packed(func, args, info, dtype=_names(dtype))
+    return apply
 
 
 def _names(dtype: Any) -> Any:
@@ -171,34 +160,15 @@ def _names(dtype: Any) -> Any:
     return None if dtype is None else str(dtype)
 
 
-def call_packed(
-    func: Any, *args: Any, sinfo_args: Any = None, ty_args: Any = None, **attrs: Any
-) -> E.Call:
-    """See `relax.op.call_packed`."""
-    infos = to_struct_infos(sinfo_args if ty_args is None else ty_args)
-    return op.call_packed(func, *args, sinfo_args=infos, **attrs)
-
-
-def call_pure_packed(
-    func: Any, *args: Any, sinfo_args: Any = None, ty_args: Any = None, **attrs: Any
-) -> E.Call:
-    """See `relax.op.call_pure_packed`."""
-    infos = to_struct_infos(sinfo_args if ty_args is None else ty_args)
-    return op.call_pure_packed(func, *args, sinfo_args=infos, **attrs)
-
-
-def call_builtin_with_ctx(
-    func: Any, args: Any, *, sinfo_args: Any = None, ty_args: Any = None
-) -> E.Call:
-    """See `relax.op.call_builtin_with_ctx`."""
-    infos = to_struct_infos(sinfo_args if ty_args is None else ty_args)
-    return op.call_builtin_with_ctx(func, args, sinfo_args=infos)
-
-
 def const(value: Any, dtype: Any = None) -> E.Constant:
     """A constant tensor."""
     return E.const(value, None if dtype is None else str(dtype))
 
+
+_TYPED_CALLS = (
+    "call_tir", "call_dps_packed", "call_tir_inplace", "call_inplace_packed", "call_packed",
+    "call_pure_packed", "call_builtin_with_ctx",
+)  # fmt: skip
 
 NAMES: dict[str, Any] = {
     **TYPES,
@@ -206,13 +176,7 @@ NAMES: dict[str, Any] = {
     "output": lambda *values: Output(values),
     "func_attr": lambda values: Attributes(values),
     "match_cast": match_cast,
-    "call_tir": call_tir,
-    "call_dps_packed": call_dps_packed,
-    "call_tir_inplace": call_tir_inplace,
-    "call_inplace_packed": call_inplace_packed,
-    "call_packed": call_packed,
-    "call_pure_packed": call_pure_packed,
-    "call_builtin_with_ctx": call_builtin_with_ctx,
+    **{name: _typed(getattr(op, name)) for name in _TYPED_CALLS},
     "const": const,
     "shape": lambda values: E.ShapeExpr(values),
     "prim_value": lambda value: E.PrimValue(value),

@@ -54,22 +54,8 @@ class HandleType(ScalarType):
 class BufferType:
     """`T.Buffer((n, m), "float32")`; the older `T.Buffer[(n, m), "float32"]` means the same."""
 
-    def __call__(
-        self,
-        shape: Sequence[Any] | Any,
-        dtype: Any = "float32",
-        data: E.Var | None = None,
-        strides: Sequence[Any] | None = None,
-        elem_offset: Any = None,
-        scope: str = "global",
-        align: int = -1,
-        offset_factor: int = 0,
-        buffer_type: str = "",
-        axis_separators: Sequence[int] | None = None,
-    ) -> Buffer:
-        return make_buffer(
-            shape, dtype, data, strides, elem_offset, scope, align, offset_factor, axis_separators
-        )
+    def __call__(self, *args: Any, **options: Any) -> Buffer:
+        return make_buffer(*args, **options)
 
     def __getitem__(self, arguments: Any) -> Buffer:
         if isinstance(arguments, tuple) and len(arguments) == 2 and _names_a_type(arguments[1]):
@@ -89,10 +75,11 @@ def make_buffer(
     scope: str = "global",
     align: int = -1,
     offset_factor: int = 0,
+    buffer_type: str = "default",
     axis_separators: Sequence[int] | None = None,
 ) -> Buffer:
-    """A buffer without a name, which the assignment gives. Strings in `shape` and `strides` are
-    variables of their own."""
+    """A buffer without a name, which the assignment gives: what all calls of `T` that describe a
+    buffer take. Strings in `shape` and `strides` are variables of their own."""
     dims = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     type_name = str(dtype)
     dtypes.parse(type_name)
