@@ -64,5 +64,5 @@ def build_artifact(module: IRModule, function: str, target: str = "llvm") -> Art
         return ModuleArtifact(module, function, target)
     if compiled.python_calls:
         return ModuleArtifact(module, function, target)
-    code = compiled.encoded.code
+    code = compiled.code
     return WasmArtifact(code, function, function + REPEAT_SUFFIX, compiled.scratch_bytes)

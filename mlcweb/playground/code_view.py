@@ -300,7 +300,7 @@ def _size(built: _Build) -> dict[str, Any]:
     the loops, ``instructions`` and ``simd`` (None where there is no loop)."""
     body = built.function.body
     return {
-        "bytes": len(built.compiled.encoded.code),
+        "bytes": len(built.compiled.code),
         "instructions": len(body),
         "simd": _count_simd(body),
         "loop": _hottest_loop(built.function, _trips(built.lowered.function)),

@@ -17,7 +17,7 @@ def module_code(function: Function, shared: bool = False) -> bytes:
         imports=(Import("env", "memory", memory),),
         exports=(Export(function.name, "function", function.name),),
     )
-    return encode(module).code
+    return encode(module)
 
 
 def instance_of(function: Function) -> Instance:

@@ -1,16 +1,10 @@
-"""Modules to bytes: the binary format of WebAssembly.
-
-Along with the bytes goes the place of every instruction in them, since engines report traps as
-byte offsets.
-"""
+"""Modules to bytes: the binary format of WebAssembly."""
 
 from __future__ import annotations
 
 import math
 import struct
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import Any
 
@@ -47,24 +41,6 @@ _SHORT = tuple(bytes((value,)) for value in range(128))
 _END = b"\x0b"
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """A module's bytes, and for each function the byte offset in them of each instruction."""
-
-    code: bytes
-    offsets: Mapping[str, list[int]]
-
-    def locate(self, offset: int) -> tuple[str, int] | None:
-        """The function, and the index of the instruction in its body, that `offset` lies in.
-
-        The index is the length of the body for the final `end`; None outside of all code.
-        """
-        for name, starts in self.offsets.items():
-            if starts[0] <= offset <= starts[-1]:
-                return name, bisect_right(starts, offset) - 1
-        return None
-
-
 def unsigned(value: int) -> bytes:
     """`value` in LEB128: seven bits a byte, the lowest first."""
     if 0 <= value < 128:
@@ -89,7 +65,7 @@ def signed(value: int) -> bytes:
     return bytes(code)
 
 
-def encode(module: Module) -> Encoded:
+def encode(module: Module) -> bytes:
     """The binary form of `module`, which is not checked beyond what encoding needs.
 
     Raises a WasmError that names the function and the instruction where an instruction is unknown
@@ -204,27 +180,11 @@ class _Encoder:
     def type_index(self, type: FunctionType) -> int:
         return self.types.setdefault(type, len(self.types))
 
-    def encode(self) -> Encoded:
-        bodies = [self.body(function) for function in self.module.functions]
-        before = HEADER + b"".join(_section(*item) for item in self.sections_before_code())
-        code, offsets = self.code_section(bodies, len(before))
-        names = _section(0, _text("name") + self.names())
-        return Encoded(before + code + names, offsets)
-
-    def code_section(
-        self, bodies: Sequence[tuple[bytes, list[int]]], start: int
-    ) -> tuple[bytes, dict[str, list[int]]]:
-        """The section of all bodies, to stand at byte `start`, and where instructions are then."""
-        section = _section(10, _vector(_sized(body) for body, _ in bodies))
-        offsets: dict[str, list[int]] = {}
-        end = start + len(section)
-        for function, (body, starts) in zip(
-            reversed(self.module.functions), reversed(bodies), strict=True
-        ):
-            first = end - len(body)
-            offsets[function.name] = [first + position for position in starts]
-            end = first - len(unsigned(len(body)))
-        return section, offsets
+    def encode(self) -> bytes:
+        code = _vector(_sized(self.body(function)) for function in self.module.functions)
+        names = _sized(_text("name") + self.names())
+        sections = [*self.sections_before_code(), (10, code)]
+        return HEADER + b"".join(_section(*item) for item in sections) + b"\0" + names
 
     def sections_before_code(self) -> list[tuple[int, bytes]]:
         module = self.module
@@ -274,35 +234,29 @@ class _Encoder:
         parts = [to_bytes(self, value) for to_bytes, value in zip(encoders, values, strict=True)]
         return opcode + b"".join(parts)
 
-    def body(self, function: Function) -> tuple[bytes, list[int]]:
-        """A function's code with its locals, and where in it each instruction starts."""
-        code = bytearray(
-            _vector(
-                unsigned(len(list(group))) + _SHORT[VALUE_TYPE_CODES[type]]
-                for type, group in groupby(function.locals)
-            )
+    def body(self, function: Function) -> bytes:
+        """A function's code with its locals."""
+        locals_ = _vector(
+            unsigned(len(list(group))) + _SHORT[VALUE_TYPE_CODES[type]]
+            for type, group in groupby(function.locals)
         )
-        starts: list[int] = []
+        parts = [locals_]
         # Kernels repeat few distinct instructions. Floats stay out, where 0.0 equals -0.0.
         known: dict[Instruction, bytes] = {}
-        try:
-            for instruction in function.body:
-                starts.append(len(code))
-                found = known.get(instruction)
-                if found is None:
-                    found = self.instruction(instruction)
+        for instruction in function.body:
+            try:
+                code = known.get(instruction)
+                if code is None:
+                    code = self.instruction(instruction)
                     if instruction[0] not in ("f32.const", "f64.const"):
-                        known[instruction] = found
-                code += found
-        except (LookupError, TypeError, ValueError, OverflowError, struct.error) as error:
-            index = len(starts) - 1
-            raise WasmError(
-                f"Function {function.name}, instruction {index}: "
-                f"cannot encode {function.body[index]!r}: {error!r}"
-            ) from error
-        starts.append(len(code))
-        code += _END
-        return bytes(code), starts
+                        known[instruction] = code
+            except (LookupError, TypeError, ValueError, OverflowError, struct.error) as error:
+                raise WasmError(
+                    f"Function {function.name}, instruction {len(parts) - 1}: "
+                    f"cannot encode {instruction!r}: {error!r}"
+                ) from error
+            parts.append(code)
+        return b"".join(parts) + _END
 
     def names(self) -> bytes:
         """The name section: what debuggers and traps show instead of indices."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from mlcweb.codegen.wasm.binary import Encoded, encode
+from mlcweb.codegen.wasm.binary import encode
 from mlcweb.codegen.wasm.builder import FunctionBuilder
 from mlcweb.codegen.wasm.calls import Calls, PythonCall, calls_in_expressions
 from mlcweb.codegen.wasm.checks import FAULT_CHECK, FAULT_INDEX, Check, lower_with_checks
@@ -55,8 +55,8 @@ class WasmModule:
     python_calls: tuple[PythonCall, ...] = ()
 
     @cached_property
-    def encoded(self) -> Encoded:
-        """The bytes, and where in them each instruction is."""
+    def code(self) -> bytes:
+        """The module in the binary format."""
         return encode(self.module)
 
     @cached_property

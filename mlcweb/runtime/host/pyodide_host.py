@@ -127,7 +127,7 @@ def _validates_relaxed_simd() -> bool:
         f.emit("v128.const", bytes(16))
     f.emit("f32x4.relaxed_madd")
     f.emit("drop")
-    return bool(js.WebAssembly.validate(to_js(encode(Module((f.build(),))).code)))
+    return bool(js.WebAssembly.validate(to_js(encode(Module((f.build(),))))))
 
 
 class PageStorage(ArenaStorage):

@@ -34,7 +34,6 @@ REASONS = {
     "BAD_CONVERSION_TO_INTEGER": "a number fits no integer",
     "UNREACHABLE": "a check failed",
     "STACK_OVERFLOW": "its stack overflowed",
-    "INTERRUPT": "it ran longer than its time limit",
 }
 
 

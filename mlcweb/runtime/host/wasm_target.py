@@ -250,7 +250,7 @@ class _Variant:
         self.compiled = compiled
         failures: list[BaseException] = []
         imports = [host_function(call, host, lookup, failures) for call in compiled.python_calls]
-        instance = host.instantiate(compiled.encoded.code, imports)
+        instance = host.instantiate(compiled.code, imports)
         func = compiled.functions[name]
         types = [
             "i32" if param in func.buffer_map else stack_type(param.dtype) for param in func.params

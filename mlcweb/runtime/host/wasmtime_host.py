@@ -10,8 +10,7 @@ from __future__ import annotations
 import ctypes
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from struct import Struct
 from struct import error as StructError
@@ -40,8 +39,6 @@ except ImportError as missing:
         'Running WebAssembly natively needs wasmtime: pip install "mlcweb[native]"'
     ) from missing
 
-NO_DEADLINE = 1 << 40
-
 _RAW_VALUES = {"i32": "q8x", "i64": "q8x", "f32": "f12x", "f64": "d8x"}
 """How `struct` writes a value of 16 bytes. The upper half of a wide integer is not looked at where
 a narrow one is meant, so that signed and unsigned ones go the same way."""
@@ -67,10 +64,7 @@ class _Memory(wasmtime.SharedMemory):
 
 
 class WasmtimeHost(engine.Host):
-    """An engine and its memory.
-
-    An `interruptible` host can stop a kernel after a time limit; its loops count a little slower.
-    """
+    """An engine and its memory."""
 
     shared = True
     visible = True
@@ -78,14 +72,12 @@ class WasmtimeHost(engine.Host):
     carries_exceptions = False
     options = Options(load_splat=False, spill_workaround=True)
 
-    def __init__(self, interruptible: bool = False) -> None:
+    def __init__(self) -> None:
         config = wasmtime.Config()
         config.cranelift_opt_level = "speed"
         config.wasm_threads = True
         config.shared_memory = True
         config.wasm_relaxed_simd = True
-        config.epoch_interruption = interruptible
-        self.interruptible = interruptible
         self.engine = wasmtime.Engine(config)
         limits = wasmtime.Limits(1, MAXIMUM_PAGES)
         self.memory = _Memory(self.engine, wasmtime.MemoryType(limits, shared=True))
@@ -184,8 +176,6 @@ class Instance(engine.Instance):
     ) -> None:
         self.host = host
         self.store = wasmtime.Store(host.engine)
-        if host.interruptible:
-            self.store.set_epoch_deadline(NO_DEADLINE)
         functions = [wasmtime.Func(self.store, _type(item.type), item.run) for item in imports]
         instance = wasmtime.Instance(self.store, module, [host.memory, *functions])
         self.exports: Any = instance.exports(self.store)
@@ -271,19 +261,6 @@ class Instance(engine.Instance):
 
     def variable(self, name: str) -> int:
         return self.exports[name].value(self.store)
-
-    @contextmanager
-    def time_limit(self, seconds: float) -> Iterator[None]:
-        """While active, a kernel that runs longer is stopped; the host has to be interruptible."""
-        timer = threading.Timer(seconds, self.host.engine.increment_epoch)
-        timer.daemon = True
-        self.store.set_epoch_deadline(1)
-        timer.start()
-        try:
-            yield
-        finally:
-            timer.cancel()
-            self.store.set_epoch_deadline(NO_DEADLINE)
 
 
 def _failure(error: int | None, trap: ctypes.c_void_p) -> TVMError:

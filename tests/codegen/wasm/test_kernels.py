@@ -43,9 +43,9 @@ def test_matmul(size: int, rows: int, vectors: int, unroll: int, fused: bool) ->
 def test_an_unrolled_kernel_keeps_its_meaning_through_text_and_bytes() -> None:
     module = kernel_module(matmul(64, unroll=64))
     assert len(module.functions[0].body) > 3000
-    assert decode(encode(module).code) == module
+    assert decode(encode(module)) == module
     assembled = decode(bytes(wasmtime.wat2wasm(print_text(module).text)), names=False)
-    assert assembled == decode(encode(module).code, names=False)
+    assert assembled == decode(encode(module), names=False)
 
 
 @pytest.mark.parametrize("fused", [False, True])
@@ -54,7 +54,7 @@ def test_the_peak_loop_computes_what_it_says(fused: bool) -> None:
     validate(module)
     host = Host()
     store = wasmtime.Store(host.engine)
-    code = wasmtime.Module(host.engine, encode(module).code)
+    code = wasmtime.Module(host.engine, encode(module))
     peak = wasmtime.Instance(store, code, [host.memory]).exports(store)["peak"]
     assert peak(store, 10, 2.0, 0.25) == 10 * 2 * 3 * 4 * 0.5
 
@@ -72,23 +72,17 @@ def test_views_stay_valid_when_the_memory_grows() -> None:
     assert host.view(100 * PAGE_BYTES, (2,)).tolist() == [0, 0]
 
 
-def test_a_trap_is_an_exception_that_leads_to_the_instruction() -> None:
+def test_a_trap_is_an_exception() -> None:
     f = FunctionBuilder("sum", [("address", "i32")])
-    f.source = "line 3"
     f.emit("local.get", f.parameter("address"))
-    f.source = "line 4"
     f.emit("f32.load", 8)
     f.emit("drop")
-    function = f.build()
-    module = kernel_module(function, shared=True)
+    module = kernel_module(f.build(), shared=True)
     kernel = Host().load(module)
     kernel(16)
     with pytest.raises(wasmtime.Trap, match="out of bounds memory access") as caught:
         kernel(-16)
     assert caught.value.trap_code == wasmtime.TrapCode.MEMORY_OUT_OF_BOUNDS
-    place = encode(module).locate(caught.value.frames[0].module_offset)
-    assert place == ("sum", 1)
-    assert function.sources[1] == "line 4"
     kernel(16)
 
 

@@ -66,7 +66,7 @@ def test_the_untransformed_program_keeps_its_sum_in_a_local():
 def test_modules_are_valid_whatever_the_options(name, options):
     compiled = compile_functions({"main": PROGRAMS[name]}, options)
     validate(compiled.module)
-    assert compiled.encoded.code[:4] == b"\0asm"
+    assert compiled.code[:4] == b"\0asm"
     assert "(module" in compiled.text.text
 
 

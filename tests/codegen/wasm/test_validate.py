@@ -45,7 +45,7 @@ def test_an_engine_finds_everything_valid() -> None:
     config.wasm_relaxed_simd = True
     config.wasm_threads = True
     config.shared_memory = True
-    wasmtime.Module.validate(wasmtime.Engine(config), encode(every_instruction()).code)
+    wasmtime.Module.validate(wasmtime.Engine(config), encode(every_instruction()))
 
 
 RESULT = ("i32.const", 0)
@@ -183,7 +183,7 @@ def test_the_verdict_is_that_of_an_engine(body: list[Instruction]) -> None:
     wasmtime = pytest.importorskip("wasmtime")
     module = module_of(*body)
     try:
-        wasmtime.Module.validate(wasmtime.Engine(), encode(module).code)
+        wasmtime.Module.validate(wasmtime.Engine(), encode(module))
         accepted = True
     except wasmtime.WasmtimeError:
         accepted = False

@@ -59,7 +59,7 @@ class Host:
 
     def load(self, module: Module) -> Kernel:
         """Compile a module with one exported function."""
-        return Kernel(self, encode(module).code, module.exports[0].field)
+        return Kernel(self, encode(module), module.exports[0].field)
 
 
 class Kernel:
