@@ -1,21 +1,27 @@
 """What mathematical functions are written in: expressions of any number of lanes, with names for
 intermediate results, and the few tricks on the bits of floats.
+
+    @formula
+    def hyperbola(s: ExprBuilder, x: PrimExpr) -> PrimExpr:
+        square = s.name(x * x)
+        return s.root(square - 1.0) / square
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import wraps
 
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.intrinsics import call, register_op
 
-_MAGIC = {"float32": 1.5 * 2.0**23, "float64": 1.5 * 2.0**52}
-"""Added to a small whole number, they leave it in the lowest bits of the sum."""
+Formula = Callable[..., E.PrimExpr]
+"""A function of expressions."""
 
-_FRACTION_BITS = {"float32": 23, "float64": 52}
-_EXPONENT_BIAS = {"float32": 127, "float64": 1023}
+_FORMATS = {"float32": (23, 127), "float64": (52, 1023)}
+"""Bits of the fraction, and the bias of exponents."""
 
 
 class ExprBuilder:
@@ -27,6 +33,9 @@ class ExprBuilder:
         self.integer = dtypes.with_lanes(
             f"int{dtypes.bits(self.element)}", dtypes.lanes(like.dtype)
         )
+        self.fraction_bits, self.bias = _FORMATS.get(self.element, (0, 0))
+        # Added to a small whole number, it leaves that in the lowest bits of the sum.
+        self._magic = 1.5 * 2.0**self.fraction_bits
         self._bindings: list[tuple[E.Var, E.PrimExpr]] = []
         self._squares: dict[E.PrimExpr, E.PrimExpr] = {}
 
@@ -51,10 +60,14 @@ class ExprBuilder:
         """An integer constant as wide as the floats."""
         return const(value, self.integer)
 
+    def clamped(self, x: E.PrimExpr, low: float, high: float) -> E.PrimExpr:
+        """A variable for x, or the nearer end of the range where x lies outside of it."""
+        return self.name(E.Min(E.Max(x, self.number(low)), self.number(high)))
+
     def square(self, x: E.PrimExpr) -> E.PrimExpr:
         """A variable for x * x, the same one each time."""
         if x not in self._squares:
-            self._squares[x] = self.name(E.Mul(x, x))
+            self._squares[x] = self.name(x * x)
         return self._squares[x]
 
     def polynomial(self, x: E.PrimExpr, coefficients: Sequence[float]) -> E.PrimExpr:
@@ -70,7 +83,7 @@ class ExprBuilder:
         if dtypes.lanes(self.dtype) > 1:
             total = terms.pop()
             while terms:
-                total = E.Add(terms.pop(), E.Mul(total, self.square(x)))
+                total = terms.pop() + total * self.square(x)
             return total
         while len(terms) > 1:
             x = self.square(x)
@@ -114,30 +127,32 @@ class ExprBuilder:
 
     def to_integer(self, whole: E.PrimExpr) -> E.PrimExpr:
         """A whole float of moderate size as an integer; only its lower bits are right."""
-        return self.bits(E.Add(whole, self.number(_MAGIC[self.element])))
+        return self.bits(E.Add(whole, self.number(self._magic)))
 
     def to_float(self, integer: E.PrimExpr) -> E.PrimExpr:
-        """An integer of moderate size as a float."""
-        magic = _MAGIC[self.element]
-        zero = {"float32": 0x4B400000, "float64": 0x4338000000000000}[self.element]
-        return E.Sub(self.from_bits(E.Add(integer, self.whole(zero))), self.number(magic))
+        """An integer of moderate size as a float; no instruction converts vectors of 64 bits."""
+        if self.element == "float32":
+            return E.Cast(self.dtype, integer)
+        width = self.fraction_bits
+        bits_of_magic = (self.bias + width << width) + (1 << width - 1)
+        return self.from_bits(integer + self.whole(bits_of_magic)) - self.number(self._magic)
 
     def nearest_count(self, x: E.PrimExpr) -> tuple[E.PrimExpr, E.PrimExpr]:
         """The whole number nearest to a float of moderate size; and as bits, for `scaled`."""
-        magic = self.number(_MAGIC[self.element] + 2 * _EXPONENT_BIAS[self.element])
+        magic = self.number(self._magic + 2 * self.bias)
         total = self.name(E.Add(x, magic))
-        return self.name(E.Sub(total, magic)), self.name(self.bits(total))
+        return self.name(total - magic), self.name(self.bits(total))
 
     def scaled(self, x: E.PrimExpr, count: E.PrimExpr) -> E.PrimExpr:
         """`x * 2**count`, also where the result is subnormal, with a count from `nearest_count`."""
         first, second = self.powers_of_two(count)
-        return E.Mul(E.Mul(x, first), second)
+        return x * first * second
 
     def scaled_after_one(self, x: E.PrimExpr, count: E.PrimExpr) -> E.PrimExpr:
         """`(1 + x) * 2**count`, the same way; one operation less where they can be fused."""
         first, second = self.powers_of_two(count)
         first = self.name(first)
-        return E.Mul(E.Add(E.Mul(x, first), first), second)
+        return (x * first + first) * second
 
     def powers_of_two(self, count: E.PrimExpr) -> tuple[E.PrimExpr, E.PrimExpr]:
         """Two factors that together are `2**count`.
@@ -145,7 +160,23 @@ class ExprBuilder:
         The bits hold the count plus twice the bias of exponents, so that half of them, and the
         other half, are exponents as they stand.
         """
-        width = _FRACTION_BITS[self.element]
+        width = self.fraction_bits
         half = self.name(self.shifted(count, -1))
         first = self.from_bits(self.shifted(half, width))
-        return first, self.from_bits(self.shifted(E.Sub(count, half), width))
+        return first, self.from_bits(self.shifted(count - half, width))
+
+
+def formula_of_values(write: Callable[..., E.PrimExpr]) -> Formula:
+    """A mathematical function from what writes it with a builder."""
+
+    @wraps(write)
+    def build(*arguments: E.PrimExpr) -> E.PrimExpr:
+        s = ExprBuilder(arguments[0])
+        return s.result(write(s, *arguments))
+
+    return build
+
+
+def formula(write: Callable[..., E.PrimExpr]) -> Formula:
+    """The same where arguments are used more than once: each has a name."""
+    return formula_of_values(lambda s, *arguments: write(s, *map(s.name, arguments)))

@@ -7,18 +7,20 @@ speed matters; the rest is computed in float64 and rounded, with an error of jus
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf
 
 from mlcweb.codegen.wasm import math_double
-from mlcweb.codegen.wasm.expr_builder import ExprBuilder
+from mlcweb.codegen.wasm.expr_builder import (
+    ExprBuilder,
+    Formula,
+    formula,
+    formula_of_values,
+)
 from mlcweb.codegen.wasm.select_types import UnsupportedError
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.operators import operator_name
-
-Formula = Callable[..., E.PrimExpr]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +50,13 @@ class Expansion:
         return E.Cast(dtype, self.float64(*(E.Cast(wide, argument) for argument in call.args)))
 
 
-def _exp(x: E.PrimExpr) -> E.PrimExpr:
+@formula_of_values
+def _exp(s: ExprBuilder, x: E.PrimExpr) -> E.PrimExpr:
     """Error 1 ULP."""
-    s = ExprBuilder(x)
-    x = s.name(E.Min(E.Max(x, s.number(-104.0)), s.number(89.0)))
-    count, bits = s.nearest_count(E.Mul(x, s.number(1.44269504088896341)))
-    high = E.Sub(x, E.Mul(count, s.number(0.693359375)))
-    r = s.name(E.Sub(high, E.Mul(count, s.number(-2.12194440e-4))))
-    return s.result(s.scaled_after_one(_exp_near_zero(s, r), bits))
+    x = s.clamped(x, -104.0, 89.0)
+    count, bits = s.nearest_count(x * 1.44269504088896341)
+    r = s.name(x - count * 0.693359375 - count * -2.12194440e-4)
+    return s.scaled_after_one(_exp_near_zero(s, r), bits)
 
 
 def _exp_near_zero(s: ExprBuilder, r: E.PrimExpr) -> E.PrimExpr:
@@ -64,109 +65,89 @@ def _exp_near_zero(s: ExprBuilder, r: E.PrimExpr) -> E.PrimExpr:
     tail = s.polynomial(
         r, (4.999999344e-1, 1.666652053e-1, 4.166838923e-2, 8.368729052e-3, 1.381457354e-3)
     )
-    return s.name(E.Add(E.Mul(tail, s.square(r)), r))
+    return s.name(tail * s.square(r) + r)
 
 
-def _exp2(x: E.PrimExpr) -> E.PrimExpr:
+@formula_of_values
+def _exp2(s: ExprBuilder, x: E.PrimExpr) -> E.PrimExpr:
     """Error 1 ULP."""
-    s = ExprBuilder(x)
-    x = s.name(E.Min(E.Max(x, s.number(-151.0)), s.number(129.0)))
+    x = s.clamped(x, -151.0, 129.0)
     count, bits = s.nearest_count(x)
-    r = s.name(E.Mul(E.Sub(x, count), s.number(0.69314718055994531)))
-    return s.result(s.scaled_after_one(_exp_near_zero(s, r), bits))
+    r = s.name((x - count) * 0.69314718055994531)
+    return s.scaled_after_one(_exp_near_zero(s, r), bits)
 
 
-def _log(x: E.PrimExpr) -> E.PrimExpr:
+@formula
+def _log(s: ExprBuilder, x: E.PrimExpr) -> E.PrimExpr:
     """Error 1 ULP: the approximation of fdlibm."""
-    s = ExprBuilder(x)
-    x = s.name(x)
-    small = s.name(E.LT(x, s.number(2.0**-126)))
-    normal = s.name(E.Select(small, E.Mul(x, s.number(2.0**25)), x))
-    start = 0x3F3504F3
-    bits = s.name(E.Add(s.bits(normal), s.whole(0x3F800000 - start)))
-    exponent = E.Sub(s.shifted(bits, -23), s.whole(127))
-    shift = E.Select(small, s.number(25.0), s.number(0.0))
-    k = s.name(E.Sub(E.Cast(s.dtype, exponent), shift))
-    fraction = s.from_bits(E.Add(s.masked(bits, 0x007FFFFF), s.whole(start)))
-    f = s.name(E.Sub(fraction, s.number(1.0)))
-    quotient = s.name(E.Div(f, E.Add(s.number(2.0), f)))
-    z = s.name(E.Mul(quotient, quotient))
-    tail = s.polynomial(z, (0.66666662693, 0.40000972152, 0.28498786688, 0.24279078841))
-    half = s.name(E.Mul(E.Mul(s.number(0.5), f), f))
-    low = E.Mul(quotient, E.Add(half, E.Mul(z, tail)))
-    low = E.Add(low, E.Mul(k, s.number(9.0580006145e-06)))
-    value = E.Add(E.Add(E.Sub(low, half), f), E.Mul(k, s.number(6.9313812256e-01)))
-    return s.result(math_double.of_special_logarithm(s, x, value))
+    coefficients = (0.66666662693, 0.40000972152, 0.28498786688, 0.24279078841)
+    k, f, half, correction = math_double.split_for_logarithm(s, x, 0x3F3504F3, coefficients)
+    low = correction + k * 9.0580006145e-06
+    value = low - half + f + k * 6.9313812256e-01
+    return math_double.of_special_logarithm(s, x, value)
 
 
 def _sigmoid(x: E.PrimExpr) -> E.PrimExpr:
     """Error 3 ULP."""
-    one = ExprBuilder(x).number(1.0)
-    return E.Div(one, E.Add(one, _exp(E.Sub(ExprBuilder(x).number(0.0), x))))
+    return 1.0 / (1.0 + _exp(0.0 - x))
 
 
-def _tanh(x: E.PrimExpr) -> E.PrimExpr:
+@formula
+def _tanh(s: ExprBuilder, x: E.PrimExpr) -> E.PrimExpr:
     """Error 2 ULP: the approximation of Cephes near zero, elsewhere from the exponential."""
-    s = ExprBuilder(x)
-    x = s.name(x)
     a = s.name(s.absolute(x))
-    square = s.name(E.Mul(x, x))
+    square = s.name(x * x)
     tail = s.polynomial(
         square,
         (-3.33332819422e-1, 1.33314422036e-1, -5.37397155531e-2, 2.06390887954e-2,
          -5.70498872745e-3),
     )  # fmt: skip
-    near = E.Add(x, E.Mul(E.Mul(x, square), tail))
-    power = _exp(E.Mul(s.number(2.0), a))
-    far = E.Sub(s.number(1.0), E.Div(s.number(2.0), E.Add(power, s.number(1.0))))
-    return s.result(E.Select(E.LT(a, s.number(0.625)), near, s.with_sign_of(far, x)))
+    near = x + x * square * tail
+    far = 1.0 - 2.0 / (_exp(2.0 * a) + 1.0)
+    return E.Select(a < 0.625, near, s.with_sign_of(far, x))
 
 
-def _erf(x: E.PrimExpr) -> E.PrimExpr:
+@formula
+def _erf(s: ExprBuilder, x: E.PrimExpr) -> E.PrimExpr:
     """Error 2 ULP: polynomials fitted to erf(x) / x - 1 in the square of x near zero, elsewhere to
     log(1 - erf(x)) / x."""
-    s = ExprBuilder(x)
-    x = s.name(x)
     a = s.name(s.absolute(x))
-    square = s.name(E.Mul(x, x))
+    square = s.name(x * x)
     tail = s.polynomial(
         square,
         (0.128379155, -0.376125324, 0.1128223, -0.0267819569, 0.00501622833, -0.000611129185),
     )
-    near = E.Add(x, E.Mul(x, tail))
+    near = x + x * tail
     bounded = s.name(E.Min(a, s.number(4.0)))
     exponent = s.polynomial(
         bounded,
         (-1.12862984, -0.635227357, -0.10611071, 0.0236531045, -0.0035908345, 0.000310085852,
          -9.95893387e-06),
     )  # fmt: skip
-    far = E.Sub(s.number(1.0), _exp(E.Mul(bounded, exponent)))
-    return s.result(E.Select(E.LT(a, s.number(0.89)), near, s.with_sign_of(far, x)))
+    far = 1.0 - _exp(bounded * exponent)
+    return E.Select(a < 0.89, near, s.with_sign_of(far, x))
 
 
-def _round(x: E.PrimExpr) -> E.PrimExpr:
+@formula
+def _round(s: ExprBuilder, x: E.PrimExpr) -> E.PrimExpr:
     """The nearest integer, halves away from zero."""
-    s = ExprBuilder(x)
-    x = s.name(x)
     whole = s.name(s.unary("trunc", x))
-    away = E.Add(whole, s.with_sign_of(s.number(1.0), x))
-    half = E.GE(s.absolute(E.Sub(x, whole)), s.number(0.5))
-    return s.result(E.Select(half, away, whole))
+    away = whole + s.with_sign_of(s.number(1.0), x)
+    return E.Select(s.absolute(x - whole) >= 0.5, away, whole)
 
 
-def _reciprocal_root(x: E.PrimExpr) -> E.PrimExpr:
-    s = ExprBuilder(x)
-    return E.Div(s.number(1.0), s.root(x))
+@formula_of_values
+def _reciprocal_root(s: ExprBuilder, x: E.PrimExpr) -> E.PrimExpr:
+    return 1.0 / s.root(x)
 
 
-def _isnan(x: E.PrimExpr) -> E.PrimExpr:
-    s = ExprBuilder(x)
-    x = s.name(x)
-    return s.result(E.NE(x, x))
+@formula
+def _isnan(s: ExprBuilder, x: E.PrimExpr) -> E.PrimExpr:
+    return E.NE(x, x)
 
 
-def _isinf(x: E.PrimExpr) -> E.PrimExpr:
-    s = ExprBuilder(x)
+@formula_of_values
+def _isinf(s: ExprBuilder, x: E.PrimExpr) -> E.PrimExpr:
     return E.EQ(s.absolute(x), s.number(inf))
 
 
