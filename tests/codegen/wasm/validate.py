@@ -113,8 +113,11 @@ class _FunctionCheck:
             raise WasmError(f"it takes the immediates ({', '.join(operation.immediates)})")
         if operation.access or mnemonic.startswith("memory."):
             self.check_access(values)
-        if operation.lanes and not 0 <= values[-1] < operation.lanes:
-            raise WasmError(f"there are only {operation.lanes} lanes")
+        if "lane" in operation.immediates:
+            shape = mnemonic.partition(".")[0]
+            lanes = 16 // operation.access if operation.access else int(shape.partition("x")[2])
+            if not 0 <= values[-1] < lanes:
+                raise WasmError(f"there are only {lanes} lanes")
         if operation.effect is None:
             _SPECIAL[mnemonic](self, *values)
             return
