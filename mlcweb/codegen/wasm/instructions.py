@@ -51,7 +51,7 @@ class Operation:
 # A row with a distance and types (or shapes of vectors) says that of each of these, which are so
 # many opcodes apart: "{}" is the type.
 
-Row = tuple[int, str, str, str] | tuple[int, str, str, str, int, str]
+Row = tuple[Any, ...]
 
 _PLAIN: tuple[Row, ...] = (
     (0x00, "", "*", "unreachable"),
@@ -179,9 +179,11 @@ def _operations(
             yield Operation(mnemonic, prefix, number, kinds, stack, int(size or 0))
 
 
+_TABLES: dict[int | None, tuple[Row, ...]] = {None: _PLAIN, 0xFC: _MORE, 0xFD: _SIMD}
+
 OPERATIONS: dict[str, Operation] = {
     operation.mnemonic: operation
-    for prefix, rows in ((None, _PLAIN), (0xFC, _MORE), (0xFD, _SIMD))
+    for prefix, rows in _TABLES.items()
     for row in rows
     for operation in _operations(prefix, *row)
     if operation.mnemonic != "-"
