@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from mlcweb.codegen.wasm.binary import encode
 from mlcweb.codegen.wasm.builder import FunctionBuilder
-from mlcweb.codegen.wasm.module import Export, Function, Import, Memory, Module
-from mlcweb.runtime.host.arena import MAXIMUM_PAGES
+from mlcweb.codegen.wasm.module import MAXIMUM_PAGES, Export, Function, Import, Memory, Module
 from mlcweb.runtime.host.engine import Instance, engine
 
 

@@ -15,6 +15,7 @@ from mlcweb.codegen.wasm.helpers import helper_functions
 from mlcweb.codegen.wasm.instructions import ValueType
 from mlcweb.codegen.wasm.machine import MACHINE
 from mlcweb.codegen.wasm.module import (
+    MAXIMUM_PAGES,
     Export,
     Function,
     Global,
@@ -30,7 +31,6 @@ from mlcweb.lower.optimize import optimize
 from mlcweb.lower.optimize.rewriter import normalize
 from mlcweb.tir.function import PrimFunc
 
-MAXIMUM_PAGES = 65536
 REPEAT_SUFFIX = "_repeat"
 DEFAULT_OPTIONS = Options()
 

@@ -15,6 +15,9 @@ from mlcweb.ir.errors import InternalError
 PAGE_BYTES = 65536
 """Memories grow by pages of this size."""
 
+MAXIMUM_PAGES = 65536
+"""As many as addresses of 32 bits reach."""
+
 
 class WasmError(InternalError):
     """A module that is no valid WebAssembly, or bytes that are no module we can read."""

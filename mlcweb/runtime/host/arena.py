@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import lru_cache
 from threading import Lock
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from mlcweb.codegen.wasm.module import MAXIMUM_PAGES, PAGE_BYTES
 from mlcweb.ir.errors import TVMError
+from mlcweb.runtime.storage import ALIGNMENT
 
-PAGE_BYTES = 65536
-MAXIMUM_PAGES = 65536
-ALIGNMENT = 64
-"""Bytes: a cache line, and the widest vector."""
+if TYPE_CHECKING:
+    import numpy as np
+
 STAGGER = 17 * ALIGNMENT
 """Bytes left free behind a large block. Arrays whose sizes are powers of two would all begin at the
 same place of a page otherwise, and a processor takes a load for one that has to wait for a store
@@ -88,8 +89,9 @@ class Arena:
 
 
 class ArenaStorage:
-    """Memory of an array in the memory of a host: a `Storage`. `address` counts from the start of
-    that memory; it goes to the list `free`, where there is one, when nobody holds the storage."""
+    """Memory of an array in the memory of a host, which is `memory`: a `Storage`. `address` counts
+    from the start of that memory; it goes to the list `free`, where there is one, when nobody holds
+    the storage."""
 
     __slots__ = ("__weakref__", "_free", "address", "memory", "nbytes", "whole")
 
@@ -110,6 +112,19 @@ class ArenaStorage:
     def __del__(self) -> None:
         if self._free is not None:
             self._free.append(self.address)
+
+    @property
+    def visible(self) -> bool:
+        return self.memory.visible
+
+    def view(self) -> np.ndarray[Any, Any]:
+        return self.memory.view(self.address, self.nbytes)
+
+    def read(self) -> np.ndarray[Any, Any]:
+        return self.memory.read(self.address, self.nbytes)
+
+    def write(self, data: np.ndarray[Any, Any]) -> None:
+        self.memory.write(self.address, data)
 
     def part(self, nbytes: int) -> Self:
         return type(self)(self.memory, self.address, nbytes, self)

@@ -22,11 +22,6 @@ class Instance(Protocol):
 
     failure: type[BaseException]
 
-    def direct(self, name: str, types: Sequence[str], last: Storage) -> Callable[..., None]:
-        """Like `function` with the address of `last`, which it keeps, as the last argument of all
-        calls; but the engine's own errors go through, of which `explain` makes ours."""
-        ...
-
     def bound(self, name: str, types: Sequence[str], values: Sequence[int]) -> Callable[[], None]:
         """An exported function with all its arguments, which are i32. The engine's own errors go
         through."""

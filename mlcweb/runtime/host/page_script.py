@@ -86,8 +86,6 @@ SCRIPT = """
       return run(...values);
     },
 
-    withLast: (run, last) => (...values) => run(...values, last),
-
     // Numbers that are written out are passed faster than those of an array.
     bind(run, values) {
       const [a, b, c, d] = values;

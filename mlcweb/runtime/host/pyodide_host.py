@@ -20,11 +20,11 @@ from pyodide.ffi import JsException, create_proxy, to_js  # pyright: ignore[repo
 
 from mlcweb.codegen.wasm.binary import encode
 from mlcweb.codegen.wasm.builder import FunctionBuilder
-from mlcweb.codegen.wasm.module import Module
+from mlcweb.codegen.wasm.module import MAXIMUM_PAGES, Module
 from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.host import engine
-from mlcweb.runtime.host.arena import MAXIMUM_PAGES, Arena, ArenaStorage
+from mlcweb.runtime.host.arena import Arena, ArenaStorage
 from mlcweb.runtime.host.clock import shares_memory
 from mlcweb.runtime.host.page_script import SCRIPT
 from mlcweb.runtime.host.traps import trap_in_browser
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from mlcweb.runtime.host.python_calls import HostFunction
-    from mlcweb.runtime.storage import Storage
 
 
 class PyodideHost(engine.Host):
@@ -54,7 +53,6 @@ class PyodideHost(engine.Host):
         self.with_wide = script.withWide
         self.bind = script.bind
         self._chain = script.chain
-        self.with_last = script.withLast
         self.timer = script.timer
 
     def _grow(self, pages: int) -> None:
@@ -72,9 +70,9 @@ class PyodideHost(engine.Host):
     def nbytes(self) -> int:
         return int(self.memory.buffer.byteLength)
 
-    def allocate(self, nbytes: int) -> PageStorage:
+    def allocate(self, nbytes: int) -> ArenaStorage:
         address, free = self._arena.take(nbytes)
-        return PageStorage(self, address, nbytes, None, free)
+        return ArenaStorage(self, address, nbytes, None, free)
 
     def bytes(self, address: int, nbytes: int) -> Any:
         """A piece as an Uint8Array, which is valid until the memory grows."""
@@ -83,7 +81,7 @@ class PyodideHost(engine.Host):
     def address_of(self, array: Any) -> int | None:
         """Where an NDArray lies in the memory; None for arrays in the memory of Python."""
         storage = getattr(array, "storage", None)
-        return storage.address if type(storage) is PageStorage else None
+        return storage.address if type(storage) is ArenaStorage else None
 
     def view(self, address: int, nbytes: int) -> np.ndarray[Any, Any]:
         """Not in a page: raises a TVMError."""
@@ -130,23 +128,6 @@ def _validates_relaxed_simd() -> bool:
     return bool(js.WebAssembly.validate(to_js(encode(Module((f.build(),))))))
 
 
-class PageStorage(ArenaStorage):
-    """Memory of an array, outside of Python's."""
-
-    __slots__ = ()
-
-    visible = False
-
-    def view(self) -> np.ndarray[Any, Any]:
-        return self.memory.view(self.address, self.nbytes)
-
-    def read(self) -> np.ndarray[Any, Any]:
-        return self.memory.read(self.address, self.nbytes)
-
-    def write(self, data: np.ndarray[Any, Any]) -> None:
-        self.memory.write(self.address, data)
-
-
 class PageInstance(engine.Instance):
     """A module instantiated on the host's memory. `functions` are proxies of the Python functions
     that it imports, which go with it."""
@@ -164,10 +145,6 @@ class PageInstance(engine.Instance):
 
     def function(self, name: str, types: Sequence[str]) -> Callable[..., None]:
         return _trapping(self._export(name, types))
-
-    def direct(self, name: str, types: Sequence[str], last: Storage) -> Callable[..., None]:
-        """The browser's own function, with the address of `last` as the last argument."""
-        return self.host.with_last(self._export(name, types), last.address)
 
     def bound(self, name: str, types: Sequence[str], values: Sequence[int]) -> Callable[[], None]:
         """The browser's own function with all its arguments, which are i32."""

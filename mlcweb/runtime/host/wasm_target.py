@@ -242,7 +242,7 @@ class _Bytes:
 class _Variant:
     """Code on its way to be called, with the scratch memory that it needs.
 
-    `direct` is the function of the engine, which raises `failure`; `explain` makes of that an error
+    `bind` gives functions of the engine, which raise `failure`; `explain` makes of that an error
     in the program's own terms.
     """
 
@@ -255,36 +255,30 @@ class _Variant:
         types = [
             "i32" if param in func.buffer_map else stack_type(param.dtype) for param in func.params
         ]
-        scratch = host.allocate(compiled.scratch_bytes)
-        self.instance = instance
-        self.bind = partial(_bound, instance, name, [*types, "i32"], scratch)
-        self.direct = instance.direct(name, [*types, "i32"], scratch)
-        self.timer = instance.timer(name + REPEAT_SUFFIX, ["i32", *types, "i32"])
-        self.scratch = scratch
         self.host = host
-        self.called_with = instance.function(name, [*types, "i32"])
+        self.instance = instance
+        self.scratch = host.allocate(compiled.scratch_bytes)
+        self.bind = partial(_bound, instance, name, [*types, "i32"], self.scratch)
+        self.function = instance.function(name, [*types, "i32"])
+        self.timer = instance.timer(name + REPEAT_SUFFIX, ["i32", *types, "i32"])
         self.failure = instance.failure
         self.explain = _explaining(instance, compiled, failures)
 
     def run(self, *values: Any) -> None:
         """Call the kernel with addresses and numbers."""
-        try:
-            if self.compiled.python_calls:
-                # Python may call this kernel again before it is done with its scratch memory.
-                scratch = self.host.allocate(self.compiled.scratch_bytes)
-                self.called_with(*values, scratch.address)
-            else:
-                self.direct(*values)
-        except self.failure as failure:
-            raise self.explain(failure) from None
+        self._call(self.function, *values)
 
     def time(self, number: int, *values: Any) -> float:
         """The seconds that so many calls take."""
+        return self._call(self.timer, number, *values)
+
+    def _call(self, function: Callable[..., Any], *values: Any) -> Any:
         scratch = self.scratch
         if self.compiled.python_calls:
+            # Python may call this kernel again before it is done with its scratch memory.
             scratch = self.host.allocate(self.compiled.scratch_bytes)
         try:
-            return self.timer(number, *values, scratch.address)
+            return function(*values, scratch.address)
         except TVMError as failure:
             raise self.explain(failure) from None
 

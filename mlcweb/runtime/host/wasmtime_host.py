@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mlcweb.codegen.wasm.module import MAXIMUM_PAGES, PAGE_BYTES
 from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.host import engine
-from mlcweb.runtime.host.arena import FIRST_ADDRESS, MAXIMUM_PAGES, PAGE_BYTES, Arena, ArenaStorage
+from mlcweb.runtime.host.arena import FIRST_ADDRESS, Arena, ArenaStorage
 from mlcweb.runtime.host.clock import clock
 from mlcweb.runtime.host.traps import KernelTrap
 
 if TYPE_CHECKING:
     from mlcweb.codegen.wasm.module import FunctionType
     from mlcweb.runtime.host.python_calls import HostFunction
-    from mlcweb.runtime.storage import Storage
 
 try:
     import wasmtime
@@ -144,11 +144,9 @@ class WasmtimeHost(engine.Host):
 
 
 class WasmStorage(ArenaStorage):
-    """Memory of an array, which Python sees in place."""
+    """Memory of an array, which Python sees in place: a view keeps it from being reused."""
 
     __slots__ = ()
-
-    visible = True
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
@@ -156,14 +154,7 @@ class WasmStorage(ArenaStorage):
         return {"shape": (self.nbytes,), "typestr": "|u1", "data": place, "version": 3}
 
     def view(self) -> np.ndarray[Any, Any]:
-        """The bytes in place; the view keeps them from being reused."""
         return np.asarray(self)
-
-    def read(self) -> np.ndarray[Any, Any]:
-        return self.view().copy()
-
-    def write(self, data: np.ndarray[Any, Any]) -> None:
-        self.view()[...] = data.reshape(-1).view(np.uint8)
 
 
 class Instance(engine.Instance):
@@ -181,12 +172,6 @@ class Instance(engine.Instance):
         self.exports: Any = instance.exports(self.store)
         # A store serves one thread at a time; a function of Python that it calls may call again.
         self._lock = threading.RLock()
-
-    def function(self, name: str, types: Sequence[str]) -> Callable[..., None]:
-        return self._function(name, types, ())
-
-    def direct(self, name: str, types: Sequence[str], last: Storage) -> Callable[..., None]:
-        return self._function(name, types, (last,))
 
     def explain(self, failure: BaseException) -> BaseException:
         """The error itself: they all are ours."""
@@ -207,14 +192,9 @@ class Instance(engine.Instance):
         run.keeps = self.store  # type: ignore[attr-defined]
         return run
 
-    def _function(
-        self, name: str, types: Sequence[str], last: tuple[Storage, ...]
-    ) -> Callable[..., None]:
+    def function(self, name: str, types: Sequence[str]) -> Callable[..., None]:
         slots, invoke, trap = self._invocation(name, len(types))
-        for storage in last:
-            slots[len(types) - 1].i32 = storage.address
-        given = types[: len(types) - len(last)]
-        pack = Struct("<" + "".join(_RAW_VALUES[kind] for kind in given)).pack_into
+        pack = Struct("<" + "".join(_RAW_VALUES[kind] for kind in types)).pack_into
         lock = self._lock
 
         def run(*arguments: float) -> None:
@@ -222,13 +202,13 @@ class Instance(engine.Instance):
                 try:
                     pack(slots, 0, *arguments)
                 except (OverflowError, StructError):
-                    for slot, kind, value in zip(slots, given, arguments, strict=True):
+                    for slot, kind, value in zip(slots, types, arguments, strict=True):
                         setattr(slot, kind, value)
                 error = invoke()
                 if error or trap:
                     raise _failure(error, trap)
 
-        run.keeps = (self.store, last)  # type: ignore[attr-defined]
+        run.keeps = self.store  # type: ignore[attr-defined]
         return run
 
     def _invocation(self, name: str, count: int) -> tuple[Any, Callable[[], int], ctypes.c_void_p]:

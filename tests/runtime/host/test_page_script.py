@@ -91,7 +91,6 @@ def test_a_memory_is_made_even_where_addresses_are_few():
 def test_calls_are_bound_to_their_arguments(count):
     values = list(range(count))
     assert evaluate(f"host.bind((...v) => v, {values})()") == values
-    assert evaluate(f"host.withLast((...v) => v, -1)(...{values})") == [*values, -1]
 
 
 def test_imported_functions_give_numbers_of_64_bits():
