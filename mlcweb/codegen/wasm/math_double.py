@@ -87,7 +87,7 @@ def split_for_logarithm(
     quotient = s.name(f / (2.0 + f))
     z = s.name(quotient * quotient)
     tail = s.polynomial(z, coefficients)
-    half = 0.5 * f * f
+    half = s.name(0.5 * f * f)
     return k, f, half, quotient * (half + z * tail)
 
 
