@@ -15,7 +15,7 @@ from mlcweb.codegen.wasm.builder import FunctionBuilder
 from mlcweb.codegen.wasm.module import Function
 from mlcweb.runtime.benchmark import measure
 from mlcweb.runtime.host.engine import Instance, engine
-from mlcweb.runtime.probe_kernels import count_down, instance_of
+from mlcweb.runtime.probe_kernels import COUNT_DOWN, instance_of
 
 CHAINS = 12
 """Sums side by side, enough to hide how long one multiplication and addition takes, and few enough
@@ -120,63 +120,40 @@ def _bandwidth(instance: Instance, nbytes: int) -> float:
 
 def _multiply_adds(dtype: str, fused: bool) -> Function:
     """peak(number, result): `number` turns of sums on registers, which are stored at the end."""
-    prefix = f"{dtype[0]}{dtype[-2:]}x{LANES[dtype]}"
+    number = f"{dtype[0]}{dtype[-2:]}"
+    shape = f"{number}x{LANES[dtype]}"
     builder = FunctionBuilder("peak", [("number", "i32"), ("result", "i32")])
-    emit = builder.emit
     sums = [builder.local("v128") for _ in range(CHAINS)]
-    factor = builder.local("v128", "factor")
-    emit(f"{prefix[:3]}.const", 0.5)
-    emit(f"{prefix}.splat")
-    emit("local.set", factor)
-    with builder.loop() as again:
+    builder.local("v128", "factor")
+    builder.code(f"{number}.const 0.5  {shape}.splat  local.set factor")
+    multiply, add = ("", "relaxed_madd") if fused else (f"{shape}.mul", "add")
+    with builder.loop("again"):
         for total in sums * UNROLLED:
             # Each step needs the one before: no compiler can leave one out.
-            emit("local.get", total)
-            emit("local.get", factor)
-            if not fused:
-                emit(f"{prefix}.mul")
-            emit("local.get", factor)
-            emit(f"{prefix}.relaxed_madd" if fused else f"{prefix}.add")
-            emit("local.set", total)
-        count_down(builder)
-        builder.jump_if(again)
+            builder.code(f"local.get {total}  local.get factor  {multiply}")
+            builder.code(f"local.get factor  {shape}.{add}  local.set {total}")
+        builder.code(f"{COUNT_DOWN}  br_if again")
     for position, total in enumerate(sums):
-        emit("local.get", builder.parameter("result"))
-        emit("local.get", total)
-        emit("v128.store", VECTOR_BYTES * position)
+        builder.code(f"local.get result  local.get {total}  v128.store {VECTOR_BYTES * position}")
     return builder.build()
 
 
 def _copies() -> Function:
     """copy(number, source, target, nbytes): copies an array `number` times."""
-    builder = FunctionBuilder(
-        "copy", [("number", "i32"), ("source", "i32"), ("target", "i32"), ("nbytes", "i32")]
-    )
-    emit = builder.emit
-    read, write, end = (builder.local("i32", name) for name in ("read", "write", "end"))
-    with builder.loop() as once_more:
-        emit("local.get", builder.parameter("source"))
-        emit("local.tee", read)
-        emit("local.get", builder.parameter("nbytes"))
-        emit("i32.add")
-        emit("local.set", end)
-        emit("local.get", builder.parameter("target"))
-        emit("local.set", write)
-        with builder.loop() as further:
-            for offset in range(0, VECTOR_BYTES * VECTORS_AT_ONCE, VECTOR_BYTES):
-                emit("local.get", write)
-                emit("local.get", read)
-                emit("v128.load", offset)
-                emit("v128.store", offset)
-            for pointer in (write, read):
-                emit("local.get", pointer)
-                emit("i32.const", VECTOR_BYTES * VECTORS_AT_ONCE)
-                emit("i32.add")
-                emit("local.set", pointer)
-            emit("local.get", read)
-            emit("local.get", end)
-            emit("i32.ne")
-            builder.jump_if(further)
-        count_down(builder)
-        builder.jump_if(once_more)
+    parameters = [(name, "i32") for name in ("number", "source", "target", "nbytes")]
+    builder = FunctionBuilder("copy", parameters)
+    for name in ("read", "write", "end"):
+        builder.local("i32", name)
+    step = VECTOR_BYTES * VECTORS_AT_ONCE
+    with builder.loop("once_more"):
+        builder.code("local.get source  local.tee read  local.get nbytes  i32.add  local.set end")
+        builder.code("local.get target  local.set write")
+        with builder.loop("further"):
+            for offset in range(0, step, VECTOR_BYTES):
+                builder.code(f"local.get write  local.get read  v128.load {offset}")
+                builder.code(f"v128.store {offset}")
+            for pointer in ("write", "read"):
+                builder.code(f"local.get {pointer}  i32.const {step}  i32.add  local.set {pointer}")
+            builder.code("local.get read  local.get end  i32.ne  br_if further")
+        builder.code(f"{COUNT_DOWN}  br_if once_more")
     return builder.build()

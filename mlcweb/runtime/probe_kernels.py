@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mlcweb.codegen.wasm.binary import encode
-from mlcweb.codegen.wasm.builder import FunctionBuilder
 from mlcweb.codegen.wasm.module import MAXIMUM_PAGES, Export, Function, Import, Memory, Module
 from mlcweb.runtime.host.engine import Instance, engine
 
@@ -25,10 +24,5 @@ def instance_of(function: Function) -> Instance:
     return host.instantiate(module_code(function, host.shared))
 
 
-def count_down(builder: FunctionBuilder) -> None:
-    """Take one from the parameter `number`, and leave what remains on the stack."""
-    number = builder.parameter("number")
-    builder.emit("local.get", number)
-    builder.emit("i32.const", 1)
-    builder.emit("i32.sub")
-    builder.emit("local.tee", number)
+COUNT_DOWN = "local.get number  i32.const 1  i32.sub  local.tee number"
+"""Takes one from the parameter `number`, and leaves what remains on the stack."""

@@ -21,7 +21,7 @@ from mlcweb.codegen.wasm.module import Function
 from mlcweb.runtime.benchmark import long_enough
 from mlcweb.runtime.host import clock_step
 from mlcweb.runtime.host.engine import engine
-from mlcweb.runtime.probe_kernels import count_down, instance_of, module_code
+from mlcweb.runtime.probe_kernels import COUNT_DOWN, instance_of, module_code
 
 ROWS = 4
 VECTORS = 3
@@ -104,35 +104,26 @@ def calibration_code() -> bytes:
 
 def _work() -> Function:
     builder = FunctionBuilder("pace", [("number", "i32"), ("data", "i32")])
-    emit, data = builder.emit, builder.parameter("data")
     sums = [[builder.local("v128") for _ in range(VECTORS)] for _ in range(ROWS)]
     line = [builder.local("v128") for _ in range(VECTORS)]
-    factor = builder.local("v128", "factor")
+    builder.local("v128", "factor")
     for offset in range(0, DATA_BYTES, VECTOR_BYTES):
-        emit("local.get", data)
-        emit("v128.const", bytes(VECTOR_BYTES))
-        emit("v128.store", offset)
-    with builder.loop() as again:
+        builder.code("local.get data")
+        builder.emit("v128.const", bytes(VECTOR_BYTES))
+        builder.emit("v128.store", offset)
+    with builder.loop("again"):
         for step in range(STEPS):
             for number, vector in enumerate(line):
-                emit("local.get", data)
-                emit("v128.load", VECTOR_BYTES * (step * VECTORS + number))
-                emit("local.set", vector)
+                offset = VECTOR_BYTES * (step * VECTORS + number)
+                builder.code(f"local.get data  v128.load {offset}  local.set {vector}")
             for number, row in enumerate(sums):
-                emit("local.get", data)
-                emit("v128.load32_splat", LINES_BYTES + 4 * (number * STEPS + step))
-                emit("local.set", factor)
+                offset = LINES_BYTES + 4 * (number * STEPS + step)
+                builder.code(f"local.get data  v128.load32_splat {offset}  local.set factor")
                 for total, vector in zip(row, line, strict=True):
-                    emit("local.get", total)
-                    emit("local.get", factor)
-                    emit("local.get", vector)
-                    emit("f32x4.mul")
-                    emit("f32x4.add")
-                    emit("local.set", total)
-        count_down(builder)
-        builder.jump_if(again)
+                    builder.code(f"local.get {total}  local.get factor  local.get {vector}")
+                    builder.code(f"f32x4.mul  f32x4.add  local.set {total}")
+        builder.code(f"{COUNT_DOWN}  br_if again")
     for position, total in enumerate(total for row in sums for total in row):
-        emit("local.get", data)
-        emit("local.get", total)
-        emit("v128.store", LINES_BYTES + FACTORS_BYTES + VECTOR_BYTES * position)
+        offset = LINES_BYTES + FACTORS_BYTES + VECTOR_BYTES * position
+        builder.code(f"local.get data  local.get {total}  v128.store {offset}")
     return builder.build()

@@ -2,25 +2,20 @@
 
 builder = FunctionBuilder("count", [("n", "i32")], ["i32"])
 i = builder.local("i32", "i")
-with builder.loop("i") as again:
-    builder.emit("local.get", i)
-    builder.emit("i32.const", 1)
-    builder.emit("i32.add")
-    builder.emit("local.tee", i)
-    builder.emit("local.get", builder.parameter("n"))
-    builder.emit("i32.lt_s")
-    builder.jump_if(again)
+with builder.loop("again"):
+    builder.code("local.get i  i32.const 1  i32.add  local.tee i")
+    builder.code("local.get n  i32.lt_s  br_if again")
 builder.emit("local.get", i)
 function = builder.build()
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
-from mlcweb.codegen.wasm.instructions import Instruction, ValueType
+from mlcweb.codegen.wasm.instructions import OPERATIONS, Instruction, ValueType
 from mlcweb.codegen.wasm.module import Function, FunctionType, WasmError
 
 
@@ -60,6 +55,21 @@ class FunctionBuilder:
         """Append an instruction: its mnemonic, then its immediates."""
         self._body.append(instruction)
         self._sources.append(self.source)
+
+    def code(self, text: str) -> None:
+        """Append instructions from their text, in which locals and labels go by name, a block has
+        its type, and two semicolons start a comment."""
+        lines = (line.partition(";;")[0] for line in text.splitlines())
+        words = iter(" ".join(lines).split())
+        for mnemonic in words:
+            kinds = OPERATIONS[mnemonic].immediates
+            self.emit(mnemonic, *(_READERS[kind](self, next(words)) for kind in kinds))
+
+    def _local_called(self, name: str) -> int:
+        return int(name) if name.isdigit() else self._local_names.index(name)
+
+    def _depth_of(self, name: str) -> int:
+        return self.depth(next(label for label in reversed(self._open) if label.name == name))
 
     def parameter(self, name: str) -> int:
         """The index of a parameter."""
@@ -138,3 +148,23 @@ class FunctionBuilder:
             tuple(self._label_names) if any(self._label_names) else (),
             tuple(self._sources),
         )
+
+
+def _integer(_: FunctionBuilder, word: str) -> int:
+    return int(word, 0)
+
+
+def _float(_: FunctionBuilder, word: str) -> float:
+    return float(word)
+
+
+def _name(_: FunctionBuilder, word: str) -> str:
+    return word
+
+
+_READERS: dict[str, Callable[[FunctionBuilder, str], object]] = {
+    "i32": _integer, "i64": _integer, "memory": _integer, "lane": _integer,
+    "f32": _float, "f64": _float, "block": _name, "function": _name, "global": _name,
+    "local": FunctionBuilder._local_called, "label": FunctionBuilder._depth_of,
+}  # fmt: skip
+"""How to read each kind of immediate that `code` may have."""

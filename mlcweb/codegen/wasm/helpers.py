@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
-from typing import Any
 
 from mlcweb.codegen.wasm.builder import FunctionBuilder
-from mlcweb.codegen.wasm.instructions import OPERATIONS, ValueType
+from mlcweb.codegen.wasm.instructions import ValueType
 from mlcweb.codegen.wasm.module import Function
 
 NEEDS = {
@@ -39,19 +38,11 @@ def _assembled(
     text: str,
     locals_: Mapping[str, ValueType] = {},
 ) -> Function:
-    """A function from the text of its body, in which two semicolons start a comment."""
+    """A function from the text of its body."""
     builder = FunctionBuilder(name, list(parameters.items()), [result])
-    indices = {parameter: builder.parameter(parameter) for parameter in parameters}
-    indices |= {local: builder.local(type, local) for local, type in locals_.items()}
-    read: dict[str, Callable[[str], Any]] = {
-        "i32": lambda word: int(word, 0), "i64": int, "f32": float, "local": indices.__getitem__,
-        "block": str, "function": str,
-    }  # fmt: skip
-    code = (line.partition(";;")[0] for line in text.splitlines())
-    words = iter(" ".join(code).split())
-    for mnemonic in words:
-        kinds = OPERATIONS[mnemonic].immediates
-        builder.emit(mnemonic, *(read[kind](next(words)) for kind in kinds))
+    for local, type in locals_.items():
+        builder.local(type, local)
+    builder.code(text)
     return builder.build()
 
 

@@ -138,15 +138,10 @@ def _repeat(function: Function) -> Function:
     parameters: list[tuple[str, ValueType]] = [("number", "i32")]
     parameters += zip(names, function.type.parameters, strict=True)
     builder = FunctionBuilder(function.name + REPEAT_SUFFIX, parameters)
-    emit = builder.emit
-    emit("local.get", 0)
-    with builder.branch(), builder.loop("calls") as again:
+    builder.code("local.get 0")
+    with builder.branch(), builder.loop("calls"):
         for index in range(len(names)):
-            emit("local.get", index + 1)
-        emit("call", function.name)
-        emit("local.get", 0)
-        emit("i32.const", 1)
-        emit("i32.sub")
-        emit("local.tee", 0)
-        builder.jump_if(again)
+            builder.emit("local.get", index + 1)
+        builder.emit("call", function.name)
+        builder.code("local.get 0  i32.const 1  i32.sub  local.tee 0  br_if calls")
     return builder.build()
