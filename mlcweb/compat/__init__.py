@@ -10,22 +10,22 @@ The page installs it before user code runs, and so does ``python -m mlcweb run``
 or Pygments are missing, small stand-ins answer for the parts of them that course cells use.
 """
 
-import importlib
 import sys
 from importlib.util import find_spec
-from typing import Any
 
-from mlcweb.compat.finder import AliasFinder, MissingFinder
-from mlcweb.compat.names import ABSENT, ATTRIBUTES, MODULES
+from mlcweb.compat.finder import AliasFinder, PackageFinder
+from mlcweb.compat.names import ATTRIBUTES, MODULES, VIEWS
+from mlcweb.compat.replaced import ABSENT
+from mlcweb.compat.tree import Tree
 
-_TVM = AliasFinder("tvm", "mlcweb", MODULES)
-_MISSING = MissingFinder(_TVM, ABSENT)
+_TREE = Tree("mlcweb", "tvm", MODULES, ATTRIBUTES, VIEWS, ABSENT)
+_TVM = AliasFinder("tvm", "mlcweb", _TREE)
+_ATTACHING = PackageFinder(_TREE, last=False)
+_MISSING = PackageFinder(_TREE, last=True)
 _STAND_INS = (
     AliasFinder("IPython", "mlcweb.compat.ipython"),
     AliasFinder("pygments", "mlcweb.compat.pygments"),
 )
-_added: list[tuple[Any, str]] = []
-"""Attributes set by `install` (owner and name), for `uninstall` to take away."""
 
 
 def install(*, force: bool = False) -> None:
@@ -48,24 +48,18 @@ def install(*, force: bool = False) -> None:
         )
     _forget("tvm")
     # First in line, to hide a real TVM as well; the stand-ins stay behind the real things.
-    sys.meta_path.insert(0, _TVM)
+    sys.meta_path[:0] = [_TVM, _ATTACHING]
     sys.meta_path.extend([*_STAND_INS, _MISSING])
-    for alias, name in {**MODULES, **ATTRIBUTES}.items():
-        path, _, attribute = alias.rpartition(".")
-        owner = _lookup(path)
-        if attribute not in vars(owner):
-            setattr(owner, attribute, _lookup(name))
-            _added.append((owner, attribute))
+    _TREE.attach_loaded()
 
 
 def uninstall() -> None:
     """Takes the aliases back: ``import tvm`` finds a real TVM again, or nothing."""
     if not installed():
         return
-    while _added:
-        delattr(*_added.pop())
-    for finder in (_TVM, *_STAND_INS, _MISSING):
+    for finder in (_TVM, _ATTACHING, *_STAND_INS, _MISSING):
         sys.meta_path.remove(finder)
+    _TVM.forget()
     for finder in (_TVM, *_STAND_INS):
         root = sys.modules.get(finder.alias)
         if root is not None and root.__name__ == finder.package:
@@ -75,18 +69,6 @@ def uninstall() -> None:
 def installed() -> bool:
     """Whether ``import tvm`` gives this package."""
     return _TVM in sys.meta_path
-
-
-def _lookup(name: str) -> Any:
-    """What is called ``name``, relative to the package: a module or something inside one."""
-    path = "mlcweb"
-    found = importlib.import_module(path)
-    for part in name.split(".") if name else ():
-        path = f"{path}.{part}"
-        if not hasattr(found, part):
-            importlib.import_module(path)
-        found = getattr(found, part)
-    return found
 
 
 def _forget(root: str) -> None:

@@ -2,21 +2,22 @@
 
 An alias is not a copy: after ``import tvm.tir`` the entry ``sys.modules["tvm.tir"]`` *is*
 ``mlcweb.tir``, so classes, registries and ``isinstance`` agree however a module was reached.
+A module that only the other package has is a `View` of ours, or an `Absent` one.
 """
 
-import importlib
-import pkgutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+
+from mlcweb.compat.tree import Tree, View
 
 
 class AliasLoader(Loader):
     """Loads an alias by putting the module it stands for in its place."""
 
-    def __init__(self, target: str):
+    def __init__(self, target: ModuleType):
         self.target = target
 
     def create_module(self, spec: ModuleSpec) -> None:
@@ -25,22 +26,23 @@ class AliasLoader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         # The import system takes what it finds in sys.modules after this call, which leaves
         # the attributes of the real module, its `__spec__` above all, as they are.
-        sys.modules[module.__name__] = importlib.import_module(self.target)
+        sys.modules[module.__name__] = self.target
 
 
 class AliasFinder(MetaPathFinder):
-    """Finds ``{alias}.x.y`` as ``{package}.x.y``, with some modules renamed on the way.
+    """Finds ``{alias}.x.y`` as ``{package}.x.y``, or as what `tree` says of it.
 
     Args:
         alias: the name to answer to, such as ``"tvm"``.
         package: the package that is imported instead, such as ``"mlcweb"``.
-        renamed: other names of modules of ``package``, relative to it.
+        tree: other names of modules, views and what is absent, all relative to it.
     """
 
-    def __init__(self, alias: str, package: str, renamed: Mapping[str, str] | None = None):
+    def __init__(self, alias: str, package: str, tree: Tree | None = None):
         self.alias = alias
         self.package = package
-        self.renamed = dict(renamed or {})
+        self.tree = tree or Tree(package, alias)
+        self._covered: dict[tuple[ModuleType, str], object] = {}
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -48,95 +50,86 @@ class AliasFinder(MetaPathFinder):
         """The alias for ``fullname``; None where the name is none of ours.
 
         Raises:
-            ModuleNotFoundError: there is no such module; says what there is.
+            ModuleNotFoundError: there is no such module; says what may be meant.
         """
         root, _, relative = fullname.partition(".")
         if root != self.alias:
             return None
-        real = self.resolve(relative)
-        try:
-            importlib.import_module(real)
-        except ModuleNotFoundError as error:
-            if error.name != real:
-                raise
-            raise self.missing(relative) from None
-        return ModuleSpec(fullname, AliasLoader(real), is_package=True)
+        module = self.tree.module(relative)
+        if module is None:
+            raise self.tree.missing(relative)
+        return ModuleSpec(fullname, AliasLoader(self._callable(relative, module)), is_package=True)
 
-    def resolve(self, relative: str) -> str:
-        """The full name of the module known as ``relative``: the longest renamed part wins."""
-        parts = relative.split(".") if relative else []
-        for length in range(len(parts), 0, -1):
-            new = self.renamed.get(".".join(parts[:length]))
-            if new is not None:
-                parts = new.split(".") + parts[length:]
-                break
-        return ".".join([self.package, *parts])
+    def _callable(self, relative: str, module: ModuleType) -> ModuleType:
+        """The module; where its package has a function of that name, which the import system is
+        about to cover, a view of the module that can be called as the function."""
+        parent, _, name = relative.rpartition(".")
+        owner = self.tree.module(parent) if parent else None
+        function = vars(owner).get(name) if owner is not None else None
+        if owner is None or function is None or isinstance(function, ModuleType):
+            return module
+        self._covered[owner, name] = function
+        return View(
+            f"{self.alias}.{relative}", lambda attribute: getattr(module, attribute), function
+        )
 
-    def missing(self, relative: str) -> ModuleNotFoundError:
-        """An error for a name that is not there, telling which modules are in its place."""
-        name = f"{self.alias}.{relative}"
-        there = sorted(f"{self.alias}.{child}" for child in self._siblings(relative))
-        listing = f" The modules there are {', '.join(there)}." if there else ""
-        return ModuleNotFoundError(f"{self.package} has no {name}.{listing}", name=name)
-
-    def _siblings(self, relative: str) -> set[str]:
-        """Public modules beside ``relative``, named from the root."""
-        parent, _, _ = relative.rpartition(".")
-        prefix = f"{parent}." if parent else ""
-        names = {n for n in self.renamed if n.startswith(prefix) and "." not in n[len(prefix) :]}
-        module = sys.modules.get(self.resolve(parent))
-        for info in pkgutil.iter_modules(getattr(module, "__path__", ())):
-            if not info.name.startswith("_"):
-                names.add(prefix + info.name)
-        return names
+    def forget(self) -> None:
+        """Takes back what importing aliases has set on modules of the package."""
+        for (owner, name), function in self._covered.items():
+            setattr(owner, name, function)
+        self._covered.clear()
+        self.tree.detach()
 
 
-class AbsentLoader(Loader):
-    """Loads an empty module in place of one that is not there; using it says what is missing."""
+class PackageFinder(MetaPathFinder):
+    """Finds modules of the package itself under names that only the other package has.
 
-    def __init__(self, name: str, what: str):
-        self.name = name
-        self.what = what
-
-    def create_module(self, spec: ModuleSpec) -> None:
-        """Leaves the module to the import system."""
-
-    def exec_module(self, module: ModuleType) -> None:
-        def missing(attribute: str) -> None:
-            if attribute.startswith("__"):
-                raise AttributeError(attribute)
-            raise AttributeError(f"{self.name}.{attribute}: {self.what} is not part of mlcweb yet")
-
-        vars(module)["__getattr__"] = missing
-
-
-class MissingFinder(MetaPathFinder):
-    """Last in line: explains why ``from {alias} import x`` found nothing.
-
-    That statement asks for ``{package}.x``, because the parent already is the real package.
-
-    Args:
-        aliases: the finder of the package's other names.
-        absent: modules that can be imported all the same, and what each would hold.
+    ``from {alias} import x`` may ask for ``{package}.x``, because the parent already is the real
+    package. First in line it attaches the tree's names to modules as they are loaded; last in line
+    it explains what nobody has found.
     """
 
-    def __init__(self, aliases: AliasFinder, absent: Mapping[str, str] | None = None):
-        self.aliases = aliases
-        self.absent = dict(absent or {})
+    def __init__(self, tree: Tree, last: bool):
+        self.tree = tree
+        self.last = last
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """A module of the package that nobody else has found: an empty one, or an error.
-
-        Raises:
-            ModuleNotFoundError: for a name that is not one of the `absent` modules either.
-        """
-        prefix = f"{self.aliases.package}."
+        prefix = f"{self.tree.package}."
         if not fullname.startswith(prefix):
             return None
         relative = fullname.removeprefix(prefix)
-        if relative not in self.absent:
-            raise self.aliases.missing(relative)
-        name = f"{self.aliases.alias}.{relative}"
-        return ModuleSpec(fullname, AbsentLoader(name, self.absent[relative]))
+        if self.last:
+            found = self.tree.extra(relative)
+            if found is None:
+                raise self.tree.missing(relative)
+            return ModuleSpec(fullname, AliasLoader(found), is_package=True)
+        if relative not in self.tree.owners:
+            return None
+        for finder in sys.meta_path:
+            spec = None if finder is self else finder.find_spec(fullname, path, target)
+            if spec is not None and spec.loader is not None:
+                spec.loader = AttachingLoader(spec.loader, self.tree, relative)
+                return spec
+        return None
+
+
+class AttachingLoader(Loader):
+    """Another loader, after which a module has the tree's names as well."""
+
+    def __init__(self, loader: Loader, tree: Tree, relative: str):
+        self.loader = loader
+        self.tree = tree
+        self.relative = relative
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        spec = module.__spec__
+        assert spec is not None
+        # What asks a module for its loader (for resources, for its source) means the real one.
+        module.__loader__ = spec.loader = self.loader
+        self.loader.exec_module(module)
+        self.tree.attach(self.relative, module)

@@ -8,11 +8,27 @@ the compatibility layer is installed, and hold names relative to the root packag
 
 MODULES: dict[str, str] = {
     "nd": "runtime.nd",
+    "ndarray": "runtime.nd",
     "transform": "ir.transform",
+    "instrument": "ir.instrument",
+    "error": "ir.errors",
+    "target": "runtime.target",
+    "sym": "arith",
+    "support": "compat.support",
+    "contrib.utils": "compat.tempdir",
+    "support.utils": "compat.tempdir",
+    "ffi": "compat.ffi",
     "s_tir": "tir",
     "s_tir.meta_schedule": "meta_schedule",
     "tirx": "tir",
     "script.tirx": "script.tir",
+    "relax.vm": "relax_vm",
+    "relax.vm_build": "relax_vm.vm_build",
+    "runtime.vm": "relax_vm",
+    "runtime.relax_vm": "relax_vm",
+    "relax.expr_rewrite": "relax.binding",
+    "driver.build_module": "runtime.build",
+    "topi.nn.utils": "topi.utils",
     **{
         f"{tir}.{name}": package
         for tir in ("tir", "s_tir", "tirx")
@@ -26,18 +42,157 @@ MODULES: dict[str, str] = {
 }
 """A module's other name -> its name. A submodule of a renamed module follows it."""
 
+_NODES = ("ir", "tir", "relax")
+
+_FILES: dict[tuple[str, ...], str] = {
+    _NODES: "ir ir.base ir.expr ir.function ir.type ir.attrs ir.op ir.prim ir.prim.expr",
+    ("ir", "compat.containers"): (
+        "ir.container ir.utils ir.supply ir.diagnostics ir.module ir.global_info container"
+    ),
+    ("runtime", "compat.containers"): (
+        "base runtime.object runtime.container runtime.packed_func runtime.object_generic "
+        "runtime.params runtime.executable runtime.script_printer runtime.device runtime.module "
+        "runtime.ndarray runtime._tensor"
+    ),
+    ("tir", "ir"): (
+        "tir.op tir.expr tir.stmt tir.buffer tir.function tir.generic tir.type tir.build "
+        "tir.data_layout tir.block_scope tir.sblock_scope ir.prim.op prim"
+    ),
+    ("tir.stmt_functor",): "tir.functor",
+    ("schedule",): "schedule.state schedule.trace schedule.analysis schedule.transform "
+    "schedule.instruction",
+    ("lower",): "lower.transform lower.function_pass",
+    ("analysis",): "analysis.analysis",
+    ("arith",): "arith.analyzer arith.bound arith.int_set arith.int_solver "
+    "arith.iter_affine_map arith.pattern",
+    ("te",): "te.tensor te.operation te.tag te.autodiff",
+    ("topi",): "topi.transform topi.math topi.generic topi.x86 topi.tag topi.sort "
+    "topi.tensor topi.signal topi.unique topi.vision topi.cpp topi.scatter_elements "
+    "topi.broadcast topi.reduction topi.index_put topi.scan topi.einsum topi.scatter",
+    ("topi.nn",): "topi.nn.conv1d topi.nn.conv2d topi.nn.conv3d topi.nn.depthwise_conv2d "
+    "topi.nn.batch_matmul topi.nn.batch_norm topi.nn.layer_norm topi.nn.group_norm "
+    "topi.nn.instance_norm topi.nn.rms_norm topi.nn.elemwise topi.nn.mapping topi.nn.dilate "
+    "topi.nn.flatten topi.nn.conv1d_transpose topi.nn.conv2d_transpose topi.nn.upsampling "
+    "topi.nn.local_response_norm topi.nn.loss topi.nn.dense topi.nn.softmax topi.nn.pooling "
+    "topi.nn.pad topi.nn.utils topi.nn.space_to_depth topi.nn.depth_to_space",
+    ("relax", "ir"): "relax.utils relax.type relax.ty relax.struct_info relax.expr "
+    "relax.expr_functor relax.block_builder relax.global_info relax.pipeline",
+    ("relax.analysis",): "relax.analysis.analysis relax.analysis.estimate_memory_usage",
+    ("relax.transform",): "relax.transform.transform relax.transform.fast_math "
+    "relax.transform.legalize_ops",
+    ("relax.op", "relax.op.nn", "relax.op.image"): (
+        "relax.op.mask relax.op.op_attrs relax.op.nn.nn relax.op.image.image relax.op.sampling "
+        "relax.op.grad relax.op.builtin.builtin relax.op.memory.memory relax.op.memory.view "
+        "relax.op.vm.vm"
+    ),
+    ("meta_schedule",): (
+        "meta_schedule.arg_info meta_schedule.logging meta_schedule.utils meta_schedule.profiler "
+        "meta_schedule.trace_apply meta_schedule.default_config meta_schedule.tune_utils "
+        "meta_schedule.builder meta_schedule.builder.builder meta_schedule.builder.local_builder "
+        "meta_schedule.measure_callback"
+    ),
+    ("meta_schedule.runner", "meta_schedule.local_runner", "meta_schedule.dask_runner"): (
+        "meta_schedule.runner.config meta_schedule.runner.local_runner "
+        "meta_schedule.runner.runner meta_schedule.runner.utils"
+    ),
+    **{
+        (f"meta_schedule.{package}",): " ".join(f"meta_schedule.{package}.{f}" for f in files)
+        for package, files in {
+            "database": ("ordered_union_database", "schedule_fn_database", "json_database"),
+            "feature_extractor": (
+                "feature_extractor",
+                "per_store_feature",
+                "random_feature_extractor",
+            ),
+            "measure_callback": (
+                "measure_callback",
+                "add_to_database",
+                "remove_build_artifact",
+                "update_cost_model",
+            ),
+            "mutator": ("mutate_thread_binding",),
+            "postproc": (
+                "disallow_async_strided_mem_copy",
+                "rewrite_cooperative_fetch",
+                "rewrite_layout",
+                "rewrite_unbound_block",
+                "verify_gpu_code",
+                "verify_vtcm_limit",
+            ),
+            "schedule_rule": ("auto_bind", "cross_thread_reduction"),
+        }.items()
+    },
+    ("script", "script.parser"): (
+        "script.parser.core script.parser.core.entry script.parser.core.parser "
+        "script.parser.core.utils script.parser.core.error script.parser.core.diagnostics "
+        "script.parser.core.doc script.parser.core.dispatch script.parser.core.evaluator "
+        "script.parser.core.doc_core script.registry"
+    ),
+    ("script.ir",): "script.parser.ir script.parser.ir.entry script.parser.ir.parser",
+    ("script.tir",): (
+        "script.parser.tir script.parser.tir.entry script.parser.tir.parser script.parser.tirx "
+        "tir.script tir.script.parser tir.script.parser.entry tir.script.builder"
+    ),
+    ("script.relax",): (
+        "script.parser.relax script.parser.relax.entry script.parser.relax.parser relax.script "
+        "relax.script.parser relax.script.parser.entry"
+    ),
+    ("script.printer",): "script.highlight script.printer.doc script.printer.doc_printer",
+    ("runtime.target", "runtime"): "runtime.target.target target.target target.tag",
+    ("runtime.target",): "runtime.target.tag runtime.target.detect_target",
+    ("runtime.build", "runtime"): "driver runtime.build",
+    ("testing",): "testing.utils testing.aot testing.runner testing.auto_scheduler",
+    (): "contrib",
+}
+
+VIEWS: dict[str, tuple[str, ...]] = {
+    view: homes for homes, views in _FILES.items() for view in views.split()
+}
+"""A module of TVM -> the modules where names are found that it has not itself. Mostly TVM keeps in
+a file what the package offers as well."""
+
+_PRIM_EXPRESSIONS = {
+    f"ir.{name}": f"tir.{name}"
+    for name in ("PrimExpr", "Range", "PointerType", "IntImm", "FloatImm")
+}
+
 ATTRIBUTES: dict[str, str] = {
     "compile": "build",
+    "DataType": "tir.dtype.DataType",
+    "Object": "ir.Node",
     "register_global_func": "register_func",
     "runtime.tensor": "runtime.array",
     "runtime.Tensor": "runtime.NDArray",
+    "runtime.DataType": "tir.dtype.DataType",
+    "runtime.ShapeTuple": "relax_vm.sizes.ShapeTuple",
+    "runtime.Object": "ir.Node",
+    "runtime.Executable": "relax_vm.Executable",
+    "runtime.const": "tir.const",
+    "runtime.convert": "tir.arithmetic.convert",
+    "ir.BaseExpr": "tir.PrimExpr",
+    "ir.RelayExpr": "relax.Expr",
+    "ir.RelaxExpr": "relax.Expr",
+    "ir.Type": "relax.StructInfo",
+    "ir.TupleType": "relax.TupleStructInfo",
+    "ir.FuncType": "relax.FuncStructInfo",
+    "ir.PrimType": "relax.PrimStructInfo",
+    "ir.Array": "compat.containers.Array",
+    "ir.Map": "compat.containers.Map",
+    "ir.Object": "ir.Node",
+    **_PRIM_EXPRESSIONS,
+    "relax.TensorType": "relax.TensorStructInfo",
+    "relax.DynTensorType": "relax.TensorStructInfo",
+    "relax.ShapeType": "relax.ShapeStructInfo",
+    "relax.ObjectType": "relax.ObjectStructInfo",
+    "relax.AnyType": "relax.ObjectStructInfo",
+    "relax.PrimType": "relax.PrimStructInfo",
+    "relax.TupleType": "relax.TupleStructInfo",
+    "relax.FuncType": "relax.FuncStructInfo",
+    "relax.Type": "relax.StructInfo",
     "meta_schedule.runner.LocalRunner": "meta_schedule.local_runner.LocalRunner",
     "tir.SBlock": "tir.Block",
     "tir.SBlockRealize": "tir.BlockRealize",
+    "tir.ScheduleState": "schedule.ScheduleState",
     "schedule.SBlockRV": "schedule.BlockRV",
 }
 """The other name of a function, class or method -> its name."""
-
-ABSENT: dict[str, str] = {}
-"""Modules of TVM that are not here: they can be imported, since course cells import more than they
-use, and say what is missing when something of them is used."""

@@ -8,14 +8,25 @@ from typing import Any
 from mlcweb.ir import IRModule, assert_structural_equal
 from mlcweb.ir.dialect import dialect_of
 from mlcweb.ir.module import BaseFunc
-from mlcweb.script import tir as T
-from mlcweb.tir import PrimFunc
 from mlcweb.schedule import Schedule, Trace
+from mlcweb.script import tir as T
+from mlcweb.testing import marks
+from mlcweb.testing.marks import (
+    device_enabled, enabled_targets, fixture, main, parameter, parameters, parametrize_targets,
+)  # fmt: skip
+from mlcweb.tir import PrimFunc
 
 __all__ = [
     "assert_allclose",
     "assert_structural_equal",
     "assert_structural_equal_ignore_global_symbol",
+    "device_enabled",
+    "enabled_targets",
+    "fixture",
+    "main",
+    "parameter",
+    "parameters",
+    "parametrize_targets",
     "verify_trace_roundtrip",
 ]
 
@@ -92,3 +103,8 @@ class _SCHEDULES:
     """What a printed trace needs of the module that it names."""
 
     Schedule = Schedule
+
+
+def __getattr__(name: str) -> Any:
+    """`requires_llvm` and its like."""
+    return getattr(marks, name)

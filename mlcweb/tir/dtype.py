@@ -102,3 +102,29 @@ def _float_max(dtype: str) -> float:
         return small[element_of(dtype)]
     maxima = {16: 65504.0, 32: (2 - 2**-23) * 2.0**127, 64: (2 - 2**-52) * 2.0**1023}
     return (2 - 2**-7) * 2.0**127 if kind(dtype) == "bfloat" else maxima[bits(dtype)]
+
+
+class DataType(str):
+    """A data type as text, with what TVM's class of the name tells of one."""
+
+    __slots__ = ()
+
+    @property
+    def bits(self) -> int:
+        return bits(self)
+
+    @property
+    def lanes(self) -> int:
+        return lanes(self)
+
+    @property
+    def itemsize(self) -> int:
+        return size_in_bytes(self)
+
+    @property
+    def type_code(self) -> int:
+        """DLPack's number of the kind; a bool is an unsigned integer of one bit."""
+        return {"int": 0, "uint": 1, "bool": 1, "float": 2, "handle": 3, "bfloat": 4}[kind(self)]
+
+    def with_lanes(self, count: int) -> DataType:
+        return DataType(with_lanes(self, count))

@@ -6,7 +6,7 @@ einsum.py sums by names of axes, image.py resizing, nn/ the layers of neural net
 takes and gives `te.Tensor`; `te.create_prim_func` makes programs of them.
 """
 
-from mlcweb.topi import image, nn, tags as tag
+from mlcweb.topi import image, nn, tags as tag, utils
 from mlcweb.topi.broadcast import (
     add, atan2, bitwise_and, bitwise_or, bitwise_xor, broadcast_to, divide, equal, floor_divide,
     floor_mod, greater, greater_equal, left_shift, less, less_equal, log_add_exp, logical_and,

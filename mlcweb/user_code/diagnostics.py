@@ -78,6 +78,8 @@ def _hint(error: BaseException) -> str:
     if sys.platform != "emscripten" or not isinstance(error, ModuleNotFoundError):
         return ""
     package = (error.name or "").partition(".")[0]
+    if package in ("tvm", "mlcweb"):
+        return ""
     return f'\nPure Python packages can be added: await micropip.install("{package}")'
 
 

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mlcweb.compat.finder import AliasFinder, MissingFinder
+from mlcweb.compat.absent import AbsentError
+from mlcweb.compat.finder import AliasFinder, PackageFinder
+from mlcweb.compat.tree import Tree
 
 
 @pytest.fixture
@@ -18,9 +20,19 @@ def aliased(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     (parts / "__init__.py").write_text("")
     (parts / "wheel.py").write_text("class Wheel: pass")
     (parts / "broken.py").write_text("import no_such_dependency")
+    (parts / "late.py").write_text("def late(): return 'the function'")
     monkeypatch.syspath_prepend(tmp_path)
-    finder = AliasFinder("motor", "engine", {"rotor": "parts.wheel", "bits": "parts"})
-    monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path, MissingFinder(finder)])
+    tree = Tree(
+        "engine",
+        "motor",
+        modules={"rotor": "parts.wheel", "bits": "parts"},
+        attributes={"parts.Tyre": "parts.wheel.Wheel"},
+        views={"parts.round": ("parts.wheel",), "parts.late": ("parts.wheel",)},
+        absent={"steam": "replaced by parts", "parts.coal": "use parts.wheel"},
+    )
+    finder = AliasFinder("motor", "engine", tree)
+    first, last = PackageFinder(tree, last=False), PackageFinder(tree, last=True)
+    monkeypatch.setattr(sys, "meta_path", [finder, first, *sys.meta_path, last])
     importlib.invalidate_caches()
     yield finder
     for name in [n for n in sys.modules if n.partition(".")[0] in ("engine", "motor")]:
@@ -56,10 +68,60 @@ def test_from_import_reaches_submodules():
 def test_a_missing_module_is_told_with_those_that_are_there(statement):
     with pytest.raises(ModuleNotFoundError) as caught:
         exec(statement, {})
-    assert str(caught.value) == (
-        "engine has no motor.brake. The modules there are motor.bits, motor.parts, motor.rotor."
-    )
+    assert str(caught.value) == "There is no motor.brake here"
     assert caught.value.name == "motor.brake"
+
+
+@pytest.mark.usefixtures("aliased")
+def test_a_misspelled_module_is_told_with_what_may_be_meant():
+    load("motor.parts.wheel")
+    with pytest.raises(ModuleNotFoundError) as caught:
+        exec("from motor.parts import wheell", {})
+    assert (
+        str(caught.value) == "There is no motor.parts.wheell here; did you mean motor.parts.wheel?"
+    )
+
+
+@pytest.mark.usefixtures("aliased")
+def test_names_of_the_tables_are_attributes_of_the_modules():
+    parts = load("motor.parts")
+    assert parts.Tyre is load("engine.parts.wheel").Wheel
+    namespace = {}
+    exec("from motor.bits import Tyre, round\nfrom motor.parts.round import Wheel", namespace)
+    assert namespace["Tyre"] is namespace["Wheel"] is namespace["round"].Wheel
+    with pytest.raises(AttributeError, match=r"^motor.parts has no Tire here$"):
+        parts.Tire
+
+
+@pytest.mark.usefixtures("aliased")
+def test_a_file_has_the_names_of_its_view_beside_its_own():
+    late = load("motor.parts.late")
+    assert late is load("engine.parts.late")
+    assert late.late() == "the function" and late.Wheel is load("engine.parts.wheel").Wheel
+
+
+@pytest.mark.usefixtures("aliased")
+def test_importing_a_file_leaves_a_function_of_its_name_callable(aliased):
+    parts = load("engine.parts")
+    parts.late = load("engine.parts.late").late
+    function = parts.late
+    namespace = {}
+    exec("import motor.parts.late\nfrom motor.parts.late import late", namespace)
+    assert namespace["late"] is function and parts.late() == "the function"
+    aliased.forget()
+    assert parts.late is function
+
+
+@pytest.mark.usefixtures("aliased")
+def test_what_is_absent_is_imported_and_refused_when_used():
+    namespace = {}
+    exec("from motor import steam\nfrom motor.parts.coal import fire", namespace)
+    steam, fire = namespace["steam"], namespace["fire"]
+    assert not isinstance(1, steam.Boiler) and not hasattr(steam, "__wrapped__")
+    with pytest.raises(AbsentError, match=r"^motor.steam.boil is not here: replaced by parts$"):
+        steam.boil(3)
+    with pytest.raises(AbsentError, match=r"^motor.parts.coal.fire is not here: use parts.wheel$"):
+        exec("class Mine(fire): pass", {"fire": fire})
 
 
 @pytest.mark.usefixtures("aliased")

@@ -1,0 +1,41 @@
+"""`tvm_ffi` and `tvm.ffi`: the registry of functions, arrays and containers, under its names."""
+
+from mlcweb.compat.containers import Array, Map, String
+from mlcweb.ir.node import Node as Object
+from mlcweb.runtime.device import Device, device
+from mlcweb.runtime.module import Module
+from mlcweb.runtime.module import PackedFunc as Function
+from mlcweb.runtime.ndarray import NDArray as Tensor
+from mlcweb.runtime.ndarray import from_dlpack
+from mlcweb.runtime.registry import (
+    get_global_func,
+    list_global_func_names,
+    register_func,
+    remove_global_func,
+)
+from mlcweb.runtime.registry import (
+    register_func as register_global_func,
+)
+from mlcweb.tir.dtype import DataType as dtype
+
+Shape = tuple
+
+__all__ = [
+    "Array",
+    "Device",
+    "Function",
+    "Map",
+    "Module",
+    "Object",
+    "Shape",
+    "String",
+    "Tensor",
+    "device",
+    "dtype",
+    "from_dlpack",
+    "get_global_func",
+    "list_global_func_names",
+    "register_func",
+    "register_global_func",
+    "remove_global_func",
+]

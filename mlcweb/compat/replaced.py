@@ -1,0 +1,65 @@
+"""What TVM has, or had, and this package has not, and what to use instead."""
+
+_ROWS: dict[str, str] = {
+    "relay was replaced by relax in TVM 0.20; write models with tvm.relax (lesson 9)": (
+        "relay parser ir.adt ir.affine_type ir.type_relation ir.tensor_type ir.type_functor "
+        "ir.TypeCall ir.Constructor ir.TypeData ir.TensorAffineType ir.TupleAffineType "
+        "ir.TensorType relax.testing.relay_translator contrib.relay_viz"
+    ),
+    "schedules of tensor expressions were removed in TVM 0.20; "
+    "tvm.tir.Schedule(te.create_prim_func([...])) schedules the same program (lesson 2)": (
+        "create_schedule te.create_schedule te.Schedule te.Stage te.schedule te.hybrid "
+        "te.decl_tensor_intrin te.thread_axis te.SpecializedCondition "
+        "topi.generic.schedule_injective topi.x86.schedule_dense"
+    ),
+    "it was replaced by tvm.meta_schedule: ms.tune_tir(mod, target, ...) searches schedules "
+    "(lesson 5)": "autotvm auto_scheduler",
+    'microTVM was removed in TVM 0.20; tvm.build(mod, target="wasm") makes small modules': "micro",
+    "programs run in this process; call what tvm.build gives, or measure it with "
+    "lib.time_evaluator": "rpc",
+    "it ran relay's programs; relax.build and relax.VirtualMachine run models (lesson 9)": (
+        "contrib.graph_executor contrib.graph_runtime contrib.debugger runtime.profiler_vm "
+        "contrib.pipeline_executor runtime.executor"
+    ),
+    "it is a library of other hardware, which cannot be called from here; relax.build compiles "
+    "its operators itself": (
+        "relax.backend contrib.cublas contrib.cublaslt contrib.cudnn contrib.cutlass "
+        "contrib.cblas contrib.mkl contrib.dnnl contrib.nnpack contrib.rocblas contrib.hipblas "
+        "contrib.thrust contrib.miopen contrib.coreml_runtime contrib.tflite_runtime "
+        "contrib.ethosu contrib.tensorrt contrib.hexagon contrib.sparse contrib.random "
+        "contrib.vllm"
+    ),
+    "there is no other compiler here; tvm.build makes the machine code itself": (
+        "contrib.cc contrib.clang contrib.emcc contrib.ndk contrib.nvcc contrib.rocm "
+        "contrib.xcode contrib.spirv contrib.tar contrib.tvmjs compat.support.cc "
+        "compat.support.clang compat.support.emcc compat.support.ndk compat.support.nvcc "
+        "compat.support.rocm compat.support.xcode compat.support.tar"
+    ),
+    "use concurrent.futures of Python": "contrib.popen_pool compat.support.popen_pool",
+    "a page reads files with pyodide.http.open_url, Python with urllib.request": (
+        "contrib.download"
+    ),
+    "keep results in a variable, or in a file with pickle": "contrib.pickle_memoize",
+    "arrays speak DLPack themselves: numpy.from_dlpack(x), tvm.nd.from_dlpack(x)": (
+        "contrib.dlpack"
+    ),
+    "there is one device here; a native TVM runs a program on several": (
+        "runtime.disco relax.distributed"
+    ),
+    "relax runs models here, and does not train them": "relax.training",
+    "it schedules for GPUs; write a tvm.tir.Schedule (lesson 7), or use ms.tune_tir": (
+        "dlight tir.dlight topi.cuda topi.gpu tir.backend"
+    ),
+    "it was removed in TVM 0.22; write a function with @T.prim_func": "tir.ir_builder",
+    "hybrid script was replaced by TVMScript; write a function with @T.prim_func": "tir.hybrid",
+    "run a program with python -m mlcweb run": "exec",
+    "layers are in tvm.relax.frontend and tvm.relax.op, comparisons in tvm.testing": (
+        "relax.testing"
+    ),
+    "mlcweb is Python; tvm.register_func and tvm.get_global_func reach its registry": (
+        "libinfo _ffi"
+    ),
+}
+
+ABSENT: dict[str, str] = {name: why for why, names in _ROWS.items() for name in names.split()}
+"""Modules, and names in them -> what to use instead."""

@@ -1,0 +1,22 @@
+"""`tvm.support`: what this build is."""
+
+import platform
+
+from mlcweb import __version__
+from mlcweb.codegen.registry import target_names
+
+
+def libinfo() -> dict[str, str]:
+    """Facts of the build by TVM's names; "USE_LLVM" and the like are "OFF"."""
+    return {
+        "TVM_VERSION": __version__,
+        "PYTHON_VERSION": platform.python_version(),
+        "TARGETS": " ".join(target_names()),
+        **dict.fromkeys(("USE_CUDA", "USE_LLVM", "USE_METAL", "USE_OPENCL", "USE_RPC"), "OFF"),
+    }
+
+
+def describe() -> None:
+    """Print what `libinfo` says."""
+    for name, value in libinfo().items():
+        print(f"{name}: {value}")

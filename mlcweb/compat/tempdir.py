@@ -1,0 +1,50 @@
+"""`tvm.contrib.utils`: folders for a while."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+
+class TempDirectory:
+    """A folder that goes with this object, or with the end of a `with`."""
+
+    def __init__(self, custom_path: str | None = None, keep_for_debug: bool = False) -> None:
+        self._folder = None
+        if custom_path:
+            Path(custom_path).mkdir(parents=True)
+            self.temp_dir = custom_path
+        elif keep_for_debug:
+            self.temp_dir = tempfile.mkdtemp()
+        else:
+            self._folder = tempfile.TemporaryDirectory()
+            self.temp_dir = self._folder.name
+
+    @property
+    def path(self) -> Path:
+        return Path(self.temp_dir)
+
+    def relpath(self, name: str) -> str:
+        """The path of a file in the folder."""
+        return str(self.path / name)
+
+    def listdir(self) -> list[str]:
+        return sorted(found.name for found in self.path.iterdir())
+
+    def remove(self) -> None:
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def __truediv__(self, name: str) -> Path:
+        return self.path / name
+
+    def __enter__(self) -> TempDirectory:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+
+def tempdir(custom_path: str | None = None, keep_for_debug: bool = False) -> TempDirectory:
+    """A new folder. `custom_path` names it, and must not exist yet."""
+    return TempDirectory(custom_path, keep_for_debug)

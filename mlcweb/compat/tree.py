@@ -1,0 +1,210 @@
+"""The tree of names of another package, laid over the modules of this one.
+
+Everything is looked up when it is first asked for, so that a table of names costs no import.
+"""
+
+import difflib
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any
+
+from mlcweb.compat.absent import Absent
+
+
+class View(ModuleType):
+    """A module whose names are found elsewhere. It can be called if it covers a function."""
+
+    def __init__(
+        self, name: str, find: Callable[[str], Any], function: Callable[..., Any] | None = None
+    ) -> None:
+        super().__init__(name)
+        self._find = find
+        self._function = function
+        self.__path__ = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self._find(name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._function is None:
+            raise TypeError(f"{self.__name__} is a module and cannot be called")
+        return self._function(*args, **kwargs)
+
+
+class Tree:
+    """The tables, all with names relative to the package.
+
+    Args:
+        package: the package that is there.
+        alias: the name of the other one, for messages.
+        modules: a module's other name -> its name. Submodules follow it.
+        attributes: another name of a function or class -> its name.
+        views: a module of the other package -> where names are found that it has not itself.
+        absent: what is not here, modules or names in them -> what to use instead.
+    """
+
+    def __init__(
+        self,
+        package: str,
+        alias: str,
+        modules: Mapping[str, str] | None = None,
+        attributes: Mapping[str, str] | None = None,
+        views: Mapping[str, tuple[str, ...]] | None = None,
+        absent: Mapping[str, str] | None = None,
+    ) -> None:
+        self.package = package
+        self.alias = alias
+        self.modules = dict(modules or {})
+        self.attributes = dict(attributes or {})
+        self.views = dict(views or {})
+        self.absent = dict(absent or {})
+        named = (*self.modules, *self.attributes, *self.views, *self.absent)
+        self.owners = {"", *self.views} | {self.resolve(n.rpartition(".")[0]) for n in named}
+        self._views: dict[str, ModuleType] = {}
+        self._attached: dict[str, tuple[ModuleType, dict[str, Any]]] = {}
+
+    def resolve(self, relative: str) -> str:
+        """What the module known as ``relative`` is called here: the longest renamed part wins."""
+        parts = relative.split(".") if relative else []
+        for length in range(len(parts), 0, -1):
+            new = self.modules.get(".".join(parts[:length]))
+            if new is not None:
+                return ".".join([new, *parts[length:]])
+        return relative
+
+    def full(self, relative: str) -> str:
+        return f"{self.package}.{relative}" if relative else self.package
+
+    def module(self, relative: str) -> ModuleType | None:
+        """The module known as ``relative``: one of ours, a view, an absent one; or None."""
+        real = self.resolve(relative)
+        try:
+            return importlib.import_module(self.full(real))
+        except ModuleNotFoundError as error:
+            root, _, missing = (error.name or "").partition(".")
+            if root not in (self.package, self.alias) or not f"{real}.".startswith(f"{missing}."):
+                raise
+        return self.extra(relative)
+
+    def extra(self, relative: str) -> ModuleType | None:
+        """The view or the absent module known as ``relative``."""
+        for name in dict.fromkeys((relative, self.resolve(relative))):
+            if name in self.views:
+                return self._view(name)
+            why = self._reason(name)
+            if why is not None:
+                return Absent(f"{self.alias}.{relative}", why)
+        return None
+
+    def _reason(self, name: str) -> str | None:
+        """Why ``name``, or what it is a part of, is absent."""
+        while name:
+            if name in self.absent:
+                return self.absent[name]
+            name = name.rpartition(".")[0]
+        return None
+
+    def _view(self, relative: str) -> ModuleType:
+        if relative not in self._views:
+            name = f"{self.alias}.{relative}"
+            self._views[relative] = View(name, lambda attribute: self._find(relative, attribute))
+        return self._views[relative]
+
+    def _find(self, view: str, attribute: str) -> Any:
+        found = self.name_in(view, attribute)
+        if found is not None:
+            return found
+        for home in self.views.get(view, ()):
+            module = importlib.import_module(self.full(home))
+            if hasattr(module, attribute):
+                return getattr(module, attribute)
+        where = f"{self.alias}.{view}" if view else self.alias
+        raise AttributeError(
+            f"{where} has no {attribute} here", name=attribute, obj=self.module(view)
+        )
+
+    def name_in(self, owner: str, attribute: str) -> Any:
+        """What a module has by these tables under a name; None for nothing."""
+        name = f"{owner}.{attribute}" if owner else attribute
+        if name in self.attributes:
+            return load(self.full(self.attributes[name]))
+        if name in self.modules or name in self.views or name in self.absent:
+            return self.module(name)
+        return None
+
+    def attach(self, relative: str, module: ModuleType) -> None:
+        """Lets a module of ours have the names that the tables add to it."""
+        before = dict(vars(module))
+        own = before.get("__getattr__")
+
+        def getattribute(name: str) -> Any:
+            if name.startswith("__"):
+                raise AttributeError(f"module {relative} has no {name}")
+            if own is not None:
+                try:
+                    return own(name)
+                except AttributeError:
+                    pass
+            return self._find(relative, name)
+
+        self._attached[relative] = module, before
+        vars(module)["__getattr__"] = getattribute
+        # What is a file here may be a package there.
+        vars(module).setdefault("__path__", [])
+
+    def attach_loaded(self) -> None:
+        """`attach` to the modules that are there already."""
+        for relative in self.owners:
+            module = sys.modules.get(self.full(relative))
+            if module is not None:
+                self.attach(relative, module)
+
+    def detach(self) -> None:
+        """Takes back what `attach`, and importing the names it gave, have set."""
+        for relative, (module, before) in self._attached.items():
+            for name, value in list(vars(module).items()):
+                if name in ("__getattr__", "__path__") or self._is_added(relative, name, value):
+                    delattr(module, name)
+                    if name in before:
+                        setattr(module, name, before[name])
+        self._attached.clear()
+        self._views.clear()
+        for name, module in list(sys.modules.items()):
+            if isinstance(module, (Absent, View)) and name.startswith(f"{self.package}."):
+                del sys.modules[name]
+
+    def _is_added(self, owner: str, name: str, value: Any) -> bool:
+        alias = f"{owner}.{name}" if owner else name
+        return isinstance(value, (Absent, View)) or (
+            isinstance(value, ModuleType)
+            and alias in self.modules
+            and self.full(alias) not in sys.modules
+        )
+
+    def missing(self, relative: str) -> ModuleNotFoundError:
+        """An error for a module that is not there, telling which may be meant."""
+        name = f"{self.alias}.{relative}"
+        parent = relative.rpartition(".")[0]
+        known = [n for n in (*self.modules, *self.views) if n.rpartition(".")[0] == parent]
+        module = sys.modules.get(self.full(self.resolve(parent)))
+        known += [f"{parent}.{n}".lstrip(".") for n in _public(module)]
+        close = difflib.get_close_matches(relative, known, n=1, cutoff=0.75)
+        meant = f"; did you mean {self.alias}.{close[0]}?" if close else ""
+        return ModuleNotFoundError(f"There is no {name} here{meant}", name=name)
+
+
+def load(name: str) -> Any:
+    """What has this full name: a module, or something inside of one."""
+    parent, _, last = name.rpartition(".")
+    if not parent:
+        return importlib.import_module(name)
+    owner = load(parent)
+    return getattr(owner, last) if hasattr(owner, last) else importlib.import_module(name)
+
+
+def _public(module: ModuleType | None) -> list[str]:
+    return [name for name in vars(module or ModuleType("")) if not name.startswith("_")]

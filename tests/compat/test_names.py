@@ -1,0 +1,141 @@
+"""The tables of names: each row leads somewhere, and TVM's spellings of 2022 to 2026 resolve."""
+
+import importlib
+import os
+
+import pytest
+
+import mlcweb
+from mlcweb import compat
+from mlcweb.compat.absent import Absent, AbsentError
+from mlcweb.compat.names import ATTRIBUTES, MODULES, VIEWS
+from mlcweb.compat.replaced import ABSENT
+
+
+@pytest.fixture(autouse=True)
+def tvm():
+    compat.install()
+    yield importlib.import_module("tvm")
+    compat.uninstall()
+
+
+@pytest.mark.parametrize("name", sorted({*MODULES, *VIEWS}))
+def test_modules(name):
+    assert not isinstance(importlib.import_module(f"tvm.{name}"), Absent)
+
+
+@pytest.mark.parametrize("name", sorted(ATTRIBUTES))
+def test_attributes(name):
+    owner, _, attribute = name.rpartition(".")
+    assert hasattr(importlib.import_module(f"tvm.{owner}".rstrip(".")), attribute)
+
+
+@pytest.mark.parametrize("name", sorted(ABSENT))
+def test_what_is_absent_says_what_is_used_instead(tvm, name):
+    value = tvm
+    for part in name.removeprefix("compat.").split("."):
+        value = getattr(value, part)
+    assert isinstance(value, Absent)
+    with pytest.raises(AbsentError, match=" is not here: "):
+        value.something()
+
+
+STATEMENTS = """
+from tvm import ir, tir, te, topi, relax, arith, target, support, error, testing, script
+from tvm import meta_schedule as ms, DataType, IRModule, TVMError, relay, autotvm
+from tvm.ir import PrimExpr, RelayExpr, BaseExpr, Range, Array, Map, PointerType, PrimType
+from tvm.ir.base import assert_structural_equal, structural_hash
+from tvm.ir.module import IRModule
+from tvm.ir.expr import PrimExpr
+from tvm.ir.transform import PassContext, Sequential, module_pass
+from tvm.ir.instrument import PassTimingInstrument
+from tvm.runtime import Object, ShapeTuple, Device, Module, const, convert
+from tvm.runtime.container import Array
+from tvm.runtime.ndarray import NDArray
+from tvm.target import Target
+from tvm.target.target import Target
+from tvm.tir import Schedule, PrimFunc, SBlock, stmt_functor
+from tvm.tir.expr import Var, IntImm, Add, BufferLoad
+from tvm.tir.stmt import For, Block, SeqStmt
+from tvm.tir.buffer import Buffer
+from tvm.tir.function import PrimFunc, TensorIntrin
+from tvm.tir.op import exp, if_then_else
+from tvm.tir.schedule import Schedule, BlockRV, LoopRV, ScheduleError
+from tvm.tir.schedule.schedule import Schedule
+from tvm.tir.schedule.trace import Trace
+from tvm.tir.schedule.testing import verify_trace_roundtrip
+from tvm.tir.stmt_functor import post_order_visit, ir_transform, substitute
+from tvm.s_tir import Schedule
+from tvm.s_tir.schedule import SBlockRV
+from tvm.tirx import Var, PrimFunc
+from tvm.tirx.stmt_functor import post_order_visit
+from tvm.script import tir as T, relax as R, ir as I, from_source
+from tvm.script.parser import tir as T, ir as I, relax as R
+from tvm.script.parser.tir import prim_func
+from tvm.script.parser.core.entry import parse
+from tvm.te.operation import compute, placeholder
+from tvm.topi.nn.conv2d import conv2d_nchw
+from tvm.topi.nn.utils import get_pad_tuple
+from tvm.topi.utils import get_const_tuple
+from tvm.topi.math import exp
+from tvm.relax import TensorType, DynTensorType, ShapeType
+from tvm.relax.expr import Var, Function, Call
+from tvm.relax.struct_info import TensorStructInfo
+from tvm.relax.transform.transform import LegalizeOps
+from tvm.relax.expr_functor import PyExprMutator, mutator
+from tvm.meta_schedule.database import JSONDatabase
+from tvm.meta_schedule.runner.local_runner import LocalRunner
+from tvm.contrib import utils, cc, graph_executor
+from tvm.contrib.cutlass.build import is_shape_valid_for_cutlass_matmul
+from tvm.relax.backend.contrib.cutlass import partition_for_cutlass
+from tvm.arith.analyzer import Analyzer
+from tvm.driver.build_module import build
+import tvm.relay.testing, tvm.contrib.cblas
+"""
+
+
+@pytest.mark.parametrize("statement", STATEMENTS.strip().splitlines())
+def test_imports(statement):
+    exec(statement, {})
+
+
+def test_a_view_gives_the_same_objects(tvm):
+    names = {}
+    exec("from tvm.ir.base import structural_equal\nfrom tvm.tir.stmt import Block", names)
+    assert names["structural_equal"] is mlcweb.ir.structural_equal
+    assert names["Block"] is mlcweb.tir.Block is tvm.s_tir.SBlock
+
+
+def test_an_unknown_name_of_tvm_says_so_without_a_list(tvm):
+    with pytest.raises(AttributeError, match=r"^tvm.tir has no Shedule here$"):
+        tvm.tir.Shedule
+    with pytest.raises(
+        ModuleNotFoundError, match=r"^There is no tvm.tirr here; did you mean tvm.tir"
+    ):
+        importlib.import_module("tvm.tirr")
+
+
+def test_data_types(tvm):
+    dtype = tvm.DataType("float16x4")
+    assert dtype == "float16x4" and (dtype.bits, dtype.lanes, dtype.itemsize) == (16, 4, 8)
+
+
+def test_a_folder_for_a_while(tvm):
+    from tvm.contrib import utils
+
+    with utils.tempdir() as folder:
+        path = folder.relpath("a.txt")
+        with open(path, "w") as file:
+            file.write("a")
+        assert folder.listdir() == ["a.txt"]
+    with pytest.raises(FileNotFoundError):
+        os.stat(path)
+
+
+def test_relay_names_its_successor(tvm):
+    with pytest.raises(AbsentError) as caught:
+        tvm.relay.var("x", shape=(1, 3))
+    assert str(caught.value) == (
+        "tvm.relay.var is not here: relay was replaced by relax in TVM 0.20; "
+        "write models with tvm.relax (lesson 9)"
+    )
