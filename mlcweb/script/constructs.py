@@ -6,16 +6,17 @@ evaluating them outside a script does no harm.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from mlcweb.ir.dialect import without_prefix
+from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.span import Span
 from mlcweb.tir.arithmetic import convert
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.builtins import OPS
-from mlcweb.tir.expr import Call, PrimExpr, Var
+from mlcweb.tir.expr import Call, IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import AllocBuffer, AttrStmt, DeclBuffer, ForKind, IterType, LetStmt, Stmt
 
 
@@ -34,6 +35,27 @@ class Loops:
     kind: ForKind = ForKind.SERIAL
     thread: str | None = None
     annotations: Mapping[str, Any] = field(default_factory=dict)
+    step: int = 1
+    """How far apart the values of the loop are, for a loop that counts them from 0 on; its domain
+    has the first value, and how many there are."""
+
+    def __iter__(self) -> Iterator[int]:
+        """The values of a constant `range`, for what Python goes through."""
+        (domain,) = self.domains
+        start, extent = domain.min, domain.extent
+        if not isinstance(start, IntImm) or not isinstance(extent, IntImm):
+            raise DiagnosticError("Python goes through constant ranges only")
+        return iter(range(start.value, start.value + self.step * extent.value, self.step))
+
+
+@dataclass(slots=True)
+class MetaVar:
+    """A value for the time while the script is read, which a name may be assigned as it is."""
+
+    value: Any
+
+    def __iter__(self) -> Iterator[MetaVar]:
+        return map(MetaVar, self.value)
 
 
 @dataclass(slots=True)

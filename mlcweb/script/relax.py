@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlcweb.relax import op
 from mlcweb.script.decorators import relax_function
+from mlcweb.script.namespace import macros
 from mlcweb.script.namespace import relax as own
 
 NAMES: dict[str, Any] = {
@@ -23,6 +24,8 @@ NAMES: dict[str, Any] = {
     },
     **own.NAMES,
     "function": relax_function,
+    "macro": macros.macro,
+    "meta_var": macros.meta_var,
 }
 
 if TYPE_CHECKING:

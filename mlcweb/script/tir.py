@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.script.decorators import prim_func
-from mlcweb.script.namespace import blocks, buffers, expressions, loops, statements
+from mlcweb.script.namespace import blocks, buffers, expressions, loops, macros, statements
 from mlcweb.script.namespace.types import BufferType, HandleType, scalar_types
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir import expr as E
@@ -27,6 +27,11 @@ NAMES: dict[str, Any] = {
     "Range": loops.loop_range,
     "var": lambda dtype="int32": E.Var("", str(dtype)),
     "Var": lambda name, dtype="int32": E.Var(name, str(dtype)),
+    # for the time while the script is read
+    "macro": macros.macro,
+    "inline": macros.inline,
+    "meta_var": macros.meta_var,
+    "static_assert": macros.static_assert,
     # loops and blocks
     "serial": loops.serial,
     "parallel": loops.parallel,

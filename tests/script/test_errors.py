@@ -73,15 +73,21 @@ BLOCK = LOOP + 'with T.block("X"):\n        '
         ("X = T.Buffer((4,))\nX[0] = 1", "use T.alloc_buffer to allocate", "T.Buffer((4,))"),
         # loops
         ("for i in [1, 2]:\n    B[i] = 0", "not over [1, 2] (list)", "[1, 2]"),
-        ("for i in range(0, 8, 2):\n    B[i] = 0", "has step 1: write `for i in range(n)` and use "
-         "`i * step`", "range(0, 8, 2)"),
+        ("for i in range(0, 8, n):\n    B[i] = 0", "step of a loop is a constant: write `for i in "
+         "range(n)` and use `i * step`", "range(0, 8, n)"),
         ("for i, j in T.grid(8):\n    B[i] = 0", "2 loop variable(s) for 1 extent(s)", "i, j"),
         ("for i, i in T.grid(8, 8):\n    B[i] = 0", 'Two loops have the variable "i"', "i"),
         ("for i in range(2.0):\n    B[i] = 0", "An integer is needed for the number of iterations "
          "of a loop, not float32", "range(2.0)"),
         ("for i in T.thread_binding(3):\n    B[i] = 0", "needs the axis", "T.thread_binding(3)"),
         (LOOP + "B[i] = 0\nelse:\n    B[0] = 1", "A loop of a script has no `else`", "B[0] = 1"),
-        (LOOP + "break", "A script cannot contain `break`", "break"),
+        (LOOP + "def f(x):\n        pass", "are a macro, `@T.macro`", "def f(x):"),
+        (LOOP + "f'{j}'", '"j" is not defined', "f'{j}'"),
+        (LOOP + "B[i] = sum([1 / j for j in range(2)])", "ZeroDivisionError: division by zero",
+         "[1 / j for j in range(2)]"),
+        (LOOP + "B[i] = sum([k for k in range(n)])", "cannot be interpreted as an integer",
+         "[k for k in range(n)]"),
+        ("T.static_assert(1 == 2, 'too few')", "too few", "T.static_assert(1 == 2, 'too few')"),
         # blocks
         ("vi = T.axis.spatial(8, n)", "T.axis belongs inside `with T.block(…):`",
          "T.axis.spatial(8, n)"),
@@ -93,8 +99,7 @@ BLOCK = LOOP + 'with T.block("X"):\n        '
          'T.axis.remap("Q", [i])'),
         (BLOCK + 'vi = T.axis.remap("S", [i + 1])', "takes loop variables, not the int32 "
          "expression i + 1", 'T.axis.remap("S", [i + 1])'),
-        (BLOCK + "vi = T.axis.spatial(8, i)", 'The block "X" has no statement',
-         'with T.block("X"):'),
+        (LOOP + "'text'", "The loop has no statement", "for i in range(8):"),
         (BLOCK + "vi = T.axis.spatial(8, i)\n        B[i] = 0", 'The block "X" has axes, and yet '
          'uses the loop variable "i" from outside; bind it to an axis', "B[i] = 0"),
         ("T.reads(A[0, 0])", "T.reads belongs inside `with T.block(…):`", "T.reads(A[0, 0])"),

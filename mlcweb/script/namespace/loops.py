@@ -15,11 +15,15 @@ from mlcweb.tir.buffer import Range
 
 def _loops(kind: S.ForKind) -> Callable[..., constructs.Loops]:
     def build(
-        start: Any, stop: Any = None, *, annotations: Mapping[str, Any] | None = None
+        start: Any,
+        stop: Any = None,
+        *,
+        annotations: Mapping[str, Any] | None = None,
+        step: Any = 1,
     ) -> constructs.Loops:
-        return constructs.Loops(
-            (loop_range(start, stop),), kind, annotations=mapping(annotations or {}, "annotations")
-        )
+        domain, stride = _stepping(loop_range(start, stop), step)
+        given = mapping(annotations or {}, "annotations")
+        return constructs.Loops((domain,), kind, annotations=given, step=stride)
 
     return build
 
@@ -54,11 +58,22 @@ def grid(*extents: Any) -> constructs.Loops:
 
 def python_range(start: Any, stop: Any = None, step: Any = 1) -> constructs.Loops:
     """Python's `range` as a plain loop."""
-    if not arithmetic.is_const_int(arithmetic.convert(step), 1):
+    return serial(start, stop, step=step)
+
+
+def _stepping(domain: Range, step: Any) -> tuple[Range, int]:
+    """A range with the number of values that are `step` apart as its extent."""
+    stride = arithmetic.convert(step)
+    if not isinstance(stride, E.IntImm) or stride.value == 0:
         raise DiagnosticError(
-            "A loop of TensorIR has step 1: write `for i in range(n)` and use `i * step`"
+            "The step of a loop is a constant: write `for i in range(n)` and use `i * step`"
         )
-    return serial(start, stop)
+    size = stride.value
+    if size == 1:
+        return domain, 1
+    length = domain.extent if size > 0 else arithmetic.negate(domain.extent)
+    count = arithmetic.floordiv(arithmetic.add(length, abs(size) - 1), abs(size))
+    return Range(domain.min, count), size
 
 
 def loop_range(start: Any, stop: Any = None) -> Range:

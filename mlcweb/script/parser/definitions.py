@@ -77,6 +77,10 @@ def _define_thread_variable(
     self.scopes.bind(name, var, f'the thread axis "{value.tag}"')
 
 
+def _define_meta_var(self: StatementParser, name: str, value: C.MetaVar, node: Any) -> None:
+    self.scopes.bind(name, value.value)
+
+
 DEFINITIONS: dict[type, Callable[..., None]] = {
     C.Allocation: _define_allocation,
     C.Declaration: _define_declaration,
@@ -85,6 +89,7 @@ DEFINITIONS: dict[type, Callable[..., None]] = {
     C.LetFrame: _define_let,
     C.ThreadFrame: _define_thread,
     C.ThreadVariable: _define_thread_variable,
+    C.MetaVar: _define_meta_var,
     Buffer: _define_buffer,
 }
 """How to carry out a definition, by the type of the value."""

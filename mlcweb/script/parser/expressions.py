@@ -22,9 +22,13 @@ from mlcweb.script.namespace.blocks import AxisNamespace
 from mlcweb.script.namespace.buffers import view
 from mlcweb.script.namespace.expressions import MachineNamespace
 from mlcweb.script.namespace.loops import python_range
+from mlcweb.script.namespace.macros import Macro
 from mlcweb.script.namespace.types import SCALAR_TYPE_NAMES, BufferType, ScalarType
+from mlcweb.script.parser import compile_time
 from mlcweb.script.parser.accesses import access, describe, vector_load
+from mlcweb.script.parser.compile_time import PYTHON_FUNCTIONS
 from mlcweb.script.parser.environment import Scopes, suggestion
+from mlcweb.script.parser.macros import Reader, expand
 from mlcweb.script.parser.source import Source
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir import dtype as dtypes
@@ -39,8 +43,8 @@ BUILTINS: dict[str, Any] = {
     "max": T.NAMES["max"],
     "min": T.NAMES["min"],
     "abs": T.NAMES["abs"],
-    **{f.__name__: f for f in (len, int, float, bool, str, list, tuple, sum)},
 }
+"""What Python's names mean in a script, where they mean something else."""
 
 BUFFER_NAMES = frozenset((
     "name", "data", "dtype", "shape", "ndim", "strides", "elem_offset", "scope", "access_ptr",
@@ -48,7 +52,10 @@ BUFFER_NAMES = frozenset((
 ))  # fmt: skip
 EXPRESSION_NAMES = frozenset(("dtype", "astype", "name", "value", "equal", "ty"))
 
-BINARY_OPERATORS: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
+Operations = tuple[Callable[..., Any], Callable[..., Any] | None]
+"""What an operator does to Python's values, and to IR; None where IR has no such operation."""
+
+BINARY_OPERATORS: dict[type, Operations] = {
     ast.Add: (operator.add, arithmetic.add),
     ast.Sub: (operator.sub, arithmetic.subtract),
     ast.Mult: (operator.mul, arithmetic.multiply),
@@ -61,22 +68,27 @@ BINARY_OPERATORS: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
     ast.BitAnd: (operator.and_, arithmetic.bitwise_and),
     ast.BitOr: (operator.or_, arithmetic.bitwise_or),
     ast.BitXor: (operator.xor, arithmetic.bitwise_xor),
+    ast.MatMult: (operator.matmul, None),
 }
 
-UNARY_OPERATORS: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
+UNARY_OPERATORS: dict[type, Operations] = {
     ast.USub: (operator.neg, arithmetic.negate),
     ast.UAdd: (operator.pos, arithmetic.convert),
     ast.Not: (operator.not_, arithmetic.logical_not),
     ast.Invert: (operator.invert, arithmetic.bitwise_not),
 }
 
-COMPARISONS: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {
+COMPARISONS: dict[type, Operations] = {
     ast.Eq: (operator.eq, arithmetic.equal),
     ast.NotEq: (operator.ne, arithmetic.not_equal),
     ast.Lt: (operator.lt, arithmetic.less),
     ast.LtE: (operator.le, arithmetic.less_equal),
     ast.Gt: (operator.gt, arithmetic.greater),
     ast.GtE: (operator.ge, arithmetic.greater_equal),
+    ast.Is: (operator.is_, operator.is_),
+    ast.IsNot: (operator.is_not, operator.is_not),
+    ast.In: (lambda a, b: a in b, None),
+    ast.NotIn: (lambda a, b: a not in b, None),
 }
 
 
@@ -106,6 +118,8 @@ class Evaluator:
         self.source = source
         self.renamed: Mapping[str, str] = {}
         """Names of `T` that mean something else in the spelling of the function being read."""
+        self.reader: Reader | None = None
+        """What reads the statements around the expressions."""
 
     def span(self, node: Any) -> Span:
         return self.source.span(node)
@@ -115,11 +129,8 @@ class Evaluator:
 
     def value(self, node: Any) -> Any:
         """The value of an expression. Every error says where."""
-        evaluate = _EVALUATORS.get(type(node))
-        if evaluate is None:
-            raise self.error(f"{_kind(node)} cannot be used in a script", node)
         try:
-            return evaluate(self, node)
+            return _EVALUATORS.get(type(node), compile_time.run)(self, node)
         except DiagnosticError as error:
             if error.span is not None:
                 raise
@@ -140,8 +151,7 @@ class Evaluator:
 
     def indices(self, buffer: Buffer, node: ast.expr, at: ast.expr) -> list[Any]:
         """The indices of a buffer access: expressions and slices, as many as dimensions."""
-        parts = node.elts if isinstance(node, ast.Tuple) else [node]
-        values = [self._index(buffer, part) for part in parts]
+        values = self._indices(buffer, node)
         if len(values) != len(buffer.shape):
             shape = ", ".join(map(str, buffer.shape))
             raise self.error(
@@ -151,8 +161,15 @@ class Evaluator:
             )
         return values
 
-    def _index(self, buffer: Buffer, node: ast.expr) -> Any:
-        value = self.value(node)
+    def _indices(self, buffer: Buffer, node: ast.expr) -> list[Any]:
+        """The indices that an expression stands for, which may be a tuple of them."""
+        if isinstance(node, ast.Tuple):
+            return [index for part in node.elts for index in self._indices(buffer, part)]
+        value = self.value(node.value if isinstance(node, ast.Starred) else node)
+        values = value if isinstance(value, (tuple, list)) else [value]
+        return [self._index(buffer, item, node) for item in values]
+
+    def _index(self, buffer: Buffer, value: Any, node: ast.expr) -> Any:
         if isinstance(value, slice):
             return value
         if isinstance(value, int) and not isinstance(value, bool):
@@ -182,9 +199,9 @@ def _constant(self: Evaluator, node: ast.Constant) -> Any:
 def _name(self: Evaluator, node: ast.Name) -> Any:
     value = self.scopes.find(node.id, _MISSING)
     if value is _MISSING:
-        value = BUILTINS.get(node.id, _MISSING)
+        value = BUILTINS.get(node.id, PYTHON_FUNCTIONS.get(node.id, _MISSING))
     if value is _MISSING:
-        raise self.error(self.scopes.complaint(node.id, BUILTINS), node)
+        raise self.error(self.scopes.complaint(node.id, PYTHON_FUNCTIONS), node)
     if isinstance(value, TypeVar):
         return _type_variable(self, node)
     return _python_number(value)
@@ -244,12 +261,11 @@ def _items(self: Evaluator, nodes: Sequence[ast.expr]) -> list[Any]:
 
 
 def _dict(self: Evaluator, node: ast.Dict) -> Any:
-    if any(key is None for key in node.keys):
-        raise self.error("A dictionary in a script lists its entries; `**` is not read", node)
-    return {
-        self.value(key): self.value(value)
-        for key, value in zip(node.keys, node.values, strict=True)
-    }
+    entries: dict[Any, Any] = {}
+    for key, value in zip(node.keys, node.values, strict=True):
+        found = self.value(value)
+        entries.update(found if key is None else {self.value(key): found})
+    return entries
 
 
 def _slice(self: Evaluator, node: ast.Slice) -> slice:
@@ -260,14 +276,18 @@ def _slice(self: Evaluator, node: ast.Slice) -> slice:
 
 
 def _binary(self: Evaluator, node: ast.BinOp) -> Any:
-    functions = BINARY_OPERATORS.get(type(node.op))
-    if functions is None:
-        raise self.error(f"{_kind(node.op)} (an operator) cannot be used in a script", node)
-    return _apply(self, functions, node, self.operand(node.left), self.operand(node.right))
+    left, right = self.operand(node.left), self.operand(node.right)
+    return _apply(self, BINARY_OPERATORS, node.op, node, left, right)
 
 
-def _apply(self: Evaluator, functions: Any, node: Any, *operands: Any) -> Any:
+def _apply(
+    self: Evaluator, table: Mapping[type, Operations], op: ast.AST, node: Any, *operands: Any
+) -> Any:
+    functions = table[type(op)]
     if any(_is_ir(operand) for operand in operands):
+        if functions[1] is None:
+            what = "a comparison" if isinstance(node, ast.Compare) else "an operator"
+            raise self.error(f"{_kind(op)} ({what}) cannot be used in a script", node)
         return functions[1](*operands)
     try:
         return functions[0](*operands)
@@ -277,7 +297,7 @@ def _apply(self: Evaluator, functions: Any, node: Any, *operands: Any) -> Any:
 
 
 def _unary(self: Evaluator, node: ast.UnaryOp) -> Any:
-    return _apply(self, UNARY_OPERATORS[type(node.op)], node, self.operand(node.operand))
+    return _apply(self, UNARY_OPERATORS, node.op, node, self.operand(node.operand))
 
 
 def _boolean(self: Evaluator, node: ast.BoolOp) -> Any:
@@ -296,11 +316,8 @@ def _compare(self: Evaluator, node: ast.Compare) -> Any:
     result: Any = None
     left = self.operand(node.left)
     for op, right_node in zip(node.ops, node.comparators, strict=True):
-        functions = COMPARISONS.get(type(op))
-        if functions is None:
-            raise self.error(f"{_kind(op)} (a comparison) cannot be used in a script", node)
         right = self.operand(right_node)
-        part = _apply(self, functions, node, left, right)
+        part = _apply(self, COMPARISONS, op, node, left, right)
         if result is None:
             result = part
         elif _is_ir(result) or _is_ir(part):
@@ -389,6 +406,8 @@ def _call(self: Evaluator, node: ast.Call) -> Any:
     for keyword in node.keywords:
         value = self.value(keyword.value)
         options.update(value if keyword.arg is None else {keyword.arg: value})
+    if isinstance(function, Macro):
+        return expand(self, function, arguments, options, node)
     if isinstance(function, GlobalVar):
         args = tuple(arithmetic.convert(argument) for argument in arguments)
         return E.Call("void", function, args, span=self.span(node))
@@ -412,6 +431,8 @@ def _call_fault(name: str, message: str) -> str:
 
 
 def _wants_values(function: Any) -> bool:
+    if isinstance(function, Macro):
+        return False
     return function not in (T.NAMES["reads"], T.NAMES["writes"], T.NAMES["match_buffer"])
 
 

@@ -20,6 +20,7 @@ from mlcweb.relax.deduction import Context, function_struct_info
 from mlcweb.relax.normalize import merged
 from mlcweb.relax.struct_info import FuncStructInfo, ObjectStructInfo, StructInfo
 from mlcweb.script import relax as R
+from mlcweb.script.constructs import MetaVar
 from mlcweb.script.namespace import relax as N
 from mlcweb.script.parser.expressions import NAMESPACES, Evaluator, ModuleNames
 from mlcweb.script.parser.functions import check_parameters, decorator_options
@@ -122,6 +123,7 @@ class FunctionReader:
 
     def __init__(self, evaluator: RelaxEvaluator, builder: BlockBuilder) -> None:
         self.evaluator = evaluator
+        evaluator.reader = self
         self.scopes = evaluator.scopes
         self.builder = builder
         self.attrs: dict[str, Any] = {}
@@ -209,6 +211,9 @@ class FunctionReader:
 
     def bind(self, name: str, value: Any, info: StructInfo | None, node: Any) -> None:
         """`name = value`, for whatever the value is."""
+        if isinstance(value, MetaVar):
+            self.scopes.bind(name, value.value)
+            return
         if isinstance(value, (tuple, list)) and all(_is_graph_value(item) for item in value):
             value = E.convert_to_expr(value)
         elif isinstance(value, (bool, int, float)):

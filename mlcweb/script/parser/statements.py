@@ -14,6 +14,8 @@ from mlcweb.script.parser.actions import ACTIONS
 from mlcweb.script.parser.definitions import DEFINITIONS
 from mlcweb.script.parser.expressions import Evaluator, scalar_type
 from mlcweb.script.parser.frames import BlockContents, FunctionFrame, Wrapper
+from mlcweb.script.parser.loops import LOOPS
+from mlcweb.script.parser.macros import local_macro
 from mlcweb.script.parser.naming import name_buffer, place_statement
 from mlcweb.script.parser.with_frames import FRAMES
 from mlcweb.tir import arithmetic
@@ -27,14 +29,9 @@ _NOT_IN_SCRIPTS = {
     ast.Delete: "`del`",
     ast.Import: "an import",
     ast.ImportFrom: "an import",
-    ast.FunctionDef: "a function definition",
     ast.ClassDef: "a class definition",
     ast.Try: "`try`",
     ast.Raise: "`raise`",
-    ast.Break: "`break`",
-    ast.Continue: "`continue`",
-    ast.Global: "`global`",
-    ast.Nonlocal: "`nonlocal`",
 }
 
 
@@ -43,6 +40,7 @@ class StatementParser:
 
     def __init__(self, evaluator: Evaluator, function: FunctionFrame) -> None:
         self.evaluator = evaluator
+        evaluator.reader = self
         self.scopes = evaluator.scopes
         self.function = function
         self.blocks: list[BlockContents] = []
@@ -60,13 +58,17 @@ class StatementParser:
             raise self.error(f"{what} has no statement; write `T.evaluate(0)` for none", at)
         return statement
 
+    def body_or_nothing(self, nodes: Sequence[ast.stmt], at: ast.AST) -> S.Stmt:
+        """The statements of an indented block which may be empty."""
+        nothing = S.Evaluate(arithmetic.const(0), span=self.evaluator.span(at))
+        return self._body(nodes) or nothing
+
     def _body(self, nodes: Sequence[ast.stmt]) -> S.Stmt | None:
         outer = self._statements, self._wrappers
         self._statements, self._wrappers = [], []
         self.scopes.push()
         try:
-            for node in nodes:
-                self.statement(node)
+            self.statements(nodes)
             while self._wrappers:
                 wrap, before = self._wrappers.pop()
                 inside = self._statements or [S.Evaluate(arithmetic.const(0))]
@@ -75,6 +77,11 @@ class StatementParser:
         finally:
             self.scopes.pop()
             self._statements, self._wrappers = outer
+
+    def statements(self, body: Sequence[ast.stmt]) -> None:
+        """Read statements into the indented block that is being read."""
+        for node in body:
+            self.statement(node)
 
     def statement(self, node: ast.stmt) -> None:
         read = _STATEMENTS.get(type(node))
@@ -137,8 +144,32 @@ class StatementParser:
         elif isinstance(value, E.PrimExpr):
             var = E.Var(name, value.dtype, span=self.evaluator.span(node))
             self.let(name, var, value, node)
+        elif isinstance(value, (tuple, list)) and any(type(item) in DEFINITIONS for item in value):
+            parts = [f"{name}_{number}" for number in range(len(value))]
+            for part, item in zip(parts, value, strict=True):
+                self.bind(part, item, node)
+            self.scopes.bind(name, tuple(map(self.scopes.find, parts)))
         else:
             self.scopes.bind(name, value)
+
+    def bind_target(self, target: ast.expr, value: Any, node: ast.expr) -> None:
+        """Carry out `target = value`, where the target may be several names."""
+        if isinstance(target, ast.Name):
+            with self.locating(node):
+                self.bind(target.id, value, node)
+            return
+        if not isinstance(target, (ast.Tuple, ast.List)):
+            raise self.error("Only names and buffer elements can be assigned", target)
+        items: list[Any] = list(value) if isinstance(value, (tuple, list, C.MetaVar)) else [value]
+        for number, part in enumerate(target.elts):
+            if isinstance(part, ast.Starred):
+                end = len(items) - (len(target.elts) - number - 1)
+                items[number:end] = [items[number:end]]
+        if len(items) != len(target.elts):
+            names = len(target.elts)
+            raise self.error(f"{names} names on the left, {len(items)} values on the right", node)
+        for part, item in zip(target.elts, items, strict=True):
+            self.bind_target(part.value if isinstance(part, ast.Starred) else part, item, node)
 
     def declare(self, name: str, value: E.Var, node: ast.expr) -> None:
         """`n = T.int32()`: a variable. One that a shape has declared by a string stays itself."""
@@ -227,22 +258,7 @@ def _assign(self: StatementParser, node: ast.Assign) -> None:
             self.store(target, node.value, node)
         return
     value = self.evaluator.operand(node.value)
-    _bind_target(self, target, value, node.value)
-
-
-def _bind_target(self: StatementParser, target: ast.expr, value: Any, node: ast.expr) -> None:
-    if isinstance(target, ast.Name):
-        with self.locating(node):
-            self.bind(target.id, value, node)
-        return
-    if not isinstance(target, (ast.Tuple, ast.List)):
-        raise self.error("Only names and buffer elements can be assigned", target)
-    items = list(value) if isinstance(value, (tuple, list)) else [value]
-    if len(items) != len(target.elts):
-        names = len(target.elts)
-        raise self.error(f"{names} names on the left, {len(items)} values on the right", node)
-    for part, item in zip(target.elts, items, strict=True):
-        _bind_target(self, part, item, node)
+    self.bind_target(target, value, node.value)
 
 
 def _annotated(self: StatementParser, node: ast.AnnAssign) -> None:
@@ -295,61 +311,26 @@ def _return(self: StatementParser, node: ast.Return) -> None:
     self.emit(S.Evaluate(value, span=self.evaluator.span(node)))
 
 
-def _for(self: StatementParser, node: ast.For) -> None:
-    if node.orelse:
-        raise self.error("A loop of a script has no `else`", node.orelse[0])
-    loops = self.evaluator.value(node.iter)
-    if not isinstance(loops, C.Loops):
+def _definition(self: StatementParser, node: ast.FunctionDef) -> None:
+    macro = local_macro(self.evaluator, node)
+    if macro is None:
         raise self.error(
-            "A loop runs over range(…), T.grid(…), T.serial(…), T.parallel(…), T.vectorized(…), "
-            f"T.unroll(…) or T.thread_binding(…), not over {describe(loops)}",
-            node.iter,
+            "A script cannot contain a function definition; statements that are used several times "
+            "are a macro, `@T.macro`",
+            node,
         )
-    targets = node.target.elts if isinstance(node.target, ast.Tuple) else [node.target]
-    if len(targets) != len(loops.domains):
-        raise self.error(
-            f"{len(targets)} loop variable(s) for {len(loops.domains)} extent(s)", node.target
-        )
-    span = self.evaluator.span(node)
-    variables = []
-    self.scopes.push()
-    for target, domain in zip(targets, loops.domains, strict=True):
-        if not isinstance(target, ast.Name):
-            raise self.error("A loop variable is a name", target)
-        var = E.Var(target.id, domain.extent.dtype, span=self.evaluator.span(target))
-        if any(known.name == var.name for known in variables):
-            raise self.error(f'Two loops have the variable "{var.name}"', target)
-        variables.append(var)
-        self.loops[var] = domain
-        self.scopes.bind(target.id, var, f"the variable of the loop at line {span.line}")
-    statement = self.body(node.body, "The loop", node)
-    self.scopes.pop()
-    for var, domain in zip(reversed(variables), reversed(loops.domains), strict=True):
-        thread = None
-        if loops.thread is not None:
-            thread_var = E.Var("", var.dtype)
-            thread = S.IterVar(None, thread_var, S.IterType.THREAD_INDEX, loops.thread)
-        statement = S.For(
-            var, domain.min, domain.extent, loops.kind, statement, thread, loops.annotations,
-            span=span,
-        )  # fmt: skip
-    self.emit(statement)
+    self.scopes.bind(node.name, macro)
 
 
-def _while(self: StatementParser, node: ast.While) -> None:
-    if node.orelse:
-        raise self.error("A loop of a script has no `else`", node.orelse[0])
-    condition = self.evaluator.expression(node.test)
-    body = self.body(node.body, "The loop", node)
-    self.emit(S.While(condition, body, span=self.evaluator.span(node)))
+def _outer_names(self: StatementParser, node: ast.Global | ast.Nonlocal) -> None:
+    """A macro sees the names around it without more."""
 
 
 def _if(self: StatementParser, node: ast.If) -> None:
     condition = self.evaluator.operand(node.test)
     if not isinstance(condition, E.PrimExpr):
         # Python's own condition chooses while the script is read.
-        for statement in node.body if condition else node.orelse:
-            self.statement(statement)
+        self.statements(node.body if condition else node.orelse)
         return
     then_case = self.body(node.body, "The branch", node)
     else_case = self.body(node.orelse, "The branch", node) if node.orelse else None
@@ -387,9 +368,11 @@ _STATEMENTS: dict[type, Callable[[StatementParser, Any], None]] = {
     ast.Expr: _expression,
     ast.Pass: _pass,
     ast.Return: _return,
-    ast.For: _for,
-    ast.While: _while,
     ast.If: _if,
     ast.Assert: _assert,
     ast.With: _with,
+    **LOOPS,
+    ast.FunctionDef: _definition,
+    ast.Global: _outer_names,
+    ast.Nonlocal: _outer_names,
 }

@@ -30,7 +30,7 @@ def _block(self: StatementParser, frame: C.BlockFrame, item: ast.withitem, node:
     self.blocks.append(contents)
     self.scopes.push()
     _listed_axes(self, frame, contents, item)
-    body = self.body(node.body, f'The block "{frame.name}"', node)
+    body = self.body_or_nothing(node.body, node)
     self.scopes.pop()
     self.blocks.pop()
     for var in contents.unbound:
