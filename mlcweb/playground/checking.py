@@ -13,6 +13,7 @@ import sys
 from typing import Any
 
 from mlcweb.ir import TVMError
+from mlcweb.script.parser.compile_time import NotRun
 from mlcweb.script.parser.environment import names_around
 from mlcweb.script.parser.functions import parse_function, parse_module
 from mlcweb.script.parser.source import source_of_text
@@ -33,7 +34,7 @@ def check(source: str) -> list[dict[str, Any]]:
     """
     linecache.cache[FILENAME] = (len(source), None, source.splitlines(keepends=True), FILENAME)
     try:
-        tree, text = source_of_text(source, FILENAME)
+        tree, text = source_of_text(source, FILENAME, runs=False)
     except (SyntaxError, ValueError) as error:
         # A notebook's magics are no Python, and run all the same.
         if re.search(r"^\s*[%!]\S", source, re.MULTILINE):
@@ -48,6 +49,8 @@ def check(source: str) -> list[dict[str, Any]]:
             continue
         try:
             parse(statement, text, names)
+        except NotRun:
+            continue
         except TVMError as error:
             unknown = re.match(r'"(\w+)" is not defined', str(getattr(error, "message", error)))
             if unknown is None or unknown[1] not in late:

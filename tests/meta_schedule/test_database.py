@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mlcweb.ir import assert_structural_equal
+from mlcweb.ir import DiagnosticError, assert_structural_equal
 from mlcweb.meta_schedule.arg_info import ArgInfo, TensorInfo
 from mlcweb.meta_schedule.database import (
     Database,
@@ -233,6 +233,12 @@ def test_modules_survive_the_form_of_tvm(module) -> None:
 def test_what_is_no_module_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
         tvm_module.load(text)
+
+
+def test_the_script_of_a_workload_is_not_run() -> None:
+    script = Matmul.script().replace("T.float32(0)", "sum([0.0 for _ in A.shape])")
+    with pytest.raises(DiagnosticError, match="Python computes this when the script runs"):
+        tvm_module.load(script)
 
 
 ORACLE = """

@@ -1,5 +1,7 @@
 """What is told about a program that is being written, without running it."""
 
+from pathlib import Path
+
 import pytest
 
 from mlcweb.playground import cell, checking, completion
@@ -28,6 +30,28 @@ def test_errors_are_found_at_their_place(right: str, wrong: str, line: int, mess
 def test_nothing_of_the_program_is_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert checking.check("print('run')\nimport os\nx = open('/nothing')") == []
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "sum([print('run') or 1 for _ in range(3)])",
+        "print('run') or 1",
+        "np.lib.os.system('touch run')",
+        "tvm.script.parser.compile_time.builtins.print('run')",
+        "int(f\"{print('run')}\")",
+        "(lambda: print('run'))()",
+    ],
+)
+def test_nothing_of_a_script_is_run(
+    value: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = PROGRAM.replace("A[vi, vk] *", f"({value}) *")
+    assert source != PROGRAM
+    checking.check("import numpy as np\nimport tvm\n" + source)
+    assert capsys.readouterr().out == ""
+    assert not list(tmp_path.iterdir())
 
 
 def test_names_of_imports_constants_and_the_last_run_are_known() -> None:

@@ -34,7 +34,7 @@ def load(text: str) -> IRModule:
         ValueError: it is something else, or holds what is not known here.
     """
     if text.startswith(_SCRIPT):
-        module = from_source(text)
+        module = from_source(text, runs=False)
         if isinstance(module, IRModule):
             return module
         raise ValueError("the script of a workload is no module")

@@ -18,16 +18,21 @@ __all__ = ["from_source", "parse"]
 
 
 def parse(
-    text: str, extra_names: Mapping[str, Any] | None = None, filename: str | None = None
+    text: str,
+    extra_names: Mapping[str, Any] | None = None,
+    filename: str | None = None,
+    *,
+    runs: bool = True,
 ) -> IRModule | BaseFunc:
     """The last module or function that a text defines.
 
     `T`, `I` and `R` are known; other names of Python that the text uses come from `extra_names`.
-    Imports in the text are ignored. A SyntaxError or a DiagnosticError says where the text is
-    wrong.
+    Imports in the text are ignored. Unless it `runs`, a text in which Python would have to compute
+    something is refused (`compile_time.NotRun`). A SyntaxError or a DiagnosticError says where the
+    text is wrong.
     """
     with nesting_limit("read"):
-        tree, source = source_of_text(text, filename)
+        tree, source = source_of_text(text, filename, runs)
         names = {"T": T, "I": I, **type_variables_in(tree)}
         if re.search(r"\bR\b|\bmetadata\b", text):
             names |= _graph_level(tree)

@@ -413,6 +413,7 @@ def _call(self: Evaluator, node: ast.Call) -> Any:
         return E.Call("void", function, args, span=self.span(node))
     if not callable(function):
         raise self.error(f"{ast.unparse(node.func)} cannot be called", node)
+    compile_time.check_call(self, function, node.func)
     try:
         result = function(*arguments, **options)
     except DiagnosticError:

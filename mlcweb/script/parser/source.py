@@ -17,11 +17,16 @@ from mlcweb.ir.span import Span
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The text that was parsed: a file's name, and by how much its lines are shifted."""
+    """The text that was parsed: a file's name, and by how much its lines are shifted.
+
+    `runs` says whether Python may compute what the text asks for, which it may not where nobody has
+    run the text: while it is being written, or where it comes from a file of records.
+    """
 
     filename: str
     shift: int = 0
     encoded_lines: tuple[bytes, ...] = ()
+    runs: bool = True
 
     def span(self, node: Any) -> Span:
         """The range of a syntax tree node."""
@@ -38,12 +43,14 @@ class Source:
         return len(self.encoded_lines[line - 1][:column].decode(errors="replace"))
 
 
-def source_of_text(text: str, filename: str | None = None) -> tuple[ast.Module, Source]:
+def source_of_text(
+    text: str, filename: str | None = None, runs: bool = True
+) -> tuple[ast.Module, Source]:
     """Parse a whole text. It is kept where error messages find its lines."""
     if filename is None:
         filename = f"<script {hashlib.blake2b(text.encode(), digest_size=4).hexdigest()}>"
         linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
-    return ast.parse(text, filename), Source(filename, 0, _encoded(text))
+    return ast.parse(text, filename), Source(filename, 0, _encoded(text), runs)
 
 
 def source_of_function(function: FunctionType) -> tuple[ast.FunctionDef, Source]:
