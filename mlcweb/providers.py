@@ -26,6 +26,21 @@ def _model_builder(name: str) -> Any:
     return build
 
 
+@provides("mlcweb.runtime.library", "load_model")
+def _model_loader(name: str) -> Any:
+    from mlcweb.relax_vm.vm_build import load_model
+
+    return load_model
+
+
+@provides("mlcweb.runtime.module", "export_library")
+@provides("mlcweb.runtime", "load_module")
+def _libraries(name: str) -> Any:
+    from mlcweb.runtime import library
+
+    return getattr(library, name)
+
+
 @provides("mlcweb.relax.analysis", "estimate_memory_usage")
 def _memory_report(name: str) -> Any:
     from mlcweb.relax_vm.memory_report import estimate_memory_usage

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
+from mlcweb.ir.module import IRModule
 from mlcweb.relax_vm import instructions as vm
 from mlcweb.relax_vm.lifetimes import functions_that_keep
 from mlcweb.relax_vm.listing import function_text
 from mlcweb.relax_vm.memory_report import MemoryReport, memory_report
+from mlcweb.runtime.library import export_library
 from mlcweb.runtime.module import Module, PackedFunc
 
 
@@ -18,6 +20,7 @@ class Executable:
 
     `plans` are its graph functions as instructions, `library` its compiled functions (None where
     there are none), and `linked` are functions of the registry that were compiled with it, by name.
+    `module` is the program after all passes, from which they were made.
     """
 
     def __init__(
@@ -25,10 +28,12 @@ class Executable:
         plans: Mapping[str, vm.FunctionPlan],
         library: Module | None,
         linked: Mapping[str, PackedFunc],
+        module: IRModule,
     ) -> None:
         self.plans = dict(plans)
         self.library = library
         self.linked = dict(linked)
+        self.module = module
 
     @property
     def mod(self) -> Executable:
@@ -38,6 +43,13 @@ class Executable:
     def jit(self, **options: Any) -> Executable:
         """Ready to run; it always is."""
         return self
+
+    def export_library(self, file_name: Any, **options: Any) -> None:
+        """Write the executable with its constants to one file, which `tvm.runtime.load_module`
+        reads; see `Module.export_library`."""
+        kernels = {name: self.kernel(name).kernel for name in self.kernel_names}
+        target = self.library.target if self.library else "cpu"
+        export_library(file_name, kernels, target, None, self.module)
 
     def kernel(self, name: str) -> PackedFunc:
         """A compiled function."""

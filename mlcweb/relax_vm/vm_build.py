@@ -13,7 +13,7 @@ from mlcweb.relax.transform import LegalizeOps
 from mlcweb.relax_vm.compiler import compile_module
 from mlcweb.relax_vm.executable import Executable, VMExecutable
 from mlcweb.runtime.build import build as build_library
-from mlcweb.runtime.module import PackedFunc
+from mlcweb.runtime.module import Module, PackedFunc
 from mlcweb.runtime.registry import get_global_func
 from mlcweb.runtime.target import Target
 from mlcweb.tir.function import PrimFunc
@@ -54,12 +54,23 @@ def build(
         raise TVMError(f"relax.build takes an IRModule, not {type(mod).__name__}")
     if params:
         mod = _bound(mod, params)
-    ready = _prepared(mod, relax_pipeline)
+    return _built(_prepared(mod, relax_pipeline), target)
+
+
+def load_model(ready: IRModule, library: Module | None, target: str) -> Executable:
+    """The executable of a module that `build` has prepared before. `library` has its compiled
+    functions; None compiles them."""
+    if library is None:
+        return _built(ready, target)
+    return Executable(compile_module(ready), library, {}, ready)
+
+
+def _built(ready: IRModule, target: Any) -> Executable:
     plans = compile_module(ready)
     kernels = {
         var.name_hint: func for var, func in ready.functions.items() if isinstance(func, PrimFunc)
     }
-    executable = Executable(plans, None, {})
+    executable = Executable(plans, None, {}, ready)
     registered = {
         name: func
         for name in executable.packed_names
@@ -71,7 +82,7 @@ def build(
     # Both go through one compilation, and by their names they cannot meet.
     library: Any = build_library(IRModule({**kernels, **registered}), target)
     linked: dict[str, PackedFunc] = {name: library.functions[name] for name in registered}
-    return Executable(plans, library, linked)
+    return Executable(plans, library, linked, ready)
 
 
 def _prepared(mod: IRModule, pipeline: Any) -> IRModule:

@@ -1,5 +1,6 @@
 """Running programs: arrays, devices, targets, modules, measuring."""
 
+from mlcweb.ir.lazy_attributes import lazy_attributes
 from mlcweb.runtime import host, ndarray
 from mlcweb.runtime import nd
 from mlcweb.runtime.benchmark import BenchmarkResult
@@ -31,3 +32,5 @@ register_allocator("cpu", allocate)
 
 tensor = array
 Tensor = NDArray
+
+__getattr__ = lazy_attributes(__name__)

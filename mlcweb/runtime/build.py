@@ -64,7 +64,7 @@ def build(
     entry = find_target(chosen.kind.name) if chosen else default_target()
     if chosen:
         _say_what_is_meant(chosen.kind.name, entry.name)
-    kernels = entry.build(functions, _lookup_in(functions), _options(chosen, config))
+    kernels = entry.build(functions, lookup_in(functions), _options(chosen, config))
     main = next(iter(functions)) if len(functions) == 1 else "main"
     return Module(kernels, main, entry.name)
 
@@ -81,7 +81,7 @@ def _options(target: Target | None, config: Mapping[str, Any] | None) -> dict[st
     return {**PassContext.current().config, **checked_config(of_target), **checked_config(config)}
 
 
-def _lookup_in(functions: Mapping[str, PrimFunc]) -> Callable[[str], Any]:
+def lookup_in(functions: Mapping[str, PrimFunc]) -> Callable[[str], Any]:
     """What calls out of kernels mean: functions of the module, else registered ones."""
     symbols = {str(func.attrs.get("global_symbol")): func for func in functions.values()}
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from mlcweb.codegen.registry import Kernel
 from mlcweb.ir.errors import TVMError
+from mlcweb.ir.lazy_attributes import provided
 from mlcweb.runtime.arguments import Signature
 from mlcweb.runtime.benchmark import BenchmarkResult, measure, prepare_repeat, time_in_python
 from mlcweb.runtime.device import Device, cpu
@@ -116,9 +117,35 @@ class Module:
             raise FunctionNotFound(f'Module has no function "{name}"; there are: {known}')
         return self.functions[name]
 
+    @property
+    def mod(self) -> Module:
+        """The module itself, as TVM's executables have it."""
+        return self
+
+    def jit(self, **options: Any) -> Module:
+        """Ready to run; it always is."""
+        return self
+
     def get_source(self, fmt: str = "") -> str:
-        """The generated text of all functions."""
-        return "\n\n".join(function.kernel.source for function in self.functions.values())
+        """The generated text of all functions. `fmt` is its language, "wat" or "python"; "asm"
+        means the text of machine code.
+
+        Raises:
+            TVMError: there is no text in that language.
+        """
+        kernels = [function.kernel for function in self.functions.values()]
+        languages = dict.fromkeys(kernel.language for kernel in kernels)
+        wanted = "wat" if fmt in ("asm", "s", "wasm") else "python" if fmt == "py" else fmt
+        if wanted and wanted not in languages:
+            there = " and ".join(f'"{language}"' for language in languages)
+            raise TVMError(f'A module for "{self.target}" has no source in "{fmt}"; it has {there}')
+        return "\n\n".join(k.source for k in kernels if wanted in ("", k.language))
+
+    def export_library(self, file_name: Any, **options: Any) -> None:
+        """Write the module to one file, a WebAssembly module whatever its name ends in, which
+        `tvm.runtime.load_module` reads; options of other compilers are left alone."""
+        kernels = {name: function.kernel for name, function in self.functions.items()}
+        provided(__name__, "export_library")(file_name, kernels, self.target, self.entry_name)
 
     def time_evaluator(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
@@ -21,8 +21,10 @@ from mlcweb.codegen.interpreter.support import AssertionFailed, IndexOutOfBounds
 from mlcweb.codegen.registry import BOUNDS_CHECK, RELAXED_MADD, FunctionLookup, find_target
 from mlcweb.codegen.wasm.checks import FAULT_CHECK, FAULT_INDEX
 from mlcweb.codegen.wasm.kernel import REPEAT_SUFFIX, WasmModule, compile_functions
+from mlcweb.codegen.wasm.module import Module
 from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.codegen.wasm.select_types import UnsupportedError, stack_type
+from mlcweb.codegen.wasm.text import Text
 from mlcweb.ir.errors import TVMError
 from mlcweb.lower.optimize.accesses import NOALIAS, of_distinct_arrays
 from mlcweb.lower.specialize import size_symbols, specialize
@@ -78,6 +80,48 @@ def _configured(options: Options, config: Mapping[str, Any]) -> Options:
     return options
 
 
+def compile_together(kernels: Mapping[str, WasmKernel]) -> WasmModule:
+    """One module of several kernels that stand alone."""
+    first = next(iter(kernels.values()))
+    functions = {name: kernel.compiled_function(()) for name, kernel in kernels.items()}
+    lookup = partial(_known, first.lookup)
+    return compile_functions(functions, first.options, first.host.shared, lookup)
+
+
+@dataclass(frozen=True)
+class LoadedModule(WasmModule):
+    """A module from a file. What its text would be is what its functions are compiled to again."""
+
+    loaded: bytes = b""
+
+    @property
+    def code(self) -> bytes:  # type: ignore[override]
+        return self.loaded
+
+    @cached_property
+    def text(self) -> Text:
+        return compile_functions(self.functions).text
+
+
+def load_code(
+    code: bytes, functions: Mapping[str, PrimFunc], scratch_bytes: int, lookup: FunctionLookup
+) -> dict[str, Any] | None:
+    """Kernels with code from a file; None where the engine does not take it, for want of an
+    instruction, or because its memory is of another kind."""
+    host = engine()
+    kernels: dict[str, Any] = {}
+    try:
+        for name, func in functions.items():
+            kernel = WasmKernel(name, func, host.options, host, lookup)
+            compiled = LoadedModule(Module(), {name: func}, {}, scratch_bytes, loaded=code)
+            kernel.variants[()] = _Variant(host, name, compiled, lookup)
+            kernels[name] = kernel
+    except Exception as error:  # each engine has errors of its own
+        _log.info("compiled again: %s", error)
+        return None
+    return kernels
+
+
 class WasmKernel:
     """A `Kernel` whose code is WebAssembly. Arrays outside of its memory are copied in and out.
 
@@ -105,27 +149,38 @@ class WasmKernel:
         self.host = host
         self.lookup = lookup
         self.symbols = size_symbols(func)
-        self._variants: dict[tuple[int, ...], _Variant] = {}
+        self.variants: dict[tuple[int, ...], _Variant] = {}
         self._positions = [
             index for index, param in enumerate(func.params) if param in func.buffer_map
         ]
 
     def variant(self, sizes: tuple[int, ...]) -> _Variant:
         """The code for these values of the symbolic sizes."""
-        known = self._variants.get(sizes)
+        known = self.variants.get(sizes)
         if known is None:
-            func = without_offsets(self.function)
-            func = of_distinct_arrays(func) if self.distinct else func.without_attr(NOALIAS)
-            if sizes:
-                func = specialize(func, dict(zip(self.symbols, sizes, strict=True)))
+            func = self.compiled_function(sizes)
             compiled = compile_functions(
                 {self.name: func}, self.options, self.host.shared, partial(_known, self.lookup)
             )
             known = _Variant(self.host, self.name, compiled, self.lookup)
-            if len(self._variants) >= MAX_VARIANTS:
-                self._variants.pop(next(iter(self._variants)))
-            self._variants[sizes] = known
+            if len(self.variants) >= MAX_VARIANTS:
+                self.variants.pop(next(iter(self.variants)))
+            self.variants[sizes] = known
         return known
+
+    def compiled_function(self, sizes: tuple[int, ...]) -> PrimFunc:
+        """What is compiled for these values of the symbolic sizes."""
+        func = without_offsets(self.function)
+        func = of_distinct_arrays(func) if self.distinct else func.without_attr(NOALIAS)
+        return specialize(func, dict(zip(self.symbols, sizes, strict=True))) if sizes else func
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether code for constant sizes is all that a call needs."""
+        if self.symbols:
+            return False
+        compiled = self.variant(()).compiled
+        return not (compiled.python_calls or compiled.checks)
 
     def variant_for(self, arguments: tuple[Any, ...]) -> _Variant:
         if not self.symbols:
@@ -217,9 +272,9 @@ class WasmKernel:
     @property
     def source(self) -> str:
         """The code as text: of the latest sizes, where they are symbolic."""
-        if not self._variants:
+        if not self.variants:
             return f";; {self.name} is compiled when its sizes are known\n"
-        return next(reversed(self._variants.values())).compiled.text.text
+        return next(reversed(self.variants.values())).compiled.text.text
 
 
 def _known(lookup: FunctionLookup, name: str) -> Any:

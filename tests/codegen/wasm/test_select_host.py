@@ -63,7 +63,7 @@ def test_symbolic_sizes_are_compiled_once_each():
         a, b = np.arange(size, dtype="float32"), np.zeros(size, "float32")
         kernel.run(a, b)
         np.testing.assert_array_equal(b, a + 1)
-    assert len(kernel._variants) == 4
+    assert len(kernel.variants) == 4
 
 
 def test_scalars_are_passed_by_value():
