@@ -77,7 +77,7 @@ def load_module(path: str | Path, fmt: str = "") -> Any:
     """
     data = Path(path).read_bytes()
     facts = _facts(data, str(path))
-    program = from_source(facts["program"])
+    program = from_source(facts["program"], runs=False)
     if not isinstance(program, IRModule):
         raise LibraryError(f'The program in "{path}" is no module')
     library = _library(data, facts, _prim_funcs(program))
