@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlcweb.arith import Analyzer
 from mlcweb.arith.index_map import IndexMap
-from mlcweb.schedule.errors import NotFoundError
+from mlcweb.schedule.errors import ArgumentError, NotFoundError
 from mlcweb.schedule.index_map_arguments import as_function, take_index_map, take_pad_value
 from mlcweb.schedule.index_map_record import from_record
 from mlcweb.schedule.instruction import BlockRV, LoopRV, Role
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mlcweb.schedule.base import ScheduleBase
 
 ACCESSES = ("read", "write")
+STORAGE_SCOPES = ("global", "shared", "warp", "local", "wmma", "m16n8k8", "texture", "amx", "mma")
 
 Factors = Sequence[PrimExpr | int | None]
 Integers = Sequence[int]
@@ -36,6 +37,8 @@ WriteBuffer = int
 Access = str
 """One of `ACCESSES`, which is recorded as its number."""
 Region = Sequence[Range]
+StorageScope = str
+"""The name of a memory: one of `STORAGE_SCOPES`, also with a name after a dot."""
 FunctionName = str | None
 IntrinName = str
 AnnotationValue = Any
@@ -201,6 +204,16 @@ def _string(sch: ScheduleBase, value: Any, taken: Any) -> Any:
     return value, value
 
 
+def _storage_scope(sch: ScheduleBase, value: Any, taken: Any) -> Any:
+    _string(sch, value, taken)
+    if value.split(".")[0] not in STORAGE_SCOPES:
+        raise ArgumentError(
+            f'The input storage scope "{value}" is invalid',
+            advice='"global", "shared", "local", or one of these with a name, as "global.A_reg"',
+        )
+    return value, value
+
+
 def _function_name(sch: ScheduleBase, name: Any, taken: Any) -> Any:
     found = sch._function_name(None if name is None else _string(sch, name, taken)[1])
     return found, found
@@ -337,6 +350,7 @@ ROLES = {
     "Sequence[float]": Role("Sequence[float]", _probabilities),
     "bool": Role("bool", _boolean),
     "str": Role("str", _string),
+    "StorageScope": Role("str", _storage_scope),
     "FunctionName": Role("str | None", _function_name),
     "IntrinName": Role("str | TensorIntrin", _intrinsic),
     "AnnotationValue": Role("Any", _annotation_value),

@@ -22,7 +22,7 @@ from mlcweb.schedule.instruction import (
     kind_of,
 )  # fmt: skip
 from mlcweb.schedule.primitives.compute_location import Location, SpecialLocation
-from mlcweb.schedule.random_state import RandomState
+from mlcweb.schedule.sampling import RandomState
 from mlcweb.schedule.state import Place, ScheduleState, StmtSRef
 from mlcweb.schedule.trace import Trace
 from mlcweb.tir.arithmetic import const

@@ -52,6 +52,10 @@ class LoopError(ScheduleError):
     """The loops given do not have the shape or the place that the primitive needs."""
 
 
+class ArgumentError(ScheduleError):
+    """A map, an axis, an element type or a storage scope does not fit what it is given for."""
+
+
 class FactorError(ScheduleError):
     """Factors that do not cover the loop, or cannot be inferred."""
 

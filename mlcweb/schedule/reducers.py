@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from mlcweb.arith import same_expression
 from mlcweb.ir.visitor import walk
-from mlcweb.schedule.errors import ScheduleError
+from mlcweb.schedule.errors import BlockKindError
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir import arithmetic as A
 from mlcweb.tir.arithmetic import const
@@ -24,10 +24,6 @@ from mlcweb.tir.stmt import BufferStore, LetStmt, SeqStmt, Stmt
 
 Values = Sequence[PrimExpr]
 """One value for each buffer that a block reduces into."""
-
-
-class ReducerError(ScheduleError):
-    """A block's init and update are not those of a commutative reducer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +104,7 @@ _OPERATORS = (
 
 
 def reduction_of(place: BlockPlace) -> Reduction:
-    """The reduction that a block with an init computes; a ReducerError where it is not one.
+    """The reduction that a block with an init computes; a BlockKindError where it is not one.
 
     The update stores `combine(value, contribution)` in this order, or, for more than one buffer,
     first names all new values (`v: T.float32 = …`) and then stores them.
@@ -234,8 +230,8 @@ def _same(left: Values, right: Values) -> bool:
     return len(left) == len(right) and all(map(same_expression, left, right))
 
 
-def _refusal(place: BlockPlace, reason: str, advice: str = "") -> ReducerError:
-    return ReducerError(
+def _refusal(place: BlockPlace, reason: str, advice: str = "") -> BlockKindError:
+    return BlockKindError(
         f'The reduction of block "{place.block.name_hint}" cannot be taken apart: {reason}',
         [place.realize],
         advice,

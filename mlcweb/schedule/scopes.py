@@ -22,8 +22,14 @@ from mlcweb.schedule.state import (
     block_realizes_below,
     loops_above,
 )
-from mlcweb.schedule.undeclared_accesses import in_the_same_memory, undeclared_accesses
-from mlcweb.schedule.units import RawPlace, blocks_among, bound_reads, units_below
+from mlcweb.schedule.units import (
+    RawPlace,
+    blocks_among,
+    bound_reads,
+    in_the_same_memory,
+    undeclared_accesses,
+    units_below,
+)
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.expr import IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, For, IterType

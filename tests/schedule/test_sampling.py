@@ -3,8 +3,7 @@
 import pytest
 
 from mlcweb.schedule import Schedule, ScheduleError
-from mlcweb.schedule.random_state import RandomState
-from mlcweb.schedule.sampling import draw_perfect_tile, prime_powers
+from mlcweb.schedule.sampling import RandomState, draw_perfect_tile, prime_powers
 from tests.programs import matmul
 from tests.schedule.case_files import module
 

@@ -4,7 +4,6 @@ import pytest
 
 from mlcweb.ir import assert_structural_equal
 from mlcweb.schedule import ScheduleError
-from mlcweb.schedule.primitives.storage import set_scope, storage_align
 from mlcweb.tir import Schedule
 from tests.schedule.case_files import module, outputs, random_inputs
 
@@ -31,14 +30,14 @@ def main(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
 
 def apply(mod, primitive, block_name, *arguments):
     """The module after one primitive."""
-    state = Schedule(mod).state
-    (place,) = state.blocks_named(block_name, "main")
-    return primitive(state, place.block.identity, *arguments).module
+    sch = Schedule(mod)
+    primitive(sch, sch.get_block(block_name), *arguments)
+    return sch.mod
 
 
 def test_the_buffer_and_its_views_move_to_the_scope():
     before = module(PROGRAM)
-    after = apply(before, set_scope, "B", 0, "shared")
+    after = apply(before, Schedule.set_scope, "B", 0, "shared")
     assert_structural_equal(
         after,
         module("""
@@ -68,7 +67,7 @@ def main(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
 
 def test_the_scope_it_has_changes_nothing():
     before = module(PROGRAM)
-    assert_structural_equal(apply(before, set_scope, "B", "B", "global"), before)
+    assert_structural_equal(apply(before, Schedule.set_scope, "B", "B", "global"), before)
 
 
 @pytest.mark.parametrize(
@@ -81,14 +80,14 @@ def test_the_scope_it_has_changes_nothing():
 )
 def test_refused_scopes(block, index, scope, reason):
     with pytest.raises(ScheduleError) as refusal:
-        apply(module(PROGRAM), set_scope, block, index, scope)
+        apply(module(PROGRAM), Schedule.set_scope, block, index, scope)
     assert refusal.value.reason.startswith(reason)
 
 
 def test_alignments_are_kept_by_axis():
-    mod = apply(module(PROGRAM), storage_align, "B", 0, 0, 32, 8)
-    mod = apply(mod, storage_align, "B", 0, -2, 64, 4)
-    mod = apply(mod, storage_align, "B", 0, 1, 16, -4)
+    mod = apply(module(PROGRAM), Schedule.storage_align, "B", 0, 0, 32, 8)
+    mod = apply(mod, Schedule.storage_align, "B", 0, -2, 64, 4)
+    mod = apply(mod, Schedule.storage_align, "B", 0, 1, 16, -4)
     assert 'T.block_attr({"buffer_dim_align": [[0, 0, 64, 4], [0, 1, 16, -4]]})' in mod.script()
 
 
@@ -103,5 +102,5 @@ def test_alignments_are_kept_by_axis():
 )
 def test_refused_alignments(block, axis, factor, reason):
     with pytest.raises(ScheduleError) as refusal:
-        apply(module(PROGRAM), storage_align, block, 0, axis, factor, 0)
+        apply(module(PROGRAM), Schedule.storage_align, block, 0, axis, factor, 0)
     assert reason in refusal.value.reason

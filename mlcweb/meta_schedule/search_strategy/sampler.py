@@ -10,9 +10,8 @@ from typing import Any, Protocol
 from mlcweb.ir import IRModule, TVMError
 from mlcweb.meta_schedule.postproc.postproc import Condition, Postproc
 from mlcweb.schedule import Instruction, Schedule, ScheduleError, Trace
-from mlcweb.schedule.random_state import RandomState
 from mlcweb.schedule.replay_cache import ReplayCache
-from mlcweb.schedule.sampling import draw_perfect_tile
+from mlcweb.schedule.sampling import RandomState, draw_perfect_tile
 from mlcweb.tir.arithmetic import constant_value
 
 MAX_DRAWS = 256

@@ -1,4 +1,5 @@
-"""transform_block_layout: other iterators for the same iterations of a block."""
+"""Other iterators for the same iterations of a block: transform_block_layout,
+reorder_block_iter_var."""
 
 from __future__ import annotations
 
@@ -6,8 +7,9 @@ from collections.abc import Sequence
 
 from mlcweb.arith.index_map import IndexMap, IndexMapError
 from mlcweb.ir.node import replace
-from mlcweb.schedule.errors import BindingError, ScheduleError
-from mlcweb.schedule.layout_rewriter import AccessSimplifier
+from mlcweb.schedule.arguments import Integers
+from mlcweb.schedule.buffer_rewriting import AccessSimplifier
+from mlcweb.schedule.errors import ArgumentError, BindingError
 from mlcweb.schedule.nests import loop_nest, only_block_in
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import check_affine, check_binds_loops
@@ -17,10 +19,6 @@ from mlcweb.tir.buffer import Range
 from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.stmt import BlockIdentity, For, IterType, IterVar
 from mlcweb.tir.substitute import substitute, variables_in
-
-
-class BlockLayoutError(ScheduleError):
-    """The map of a block's iterators is not bijective, or mixes kinds of iterators."""
 
 
 @primitive("TransformBlockLayout", title="transform_block_layout")
@@ -52,7 +50,7 @@ def transform_block_layout(
         )
     iter_vars = place.block.iter_vars
     if len(index_map.initial_indices) != len(iter_vars):
-        raise BlockLayoutError(
+        raise ArgumentError(
             f"The index map {index_map!r} takes {len(index_map.initial_indices)} indices, but the "
             f'block "{place.block.name_hint}" has {len(iter_vars)} iterators',
             [place.realize],
@@ -64,7 +62,7 @@ def transform_block_layout(
         inverse = index_map.inverse([Range(loop.min - loop.min, loop.extent) for loop in loops])
         extents = index_map.map_shape([loop.extent for loop in loops])
     except IndexMapError as error:
-        raise BlockLayoutError(
+        raise ArgumentError(
             f"The index map {index_map!r} is not bijective affine: {error.message}",
             [place.realize],
             "factors that divide the domains; pad_einsum rounds domains up",
@@ -106,7 +104,7 @@ def _iter_types(place: BlockPlace, index_map: IndexMap) -> list[IterType]:
     for index in index_map.final_indices:
         found = {kinds[var] for var in variables_in(index) if var in kinds}
         if len(found) > 1:
-            raise BlockLayoutError(
+            raise ArgumentError(
                 f'The new iterator {index!r} of block "{place.block.name_hint}" mixes spatial and '
                 "reduction iterators",
                 [place.realize],
@@ -114,3 +112,32 @@ def _iter_types(place: BlockPlace, index_map: IndexMap) -> list[IterType]:
             )
         types.append(found.pop() if found else IterType.DATA_PARALLEL)
     return types
+
+
+@primitive("ReorderBlockIterVar", inputs=("new_order",), title="reorder_block_iter_var")
+def reorder_block_iter_var(
+    state: ScheduleState, block: BlockIdentity, new_order: Integers
+) -> ScheduleState:
+    """List the iterators of a block in a new order: first the one at `new_order[0]`, and so on.
+
+    The loops stay as they are. Checked: `new_order` has every position once.
+
+    rewrite:
+        vi, vj, vk = T.axis.remap("SSR", [i, j, k])     with [2, 0, 1]
+                                                 -->    vk, vi, vj = T.axis.remap("RSS", [k, i, j])
+    """
+    place = state.block(block)
+    count = len(place.block.iter_vars)
+    if sorted(new_order) != list(range(count)):
+        raise BindingError(
+            f"The new order {list(new_order)} is not an order of the {count} iterators of block "
+            f'"{place.block.name_hint}"',
+            [place.realize],
+            f"each of the positions {list(range(count))} once" if count else "",
+        )
+    new = replace(
+        place.realize,
+        iter_values=tuple(place.realize.iter_values[n] for n in new_order),
+        block=replace(place.block, iter_vars=tuple(place.block.iter_vars[n] for n in new_order)),
+    )
+    return state.replaced(place.function, {place.realize: new})

@@ -1,4 +1,4 @@
-"""Cache stages: reading or writing a buffer through a copy in another storage scope."""
+"""Cache stages: reading, writing or updating a buffer through a copy in another storage scope."""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ from dataclasses import dataclass
 from mlcweb.analysis.access_regions import covering
 from mlcweb.analysis.exposed_reads import reads_old_elements
 from mlcweb.arith import Analyzer, estimate_region_upper_bound
-from mlcweb.schedule.arguments import ReadBuffer, WriteBuffer, accessed_buffer
+from mlcweb.schedule.arguments import ReadBuffer, StorageScope, WriteBuffer, accessed_buffer
+from mlcweb.schedule.buffer_rewriting import Redirection
 from mlcweb.schedule.errors import BlockKindError, DataflowError
 from mlcweb.schedule.must_writes import is_local, must_write
-from mlcweb.schedule.nests import position_in, statements_of, with_allocated, with_inserted
-from mlcweb.schedule.redirect import Redirection
+from mlcweb.schedule.nests import (
+    copy_of,
+    copy_stage,
+    position_in,
+    statements_of,
+    with_allocated,
+    with_inserted,
+)
 from mlcweb.schedule.regions import (
     analyzer_inside,
     bound_ranges,
@@ -30,7 +37,6 @@ from mlcweb.schedule.stage_pipeline import (
     check_stage_pipeline,
     contains,
 )
-from mlcweb.schedule.stages import copy_of, copy_stage
 from mlcweb.schedule.state import (
     BlockPlace,
     ScheduleState,
@@ -38,12 +44,11 @@ from mlcweb.schedule.state import (
     loops_above,
     shared_prefix,
 )
-from mlcweb.schedule.storage_scopes import check_storage_scope
 from mlcweb.schedule.units import stands_in
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import Buffer, Range, full_region
 from mlcweb.tir.expr import PrimExpr, Var
-from mlcweb.tir.stmt import Block, BlockIdentity, For, Stmt
+from mlcweb.tir.stmt import Block, BlockIdentity, For, ForKind, Stmt, sequence
 
 
 @primitive("CacheRead")
@@ -51,7 +56,7 @@ def cache_read(
     state: ScheduleState,
     block: BlockIdentity,
     read_buffer_index: ReadBuffer,
-    storage_scope: str,
+    storage_scope: StorageScope,
     consumer_blocks: Sequence[BlockIdentity] | None = None,
 ) -> tuple[ScheduleState, BlockIdentity]:
     """Copy a buffer that a block reads into `storage_scope`, and let its readers read the copy.
@@ -69,7 +74,6 @@ def cache_read(
         for i in range(16):                        -->  for i in range(16):
             (block "C") C[vi] = A[vi]                       (block "C") C[vi] = A_local[vi]
     """
-    check_storage_scope(storage_scope)
     place = state.block(block)
     scope = state.scope_of(place)
     buffer = accessed_buffer(place, read_buffer_index, "read")
@@ -98,7 +102,7 @@ def cache_write(
     state: ScheduleState,
     block: BlockIdentity,
     write_buffer_index: WriteBuffer,
-    storage_scope: str,
+    storage_scope: StorageScope,
     consumer_blocks: Sequence[BlockIdentity] | None = None,
 ) -> tuple[ScheduleState, BlockIdentity]:
     """Let a block write into a copy in `storage_scope`, which a new block copies to the buffer.
@@ -115,7 +119,6 @@ def cache_write(
             (block "C") C[vi] = A[vi]              -->      (block "C") C_local[vi] = A[vi]
                                                         for ax0 in range(16): (block "C_local")
     """
-    check_storage_scope(storage_scope)
     place = state.block(block)
     scope = state.scope_of(place)
     buffer = accessed_buffer(place, write_buffer_index, "write")
@@ -298,3 +301,86 @@ def _with_stage(
     state = state.replaced(scope.function, changes)
     state = with_inserted(state, scope.function, location.container, location.position, [stage])
     return with_allocated(state, scope, cache), next(block_realizes_below(stage)).block.identity
+
+
+@primitive("CacheInplace")
+def cache_inplace(
+    state: ScheduleState,
+    block: BlockIdentity,
+    read_buffer_index: ReadBuffer,
+    storage_scope: StorageScope,
+) -> tuple[ScheduleState, list[BlockIdentity]]:
+    """Let a block update a copy in `storage_scope` of the box of a buffer that it reads and writes.
+
+    One new block copies the box right before the block, another one copies it back right after.
+    The copy keeps the buffer's shape.
+
+    Checked: the block reads such a buffer and writes it too, within the box that it reads; the
+    storage scope exists; the box lies in the buffer; the block runs in order (the loops around it
+    are not parallel, vectorized or bound) and its predicate is always true.
+
+    rewrite:
+        for i in range(4):                              for i in range(4):
+            (block "A") D[i, :] = f(D[i, :])       -->      (block "D_local") D_local[…] = D[…]
+                                                            (block "A") D_local[…] = f(D_local[…])
+                                                            (block "D_local") D[…] = D_local[…]
+    """
+    place = state.block(block)
+    buffer = accessed_buffer(place, read_buffer_index, "read")
+    _check_in_order(place)
+    box = _box(place, buffer)
+    copy = copy_of(buffer, storage_scope, buffer.shape)
+    scope = state.scope_of(place)
+    origin = [const(0, side.min.dtype) for side in box]
+    stages = [
+        copy_stage(buffer, copy, box, origin, Analyzer(domains_around(place)), reads=reads)
+        for reads in (True, False)
+    ]
+    changed = Redirection(buffer, copy, None).of(place.realize)
+    state = state.replaced(place.function, {place.realize: sequence(stages[0], changed, stages[1])})
+    state = with_allocated(state, scope, copy)
+    made = [realize for stage in stages for realize in block_realizes_below(stage)]
+    return state, [realize.block.identity for realize in made]
+
+
+def _check_in_order(place: BlockPlace) -> None:
+    name = place.block.name_hint
+    for loop in loops_above(place):
+        if loop.kind not in (ForKind.SERIAL, ForKind.UNROLLED):
+            raise DataflowError(
+                f'The iterations of the loop "{loop.loop_var.name}" around block "{name}" run at '
+                "once, and all of them would use the same copy",
+                [loop, place.realize],
+                "cache_inplace first, then parallel, vectorize or bind",
+            )
+
+
+def _box(place: BlockPlace, buffer: Buffer) -> list[Range]:
+    """What the block reads of the buffer, where it also writes, in terms of the loops around."""
+    name = place.block.name_hint
+    reads, writes = regions_of(place.block.reads, buffer), regions_of(place.block.writes, buffer)
+    if not writes:
+        raise BlockKindError(
+            f'The block "{name}" reads "{buffer.name}" but does not write it, so that nothing is '
+            "updated in place",
+            [place.realize],
+            "cache_read",
+        )
+    box = bound_ranges(place.realize, reads[0])
+    analyzer = Analyzer(domains_around(place))
+    for write in writes:
+        if not contains(box, bound_ranges(place.realize, write), analyzer):
+            raise DataflowError(
+                f'The block "{name}" writes other elements of "{buffer.name}" than it reads; the '
+                "copy would not hold what else is around them",
+                [place.realize],
+                "T.reads of all that the block writes, or cache_write",
+            )
+    if not contains(full_region(buffer).region, box, analyzer):
+        raise DataflowError(
+            f'What the block "{name}" reads of "{buffer.name}" is not known to lie in the buffer, '
+            "and the copy reads all of it",
+            [place.realize],
+            "cache before a split that does not divide the extent",
+        )
+    return [Range(analyzer.simplify(side.min), analyzer.simplify(side.extent)) for side in box]

@@ -9,14 +9,13 @@ from mlcweb.arith import same_expression
 from mlcweb.arith.iter_predicate import uses_any
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, children, walk
+from mlcweb.schedule.arguments import StorageScope
 from mlcweb.schedule.errors import LoopError
-from mlcweb.schedule.nests import position_in, with_allocated, with_inserted
+from mlcweb.schedule.nests import position_in, stage, with_allocated, with_inserted
 from mlcweb.schedule.regions import domains_around
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import check_leaf
-from mlcweb.schedule.stages import stage
 from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below
-from mlcweb.schedule.storage_scopes import check_storage_scope
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import (
@@ -37,7 +36,7 @@ from mlcweb.tir.substitute import substitute
 
 @primitive("CacheIndex")
 def cache_index(
-    state: ScheduleState, block: BlockIdentity, storage_scope: str, cse_thresh: int = 0
+    state: ScheduleState, block: BlockIdentity, storage_scope: StorageScope, cse_thresh: int = 0
 ) -> tuple[ScheduleState, list[BlockIdentity]]:
     """Compute what a block computes of its iterators alone (most often indices) in blocks of their
     own, and let the block read the results.
@@ -55,7 +54,6 @@ def cache_index(
                                                         for i in range(16):
                                                             (block "B") B[vi] = A[index_var_0[vi]]
     """
-    check_storage_scope(storage_scope)
     place = state.block(block)
     check_leaf(place, "cache the indices of the blocks in it")
     iterators = {iter_var.var: iter_var for iter_var in place.block.iter_vars}

@@ -11,11 +11,11 @@ from mlcweb.analysis.exposed_reads import reads_old_elements
 from mlcweb.arith import Analyzer, estimate_region, union
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
-from mlcweb.schedule.arguments import ReadBuffer, WriteBuffer, accessed_buffer
+from mlcweb.schedule.arguments import ReadBuffer, StorageScope, WriteBuffer, accessed_buffer
+from mlcweb.schedule.buffer_rewriting import Redirection
 from mlcweb.schedule.errors import DataflowError, LoopError
 from mlcweb.schedule.must_writes import must_write
-from mlcweb.schedule.nests import loop_nest, statements_of, with_allocated, with_inserted
-from mlcweb.schedule.redirect import Redirection
+from mlcweb.schedule.nests import copy_of, loop_nest, statements_of, with_allocated, with_inserted
 from mlcweb.schedule.regions import (
     analyzer_inside,
     bound_ranges,
@@ -28,11 +28,8 @@ from mlcweb.schedule.regions import (
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import scope_at
 from mlcweb.schedule.stage_pipeline import contains
-from mlcweb.schedule.stages import copy_of
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, loops_above
-from mlcweb.schedule.storage_scopes import check_storage_scope
-from mlcweb.schedule.undeclared_accesses import hidden_accesses
-from mlcweb.schedule.units import check_all_blocks, stands_in
+from mlcweb.schedule.units import check_all_blocks, hidden_accesses, stands_in
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range, full_region
 from mlcweb.tir.expr import BufferLoad, Var
@@ -49,7 +46,7 @@ def read_at(
     loop: Var,
     block: BlockIdentity,
     read_buffer_index: ReadBuffer,
-    storage_scope: str,
+    storage_scope: StorageScope,
 ) -> tuple[ScheduleState, BlockIdentity]:
     """Copy what an iteration of a loop reads of a buffer, in one block, before its first use there.
 
@@ -86,7 +83,7 @@ def write_at(
     loop: Var,
     block: BlockIdentity,
     write_buffer_index: WriteBuffer,
-    storage_scope: str,
+    storage_scope: StorageScope,
 ) -> tuple[ScheduleState, BlockIdentity]:
     """Let an iteration of a loop write a buffer through a copy, which one block copies back after
     its last use there.
@@ -199,7 +196,6 @@ def _planned(
     storage_scope: str,
     access: str,
 ) -> _Plan:
-    check_storage_scope(storage_scope)
     place, target = state.block(block), state.loop(loop)
     buffer = accessed_buffer(place, index, access)
     if not any(around is target.loop for around in loops_above(place)):

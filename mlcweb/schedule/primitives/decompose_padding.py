@@ -9,13 +9,12 @@ from mlcweb.arith import Analyzer, conjuncts, eval_set
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
+from mlcweb.schedule.buffer_rewriting import AccessSimplifier
 from mlcweb.schedule.errors import BlockKindError
-from mlcweb.schedule.layout_rewriter import AccessSimplifier
-from mlcweb.schedule.nests import in_fresh_loops, in_loops, loops_from, only_block_in
+from mlcweb.schedule.nests import in_fresh_loops, in_loops, loops_from, only_block_in, part_of_block
 from mlcweb.schedule.regions import domains_around, loops_between
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import check_affine, check_complete
-from mlcweb.schedule.stages import part_of_block
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import add, const, constant_value, is_const_int, logical_and, subtract
 from mlcweb.tir.buffer import Range

@@ -9,20 +9,15 @@ from mlcweb.arith.index_map import IndexMap, IndexMapError
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.arguments import AccessedBuffer, Integers, PadValue
-from mlcweb.schedule.errors import ScheduleError
+from mlcweb.schedule.buffer_rewriting import BufferReplacement, LayoutRewriter
+from mlcweb.schedule.errors import ArgumentError
 from mlcweb.schedule.layout_padding import with_padding
-from mlcweb.schedule.layout_rewriter import LayoutRewriter
-from mlcweb.schedule.redirect import BufferReplacement
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.stmt import Block, BlockIdentity, DeclBuffer
-
-
-class LayoutError(ScheduleError):
-    """The map of a layout does not fit the buffer, or would lose or invent elements."""
 
 
 @primitive("TransformLayout", inputs=("index_map",), title="transform_layout")
@@ -56,14 +51,14 @@ def transform_layout(
     old = buffer.at(place)
     owner = _owner(state, place, old)
     if len(index_map.initial_indices) != old.ndim:
-        raise LayoutError(
+        raise ArgumentError(
             f"The index map {index_map!r} takes {len(index_map.initial_indices)} indices, but the "
             f'buffer "{old.name}" has {old.ndim} dimension(s)',
             [place.realize],
             "a map with one index for each dimension of the buffer",
         )
     if old.strides:
-        raise LayoutError(
+        raise ArgumentError(
             f'The buffer "{old.name}" has strides, which describe its present layout',
             [place.realize],
             "a buffer without strides of its own",
@@ -79,13 +74,13 @@ def transform_layout(
             inverse, padding = index_map.non_surjective_inverse(old.shape)
         shape = tuple(index_map.map_shape(old.shape))
     except IndexMapError as error:
-        raise LayoutError(
+        raise ArgumentError(
             f'The layout of "{old.name}" cannot be transformed: {error.message}',
             [place.realize],
             "a map of digits of the indices, each used once, as lambda i, j: [i // 4, j, i % 4]",
         ) from None
     if not is_const_int(padding, 0) and pad_value is None:
-        raise LayoutError(
+        raise ArgumentError(
             f'The transformation {index_map!r} applied on buffer "{old.name}" of shape '
             f"{_shape_text(old.shape)} would result in shape {_shape_text(shape)}. However, "
             f"this would introduce padding wherever {padding!r} is true",
@@ -124,7 +119,7 @@ def set_axis_separator(
     separators = tuple(axis_separators or ())
     inside = all(0 < axis < old.ndim for axis in separators)
     if not inside or list(separators) != sorted(set(separators)):
-        raise LayoutError(
+        raise ArgumentError(
             f'The axis separators {list(separators)} of buffer "{old.name}" are not rising '
             f"numbers between 0 and {old.ndim} (its number of dimensions)",
             [place.realize],
@@ -142,7 +137,7 @@ def _owner(state: ScheduleState, place: BlockPlace, buffer: Buffer) -> Block | N
     for node in walk(state.function(place.function).body):
         if isinstance(node, DeclBuffer) and node.buffer.data is buffer.data:
             view = "is declared as a view" if node.buffer is buffer else "has a declared view"
-            raise LayoutError(
+            raise ArgumentError(
                 f'The buffer "{buffer.name}" {view}: its layout is that of the memory, which other '
                 "buffers read and write",
                 [place.realize],
@@ -154,7 +149,7 @@ def _owner(state: ScheduleState, place: BlockPlace, buffer: Buffer) -> Block | N
         if buffer in parent.alloc_buffers:
             return parent
         if any(match.buffer is buffer for match in parent.match_buffers):
-            raise LayoutError(
+            raise ArgumentError(
                 f'The buffer "{buffer.name}" is a view of a region of another buffer, whose layout '
                 "it shares",
                 [place.realize],
@@ -176,20 +171,20 @@ def _with_parameter(state: ScheduleState, function: str, old: Buffer, new: Buffe
 
 def _check_pad_value(buffer: Buffer, pad_value: IndexMap, ndim: int) -> None:
     if len(pad_value.final_indices) != 1:
-        raise LayoutError(
+        raise ArgumentError(
             f"The pad value {pad_value!r} has {len(pad_value.final_indices)} outputs, but should "
             "have one",
             advice="a constant, or a function with one result",
         )
     if len(pad_value.initial_indices) != ndim:
-        raise LayoutError(
+        raise ArgumentError(
             f"The pad value {pad_value!r} takes {len(pad_value.initial_indices)} indices, but the "
             f"new layout has {ndim}",
             advice="a function of as many indices as the new layout has",
         )
     value = pad_value.final_indices[0]
     if value.dtype != buffer.dtype:
-        raise LayoutError(
+        raise ArgumentError(
             f'The buffer "{buffer.name}" has elements of type {buffer.dtype}, but the padding '
             f"{pad_value!r} is of type {value.dtype}",
             advice=f'a value of the buffer\'s type, as tir.const(0, "{buffer.dtype}")',

@@ -16,15 +16,13 @@ from mlcweb.schedule.dependences import check_keeps_order
 from mlcweb.schedule.errors import FactorError, LoopError
 from mlcweb.schedule.iteration_order import (
     check_declares_all,
+    check_driven_affine,
+    check_init_stays_first,
+    check_iterators_reorderable,
     check_own_predicate,
 )
 from mlcweb.schedule.nests import in_loops, with_predicate
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.reorder_checks import (
-    check_driven_affine,
-    check_init_stays_first,
-    check_iterators_reorderable,
-)
 from mlcweb.schedule.scopes import loop_ranges, scope_below
 from mlcweb.schedule.state import (
     LoopPlace,

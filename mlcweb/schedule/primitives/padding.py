@@ -11,9 +11,9 @@ from mlcweb.arith import Analyzer
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, walk
 from mlcweb.schedule.arguments import Integers
-from mlcweb.schedule.errors import DataflowError, ScheduleError
+from mlcweb.schedule.errors import BlockKindError, DataflowError
 from mlcweb.schedule.must_writes import is_local, must_write, runs_whole_domain
-from mlcweb.schedule.nests import in_loops, nest_of, with_allocated
+from mlcweb.schedule.nests import copy_of, in_loops, nest_of, stage, with_allocated
 from mlcweb.schedule.regions import domains_around, iterator_domains
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
@@ -22,9 +22,8 @@ from mlcweb.schedule.scopes import (
     check_complete_or_reduction,
     scope_at,
 )
-from mlcweb.schedule.stages import copy_of, stage
 from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
-from mlcweb.schedule.undeclared_accesses import hidden_accesses
+from mlcweb.schedule.units import hidden_accesses
 from mlcweb.tir.arithmetic import const, constant_value, floordiv, is_const_int, less, logical_and
 from mlcweb.tir.buffer import Buffer, Range, full_region
 from mlcweb.tir.expr import Add, BufferLoad, Cast, IntImm, Mul, PrimExpr, Var
@@ -40,10 +39,6 @@ from mlcweb.tir.stmt import (
     sequence,
 )
 from mlcweb.tir.substitute import reads_memory, substitute, variables_in
-
-
-class PaddingError(ScheduleError):
-    """The block is not of the pattern that can be padded."""
 
 
 @primitive("PadEinsum")
@@ -67,7 +62,7 @@ def pad_einsum(state: ScheduleState, block: BlockIdentity, padding: Integers) ->
     place = state.block(block)
     iter_vars = place.block.iter_vars
     if len(padding) != len(iter_vars) or any(factor <= 0 for factor in padding):
-        raise PaddingError(
+        raise BlockKindError(
             f'The padding {list(padding)} for the block "{place.block.name_hint}" is invalid: it '
             f"should be a list of {len(iter_vars)} positive integers, one for each iterator",
             [place.realize],
@@ -110,7 +105,7 @@ def _check_copied_back(state: ScheduleState, place: BlockPlace, buffers: Sequenc
     """The block writes all of the buffers that are copied back, in a domain that its loops run
     through, and so their larger copies."""
     if not runs_whole_domain(place):
-        raise PaddingError(
+        raise BlockKindError(
             f'The loops around block "{place.block.name_hint}" do not run its iterators through '
             "their whole domains, so that these cannot be padded",
             [place.realize],
@@ -131,7 +126,7 @@ def _check_copied_back(state: ScheduleState, place: BlockPlace, buffers: Sequenc
 
 def _check_declared(place: BlockPlace) -> None:
     for buffer in itertools.chain(*hidden_accesses(place.block)):
-        raise PaddingError(
+        raise BlockKindError(
             f'The block "{place.block.name_hint}" accesses "{buffer.name}" without declaring it, '
             "and would do so behind its end",
             [place.realize],
@@ -143,13 +138,13 @@ def _check_einsum(place: BlockPlace) -> None:
     name = place.block.name_hint
     stores = [s for s in (place.block.body, place.block.init) if s is not None]
     if not all(isinstance(statement, BufferStore) for statement in stores):
-        raise PaddingError(
+        raise BlockKindError(
             f'The block "{name}" is not a computation of Einsum pattern: its body is not one store',
             [place.realize],
             "a block such as C[i, j] = C[i, j] + A[i, k] * B[k, j]",
         )
     if not is_const_int(place.realize.predicate, 1):
-        raise PaddingError(
+        raise BlockKindError(
             f'The block "{name}" has a predicate, so that its domains are not what runs',
             [place.realize],
             "pad_einsum before splitting loops by factors that do not divide",
@@ -160,7 +155,7 @@ def _check_einsum(place: BlockPlace) -> None:
             continue
         for index in node.indices:
             if index not in variables and not isinstance(index, IntImm):
-                raise PaddingError(
+                raise BlockKindError(
                     f'The block "{name}" is not a computation of Einsum pattern: '
                     f'"{node.buffer.name}" is accessed at {index!r}, which is neither an iterator '
                     "nor a constant",
@@ -175,7 +170,7 @@ def _check_einsum(place: BlockPlace) -> None:
             if not all(
                 a is b or constant_value(a) == constant_value(b) is not None for a, b in pairs
             ):
-                raise PaddingError(
+                raise BlockKindError(
                     f'The block "{name}" accesses "{node.buffer.name}" at different indices',
                     [place.realize],
                     "one access per buffer, besides that of the sum itself",
@@ -196,7 +191,7 @@ def _padded_extents(place: BlockPlace, padding: Sequence[int]) -> list[PrimExpr]
             or variables_in(domain.extent) & inside
             or reads_memory(domain.extent)
         ):
-            raise PaddingError(
+            raise BlockKindError(
                 f'The domain of iterator "{iter_var.var.name}" does not start at 0, or has another '
                 "end in each iteration of a loop, so it cannot be padded",
                 [place.realize],

@@ -9,11 +9,20 @@ from mlcweb.arith import Analyzer, eval_set, same_expression
 from mlcweb.arith.index_map import IndexMap, IndexMapError
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on, walk
-from mlcweb.schedule.arguments import AccessedBuffer
-from mlcweb.schedule.errors import DataflowError, ScheduleError
+from mlcweb.schedule.arguments import AccessedBuffer, StorageScope
+from mlcweb.schedule.buffer_rewriting import with_new_regions
+from mlcweb.schedule.errors import BlockKindError, DataflowError
 from mlcweb.schedule.must_writes import is_local, must_write_each_time, runs_whole_domain
-from mlcweb.schedule.nests import nest_of, position_in, with_allocated, with_inserted
-from mlcweb.schedule.redirect import with_new_regions
+from mlcweb.schedule.nests import (
+    Access,
+    copy_of,
+    copying_store,
+    nest_of,
+    position_in,
+    stage,
+    with_allocated,
+    with_inserted,
+)
 from mlcweb.schedule.regions import bindings, domains_around, iterator_domains
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
@@ -24,18 +33,12 @@ from mlcweb.schedule.scopes import (
     scope_at,
 )
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline
-from mlcweb.schedule.stages import Access, copy_of, copying_store, stage
 from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, loops_above
-from mlcweb.schedule.storage_scopes import check_storage_scope
 from mlcweb.tir.arithmetic import add, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion
 from mlcweb.tir.expr import BufferLoad, IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import BlockIdentity, BufferStore, For, IterVar
 from mlcweb.tir.substitute import reads_memory, substitute, variables_in
-
-
-class ReindexError(ScheduleError):
-    """The accesses of a buffer have no single index, or the map of its copy does not fit."""
 
 
 @primitive("ReIndex")
@@ -77,7 +80,7 @@ def reindex_cache_read(
     state: ScheduleState,
     block: BlockIdentity,
     read_buffer_index: int,
-    storage_scope: str,
+    storage_scope: StorageScope,
     index_map: IndexMap,
 ) -> tuple[ScheduleState, BlockIdentity]:
     """Let a block read a buffer through a copy in `storage_scope`, at the indices that a map of the
@@ -101,7 +104,7 @@ def reindex_cache_write(
     state: ScheduleState,
     block: BlockIdentity,
     write_buffer_index: int,
-    storage_scope: str,
+    storage_scope: StorageScope,
     index_map: IndexMap,
 ) -> tuple[ScheduleState, BlockIdentity]:
     """Let a block write a buffer through a copy in `storage_scope`, at the indices that a map of
@@ -117,7 +120,6 @@ def _reindex_cache(
     storage_scope: str,
     index_map: IndexMap,
 ) -> tuple[ScheduleState, BlockIdentity]:
-    check_storage_scope(storage_scope)
     place = state.block(block)
     access, buffer = accessed.access, accessed.at(place)
     indices = _single_indices(
@@ -188,28 +190,28 @@ def _single_indices(
         if isinstance(node, (BufferLoad, BufferStore)) and node.buffer is buffer:
             found.append(node.indices)
         elif node is buffer.data:
-            raise ReindexError(
+            raise BlockKindError(
                 f'The block "{name}" uses the address of "{buffer.name}"',
                 [place.realize],
                 "reindex before tensorize",
             )
     for other in found[1:]:
         if not all(same_expression(a, b) for a, b in zip(found[0], other, strict=True)):
-            raise ReindexError(
+            raise BlockKindError(
                 f'The block "{name}" accesses the buffer "{buffer.name}" at different indices, '
                 f"{_text(found[0])} and {_text(other)}, but its copy has one place per iteration",
                 [place.realize],
                 "a block in which all accesses of the buffer have the same indices",
             )
     if not found:
-        raise ReindexError(
+        raise BlockKindError(
             f'The block "{name}" does not access the buffer "{buffer.name}"',
             [place.realize],
             "a buffer that the block reads or writes",
         )
     for iter_var in _used_iterators(place, found[0]):
         if iter_var.dom is None or not is_const_int(iter_var.dom.min, 0):
-            raise ReindexError(
+            raise BlockKindError(
                 f'The iterator "{iter_var.var.name}" of block "{name}" does not start at 0',
                 [place.realize],
                 "iterators whose domains start at 0",
@@ -246,7 +248,7 @@ def _check_inside(place: BlockPlace, buffer: Buffer, indices: Sequence[PrimExpr]
         if low is not None and high is not None:
             if analyzer.can_prove(low >= 0) and analyzer.can_prove(high < extent):
                 continue
-        raise ReindexError(
+        raise BlockKindError(
             f'The index {index!r} of "{buffer.name}" is not known to stay in [0, {extent!r}), and '
             "the copy is made in all iterations, whatever conditions guard the access",
             [place.realize],
@@ -298,7 +300,7 @@ def _mapped(
     """The indices and the shape of a copy that a map of the block's iterators gives."""
     iter_vars = [iter_var.var for iter_var in place.block.iter_vars]
     if len(index_map.initial_indices) != len(iter_vars):
-        raise ReindexError(
+        raise BlockKindError(
             f"The index map {index_map!r} takes {len(index_map.initial_indices)} indices, but the "
             f'block "{place.block.name_hint}" has {len(iter_vars)} iterators',
             [place.realize],
@@ -314,7 +316,7 @@ def _mapped(
         here, there = _text(indices), _text(values)
         if var in mapped:
             here, there = there, here
-        raise ReindexError(
+        raise BlockKindError(
             f'The iterator "{var.name}" of block "{place.block.name_hint}" appears in {here}, but '
             f"not in {there}",
             [place.realize],
@@ -326,7 +328,7 @@ def _mapped(
         own.non_surjective_inverse(domains)
         return values, tuple(own.map_shape([domain.extent for domain in domains]))
     except IndexMapError as error:
-        raise ReindexError(
+        raise BlockKindError(
             f'The copy of "{buffer.name}" cannot be indexed by {index_map!r}: {error.message}',
             [place.realize],
             "a map that gives each element a place of its own",

@@ -9,7 +9,13 @@ from mlcweb.arith import Analyzer
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.errors import BindingError, BlockKindError, FactorError, LoopError
-from mlcweb.schedule.nests import in_fresh_loops, in_loops, only_block_below, with_allocated
+from mlcweb.schedule.nests import (
+    copy_of,
+    in_fresh_loops,
+    in_loops,
+    only_block_below,
+    with_allocated,
+)
 from mlcweb.schedule.reducers import Reduction, Values, reduction_of
 from mlcweb.schedule.regions import domains_around
 from mlcweb.schedule.registry import primitive
@@ -21,7 +27,6 @@ from mlcweb.schedule.scopes import (
     why_not_reduction,
 )
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline
-from mlcweb.schedule.stages import copy_of
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, loops_above
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range

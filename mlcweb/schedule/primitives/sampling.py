@@ -12,9 +12,8 @@ from mlcweb.schedule.arguments import Integers
 from mlcweb.schedule.compute_locations import locations
 from mlcweb.schedule.errors import FactorError
 from mlcweb.schedule.primitives.compute_location import Location, SpecialLocation
-from mlcweb.schedule.random_state import RandomState
 from mlcweb.schedule.registry import Sampled, primitive
-from mlcweb.schedule.sampling import draw_perfect_tile
+from mlcweb.schedule.sampling import RandomState, draw_perfect_tile
 from mlcweb.schedule.state import ScheduleState
 from mlcweb.tir.expr import IntImm, Var
 from mlcweb.tir.stmt import BlockIdentity, For

@@ -1,26 +1,23 @@
-"""Where and how intermediate buffers lie in memory: set_scope, storage_align."""
+"""Where and how intermediate buffers lie in memory: set_scope, storage_align, unsafe_set_dtype."""
 
 from __future__ import annotations
 
 from mlcweb.analysis.threads import is_shared, thread_tag
+from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import walk
-from mlcweb.schedule.arguments import WriteBuffer, accessed_buffer
-from mlcweb.schedule.errors import NotFoundError, ScheduleError
-from mlcweb.schedule.redirect import BufferReplacement
+from mlcweb.ir.visitor import on, walk
+from mlcweb.schedule.arguments import StorageScope, WriteBuffer, accessed_buffer
+from mlcweb.schedule.buffer_rewriting import BufferReplacement
+from mlcweb.schedule.errors import ArgumentError, NotFoundError
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import BlockPlace, ScheduleState
-from mlcweb.schedule.storage_scopes import StorageScopeError, check_storage_scope
+from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.buffer import Buffer
-from mlcweb.tir.expr import BufferLoad, PointerType, Var
-from mlcweb.tir.stmt import Block, BlockIdentity, BufferStore, For, statements_in
+from mlcweb.tir.expr import BufferLoad, Cast, PointerType, PrimExpr, Var
+from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, BufferStore, For, statements_in
 
 BUFFER_DIM_ALIGN = "buffer_dim_align"
 """The annotation of a block that lists [buffer index, axis, factor, offset] for its writes."""
-
-
-class AlignmentError(ScheduleError):
-    """The axis or the factor of an alignment is out of range."""
 
 
 @primitive("SetScope")
@@ -28,7 +25,7 @@ def set_scope(
     state: ScheduleState,
     block: BlockIdentity,
     buffer_index: WriteBuffer,
-    storage_scope: str,
+    storage_scope: StorageScope,
 ) -> ScheduleState:
     """Move a buffer that a block writes to another storage scope; its name tells the scope.
 
@@ -38,7 +35,6 @@ def set_scope(
     rewrite:
         B = T.alloc_buffer((16,))          -->    B_shared = T.alloc_buffer((16,), scope="shared")
     """
-    check_storage_scope(storage_scope)
     place = state.block(block)
     buffer = accessed_buffer(place, buffer_index, "write")
     owner = allocating_block(place, buffer)
@@ -76,14 +72,14 @@ def storage_align(
     buffer = accessed_buffer(place, buffer_index, "write")
     allocating_block(place, buffer)
     if not -buffer.ndim <= axis < buffer.ndim:
-        raise AlignmentError(
+        raise ArgumentError(
             f'The buffer to set storage alignment of, "{buffer.name}", has {buffer.ndim} '
             f"dimension(s), so the axis {axis} is not in [{-buffer.ndim}, {buffer.ndim})",
             [place.realize],
             "an axis of the buffer; -2 is the rows of a matrix",
         )
     if factor <= 0:
-        raise AlignmentError(
+        raise ArgumentError(
             f"The factor {factor} of storage_align is not positive",
             [place.realize],
             "a positive number of elements, such as 32",
@@ -112,7 +108,7 @@ def allocating_block(place: BlockPlace, buffer: Buffer) -> Block:
 
 
 def _check_not_exchanged(place: BlockPlace, owner: Block, buffer: Buffer) -> None:
-    """Raise StorageScopeError where threads both write and read a shared buffer: each would
+    """Raise ArgumentError where threads both write and read a shared buffer: each would
     have one of its own, or each warp."""
     for loop in statements_in(owner.body):
         if isinstance(loop, For) and thread_tag(loop):
@@ -122,7 +118,7 @@ def _check_not_exchanged(place: BlockPlace, owner: Block, buffer: Buffer) -> Non
                 if isinstance(node, (BufferLoad, BufferStore)) and is_shared(node.buffer)
             }
             if len(accesses) == 2:
-                raise StorageScopeError(
+                raise ArgumentError(
                     f'Threads of loop "{loop.loop_var.name}" exchange data through '
                     f'"{buffer.name}", and have to share it',
                     [loop, place.realize],
@@ -134,3 +130,83 @@ def _in_scope(buffer: Buffer, storage_scope: str) -> Buffer:
     name = f"{buffer.name}_{storage_scope}"
     data = Var(name, "handle", PointerType(buffer.dtype, storage_scope))
     return replace(buffer, data=data, name=name)
+
+
+@primitive("UnsafeSetDType", title="set-dtype")
+def unsafe_set_dtype(
+    state: ScheduleState, block: BlockIdentity, buffer_index: int, dtype: str
+) -> ScheduleState:
+    """Give the buffer that a block writes as its `buffer_index`-th another element type.
+
+    What is stored is cast to the new type, and what is read is cast back, so that values may lose
+    precision. Checked: the block writes such a buffer; a block allocates it; the type has a single
+    lane; the buffer is accessed by its elements alone (also through a view), not by address.
+
+    rewrite:
+        B = T.alloc_buffer((16,))                       B = T.alloc_buffer((16,), "float16")
+        B[vi] = A[vi] * T.float32(2)             -->    B[vi] = T.Cast("float16", A[vi] * …)
+        C[vi] = B[vi] + T.float32(1)                    C[vi] = T.Cast("float32", B[vi]) + …
+    """
+    place = state.block(block)
+    buffer = accessed_buffer(place, buffer_index, "write")
+    _check_scalar_type(place.realize, buffer, dtype)
+    owner = allocating_block(place, buffer)
+    if buffer.dtype == dtype:
+        return state
+    return state.replaced(
+        place.function, {owner: _Retyping(buffer, dtype, place.realize).rewrite(owner)}
+    )
+
+
+def _check_scalar_type(realize: BlockRealize, buffer: Buffer, dtype: str) -> None:
+    try:
+        kind, bits, lanes = dtypes.parse(dtype)
+        is_number = (kind == "bool" or bits in (8, 16, 32, 64)) and lanes == 1
+        is_number = is_number and kind not in ("handle", "void")
+    except DiagnosticError:
+        is_number = False
+    if not is_number:
+        raise ArgumentError(
+            f'"{dtype}" is not a type of single numbers that buffer "{buffer.name}" could hold',
+            [realize],
+            '"float16", "int8", "bool", …',
+        )
+
+
+class _Retyping(BufferReplacement):
+    """Rewrites loads and stores of a buffer and its views, with casts between the element types."""
+
+    def __init__(self, buffer: Buffer, dtype: str, realize: BlockRealize) -> None:
+        super().__init__(buffer, lambda old: _of_type(old, dtype))
+        self.dtype = dtype
+        self.realize = realize
+
+    @on(BufferLoad)
+    def load(self, node: BufferLoad) -> PrimExpr:
+        changed = self.access(node)
+        return changed if changed.buffer is node.buffer else Cast(node.dtype, changed)
+
+    @on(BufferStore)
+    def store(self, node: BufferStore) -> BufferStore:
+        changed = self.access(node)
+        if changed.buffer is node.buffer:
+            return changed
+        dtype = dtypes.with_lanes(self.dtype, dtypes.lanes(node.value.dtype))
+        return replace(changed, value=Cast(dtype, changed.value))
+
+    @on(Var)
+    def pointer(self, var: Var) -> Var:
+        for buffer in self.buffers:
+            if buffer.data is var:
+                raise ArgumentError(
+                    f'The buffer "{buffer.name}" must keep its type {buffer.dtype}: its address is '
+                    "used",
+                    [self.realize],
+                    "unsafe_set_dtype before tensorize",
+                )
+        return var
+
+
+def _of_type(buffer: Buffer, dtype: str) -> Buffer:
+    data = replace(buffer.data, type_annotation=PointerType(dtype, buffer.scope()))
+    return replace(buffer, data=data, dtype=dtype)
