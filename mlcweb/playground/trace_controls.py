@@ -27,7 +27,7 @@ from mlcweb.schedule.compute_locations import locations, loop_type
 from mlcweb.schedule.instruction import plain
 from mlcweb.schedule.primitives.compute_location import LAST, compute_at
 from mlcweb.schedule.scopes import scope_at
-from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, loops_above
+from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.expr import IntImm
 from mlcweb.tir.stmt import IterType
@@ -226,7 +226,7 @@ def _location_options(state: ScheduleState, block: BlockPlace) -> list[dict[str,
     inline = None if -2 in possible else "it cannot be inlined"
     options = [_option("inlined", -2, inline), _option("where it is", -1, None)]
     consumers = scope_at(state, state.scope_of(block)).consumers(block)
-    around = loops_above(consumers[0]) if consumers else ()
+    around = consumers[0].loops if consumers else ()
     for number, loop in enumerate(around):
         place = state.loop(loop.loop_var)
         text = f"in {loop_path(place)} ({extent_text(loop.extent)})"

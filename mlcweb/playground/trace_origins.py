@@ -12,13 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mlcweb.schedule.scopes import driven_iterators
-from mlcweb.schedule.state import (
-    BlockPlace,
-    LoopPlace,
-    ScheduleState,
-    block_realizes_below,
-    loops_above,
-)  # fmt: skip
+from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, block_realizes_below
 from mlcweb.tir.expr import IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import BlockIdentity, For
 
@@ -197,7 +191,7 @@ class Origins:
         """Which loops drive each iterator of each block."""
         driven: dict[tuple[BlockIdentity, int], tuple[Origin, ...]] = {}
         for identity, place in state.index.blocks.items():
-            around = [loop.loop_var for loop in loops_above(place)]
+            around = [loop.loop_var for loop in place.loops]
             drives = {var: driven_iterators(place.realize, var) for var in around}
             for position, iter_var in enumerate(place.block.iter_vars):
                 driven[identity, position] = tuple(

@@ -8,7 +8,7 @@ from typing import Any
 from mlcweb.playground.trace_origins import TIMES, extent_text, listed
 from mlcweb.playground.trace_replay import ReplayedStep
 from mlcweb.schedule.instruction import plain
-from mlcweb.schedule.state import BlockPlace, LoopPlace, loops_above
+from mlcweb.schedule.state import BlockPlace, LoopPlace
 
 
 def words(step: ReplayedStep) -> str:
@@ -184,7 +184,7 @@ _WORDS: dict[str, Callable[[ReplayedStep], str]] = {
 
 def loop_path(place: LoopPlace) -> str:
     """A loop with those around it: "i / j_0"."""
-    return " / ".join(loop.loop_var.name for loop in (*loops_above(place), place.loop))
+    return " / ".join(loop.loop_var.name for loop in (*place.loops, place.loop))
 
 
 def _named(values: Iterable[Any]) -> str:

@@ -14,7 +14,7 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.schedule.errors import DataflowError
-from mlcweb.schedule.regions import domains_of
+from mlcweb.schedule.state import domains_of
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and, subtract
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, full_region
 from mlcweb.tir.expr import BufferLoad, Call, IntImm, PrimExpr, Var

@@ -8,13 +8,7 @@ from mlcweb.schedule.errors import ScheduleError
 from mlcweb.schedule.primitives.compute_location import LAST, Location, SpecialLocation, compute_at
 from mlcweb.schedule.primitives.inline import compute_inline
 from mlcweb.schedule.scopes import driven_iterators, scope_at
-from mlcweb.schedule.state import (
-    BlockPlace,
-    ScheduleState,
-    block_realizes_below,
-    loops_above,
-    shared_prefix,
-)
+from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, shared_prefix
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.stmt import Block, BlockIdentity, For, IterType
 
@@ -62,7 +56,7 @@ def _shared_loops(consumers: Sequence[BlockPlace]) -> tuple[For, ...]:
     shared = shared_prefix(chains)
     if not isinstance(shared[-1], For):
         return ()
-    return tuple(loop for loop in loops_above(consumers[0]) if loop in shared)
+    return tuple(loop for loop in consumers[0].loops if loop in shared)
 
 
 def loop_type(loop: For) -> IterType:

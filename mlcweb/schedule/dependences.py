@@ -32,16 +32,10 @@ from mlcweb.schedule.distances import (
 )
 from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.must_writes import must_write
-from mlcweb.schedule.regions import (
-    analyzer_inside,
-    bound_ranges,
-    loops_between,
-    regions_of,
-    relaxed,
-)
+from mlcweb.schedule.regions import bound_ranges, regions_of, relaxed
 from mlcweb.schedule.reverse_compute_at_checks import is_written_before
 from mlcweb.schedule.scopes import Scope, runs_one_to_one, scope_at
-from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above, shared_prefix
+from mlcweb.schedule.state import BlockPlace, ScheduleState, shared_prefix
 from mlcweb.schedule.units import RawPlace, guards, stands_in
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion
@@ -193,7 +187,7 @@ class _Analysis:
     def _runs_once(self, unit: BlockPlace) -> bool:
         """Whether the loops from the outermost of the chain on run each iteration of a block at
         most once."""
-        around = loops_above(unit)
+        around = unit.loops
         loops = around[around.index(self.chain[0]) :]
         used = {var for value in unit.realize.iter_values for var in variables_in(value)}
         return runs_one_to_one(unit.realize, loops) and all(
@@ -240,10 +234,10 @@ class _Analysis:
     def _surely_writes(self, writer: BlockPlace, access: Access, or_never: bool = True) -> bool:
         """Whether a unit writes all of a region in the same iteration of the loops around both, or
         (`or_never`) what it ever writes of it."""
-        shared = shared_prefix([loops_above(writer), loops_above(access.unit)])
+        shared = shared_prefix([writer.loops, access.unit.loops])
         common = self.state.loop(shared[-1].loop_var)
-        inner = loops_between(access.unit, common.loop)
-        analyzer = analyzer_inside(common)
+        inner = access.unit.inner_loops(common.loop)
+        analyzer = common.analyzer_inside()
         for var, domain in inner.items():
             analyzer.bind(var, domain)
         realize, region = access.unit.realize, access.region

@@ -14,7 +14,6 @@ from math import inf
 
 from mlcweb.arith import conjuncts
 from mlcweb.arith.linear_system import Bound, Form, LinearSystem, constant_ends
-from mlcweb.schedule.regions import bindings, domains_around, loops_between
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.schedule.units import let_variables
 from mlcweb.tir.arithmetic import constant_value
@@ -65,7 +64,7 @@ def distances_of(
     """The distances over the loops of a chain between two iterations, the second of which is that
     of the second access, that touch one element and have some of the signs. None without any."""
     system = LinearSystem()
-    for var, domain in domains_around(first.unit).items():
+    for var, domain in first.unit.domains_around.items():
         if not any(loop.loop_var is var for loop in chain):
             system.name(var, *constant_ends(domain))
     starts: dict[Var, Form] = {}
@@ -109,11 +108,11 @@ def _values(
     """What the variables around a unit are in an iteration of the loops of a chain, whose variables
     are `moving`; loops further inside may be in any iteration."""
     values = dict(moving)
-    for var, domain in loops_between(unit, chain[-1]).items():
+    for var, domain in unit.inner_loops(chain[-1]).items():
         values[var] = system.variable(*constant_ends(domain))
     for var in let_variables(unit, None):
         values[var] = system.variable()
-    bound = {var: system.form(value, values) for var, value in bindings(unit.realize).items()}
+    bound = {var: system.form(value, values) for var, value in unit.realize.bindings.items()}
     for condition in conjuncts(unit.realize.predicate):
         system.require_condition(condition, values)
     return {**values, **bound}

@@ -23,7 +23,6 @@ from mlcweb.arith import (
     union,
 )
 from mlcweb.arith.inverse_map import inverse_map, placeholders
-from mlcweb.schedule.regions import iterator_domains, loops_between
 from mlcweb.schedule.scopes import is_trivially_true
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.arithmetic import (
@@ -59,11 +58,11 @@ def executed_domains(place: BlockPlace) -> dict[Var, Range] | None:
 
     None where the predicate says more than bounds of the iterators.
     """
-    domains = iterator_domains(place.block)
+    domains = place.block.domains
     predicate = place.realize.predicate
     if is_trivially_true(predicate):
         return domains
-    loops = loops_between(place, None)
+    loops = place.inner_loops(None)
     result = detect_iter_map(place.realize.iter_values, loops, predicate, SURJECTIVE)
     if result.indices is not None:
         pairs = zip(domains.items(), result.indices, strict=True)

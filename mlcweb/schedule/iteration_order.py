@@ -23,7 +23,7 @@ from mlcweb.schedule.scopes import (
     why_not_complete,
     why_not_reduction,
 )
-from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, loops_above
+from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState
 from mlcweb.schedule.units import bound_reads, hidden_accesses
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.expr import Var
@@ -84,7 +84,7 @@ def check_driven_affine(state: ScheduleState, place: BlockPlace, loops: Sequence
     if is_affine(state, place):
         return
     driven = [value for value in place.realize.iter_values if variables_in(value) & set(loops)]
-    ranges = loop_ranges(loops_above(place))
+    ranges = loop_ranges(place.loops)
     found = detect_iter_map(driven, ranges, place.realize.predicate, SURJECTIVE)
     if place.block.init is not None or found.indices is None:
         check_affine(state, place)

@@ -15,13 +15,7 @@ from mlcweb.arith import Analyzer, estimate_region
 from mlcweb.arith.int_set import IntSet
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.iteration_domain import executed_domains
-from mlcweb.schedule.regions import (
-    bindings,
-    domains_around,
-    iterator_domains,
-    loops_between,
-    regions_of,
-)
+from mlcweb.schedule.regions import regions_of
 from mlcweb.schedule.scopes import is_trivially_true
 from mlcweb.schedule.stage_pipeline import contains
 from mlcweb.schedule.state import BlockPlace
@@ -46,7 +40,7 @@ def must_write(
     loop `outer` (None: in each run of its scope)."""
     if guards(place, outer):
         return False
-    analyzer = Analyzer(domains_around(place))
+    analyzer = Analyzer(place.domains_around)
     return any(contains(part, box, analyzer) for part in _written(place, buffer, outer))
 
 
@@ -59,9 +53,9 @@ def must_write_each_time(place: BlockPlace, buffer: Buffer) -> bool:
 
 def runs_whole_domain(place: BlockPlace) -> bool:
     """Whether the loops around a block run its iterators through their whole domains."""
-    domains = iterator_domains(place.block)
+    domains = place.block.domains
     points = [Range(value, const(1, value.dtype)) for value in place.realize.iter_values]
-    box = estimate_region(points, loops_between(place, None), place.realize.predicate)
+    box = estimate_region(points, place.inner_loops(None), place.realize.predicate)
     if box is None or is_trivially_true(place.realize.predicate):
         return box is not None and _is_same(box, tuple(domains.values()))
     executed = executed_domains(place)
@@ -77,14 +71,14 @@ def _is_same(one: Box, other: Box) -> bool:
 
 def _written(place: BlockPlace, buffer: Buffer, outer: For | None) -> list[Box]:
     """Boxes that a block writes, seen from inside of a loop."""
-    realize, inner = place.realize, loops_between(place, outer)
-    bound = bindings(realize)
+    realize, inner = place.realize, place.inner_loops(outer)
+    bound = realize.bindings
     boxes: list[Box | None] = []
     for region in regions_of(place.block.writes, buffer):
         if not _writes_region(place.block, region):
             continue
         if outer is None and runs_whole_domain(place):
-            boxes.append(exact_box(region, iterator_domains(place.block), const(True)))
+            boxes.append(exact_box(region, place.block.domains, const(True)))
         boxes.append(exact_box(substitute(region, bound), inner, realize.predicate))
     for store in sure_stores(place.block, buffer):
         seen = store.substituted(bound)
@@ -100,7 +94,7 @@ def _writes_region(block: Block, region: BufferRegion) -> bool:
     buffer = region.buffer
     if not any(isinstance(node, BufferStore) and node.buffer is buffer for node in walk(block)):
         return True
-    analyzer = Analyzer(iterator_domains(block))
+    analyzer = Analyzer(block.domains)
     parts = [
         box
         for s in sure_stores(block, buffer)

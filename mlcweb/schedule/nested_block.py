@@ -24,7 +24,7 @@ from mlcweb.ir.visitor import Mutator, on
 from mlcweb.schedule.errors import BindingError, BlockKindError, LoopError
 from mlcweb.schedule.nests import in_fresh_loops, part_of_block
 from mlcweb.schedule.primitives.reduction import init_predicate
-from mlcweb.schedule.regions import iterator_domains, relaxed
+from mlcweb.schedule.regions import relaxed
 from mlcweb.schedule.scopes import driven_iterators, is_trivially_true, loop_ranges
 from mlcweb.schedule.state import block_realizes_below
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and, subtract
@@ -255,7 +255,7 @@ class InnerBlock(NamedTuple):
 
     def widened(self, regions: Sequence[BufferRegion]) -> list[BufferRegion]:
         """Regions over all iterations of the block."""
-        domains = iterator_domains(self.realize.block)
+        domains = self.realize.block.domains
         analyzer = Analyzer(domains)
 
         def wide(region: BufferRegion) -> BufferRegion:

@@ -15,7 +15,6 @@ from mlcweb.schedule.state import (
     BlockPlace,
     LoopPlace,
     ScheduleState,
-    loops_above,
     substatements,
     with_substatements,
 )
@@ -58,7 +57,7 @@ def only_block_in(place: BlockPlace, loops: Sequence[For], primitive: str) -> St
 
 def nest_of(place: BlockPlace, primitive: str) -> Stmt:
     """The loop nest of a block, directly in the block around it."""
-    nest = only_block_in(place, loops_above(place), primitive)
+    nest = only_block_in(place, place.loops, primitive)
     scope = next(p for p in reversed(place.parents) if isinstance(p, Block))
     if not any(statement is nest for statement in statements_of(scope)):
         raise LoopError(
@@ -139,7 +138,7 @@ def in_fresh_loops(body: Stmt, loops: Sequence[For], suffix: str = "") -> Stmt:
 
 def loops_from(place: BlockPlace, loop: For) -> tuple[For, ...]:
     """The loops around a block from one of them on; a LoopError where that is not around it."""
-    loops = loops_above(place)
+    loops = place.loops
     if not any(around is loop for around in loops):
         raise LoopError(
             f'The loop "{loop.loop_var.name}" is not around the block "{place.block.name_hint}"',

@@ -11,60 +11,16 @@ from mlcweb.arith.iter_predicate import uses_any
 from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.scopes import Scope, is_trivially_true
-from mlcweb.schedule.state import BlockPlace, LoopPlace, Place
+from mlcweb.schedule.state import BlockPlace, domains_of
 from mlcweb.schedule.units import let_variables
 from mlcweb.tir.arithmetic import logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
-from mlcweb.tir.stmt import Block, BlockRealize, For, Stmt
+from mlcweb.tir.stmt import BlockRealize, For
 from mlcweb.tir.substitute import substitute
 
 _STORAGE_RANKS = {"global": 0, "shared": 1, "warp": 2}
 """How far apart the threads may be that see one memory; all others are of a single thread."""
-
-
-def domains_around(place: Place) -> dict[Var, Range]:
-    """The domains of all loops and block iterators around a place, outermost first."""
-    domains: dict[Var, Range] = {}
-    for parent in place.parents:
-        domains.update(domains_of(parent))
-    return domains
-
-
-def domains_of(statement: Stmt) -> dict[Var, Range]:
-    """The domains of the variables that a loop or block defines."""
-    if isinstance(statement, For):
-        return {statement.loop_var: Range(statement.min, statement.extent)}
-    if isinstance(statement, Block):
-        return {i.var: i.dom for i in statement.iter_vars if i.dom is not None}
-    return {}
-
-
-def analyzer_inside(place: Place) -> Analyzer:
-    """An analyzer that knows all variables that are visible in the body of a loop or block."""
-    own = place.loop if isinstance(place, LoopPlace) else place.block
-    return Analyzer({**domains_around(place), **domains_of(own)})
-
-
-def iterator_domains(block: Block) -> dict[Var, Range]:
-    """The domains of a block's iterators."""
-    return domains_of(block)
-
-
-def bindings(realize: BlockRealize) -> dict[Var, PrimExpr]:
-    """The value that each iterator of a block has."""
-    pairs = zip(realize.block.iter_vars, realize.iter_values, strict=True)
-    return {iter_var.var: value for iter_var, value in pairs}
-
-
-def loops_between(place: BlockPlace, outer: For | None) -> dict[Var, Range]:
-    """The domains of the loops around a block up to its scope, or to inside of the loop `outer`."""
-    domains: dict[Var, Range] = {}
-    for parent in reversed(place.parents):
-        if parent is outer or isinstance(parent, Block):
-            break
-        domains.update(domains_of(parent))
-    return dict(reversed(domains.items()))
 
 
 def threads_sharing(place: BlockPlace, outer: For, storage_scope: str) -> dict[Var, Range]:
@@ -90,7 +46,7 @@ def _thread_rank(tag: str) -> int:
 
 def bound_ranges(realize: BlockRealize, region: BufferRegion) -> tuple[Range, ...]:
     """The ranges of a region that a block declares, in terms of the loops around the block."""
-    return substitute(region, bindings(realize)).region
+    return substitute(region, realize.bindings).region
 
 
 def relaxed(

@@ -19,18 +19,10 @@ from mlcweb.arith import (
 from mlcweb.arith.iter_predicate import uses_any
 from mlcweb.schedule.errors import BindingError, DataflowError, LoopError
 from mlcweb.schedule.iteration_domain import Box, needed_iterations
-from mlcweb.schedule.regions import (
-    bindings,
-    bound_ranges,
-    domains_around,
-    iterator_domains,
-    loops_between,
-    regions_of,
-    relaxed,
-)
+from mlcweb.schedule.regions import bound_ranges, regions_of, relaxed
 from mlcweb.schedule.scopes import loop_ranges
 from mlcweb.schedule.stage_pipeline import contains, reads_only_written
-from mlcweb.schedule.state import BlockPlace, LoopPlace, loops_above
+from mlcweb.schedule.state import BlockPlace, LoopPlace
 from mlcweb.tir.arithmetic import const, logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import LT, FloorDiv, IntImm, PrimExpr, Var
@@ -79,7 +71,7 @@ def _written_elsewhere(
     analyzer: Analyzer,
 ) -> Buffer | None:
     """A buffer that a consumer reads in an iteration of a loop, some of it written in others."""
-    inner = loops_between(producer, target.loop)
+    inner = producer.inner_loops(target.loop)
     for region in producer.block.writes:
         reads = [
             (region, relaxed(bound_ranges(realize, read), loops, analyzer))
@@ -99,10 +91,10 @@ def _has_run(
     """Whether the loops `inner` run all of a producer's iterations that touch what is read."""
     if not producer.block.iter_vars:
         return _writes_in(producer, reads, inner, analyzer)
-    domains = iterator_domains(producer.block)
+    domains = producer.block.domains
     needed = needed_iterations(reads, domains, analyzer)
     spatial = [i.var for i in producer.block.iter_vars if i.iter_type == IterType.DATA_PARALLEL]
-    values = bindings(producer.realize)
+    values = producer.realize.bindings
     points = [Range(values[var], const(1, var.dtype)) for var in spatial]
     run = estimate_region(points, inner, _cut(producer, inner), analyzer)
     if run is None:
@@ -133,7 +125,7 @@ def _cut(producer: BlockPlace, inner: Mapping[Var, Range]) -> PrimExpr:
     """The part of a producer's predicate that cuts off iterations of the loops `inner` whose
     iterators would be in their domains. Others nobody needs."""
     found: PrimExpr = const(True)
-    analyzer = Analyzer(domains_around(producer))
+    analyzer = Analyzer(producer.domains_around)
     for condition in conjuncts(producer.realize.predicate):
         if uses_any(condition, inner) and not _ends_domain(condition, producer, analyzer):
             found = logical_and(found, condition)
@@ -189,7 +181,7 @@ def check_reduction_order(
     Where all reduction iterators run in the new loops, each time starts with the init. Where they
     are spread over the loops outside, the whole binding must be one to one.
     """
-    outer = (*loops_above(target), target.loop)
+    outer = (*target.loops, target.loop)
     variables = {loop.loop_var for loop in outer}
     spread: set[Var] = set()
     for iter_var, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):

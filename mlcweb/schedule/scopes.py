@@ -15,13 +15,7 @@ from dataclasses import dataclass
 from mlcweb.analysis.exposed_reads import reads_old_elements
 from mlcweb.arith import BIJECTIVE, detect_iter_map
 from mlcweb.schedule.errors import BindingError, BlockKindError, DataflowError
-from mlcweb.schedule.state import (
-    BlockPlace,
-    Place,
-    ScheduleState,
-    block_realizes_below,
-    loops_above,
-)
+from mlcweb.schedule.state import BlockPlace, Place, ScheduleState, block_realizes_below
 from mlcweb.schedule.units import (
     RawPlace,
     blocks_among,
@@ -226,7 +220,7 @@ def is_affine(state: ScheduleState, place: BlockPlace) -> bool:
     """Whether the loops around a block run its iterators through their domains one to one."""
     return state.cached(
         ("affine", place.block.identity),
-        lambda: _is_affine(place.realize, loop_ranges(loops_above(place))),
+        lambda: _is_affine(place.realize, loop_ranges(place.loops)),
     )
 
 

@@ -21,15 +21,9 @@ from mlcweb.arith import (
 )
 from mlcweb.arith.linear_system import LinearSystem, constant_ends
 from mlcweb.schedule.errors import DataflowError
-from mlcweb.schedule.regions import (
-    bound_ranges,
-    iterator_domains,
-    loops_between,
-    regions_of,
-    relaxed,
-)
+from mlcweb.schedule.regions import bound_ranges, regions_of, relaxed
 from mlcweb.schedule.scopes import Scope, is_trivially_true, loop_ranges, scope_at
-from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above, shared_prefix
+from mlcweb.schedule.state import BlockPlace, ScheduleState, shared_prefix
 from mlcweb.schedule.units import RawPlace
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer, Range
@@ -115,7 +109,7 @@ def _stays_before(writer: BlockPlace, reader: BlockPlace) -> bool:
     """Whether a statement outside of blocks has run as a whole before another unit starts: what it
     has not written then are the values from before, wherever the unit is computed later on."""
     is_raw = isinstance(writer, RawPlace) or isinstance(reader, RawPlace)
-    return is_raw and not shared_prefix([loops_above(writer), loops_above(reader)])
+    return is_raw and not shared_prefix([writer.loops, reader.loops])
 
 
 def is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: BlockPlace) -> bool:
@@ -125,7 +119,7 @@ def is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: BlockP
     thread reads, another may have written. Where the written region cannot be found exactly, or the
     answer depends on a loop, nothing is known.
     """
-    chains = [loops_above(place) for place in (reader, *producers)]
+    chains = [place.loops for place in (reader, *producers)]
     shared = shared_prefix(chains)
     threads = [loop for loop in shared if thread_tag(loop)]
     written: list[list[IntSet]] = []
@@ -171,14 +165,14 @@ def _is_whole(written: Sequence[IntSet], buffer: Buffer) -> bool:
 def reads_only_written(reader: BlockPlace, producer: BlockPlace, buffer: Buffer) -> bool:
     """Whether all elements that a block reads of a buffer, in any of its iterations and whatever
     its conditions, are known to be written by `producer`."""
-    running, predicate = iterator_domains(producer.block), const(True)
+    running, predicate = producer.block.domains, const(True)
     if not running:  # A statement outside of blocks, or a block that uses its loops directly.
-        running, predicate = loops_between(producer, None), producer.realize.predicate
+        running, predicate = producer.inner_loops(None), producer.realize.predicate
     written = [
         estimate_region(region.region, running, predicate)
         for region in regions_of(producer.block.writes, buffer)
     ]
-    domains = iterator_domains(reader.block)
+    domains = reader.block.domains
     analyzer = Analyzer(domains)
     for region in regions_of(reader.block.reads, buffer):
         read = relaxed(region.region, domains, analyzer)

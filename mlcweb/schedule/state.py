@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any, TypeVar
 
+from mlcweb.arith import Analyzer
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import replace
 from mlcweb.schedule.errors import NotFoundError, StaleReferenceError
+from mlcweb.tir.buffer import Range
 from mlcweb.tir.expr import Var
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.stmt import (
@@ -74,17 +76,61 @@ def with_substatements(statement: Stmt, changes: Mapping[Stmt, Stmt]) -> Stmt:
     )
 
 
+class _Located:
+    """What is known of a loop or block by the statements around it."""
+
+    __slots__ = ()
+    parents: tuple[Stmt, ...]
+
+    @property
+    def loops(self) -> tuple[For, ...]:
+        """The loops around up to the next enclosing block, outermost first."""
+        loops: list[For] = []
+        for parent in reversed(self.parents):
+            if isinstance(parent, Block):
+                break
+            if isinstance(parent, For):
+                loops.append(parent)
+        return tuple(reversed(loops))
+
+    @property
+    def domains_around(self) -> dict[Var, Range]:
+        """The domains of all loops and block iterators around, outermost first."""
+        domains: dict[Var, Range] = {}
+        for parent in self.parents:
+            domains.update(domains_of(parent))
+        return domains
+
+    def inner_loops(self, outer: For | None) -> dict[Var, Range]:
+        """The domains of the loops around up to the scope, or to inside of the loop `outer`."""
+        domains: dict[Var, Range] = {}
+        for parent in reversed(self.parents):
+            if parent is outer or isinstance(parent, Block):
+                break
+            domains.update(domains_of(parent))
+        return dict(reversed(domains.items()))
+
+
 @dataclass(frozen=True, slots=True)
-class LoopPlace:
+class LoopPlace(_Located):
     """A loop and the statements around it, outermost first."""
 
     function: str
     loop: For
     parents: tuple[Stmt, ...]
 
+    @property
+    def statement(self) -> Stmt:
+        """What stands at the place."""
+        return self.loop
+
+    def analyzer_inside(self) -> Analyzer:
+        """An analyzer that knows all variables that are visible in the body of the loop."""
+        return Analyzer({**self.domains_around, self.loop.loop_var: self.loop.domain})
+
 
 @dataclass(frozen=True, slots=True)
-class BlockPlace:
+class BlockPlace(_Located):
     """A block and the statements around it, outermost first."""
 
     function: str
@@ -104,6 +150,10 @@ class BlockPlace:
     def title(self) -> str:
         """What messages call it."""
         return f'block "{self.block.name_hint}"'
+
+    def analyzer_inside(self) -> Analyzer:
+        """An analyzer that knows all variables that are visible in the body of the block."""
+        return Analyzer({**self.domains_around, **self.block.domains})
 
 
 Place = LoopPlace | BlockPlace
@@ -129,20 +179,11 @@ class StmtSRef:
         return StmtSRef(own, found)
 
 
-def statement_of(place: Place) -> Stmt:
-    """The statement that stands at a place."""
-    return place.loop if isinstance(place, LoopPlace) else place.statement
-
-
-def loops_above(place: Place) -> tuple[For, ...]:
-    """The loops around a place up to the next enclosing block, outermost first."""
-    loops: list[For] = []
-    for parent in reversed(place.parents):
-        if isinstance(parent, Block):
-            break
-        if isinstance(parent, For):
-            loops.append(parent)
-    return tuple(reversed(loops))
+def domains_of(statement: Stmt) -> dict[Var, Range]:
+    """The domains of the variables that a loop or block defines."""
+    if isinstance(statement, For):
+        return {statement.loop_var: statement.domain}
+    return statement.domains if isinstance(statement, Block) else {}
 
 
 def shared_prefix(chains: Iterable[Sequence[Around]]) -> tuple[Around, ...]:
@@ -234,7 +275,7 @@ class ScheduleState:
                 return self.index.blocks[parent.identity]
         raise NotFoundError(
             "There is no block around the root block",
-            [statement_of(place)],
+            [place.statement],
             "a block inside of the root block",
         )
 

@@ -27,7 +27,6 @@ from mlcweb.schedule.state import (
     Place,
     ScheduleState,
     executed_substatements,
-    statement_of,
 )
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import Buffer, BufferRegion
@@ -191,14 +190,14 @@ def check_all_blocks(units: Iterable[BlockPlace], buffer: Buffer, what: str) -> 
 
 def stands_in(place: BlockPlace, statement: Stmt) -> bool:
     """Whether a unit is a statement, or below it."""
-    return statement_of(place) is statement or any(p is statement for p in place.parents)
+    return place.statement is statement or any(p is statement for p in place.parents)
 
 
 def guards(place: Place, outer: For | None = None) -> list[Guard]:
     """What decides whether and how often a unit or loop runs, or defines what it uses, up to its
     scope or to inside of the loop `outer`, innermost first."""
     around: list[Guard] = []
-    below = statement_of(place)
+    below = place.statement
     for parent in reversed(place.parents):
         if parent is outer or isinstance(parent, Block):
             break
@@ -213,7 +212,7 @@ def _decides(statement: Stmt, place: Place) -> bool:
     loop that perhaps has no iteration and drives nothing of the unit. (What the other loops leave
     out, the regions tell.)"""
     if isinstance(statement, For):
-        unit = statement_of(place)
+        unit = place.statement
         return may_be_empty(statement, unit) and not uses(unit, statement.loop_var)
     return isinstance(statement, (IfThenElse, While))
 
@@ -221,12 +220,12 @@ def _decides(statement: Stmt, place: Place) -> bool:
 def _is_needed(definition: Stmt, place: Place) -> bool:
     """Whether a statement defines a variable or buffer that a unit uses."""
     if isinstance(definition, LetStmt):
-        return any(node is definition.var for node in walk(statement_of(place)))
+        return any(node is definition.var for node in walk(place.statement))
     if isinstance(definition, (AllocBuffer, DeclBuffer)):
         buffer = definition.buffer
         return any(
             node is buffer.data or getattr(node, "buffer", None) is buffer
-            for node in walk(statement_of(place))
+            for node in walk(place.statement)
         )
     return False
 
@@ -251,7 +250,7 @@ def check_unguarded(place: BlockPlace, outer: For | None, what: str) -> None:
 
 
 def _check_all_around(place: BlockPlace, needed: Sequence[Guard], other: Place, what: str) -> None:
-    path = [*other.parents, statement_of(other)]
+    path = [*other.parents, other.statement]
     around = {(id(parent), id(below)) for parent, below in pairwise(path)}
     for guard in needed:
         if (id(guard[0]), id(guard[1])) not in around:
@@ -262,7 +261,7 @@ def _guarded(place: BlockPlace, guard: Guard, what: str) -> DataflowError:
     text = repr(guard[0]).strip().splitlines()[0]
     return DataflowError(
         f'The {place.title} depends on the statement "{text}", and {what}',
-        [statement_of(place), guard[0]],
+        [place.statement, guard[0]],
         "a predicate of the block (T.where) instead of the statement around it, or blocks that the "
         "same statement encloses",
     )

@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.lazy_attributes import provided
 from mlcweb.tir import expr, function, stmt
-from mlcweb.tir.arithmetic import (
-    cast, const, floordiv, floormod, truncdiv, truncmod,
-)  # fmt: skip
+from mlcweb.tir.arithmetic import cast, const, floordiv, floormod, truncdiv, truncmod
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, decl_buffer
 from mlcweb.tir.expr import (
     EQ, GE, GT, LE, LT, NE, Add, And, Broadcast, BufferLoad, Call, Cast, Div, FloatImm, FloorDiv,

@@ -90,6 +90,11 @@ class For(Stmt):
     thread_binding: IterVar | None = None
     annotations: Mapping[str, Any] = attribute(default_factory=dict)
 
+    @property
+    def domain(self) -> Range:
+        """The values of the loop variable."""
+        return Range(self.min, self.extent)
+
 
 @node
 class While(Stmt):
@@ -184,6 +189,11 @@ class Block(Stmt):
         "identity",
     )
 
+    @property
+    def domains(self) -> dict[Var, Range]:
+        """The domains of the iterators."""
+        return {i.var: i.dom for i in self.iter_vars if i.dom is not None}
+
 
 @node
 class BlockRealize(Stmt):
@@ -192,6 +202,12 @@ class BlockRealize(Stmt):
     iter_values: tuple[PrimExpr, ...]
     predicate: PrimExpr
     block: Block
+
+    @property
+    def bindings(self) -> dict[Var, PrimExpr]:
+        """The value that each iterator of the block has."""
+        iterators = (iter_var.var for iter_var in self.block.iter_vars)
+        return dict(zip(iterators, self.iter_values, strict=True))
 
 
 def sequence(*statements: Stmt) -> Stmt:

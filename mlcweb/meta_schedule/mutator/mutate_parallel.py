@@ -14,7 +14,6 @@ from mlcweb.meta_schedule.schedule_rule.block_facts import SPATIAL, extent_of, i
 from mlcweb.meta_schedule.schedule_rule.parallel_vectorize_unroll import PARALLEL
 from mlcweb.schedule import Instruction, Schedule, ScheduleError, Trace
 from mlcweb.schedule.compute_locations import loop_type
-from mlcweb.schedule.state import loops_above
 from mlcweb.tir.stmt import For
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def _bounds(trace: Trace, mod: IRModule) -> list[int]:
     found = {1}
     for place in sch.state.index.blocks.values():
         if not is_root(place):
-            outer = takewhile(_is_fusible, loops_above(place))
+            outer = takewhile(_is_fusible, place.loops)
             found.update(accumulate((extent_of(loop) or 1 for loop in outer), mul))
     return sorted(found)
 

@@ -26,7 +26,7 @@ from mlcweb.meta_schedule.schedule_rule.parallel_vectorize_unroll import (
 )  # fmt: skip
 from mlcweb.schedule import BlockRV, LoopRV, Schedule
 from mlcweb.schedule.compute_locations import loop_type
-from mlcweb.schedule.state import BlockPlace, loops_above
+from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import Sub
 from mlcweb.tir.stmt import For, ForKind
@@ -117,7 +117,7 @@ def _parallelize_and_vectorize(
 
 def _how_many(place: BlockPlace, limits: _Limits) -> tuple[int, int]:
     """How many loops to run in parallel, from the outermost, and in vectors, from the innermost."""
-    loops = loops_above(place)
+    loops = place.loops
     extents = [extent_of(loop) for loop in loops]
     contiguous = _contiguous_loops(place)
     parallel = _parallel_loops(loops, limits.parallel)
@@ -166,7 +166,7 @@ def _vector_loops(loops: Sequence[For], contiguous: int, limit: int | None) -> i
 
 def _contiguous_loops(place: BlockPlace) -> int:
     """The number of innermost loops that, fused, still move through every buffer evenly."""
-    loops = loops_above(place)
+    loops = place.loops
     counts = [
         _contiguous([step or 0 for step in strides(region, loops)], loops)
         for region in bound_regions(place.realize)

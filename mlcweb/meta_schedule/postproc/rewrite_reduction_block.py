@@ -6,7 +6,7 @@ from mlcweb.meta_schedule.postproc.postproc import Postproc
 from mlcweb.meta_schedule.schedule_rule.block_facts import SPATIAL
 from mlcweb.schedule import Schedule
 from mlcweb.schedule.compute_locations import loop_type
-from mlcweb.schedule.state import BlockPlace, loops_above
+from mlcweb.schedule.state import BlockPlace
 
 
 class RewriteReductionBlock(Postproc):
@@ -28,5 +28,5 @@ class RewriteReductionBlock(Postproc):
 def _decompose_level(place: BlockPlace) -> int | None:
     if place.block.init is None:
         return None
-    kinds = [loop_type(loop) for loop in loops_above(place)]
+    kinds = [loop_type(loop) for loop in place.loops]
     return next((level for level, kind in enumerate(kinds) if kind != SPATIAL), None)

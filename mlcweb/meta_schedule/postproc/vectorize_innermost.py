@@ -18,7 +18,7 @@ from mlcweb.meta_schedule.schedule_rule.block_facts import (
 from mlcweb.meta_schedule.schedule_rule.vector_lanes import LANES_NOTE
 from mlcweb.schedule import Schedule
 from mlcweb.schedule.compute_locations import loop_type
-from mlcweb.schedule.state import BlockPlace, loops_above
+from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.stmt import BlockIdentity, For, ForKind
 
 LANES = 16
@@ -56,7 +56,7 @@ def _taken_notes(sch: Schedule) -> dict[BlockIdentity | None, int]:
 def _vectorize(sch: Schedule, place: BlockPlace, count: int, width: int) -> None:
     block = sch.get_block(place.block.name_hint, place.function)
     inner = sch.get_loops(block)[-count:]
-    extent = prod(extent_of(loop) or 1 for loop in loops_above(place)[-count:])
+    extent = prod(extent_of(loop) or 1 for loop in place.loops[-count:])
     loop = sch.fuse(*inner) if count > 1 else inner[0]
     if extent != width:
         _, loop = sch.split(loop, [None, width])
@@ -66,7 +66,7 @@ def _vectorize(sch: Schedule, place: BlockPlace, count: int, width: int) -> None
 def vector_loops(place: BlockPlace, lanes: int) -> tuple[int, int]:
     """How many innermost loops of a spatial block to fuse for vectors, and the lanes of these;
     (0, 0) where there are no vectors to make."""
-    loops = loops_above(place)
+    loops = place.loops
     if not loops or not is_spatial(place.block) or not place.block.writes:
         return 0, 0
     if any(loop.kind != ForKind.SERIAL for loop in loops):

@@ -13,7 +13,7 @@ from mlcweb.meta_schedule.schedule_rule.lanes import LANES, MIN_VECTORS
 from mlcweb.meta_schedule.schedule_rule.register_tiles import RegisterTile, register_tiles
 from mlcweb.schedule import Instruction, Schedule, Trace
 from mlcweb.schedule.compute_locations import loop_type
-from mlcweb.schedule.state import BlockPlace, loops_above
+from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.stmt import ForKind
 
 MAX_VECTORS = 12
@@ -58,6 +58,6 @@ def _least(place: BlockPlace) -> int:
 def _sums(place: BlockPlace) -> int:
     return prod(
         extent_of(loop) or 1
-        for loop in loops_above(place)
+        for loop in place.loops
         if loop.kind in (ForKind.UNROLLED, ForKind.VECTORIZED) and loop_type(loop) == SPATIAL
     )

@@ -18,12 +18,7 @@ from mlcweb.meta_schedule.schedule_rule.block_facts import (
 from mlcweb.meta_schedule.schedule_rule.schedule_rule import ScheduleRule
 from mlcweb.schedule import BlockRV, Schedule, ScheduleError
 from mlcweb.schedule.primitives.inline import compute_inline, reverse_compute_inline
-from mlcweb.schedule.scopes import (
-    is_output_block,
-    is_trivially_true,
-    scope_at,
-    why_not_complete,
-)  # fmt: skip
+from mlcweb.schedule.scopes import is_output_block, is_trivially_true, scope_at, why_not_complete
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.expr import Call, Select
 from mlcweb.tir.stmt import BlockIdentity, BlockRealize, IfThenElse

@@ -17,7 +17,7 @@ from mlcweb.schedule import BlockRV, Schedule
 from mlcweb.schedule.compute_locations import loop_type
 from mlcweb.schedule.errors import StaleReferenceError
 from mlcweb.schedule.scopes import scope_at, why_not_reduction
-from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
+from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import Add, Mul, PrimExpr, Sub, Var
@@ -64,7 +64,7 @@ def is_in_spatial_function(sch: Schedule, place: BlockPlace) -> bool:
 
 def has_trivial_binding(place: BlockPlace) -> bool:
     """Whether the iterators of a block are its loops, one for one."""
-    loops = loops_above(place)
+    loops = place.loops
     values = place.realize.iter_values
     return len(loops) == len(values) and all(
         value is loop.loop_var for value, loop in zip(values, loops, strict=True)
@@ -103,7 +103,7 @@ def cumulative_lengths(place: BlockPlace) -> tuple[int, int] | None:
     """The product of the extents of a block's spatial loops, and of its reduction loops; None where
     a loop is of another kind or not constant."""
     lengths = {SPATIAL: 1, REDUCTION: 1}
-    for loop in loops_above(place):
+    for loop in place.loops:
         kind, extent = loop_type(loop), extent_of(loop)
         if kind not in lengths or extent is None:
             return None
@@ -165,7 +165,7 @@ def needs_rfactor(sch: Schedule, block: BlockRV, max_parallel: int, cores: int) 
         or not has_trivial_binding(place)
     ):
         return False
-    loops = loops_above(place)
+    loops = place.loops
     inner = [*loops[1:], place.realize]
     if any(loop.body is not below for loop, below in zip(loops, inner, strict=True)):
         return False

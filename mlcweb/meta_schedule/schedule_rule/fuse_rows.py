@@ -17,7 +17,6 @@ from mlcweb.meta_schedule.schedule_rule.reduce_in_lanes import ReduceInLanes, se
 from mlcweb.meta_schedule.schedule_rule.schedule_rule import ScheduleRule
 from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from mlcweb.schedule.compute_locations import loop_type
-from mlcweb.schedule.state import loops_above
 
 INLINE_RULE = "meta_schedule.inline_rule"
 
@@ -58,10 +57,8 @@ class FuseRows(ScheduleRule):
             return 0
         if any(self.lanes.lane(sch, blocks[n]) is None for n in reductions):
             return 0
-        depth = min(
-            sum(loop_type(loop) == SPATIAL for loop in loops_above(places[n])) for n in reductions
-        )
-        return depth if depth < len(loops_above(places[-1])) else 0
+        depth = min(sum(loop_type(loop) == SPATIAL for loop in places[n].loops) for n in reductions)
+        return depth if depth < len(places[-1].loops) else 0
 
     def _fuse(self, sch: Schedule, blocks: list[BlockRV], depth: int) -> None:
         row = sch.get_loops(blocks[-1])[depth - 1]
@@ -90,4 +87,4 @@ def _move(sch: Schedule, block: BlockRV, row: LoopRV) -> None:
 
 def _iterations(sch: Schedule, block: BlockRV, depth: int = 0) -> int:
     """How often a block runs, below its outer loops up to a depth."""
-    return prod(extent_of(loop) or 1 for loop in loops_above(place_of(sch, block))[depth:])
+    return prod(extent_of(loop) or 1 for loop in place_of(sch, block).loops[depth:])

@@ -14,7 +14,7 @@ from mlcweb.meta_schedule.schedule_rule.block_facts import (
     strides,
 )  # fmt: skip
 from mlcweb.schedule.compute_locations import loop_type
-from mlcweb.schedule.state import BlockPlace, loops_above
+from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.stmt import For
@@ -52,7 +52,7 @@ class LaneChoice:
 def spatial_lanes(place: BlockPlace) -> list[LaneChoice]:
     """The spatial loops of a reduction block that are worth running in lanes. Those along which the
     result lies side by side; where there are none, others."""
-    loops = loops_above(place)
+    loops = place.loops
     iterations = prod(extent_of(loop) or 1 for loop in loops)
     inputs = [n for n, _ in inputs_of(place.block)]
     *reads, write = _steps(place, loops)
@@ -73,7 +73,7 @@ def spatial_lanes(place: BlockPlace) -> list[LaneChoice]:
 def reduction_lane(place: BlockPlace) -> int | None:
     """The position of a reduction loop along which all that is read lies side by side, or is the
     same; None where there is none."""
-    loops = loops_above(place)
+    loops = place.loops
     *reads, write = _steps(place, loops)
     inputs = [n for n, _ in inputs_of(place.block)]
     for position, loop in enumerate(loops):

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from mlcweb.meta_schedule.schedule_rule.block_facts import (
-    is_in_spatial_function,
-    is_root,
-    place_of,
-)  # fmt: skip
+from mlcweb.meta_schedule.schedule_rule.block_facts import is_in_spatial_function, is_root, place_of
 from mlcweb.meta_schedule.schedule_rule.schedule_rule import ScheduleRule
 from mlcweb.schedule import BlockRV, Schedule
 

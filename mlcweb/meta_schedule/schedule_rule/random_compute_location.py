@@ -11,7 +11,7 @@ from mlcweb.meta_schedule.schedule_rule.block_facts import (
 )  # fmt: skip
 from mlcweb.meta_schedule.schedule_rule.schedule_rule import ScheduleRule
 from mlcweb.schedule import BlockRV, Schedule
-from mlcweb.schedule.state import LoopPlace, loops_above
+from mlcweb.schedule.state import LoopPlace
 
 
 class RandomComputeLocation(ScheduleRule):
@@ -34,7 +34,7 @@ class RandomComputeLocation(ScheduleRule):
         place = place_of(sch, block)
         if is_root(place) or not is_root(sch.state.scope_of(place)):
             return False
-        loops = loops_above(place)
+        loops = place.loops
         if not loops or TILING_STRUCTURE in place.block.annotations:
             return False
         outermost: LoopPlace = sch.state.loop(loops[0].loop_var)

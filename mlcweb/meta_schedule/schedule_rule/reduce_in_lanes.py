@@ -26,7 +26,6 @@ from mlcweb.meta_schedule.schedule_rule.lanes import (
 from mlcweb.meta_schedule.schedule_rule.schedule_rule import ScheduleRule
 from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from mlcweb.schedule.compute_locations import loop_type
-from mlcweb.schedule.state import loops_above
 
 STRUCTURE = "lanes"
 
@@ -86,7 +85,7 @@ class ReduceInLanes(ScheduleRule):
         """Divide a reduction by the loop at a position into blocks of their own."""
         place = place_of(sch, block)
         loops = sch.get_loops(block)
-        kinds = [loop_type(loop) for loop in loops_above(place)]
+        kinds = [loop_type(loop) for loop in place.loops]
         steps = [n for n, kind in enumerate(kinds) if kind == REDUCTION and n != position]
         around = [loops[n] for n, kind in enumerate(kinds) if kind != REDUCTION]
         outputs: list[LoopRV] = []
@@ -95,7 +94,7 @@ class ReduceInLanes(ScheduleRule):
             last = around.pop()
             outer, inner = sch.split(last, sch.sample_perfect_tile(last, 2, self.max_outputs))
             around, outputs = [*around, outer], [inner]
-        extent = (extent_of(loops_above(place)[position]) or 1) // LANES
+        extent = (extent_of(place.loops[position]) or 1) // LANES
         least = min_vectors((extent, self.max_vectors), enough=ENOUGH_VECTORS)
         vectors, within = sch.split(loops[position], [None, LANES])
         if outputs:
@@ -121,7 +120,7 @@ class ReduceInLanes(ScheduleRule):
     def _reduce(self, sch: Schedule, block: BlockRV, position: int) -> None:
         made = self.split(sch, block, position)
         loops = sch.get_loops(made.parts)
-        kinds = [loop_type(loop) for loop in loops_above(place_of(sch, made.parts))]
+        kinds = [loop_type(loop) for loop in place_of(sch, made.parts).loops]
         around = kinds.index(REDUCTION)
         for each in (made.sums, made.block):
             if around:

@@ -37,7 +37,6 @@ from mlcweb.meta_schedule.schedule_rule.schedule_rule import ScheduleRule
 from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
 from mlcweb.schedule.compute_locations import loop_type
 from mlcweb.schedule.scopes import is_output_block
-from mlcweb.schedule.state import loops_above
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import Var
 from mlcweb.tir.stmt import For
@@ -114,7 +113,7 @@ class RegisterTiling(ScheduleRule):
         sch.vectorize(lanes)
 
     def _least_vectors(self, sch: Schedule, block: BlockRV, choice: LaneChoice) -> int:
-        loops = loops_above(place_of(sch, block))
+        loops = place_of(sch, block).loops
         lane = loops[choice.loop]
         others = [
             extent_of(loop) or 1

@@ -13,7 +13,7 @@ from mlcweb.meta_schedule.schedule_rule.block_facts import (
 )  # fmt: skip
 from mlcweb.meta_schedule.schedule_rule.schedule_rule import ScheduleRule
 from mlcweb.schedule import BlockRV, Schedule
-from mlcweb.schedule.state import BlockPlace, loops_above
+from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.expr import BufferLoad
 from mlcweb.tir.stmt import BufferStore
 
@@ -44,7 +44,7 @@ class VectorLanes(ScheduleRule):
 
 def _computes_rows(place: BlockPlace) -> bool:
     """Whether a spatial block makes more than copies, of more than a few elements."""
-    found, loops = place.block, loops_above(place)
+    found, loops = place.block, place.loops
     if not is_spatial(found) or TILING_STRUCTURE in found.annotations or not loops:
         return False
     if not isinstance(found.body, BufferStore) or isinstance(found.body.value, BufferLoad):

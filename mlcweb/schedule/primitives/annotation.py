@@ -31,16 +31,9 @@ from mlcweb.schedule.errors import (
     UnsupportedError,
 )
 from mlcweb.schedule.iteration_order import check_compact_dataflow
-from mlcweb.schedule.regions import iterator_domains, regions_of
+from mlcweb.schedule.regions import regions_of
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.state import (
-    BlockPlace,
-    LoopPlace,
-    Place,
-    ScheduleState,
-    block_realizes_below,
-    statement_of,
-)
+from mlcweb.schedule.state import BlockPlace, LoopPlace, Place, ScheduleState, block_realizes_below
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import BufferLoad, Var
 from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, For, ForKind, IterType, IterVar
@@ -138,7 +131,7 @@ def annotate(
         raise UnsupportedError(
             f'The pragma "{key}" asks to link {_IMPORTING_PRAGMAS[key]}, and there is no compiler '
             "for it here",
-            [statement_of(place)],
+            [place.statement],
             "tvm.register_func(name) of a Python function, or TensorIntrin.register(name, desc, "
             "impl) with a PrimFunc as the micro-kernel, and T.call_extern(name, …) calls it",
         )
@@ -334,7 +327,7 @@ def _check_of_iterators(place: BlockPlace, declared: BufferRegion) -> None:
 def _check_holds(place: BlockPlace, declared: BufferRegion, access: str) -> None:
     """Raise DataflowError where the region is known to leave out what the block accesses."""
     found = block_access_regions(place.block)
-    analyzer = Analyzer(iterator_domains(place.block))
+    analyzer = Analyzer(place.block.domains)
     for actual in regions_of(found.reads if access == "read" else found.writes, declared.buffer):
         for given, needed in zip(declared.region, actual.region, strict=True):
             is_below = analyzer.can_disprove(given.min <= needed.min)

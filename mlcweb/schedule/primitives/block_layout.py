@@ -13,7 +13,7 @@ from mlcweb.schedule.errors import ArgumentError, BindingError
 from mlcweb.schedule.nests import loop_nest, only_block_in
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import check_affine, check_binds_loops
-from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
+from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.expr import PrimExpr, Var
@@ -36,7 +36,7 @@ def transform_block_layout(
             (block "B") B[vi, vj] = A[vi, vj]   -->       (block "B") B[v0 // 24, v0 % 24] = …
     """
     place = state.block(block)
-    loops = loops_above(place)
+    loops = place.loops
     nest = only_block_in(place, loops, "transform_block_layout")
     check_affine(state, place)
     check_binds_loops(place, loops)

@@ -19,13 +19,7 @@ from mlcweb.schedule.nested_block import (
 )
 from mlcweb.schedule.nests import in_loops, statements_of, with_inserted
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.state import (
-    BlockPlace,
-    LoopPlace,
-    ScheduleState,
-    block_realizes_below,
-    loops_above,
-)
+from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, block_realizes_below
 from mlcweb.tir.arithmetic import add, cast, const, is_const_int, subtract
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, full_region
 from mlcweb.tir.expr import PrimExpr, Var
@@ -71,7 +65,7 @@ def blockize(
 def blockized(state: ScheduleState, place: LoopPlace, preserve_unit_iters: bool) -> BlockRealize:
     """The block that `blockize` makes of the nest that starts at a loop."""
     nest = nest_at(place.loop)
-    parts = divided(nest, loops_above(place), preserve_unit_iters)
+    parts = divided(nest, place.loops, preserve_unit_iters)
     outer = outer_iterators(nest.block, parts)
     inner = inner_block(nest, parts, [iter_var.var for iter_var in outer], preserve_unit_iters)
     block = Block(
@@ -211,7 +205,7 @@ def _side_by_side(places: Sequence[BlockPlace]) -> tuple[For | Block, int, int]:
 def _loops_around(place: BlockPlace, container: For | Block) -> tuple[For, ...]:
     if isinstance(container, Block):
         return ()
-    loops = loops_above(place)
+    loops = place.loops
     return loops[: loops.index(container) + 1]
 
 

@@ -20,15 +20,7 @@ from mlcweb.schedule.nests import (
     with_allocated,
     with_inserted,
 )
-from mlcweb.schedule.regions import (
-    analyzer_inside,
-    bound_ranges,
-    domains_around,
-    known_sides,
-    loops_between,
-    regions_of,
-    relaxed,
-)
+from mlcweb.schedule.regions import bound_ranges, known_sides, regions_of, relaxed
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import Scope, only_writer, scope_at, short_title
 from mlcweb.schedule.stage_pipeline import (
@@ -37,13 +29,7 @@ from mlcweb.schedule.stage_pipeline import (
     check_stage_pipeline,
     contains,
 )
-from mlcweb.schedule.state import (
-    BlockPlace,
-    ScheduleState,
-    block_realizes_below,
-    loops_above,
-    shared_prefix,
-)
+from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, shared_prefix
 from mlcweb.schedule.units import stands_in
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import Buffer, Range, full_region
@@ -91,7 +77,7 @@ def cache_read(
     else:
         location = _location(state, scope, writer, readers)
         region = _touched_region(writer, blocks, buffer, location)
-        loops = loops_between(writer, None)
+        loops = writer.inner_loops(None)
         if not all(_reads_inside(reader, buffer, location, region, loops) for reader in readers):
             region = full_region(buffer).region
     return _with_stage(state, scope, buffer, storage_scope, location, region, readers, None)
@@ -186,10 +172,10 @@ def _scope_children(
 
 def _follows(blocks: Scope, writer: BlockPlace, readers: Sequence[BlockPlace]) -> bool:
     """Whether a block runs after all iterations of the readers: no loop is around both."""
-    around = loops_above(writer)
+    around = writer.loops
     return all(
         blocks.position(reader.block) < blocks.position(writer.block)
-        and not any(loop in around for loop in loops_above(reader))
+        and not any(loop in around for loop in reader.loops)
         for reader in readers
     )
 
@@ -229,10 +215,10 @@ def _touched_region(
     """What a block writes of a buffer in one run of the container's body."""
     region = regions_of(writer.block.writes, buffer)[0]
     outer = location.loop
-    analyzer = Analyzer(domains_around(writer))
+    analyzer = Analyzer(writer.domains_around)
     box = estimate_region_upper_bound(
         bound_ranges(writer.realize, region),
-        loops_between(writer, outer),
+        writer.inner_loops(outer),
         writer.realize.predicate,
         analyzer,
     )
@@ -250,7 +236,7 @@ def _reads_inside(
     """Whether a unit is known to read elements of a box alone: that of one run of the container,
     or, from outside of it, those of all its runs."""
     outer = location.loop
-    analyzer = Analyzer(domains_around(reader))
+    analyzer = Analyzer(reader.domains_around)
     whole = full_region(buffer).region
     if outer is not None and not stands_in(reader, outer):
         sides = relaxed(box, around, analyzer)
@@ -258,7 +244,7 @@ def _reads_inside(
         outer = None
     if contains(box, whole, analyzer):
         return True
-    inner = loops_between(reader, outer)
+    inner = reader.inner_loops(outer)
     return all(
         contains(
             box,
@@ -291,7 +277,7 @@ def _with_stage(
     shape = buffer.shape if keeps_shape else tuple(dimension.extent for dimension in region)
     cache = copy_of(buffer, storage_scope, shape)
     loop = location.loop
-    analyzer = analyzer_inside(scope if loop is None else state.loop(loop.loop_var))
+    analyzer = (scope if loop is None else state.loop(loop.loop_var)).analyzer_inside()
     stage = copy_stage(buffer, cache, region, origin, analyzer, reads=writer is None)
     redirection = Redirection(buffer, cache, None if keeps_shape else origin)
     users = readers if writer is None else [writer, *readers]
@@ -333,7 +319,7 @@ def cache_inplace(
     scope = state.scope_of(place)
     origin = [const(0, side.min.dtype) for side in box]
     stages = [
-        copy_stage(buffer, copy, box, origin, Analyzer(domains_around(place)), reads=reads)
+        copy_stage(buffer, copy, box, origin, Analyzer(place.domains_around), reads=reads)
         for reads in (True, False)
     ]
     changed = Redirection(buffer, copy, None).of(place.realize)
@@ -345,7 +331,7 @@ def cache_inplace(
 
 def _check_in_order(place: BlockPlace) -> None:
     name = place.block.name_hint
-    for loop in loops_above(place):
+    for loop in place.loops:
         if loop.kind not in (ForKind.SERIAL, ForKind.UNROLLED):
             raise DataflowError(
                 f'The iterations of the loop "{loop.loop_var.name}" around block "{name}" run at '
@@ -367,7 +353,7 @@ def _box(place: BlockPlace, buffer: Buffer) -> list[Range]:
             "cache_read",
         )
     box = bound_ranges(place.realize, reads[0])
-    analyzer = Analyzer(domains_around(place))
+    analyzer = Analyzer(place.domains_around)
     for write in writes:
         if not contains(box, bound_ranges(place.realize, write), analyzer):
             raise DataflowError(

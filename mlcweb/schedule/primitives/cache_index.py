@@ -12,7 +12,6 @@ from mlcweb.ir.visitor import Mutator, children, walk
 from mlcweb.schedule.arguments import StorageScope
 from mlcweb.schedule.errors import LoopError
 from mlcweb.schedule.nests import position_in, stage, with_allocated, with_inserted
-from mlcweb.schedule.regions import domains_around
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import check_leaf
 from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below
@@ -96,7 +95,7 @@ def cache_index(
 def _check_same_domains_each_time(place: BlockPlace, used: list[IterVar]) -> None:
     """Raise LoopError where an iterator has another domain in each iteration of a loop, so that no
     one buffer holds a value for each of its values."""
-    around = domains_around(place)
+    around = place.domains_around
     for iter_var in used:
         domain = iter_var.dom
         if domain is not None and (uses_any(domain.min, around) or uses_any(domain.extent, around)):

@@ -18,12 +18,9 @@ from mlcweb.schedule.iteration_domain import (
 from mlcweb.schedule.nests import loop_nest, statements_of
 from mlcweb.schedule.primitives.inline import compute_inline, reverse_compute_inline
 from mlcweb.schedule.regions import (
-    analyzer_inside,
     and_unproved,
     bound_ranges,
-    iterator_domains,
     known_sides,
-    loops_between,
     regions_of,
     relaxed,
     threads_sharing,
@@ -43,7 +40,7 @@ from mlcweb.schedule.scopes import (
     short_title,
 )
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline
-from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, loops_above
+from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState
 from mlcweb.schedule.units import check_same_guards, check_within_guards, stands_in
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer, Range
@@ -145,7 +142,7 @@ def _planned(
     check_stage_pipeline(state, scope)
     check_complete_or_reduction(state, place)
     _check_same_scope(state, place, target)
-    check_binds_loops(place, [p for p in loops_above(place) if p not in target.parents])
+    check_binds_loops(place, [p for p in place.loops if p not in target.parents])
     if is_producer:
         check_within_guards(place, target, f'would run without it under the loop "{loop.name}"')
     else:
@@ -269,7 +266,7 @@ def _position(
 
 def _moved(state: ScheduleState, move: _Move, preserve_unit_loops: bool) -> ScheduleState:
     place, target = move.place, move.target
-    analyzer = analyzer_inside(target)
+    analyzer = target.analyzer_inside()
     required = _required_regions(move, analyzer)
     own = place.block.writes if move.is_producer else place.block.reads
     accesses = [(region, required[region.buffer]) for region in own if region.buffer in required]
@@ -297,7 +294,7 @@ def _executed(move: _Move) -> dict[Var, Range]:
     if executed is not None:
         return executed
     if move.is_producer and move.place.block.init is None:
-        return iterator_domains(move.place.block)
+        return move.place.block.domains
     raise BindingError(
         f'The predicate of block "{move.place.block.name_hint}" is not a bound of its iterators, '
         "so it could not be kept when the block is moved",
@@ -312,7 +309,7 @@ def _required_regions(move: _Move, analyzer: Analyzer) -> dict[Buffer, list[IntS
     found: dict[Buffer, list[list[IntSet]]] = {}
     for buffer in dict.fromkeys(region.buffer for region in own):
         for partner in move.partners:
-            inner = loops_between(partner, move.target.loop)
+            inner = partner.inner_loops(move.target.loop)
             if move.is_producer:
                 shared = threads_sharing(partner, move.target.loop, buffer.scope())
                 inner = {**shared, **inner}

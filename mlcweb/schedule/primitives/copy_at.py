@@ -16,19 +16,11 @@ from mlcweb.schedule.buffer_rewriting import Redirection
 from mlcweb.schedule.errors import DataflowError, LoopError
 from mlcweb.schedule.must_writes import must_write
 from mlcweb.schedule.nests import copy_of, loop_nest, statements_of, with_allocated, with_inserted
-from mlcweb.schedule.regions import (
-    analyzer_inside,
-    bound_ranges,
-    domains_of,
-    loops_between,
-    regions_of,
-    relaxed,
-    threads_sharing,
-)
+from mlcweb.schedule.regions import bound_ranges, regions_of, relaxed, threads_sharing
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import scope_at
 from mlcweb.schedule.stage_pipeline import contains
-from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, loops_above
+from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, domains_of
 from mlcweb.schedule.units import check_all_blocks, hidden_accesses, stands_in
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range, full_region
@@ -155,7 +147,7 @@ class _Plan:
         for place, kind in itertools.product(self.units(step), kinds):
             block = place.block
             sharing = threads_sharing(place, self.place.loop, self.storage_scope)
-            inner = {**sharing, **loops_between(place, self.place.loop)}
+            inner = {**sharing, **place.inner_loops(self.place.loop)}
             for region in regions_of(block.reads if kind == "read" else block.writes, self.buffer):
                 yield _Access(place, region, inner)
 
@@ -198,13 +190,13 @@ def _planned(
 ) -> _Plan:
     place, target = state.block(block), state.loop(loop)
     buffer = accessed_buffer(place, index, access)
-    if not any(around is target.loop for around in loops_above(place)):
+    if not any(around is target.loop for around in place.loops):
         raise LoopError(
             f'The block "{place.block.name_hint}" does not stand in the loop "{loop.name}"',
             [target.loop, place.realize],
             "one of sch.get_loops(block)",
         )
-    plan = _Plan(state, target, buffer, storage_scope, access, analyzer_inside(target))
+    plan = _Plan(state, target, buffer, storage_scope, access, target.analyzer_inside())
     blocks = [user.block for step in range(len(plan.steps)) for user in plan.units(step)]
     if any(buffer in found for block in blocks for found in hidden_accesses(block)):
         scope_at(state, state.scope_of(target)).check_declared(buffer)
@@ -278,7 +270,7 @@ def _copying_block(
     plan: _Plan, box: Sequence[Range], source: Buffer, target: Buffer, name: str
 ) -> BlockRealize:
     """A block that copies a box. Its iterators are the loops that the box depends on."""
-    loops = {loop.loop_var: loop for loop in (*loops_above(plan.place), plan.place.loop)}
+    loops = {loop.loop_var: loop for loop in (*plan.place.loops, plan.place.loop)}
     iter_vars: dict[Var, IterVar] = {}
     for side in box:
         for var in walk(side):

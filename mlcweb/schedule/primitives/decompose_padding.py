@@ -12,7 +12,6 @@ from mlcweb.ir.op import Op
 from mlcweb.schedule.buffer_rewriting import AccessSimplifier
 from mlcweb.schedule.errors import BlockKindError
 from mlcweb.schedule.nests import in_fresh_loops, in_loops, loops_from, only_block_in, part_of_block
-from mlcweb.schedule.regions import domains_around, loops_between
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import check_affine, check_complete
 from mlcweb.schedule.state import BlockPlace, ScheduleState
@@ -109,8 +108,8 @@ Bounds = dict[Var, tuple[int, int]]
 
 def _inside(place: BlockPlace, condition: PrimExpr) -> Bounds:
     """The values of the iterators that run and for which the condition holds."""
-    loops = loops_between(place, None)
-    analyzer = Analyzer({**domains_around(place), **loops})
+    loops = place.inner_loops(None)
+    analyzer = Analyzer({**place.domains_around, **loops})
     bounds: Bounds = {}
     for iter_var, value in zip(place.block.iter_vars, place.realize.iter_values, strict=True):
         low, high = eval_set(value, loops, analyzer)
@@ -204,7 +203,7 @@ def _inside_nest(
     values: list[PrimExpr] = []
     iter_vars: list[IterVar] = []
     guarded: dict[Var, PrimExpr] = {}
-    analyzer = Analyzer({**domains_around(place), **loops_between(place, None)})
+    analyzer = Analyzer({**place.domains_around, **place.inner_loops(None)})
     used_once = _used_once(place, inner)
     for iter_var, bound in zip(block.iter_vars, realize.iter_values, strict=True):
         low, high = inside[iter_var.var]

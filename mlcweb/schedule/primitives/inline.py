@@ -12,13 +12,7 @@ from mlcweb.arith.padded_inverse import padded_inverse_map
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on, post_order_visit
 from mlcweb.schedule.errors import BlockKindError, DataflowError
-from mlcweb.schedule.regions import (
-    bindings,
-    domains_around,
-    iterator_domains,
-    loads_of,
-    use_of_memory,
-)
+from mlcweb.schedule.regions import loads_of, use_of_memory
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
     check_binds_loops,
@@ -29,7 +23,7 @@ from mlcweb.schedule.scopes import (
     short_title,
 )
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline, reads_only_written
-from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, loops_above
+from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below
 from mlcweb.schedule.units import check_all_blocks, check_same_guards, check_within_guards
 from mlcweb.tir.arithmetic import equal, logical_and
 from mlcweb.tir.buffer import Buffer
@@ -60,7 +54,7 @@ def compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
         blocks.check_declared(region.buffer)
     check_not_output(state, place, "cache_write first, or inline the block's own producers")
     check_complete(state, place)
-    check_binds_loops(place, loops_above(place))
+    check_binds_loops(place, place.loops)
     if len(blocks.units) == 1:
         raise BlockKindError(
             f'The block "{place.block.name_hint}" is the only block of its scope, which would be '
@@ -71,7 +65,7 @@ def compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
     store = place.block.body
     inverse = None
     if isinstance(store, BufferStore):
-        inverse = inverse_map(store.indices, iterator_domains(place.block))
+        inverse = inverse_map(store.indices, place.block.domains)
     if not isinstance(store, BufferStore) or inverse is None:
         raise BlockKindError(
             f'The body of block "{place.block.name_hint}" is not a single store whose indices are '
@@ -79,7 +73,7 @@ def compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
             [place.realize],
             f"a body of the form {buffer.name}[f(i, j, …)] = g(i, j, …)",
         )
-    inliner = _Inliner(buffer, store, inverse, unit_iterators(iterator_domains(place.block)))
+    inliner = _Inliner(buffer, store, inverse, unit_iterators(place.block.domains))
     for reader in (*blocks.readers.get(buffer, ()), *blocks.undeclared_readers.get(buffer, ())):
         check_within_guards(place, reader, f'the {reader.title} reads "{buffer.name}" without it')
     for unit in blocks.units:
@@ -114,7 +108,7 @@ def reverse_compute_inline(state: ScheduleState, block: BlockIdentity) -> Schedu
     scope = state.scope_of(place)
     check_stage_pipeline(state, scope)
     check_complete(state, place)
-    check_binds_loops(place, loops_above(place))
+    check_binds_loops(place, place.loops)
     producer, buffer = _only_producer(state, scope, place)
     check_all_blocks([producer], buffer, "a block can only be inlined into another block")
     check_same_guards(place, producer, f"the {producer.title} does not run as often")
@@ -138,7 +132,7 @@ def reverse_compute_inline(state: ScheduleState, block: BlockIdentity) -> Schedu
             "inline the producer with compute_inline instead",
         )
     store, indices, inverse = _consuming_store(place, buffer)
-    values = {**unit_iterators(iterator_domains(place.block)), **inverse(stored.indices)}
+    values = {**unit_iterators(place.block.domains), **inverse(stored.indices)}
     indices = [substitute(index, values) for index in indices]
     predicate = _use_predicate(state, producer, inner, place, values, indices, stored.indices)
     taken = _Replacement(buffer, stored.value).rewrite(substitute(store, values))
@@ -297,7 +291,7 @@ def _consuming_store(
     elif any(not _same_indices(load, loads[0]) for load in loads):
         reason = f'it reads "{buffer.name}" at several places'
     else:
-        domains = iterator_domains(place.block)
+        domains = place.block.domains
         inverse = inverse_map(loads[0].indices, domains)
         inverse = inverse or padded_inverse_map(loads[0].indices, domains)
         if inverse is None or not inverse.has_unit_scale:
@@ -329,17 +323,17 @@ def _use_predicate(
 ) -> PrimExpr:
     """The producer's predicate, and that the consumer uses the element that is being written."""
     inner_place = state.block(inner.block.identity)
-    known = Analyzer({**domains_around(inner_place), **iterator_domains(inner.block)})
-    bound = bindings(inner)
+    known = Analyzer({**inner_place.domains_around, **inner.block.domains})
+    bound = inner.bindings
     extra: list[PrimExpr] = []
-    for var, domain in iterator_domains(place.block).items():
+    for var, domain in place.block.domains.items():
         value = values[var]
         extra += [value >= domain.min, value < domain.min + domain.extent]
     extra += [equal(r, w) for r, w in zip(read, written, strict=True)]
     needed = [condition for condition in extra if not known.can_prove(condition)]
     predicate = inner.predicate
     for condition in needed:
-        if variables_in(condition) - set(bound) - set(domains_around(inner_place)):
+        if variables_in(condition) - set(bound) - set(inner_place.domains_around):
             raise DataflowError(
                 f'The block "{place.block.name_hint}" uses a part of the elements that the '
                 f'producer "{producer.block.name_hint}" computes, which no predicate can tell',

@@ -13,10 +13,16 @@ from mlcweb.schedule.arguments import Factors
 from mlcweb.schedule.errors import FactorError, LoopError
 from mlcweb.schedule.nests import only_block_below
 from mlcweb.schedule.primitives.loops import check_unannotated
-from mlcweb.schedule.regions import bindings, domains_around, domains_of, regions_of
+from mlcweb.schedule.regions import regions_of
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import driven_iterators
-from mlcweb.schedule.state import LoopPlace, ScheduleState, substatements, with_substatements
+from mlcweb.schedule.state import (
+    LoopPlace,
+    ScheduleState,
+    domains_of,
+    substatements,
+    with_substatements,
+)
 from mlcweb.tir.arithmetic import const, constant_value, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import IntImm, Let, PrimExpr, Var
@@ -141,7 +147,7 @@ def _part(place: LoopPlace, variable: Var, domain: Range, name: str) -> Stmt:
     body = _Copy(_defined_in(old.body)).rewrite(substitute(old.body, {old.loop_var: variable}))
     body = _Renaming(f"_{variable.name}").rewrite(body)
     loop = For(variable, domain.min, domain.extent, ForKind.SERIAL, body, span=old.span)
-    return _narrowed(loop, variable, name, {**domains_around(place), variable: domain})
+    return _narrowed(loop, variable, name, {**place.domains_around, variable: domain})
 
 
 def _narrowed(statement: Stmt, loop: Var, name: str, domains: dict[Var, Range]) -> Stmt:
@@ -159,7 +165,7 @@ def _narrowed_block(
 ) -> Block:
     block = realize.block
     analyzer = Analyzer(domains)
-    values = bindings(realize)
+    values = realize.bindings
     iter_vars = tuple(
         replace(iter_var, dom=_limits(values[iter_var.var], iter_var, domains, analyzer))
         if uses(values[iter_var.var], loop)

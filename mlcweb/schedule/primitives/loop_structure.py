@@ -9,18 +9,9 @@ from mlcweb.arith import Analyzer
 from mlcweb.schedule.dependences import check_stays_before
 from mlcweb.schedule.errors import DataflowError, LoopError
 from mlcweb.schedule.primitives.loops import check_plain
-from mlcweb.schedule.regions import domains_around
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import Scope, scope_at
-from mlcweb.schedule.state import (
-    BlockPlace,
-    LoopPlace,
-    Place,
-    ScheduleState,
-    loops_above,
-    shared_prefix,
-    statement_of,
-)  # fmt: skip
+from mlcweb.schedule.state import BlockPlace, LoopPlace, Place, ScheduleState, shared_prefix
 from mlcweb.schedule.units import stands_in
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.expr import PrimExpr, Var
@@ -38,7 +29,7 @@ def add_unit_loop(state: ScheduleState, block_or_loop: Place) -> tuple[ScheduleS
         for i in range(8): ...             -->    for u, i in T.grid(1, 8): ...
     """
     place = block_or_loop
-    statement = statement_of(place)
+    statement = place.statement
     if not place.parents:
         raise LoopError(
             "The root block of a function stands in no loop, and none can be put around it",
@@ -142,7 +133,7 @@ def _chains(
 
 
 def _check_same_extents(places: Sequence[LoopPlace], chains: Sequence[tuple[For, ...]]) -> None:
-    analyzer = Analyzer(domains_around(places[0]))
+    analyzer = Analyzer(places[0].domains_around)
     for chain in chains[1:]:
         values = _renamed(chain, [loop.loop_var for loop in chains[0]])
         for first, loop in zip(chains[0], chain, strict=True):
@@ -186,7 +177,7 @@ def _check_ready(
 ) -> None:
     """No iteration of a body comes before iterations of an earlier body that it depends on."""
     target = state.loop(merged[-1])
-    chain = [loop for loop in (*loops_above(target), target.loop) if loop.loop_var in merged]
+    chain = [loop for loop in (*target.loops, target.loop) if loop.loop_var in merged]
     units = scope_at(state, state.scope_of(target))
     for earlier, later in combinations(_merged_units(units, before, nests, target), 2):
         for first, second in product(earlier, later):

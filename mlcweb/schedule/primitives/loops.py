@@ -28,7 +28,6 @@ from mlcweb.schedule.state import (
     LoopPlace,
     ScheduleState,
     block_realizes_below,
-    loops_above,
     substatements,
     with_substatements,
 )  # fmt: skip
@@ -62,7 +61,7 @@ def split(
     place = state.loop(loop)
     old = place.loop
     check_plain(place)
-    analyzer = Analyzer(loop_ranges((*loops_above(place), old)))
+    analyzer = Analyzer(loop_ranges((*place.loops, old)))
     extents = _infer_factors(old, factors, analyzer)
     new_vars = [Var(f"{loop.name}_{n}", loop.dtype) for n in range(len(extents))]
     for var, extent in zip(new_vars, extents, strict=True):
@@ -125,7 +124,7 @@ def fuse(
             value = floordiv(floormod(fused, covered), total)
         values[place.loop.loop_var] = value
         total = covered
-    total = Analyzer(loop_ranges(loops_above(first))).simplify(total)
+    total = Analyzer(loop_ranges(first.loops)).simplify(total)
     body = substitute(places[-1].loop.body, values)
     loop = For(fused, const(0, fused.dtype), total, ForKind.SERIAL, body, span=first.loop.span)
     new = simplify_bindings(loop, first, preserve_unit_iters)
@@ -350,7 +349,7 @@ def simplify_bindings(statement: Stmt, place: LoopPlace, preserve_unit_iters: bo
         changes = {below: visit(below, ranges) for below in substatements(current)}
         return with_substatements(current, changes)
 
-    return visit(statement, loop_ranges(loops_above(place)))
+    return visit(statement, loop_ranges(place.loops))
 
 
 def _check_only_child(outer: LoopPlace, inner: LoopPlace) -> None:

@@ -14,7 +14,6 @@ from mlcweb.schedule.arguments import Integers
 from mlcweb.schedule.errors import BlockKindError, DataflowError
 from mlcweb.schedule.must_writes import is_local, must_write, runs_whole_domain
 from mlcweb.schedule.nests import copy_of, in_loops, nest_of, stage, with_allocated
-from mlcweb.schedule.regions import domains_around, iterator_domains
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
     check_affine,
@@ -22,7 +21,7 @@ from mlcweb.schedule.scopes import (
     check_complete_or_reduction,
     scope_at,
 )
-from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
+from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.schedule.units import hidden_accesses
 from mlcweb.tir.arithmetic import const, constant_value, floordiv, is_const_int, less, logical_and
 from mlcweb.tir.buffer import Buffer, Range, full_region
@@ -71,7 +70,7 @@ def pad_einsum(state: ScheduleState, block: BlockIdentity, padding: Integers) ->
     check_complete_or_reduction(state, place)
     check_affine(state, place)
     scope_at(state, state.scope_of(place)).check_links(place)
-    check_binds_loops(place, loops_above(place))
+    check_binds_loops(place, place.loops)
     nest = nest_of(place, "pad_einsum")
     _check_einsum(place)
     _check_declared(place)
@@ -94,7 +93,7 @@ def pad_einsum(state: ScheduleState, block: BlockIdentity, padding: Integers) ->
     before = [_filled_copy(old, new) for old, new in copies.items() if old not in written]
     after = [_copied_back(old, new) for old, new in copies.items() if old in written]
     realize = _grown_realize(place, extents, copies)
-    loops = [replace(old, extent=_grown_loop(old, place, grown)) for old in loops_above(place)]
+    loops = [replace(old, extent=_grown_loop(old, place, grown)) for old in place.loops]
     scope = state.scope_of(place)
     changed = sequence(*before, in_loops(realize, loops), *after)
     state = state.replaced(place.function, {nest: changed})
@@ -179,7 +178,7 @@ def _check_einsum(place: BlockPlace) -> None:
 
 def _padded_extents(place: BlockPlace, padding: Sequence[int]) -> list[PrimExpr]:
     extents: list[PrimExpr] = []
-    inside = {*domains_around(place), *iterator_domains(place.block)}
+    inside = {*place.domains_around, *place.block.domains}
     for iter_var, factor in zip(place.block.iter_vars, padding, strict=True):
         domain = iter_var.dom
         if domain is not None and factor == 1:

@@ -8,7 +8,7 @@ from mlcweb.schedule.arguments import FunctionName
 from mlcweb.schedule.errors import NotFoundError
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import is_output_block, scope_at
-from mlcweb.schedule.state import BlockPlace, Place, ScheduleState, loops_above
+from mlcweb.schedule.state import BlockPlace, Place, ScheduleState
 from mlcweb.schedule.units import blocks_among
 from mlcweb.tir.expr import Var
 from mlcweb.tir.stmt import BlockIdentity
@@ -27,7 +27,7 @@ def get_block(state: ScheduleState, name: str, func_name: FunctionName = None) -
 @primitive("GetLoops", pure=True)
 def get_loops(state: ScheduleState, block: BlockIdentity) -> list[Var]:
     """The loops around a block up to the next block outside, outermost first."""
-    return [loop.loop_var for loop in loops_above(state.block(block))]
+    return [loop.loop_var for loop in state.block(block).loops]
 
 
 @primitive("GetChildBlocks", pure=True, prints_positional=True)

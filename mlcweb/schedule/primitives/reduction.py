@@ -10,7 +10,7 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.errors import BindingError, BlockKindError, DataflowError, LoopError
 from mlcweb.schedule.nests import in_fresh_loops, loops_from, part_of_block
-from mlcweb.schedule.regions import iterator_domains, loads_of
+from mlcweb.schedule.regions import loads_of
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
     check_affine,
@@ -25,7 +25,7 @@ from mlcweb.schedule.scopes import (
     short_title,
 )
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline, is_uncovered, reads_only_written
-from mlcweb.schedule.state import BlockPlace, ScheduleState, loops_above
+from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.schedule.units import bound_reads, check_same_guards, check_unguarded, stands_in
 from mlcweb.tir.arithmetic import const, constant_value, is_const_int, logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion
@@ -96,7 +96,7 @@ def _check_not_repeated(place: BlockPlace, inner: tuple[For, ...]) -> None:
 
 def _check_above_reduction(place: BlockPlace, loop: For) -> None:
     name = loop.loop_var.name
-    for outer in loops_above(place):
+    for outer in place.loops:
         if outer is loop:
             return
         for iter_var, value in zip(place.block.iter_vars, place.realize.iter_values, strict=True):
@@ -151,9 +151,7 @@ def _init_realize(place: BlockPlace, inner: tuple[For, ...]) -> BlockRealize:
     values = [value for _, value in bound]
     block = part_of_block(old, [i for i, _ in bound], old.name_hint + "_init", old.init)
     block = replace(block, annotations=old.annotations)
-    predicate = init_predicate(
-        place.realize, place.realize.predicate, loops_above(place), inner, values
-    )
+    predicate = init_predicate(place.realize, place.realize.predicate, place.loops, inner, values)
     return BlockRealize(tuple(values), predicate, block, span=place.realize.span)
 
 
@@ -226,7 +224,7 @@ def fuse_reduction_epilogue(
     buffer, indices = _sum(state, reduction)
     _check_order(state, scope, reduction, epilogue, buffer)
     check_complete(state, epilogue)
-    check_binds_loops(epilogue, loops_above(epilogue))
+    check_binds_loops(epilogue, epilogue.loops)
     store, load, term = _added(epilogue, buffer)
     _check_covers(reduction, epilogue, buffer, load)
     values: dict[Var, PrimExpr] = {
@@ -344,8 +342,8 @@ def _check_covers(
     reduction: BlockPlace, epilogue: BlockPlace, buffer: Buffer, load: BufferLoad
 ) -> None:
     """Raise BlockKindError unless the epilogue's iterations are the elements of the sum."""
-    domains = iterator_domains(epilogue.block)
-    written = iterator_domains(reduction.block)
+    domains = epilogue.block.domains
+    written = reduction.block.domains
     sizes = [written[v] for v in reduction.block.body.indices]  # type: ignore[union-attr]
     is_same = set(load.indices) == set(domains) and len(load.indices) == len(domains) and all(
         same_expression(domains[index].min, size.min)  # type: ignore[index]

@@ -23,7 +23,6 @@ from mlcweb.schedule.nests import (
     with_allocated,
     with_inserted,
 )
-from mlcweb.schedule.regions import bindings, domains_around, iterator_domains
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
     check_affine,
@@ -33,7 +32,7 @@ from mlcweb.schedule.scopes import (
     scope_at,
 )
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline
-from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, loops_above
+from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below
 from mlcweb.tir.arithmetic import add, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion
 from mlcweb.tir.expr import BufferLoad, IntImm, PrimExpr, Var
@@ -141,7 +140,7 @@ def _loops_of_copy(
 ) -> tuple[dict[Var, PrimExpr], list[PrimExpr]]:
     """The loops of a copy (variable and extent), and what they bind the iterators to: as those of
     the block are, or, where a predicate cuts these off, one for each iterator."""
-    values = bindings(place.realize)
+    values = place.realize.bindings
     bound = [values[iter_var.var] for iter_var in used]
     if is_trivially_true(place.realize.predicate):
         driving = variables_in(*bound)
@@ -164,7 +163,7 @@ def _loop_each(used: Sequence[IterVar]) -> dict[Var, PrimExpr]:
 def _driving_loops(place: BlockPlace, driving: set[Var]) -> list[For]:
     """The loops over some variables, and those that these loops' own bounds depend on."""
     around = []
-    for loop in reversed(loops_above(place)):
+    for loop in reversed(place.loops):
         if loop.loop_var in driving:
             around.append(loop)
             driving = driving | variables_in(loop.min, loop.extent)
@@ -184,7 +183,7 @@ def _single_indices(
     check_stage_pipeline(state, state.scope_of(place))
     scope_at(state, state.scope_of(place)).check_declared(buffer)
     check_affine(state, place)
-    check_binds_loops(place, loops_above(place))
+    check_binds_loops(place, place.loops)
     found: list[tuple[PrimExpr, ...]] = []
     for node in walk(place.block):
         if isinstance(node, (BufferLoad, BufferStore)) and node.buffer is buffer:
@@ -232,7 +231,7 @@ def _single_indices(
 def _simplified(place: BlockPlace, indices: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
     """The indices in simplest form. One that is constant only by the domains of its iterators keeps
     them, as in TVM."""
-    analyzer = Analyzer(iterator_domains(place.block))
+    analyzer = Analyzer(place.block.domains)
     simple = [analyzer.simplify(index) for index in indices]
     return tuple(
         index if isinstance(short, IntImm) else short
@@ -241,8 +240,8 @@ def _simplified(place: BlockPlace, indices: Sequence[PrimExpr]) -> tuple[PrimExp
 
 
 def _check_inside(place: BlockPlace, buffer: Buffer, indices: Sequence[PrimExpr]) -> None:
-    domains = iterator_domains(place.block)
-    analyzer = Analyzer({**domains_around(place), **domains})
+    domains = place.block.domains
+    analyzer = Analyzer({**place.domains_around, **domains})
     for index, extent in zip(indices, buffer.shape, strict=True):
         low, high = eval_set(analyzer.simplify(index), domains, analyzer)
         if low is not None and high is not None:

@@ -17,7 +17,6 @@ from mlcweb.schedule.nests import (
     with_allocated,
 )
 from mlcweb.schedule.reducers import Reduction, Values, reduction_of
-from mlcweb.schedule.regions import domains_around
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
     check_binds_loops,
@@ -27,7 +26,7 @@ from mlcweb.schedule.scopes import (
     why_not_reduction,
 )
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline
-from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, loops_above
+from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
@@ -73,7 +72,7 @@ def rfactor(
     """
     target = state.loop(loop)
     place = only_block_below(state, target, "move the other blocks out of the loop first")
-    loops = loops_above(place)
+    loops = place.loops
     scope = state.scope_of(place)
     check_stage_pipeline(state, scope)
     reduction = _reduction(state, place)
@@ -204,7 +203,7 @@ def _check_init_runs_first(place: BlockPlace, target: LoopPlace, loops: Sequence
     """The whole reduction starts in the first iteration of its loops, and so does each part: its
     predicate holds there. No part, and no spatial iteration, is left out by the predicate."""
     realize, name = place.realize, place.block.name_hint
-    analyzer = Analyzer(domains_around(place))
+    analyzer = Analyzer(place.domains_around)
     reducing = [loop for loop in loops if _is_reduction_loop(place, loop)]
     start: dict[Var, PrimExpr] = {loop.loop_var: loop.min for loop in reducing}
     affine = runs_one_to_one(realize, loops)

@@ -14,18 +14,11 @@ from mlcweb.ir.visitor import Mutator, on
 from mlcweb.schedule.arguments import WriteBuffer, accessed_buffer
 from mlcweb.schedule.errors import BlockKindError, DataflowError, LoopError
 from mlcweb.schedule.primitives.storage import allocating_block
-from mlcweb.schedule.regions import (
-    analyzer_inside,
-    bound_ranges,
-    loops_between,
-    regions_of,
-    relaxed,
-    use_of_memory,
-)
+from mlcweb.schedule.regions import bound_ranges, regions_of, relaxed, use_of_memory
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import check_not_output, only_writer, scope_at
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline
-from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, loops_above
+from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState
 from mlcweb.schedule.units import check_all_blocks, check_unguarded
 from mlcweb.tir.arithmetic import const, floormod, is_const_int, logical_and, logical_or
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
@@ -142,9 +135,9 @@ def _common_loop(
     state: ScheduleState, users: Sequence[BlockPlace], place: BlockPlace, buffer: Buffer
 ) -> LoopPlace:
     """The innermost loop around all blocks that access the buffer."""
-    shared: list[For] = list(loops_above(place))
+    shared: list[For] = list(place.loops)
     for user in users[1:]:
-        around = loops_above(user)
+        around = user.loops
         shared = [loop for loop in shared if any(loop is other for other in around)]
     if len(users) == 1 or not shared:
         raise LoopError(
@@ -158,10 +151,10 @@ def _common_loop(
 
 def _steps(place: BlockPlace, buffer: Buffer, outer: LoopPlace) -> list[_Step]:
     """The dimensions that move with a loop, in order."""
-    analyzer = analyzer_inside(outer)
-    inner = loops_between(place, outer.loop)
+    analyzer = outer.analyzer_inside()
+    inner = place.inner_loops(outer.loop)
     box = relaxed(_written(place, buffer), inner, analyzer)
-    loops = {loop.loop_var for loop in (*loops_above(outer), outer.loop)}
+    loops = {loop.loop_var for loop in (*outer.loops, outer.loop)}
     steps = []
     for n, (low, high) in enumerate(box):
         if low is None or high is None:
@@ -196,7 +189,7 @@ def _loop_and_stride(start: PrimExpr) -> tuple[Var, int] | None:
 
 
 def _rolled(place: BlockPlace, buffer: Buffer, steps: Sequence[_Step], outer: LoopPlace) -> _Step:
-    for loop in (*loops_above(outer), outer.loop):
+    for loop in (*outer.loops, outer.loop):
         for step in steps:
             if step.loop is loop.loop_var and step.overlap > 0:
                 return step
@@ -213,7 +206,7 @@ def _check_in_order(
 ) -> None:
     """Raise LoopError unless an iteration finds what the one before has left."""
     overlapping = [step for step in steps if step.overlap > 0]
-    for loop in (*loops_above(outer), outer.loop):
+    for loop in (*outer.loops, outer.loop):
         name = loop.loop_var.name
         if loop.kind not in (ForKind.SERIAL, ForKind.UNROLLED):
             raise LoopError(
@@ -255,7 +248,7 @@ def _check_whole_windows(
     """Raise LoopError unless an iteration of the loops that overlap writes its window without gaps,
     but for elements that no iteration writes."""
     name = place.block.name_hint
-    inner = loops_between(place, outer.loop)
+    inner = place.inner_loops(outer.loop)
     overlapping = [step for step in steps if step.overlap > 0]
     moving = {*inner, *(step.loop for step in overlapping)}
     analyzer = Analyzer()
