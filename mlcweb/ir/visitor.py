@@ -103,3 +103,21 @@ class Mutator(Dispatcher):
     def rewrite_tuple(self, items: tuple[Any, ...]) -> tuple[Any, ...]:
         new = tuple([self.rewrite(item) if isinstance(item, Node) else item for item in items])
         return items if all(map(is_, new, items)) else new
+
+
+class _Change(Mutator):
+    def __init__(self, types: tuple[type[Node], ...], change: Callable[[Any], Node]) -> None:
+        self.types = types
+        self.change = change
+
+    def rewrite(self, node: Any) -> Any:
+        new = self.rewrite_children(node)
+        return self.change(new) if isinstance(new, self.types) else new
+
+
+def rewrite_nodes(
+    node: NodeType, types: type[Node] | tuple[type[Node], ...], change: Callable[[Any], Node]
+) -> NodeType:
+    """A tree with each node of some classes, whose children are done, replaced by what `change`
+    makes of it."""
+    return _Change(types if isinstance(types, tuple) else (types,), change).rewrite(node)

@@ -33,7 +33,7 @@ from mlcweb.schedule.distances import (
 from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.must_writes import must_write
 from mlcweb.schedule.regions import bound_ranges, regions_of, relaxed
-from mlcweb.schedule.reverse_compute_at_checks import is_written_before
+from mlcweb.schedule.reverse_compute_at_checks import written_elsewhere
 from mlcweb.schedule.scopes import Scope, runs_one_to_one, scope_at
 from mlcweb.schedule.state import BlockPlace, ScheduleState, shared_prefix
 from mlcweb.schedule.units import RawPlace, guards, stands_in
@@ -247,7 +247,7 @@ class _Analysis:
         if not or_never or guards(writer, common.loop):
             return False
         at = replace(realize, block=replace(realize.block, reads=(region,)))
-        return is_written_before(common, writer, at, inner, analyzer)
+        return written_elsewhere(common, writer, at, inner, analyzer) is None
 
 
 def check_keeps_order(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.errors import DiagnosticError
+from mlcweb.schedule.errors import ArgumentError
 from mlcweb.schedule.index_map_record import from_record
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir import dtype as dtypes
@@ -25,10 +26,20 @@ MapArgument = IndexMap | Callable[..., Any] | str
 def take_index_map(sch: ScheduleBase, value: Any, taken: dict[str, Any]) -> Any:
     """A map of the indices of `buffer`, or else of the iterators of `block`."""
     place = sch.state.block(taken["block"])
-    ndim = len(place.block.iter_vars)
+    count, each = len(place.block.iter_vars), "iterator of the block"
+    taking = f'block "{place.block.name_hint}" has {count} iterators'
     if "buffer" in taken:
-        ndim = taken["buffer"].at(place).ndim
-    mapped = _mapped(value, place, ndim)
+        buffer = taken["buffer"].at(place)
+        count, each = buffer.ndim, "dimension of the buffer"
+        taking = f'buffer "{buffer.name}" has {count} dimension(s)'
+    mapped = _mapped(value, place, count)
+    if len(mapped.initial_indices) != count:
+        raise ArgumentError(
+            f"The index map {mapped!r} takes {len(mapped.initial_indices)} indices, but the "
+            f"{taking}",
+            [place.realize],
+            f"a map with one index for each {each}",
+        )
     known = _with_values(sch, mapped, place)
     # TVM records the map of transform_block_layout as an attribute, which has no random variables.
     return (known if list(taken) == ["block"] else mapped), known

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from mlcweb.arith import same_expression
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.ir.visitor import rewrite_nodes, walk
 from mlcweb.schedule.nests import in_loops, loop_nest, stage, statements_of
 from mlcweb.schedule.state import substatements, with_substatements
 from mlcweb.tir.arithmetic import const, equal, is_const_int, logical_not, logical_or
@@ -138,10 +138,16 @@ class _Layout:
         old = [block.iter_vars[n].var for n in positions]
         pairs = zip(old, self.inverse.final_indices, strict=True)
         values = {var: substitute(index, at) for var, index in pairs}
-        choose = _Choosing(self.old, substitute(self.padding, at), self._pad_value(iterators))
+        padding, pad_value = substitute(self.padding, at), self._pad_value(iterators)
+
+        def padded(store: BufferStore) -> BufferStore:
+            if store.buffer is not self.old:
+                return store
+            return replace(store, value=if_then_else(padding, pad_value, store.value))
+
         kept = [iter_var for n, iter_var in enumerate(block.iter_vars) if n not in positions]
         kept[positions[0] : positions[0]] = self._iter_vars(iterators)
-        changed = choose.rewrite(replace(block, iter_vars=()))
+        changed = rewrite_nodes(replace(block, iter_vars=()), BufferStore, padded)
         return replace(substitute(changed, values), iter_vars=tuple(kept))
 
     def _traversal(self, nest: For) -> list[For] | None:
@@ -182,21 +188,6 @@ class _Layout:
 
     def _pad_value(self, iterators: Sequence[Var]) -> PrimExpr:
         return self.pad_value.map_indices(iterators)[0]
-
-
-class _Choosing(Mutator):
-    """Lets stores to a buffer choose between their value and the padding."""
-
-    def __init__(self, buffer: Buffer, padding: PrimExpr, value: PrimExpr) -> None:
-        self.buffer = buffer
-        self.padding = padding
-        self.value = value
-
-    @on(BufferStore)
-    def store(self, node: BufferStore) -> BufferStore:
-        if node.buffer is not self.buffer:
-            return node
-        return replace(node, value=if_then_else(self.padding, self.value, node.value))
 
 
 def _chain_below(loop: For) -> tuple[list[For], BlockRealize | None]:

@@ -40,7 +40,7 @@ def check_written_before(
     """The iterations of producers that make what the moved consumer reads in an iteration of the
     loop all run in that iteration."""
     for producer in producers:
-        buffer = _written_elsewhere(target, producer, realize, loops, analyzer)
+        buffer = written_elsewhere(target, producer, realize, loops, analyzer)
         if buffer is not None:
             raise DataflowError(
                 f'In an iteration of the loop "{target.loop.loop_var.name}" the block '
@@ -51,26 +51,15 @@ def check_written_before(
             )
 
 
-def is_written_before(
-    target: LoopPlace,
-    producer: BlockPlace,
-    realize: BlockRealize,
-    loops: Mapping[Var, Range],
-    analyzer: Analyzer,
-) -> bool:
-    """Whether the iterations of a producer that make what a consumer reads in an iteration of a
-    loop all run in that iteration."""
-    return _written_elsewhere(target, producer, realize, loops, analyzer) is None
-
-
-def _written_elsewhere(
+def written_elsewhere(
     target: LoopPlace,
     producer: BlockPlace,
     realize: BlockRealize,
     loops: Mapping[Var, Range],
     analyzer: Analyzer,
 ) -> Buffer | None:
-    """A buffer that a consumer reads in an iteration of a loop, some of it written in others."""
+    """A buffer that a consumer reads in an iteration of a loop, some of it written in others; None
+    where the producer's iterations that make what it reads all run in that iteration."""
     inner = producer.inner_loops(target.loop)
     for region in producer.block.writes:
         reads = [

@@ -49,13 +49,6 @@ def transform_block_layout(
             "transform the block before its loops are split, fused or reordered",
         )
     iter_vars = place.block.iter_vars
-    if len(index_map.initial_indices) != len(iter_vars):
-        raise ArgumentError(
-            f"The index map {index_map!r} takes {len(index_map.initial_indices)} indices, but the "
-            f'block "{place.block.name_hint}" has {len(iter_vars)} iterators',
-            [place.realize],
-            "a map with one index for each iterator of the block",
-        )
     index_map = index_map.with_index_dtype(iter_vars[0].var.dtype if iter_vars else "int32")
     # The map is of the iterations counted from zero, wherever the loops begin.
     try:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from mlcweb.analysis import block_access_regions
 from mlcweb.arith import Analyzer, same_expression
 from mlcweb.arith.inverse_map import InverseMap, inverse_map, unit_iterators
 from mlcweb.arith.padded_inverse import padded_inverse_map
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import Mutator, on, post_order_visit
+from mlcweb.ir.visitor import Mutator, on, post_order_visit, rewrite_nodes
 from mlcweb.schedule.errors import BlockKindError, DataflowError
 from mlcweb.schedule.regions import loads_of, use_of_memory
 from mlcweb.schedule.registry import primitive
@@ -135,7 +134,12 @@ def reverse_compute_inline(state: ScheduleState, block: BlockIdentity) -> Schedu
     values = {**unit_iterators(place.block.domains), **inverse(stored.indices)}
     indices = [substitute(index, values) for index in indices]
     predicate = _use_predicate(state, producer, inner, place, values, indices, stored.indices)
-    taken = _Replacement(buffer, stored.value).rewrite(substitute(store, values))
+    value = stored.value
+    taken = rewrite_nodes(
+        substitute(store, values),
+        BufferLoad,
+        lambda load: value if load.buffer is buffer else load,
+    )
     changed = _with_regions(replace(inner.block, body=taken))
     realize = replace(inner, block=changed, predicate=predicate)
     state = state.replaced(place.function, {place.realize: None, inner: realize})
@@ -171,18 +175,6 @@ class _Inliner(Mutator):
         if not any(region.buffer is self.buffer for region in node.reads):
             return new
         return _with_regions(new)
-
-
-class _Replacement(Mutator):
-    """Puts a value in place of all loads of a buffer."""
-
-    def __init__(self, buffer: Buffer, value: PrimExpr) -> None:
-        self.buffer = buffer
-        self.value = value
-
-    @on(BufferLoad)
-    def load(self, node: BufferLoad) -> Any:
-        return self.value if node.buffer is self.buffer else self.rewrite_children(node)
 
 
 def _with_regions(block: Block) -> Block:

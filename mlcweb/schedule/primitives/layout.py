@@ -50,13 +50,6 @@ def transform_layout(
     place = state.block(block)
     old = buffer.at(place)
     owner = _owner(state, place, old)
-    if len(index_map.initial_indices) != old.ndim:
-        raise ArgumentError(
-            f"The index map {index_map!r} takes {len(index_map.initial_indices)} indices, but the "
-            f'buffer "{old.name}" has {old.ndim} dimension(s)',
-            [place.realize],
-            "a map with one index for each dimension of the buffer",
-        )
     if old.strides:
         raise ArgumentError(
             f'The buffer "{old.name}" has strides, which describe its present layout',

@@ -8,11 +8,11 @@ from itertools import accumulate, pairwise
 from mlcweb.analysis import block_access_regions
 from mlcweb.arith import Analyzer, eval_range, eval_set
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.ir.visitor import on, rewrite_nodes, walk
 from mlcweb.schedule.arguments import Factors
 from mlcweb.schedule.errors import FactorError, LoopError
 from mlcweb.schedule.nests import only_block_below
-from mlcweb.schedule.primitives.loops import check_unannotated
+from mlcweb.schedule.primitives.loops import check_factors, check_unannotated
 from mlcweb.schedule.regions import regions_of
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import driven_iterators
@@ -99,19 +99,9 @@ def _cuts(place: LoopPlace, factors: Sequence[PrimExpr | int | None]) -> list[in
         )
     extents = [None if f is None else constant_value(f) for f in factors]
     unknown = [n for n, extent in enumerate(extents) if extent is None or extent == -1]
-    if len(unknown) > 1:
-        raise FactorError(
-            "Only one factor can be specified as -1 or None",
-            [loop],
-            "give all factors but one; the last is inferred from the extent",
-        )
     known = [int(extent) for n, extent in enumerate(extents) if n not in unknown]  # type: ignore[arg-type]
+    check_factors(loop, known, unknown)
     total = sum(known)
-    if any(extent <= 0 for extent in known):
-        bad = next(extent for extent in known if extent <= 0)
-        raise FactorError(
-            f'The factor {bad} for loop "{name}" is not positive', [loop], "factors >= 1"
-        )
     if not known or total >= loop.extent.value:
         raise FactorError(
             f'The sum {total} of the factors for loop "{name}" leaves no further part: '
@@ -145,7 +135,9 @@ def _part(place: LoopPlace, variable: Var, domain: Range, name: str) -> Stmt:
     """The loop over a part of the iterations, with a copy of the body."""
     old = place.loop
     body = _Copy(_defined_in(old.body)).rewrite(substitute(old.body, {old.loop_var: variable}))
-    body = _Renaming(f"_{variable.name}").rewrite(body)
+    body = rewrite_nodes(
+        body, Block, lambda block: replace(block, name_hint=f"{block.name_hint}_{variable.name}")
+    )
     loop = For(variable, domain.min, domain.extent, ForKind.SERIAL, body, span=old.span)
     return _narrowed(loop, variable, name, {**place.domains_around, variable: domain})
 
@@ -228,17 +220,6 @@ def _whole(region: BufferRegion, limits: dict[Var, Range]) -> BufferRegion:
 def _in_block(name: str, body: Stmt) -> BlockRealize:
     """A block without iterators or declared accesses."""
     return BlockRealize((), const(True), Block((), (), (), name, body))
-
-
-class _Renaming(Mutator):
-    """Adds a suffix to the names of blocks."""
-
-    def __init__(self, suffix: str) -> None:
-        self.suffix = suffix
-
-    @on(Block)
-    def block(self, node: Block) -> Block:
-        return replace(self.rewrite_children(node), name_hint=node.name_hint + self.suffix)
 
 
 class _Copy(FreshCopy):

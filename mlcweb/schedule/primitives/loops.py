@@ -216,24 +216,16 @@ def _infer_factors(
             [loop],
             "two factors or more, one of which may be None",
         )
-    if len(unknown) > 1:
-        raise FactorError(
-            "Only one factor can be specified as -1 or None",
-            [loop],
-            "give all factors but one; the last is inferred from the extent",
-        )
+    numbers = [constant_value(factor) for factor in factors]
+    known = [number for n, number in enumerate(numbers) if n not in unknown and number is not None]
+    check_factors(loop, known, unknown)
     product: PrimExpr = const(1, dtype)
     given: list[PrimExpr] = []
-    numbers = [constant_value(factor) for factor in factors]
-    _check_extent_fits([loop], [n for n in numbers if isinstance(n, int) and n > 0], bool(unknown))
-    for factor, number in zip(factors, numbers, strict=True):
+    _check_extent_fits([loop], [n for n in known if isinstance(n, int)], bool(unknown))
+    for factor in factors:
         if factor is None or factor == -1:
             given.append(const(-1, dtype))
             continue
-        if number is not None and number <= 0:
-            raise FactorError(
-                f'The factor {number} for loop "{name}" is not positive', [loop], "factors >= 1"
-            )
         value = arithmetic.cast(dtype, factor)
         given.append(value)
         product = product * value
@@ -252,6 +244,23 @@ def _infer_factors(
             f"factors with a product of at least {loop.extent!r}, or None for one of them",
         )
     return given
+
+
+def check_factors(loop: For, known: Sequence[int | float], unknown: Sequence[int]) -> None:
+    """Raise FactorError where several factors of a loop are to be inferred, those at the positions
+    `unknown`, or one that is known is not positive."""
+    if len(unknown) > 1:
+        raise FactorError(
+            "Only one factor can be specified as -1 or None",
+            [loop],
+            "give all factors but one; the last is inferred from the extent",
+        )
+    for number in known:
+        if number <= 0:
+            name = loop.loop_var.name
+            raise FactorError(
+                f'The factor {number} for loop "{name}" is not positive', [loop], "factors >= 1"
+            )
 
 
 def _check_extent_fits(

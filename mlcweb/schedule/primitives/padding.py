@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from functools import partial
 
 from mlcweb.analysis import block_access_regions
 from mlcweb.arith import Analyzer
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import Mutator, walk
+from mlcweb.ir.visitor import rewrite_nodes, walk
 from mlcweb.schedule.arguments import Integers
 from mlcweb.schedule.errors import BlockKindError, DataflowError
 from mlcweb.schedule.must_writes import is_local, must_write, runs_whole_domain
@@ -212,7 +212,7 @@ def _check_zeros_add_nothing(place: BlockPlace, grown: Mapping[Var, PrimExpr]) -
     assert isinstance(store, BufferStore)
     for var in reduced:
         term = _added_term(store)
-        zero = None if term is None else _Zeros(var).rewrite(term)
+        zero = None if term is None else rewrite_nodes(term, PrimExpr, partial(_zero_for, var))
         if zero is None or constant_value(Analyzer().simplify(zero)) != 0:
             raise DataflowError(
                 f'Padding the reduction iterator "{var.name}" of block "{place.block.name_hint}" '
@@ -234,21 +234,15 @@ def _added_term(store: BufferStore) -> PrimExpr | None:
     return None
 
 
-class _Zeros(Mutator):
-    """Zero for each load that a padded iterator indexes, and for products with zero. An input that
-    is not finite is not considered, as in TVM."""
-
-    def __init__(self, var: Var) -> None:
-        self.var = var
-
-    def rewrite(self, node: Any) -> Any:
-        new = self.rewrite_children(node)
-        is_zero = (
-            (isinstance(node, BufferLoad) and self.var in node.indices)
-            or (isinstance(new, Mul) and 0 in (constant_value(new.a), constant_value(new.b)))
-            or (isinstance(new, Cast) and constant_value(new.value) == 0)
-        )
-        return const(0, new.dtype) if is_zero else new
+def _zero_for(var: Var, node: PrimExpr) -> PrimExpr:
+    """Zero in place of a load that a padded iterator indexes, or of a product with zero. An input
+    that is not finite is not considered, as in TVM."""
+    is_zero = (
+        (isinstance(node, BufferLoad) and var in node.indices)
+        or (isinstance(node, Mul) and 0 in (constant_value(node.a), constant_value(node.b)))
+        or (isinstance(node, Cast) and constant_value(node.value) == 0)
+    )
+    return const(0, node.dtype) if is_zero else node
 
 
 def _grown_buffer(

@@ -8,7 +8,7 @@ from mlcweb.analysis.exposed_reads import reads_old_elements
 from mlcweb.arith import Analyzer, eval_set, same_expression
 from mlcweb.arith.index_map import IndexMap, IndexMapError
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import Mutator, on, walk
+from mlcweb.ir.visitor import rewrite_nodes, walk
 from mlcweb.schedule.arguments import AccessedBuffer, StorageScope
 from mlcweb.schedule.buffer_rewriting import with_new_regions
 from mlcweb.schedule.errors import BlockKindError, DataflowError
@@ -34,7 +34,7 @@ from mlcweb.schedule.scopes import (
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below
 from mlcweb.tir.arithmetic import add, is_const_int
-from mlcweb.tir.buffer import Buffer, BufferRegion
+from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import BlockIdentity, BufferStore, For, IterVar
 from mlcweb.tir.substitute import reads_memory, substitute, variables_in
@@ -298,13 +298,6 @@ def _mapped(
 ) -> tuple[tuple[PrimExpr, ...], tuple[PrimExpr, ...]]:
     """The indices and the shape of a copy that a map of the block's iterators gives."""
     iter_vars = [iter_var.var for iter_var in place.block.iter_vars]
-    if len(index_map.initial_indices) != len(iter_vars):
-        raise BlockKindError(
-            f"The index map {index_map!r} takes {len(index_map.initial_indices)} indices, but the "
-            f'block "{place.block.name_hint}" has {len(iter_vars)} iterators',
-            [place.realize],
-            "a map with one index for each iterator of the block",
-        )
     index_map = index_map.with_index_dtype(iter_vars[0].dtype if iter_vars else "int32")
     values = tuple(index_map.map_indices(iter_vars))
     mapped = variables_in(*values)
@@ -360,28 +353,17 @@ def _staged(
     position = here + 1 if access == "write" else (0 if at_start else here)
     state = with_inserted(state, place.function, scope.block, position, [nest])
     state = with_allocated(state, scope, copy[0])
-    changed = _Reindexed(original[0], copy[0], tuple(copy[1])).rewrite(place.block)
-    changed = with_new_regions(changed, original[0], copy[0])
+    old, new = original[0], copy[0]
+    changed = rewrite_nodes(
+        place.block,
+        (BufferLoad, BufferStore),
+        lambda access: (
+            replace(access, buffer=new, indices=tuple(copy[1])) if access.buffer is old else access
+        ),
+    )
+    changed = with_new_regions(changed, old, new)
     state = state.replaced(place.function, {place.block: changed})
     return state, next(block_realizes_below(nest)).block.identity
-
-
-class _Reindexed(Mutator):
-    def __init__(self, old: Buffer, new: Buffer, indices: tuple[PrimExpr, ...]) -> None:
-        self.old = old
-        self.new = new
-        self.indices = indices
-
-    @on(BufferRegion)
-    def region(self, node: BufferRegion) -> BufferRegion:
-        return node if node.buffer is self.old else self.rewrite_children(node)
-
-    @on(BufferLoad, BufferStore)
-    def access(self, node: BufferLoad | BufferStore) -> BufferLoad | BufferStore:
-        new = self.rewrite_children(node)
-        if node.buffer is not self.old:
-            return new
-        return replace(new, buffer=self.new, indices=self.indices)
 
 
 def _text(indices: Sequence[PrimExpr]) -> str:

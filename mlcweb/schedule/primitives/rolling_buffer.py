@@ -10,7 +10,7 @@ from mlcweb.analysis.access_regions import with_access_regions
 from mlcweb.arith import Analyzer, conjuncts, detect_iter_map
 from mlcweb.arith.iter_predicate import uses_any
 from mlcweb.ir.node import replace
-from mlcweb.ir.visitor import Mutator, on
+from mlcweb.ir.visitor import rewrite_nodes
 from mlcweb.schedule.arguments import WriteBuffer, accessed_buffer
 from mlcweb.schedule.errors import BlockKindError, DataflowError, LoopError
 from mlcweb.schedule.primitives.storage import allocating_block
@@ -24,7 +24,6 @@ from mlcweb.tir.arithmetic import const, floormod, is_const_int, logical_and, lo
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import GE, GT, LE, LT, BufferLoad, FloorDiv, IntImm, Mul, PrimExpr, Var
 from mlcweb.tir.stmt import (
-    Block,
     BlockIdentity,
     BlockRealize,
     BufferStore,
@@ -87,14 +86,13 @@ def rolling_buffer(
     shape = list(buffer.shape)
     shape[rolled.dimension] = rolled.extent
     small = replace(buffer, shape=tuple(shape))
-    folding = _Folding(buffer, small, rolled)
     changes: dict[Stmt, Stmt | None] = {}
     for user in users:
         predicate = user.realize.predicate
         if user.block is place.block:
             fresh = _not_yet_computed(place, buffer, steps)
             predicate = logical_and(predicate, fresh)
-        changes[user.realize] = folding.of(user.realize, predicate)
+        changes[user.realize] = _folded(user.realize, predicate, buffer, small, rolled)
     state = state.replaced(place.function, changes)
     changed = state.block(owner.identity).block
     buffers = tuple(small if b is buffer else b for b in changed.alloc_buffers)
@@ -306,44 +304,29 @@ def _not_yet_computed(place: BlockPlace, buffer: Buffer, steps: Sequence[_Step])
     return condition
 
 
-class _Folding(Mutator):
-    """Rewrites accesses of a buffer to its ring, whose dimension is indexed modulo its extent."""
+def _folded(
+    realize: BlockRealize, predicate: PrimExpr, old: Buffer, new: Buffer, rolled: _Step
+) -> BlockRealize:
+    """The realize of a block that uses the ring `new`, whose dimension is indexed modulo its
+    extent, under a predicate. Iterators that move with the rolled loop become opaque: nothing may
+    change their order."""
+    at, extent = rolled.dimension, rolled.extent
 
-    def __init__(self, old: Buffer, new: Buffer, rolled: _Step) -> None:
-        self.old = old
-        self.new = new
-        self.rolled = rolled
+    def changed(node: Any) -> Any:
+        if node.buffer is not old:
+            return node
+        if isinstance(node, BufferRegion):  # Of a block inside; below it is found anew.
+            whole = Range(const(0, extent.dtype), extent)
+            region = (*node.region[:at], whole, *node.region[at + 1 :])
+            return replace(node, buffer=new, region=region)
+        index = floormod(node.indices[at], extent)
+        indices = (*node.indices[:at], index, *node.indices[at + 1 :])
+        return replace(node, buffer=new, indices=indices)
 
-    def of(self, realize: BlockRealize, predicate: PrimExpr) -> BlockRealize:
-        """The realize of a block that uses the ring, under a predicate. Iterators that move with
-        the rolled loop become opaque: nothing may change their order."""
-        block: Block = self.rewrite(realize.block)
-        iter_vars = tuple(
-            replace(iter_var, iter_type=IterType.OPAQUE)
-            if uses(value, self.rolled.loop)
-            else iter_var
-            for iter_var, value in zip(block.iter_vars, realize.iter_values, strict=True)
-        )
-        block = replace(block, iter_vars=iter_vars)
-        return replace(realize, predicate=predicate, block=with_access_regions(block))
-
-    @on(BufferRegion)
-    def region(self, node: BufferRegion) -> BufferRegion:
-        """What a block inside declares; for the block itself this is found anew."""
-        new = self.rewrite_children(node)
-        if node.buffer is not self.old:
-            return new
-        sides = list(new.region)
-        extent = self.rolled.extent
-        sides[self.rolled.dimension] = Range(const(0, extent.dtype), extent)
-        return replace(new, buffer=self.new, region=tuple(sides))
-
-    @on(BufferLoad, BufferStore)
-    def access(self, node: Any) -> Any:
-        new = self.rewrite_children(node)
-        if node.buffer is not self.old:
-            return new
-        indices = list(new.indices)
-        at = self.rolled.dimension
-        indices[at] = floormod(indices[at], self.rolled.extent)
-        return replace(new, buffer=self.new, indices=tuple(indices))
+    block = rewrite_nodes(realize.block, (BufferLoad, BufferStore, BufferRegion), changed)
+    iter_vars = tuple(
+        replace(iter_var, iter_type=IterType.OPAQUE) if uses(value, rolled.loop) else iter_var
+        for iter_var, value in zip(block.iter_vars, realize.iter_values, strict=True)
+    )
+    block = with_access_regions(replace(block, iter_vars=iter_vars))
+    return replace(realize, predicate=predicate, block=block)
