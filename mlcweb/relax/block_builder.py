@@ -14,7 +14,7 @@ Whatever is emitted is brought into normal form first (normalize.py). Variables 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any
 
@@ -315,6 +315,11 @@ class BlockBuilder:
         if gv not in self._module.functions:
             self._global_names.fresh(gv.name_hint)
         self._module.update_func(gv, updated_func)
+
+    def reserve(self, names: Iterable[str]) -> None:
+        """Give these names to no function that `add_func` adds."""
+        for name in names:
+            self._global_names.fresh(name)
 
     def get_unique_name(self, name_prefix: str) -> str:
         """A name for a variable that is not taken."""

@@ -17,7 +17,17 @@ from mlcweb.tir.arithmetic import convert
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.builtins import OPS
 from mlcweb.tir.expr import Call, IntImm, PrimExpr, Var
-from mlcweb.tir.stmt import AllocBuffer, AttrStmt, DeclBuffer, ForKind, IterType, LetStmt, Stmt
+from mlcweb.tir.stmt import (
+    AllocBuffer,
+    AttrStmt,
+    BufferStore,
+    DeclBuffer,
+    ForKind,
+    IterType,
+    LetStmt,
+    Stmt,
+    sequence,
+)  # fmt: skip
 
 
 def as_value(value: Any) -> PrimExpr:
@@ -129,15 +139,27 @@ class Declaration:
     annotations: Mapping[str, Any] = field(default_factory=dict)
     memory: PrimExpr | None = None
     """The address that a view is of, where that is no variable."""
+    values: Mapping[tuple[PrimExpr, ...], PrimExpr] = field(default_factory=dict)
+    """What elements are from the start, by their indices."""
 
     def around(self, buffer: Buffer, body: Stmt, span: Span | None) -> Stmt:
         """`body` with the declared buffer, once it has its name."""
+        stores = [BufferStore(buffer, v, at, span=span) for at, v in self.values.items()]
+        body = sequence(*stores, body)
         for key, value in reversed(list(self.annotations.items())):
             body = AttrStmt(buffer, without_prefix(key), as_value(value), body, span=span)
         declared = self.statement(buffer, body, span=span)
         if self.memory is None:
             return declared
         return LetStmt(buffer.data, self.memory, declared, span=span)
+
+
+@dataclass(slots=True)
+class Preflattened:
+    """A parameter's buffer, of which the body sees another, flat one."""
+
+    flat: Buffer
+    whole: Buffer
 
 
 @dataclass(slots=True)

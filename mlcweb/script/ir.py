@@ -8,6 +8,7 @@ from typing import Any
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.script import constructs
 from mlcweb.script.decorators import ir_module
+from mlcweb.script.namespace.older import REPLACED
 
 
 def module_attrs(values: Mapping[str, Any]) -> constructs.ModuleAttributes:
@@ -21,3 +22,7 @@ NAMES: dict[str, Any] = {
     "GlobalVar": GlobalVar,
     "module_attrs": module_attrs,
 }
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"I has no {name}" + (f": {REPLACED[name]}" if name in REPLACED else ""))

@@ -13,6 +13,7 @@ from mlcweb.ir.errors import DiagnosticError
 from mlcweb.relax.constant_data import HostArray, contents
 from mlcweb.relax.expr import Constant
 from mlcweb.tir.expr import StringImm
+from mlcweb.tir.folding import const
 
 NOTE = "# Metadata omitted. Use show_meta=True in script() method to show it."
 
@@ -47,6 +48,8 @@ def metadata_in(tree: ast.Module) -> Any:
                 value=ast.Call(args=[ast.Constant(value=str(text))]),
             ):
                 content = json.loads(text)
+                if "b64ndarrays" in content:
+                    return _older_metadata(content)
                 if "nodes" in content:
                     return _tvm_metadata(content["nodes"])
                 return {kind: [_constant(e) for e in items] for kind, items in content.items()}
@@ -76,6 +79,29 @@ def _tvm_metadata(nodes: list[Any]) -> dict[str, list[Any]]:
         return data
 
     return next(read(n) for n, node in enumerate(nodes) if node["type"] == "ffi.Map")
+
+
+def _older_metadata(content: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """What TVM wrote before 0.20: texts as values, and the tensors beside the nodes."""
+    nodes = content["nodes"]
+
+    def read(number: int) -> Any:
+        kind, data = nodes[number].get("type_key"), nodes[number].get("data", ())
+        attrs = nodes[number].get("attrs", {})
+        if kind == "Map":
+            return dict(zip(nodes[number]["keys"], map(read, data), strict=True))
+        if kind == "Array":
+            return [read(item) for item in data]
+        if kind == "relax.expr.Constant":
+            return Constant(_tensor(base64.b64decode(content["b64ndarrays"][int(attrs["data"])])))
+        if kind in ("tir.StringImm", "StringImm"):
+            return StringImm(attrs["value"])
+        if kind in ("IntImm", "FloatImm"):
+            number_of = int if kind == "IntImm" else float
+            return const(number_of(attrs["value"]), attrs["dtype"])
+        return nodes[number].get("repr_str")
+
+    return read(content["root"])
 
 
 _TYPE_CODES = {0: "int", 1: "uint", 2: "float", 4: "bfloat", 6: "bool"}

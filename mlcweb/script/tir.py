@@ -10,8 +10,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.script.decorators import prim_func
-from mlcweb.script.namespace import blocks, buffers, expressions, loops, macros, statements
-from mlcweb.script.namespace.types import BufferType, HandleType, scalar_types
+from mlcweb.script.namespace import (
+    blocks,
+    buffers,
+    expressions,
+    loops,
+    macros,
+    older,
+    statements,
+)  # fmt: skip
+from mlcweb.script.namespace.types import (
+    SHORT_NAMES,
+    BufferType,
+    HandleType,
+    ScalarType,
+    scalar_types,
+)  # fmt: skip
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir import expr as E
 from mlcweb.tir.builtins import BUILTINS, NAMESPACES
@@ -22,7 +36,10 @@ NAMES: dict[str, Any] = {
     "prim_func": prim_func,
     **scalar_types,
     "boolean": scalar_types["bool"],
+    **{short: scalar_types[name] for short, name in SHORT_NAMES.items()},
+    "void": ScalarType("void"),
     "handle": HandleType(),
+    "Ptr": older.PointerType(),
     "Buffer": BufferType(),
     "Range": loops.loop_range,
     "var": lambda dtype="int32": E.Var("", str(dtype)),
@@ -33,6 +50,7 @@ NAMES: dict[str, Any] = {
     "meta_var": macros.meta_var,
     "static_assert": macros.static_assert,
     # loops and blocks
+    "range": loops.python_range,
     "serial": loops.serial,
     "parallel": loops.parallel,
     "vectorized": loops.vectorized,
@@ -61,6 +79,11 @@ NAMES: dict[str, Any] = {
     "sblock_alloc_buffer": buffers.alloc_buffer,
     "decl_buffer": buffers.decl_buffer,
     "buffer_decl": buffers.decl_buffer,
+    "allocate": older.allocate,
+    "allocate_const": older.allocate_const,
+    "preflattened_buffer": older.preflattened_buffer,
+    "load": older.load,
+    "store": older.store,
     "alloc_local": partial(buffers.decl_buffer, scope="local"),
     "alloc_shared": partial(buffers.decl_buffer, scope="shared"),
     "match_buffer": buffers.match_buffer,
@@ -70,16 +93,19 @@ NAMES: dict[str, Any] = {
     "let": statements.let,
     "Let": statements.let_expression,
     "bind": statements.bind,
+    "Bind": statements.let_stmt,
     "attr": statements.attr,
     "Assert": statements.assertion,
     "launch_thread": statements.launch_thread,
     "env_thread": statements.env_thread,
+    "iter_var": older.iter_var,
     "buffer_store": statements.buffer_store,
     # expressions
     **{name: expressions.MachineNamespace(name) for name in NAMESPACES},
     **{
-        row.spelling or row.name: expressions.builtin_function(row)
+        name: expressions.builtin_function(row)
         for row in BUILTINS.values()
+        for name in (row.name, row.spelling or row.name)
         if "." not in row.name
     },
     **{cls.__name__: expressions.node_builder(cls) for cls in BINARY_NODES},
@@ -89,6 +115,7 @@ NAMES: dict[str, Any] = {
         if isinstance(key, str)
     },
     **{OPERATORS[key].name: expressions.typed(intrinsics.BUILDERS[key]) for key in DIVISIONS},
+    "ceildiv": expressions.ceildiv,
     "power": expressions.typed(intrinsics.power),
     "max": expressions.fold_left(arithmetic.maximum),
     "min": expressions.fold_left(arithmetic.minimum),
@@ -107,6 +134,7 @@ NAMES: dict[str, Any] = {
     "call_packed": expressions.typed(intrinsics.call_packed),
     "reinterpret": expressions.reinterpret,
     "call_ffi_kernel": expressions.call_ffi_kernel,
+    "BufferLoad": expressions.buffer_load,
     "IntImm": E.IntImm,
     "FloatImm": E.FloatImm,
     "StringImm": E.StringImm,

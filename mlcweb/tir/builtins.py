@@ -16,6 +16,7 @@ from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.op import Op, register_op
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.arithmetic import convert
+from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import Call, PrimExpr, StringImm
 
 
@@ -167,7 +168,7 @@ def call_builtin(row: Builtin, *args: Any, dtype: Any = None, **options: Any) ->
         at = -1 if row.dtype == LAST else 0
         dtype = args[at]
         args = args[:-1] if at else args[1:]
-    operands = tuple(convert(arg) for arg in args)
+    operands = tuple(convert(arg.data if isinstance(arg, Buffer) else arg) for arg in args)
     dtype = str(dtype or "") or result_type(row, operands)
     if dtype is None:
         raise DiagnosticError(f'{row.script_name} needs the type of its result: dtype="…"')

@@ -5,16 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mlcweb.relax.expr import Call
+from mlcweb.relax.expr import Call, Expr, const
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.registry import Infer, call, register
+from mlcweb.relax.struct_info import TensorStructInfo
+from mlcweb.tir.arithmetic import constant_value
+from mlcweb.tir.dtype import is_float
+
+
+def _tensor(value: Any, other: Any) -> Any:
+    """A number as a tensor without dimensions, of the other operand's element type."""
+    number = constant_value(value)
+    if number is None or not isinstance(other, Expr):
+        return value
+    info = other.struct_info
+    dtype = info.dtype if isinstance(info, TensorStructInfo) else None
+    fits = dtype is not None and (isinstance(number, int) or is_float(dtype))
+    return const(number, dtype if fits else None)
 
 
 def _binary(name: str, deduce: Infer = infer.elementwise) -> Callable[[Any, Any], Call]:
     op = register(f"relax.{name}", ("x1", "x2"), deduce)
 
     def build(x1: Any, x2: Any) -> Call:
-        return call(op, x1, x2)
+        return call(op, _tensor(x1, x2), _tensor(x2, x1))
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = f"{name}(x1, x2) of tensors of one element type, broadcast."

@@ -25,17 +25,19 @@ def alloc_buffer(*args: Any, **options: Any) -> constructs.Allocation:
 def decl_buffer(
     shape: Any,
     dtype: Any = "float32",
-    data: E.PrimExpr | None = None,
+    data: E.PrimExpr | Buffer | None = None,
     *args: Any,
     annotations: Mapping[str, Any] | None = None,
     **options: Any,
-) -> constructs.Declaration:
+) -> constructs.Declaration | Buffer:
     """Memory for a buffer from here to the end of the enclosing indented block; with `data`, a view
     of memory that another buffer has. `annotations` become attributes of what follows."""
-    pointer = data if isinstance(data, E.Var) else None
+    pointer = data if isinstance(data, (E.Var, Buffer)) else None
     buffer = make_buffer(shape, dtype, pointer, *args, **options)
+    if buffer is data:
+        return buffer
     statement = S.AllocBuffer if data is None else S.DeclBuffer
-    memory = None if pointer is data else data
+    memory = None if isinstance(data, Buffer) or pointer is data else data
     return constructs.Declaration(
         buffer, statement, mapping(annotations or {}, "annotations"), memory
     )
@@ -43,7 +45,7 @@ def decl_buffer(
 
 def view(
     buffer: Buffer, *shape: Any, dtype: Any = None, layout: Any = None
-) -> constructs.Declaration:
+) -> constructs.Declaration | Buffer:
     """The memory of a buffer with another shape: `B = A.view(64)`."""
     if layout is not None:
         raise DiagnosticError(

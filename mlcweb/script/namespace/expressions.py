@@ -12,6 +12,7 @@ from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.op import register_op
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir import expr as E
+from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.builtins import BUILTINS, Builtin, builtin, call_builtin
 from mlcweb.tir.operators import OPERATORS
 from mlcweb.tir.reduction import CommReducer
@@ -84,6 +85,16 @@ def fold_left(build: Callable[[Any, Any], E.PrimExpr]) -> Callable[..., E.PrimEx
         return result
 
     return apply
+
+
+def ceildiv(a: Any, b: Any) -> E.PrimExpr:
+    """a / b, rounded up."""
+    return arithmetic.floordiv(arithmetic.subtract(arithmetic.add(a, b), 1), b)
+
+
+def buffer_load(buffer: Buffer, indices: Sequence[Any]) -> E.BufferLoad:
+    """An element of a buffer as a call."""
+    return E.BufferLoad(buffer, tuple(map(arithmetic.convert, indices)))
 
 
 def call_intrin(dtype: Any, name: str, *args: Any) -> E.Call:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
+from mlcweb.ir.errors import DiagnosticError
 from mlcweb.relax import expr as E
 from mlcweb.relax import op
 from mlcweb.relax import struct_info as S
@@ -165,6 +166,11 @@ def const(value: Any, dtype: Any = None) -> E.Constant:
     return E.const(value, None if dtype is None else str(dtype))
 
 
+def emit_te(func: Callable[..., Any], *args: Any, **options: Any) -> E.Call:
+    """A call of the TensorIR function that the tensor expression `func` makes of the arguments."""
+    raise DiagnosticError("R.emit_te stands in a script; elsewhere, BlockBuilder has emit_te")
+
+
 _TYPED_CALLS = (
     "call_tir", "call_dps_packed", "call_tir_inplace", "call_inplace_packed", "call_packed",
     "call_pure_packed", "call_builtin_with_ctx",
@@ -172,6 +178,9 @@ _TYPED_CALLS = (
 
 NAMES: dict[str, Any] = {
     **TYPES,
+    "emit_te": emit_te,
+    "TupleGetItem": E.TupleGetItem,
+    "ShapeExpr": E.ShapeExpr,
     "dataflow": lambda: DataflowFrame(),
     "output": lambda *values: Output(values),
     "func_attr": lambda values: Attributes(values),

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.node import replace
 from mlcweb.script import constructs
+from mlcweb.script.namespace.loops import loop_range
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -45,7 +47,9 @@ def bind(value: Any, bound: Any = None, **options: Any) -> Any:
     return let_stmt(value, bound, **options)
 
 
-def attr(node: Any, attr_key: str | None = None, value: Any = None) -> constructs.WrapperFrame:
+def attr(
+    node: Any, attr_key: str | None = None, value: Any = None
+) -> constructs.WrapperFrame | constructs.ThreadFrame:
     """An annotation of the statements below: `T.attr(A, "key", 1)`, or of nothing in particular
     `T.attr({"key": 1})`."""
     if isinstance(node, Mapping) and attr_key is None and len(node) == 1:
@@ -56,6 +60,10 @@ def attr(node: Any, attr_key: str | None = None, value: Any = None) -> construct
             'T.attr takes what it annotates, a key and a value: T.attr(A, "key", 1)'
         )
     key, annotation = attr_key, constructs.as_value(value)
+    if key == "thread_extent" and isinstance(node, E.Var):
+        return launch_thread(node, value)
+    if isinstance(node, S.IterVar) and node.dom is None:
+        node = replace(node, dom=loop_range(annotation))
     return constructs.WrapperFrame(
         lambda body, span: S.AttrStmt(node, key, annotation, body, span=span)
     )

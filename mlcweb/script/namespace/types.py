@@ -69,7 +69,7 @@ class BufferType:
 def make_buffer(
     shape: Sequence[Any] | Any,
     dtype: Any = "float32",
-    data: E.Var | None = None,
+    data: E.Var | Buffer | None = None,
     strides: Sequence[Any] | None = None,
     elem_offset: Any = None,
     scope: str = "global",
@@ -77,17 +77,19 @@ def make_buffer(
     offset_factor: int = 0,
     buffer_type: str = "default",
     axis_separators: Sequence[int] | None = None,
+    type: str = "default",  # what buffer_type was called until 2022
 ) -> Buffer:
     """A buffer without a name, which the assignment gives: what all calls of `T` that describe a
-    buffer take. Strings in `shape` and `strides` are variables of their own."""
+    buffer take. Strings in `shape` and `strides` are variables of their own. A view of a buffer
+    that says what it does is that buffer: scripts until 2022 gave an allocation its shape so."""
     dims = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     type_name = str(dtype)
     dtypes.parse(type_name)
-    return decl_buffer(
+    buffer = decl_buffer(
         [_dimension(extent) for extent in dims],
         type_name,
         "",
-        data,
+        data.data if isinstance(data, Buffer) else data,
         None if strides is None else [_dimension(stride) for stride in strides],
         elem_offset,
         scope,
@@ -95,6 +97,15 @@ def make_buffer(
         offset_factor,
         axis_separators,
     )
+    return data if isinstance(data, Buffer) and _same_layout(data, buffer) else buffer
+
+
+def _same_layout(a: Buffer, b: Buffer) -> bool:
+    return (
+        arithmetic.is_const_int(a.elem_offset, 0) and arithmetic.is_const_int(b.elem_offset, 0)
+        and a.dtype == b.dtype and list(map(str, a.shape)) == list(map(str, b.shape))
+        and not a.strides and not b.strides and a.axis_separators == b.axis_separators
+    )  # fmt: skip
 
 
 def _dimension(value: Any) -> E.PrimExpr:
@@ -113,6 +124,14 @@ SCALAR_TYPE_NAMES = (
     "bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
     "bfloat16", "float32", "float64",
 )  # fmt: skip
+
+SHORT_NAMES = {
+    **{f"i{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
+    **{f"u{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
+    **{f"f{bits}": f"float{bits}" for bits in (16, 32, 64)},
+    "bf16": "bfloat16",
+}
+"""What newer scripts may call the types."""
 
 VECTOR_LANES = (2, 4, 8, 16, 32, 64)
 

@@ -34,6 +34,8 @@ def parse(
     with nesting_limit("read"):
         tree, source = source_of_text(text, filename, runs)
         names = {"T": T, "I": I, **type_variables_in(tree)}
+        if "@tvm.script.tir" in text:  # as before TVM 0.8
+            names |= {"tir": T, "ty": T}
         if re.search(r"\bR\b|\bmetadata\b", text):
             names |= _graph_level(tree)
         names.update(extra_names or {})

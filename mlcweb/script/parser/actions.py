@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.script import constructs as C
+from mlcweb.script.parser.naming import name_buffer
 from mlcweb.script.parser.with_frames import launch, thread_axis
 from mlcweb.tir import stmt as S
 
@@ -56,9 +57,21 @@ def _thread_rest(self: StatementParser, value: C.ThreadFrame, node: Any) -> None
     self.wrap_rest(lambda body: launch(axis, value.extent, body))
 
 
+def _preflattened(self: StatementParser, value: C.Preflattened, node: Any) -> None:
+    """The caller gives the whole buffer; the body sees a flat view of its memory."""
+    buffers, flat = self.function.buffer_map, value.flat
+    param = next((param for param, buffer in buffers.items() if buffer is flat), None)
+    if param is None:
+        raise self.error(f'"{flat.name}" is not the buffer of a parameter', node)
+    buffers[param] = name_buffer(value.whole, flat.name)
+    span = self.evaluator.span(node)
+    self.wrap_rest(lambda body: S.DeclBuffer(flat, body, span=span))
+
+
 ACTIONS: dict[type, Callable[..., None]] = {
     C.BlockPart: _block_part,
     C.AxisBinding: _bind,
+    C.Preflattened: _preflattened,
     C.BlockAttributes: _block_attr,
     C.FunctionAttributes: _func_attr,
     C.WrapperFrame: _wrapped_rest,

@@ -23,7 +23,8 @@ from mlcweb.script.namespace.buffers import view
 from mlcweb.script.namespace.expressions import MachineNamespace
 from mlcweb.script.namespace.loops import python_range
 from mlcweb.script.namespace.macros import Macro
-from mlcweb.script.namespace.types import SCALAR_TYPE_NAMES, BufferType, ScalarType
+from mlcweb.script.namespace.older import REPLACED
+from mlcweb.script.namespace.types import BufferType, ScalarType
 from mlcweb.script.parser import compile_time
 from mlcweb.script.parser.accesses import access, describe, vector_load
 from mlcweb.script.parser.compile_time import PYTHON_FUNCTIONS
@@ -100,6 +101,8 @@ class ModuleNames:
         self.functions = {function: GlobalVar(function) for function in functions}
         self.trees: dict[str, ast.FunctionDef] = {}
         self.read: Callable[[ast.FunctionDef], Any] = lambda tree: None
+        self.builder: Any = None
+        """Has the functions that `R.emit_te` adds."""
         self._finished: dict[str, Any] = {}
 
     def function(self, name: str) -> Any:
@@ -341,11 +344,12 @@ def _attribute(self: Evaluator, node: ast.Attribute) -> Any:
     if isinstance(base, ModuleType) and base.__name__ in NAMESPACES:
         table = NAMESPACES[base.__name__]
         name = self.renamed.get(name, name)
-        if name not in table and _is_vector_type(base, name):
+        if name not in table and base is T and _is_type(name):
             return ScalarType(name)
         if name not in table:
             letter = ast.unparse(node.value)
-            raise self.error(f"{letter} has no {name}{suggestion(name, table)}", node)
+            instead = f": {REPLACED[name]}" if name in REPLACED else suggestion(name, table)
+            raise self.error(f"{letter} has no {name}{instead}", node)
         return table[name]
     if isinstance(base, MachineNamespace):
         return base.member(name)
@@ -366,10 +370,12 @@ def _attribute(self: Evaluator, node: ast.Attribute) -> Any:
     return _python_number(getattr(base, name))
 
 
-def _is_vector_type(namespace: ModuleType, name: str) -> bool:
-    """Whether `T` has a type of that name: `T.int8x128`."""
-    element, letter, lanes = name.rpartition("x")
-    return namespace is T and bool(letter) and lanes.isdigit() and element in SCALAR_TYPE_NAMES
+def _is_type(name: str) -> bool:
+    """Whether `T` has a type of that name: `T.int8x128`, `T.float8_e4m3fn`."""
+    try:
+        return bool(dtypes.parse(name))
+    except DiagnosticError:
+        return False
 
 
 def _known_names(base: Any) -> Any:
@@ -406,6 +412,10 @@ def _call(self: Evaluator, node: ast.Call) -> Any:
     for keyword in node.keywords:
         value = self.value(keyword.value)
         options.update(value if keyword.arg is None else {keyword.arg: value})
+    if function in (T.NAMES["load"], T.NAMES["store"]) and self.reader is not None:
+        arguments = [
+            self.reader.buffers.get(a, a) if isinstance(a, E.Var) else a for a in arguments
+        ]
     if isinstance(function, Macro):
         return expand(self, function, arguments, options, node)
     if isinstance(function, GlobalVar):

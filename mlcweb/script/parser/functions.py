@@ -44,7 +44,8 @@ def parse_module(
     """The module that a class describes. `options` are those that its decorator was given, where
     the source does not show it."""
     definitions = [item for item in tree.body if isinstance(item, ast.FunctionDef)]
-    own_names = ModuleNames(tree.name, [item.name for item in definitions])
+    external = [target for item in tree.body for target in _external_name(item)]
+    own_names = ModuleNames(tree.name, [*(item.name for item in definitions), *external])
     names = {**names, tree.name: own_names, "cls": own_names}
     functions: dict[GlobalVar | str, BaseFunc] = {}
     attrs: dict[str, Any] = {}
@@ -52,6 +53,10 @@ def parse_module(
     options = dict(options or {})
     for decorator in tree.decorator_list:
         options.update(decorator_options(decorator, evaluator))
+        if (
+            ast.unparse(decorator) == "tvm.script.tir"
+        ):  # before TVM 0.8, functions had no decorators
+            options["functions"] = "tir"
     own_names.trees = {item.name: item for item in definitions}
     own_names.read = lambda item: _read(item, Evaluator(Scopes(names), source), options)
     for item in tree.body:
@@ -65,9 +70,24 @@ def parse_module(
             value = evaluator.value(item.value)
             if isinstance(value, C.ModuleAttributes):
                 attrs.update(value.values)
+        elif isinstance(item, ast.Assign) and _external_name(item):
+            function = evaluator.value(item.value)
+            if not isinstance(function, BaseFunc):
+                raise evaluator.error("Only functions have names in a module", item)
+            functions.update({own_names.functions[name]: function for name in _external_name(item)})
         elif not isinstance(item, ast.Pass):
             raise evaluator.error("A module contains functions and I.module_attrs(…) only", item)
+    if own_names.builder is not None:
+        functions.update(own_names.builder.get().functions)
     return IRModule(functions, attrs)
+
+
+def _external_name(item: ast.stmt) -> list[str]:
+    """The name that a module gives a function from elsewhere: `f = R.ExternFunc("…")`."""
+    match item:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call()):
+            return [name]
+    return []
 
 
 def _read(
@@ -81,8 +101,10 @@ def _read(
         if read is not None:
             options = {**module_options, **decorator_options(decorator, evaluator)}
             return read(tree, evaluator, options)
+    if not names and module_options.get("functions") == "tir":
+        return read_prim_func(tree, evaluator, module_options)
     found = f"@{', @'.join(names)} does not make" if names else "It has no decorator that makes"
-    known = " or ".join(f"`{name}`" for name in FUNCTION_READERS)
+    known = " or ".join(f"`{name}`" for name in FUNCTION_READERS if name != "tir")
     raise evaluator.error(
         f'What is the function "{tree.name}"? {found} a function of a module; {known} does', tree
     )
@@ -248,6 +270,7 @@ def _read_graph_function(*arguments: Any, **options: Any) -> BaseFunc:
 
 FUNCTION_READERS: dict[str, FunctionReader] = {
     "prim_func": read_prim_func,
+    "tir": read_prim_func,
     "function": _read_graph_function,
 }
 """How to read a function, by the last name of its decorator. Other dialects add theirs."""

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from mlcweb.script.namespace.macros import Macro
 from mlcweb.script.parser import compile_time
 from mlcweb.script.parser.environment import Scopes
+from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.expr import Var
 
 if TYPE_CHECKING:
     from mlcweb.script.parser.expressions import Evaluator
@@ -21,6 +23,8 @@ class Reader(Protocol):
 
     evaluator: Any
     scopes: Scopes
+    buffers: dict[Var, Buffer]
+    """Those that the script names, by their memory."""
 
     def statements(self, body: Sequence[ast.stmt]) -> None: ...
 

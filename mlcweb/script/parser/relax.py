@@ -61,6 +61,8 @@ class RelaxEvaluator(Evaluator):
             function = self.value(node.func)
             if isinstance(function, (GlobalVar, E.Expr)):
                 return self._call(function, node)
+            if function is R.NAMES["emit_te"]:
+                return self._emit_te(node)
             if function in _NAMES_A_FUNCTION and node.args:
                 node = self._with_function(node)
         result = super().value(node)
@@ -106,6 +108,20 @@ class RelaxEvaluator(Evaluator):
         converted = [E.convert_to_expr(arg) for arg in args]
         return E.Call(function, converted, span=self.span(node))
 
+    def _emit_te(self, node: ast.Call) -> E.Call:
+        """A call of the function that a tensor expression makes, which the module gets."""
+        module = self.module
+        if module is None:
+            raise self.error(
+                "R.emit_te adds a function: write the function in a class with @I.ir_module", node
+            )
+        if module.builder is None:
+            module.builder = BlockBuilder()
+            module.builder.reserve(module.functions)
+        args = [self.value(item) for item in node.args]
+        options = {item.arg: self.value(item.value) for item in node.keywords if item.arg}
+        return module.builder.call_te(*args, **options)
+
     def _with_function(self, node: ast.Call) -> ast.Call:
         """The call of call_tir with the name of a function of the module as this function."""
         first = node.args[0]
@@ -126,6 +142,7 @@ class FunctionReader:
         evaluator.reader = self
         self.scopes = evaluator.scopes
         self.builder = builder
+        self.buffers = {}
         self.attrs: dict[str, Any] = {}
         self.blocks: list[E.BindingBlock] = []
         self.outputs: set[str] | None = None

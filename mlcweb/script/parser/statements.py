@@ -264,24 +264,34 @@ def _assign(self: StatementParser, node: ast.Assign) -> None:
 def _annotated(self: StatementParser, node: ast.AnnAssign) -> None:
     if not isinstance(node.target, ast.Name):
         raise self.error("Only a name can have a type", node)
-    annotation = self.evaluator.value(_type_of_let(node.annotation))
+    given = _type_of_let(node.annotation)
+    value = None
+    if node.value is not None:
+        value = self.evaluator.operand(node.value)
+        if given is None or type(value) in DEFINITIONS:
+            self.bind_target(node.target, value, node.value)
+            return
+    annotation = self.evaluator.value(given)
     pointer = annotation.type_annotation if isinstance(annotation, E.Var) else None
     dtype = "handle" if pointer else scalar_type(annotation)
     if dtype is None:
         raise self.error("Expected a type such as T.int32", node.annotation)
     name, span = node.target.id, self.evaluator.span(node)
-    if node.value is None:
+    if value is None:
         self.declare(name, E.Var("", dtype, pointer), node.target)
         return
-    value = arithmetic.cast(dtype, self.evaluator.expression(node.value))
+    value = arithmetic.cast(dtype, value)
     self.let(name, E.Var(name, dtype, pointer, span=span), value, node.target)
 
 
-def _type_of_let(annotation: ast.expr) -> ast.expr:
-    """The type inside `T.let[…]`, by which newer scripts mark bindings."""
+def _type_of_let(annotation: ast.expr) -> ast.expr | None:
+    """The type inside `T.let[…]`, by which newer scripts mark bindings; None where it is that of
+    the value."""
     match annotation:
         case ast.Subscript(value=ast.Attribute(attr="let"), slice=inside):
             return inside
+        case ast.Attribute(attr="let"):
+            return None
     return annotation
 
 

@@ -7,13 +7,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.analysis.access_regions import block_access_regions
+from mlcweb.ir.node import replace
 from mlcweb.script import constructs as C
-from mlcweb.script.parser.frames import BlockContents
+from mlcweb.script.parser.accesses import describe
+from mlcweb.script.parser.frames import BlockContents, Wrapper
 from mlcweb.script.parser.naming import name_buffer
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.buffer import BufferRegion, Range
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 
 if TYPE_CHECKING:
     from mlcweb.script.parser.statements import StatementParser
@@ -33,6 +35,7 @@ def _block(self: StatementParser, frame: C.BlockFrame, item: ast.withitem, node:
     body = self.body_or_nothing(node.body, node)
     self.scopes.pop()
     self.blocks.pop()
+    around = _implied_loops(contents)
     for var in contents.unbound:
         raise self.error(f'Say what the axis "{var.name}" is: T.bind({var.name}, …)', node)
 
@@ -50,7 +53,27 @@ def _block(self: StatementParser, frame: C.BlockFrame, item: ast.withitem, node:
     realize = contents.realize(body, regions)
     if contents.reads is None or contents.writes is None:
         self.inferred[realize] = contents
-    self.emit(realize)
+    self.emit(around(realize))
+
+
+def _implied_loops(contents: BlockContents) -> Wrapper:
+    """The loops around a block that lists axes and binds none of them."""
+    if not contents.unbound or len(contents.unbound) < len(contents.axes):
+        return lambda body: body
+    loops = [
+        (axis.dom, replace(axis.var, name=f"i{number}"))
+        for number, axis in enumerate(contents.axes)
+        if axis.dom is not None
+    ]
+    contents.values[:] = [var for _, var in loops]
+    contents.unbound.clear()
+
+    def wrap(body: S.Stmt) -> S.Stmt:
+        for dom, var in reversed(loops):
+            body = S.For(var, dom.min, dom.extent, S.ForKind.SERIAL, body, span=contents.span)
+        return body
+
+    return wrap
 
 
 def _listed_axes(
@@ -137,8 +160,15 @@ def _declaration(
 ) -> None:
     name = _target_name(self, item)
     buffer = name_buffer(frame.buffer, name)
+    self.buffers[buffer.data] = buffer
     body = _enter_binding(self, name, buffer, node, f'the buffer "{name}"')
     self.emit(frame.around(buffer, body, self.evaluator.span(node)))
+
+
+def _known_buffer(self: StatementParser, frame: Buffer, item: ast.withitem, node: ast.With) -> None:
+    if item.optional_vars is None:
+        raise self.error(f"`with` does not take {describe(frame)}", item.context_expr)
+    self.emit(_enter_binding(self, _target_name(self, item), frame, node, "a buffer"))
 
 
 FRAMES: dict[type, Callable[..., None]] = {
@@ -148,5 +178,6 @@ FRAMES: dict[type, Callable[..., None]] = {
     C.WrapperFrame: _wrapper,
     C.ThreadFrame: _thread,
     C.Declaration: _declaration,
+    Buffer: _known_buffer,
 }
 """How to enter what `with` is given, by its type."""

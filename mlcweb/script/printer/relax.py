@@ -466,6 +466,11 @@ def _one_line(writer: Writer, value: Any) -> None:
     writer.write(value_text(writer, value))
 
 
+def _external(writer: Writer, name: str, func: E.ExternFunc) -> None:
+    writer.write(f"{name} = R.ExternFunc({string(func.global_symbol)})")
+
+
+function_printers[E.ExternFunc] = (_external, RELAX_IMPORT, 0)
 function_printers[E.Function] = (function, _imports, 2)
 node_printers.update({
     **dict.fromkeys(_INFO, lambda writer, info: writer.write(struct_info(writer, info))),

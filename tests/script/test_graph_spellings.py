@@ -1,0 +1,90 @@
+"""What functions of the graph level may say besides calls of operators."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mlcweb
+from mlcweb import relax, topi
+from mlcweb.ir import DiagnosticError
+from mlcweb.ir.structural import structural_equal
+from mlcweb.script import ir as I
+from mlcweb.script import parse
+from mlcweb.script import relax as R
+
+HEAD = '@R.function\ndef main(x: R.Tensor((2, 2), "float32")):\n'
+
+
+def read(body: str, **names):
+    return parse(HEAD + "".join(f"    {line}\n" for line in body.splitlines()), names)
+
+
+@pytest.mark.parametrize(
+    ("body", "plain"),
+    [
+        ("return R.add(x, 1.5)", 'return R.add(x, R.const(1.5, "float32"))'),
+        ("return R.multiply(2, R.nn.relu(x))", 'return R.multiply(R.const(2, "float32"), '
+         "R.nn.relu(x))"),
+        ("return R.maximum(x, s)", 'return R.maximum(x, R.const(3.0, "float32"))'),
+        ("y = R.tuple(x, x)\nreturn R.TupleGetItem(y, 1)", "y = (x, x)\nreturn y[1]"),
+        ("return R.reshape(x, R.ShapeExpr([4]))", "return R.reshape(x, R.shape([4]))"),
+        ("return getattr(R.nn, 'relu')(x)", "return R.nn.relu(x)"),
+    ],
+)  # fmt: skip
+def test_means_what_is_written_out(body, plain):
+    assert structural_equal(read(body, s=3.0), read(plain))
+
+
+def test_modules_get_the_functions_of_emit_te():
+    @I.ir_module
+    class Module:
+        @R.function
+        def main(x: R.Tensor((2, 2), "float32")):
+            y = R.emit_te(topi.add, x, x)
+            z = R.emit_te(lambda a: topi.multiply(a, a), y, primfunc_name_hint="square")
+            w = R.emit_te(topi.add, z, z)
+            return w
+
+    assert [var.name_hint for var in Module.functions] == ["main", "add", "square"]
+    assert structural_equal(parse(Module.script()), Module)
+    x = np.arange(4, dtype="float32").reshape(2, 2)
+    vm = relax.VirtualMachine(relax.build(Module, "llvm"), mlcweb.cpu())
+    np.testing.assert_array_equal(vm["main"](mlcweb.nd.array(x)).numpy(), 8 * x * x)
+
+
+def test_emit_te_needs_a_module():
+    with pytest.raises(DiagnosticError, match=r"in a class with @I\.ir_module"):
+        read("return R.emit_te(f, x)", f=topi.exp)
+
+
+def test_modules_name_functions_from_elsewhere():
+    @I.ir_module
+    class Module:
+        scale = R.ExternFunc("test.scale")
+
+        @R.function(pure=False)
+        def main(x: R.Tensor((2, 2), "float32")):
+            y = scale(x)
+            return y
+
+    assert 'scale = R.ExternFunc("test.scale")' in Module.script()
+    assert structural_equal(parse(Module.script()), Module)
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ('return R.to_vdevice(x, "llvm:0")', "R has no to_vdevice: a program here is on"),
+        ("return R.invoke_closure(f, (x,))", "R has no invoke_closure: call the function itself"),
+        ("return R.add(x, R.shape([1]))", "x2 must be a tensor"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(body, message):
+    with pytest.raises(DiagnosticError, match=message):
+        read(body)
+
+
+def test_what_modules_do_not_have_says_what_is_written_instead():
+    with pytest.raises(AttributeError, match="I has no pyfunc: write T"):
+        _ = I.pyfunc
