@@ -18,7 +18,7 @@ from mlcweb.arith import Analyzer
 from mlcweb.ir.errors import DiagnosticError, InternalError
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.transform import PassInfo
-from mlcweb.ir.visitor import on, walk
+from mlcweb.ir.visitor import on
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -40,6 +40,7 @@ class _Verifier(WellFormed):
     def __init__(self, function: PrimFunc) -> None:
         super().__init__(function)
         self.domains: dict[E.Var, Range] = {}
+        self.bound: dict[E.Var, E.PrimExpr] = {}  # axes to what they stand for
 
     def fault(self, message: str, node: Any) -> DiagnosticError:
         return DiagnosticError(message, node.span or self.place)
@@ -98,33 +99,41 @@ class _TensorIR(_Verifier):
         domain = axis.dom
         if domain is None:
             return
-        self.domains[axis.var] = domain
+        self.domains[axis.var], self.bound[axis.var] = domain, value
         if not isinstance(domain.min, E.IntImm) or not isinstance(domain.extent, E.IntImm):
             return
         inside = range(domain.min.value, domain.min.value + domain.extent.value)
-        used = {v for part in (value, *self.conditions) for v in variables_in(part)}
-        domains = {var: self.domains[var] for var in used if var in self.domains}
-        low, high = Analyzer(domains).const_int_bound(value)
+        known = {var: self.domains[var] for var in variables_in(value) if var in self.domains}
+        low, high = Analyzer(known).const_int_bound(value)
         if inside.start <= low and high < inside.stop:
             return
+        number, *conditions = (self.in_loops(part) for part in (value, *self.conditions))
+        used = {v for part in (number, *conditions) for v in variables_in(part)}
+        domains = {var: self.domains[var] for var in used if var in self.domains}
         ends = [_ends(loop) for loop in domains.values()]
         if len(domains) < len(used) or None in ends or 2 ** len(ends) > MAX_CORNERS:
             return
-        if any(map(reads_memory, (value, *self.conditions))):
+        if any(map(reads_memory, (number, *conditions))):
             return
         analyzer = Analyzer()
         for corner in itertools.product(*ends):  # type: ignore[arg-type]
             at = dict(zip(domains, corner, strict=True))
-            if not all(_holds(condition, at, analyzer) for condition in self.conditions):
+            if not all(_holds(condition, at, analyzer) for condition in conditions):
                 continue
-            number = analyzer.simplify(substitute(value, at))
-            if isinstance(number, E.IntImm) and number.value not in inside:
+            here = analyzer.simplify(substitute(number, at))
+            if isinstance(here, E.IntImm) and here.value not in inside:
                 name = realize.block.name_hint
                 raise self.fault(
                     f'The axis "{axis.var.name}" of the block "{name}" has the domain '
-                    f"[{inside.start}, {inside.stop}), but {value!r} is {number.value}",
+                    f"[{inside.start}, {inside.stop}), but {value!r} is {here.value}",
                     axis if axis.span else realize.block,
                 )
+
+    def in_loops(self, value: E.PrimExpr) -> E.PrimExpr:
+        """A value in terms of the loops around, instead of axes of outer blocks."""
+        while axes := {v: self.bound[v] for v in variables_in(value) if v in self.bound}:
+            value = substitute(value, axes)
+        return value
 
 
 def _ends(domain: Range) -> tuple[E.IntImm, ...] | None:
@@ -163,8 +172,7 @@ def verify_loops(function: PrimFunc) -> None:
 
 def verify_well_formed(function: PrimFunc) -> None:
     """Raise a DiagnosticError at the first fault of a program of either kind."""
-    has_blocks = any(isinstance(node, S.BlockRealize) for node in walk(function.body))
-    (verify_tensorir if has_blocks else verify_loops)(function)
+    verify_tensorir(function)  # Of lowered loops it asks what `verify_loops` does.
 
 
 class VerifyEachPass:

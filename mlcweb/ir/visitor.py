@@ -16,12 +16,12 @@ def children(node: Node) -> list[Node]:
     found: list[Node] = []
     for name in node.child_fields:
         value = getattr(node, name)
-        if isinstance(value, Node):
-            found.append(value)
-        elif type(value) is tuple:
+        if type(value) is tuple:
             for item in value:
                 if isinstance(item, Node):
                     found.append(item)
+        elif isinstance(value, Node):
+            found.append(value)
     return found
 
 

@@ -7,13 +7,14 @@ not proved stays outside.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from mlcweb.analysis.threads import thread_tag
+from mlcweb.analysis.threads import is_shared, thread_tag
 from mlcweb.arith import Analyzer, estimate_region, same_expression
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, children, on, walk
+from mlcweb.lower.thread_axes import reduced_across_threads
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -34,13 +35,24 @@ def place_allocations(func: PrimFunc) -> PrimFunc:
 def place_outside_of_threads(func: PrimFunc) -> PrimFunc:
     """The same for threads that exchange data: of what a loop over them has around it, they have
     one together, unless it is "local"."""
-    body = _Placement(exchanges=True).rewrite(func.body)
+    return _placed(func, lambda buffer: buffer.scope() != "local")
+
+
+def place_in_threads(func: PrimFunc) -> PrimFunc:
+    """The same where each axis of threads is one loop: of memory that is not shared, each thread
+    has its own if it reads only what it has written itself. What threads reduce to is common."""
+    common = reduced_across_threads(func)
+    return _placed(func, lambda buffer: is_shared(buffer) or buffer.data in common)
+
+
+def _placed(func: PrimFunc, is_common: Callable[[Buffer], bool]) -> PrimFunc:
+    body = _Placement(is_common).rewrite(func.body)
     return func if body is func.body else replace(func, body=body)
 
 
 class _Placement(Mutator):
-    def __init__(self, exchanges: bool = False) -> None:
-        self.exchanges = exchanges
+    def __init__(self, is_common: Callable[[Buffer], bool] = lambda buffer: False) -> None:
+        self.is_common = is_common
         self.domains: dict[E.Var, Range] = {}
         self.touched = _Touched()
 
@@ -56,7 +68,7 @@ class _Placement(Mutator):
         body = self.rewrite(statement.body)
         if statement.buffer.data not in self.touched.by(body):
             return body
-        common = self.exchanges and statement.buffer.scope() != "local"
+        common = self.is_common(statement.buffer)
         placed = _Sinking(statement, self.touched, common).around(body, dict(self.domains))
         same = isinstance(placed, S.AllocBuffer) and placed.body is statement.body
         return statement if same else placed

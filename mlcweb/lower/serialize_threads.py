@@ -15,7 +15,7 @@ from mlcweb.arith import conjuncts
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Dispatcher, Mutator, on
 from mlcweb.lower.compact_buffers import compact_buffers
-from mlcweb.lower.place_allocations import place_outside_of_threads
+from mlcweb.lower.place_allocations import place_in_threads, place_outside_of_threads
 from mlcweb.lower.store_once import store_once
 from mlcweb.lower.thread_axes import ThreadError, Varying, unify_thread_bindings
 from mlcweb.lower.thread_sync import thread_sync
@@ -40,6 +40,7 @@ def serialize_threads(func: PrimFunc) -> PrimFunc:
     for run in (
         place_outside_of_threads,
         unify_thread_bindings,
+        place_in_threads,
         compact_buffers,
         store_once,
         thread_sync,

@@ -11,14 +11,16 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from mlcweb.analysis.exposed_reads import exact_box, sure_stores
+from mlcweb.analysis.threads import thread_tag
 from mlcweb.arith import Analyzer, estimate_region
 from mlcweb.arith.int_set import IntSet
 from mlcweb.ir.visitor import walk
+from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.iteration_domain import executed_domains
-from mlcweb.schedule.regions import regions_of
+from mlcweb.schedule.regions import bound_ranges, regions_of, relaxed
 from mlcweb.schedule.scopes import is_trivially_true
 from mlcweb.schedule.stage_pipeline import contains
-from mlcweb.schedule.state import BlockPlace
+from mlcweb.schedule.state import BlockPlace, shared_prefix
 from mlcweb.schedule.units import guards
 from mlcweb.tir.arithmetic import const, logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
@@ -49,6 +51,30 @@ def must_write_each_time(place: BlockPlace, buffer: Buffer) -> bool:
     but for those that its predicate leaves out."""
     regions = regions_of(place.block.writes, buffer)
     return not guards(place) and all(_writes_region(place.block, region) for region in regions)
+
+
+def check_own_threads(moved: BlockPlace, producer: BlockPlace, consumer: BlockPlace) -> None:
+    """Raise DataflowError where a block, the producer or the consumer, is to run where the other
+    does, and would find the memory that each thread has for itself to be of another thread."""
+    shared = shared_prefix([producer.loops, consumer.loops])
+    threads = [loop for loop in shared if thread_tag(loop)]
+    if not threads:
+        return
+    between = {region.buffer for region in producer.block.writes}
+    accesses = (*moved.block.reads, *moved.block.writes)
+    own = {access.buffer for access in accesses if access.buffer.scope() == "local"} - between
+    domains, analyzer = consumer.inner_loops(threads[-1]), Analyzer(consumer.domains_around)
+    for region in consumer.block.reads:
+        if own and region.buffer in between:
+            box = relaxed(bound_ranges(consumer.realize, region), domains, analyzer)
+            if not must_write(producer, region.buffer, threads[-1], box):
+                raise DataflowError(
+                    f'In the loop "{threads[-1].loop_var.name}" over threads the {consumer.title} '
+                    f'reads elements of "{region.buffer.name}" that other threads have written, '
+                    f'so the {moved.title} would use their "{min(b.name for b in own)}"',
+                    [threads[-1], moved.realize],
+                    'this step before cache_read, or a copy in "shared" memory',
+                )
 
 
 def runs_whole_domain(place: BlockPlace) -> bool:

@@ -42,7 +42,6 @@ class RandomProgram:
     parameters: tuple[Array, ...]
     exact: bool
     seed: int
-    stages: frozenset[str]
 
     def inputs(self) -> list[np.ndarray[Any, Any]]:
         random = np.random.default_rng(self.seed)

@@ -22,14 +22,6 @@ Stage = Callable[[Draft], None]
 MAX_STAGES = 4
 SMALL_STAGES = 2
 
-NOT_SCHEDULED = {
-    "exchange": "vectorize, parallel and unroll take the barriers from a loop over threads",
-}
-"""Stages over whose programs no walks go yet, each with the reason."""
-
-LEFT_OUT: dict[str, str] = {}
-"""Stages that no program has yet, each with the reason."""
-
 
 def elementwise(draft: Draft) -> None:
     """One block with an iteration for each element; of an old buffer perhaps for a part alone."""
@@ -315,12 +307,10 @@ def random_program(seed: int, among: Sequence[Stage] = tuple(WEIGHTS)) -> Random
     """The program of a seed, of stages of some kinds."""
     random = Random(seed)
     draft = Draft(random)
-    allowed = [stage for stage in among if stage.__name__ not in LEFT_OUT]
-    weights = [WEIGHTS[stage] for stage in allowed]
+    weights = [WEIGHTS[stage] for stage in among]
     most = SMALL_STAGES if draft.small else MAX_STAGES
-    chosen = random.choices(allowed, weights, k=random.randrange(1, most + 1))
+    chosen = random.choices(among, weights, k=random.randrange(1, most + 1))
     for stage in chosen:
         stage(draft)
     return_unread(draft)
-    kinds = frozenset(stage.__name__ for stage in chosen)
-    return RandomProgram(text_of(draft), tuple(draft.parameters), draft.exact, seed, kinds)
+    return RandomProgram(text_of(draft), tuple(draft.parameters), draft.exact, seed)

@@ -172,6 +172,29 @@ def main(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
             A[v] = B[15 - v]
 """
 
+READ_AGAIN = """
+@T.prim_func
+def main(A: T.Buffer((6,), "float32"), B: T.Buffer((6,), "float32")):
+    for i in range(1):
+        with T.block("A"):
+            A[i] = A[i] + T.float32(1)
+    for i in range(6):
+        with T.block("B"):
+            v = T.axis.spatial(6, i)
+            B[v] = A[v]
+"""
+
+ROW_IN_ROW = """
+@T.prim_func
+def main(A: T.Buffer((2,), "float32"), B: T.Buffer((2,), "float32")):
+    for i in range(2):
+        with T.block("outer"):
+            v = T.axis.spatial(2, i)
+            with T.block("inner"):
+                w = T.axis.spatial(2, v)
+                B[w] = A[w]
+"""
+
 SHIFTED_VIEW = """
 @T.prim_func
 def main(A: T.Buffer((16,), "float32")):
@@ -287,3 +310,21 @@ def test_copies_of_a_block_that_matches_a_region():
         assert_structural_equal(from_source(sch.mod.script()), sch.mod)
 
     check(MATCHED_ROWS, partition)
+
+
+def test_a_copy_of_a_part_of_an_input_that_is_read_again_reads_back():
+    def copy(sch):
+        sch.cache_inplace("A", 0, "global")
+        assert_structural_equal(from_source(sch.mod.script()), sch.mod)
+
+    check(READ_AGAIN, copy)
+
+
+def test_axes_of_blocks_in_blocks_under_the_predicate_of_a_split():
+    """The verifier took an axis of the outer block for more than the predicate lets through."""
+
+    def blockize(sch):
+        _, inner = sch.split(sch.get_loops("outer")[0], [4, None], preserve_unit_iters=False)
+        sch.blockize(inner)
+
+    check(ROW_IN_ROW, blockize)

@@ -1,8 +1,8 @@
 """Random programs and random schedules of them: every target computes what Python itself computes.
 
 Each seed gives one program (see programs.py), run by the interpreter unscheduled, and then, after
-whatever steps are accepted, on every target. `make test` tries 300 of them, `make test-all` 2,200
-more. What fails prints the program and its trace.
+whatever steps are accepted, on every target. `make test` tries 300 of them, `make test-all` all
+20,000. What fails prints the program and its trace.
 """
 
 from random import Random
@@ -12,10 +12,11 @@ import pytest
 
 import mlcweb
 from mlcweb.ir import IRModule, assert_structural_equal
+from mlcweb.lower.thread_axes import ThreadError
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
 from tests.random_programs.plain_python import evaluate
-from tests.random_programs.stages import NOT_SCHEDULED, WEIGHTS, WITHOUT_BLOCKS, random_program
+from tests.random_programs.stages import WEIGHTS, WITHOUT_BLOCKS, random_program
 from tests.random_schedules import EVERY_STEP, random_step
 
 TARGETS = ("interpreter", "numpy", "wasm -relaxed_madd=0")
@@ -68,22 +69,25 @@ def check(seed, among=tuple(WEIGHTS)):
         return "\n".join(map(str, made))
 
     check_numbers(mod, "interpreter", arrays, wanted, message)
-    if not program.stages & NOT_SCHEDULED.keys():
+    try:
+        sch = walk(seed, mod)
+    except AssertionError as error:
+        raise AssertionError(f"{message()}\n{error}") from error
+    text, changed = sch.mod.script(), sch.mod is not mod
+    if changed:
+        made += [sch.trace, text]
+    try:
+        assert_structural_equal(from_source(text), sch.mod)
+    except Exception as error:
+        raise AssertionError(f"What is printed reads back as {error}\n{message()}") from error
+    for target in TARGETS if changed else TARGETS[1:]:
         try:
-            sch = walk(seed, mod)
+            check_numbers(sch.mod, target, arrays, wanted, message)
         except AssertionError as error:
-            raise AssertionError(f"{message()}\n{error}") from error
-        text = sch.mod.script()
-        if sch.mod is not mod:
-            mod = sch.mod
-            made += [sch.trace, text]
-            check_numbers(mod, "interpreter", arrays, wanted, message)
-        try:
-            assert_structural_equal(from_source(text), mod)
-        except Exception as error:
-            raise AssertionError(f"What is printed reads back as {error}\n{message()}") from error
-    for target in TARGETS[1:]:
-        check_numbers(mod, target, arrays, wanted, message)
+            # As in TVM, it is the build that refuses threads that cannot wait for each other.
+            has_threads = changed and "thread_binding" in program.text
+            if not (has_threads and isinstance(error.__cause__, ThreadError)):
+                raise
 
 
 @pytest.mark.parametrize("first", range(0, 150, CHUNK))
@@ -99,7 +103,7 @@ def test_targets_and_schedules_compute_what_python_computes(first):
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("first", range(300, 2500, MANY))
+@pytest.mark.parametrize("first", range(300, 20_000, MANY))
 def test_many_more(first):
     for seed in range(first, first + MANY):
         check(seed)

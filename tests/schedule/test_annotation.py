@@ -46,6 +46,16 @@ def test_bind_refuses_a_reduction_on_thread_blocks_and_unknown_axes(sch):
         sch.bind(i, "lane")
 
 
+def test_loops_on_one_axis_have_one_extent(sch):
+    i, j, _ = sch.get_loops("C")
+    unit = sch.add_unit_loop(j)
+    sch.bind(unit, "threadIdx.x")
+    for loop in (i, j):
+        with pytest.raises(BindingError, match='"u", on "threadIdx.x" already, has 1: a thread'):
+            sch.bind(loop, "threadIdx.x")
+        sch.bind(loop, "threadIdx.y")
+
+
 def test_the_update_of_a_decomposed_reduction_is_refused(sch):
     i, j, k = sch.get_loops("C")
     sch.decompose_reduction("C", k)

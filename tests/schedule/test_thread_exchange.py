@@ -152,6 +152,69 @@ def test_barriers_follow_data_to_other_memory():
         sch.unroll(sch.get_loops("put")[0])
 
 
+OWN_COPIES = """
+@T.prim_func
+def main(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+    L = T.alloc_buffer((32,), scope="local")
+    S = T.alloc_buffer((32,), scope="shared")
+    for tx in T.thread_binding(32, thread="threadIdx.x"):
+        with T.block("copy"):
+            v = T.axis.spatial(32, tx)
+            L[v] = A[v]
+        with T.block("put"):
+            v = T.axis.spatial(32, tx)
+            S[v] = L[v]
+        with T.block("get"):
+            v = T.axis.spatial(32, tx)
+            B[v] = S[31 - v] - L[v]
+"""
+
+
+def test_what_uses_memory_of_a_thread_stays_with_the_thread():
+    """In place of S[31 - v], L[31 - v] would be a copy that another thread has."""
+    source = from_source(OWN_COPIES)
+    for result in results(source, RAMP, shape=(32,)):
+        np.testing.assert_array_equal(result, RAMP[::-1] - RAMP)
+    with pytest.raises(ScheduleError, match='other threads have written, so .* their "L"'):
+        Schedule(source).compute_inline("put")
+    other = Schedule(from_source(OWN_COPIES.replace("S[31 - v] - L[v]", "S[31 - v]")))
+    with pytest.raises(ScheduleError, match="other threads have written"):
+        other.compute_inline("put")
+    own = Schedule(from_source(OWN_COPIES.replace("S[31 - v]", "S[v]")))
+    own.compute_inline("put")
+    for result in results(own.mod["main"], RAMP, shape=(32,)):
+        np.testing.assert_array_equal(result, RAMP - RAMP)
+
+
+def test_each_thread_may_repeat_a_sum_for_itself():
+    sch = Schedule(
+        from_source("""
+@T.prim_func
+def main(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+    Y = T.alloc_buffer((2,))
+    S = T.alloc_buffer((32,), scope="shared")
+    for i, k in T.grid(2, 16):
+        with T.block("sum"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                Y[vi] = T.float32(0)
+            Y[vi] = Y[vi] + A[vi * 16 + vk]
+    for tx in T.thread_binding(32, thread="threadIdx.x"):
+        with T.block("put"):
+            v = T.axis.spatial(32, tx)
+            S[v] = A[v]
+        with T.block("get"):
+            v = T.axis.spatial(32, tx)
+            B[v] = S[31 - v] + T.if_then_else(v == 4, Y[0], T.float32(0))
+""")
+    )
+    sch.compute_at("sum", sch.get_loops("get")[0])
+    wanted = RAMP[::-1].copy()
+    wanted[4] += RAMP[:16].sum()
+    for result in results(sch.mod["main"], RAMP, shape=(32,)):
+        np.testing.assert_array_equal(result, wanted)
+
+
 def test_shared_memory_of_each_thread_alone_is_refused():
     """A block inside of a loop over threads fills memory of its own, which they would share."""
     sch = Schedule(

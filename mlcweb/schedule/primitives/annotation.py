@@ -36,7 +36,16 @@ from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import BlockPlace, LoopPlace, Place, ScheduleState, block_realizes_below
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import BufferLoad, Var
-from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, For, ForKind, IterType, IterVar
+from mlcweb.tir.stmt import (
+    Block,
+    BlockIdentity,
+    BlockRealize,
+    For,
+    ForKind,
+    IterType,
+    IterVar,
+    statements_in,
+)
 from mlcweb.tir.substitute import uses
 
 _IMPORTING_PRAGMAS = {
@@ -96,8 +105,8 @@ def bind(state: ScheduleState, loop: Var, thread_axis: str) -> ScheduleState:
     """Run the iterations of a loop on a thread axis such as "blockIdx.x" or "threadIdx.y".
 
     Checked: as for `parallel`; an axis of threads inside a thread block (threadIdx) may also bind
-    reduction iterators. Threads that exchange data stay in one block. An unknown axis is an
-    InternalError, too, as in TVM.
+    reduction iterators. Threads that exchange data stay in one block. Loops inside each other on
+    one axis have the same extent. An unknown axis is an InternalError, too, as in TVM.
 
     rewrite:
         for i in range(8): ...   -->   for i in T.thread_binding(8, thread="blockIdx.x"): ...
@@ -113,6 +122,7 @@ def bind(state: ScheduleState, loop: Var, thread_axis: str) -> ScheduleState:
     _check_needs_no_threads(place, "bind", thread_axis)
     at_once = thread_tag(place.loop) != "" and is_thread_tag(thread_axis)
     _check_parallelizable(state, place, "bind", across_threads, at_once)
+    _check_one_extent(place, thread_axis)
     axis = IterVar(None, Var(thread_axis, loop.dtype), IterType.THREAD_INDEX, thread_axis)
     new = replace(place.loop, kind=ForKind.THREAD_BINDING, thread_binding=axis)
     return state.replaced(place.function, {place.loop: new})
@@ -190,6 +200,25 @@ def _check_needs_no_threads(place: LoopPlace, primitive: str, new_axis: str = ""
             [loop],
             f'"{primitive}" before the loop is bound to threads',
         )
+
+
+def _check_one_extent(place: LoopPlace, axis: str) -> None:
+    """Raise BindingError where a loop around or inside runs on the same axis, but not so often."""
+    loop = place.loop
+    for other in (*place.parents, *statements_in(loop.body)):
+        if (
+            isinstance(other, For)
+            and other.thread_binding is not None
+            and other.thread_binding.thread_tag == axis
+            and not Analyzer().can_prove_equal(other.extent, loop.extent)
+        ):
+            raise BindingError(
+                f'The loop "{loop.loop_var.name}" has {loop.extent} iterations, and the loop '
+                f'"{other.loop_var.name}", on "{axis}" already, has {other.extent}: a thread has '
+                "one index on an axis",
+                [loop, other],
+                "loops of one extent, or another axis",
+            )
 
 
 def _check_parallelizable(

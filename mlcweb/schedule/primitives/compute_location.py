@@ -15,6 +15,7 @@ from mlcweb.schedule.iteration_domain import (
     limited,
     needed_iterations,
 )
+from mlcweb.schedule.must_writes import check_own_threads
 from mlcweb.schedule.nests import loop_nest, statements_of
 from mlcweb.schedule.primitives.inline import compute_inline, reverse_compute_inline
 from mlcweb.schedule.regions import (
@@ -153,6 +154,8 @@ def _planned(
     blocks.check_links(place)
     producers, consumers = blocks.producers(place), blocks.consumers(place)
     partners = consumers if is_producer else producers
+    for partner in partners:
+        check_own_threads(place, *((place, partner) if is_producer else (partner, place)))
     under = {u.block.identity for u in blocks.units if stands_in(u, target.loop)}
     _check_all_under(place, target, partners, under, is_producer)
     _check_order(place, target, producers, consumers, under, blocks)

@@ -11,6 +11,7 @@ from mlcweb.arith.padded_inverse import padded_inverse_map
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on, post_order_visit, rewrite_nodes
 from mlcweb.schedule.errors import BlockKindError, DataflowError
+from mlcweb.schedule.must_writes import check_own_threads
 from mlcweb.schedule.regions import loads_of, use_of_memory
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
@@ -75,6 +76,7 @@ def compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
     inliner = _Inliner(buffer, store, inverse, unit_iterators(place.block.domains))
     for reader in (*blocks.readers.get(buffer, ()), *blocks.undeclared_readers.get(buffer, ())):
         check_within_guards(place, reader, f'the {reader.title} reads "{buffer.name}" without it')
+        check_own_threads(place, place, reader)
     for unit in blocks.units:
         use = use_of_memory(unit.realize, buffer)
         if use is not None:
@@ -111,6 +113,7 @@ def reverse_compute_inline(state: ScheduleState, block: BlockIdentity) -> Schedu
     producer, buffer = _only_producer(state, scope, place)
     check_all_blocks([producer], buffer, "a block can only be inlined into another block")
     check_same_guards(place, producer, f"the {producer.title} does not run as often")
+    check_own_threads(place, producer, place)
     check_not_output(state, producer, "cache_write of the producer first")
     check_complete(state, producer)
     outer, inner = _storing_realize(producer, buffer)

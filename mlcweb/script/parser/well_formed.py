@@ -23,12 +23,15 @@ def _reads_only_what_is_written(function: PrimFunc) -> bool:
     from mlcweb.schedule.state import ScheduleState
 
     state = ScheduleState(IRModule({"main": function}))
+    parameters = set(function.buffer_map.values())  # They hold values from before.
     try:
         for scope in list(state.index.blocks.values()):
             blocks = scope_at(state, scope)
             for child in blocks.children:
-                if "explicit_read_region" not in child.block.annotations:  # It may read less.
-                    check_cover(scope, blocks, child)
+                if "explicit_read_region" in child.block.annotations:  # It may read less.
+                    continue
+                for buffer in {region.buffer for region in child.block.reads} - parameters:
+                    check_cover(scope, blocks, child, buffer)
     except DataflowError:
         return False
     return True
