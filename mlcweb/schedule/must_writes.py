@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from mlcweb.analysis.exposed_reads import exact_box, sure_stores
+from mlcweb.analysis.exposed_reads import exact_box, may_be_empty, sure_stores
 from mlcweb.analysis.threads import thread_tag
 from mlcweb.arith import Analyzer, estimate_region
 from mlcweb.arith.int_set import IntSet
@@ -18,14 +18,14 @@ from mlcweb.ir.visitor import walk
 from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.iteration_domain import executed_domains
 from mlcweb.schedule.regions import bound_ranges, regions_of, relaxed
-from mlcweb.schedule.scopes import is_trivially_true
+from mlcweb.schedule.scopes import driven_iterators, is_trivially_true
 from mlcweb.schedule.stage_pipeline import contains
 from mlcweb.schedule.state import BlockPlace, shared_prefix
 from mlcweb.schedule.units import guards
 from mlcweb.tir.arithmetic import const, logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.stmt import Block, BufferStore, For
-from mlcweb.tir.substitute import substitute
+from mlcweb.tir.substitute import substitute, variables_in
 
 Box = Sequence[Range]
 
@@ -40,7 +40,7 @@ def must_write(
 ) -> bool:
     """Whether a block is known to write all elements of a box of a buffer in each iteration of the
     loop `outer` (None: in each run of its scope)."""
-    if guards(place, outer):
+    if _may_not_run(place, buffer, outer):
         return False
     analyzer = Analyzer(place.domains_around)
     return any(contains(part, box, analyzer) for part in _written(place, buffer, outer))
@@ -50,7 +50,22 @@ def must_write_each_time(place: BlockPlace, buffer: Buffer) -> bool:
     """Whether each iteration of a block's loops writes all that it declares to write of a buffer,
     but for those that its predicate leaves out."""
     regions = regions_of(place.block.writes, buffer)
-    return not guards(place) and all(_writes_region(place.block, region) for region in regions)
+    return not _may_not_run(place, buffer) and all(
+        _writes_region(place.block, region) for region in regions
+    )
+
+
+def _may_not_run(place: BlockPlace, buffer: Buffer, outer: For | None = None) -> bool:
+    """Whether a block perhaps writes nothing of what its region says: something guards it, or a
+    loop that does not tell the elements has no iteration."""
+    written = variables_in(*regions_of(place.block.writes, buffer))
+    inside = place.inner_loops(outer)
+    return bool(guards(place, outer)) or any(
+        loop.loop_var in inside
+        and may_be_empty(loop, place.realize)
+        and written.isdisjoint({loop.loop_var, *driven_iterators(place.realize, loop.loop_var)})
+        for loop in place.loops
+    )
 
 
 def check_own_threads(moved: BlockPlace, producer: BlockPlace, consumer: BlockPlace) -> None:

@@ -26,6 +26,7 @@ from mlcweb.tir.stmt import (
     Block,
     BlockRealize,
     BufferStore,
+    DeclBuffer,
     For,
     ForKind,
     IfThenElse,
@@ -69,8 +70,8 @@ def nest_of(place: BlockPlace, primitive: str) -> Stmt:
     return nest
 
 
-def statements_of(container: For | Block) -> tuple[Stmt, ...]:
-    """The statements in the body of a loop or block, in order."""
+def statements_of(container: For | Block | DeclBuffer) -> tuple[Stmt, ...]:
+    """The statements in the body of a loop, block or declaration, in order."""
     body = container.body
     return body.seq if isinstance(body, SeqStmt) else (body,)
 
@@ -103,14 +104,26 @@ def with_inserted(
     removed: int = 0,
 ) -> ScheduleState:
     """The state with `added` before a statement of a loop or block, or in place of some from there
-    on. The container may have been rewritten since."""
+    on; after the declarations of the buffers that they use. The container may have been rewritten
+    since."""
     if isinstance(container, For):
         current = state.loop(container.loop_var).loop
     else:
         current = state.block(container.identity).block
     old = statements_of(current)
-    body = sequence(*old[:position], *added, *old[position + removed :])
+    body = sequence(*old[:position], *_before(added, old[position + removed :]))
     return state.replaced(function, {current: replace(current, body=body)})
+
+
+def _before(added: Sequence[Stmt], statements: Sequence[Stmt]) -> list[Stmt]:
+    """`added` before some statements, but after the declarations of the buffers that they use."""
+    used = {getattr(node, "buffer", None) for statement in added for node in walk(statement)}
+    for n, declaration in enumerate(statements):
+        if isinstance(declaration, DeclBuffer) and declaration.buffer in used:
+            inside = _before(added, statements_of(declaration))
+            rest = statements[n + 1 :]
+            return [*statements[:n], replace(declaration, body=sequence(*inside)), *rest]
+    return [*added, *statements]
 
 
 def with_allocated(state: ScheduleState, scope: BlockPlace, *buffers: Buffer) -> ScheduleState:

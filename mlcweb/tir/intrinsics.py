@@ -76,13 +76,18 @@ power = binary_functions["pow"]
 
 
 def isnan(x: Any) -> PrimExpr:
-    x = convert(x)
-    return call(dtypes.with_lanes("bool", dtypes.lanes(x.dtype)), "isnan", x)
+    """Whether a float is NaN; integers never are."""
+    return _of_floats("isnan", convert(x))
 
 
 def isinf(x: Any) -> PrimExpr:
-    x = convert(x)
-    return call(dtypes.with_lanes("bool", dtypes.lanes(x.dtype)), "isinf", x)
+    """Whether a float is infinite; integers never are."""
+    return _of_floats("isinf", convert(x))
+
+
+def _of_floats(name: str, x: PrimExpr) -> PrimExpr:
+    dtype = dtypes.with_lanes("bool", dtypes.lanes(x.dtype))
+    return call(dtype, name, x) if dtypes.is_float(x.dtype) else const(False, dtype)
 
 
 def if_then_else(condition: Any, true_value: Any, false_value: Any) -> PrimExpr:

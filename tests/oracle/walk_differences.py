@@ -117,6 +117,14 @@ KINDS = (
         "again without effect",
     ),
     Kind(
+        "we refuse", "bind", "a thread has one index on an axis",
+        "TVM's bind accepts extents that its build refuses",
+    ),
+    Kind(
+        "we refuse", "compute_inline", "may leave out elements",
+        "right only where nobody reads these elements, or they can be computed all the same",
+    ),
+    Kind(
         "we refuse", "pad_einsum", "not one store|at different indices|has a predicate|not spatial",
         "TVM pads blocks that are no sums of products, which is right only by chance",
     ),

@@ -123,6 +123,20 @@ def main(A: T.Buffer((6,), "uint8"), B: T.Buffer((3,), "int8")):
             V[v] = B[v]
 """
 
+READ_VIEW = """
+@T.prim_func
+def main(A: T.Buffer((6,), "int32"), B: T.Buffer((6,), "int32"), C: T.Buffer((3,), "int32")):
+    for i in range(6):
+        with T.block("B"):
+            v = T.axis.spatial(6, i)
+            B[v] = B[v] + 1
+    V = T.decl_buffer((3,), "int32", data=A.data, elem_offset=2)
+    for i in range(3):
+        with T.block("A"):
+            v = T.axis.spatial(3, i)
+            C[v] = V[v]
+"""
+
 MATCHED_ROWS = """
 @T.prim_func
 def main(A: T.Buffer((4, 4), "int32"), B: T.Buffer((4,), "int32")):
@@ -328,3 +342,11 @@ def test_axes_of_blocks_in_blocks_under_the_predicate_of_a_split():
         sch.blockize(inner)
 
     check(ROW_IN_ROW, blockize)
+
+
+def test_a_copy_of_a_declared_view_stands_after_its_declaration():
+    def copy(sch):
+        sch.cache_read("A", "V", "local")
+        assert_structural_equal(from_source(sch.mod.script()), sch.mod)
+
+    check(READ_VIEW, copy)

@@ -203,6 +203,52 @@ def main(A: T.Buffer((16,), "int32"), F: T.Buffer((1,), "int32"), C: T.Buffer((1
     Schedule(from_source(text.replace("EXTENT", "2"))).cache_write("C", 0, "global")
 
 
+@pytest.mark.parametrize("kind", ["spatial", "opaque", "reduce"])
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda s: s.cache_write("C", 0, "global"),
+        lambda s: s.reindex("C", ("write", 0)),
+        lambda s: s.reindex_cache_write("C", 0, "global", lambda vz, vi: (vi,)),
+    ],
+)
+def test_an_axis_that_may_have_no_value_says_nothing_of_the_output(kind, step):
+    """Where F[0] is 0, C keeps what it holds, though an axis is bound to the loop."""
+    text = f"""
+@T.prim_func
+def main(A: T.Buffer((16,), "int32"), F: T.Buffer((1,), "int32"), C: T.Buffer((16,), "int32")):
+    for z, i in T.grid(EXTENT, 16):
+        with T.block("C"):
+            vz = T.axis.{kind}(EXTENT, z)
+            vi = T.axis.spatial(16, i)
+            C[vi] = A[vi] * 2
+"""
+    with pytest.raises(ScheduleError):
+        step(Schedule(from_source(text.replace("EXTENT", "F[0]"))))
+    step(Schedule(from_source(text.replace("EXTENT", "2"))))
+
+
+def test_what_is_not_written_is_not_inlined():
+    """In bounds of B is perhaps not in bounds of A."""
+    text = """
+@T.prim_func
+def main(I: T.Buffer((8,), "int32"), A: T.Buffer((4,), "int32"), C: T.Buffer((8,), "int32")):
+    B = T.alloc_buffer((8,), "int32")
+    for i in range(8):
+        with T.block("B"):
+            v = T.axis.spatial(8, i)
+            T.where(I[i] < 4)
+            B[v] = A[I[v]]
+    for i in range(8):
+        with T.block("C"):
+            v = T.axis.spatial(8, i)
+            C[v] = B[v]
+"""
+    with pytest.raises(ScheduleError, match='predicate of block "B" may leave out elements'):
+        Schedule(from_source(text)).compute_inline("B")
+    Schedule(from_source(text.replace("T.where(I[i] < 4)", "T.where(i < 8)"))).compute_inline("B")
+
+
 def test_a_producer_may_leave_a_loop_that_may_have_no_iteration_to_its_consumer():
     sch = Schedule(from_source(REPEATED))
     sch.compute_at("B", sch.get_loops("C")[1])

@@ -175,7 +175,7 @@ def test_what_uses_memory_of_a_thread_stays_with_the_thread():
     source = from_source(OWN_COPIES)
     for result in results(source, RAMP, shape=(32,)):
         np.testing.assert_array_equal(result, RAMP[::-1] - RAMP)
-    with pytest.raises(ScheduleError, match='other threads have written, so .* their "L"'):
+    with pytest.raises(ScheduleError, match=r'other threads have written, so .* their "L"'):
         Schedule(source).compute_inline("put")
     other = Schedule(from_source(OWN_COPIES.replace("S[31 - v] - L[v]", "S[31 - v]")))
     with pytest.raises(ScheduleError, match="other threads have written"):

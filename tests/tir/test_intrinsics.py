@@ -43,6 +43,11 @@ def test_bits_and_limits() -> None:
     assert intrinsics.isnan(x).dtype == "bool"
 
 
+def test_integers_are_neither_nan_nor_infinite() -> None:
+    for value in (i, u, i < 3):
+        assert str(intrinsics.isnan(value)) == str(intrinsics.isinf(value)) == "T.bool(False)"
+
+
 def test_external_calls_have_effects() -> None:
     call = intrinsics.call_extern("int32", "f", i)
     assert isinstance(call.op, Op)

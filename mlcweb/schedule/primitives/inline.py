@@ -11,7 +11,7 @@ from mlcweb.arith.padded_inverse import padded_inverse_map
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on, post_order_visit, rewrite_nodes
 from mlcweb.schedule.errors import BlockKindError, DataflowError
-from mlcweb.schedule.must_writes import check_own_threads
+from mlcweb.schedule.must_writes import check_own_threads, runs_whole_domain
 from mlcweb.schedule.regions import loads_of, use_of_memory
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
@@ -38,7 +38,8 @@ def compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
 
     Checked: the block's scope is a stage pipeline and has other blocks; the block is complete, has
     no init, writes one buffer, which is not seen outside of the scope, and its body is one store,
-    whose indices give each iteration an element of its own; nobody uses the buffer's address.
+    whose indices give each iteration an element of its own; its predicate leaves nothing out;
+    nobody uses the buffer's address, and no thread would use what another has for itself.
 
     rewrite:
         for i in range(16): (block "B") B[vi] = A[vi] * 2
@@ -54,6 +55,7 @@ def compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
         blocks.check_declared(region.buffer)
     check_not_output(state, place, "cache_write first, or inline the block's own producers")
     check_complete(state, place)
+    _check_all_written(place)
     check_binds_loops(place, place.loops)
     if len(blocks.units) == 1:
         raise BlockKindError(
@@ -199,6 +201,18 @@ def _check_no_init(place: BlockPlace) -> None:
             "inlined",
             [place.realize],
             "use compute_at or reverse_compute_at",
+        )
+
+
+def _check_all_written(place: BlockPlace) -> None:
+    """Raise DataflowError where a block leaves elements out, as far as its predicate tells: they
+    are read in bounds, unlike perhaps what they would be computed from."""
+    if not (is_trivially_true(place.realize.predicate) or runs_whole_domain(place)):
+        raise DataflowError(
+            f'The predicate of block "{place.block.name_hint}" may leave out elements, which then '
+            "cannot be computed where they are read",
+            [place.realize],
+            "a predicate that is a bound of the iterators, or compute_at",
         )
 
 
