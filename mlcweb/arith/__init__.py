@@ -1,18 +1,31 @@
-"""Integers: bounds, simplification, iterator maps and regions."""
+"""Integers: bounds, simplification, iterator maps and regions.
 
-from mlcweb.arith.analyzer import Analyzer, conjuncts, const_int_bound
+Under TVM's names, for programs; what only this package knows is in its modules.
+"""
+
+from mlcweb.arith.analyzer import Analyzer, Extension, ProofStrength, conjuncts, const_int_bound
 from mlcweb.arith.equality import same_expression
+from mlcweb.arith.int_set import IntervalSet, IntSet, eval_range, eval_set, intersect, union
 from mlcweb.arith.interval import ConstIntBound
-from mlcweb.arith.modular import ModularSet
-from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, mark_to_expr
-from mlcweb.arith.iter_map import (
-    BIJECTIVE,
-    NO_CHECK,
-    SURJECTIVE,
+from mlcweb.arith.iter_affine_map import (
+    IterMapExpr,
+    IterMapLevel,
     IterMapResult,
+    IterMark,
+    IterSplitExpr,
+    IterSumExpr,
     detect_iter_map,
+    inverse_affine_iter_map,
     iter_map_simplify,
+    normalize_iter_map_to_expr,
+    normalize_to_iter_sum,
+    subspace_divide,
 )
-from mlcweb.arith.int_set import IntSet, eval_range, eval_set, intersect, union
-from mlcweb.arith.region import estimate_region, estimate_region_upper_bound
-from mlcweb.arith.subspace import Subspace, subspace_divide
+from mlcweb.arith.modular import ModularSet
+from mlcweb.arith.pattern import deduce_bound, detect_clip_bound, detect_linear_equation
+from mlcweb.arith.region import (
+    estimate_region,
+    estimate_region_lower_bound,
+    estimate_region_strict_bound,
+    estimate_region_upper_bound,
+)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from enum import Flag, IntEnum
+from math import inf
 from typing import Any
 
 from mlcweb.arith import bounds, canonical, modular, rewrite
 from mlcweb.arith.digits import Sum
 from mlcweb.arith.equality import Interning, same_expression
-from mlcweb.arith.int_set import upper_limits
+from mlcweb.arith.int_set import Domains, IntSet, eval_set, upper_limits
 from mlcweb.arith.interval import ConstIntBound
 from mlcweb.arith.modular import ModularSet
 from mlcweb.arith.rules_comparison import TRUE, negation
@@ -17,10 +20,28 @@ from mlcweb.arith.rules_integer import quotient_of_product
 from mlcweb.arith.rules_logic import bound_by_constant
 from mlcweb.ir.node import Node
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import convert, equal, floormod, greater_equal, less, subtract
+from mlcweb.tir.arithmetic import const, convert, equal, floormod, greater_equal, less, subtract
 from mlcweb.tir.buffer import Range
 
 _LEAVES = (E.Var, E.IntImm, E.FloatImm, E.StringImm)
+
+
+class ProofStrength(IntEnum):
+    """How hard a proof is tried. The analyzer always does what it can."""
+
+    DEFAULT = 0
+    SYMBOLIC_BOUND = 1
+
+
+class Extension(Flag):
+    """What TVM's simplifier does where it is asked to; the analyzer does without being asked what
+    it knows of that."""
+
+    NoExtensions = 0
+    TransitivelyProveInequalities = 1
+    ConvertBooleanToAndOfOrs = 2
+    ApplyConstraintsToBooleanBranches = 4
+    ComparisonOfProductAndSum = 8
 
 
 class Analyzer:
@@ -31,6 +52,7 @@ class Analyzer:
     """
 
     def __init__(self, domains: Mapping[E.Var, Range] | None = None) -> None:
+        self.enabled_extensions = Extension.NoExtensions
         self.interned = Interning()
         self.bound_of_variable: dict[E.Var, ConstIntBound] = {}
         self.modular_set_of_variable: dict[E.Var, ModularSet] = {}
@@ -52,10 +74,16 @@ class Analyzer:
         self.rewritten: dict[Node, E.PrimExpr] = {}
         self.canonical_values: dict[Node, canonical.Value] = {}
 
-    def bind(self, variable: E.Var, value: Range | ConstIntBound | E.PrimExpr | int) -> None:
+    def bind(
+        self,
+        variable: E.Var,
+        value: Range | ConstIntBound | E.PrimExpr | int,
+        allow_override: bool = True,
+    ) -> None:
         """Say what a variable is: a range, constant bounds, or the same as an expression.
 
-        A variable whose range has one value stands for that value.
+        A variable whose range has one value stands for that value. What was said before is
+        forgotten.
         """
         if isinstance(value, Range):
             low, extent = value.min, value.extent
@@ -87,6 +115,31 @@ class Analyzer:
         self.modular_set_of_variable[variable] = self.modular_set(expression)
         self._value_of_variable[variable] = expression
 
+    def update(
+        self, variable: E.Var, info: ConstIntBound | ModularSet, override: bool = False
+    ) -> None:
+        """Say between which values a variable lies, or which remainders it has."""
+        if isinstance(info, ModularSet):
+            self.modular_set_of_variable[variable] = info
+        else:
+            known = self.bound_of_variable.get(variable)
+            new = info if override or known is None else info.intersect(known)
+            self.bound_of_variable[variable] = new
+        self._forget()
+
+    def constraint_scope(self, constraint: E.PrimExpr | bool) -> AbstractContextManager[None]:
+        """`constraint` under TVM's name."""
+        return self.constraint(constraint)
+
+    def clone(self) -> Analyzer:
+        """An analyzer that knows the same, and learns by itself from here on."""
+        other = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, (dict, list)):
+                setattr(other, name, value.copy())
+        other._forget()
+        return other
+
     @contextmanager
     def constraint(self, condition: E.PrimExpr | bool) -> Iterator[None]:
         """While active, `condition` is taken to hold."""
@@ -95,6 +148,8 @@ class Analyzer:
         forms = self.rewritten, self.canonical_values
         parts = [self.rewrite(part) for part in conjuncts(convert(condition))]
         self._constraints, self._known_bounds = list(assumptions[0]), list(assumptions[1])
+        remainders = self.modular_set_of_variable
+        self.modular_set_of_variable = dict(remainders)
         self._forget()
         for part in parts:
             self._assume(part)
@@ -102,14 +157,25 @@ class Analyzer:
             yield
         finally:
             self._constraints, self._known_bounds = assumptions
+            self.modular_set_of_variable = remainders
             self._bounds, self._modular_sets, self._simplified = answers
             self.rewritten, self.canonical_values = forms
 
     def _assume(self, condition: E.PrimExpr) -> None:
         self._constraints.append(condition)
+        match condition:
+            case E.EQ(
+                E.FloorMod(E.Var() as variable, E.IntImm(value=divisor)),
+                E.IntImm(value=remainder),
+            ):
+                self.modular_set_of_variable[variable] = ModularSet(divisor, remainder)
         bound = bound_by_constant(condition)
         if bound is not None:
             self._known_bounds.append(bound)
+
+    def const_int_bound_is_bound(self, variable: E.Var) -> bool:
+        """Whether it has been said between which values a variable lies."""
+        return variable in self.bound_of_variable
 
     def const_int_bound(self, expression: E.PrimExpr) -> ConstIntBound:
         """The least and greatest value of an integer expression."""
@@ -133,12 +199,24 @@ class Analyzer:
             self._modular_sets[expression] = known
         return known
 
+    def int_set(self, expr: E.PrimExpr, dom_map: Domains | None = None) -> IntSet:
+        """An interval that holds an expression while the variables of `dom_map`, or all that are
+        bound, run through their sets."""
+        if dom_map is None:
+            dom_map = {
+                variable: IntSet(*(const(int(end)) if abs(end) < inf else None for end in ends))
+                for variable, ends in self.bound_of_variable.items()
+            }
+            dom_map = {**dom_map, **self.symbolic_domains}
+        return eval_set(convert(expr), dom_map, self)
+
     def value_of(self, variable: E.Var) -> E.PrimExpr:
         """The expression that a variable stands for, or the variable."""
         return self._value_of_variable.get(variable, variable)
 
-    def simplify(self, expression: E.PrimExpr) -> E.PrimExpr:
-        """The expression in its simplest form, as TVM writes it; itself where it is simple."""
+    def simplify(self, expression: E.PrimExpr, steps: int = 2) -> E.PrimExpr:
+        """The expression in its simplest form, as TVM writes it; itself where it is simple. `steps`
+        is TVM's: the form is found in as many as it takes."""
         if isinstance(expression, _LEAVES):
             return self.value_of(expression) if isinstance(expression, E.Var) else expression
         known = self._simplified.get(expression)
@@ -167,6 +245,14 @@ class Analyzer:
         """The expression with its integer sums in canonical form."""
         return canonical.canonical(expression, self)
 
+    def rewrite_simplify(self, expr: Any) -> E.PrimExpr:
+        """`rewrite` under TVM's name."""
+        return self.rewrite(convert(expr))
+
+    def canonical_simplify(self, expr: Any) -> E.PrimExpr:
+        """`canonical` under TVM's name."""
+        return self.canonical(convert(expr))
+
     def canonical_sum(self, expression: E.PrimExpr) -> Sum:
         """An integer expression as a canonical sum."""
         return canonical.canonical_sum(expression, self)
@@ -184,8 +270,11 @@ class Analyzer:
         limits = upper_limits(difference, self)
         return any(self.const_int_bound(limit).max_value < 0 for limit in limits)
 
-    def can_prove(self, condition: E.PrimExpr | bool) -> bool:
-        """Whether a condition always holds. False means: not known to hold."""
+    def can_prove(
+        self, condition: E.PrimExpr | bool, strength: ProofStrength = ProofStrength.SYMBOLIC_BOUND
+    ) -> bool:
+        """Whether a condition always holds. False means: not known to hold. Every `strength` does
+        all that is known here."""
         if isinstance(condition, (bool, E.IntImm)):
             return bool(condition)
         simple = self.simplify(condition)

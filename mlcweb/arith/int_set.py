@@ -15,6 +15,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import (
     add,
     const,
+    convert,
     floordiv,
     floormod,
     maximum,
@@ -40,6 +41,30 @@ class IntSet(NamedTuple):
         return IntSet(value, value)
 
     @staticmethod
+    def single_point(value: Any) -> IntSet:
+        """One integer, under TVM's name."""
+        return IntSet.point(convert(value))
+
+    @staticmethod
+    def vector(vector: E.PrimExpr) -> IntSet:
+        """What holds the lanes of a vector."""
+        if not isinstance(vector, E.Ramp):
+            return IntSet.point(vector.value if isinstance(vector, E.Broadcast) else vector)
+        last = add(vector.base, multiply(vector.stride, vector.lanes - 1))
+        return IntSet(vector.base, last)
+
+    def is_nothing(self) -> bool:
+        """Whether the set is known to be empty."""
+        low, high = self
+        if not (isinstance(low, E.IntImm) and isinstance(high, E.IntImm)):
+            return False
+        return low.value > high.value
+
+    def is_everything(self) -> bool:
+        """Whether both ends are infinite."""
+        return self.min_value is None and self.max_value is None
+
+    @staticmethod
     def from_range(domain: Range) -> IntSet:
         """The integers of a range."""
         return IntSet.from_min_extent(domain.min, domain.extent)
@@ -63,6 +88,19 @@ class IntSet(NamedTuple):
         if low is high:
             return Range(low, const(1, low.dtype))
         return Range(low, analyzer.simplify(subtract(add(high, const(1, high.dtype)), low)))
+
+
+class IntervalSet(IntSet):
+    """An `IntSet` as programs write it: its ends may be numbers."""
+
+    def __new__(cls, min_value: Any, max_value: Any) -> IntervalSet:
+        ends = (None if end is None else convert(end) for end in (min_value, max_value))
+        return super().__new__(cls, *ends)
+
+    @staticmethod
+    def nothing() -> IntervalSet:
+        """The empty set."""
+        return IntervalSet(1, 0)
 
 
 EVERYTHING = IntSet(None, None)

@@ -25,6 +25,9 @@ class ConstIntBound(NamedTuple):
     min_value: Limit
     max_value: Limit
 
+    POS_INF = inf
+    NEG_INF = -inf
+
     def intersect(self, other: ConstIntBound) -> ConstIntBound:
         return ConstIntBound(
             max(self.min_value, other.min_value), min(self.max_value, other.max_value)

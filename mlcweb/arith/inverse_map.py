@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mlcweb.arith import BIJECTIVE, IterMark, IterSplit, IterSum, detect_iter_map
+from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum
+from mlcweb.arith.iter_map import BIJECTIVE, detect_iter_map
 from mlcweb.arith.linear import LinearForm
 from mlcweb.tir.arithmetic import floordiv, floormod, is_const_int
 from mlcweb.tir.buffer import Range

@@ -17,7 +17,7 @@ from mlcweb.arith.iter_arithmetic import NotAffine, add, multiply, subtract
 from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, iter_sum, sum_to_expr
 from mlcweb.arith.iter_fuse import Fuser
 from mlcweb.arith.iter_independence import IndependenceCheck
-from mlcweb.arith.iter_padding import Padding
+from mlcweb.arith.iter_padding import PaddedMark, Padding
 from mlcweb.arith.iter_predicate import bounds_of_iterators, uses_any
 from mlcweb.arith.linear import LinearForm
 from mlcweb.arith.rules_integer import quotient_of_product
@@ -26,19 +26,19 @@ from mlcweb.tir.arithmetic import cast, convert, is_const_int, maximum, minimum
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.folding import floordiv, floormod, integer
 
-BIJECTIVE, SURJECTIVE, NO_CHECK = "bijective", "surjective", "none"
+BIJECTIVE, SURJECTIVE, NO_CHECK = "bijective", "surjective", "nocheck"
 
 
 @dataclass(eq=False, slots=True)
 class IterMapResult:
     """`indices`, one for each index given, or None and the reasons in `errors`.
 
-    `padded` says that an iterator had to be rounded up to a multiple of a divisor.
+    `padded` are the iterators that had to be rounded up to a multiple of a divisor.
     """
 
     indices: list[IterSum] | None
     errors: list[str] = field(default_factory=list)
-    padded: bool = False
+    padded: Sequence[PaddedMark] = ()
 
 
 def detect_iter_map(
@@ -52,8 +52,8 @@ def detect_iter_map(
     """Write each index as a split of an iterator over `input_iters`, where `predicate` holds.
 
     `check_level`: "surjective": the indices are independent and reach all values of their extents;
-    "bijective": besides, every iterator of `input_iters` is used, and used once; "none": the
-    indices need not be independent.
+    "bijective": besides, every iterator of `input_iters` is used, and used once; "nocheck":
+    the indices need not be independent.
     """
     analyzer = analyzer or analyzer_of(input_iters)
     try:
@@ -62,7 +62,7 @@ def detect_iter_map(
         found = detector.detect(indices)
     except NotAffine as reason:
         return IterMapResult(None, [str(reason)])
-    return IterMapResult(found, padded=bool(detector.padding.padded))
+    return IterMapResult(found, padded=tuple(detector.padding.padded))
 
 
 def iter_map_simplify(
@@ -83,6 +83,15 @@ def iter_map_simplify(
     if result.indices is None:
         return list(indices)
     return [sum_to_expr(index, analyzer) for index in result.indices]
+
+
+def sum_of_digits(
+    index: E.PrimExpr, input_iters: Mapping[E.Var, Range], analyzer: Analyzer | None = None
+) -> IterSum:
+    """An index as a sum of digits of the iterators, which may overlap; raises `NotAffine`."""
+    analyzer = analyzer or analyzer_of(input_iters)
+    value = _Detector(analyzer, input_iters, NO_CHECK, True).value(index)
+    return value if isinstance(value, LinearForm) else iter_sum({}, value)
 
 
 def analyzer_of(input_iters: Mapping[E.Var, Range]) -> Analyzer:

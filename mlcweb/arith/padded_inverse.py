@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mlcweb.arith import NO_CHECK, Analyzer, IterMark, IterSum, detect_iter_map, eval_set
+from mlcweb.arith import Analyzer, eval_set
 from mlcweb.arith.index_map import IndexMap, IndexMapError
 from mlcweb.arith.inverse_map import InverseMap
-from mlcweb.arith.iter_expr import sum_to_expr
-from mlcweb.arith.iter_map import analyzer_of
+from mlcweb.arith.iter_expr import IterMark, IterSum, sum_to_expr
+from mlcweb.arith.iter_map import NO_CHECK, analyzer_of, detect_iter_map
 from mlcweb.arith.linear import LinearForm
 from mlcweb.tir.arithmetic import (
     add,

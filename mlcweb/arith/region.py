@@ -49,6 +49,20 @@ def estimate_region_upper_bound(
     return result
 
 
+def estimate_region_strict_bound(
+    region: Sequence[Range],
+    var_dom: Mapping[E.Var, Range],
+    predicate: E.PrimExpr | bool = True,
+    analyzer: Analyzer | None = None,
+) -> list[IntSet] | None:
+    """`estimate_region` as sets."""
+    return _strict_sets(region, var_dom, predicate, analyzer or Analyzer(var_dom))
+
+
+estimate_region_lower_bound = estimate_region_strict_bound
+"""What TVM calls the lower bound is exact, too."""
+
+
 def _strict_sets(
     region: Sequence[Range],
     domains: Mapping[E.Var, Range],

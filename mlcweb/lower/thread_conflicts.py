@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from mlcweb.analysis.threads import thread_tag
-from mlcweb.arith import BIJECTIVE, conjuncts, const_int_bound, detect_iter_map, same_expression
+from mlcweb.arith import conjuncts, const_int_bound, same_expression
+from mlcweb.arith.iter_map import BIJECTIVE, detect_iter_map
 from mlcweb.ir.op import Op
 from mlcweb.ir.span import Span
 from mlcweb.tir import dtype as dtypes

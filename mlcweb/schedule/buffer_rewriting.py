@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from mlcweb.analysis.access_regions import block_access_regions
-from mlcweb.arith import Analyzer, iter_map_simplify
+from mlcweb.arith import Analyzer
 from mlcweb.arith.index_map import IndexMap
+from mlcweb.arith.iter_map import iter_map_simplify
 from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Mutator, on

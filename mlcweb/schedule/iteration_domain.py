@@ -10,19 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mlcweb.arith import (
-    SURJECTIVE,
-    Analyzer,
-    IntSet,
-    IterSum,
-    conjuncts,
-    detect_iter_map,
-    eval_set,
-    intersect,
-    same_expression,
-    union,
-)
+from mlcweb.arith import Analyzer, IntSet, conjuncts, eval_set, intersect, same_expression, union
 from mlcweb.arith.inverse_map import inverse_map, placeholders
+from mlcweb.arith.iter_expr import IterSum
+from mlcweb.arith.iter_map import SURJECTIVE, detect_iter_map
 from mlcweb.schedule.scopes import is_trivially_true
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.arithmetic import (

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from mlcweb.arith import SURJECTIVE, detect_iter_map
+from mlcweb.arith.iter_map import SURJECTIVE, detect_iter_map
 from mlcweb.schedule.dependences import check_carries_nothing
 from mlcweb.schedule.errors import BindingError, DataflowError, LoopError
 from mlcweb.schedule.scopes import (

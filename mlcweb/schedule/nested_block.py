@@ -10,15 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mlcweb.analysis.access_regions import covering
-from mlcweb.arith import (
-    Analyzer,
-    IterSum,
-    conjuncts,
-    detect_iter_map,
-    mark_to_expr,
-    same_expression,
-    subspace_divide,
-)
+from mlcweb.arith import Analyzer, conjuncts, same_expression
+from mlcweb.arith.iter_expr import IterSum, mark_to_expr
+from mlcweb.arith.iter_map import detect_iter_map
+from mlcweb.arith.subspace import subspace_divide
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.schedule.errors import BindingError, BlockKindError, LoopError

@@ -7,15 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mlcweb.arith import (
-    BIJECTIVE,
-    Analyzer,
-    IntSet,
-    conjuncts,
-    detect_iter_map,
-    estimate_region,
-    intersect,
-)
+from mlcweb.arith import Analyzer, IntSet, conjuncts, estimate_region, intersect
+from mlcweb.arith.iter_map import BIJECTIVE, detect_iter_map
 from mlcweb.arith.iter_predicate import uses_any
 from mlcweb.schedule.errors import BindingError, DataflowError, LoopError
 from mlcweb.schedule.iteration_domain import Box, needed_iterations

@@ -92,8 +92,54 @@ class Arithmetic:
         return arithmetic.greater_equal(self, other)
 
     def equal(self, other: Any) -> PrimExpr:
-        """The comparison `self == other`; Python's `==` on nodes is identity."""
+        """The comparison, without the question of `EqualOp` what is meant."""
         return arithmetic.equal(self, other)
+
+    def __eq__(self, other: object) -> Any:
+        return EqualOp(self, other) if _may_be_compared(other) else NotImplemented
+
+    def __ne__(self, other: object) -> Any:
+        return NotEqualOp(self, other) if _may_be_compared(other) else NotImplemented
+
+    # In tables expressions are known by their identity.
+    __hash__ = object.__hash__
+
+
+def _may_be_compared(other: object) -> bool:
+    return isinstance(other, (Arithmetic, int, float)) or hasattr(other, "asobject")
+
+
+class EqualOp(Arithmetic):
+    """`a == b`: the condition where an expression is wanted, whether both are the same object
+    where Python wants a truth value."""
+
+    __slots__ = ("a", "b")
+
+    def __init__(self, a: Any, b: Any) -> None:
+        self.a = a
+        self.b = b
+
+    def asobject(self) -> PrimExpr:
+        """The condition as an expression."""
+        return arithmetic.equal(self.a, self.b)
+
+    def __bool__(self) -> bool:
+        return self.a is self.b
+
+    def __repr__(self) -> str:
+        return repr(self.asobject())
+
+
+class NotEqualOp(EqualOp):
+    """`a != b`, likewise."""
+
+    __slots__ = ()
+
+    def asobject(self) -> PrimExpr:
+        return arithmetic.not_equal(self.a, self.b)
+
+    def __bool__(self) -> bool:
+        return self.a is not self.b
 
 
 @node
@@ -155,13 +201,17 @@ class IntImm(PrimExpr):
     def __bool__(self) -> bool:
         return self.value != 0
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other: object) -> Any:
         """Equal by value, so that programs can compare extents: `A.shape[1] == B.shape[0]`."""
         if isinstance(other, (IntImm, int)):
             return self.value == (other.value if isinstance(other, IntImm) else other)
-        return NotImplemented
+        return EqualOp(self, other) if _may_be_compared(other) else NotImplemented
 
-    # In tables nodes are still known by their identity.
+    def __ne__(self, other: object) -> Any:
+        if isinstance(other, (IntImm, int)):
+            return not self == other
+        return NotImplemented if not _may_be_compared(other) else NotEqualOp(self, other)
+
     __hash__ = object.__hash__
 
 

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlcweb.arith import BIJECTIVE, NO_CHECK, SURJECTIVE, detect_iter_map, iter_map_simplify
+from mlcweb.arith.iter_map import (
+    BIJECTIVE,
+    NO_CHECK,
+    SURJECTIVE,
+    detect_iter_map,
+    iter_map_simplify,
+)
 from tests.arith.expressions import Chance, Names, assignments, evaluate
 from tests.arith.infix import infix
 from tests.strategies import examples

@@ -10,13 +10,8 @@ from typing import Any
 
 import pytest
 
-from mlcweb.arith import (
-    Analyzer,
-    IntSet,
-    detect_iter_map,
-    estimate_region_upper_bound,
-    iter_map_simplify,
-)
+from mlcweb.arith import Analyzer, IntSet, estimate_region_upper_bound
+from mlcweb.arith.iter_map import detect_iter_map, iter_map_simplify
 from mlcweb.tir.buffer import Range
 from tests.arith.expressions import Chance, Names, ask_oracle
 from tests.arith.infix import infix

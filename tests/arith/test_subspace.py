@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mlcweb.arith import Analyzer, IterMark, mark_to_expr, subspace_divide
+from mlcweb.arith import Analyzer
+from mlcweb.arith.iter_expr import IterMark, mark_to_expr
+from mlcweb.arith.subspace import subspace_divide
 from mlcweb.ir.visitor import walk
 from mlcweb.tir.expr import Var
 from tests.arith.expressions import Chance, Names, assignments, evaluate

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
 
-from mlcweb.arith import Analyzer, iter_map_simplify
+from mlcweb.arith import Analyzer
 from mlcweb.arith.equality import same_expression
+from mlcweb.arith.iter_map import iter_map_simplify
 from mlcweb.arith.rules_integer import factors
 from mlcweb.ir.node import replace
 from mlcweb.schedule.arguments import Factors

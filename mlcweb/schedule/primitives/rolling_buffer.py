@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlcweb.analysis.access_regions import with_access_regions
-from mlcweb.arith import Analyzer, conjuncts, detect_iter_map
+from mlcweb.arith import Analyzer, conjuncts
+from mlcweb.arith.iter_map import detect_iter_map
 from mlcweb.arith.iter_predicate import uses_any
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import rewrite_nodes

@@ -1,0 +1,180 @@
+"""The analyses under TVM's names. What TVM 0.27 answers to the same calls is noted as data."""
+
+from __future__ import annotations
+
+import pytest
+
+from mlcweb import arith, tir
+from mlcweb.arith import IterMapExpr, IterMark, IterSplitExpr, IterSumExpr
+from mlcweb.ir import TVMError, structural_equal
+from mlcweb.tir.arithmetic import const, floordiv, floormod
+from mlcweb.tir.buffer import Range
+
+X, Y = tir.Var("x", "int32"), tir.Var("y", "int32")
+
+
+def domain(low: int, extent: int) -> Range:
+    return Range(const(low), const(extent))
+
+
+def text(value: IterMapExpr | IterMark | tir.PrimExpr) -> str:
+    if isinstance(value, IterSumExpr):
+        return f"[{', '.join(map(text, value.args))}] + {value.base}"
+    if isinstance(value, IterSplitExpr):
+        source, lower, extent = text(value.source), value.lower_factor, value.extent
+        return f"({source} // {lower} % {extent} * {value.scale})"
+    if isinstance(value, IterMark):
+        return f"{{{text(value.source)} < {value.extent}}}"
+    return str(value)
+
+
+class TestAnalyzer:
+    def test_simplifies_in_three_ways(self) -> None:
+        analyzer = arith.Analyzer()
+        assert str(analyzer.simplify(X * 2 + X * 3)) == "x * 5"
+        assert str(analyzer.rewrite_simplify(floordiv(X * 8 + 3, 8))) == "x"
+        assert str(analyzer.canonical_simplify(floormod(X * 8 + 3, 8) + X - X)) == "3"
+
+    def test_updates_are_joined_unless_they_override(self) -> None:
+        analyzer = arith.Analyzer()
+        analyzer.update(X, arith.ConstIntBound(1, 4))
+        analyzer.update(X, arith.ConstIntBound(0, 3))
+        assert tuple(analyzer.const_int_bound(X + 3)) == (4, 6)
+        analyzer.update(X, arith.ConstIntBound(7, 8), override=True)
+        assert tuple(analyzer.const_int_bound(X + 3)) == (10, 11)
+        analyzer.update(X, arith.ModularSet(4, 1))
+        assert tuple(analyzer.modular_set(X * 3)) == (12, 3)
+
+    def test_a_constraint_on_a_remainder_lasts_as_long_as_its_scope(self) -> None:
+        analyzer = arith.Analyzer()
+        with analyzer.constraint_scope(floormod(X, 4) == 2):
+            assert tuple(analyzer.modular_set(X + 1)) == (4, 3)
+        assert tuple(analyzer.modular_set(X + 1)) == (1, 0)
+
+    def test_int_set_over_given_and_over_bound_variables(self) -> None:
+        analyzer = arith.Analyzer()
+        found = analyzer.int_set(X * 2 - 3, {X: arith.IntervalSet(1, 5)})
+        assert [str(end) for end in found] == ["-1", "7"]
+        analyzer.bind(X, domain(0, 4))
+        assert [str(end) for end in analyzer.int_set(X + 1)] == ["1", "4"]
+
+    def test_a_clone_learns_by_itself(self) -> None:
+        analyzer = arith.Analyzer()
+        analyzer.bind(X, domain(0, 4))
+        clone = analyzer.clone()
+        clone.bind(Y, domain(0, 2))
+        assert clone.can_prove(X < 4)
+        assert clone.can_prove(Y < 2)
+        assert not analyzer.can_prove(Y < 2)
+
+    def test_sets(self) -> None:
+        assert not arith.IntervalSet(0, 9).is_nothing()
+        assert arith.IntervalSet(1, 0).is_nothing()
+        assert arith.IntervalSet(None, None).is_everything()
+        assert [str(end) for end in arith.IntSet.single_point(3)] == ["3", "3"]
+        assert [str(end) for end in arith.IntSet.vector(tir.Ramp(X, const(2), 4))] == ["x", "x + 6"]
+
+
+class TestIterMap:
+    @pytest.mark.parametrize(
+        ("index", "expected"),
+        [
+            (X, "[({[({x < 8} // 1 % 8 * 1)] + 0 < 8} // 1 % 8 * 1)] + 0"),
+            (X * 2 + 1, "[({[({x < 8} // 1 % 8 * 1)] + 0 < 8} // 1 % 8 * 2)] + 1"),
+            (floordiv(X, 4), "[({[({x < 8} // 4 % 2 * 1)] + 0 < 2} // 1 % 2 * 1)] + 0"),
+            (
+                X * 4 + Y,
+                "[({[({x < 8} // 1 % 8 * 4), ({y < 4} // 1 % 4 * 1)] + 0 < 32} // 1 % 32 * 1)] + 0",
+            ),
+        ],
+    )
+    def test_what_is_found_has_the_shape_that_tvm_gives_it(
+        self, index: tir.PrimExpr, expected: str
+    ) -> None:
+        domains = {X: domain(0, 8), Y: domain(0, 4)}
+        (found,) = arith.detect_iter_map([index], domains).indices
+        assert text(found) == expected
+        assert structural_equal(arith.normalize_iter_map_to_expr(found), index)
+
+    def test_reasons_are_told_where_nothing_is_found(self) -> None:
+        found = arith.detect_iter_map([X * X], {X: domain(0, 8)})
+        assert found.indices == []
+        assert len(found.errors) == 1
+        level = arith.IterMapLevel.Bijective
+        assert not arith.detect_iter_map(
+            [X], {X: domain(0, 8), Y: domain(0, 4)}, True, level
+        ).indices
+
+    def test_padding(self) -> None:
+        indices = [floordiv(X, 3), floormod(X, 3)]
+        found = arith.detect_iter_map(indices, {X: domain(0, 8)}, check_level="nocheck")
+        assert str(found.padding_predicate) == "8 <= x"
+        found = arith.detect_iter_map(indices, {X: domain(0, 9)})
+        assert str(found.padding_predicate) == "T.bool(False)"
+
+    def test_sums_have_the_largest_scale_first(self) -> None:
+        domains = {X: domain(0, 8), Y: domain(0, 2)}
+        found = arith.normalize_to_iter_sum(Y + X * 4 + 3, domains)
+        assert text(found) == "[({x < 8} // 1 % 8 * 4), ({y < 2} // 1 % 2 * 1)] + 3"
+        with pytest.raises(TVMError, match="no sum of iterators"):
+            arith.normalize_to_iter_sum(X * Y, domains)
+
+    def test_division_by_a_subspace(self) -> None:
+        divided = arith.subspace_divide([X, Y], {X: domain(0, 4), Y: domain(0, 8)}, [Y])
+        extents = [[str(mark.extent) for mark in row] for row in divided]
+        assert extents == [["4", "1"], ["1", "8"], ["T.bool(True)", "T.bool(True)"]]
+        assert arith.subspace_divide([X + Y], {X: domain(0, 4), Y: domain(0, 8)}, [X]) == []
+
+    def test_inverse(self) -> None:
+        a = tir.Var("a", "int32")
+        found = arith.detect_iter_map([X * 4 + Y], {X: domain(2, 8), Y: domain(0, 4)})
+        inverse = arith.inverse_affine_iter_map(found.indices, [a])
+        analyzer = arith.Analyzer()
+        assert analyzer.can_prove_equal(inverse[X], floordiv(a, 4))
+        assert analyzer.can_prove_equal(inverse[Y], floormod(a, 4))
+
+
+class TestPatterns:
+    def test_linear_equations(self) -> None:
+        assert [str(c) for c in arith.detect_linear_equation(X * 4 + Y * 6 + 7, [X])] == [
+            "4",
+            "y * 6 + 7",
+        ]
+        assert arith.detect_linear_equation(X * 4 * (X + 1), [X]) == []
+
+    def test_clips(self) -> None:
+        clips = arith.detect_clip_bound(tir.all(X * 2 < 7, X * 3 >= 4), [X])
+        assert [str(end) for end in clips] == ["2", "3"]
+        assert arith.detect_clip_bound(X * Y < 3, [X, Y]) == []
+        assert [str(end) for end in arith.detect_clip_bound(tir.EQ(X, const(4)), [X])] == ["4", "4"]
+
+    @pytest.mark.parametrize(
+        ("condition", "ends"),
+        [
+            (X + 3 < Y, ("None", "-2")),
+            (X * 2 >= Y, ("5", "None")),
+            (X + 1 <= 10, ("None", "9")),
+            (10 <= X * 4, ("3", "None")),
+        ],
+    )
+    def test_bounds_hold_whatever_relaxed_variables_are(
+        self, condition: tir.PrimExpr, ends: tuple[str, str]
+    ) -> None:
+        relaxed = {Y: arith.IntervalSet(2, 10)}
+        found = arith.deduce_bound(X, condition, relaxed, relaxed)
+        assert tuple(str(end) for end in found) == ends
+
+
+class TestComparisonOperators:
+    def test_equality_is_a_condition_where_an_expression_is_wanted(self) -> None:
+        assert str(tir.if_then_else(X == 0, 1, 2)) == "T.if_then_else(x == 0, 1, 2)"
+        assert str(tir.all(X != 1, 3 == Y)) == "x != 1 and y == 3"
+
+    def test_and_identity_where_python_wants_a_truth_value(self) -> None:
+        assert X == X
+        assert not X == Y  # noqa: SIM201
+        assert X != Y
+        assert [Y, X].index(X) == 1
+        assert const(3) == 3
+        assert const(3) != const(4)
+        assert X != None  # noqa: E711
