@@ -5,7 +5,7 @@
 
 from mlcweb import providers
 from mlcweb import ir, runtime, script, tir
-from mlcweb.ir import IRModule, TVMError, transform
+from mlcweb.ir import IRModule, TVMError, instrument, transform
 from mlcweb.ir.lazy_attributes import lazy_attributes
 from mlcweb.ir.op import Op
 from mlcweb.runtime import nd

@@ -79,9 +79,10 @@ def _database(name: str) -> Any:
 
 @provides("mlcweb.tir", "schedule", "analysis", "transform")
 def _packages_on_tir(name: str) -> Any:
-    from mlcweb import analysis, lower, schedule
+    from mlcweb import analysis, schedule
+    from mlcweb.lower import transform
 
-    return {"schedule": schedule, "analysis": analysis, "transform": lower}[name]
+    return {"schedule": schedule, "analysis": analysis, "transform": transform}[name]
 
 
 @provides("mlcweb.tir", "BlockRV", "ExprRV", "LoopRV", "Schedule", "ScheduleError", "Trace")

@@ -36,7 +36,7 @@ MODULES: dict[str, str] = {
             "schedule": "schedule",
             "schedule.testing": "testing",
             "analysis": "analysis",
-            "transform": "lower",
+            "transform": "lower.transform",
         }.items()
     },
 }

@@ -10,7 +10,7 @@ An instrument has any of the methods `enter_pass_ctx()`, `exit_pass_ctx()`,
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -55,6 +55,26 @@ class PrintAfterAll(PassInstrument):
     def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
         print(f"After running pass: {info.name}")
         print(mod)
+
+
+class PassPrintingInstrument(PassInstrument):
+    """Prints the module before and after the passes of these names."""
+
+    def __init__(
+        self,
+        print_before_pass_names: Collection[str] = (),
+        print_after_pass_names: Collection[str] = (),
+    ) -> None:
+        self.before = print_before_pass_names
+        self.after = print_after_pass_names
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        if info.name in self.before:
+            PrintBeforeAll().run_before_pass(mod, info)
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        if info.name in self.after:
+            PrintAfterAll().run_after_pass(mod, info)
 
 
 @dataclass(slots=True)

@@ -287,6 +287,16 @@ def module_pass(
     return ModulePass.decorator("transform_module", pass_func, opt_level, name, required, traceable)
 
 
+def PrintIR(header: str = "", show_meta_data: bool = False) -> ModulePass:
+    """A pass that prints the module, and changes nothing."""
+
+    def shown(mod: IRModule, ctx: PassContext) -> IRModule:
+        print(f"PrintIR({header}):\n{mod.script(show_meta=show_meta_data)}")
+        return mod
+
+    return ModulePass(shown, PassInfo(0, "PrintIR"))
+
+
 class Sequential(Pass):
     """Passes one after the other. Those that the `PassContext` does not enable are left out."""
 

@@ -25,10 +25,10 @@ def convert_blocks_to_loops(func: PrimFunc) -> PrimFunc:
     """Iterators become their bindings, predicates `if`s, allocations statements around the body,
     and accesses of matched buffers accesses of what they view. Other views need no declaration:
     they are known by their data."""
-    return func.with_body(_Conversion(exchanges_data(func)).rewrite(func.body))
+    return func.with_body(BlockConversion(exchanges_data(func)).rewrite(func.body))
 
 
-class _Conversion(Mutator):
+class BlockConversion(Mutator):
     """`exchanges` says that threads exchange data, so that their reductions are marked."""
 
     def __init__(self, exchanges: bool = False) -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from mlcweb.analysis.threads import exchanges_data
 from mlcweb.ir.module import IRModule
-from mlcweb.ir.transform import FunctionalPass, PassContext, PassInfo
+from mlcweb.ir.transform import FunctionalPass, PassContext, PassInfo, register_option
 from mlcweb.lower.compact_buffers import compact_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.lower.flatten_buffers import flatten_buffers
@@ -62,12 +63,23 @@ def record_lowering(func: PrimFunc, passes: Sequence[Pass] = PASSES) -> list[Pas
     return records
 
 
+ADDED_PASSES = register_option("tir.add_lower_pass", list)
+"""Passes of a program's own: pairs of a phase and a pass. Those of phase 0 run before a function is
+lowered, the others after it."""
+
+
 def lower(func: PrimFunc) -> PrimFunc:
     """The function as flat loops: no blocks, buffers of one dimension, allocations in place.
 
     The kinds and annotations of loops are kept.
     """
-    return run_passes(func, PASSES)
+    added = PassContext.current().config.get(ADDED_PASSES, ())
+    for phase, run in added:
+        func = func if phase else run(IRModule({"main": func}))["main"]
+    func = run_passes(func, PASSES)
+    for phase, run in sorted(added, key=itemgetter(0)):
+        func = run(IRModule({"main": func}))["main"] if phase else func
+    return func
 
 
 def without_threads(func: PrimFunc) -> PrimFunc:
@@ -84,16 +96,17 @@ def run_passes(func: PrimFunc, passes: Sequence[Pass]) -> PrimFunc:
         return func
     module = IRModule({"main": func})
     for run in passes:
-        module = PrimFuncPass(run, PassInfo(0, run.__name__))(module)
+        step = PrimFuncPass(lambda func, mod, ctx, run=run: run(func), PassInfo(0, run.__name__))
+        module = step(module)
     return module["main"]
 
 
 class PrimFuncPass(FunctionalPass):
-    """A pass of a function from PrimFunc to PrimFunc."""
+    """A pass made of `transform(func, mod, ctx) -> func`, run on each function of TensorIR."""
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         functions: dict[Any, Any] = {
-            var: self.transform(func) if isinstance(func, PrimFunc) else func
+            var: self.transform(func, mod, ctx) if isinstance(func, PrimFunc) else func
             for var, func in mod.functions.items()
         }
         return IRModule(functions, mod.attrs)

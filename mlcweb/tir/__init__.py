@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.lazy_attributes import provided
-from mlcweb.tir import expr, function, stmt
+from mlcweb.tir import expr, function, stmt, stmt_functor
 from mlcweb.tir.arithmetic import cast, const, floordiv, floormod, truncdiv, truncmod
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, decl_buffer
 from mlcweb.tir.expr import (

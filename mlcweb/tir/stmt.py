@@ -77,6 +77,16 @@ class SeqStmt(Stmt):
 
     seq: tuple[Stmt, ...]
 
+    def __post_init__(self) -> None:
+        if type(self.seq) is not tuple:
+            object.__setattr__(self, "seq", tuple(self.seq))
+
+    def __len__(self) -> int:
+        return len(self.seq)
+
+    def __getitem__(self, position: int) -> Stmt:
+        return self.seq[position]
+
 
 @node
 class For(Stmt):

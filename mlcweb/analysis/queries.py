@@ -1,0 +1,335 @@
+"""Questions about programs, under TVM's names (`tvm.tir.analysis`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import prod
+from typing import Any
+
+from mlcweb.analysis.access_regions import block_access_regions
+from mlcweb.analysis.flop_count import estimate_flops
+from mlcweb.analysis.threads import thread_tag
+from mlcweb.analysis.verify import verify_well_formed as _verify_function
+from mlcweb.arith.analyzer import Analyzer
+from mlcweb.arith.equality import same_expression
+from mlcweb.ir.errors import DiagnosticError, TVMError
+from mlcweb.ir.module import IRModule
+from mlcweb.ir.node import Node
+from mlcweb.ir.op import Op
+from mlcweb.ir.transform import Pass, PassContext, PassInfo
+from mlcweb.ir.visitor import Visitor, children, on, walk
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.substitute import uses, variables_in
+
+Sizes = dict[str, dict[str, int]]
+
+
+def expr_deep_equal(lhs: E.PrimExpr, rhs: E.PrimExpr) -> bool:
+    """Whether two expressions are the same, with the same variables."""
+    return same_expression(lhs, rhs)
+
+
+def _functions(obj: PrimFunc | IRModule) -> list[tuple[str, PrimFunc]]:
+    """The functions of TensorIR of a module, or the function, by name."""
+    if isinstance(obj, PrimFunc):
+        return [("main", obj)]
+    named = ((var.name_hint, func) for var, func in obj.functions.items())
+    return [(name, func) for name, func in named if isinstance(func, PrimFunc)]
+
+
+def verify_well_formed(obj: PrimFunc | IRModule, assert_mode: bool = True) -> bool:
+    """Whether programs are well formed; with `assert_mode` a fault raises a DiagnosticError."""
+    try:
+        for _, func in _functions(obj):
+            _verify_function(func)
+    except DiagnosticError:
+        if assert_mode:
+            raise
+        return False
+    return True
+
+
+def verify_ssa(func: PrimFunc) -> bool:
+    """Whether every variable is defined once."""
+    defined = [*func.params, *(node for part in walk(func.body) for node in _definitions(part))]
+    return len(set(defined)) == len(defined)
+
+
+def _definitions(node: Node) -> list[E.Var]:
+    if isinstance(node, S.For):
+        return [node.loop_var]
+    if isinstance(node, (S.LetStmt, E.Let)):
+        return [node.var]
+    if isinstance(node, S.Block):
+        return [axis.var for axis in node.iter_vars] + [b.data for b in node.alloc_buffers]
+    return [node.buffer.data] if isinstance(node, S.AllocBuffer) else []
+
+
+def undefined_vars(node: Node, defs: Iterable[E.Var] = ()) -> list[E.Var]:
+    """The variables that a program uses and does not define, in the order of their first uses."""
+    known = set(defs)
+    if isinstance(node, PrimFunc):
+        known.update(node.params, *(_of_buffer(b) for b in node.buffer_map.values()))
+        node = node.body
+    found: dict[E.Var, None] = {}
+
+    def visit(part: Node) -> None:
+        for var in _used(part):
+            if var not in known:
+                found[var] = None
+        added = {var for var in _definitions(part) if var not in known}
+        known.update(added)
+        for child in children(part):
+            visit(child)
+        known.difference_update(added)
+
+    visit(node)
+    return list(found)
+
+
+def _used(node: Node) -> Iterable[E.Var]:
+    if isinstance(node, E.Var):
+        return (node,)
+    return (node.buffer.data,) if isinstance(node, (E.BufferLoad, S.BufferStore)) else ()
+
+
+def _of_buffer(buffer: Buffer) -> list[E.Var]:
+    return [buffer.data, *variables_in(*buffer.shape)]
+
+
+def estimate_tir_flops(stmt_or_mod: PrimFunc | IRModule) -> float:
+    """The arithmetic operations of a program; see `mlcweb.analysis.flop_count`."""
+    return estimate_flops(stmt_or_mod)
+
+
+def get_block_access_region(
+    block: S.Block, buffer_var_map: Mapping[E.Var, Buffer]
+) -> list[list[BufferRegion]]:
+    """What a block reads, what it writes, and what it touches in unknown ways."""
+    return [list(part) for part in block_access_regions(block, buffer_var_map)]
+
+
+def get_block_read_write_region(
+    block: S.Block, buffer_var_map: Mapping[E.Var, Buffer]
+) -> list[list[BufferRegion]]:
+    """What a block reads, and what it writes; what it touches in unknown ways is in both."""
+    reads, writes, opaque = get_block_access_region(block, buffer_var_map)
+    return [reads + opaque, writes + opaque]
+
+
+class _CommonAncestors(Visitor):
+    """Finds for each buffer the lowest loop or block around all of its accesses."""
+
+    def __init__(self, func: PrimFunc) -> None:
+        self.path: list[S.Stmt] = []
+        self.reductions: list[int] = []
+        self.paths: dict[Buffer, list[S.Stmt]] = {}
+        self.visit(func.body)
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> None:
+        self.enter(loop)
+
+    @on(S.BlockRealize)
+    def realize(self, realize: S.BlockRealize) -> None:
+        # What a block adds to has to stay while the loops run that it reduces over.
+        outer = len(self.path)
+        for axis, value in zip(realize.block.iter_vars, realize.iter_values, strict=True):
+            if axis.iter_type != S.IterType.DATA_PARALLEL:
+                for depth, around in enumerate(self.path):
+                    if isinstance(around, S.For) and uses(value, around.loop_var):
+                        outer = min(outer, depth)
+        for region in realize.block.writes if outer < len(self.path) else ():
+            self.touch(region.buffer, self.path[:outer])
+        for value in (*realize.iter_values, realize.predicate):
+            self.visit(value)
+        for match in realize.block.match_buffers:
+            self.touch(match.source.buffer, self.path)
+        self.enter(realize.block)
+
+    def enter(self, statement: S.Stmt) -> None:
+        self.path.append(statement)
+        self.visit_children(statement)
+        self.path.pop()
+
+    @on(E.BufferLoad, S.BufferStore)
+    def access(self, node: E.BufferLoad | S.BufferStore) -> None:
+        self.visit_children(node)
+        self.touch(node.buffer, self.path)
+
+    @on(BufferRegion)
+    def region(self, region: BufferRegion) -> None:
+        """What a block declares says nothing of where its accesses are."""
+
+    def touch(self, buffer: Buffer, path: list[S.Stmt]) -> None:
+        known = self.paths.get(buffer)
+        if known is not None:
+            pairs = zip(known, path, strict=False)
+            same = next((n for n, (a, b) in enumerate(pairs) if a is not b), None)
+            path = path[: min(len(known), len(path)) if same is None else same]
+        self.paths[buffer] = list(path)
+
+
+def detect_buffer_access_lca(func: PrimFunc) -> dict[Buffer, S.Stmt | None]:
+    """The lowest loop or block around all accesses of each buffer; None for the function."""
+    paths = _CommonAncestors(func).paths
+    return {buffer: path[-1] if path else None for buffer, path in paths.items()}
+
+
+def find_anchor_block(mod: IRModule) -> S.Block | None:
+    """The reduction block that computes most; None where there is none."""
+    best: tuple[float, S.Block] | None = None
+    for _, func in _functions(mod):
+        for block, iterations in _reduction_blocks(func.body, 1):
+            work = iterations * estimate_flops(PrimFunc((), block.body))
+            if best is None or work > best[0]:
+                best = work, block
+    return None if best is None else best[1]
+
+
+def _reduction_blocks(node: Node, iterations: float) -> Iterable[tuple[S.Block, float]]:
+    if isinstance(node, S.For) and isinstance(node.extent, E.IntImm):
+        iterations *= node.extent.value
+    if isinstance(node, S.Block) and node.init is not None:
+        yield node, iterations
+    for child in children(node):
+        yield from _reduction_blocks(child, iterations)
+
+
+def is_pure_function(func: PrimFunc) -> bool:
+    """Whether a function only computes: it stores nothing, and calls nothing with an effect."""
+    return _effect(func) is None
+
+
+def assert_pure_function(func: PrimFunc) -> bool:
+    """True of a function that only computes; an AssertionError that names the effect of others."""
+    effect = _effect(func)
+    if effect is not None:
+        raise AssertionError(f"A pure function has no effects; this one has {effect}")
+    return True
+
+
+def _effect(func: PrimFunc) -> str | None:
+    for node in walk(func.body):
+        if isinstance(node, S.BufferStore):
+            return f'a store to "{node.buffer.name}"'
+        if isinstance(node, E.Call) and isinstance(node.op, Op) and node.op.name in _EFFECTS:
+            return f"a call of {node.op.name}"
+    return None
+
+
+_EFFECTS = frozenset({"tir.call_extern", "tir.call_packed", "tir.tvm_storage_sync"})
+
+
+def calculate_allocated_bytes(func_or_mod: PrimFunc | IRModule) -> Sizes:
+    """Bytes that lowered functions allocate, by function and by storage scope."""
+    return {name: _allocated(func, 1) for name, func in _functions(func_or_mod)}
+
+
+def calculate_workspace_bytes(func: PrimFunc, workspace_byte_alignment: int) -> int:
+    """Bytes that a lowered function allocates, each buffer rounded up to the alignment."""
+    return sum(_allocated(func, workspace_byte_alignment).values())
+
+
+def calculate_constant_bytes(func: PrimFunc, constant_byte_alignment: int) -> int:
+    """Bytes of the constants in a function: there are none, constants are parameters here."""
+    return 0
+
+
+def _allocated(func: PrimFunc, alignment: int) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for node in walk(func.body):
+        if isinstance(node, S.AllocBuffer):
+            shape = [side.value for side in node.buffer.shape if isinstance(side, E.IntImm)]
+            size = prod(shape) * dtypes.size_in_bytes(node.buffer.dtype)
+            scope = node.buffer.scope()
+            sizes[scope] = sizes.get(scope, 0) + -(-size // alignment) * alignment
+    return sizes
+
+
+def verify_memory(func: PrimFunc) -> bool:
+    """Whether a function for a GPU touches memory in its threads only; others always pass."""
+    target = func.attrs.get("target")
+    kind = getattr(getattr(target, "kind", None), "name", "")
+    if kind not in ("cuda", "opencl", "vulkan", "metal", "rocm", "webgpu"):
+        return True
+    return not any(_outside_of_threads(func.body))
+
+
+def _outside_of_threads(node: Node) -> Iterable[bool]:
+    if thread_tag(node):
+        return
+    if isinstance(node, (E.BufferLoad, S.BufferStore)):
+        yield True
+    for child in children(node):
+        yield from _outside_of_threads(child)
+
+
+class _OutOfBounds(Visitor):
+    def __init__(self) -> None:
+        self.analyzer = Analyzer()
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> None:
+        self.analyzer.bind(loop.loop_var, Range(loop.min, loop.extent))
+        self.visit_children(loop)
+
+    @on(S.Block)
+    def block(self, block: S.Block) -> None:
+        for axis in block.iter_vars:
+            if axis.dom is not None:
+                self.analyzer.bind(axis.var, axis.dom)
+        self.visit_children(block)
+
+    @on(S.IfThenElse)
+    def branch(self, branch: S.IfThenElse) -> None:
+        with self.analyzer.constraint(branch.condition):
+            self.visit(branch.then_case)
+        if branch.else_case is not None:
+            self.visit(branch.else_case)
+
+    @on(E.BufferLoad, S.BufferStore)
+    def access(self, node: E.BufferLoad | S.BufferStore) -> None:
+        self.visit_children(node)
+        for index, extent in zip(node.indices, node.buffer.shape, strict=False):
+            low, high = self.analyzer.const_int_bound(index)
+            if low < 0 or high >= self.analyzer.const_int_bound(extent).max_value:
+                raise DiagnosticError(
+                    f'The index {index} of "{node.buffer.name}" reaches from {low} to {high}, its '
+                    f"dimension from 0 to {extent - 1}",
+                    node.span,
+                )
+
+
+class OOBChecker(Pass):
+    """The pass that raises a DiagnosticError where an index can be outside of its buffer."""
+
+    info = PassInfo(0, "tir.analysis.OOBChecker")
+
+    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
+        for _, func in _functions(mod):
+            _OutOfBounds().visit(func.body)
+        return mod
+
+
+get_sblock_access_region = get_block_access_region
+get_sblock_read_write_region = get_block_read_write_region
+find_anchor_sblock = find_anchor_block
+
+ABSENT = {
+    "verify_gpu_code": "no target here has limits of a GPU; the postproc VerifyRegisters checks",
+    "get_vtcm_compaction_passes": "there is no Hexagon target here",
+    "apply_prim_func_arg_and_result_memory_constraints": "memory is not constrained here",
+    "get_prim_func_arg_and_result_memory_constraints": "memory is not constrained here",
+}
+"""Names of TVM's that are not here, and why."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in ABSENT:
+        raise TVMError(f"tir.analysis.{name} is not here: {ABSENT[name]}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,245 @@
+"""Passes that programs ask for under TVM's names, beside those that lower a program here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlcweb.analysis.access_regions import with_access_regions
+from mlcweb.analysis.queries import detect_buffer_access_lca
+from mlcweb.ir.node import Node, replace
+from mlcweb.ir.op import Op
+from mlcweb.ir.visitor import Mutator, on
+from mlcweb.lower.convert_blocks_to_loops import BlockConversion
+from mlcweb.lower.statement_simplifier import NOTHING, StatementSimplifier, in_sequence
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.arithmetic import add, const, is_const_int, multiply
+from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.substitute import reads_memory, substitute, uses
+
+
+class RemoveNoOp(StatementSimplifier):
+    """Drops statements that do nothing and loops of one iteration; expressions stay."""
+
+    def rewrite(self, node: Any) -> Any:
+        return node if isinstance(node, E.PrimExpr) else super().rewrite(node)
+
+
+class ConvertForLoopsToSerial(Mutator):
+    """Makes parallel loops serial."""
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.For:
+        new = self.rewrite_children(loop)
+        return replace(new, kind=S.ForKind.SERIAL) if new.kind == S.ForKind.PARALLEL else new
+
+
+class CanonicalizeLoop(Mutator):
+    """Lets loops begin at 0."""
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.For:
+        new = self.rewrite_children(loop)
+        if is_const_int(loop.min, 0):
+            return new
+        moved = substitute(new.body, {loop.loop_var: add(loop.loop_var, loop.min)})
+        return replace(new, min=const(0, loop.loop_var.dtype), body=moved)
+
+
+class SkipAssert(Mutator):
+    """Drops assertions."""
+
+    @on(S.AssertStmt)
+    def assertion(self, statement: S.AssertStmt) -> S.Stmt:
+        return self.rewrite(statement.body)
+
+
+class RemoveAssume(StatementSimplifier):
+    """Drops `T.assume(…)`."""
+
+    @on(S.Evaluate)
+    def evaluate(self, statement: S.Evaluate) -> S.Stmt:
+        value = statement.value
+        if isinstance(value, E.Call) and isinstance(value.op, Op) and value.op.name == "tir.assume":
+            return NOTHING
+        return statement
+
+
+class HoistIfThenElse(Mutator):
+    """Moves conditions that a loop does not change out of it."""
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.Stmt:
+        new = self.rewrite_children(loop)
+        branch = new.body
+        if not isinstance(branch, S.IfThenElse) or branch.else_case is not None:
+            return new
+        if uses(branch.condition, loop.loop_var) or reads_memory(branch.condition):
+            return new
+        return S.IfThenElse(branch.condition, replace(new, body=branch.then_case), span=branch.span)
+
+
+class UnrollLoop(Mutator):
+    """Writes out the loops that are marked `unrolled`."""
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.Stmt:
+        new = self.rewrite_children(loop)
+        if new.kind != S.ForKind.UNROLLED or not isinstance(new.extent, E.IntImm):
+            return new
+        numbers = (add(new.min, const(n, new.loop_var.dtype)) for n in range(new.extent.value))
+        return in_sequence(substitute(new.body, {new.loop_var: number}) for number in numbers)
+
+
+class VectorizeLoop(Mutator):
+    """Makes vectors of the loops that are marked `vectorized`, whole. A loop of which some
+    statement has no vector form becomes serial."""
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.Stmt:
+        new = self.rewrite_children(loop)
+        if new.kind != S.ForKind.VECTORIZED:
+            return new
+        if isinstance(new.extent, E.IntImm):
+            wide = _Widening(new).statement(new.body)
+            if wide is not None:
+                return wide
+        return replace(new, kind=S.ForKind.SERIAL)
+
+
+class _Widening:
+    def __init__(self, loop: S.For) -> None:
+        assert isinstance(loop.extent, E.IntImm)
+        self.var, self.lanes = loop.loop_var, loop.extent.value
+        self.ramp = E.Ramp(loop.min, const(1, loop.loop_var.dtype), self.lanes)
+
+    def statement(self, statement: S.Stmt) -> S.Stmt | None:
+        """The statement for all lanes; None where it has no vector form."""
+        if isinstance(statement, S.SeqStmt):
+            parts = [self.statement(part) for part in statement.seq]
+            done = [part for part in parts if part is not None]
+            return S.sequence(*done) if len(done) == len(parts) else None
+        if isinstance(statement, S.IfThenElse) and not uses(statement.condition, self.var):
+            cases = [self.statement(statement.then_case)]
+            if statement.else_case is not None:
+                cases.append(self.statement(statement.else_case))
+            return None if None in cases else S.IfThenElse(statement.condition, *cases)  # type: ignore[arg-type]
+        if not isinstance(statement, S.BufferStore):
+            return None
+        indices = [self.value(index) for index in statement.indices]
+        value = self.value(statement.value)
+        if value is None or not indices or not _vector_only_last(indices):
+            return None
+        if dtypes.lanes(indices[-1].dtype) > 1:  # type: ignore[union-attr]
+            value = self.broadcast(value)
+        elif dtypes.lanes(value.dtype) > 1:
+            return None
+        return replace(statement, value=value, indices=tuple(indices))
+
+    def broadcast(self, value: E.PrimExpr) -> E.PrimExpr:
+        return value if dtypes.lanes(value.dtype) > 1 else E.Broadcast(value, self.lanes)
+
+    def value(self, expression: E.PrimExpr) -> E.PrimExpr | None:
+        if expression is self.var:
+            return self.ramp
+        if not uses(expression, self.var):
+            return expression
+        if isinstance(expression, E.BinaryExpr):
+            return self.binary(expression)
+        if isinstance(expression, E.Cast):
+            value = self.value(expression.value)
+            dtype = dtypes.with_lanes(expression.dtype, self.lanes)
+            return None if value is None else E.Cast(dtype, self.broadcast(value))
+        if isinstance(expression, E.BufferLoad):
+            indices = [self.value(index) for index in expression.indices]
+            if not _vector_only_last(indices):
+                return None
+            return replace(expression, indices=tuple(indices))
+        if isinstance(expression, E.Select):
+            fields = (expression.condition, expression.true_value, expression.false_value)
+            parts = [self.value(field) for field in fields]
+            done = [self.broadcast(part) for part in parts if part is not None]
+            return E.Select(*done) if len(done) == 3 else None
+        return None
+
+    def binary(self, expression: E.BinaryExpr) -> E.PrimExpr | None:
+        a, b = self.value(expression.a), self.value(expression.b)
+        if a is None or b is None:
+            return None
+        if isinstance(expression, E.Add) and isinstance(b, E.Ramp):
+            a, b = b, a
+        if isinstance(a, E.Ramp) and dtypes.lanes(b.dtype) == 1:
+            if isinstance(expression, (E.Add, E.Sub)):
+                return replace(a, base=type(expression)(a.base, b))
+            if isinstance(expression, E.Mul):
+                return replace(a, base=multiply(a.base, b), stride=multiply(a.stride, b))
+        return type(expression)(self.broadcast(a), self.broadcast(b))
+
+
+def _vector_only_last(indices: list[E.PrimExpr | None]) -> bool:
+    return (
+        None not in indices
+        and all(
+            dtypes.lanes(index.dtype) == 1  # type: ignore[union-attr]
+            for index in indices[:-1]
+        )
+    )
+
+
+class ConvertBlocksToOpaque(BlockConversion):
+    """Puts the bindings of blocks where their iterators are; blocks without iterators stay."""
+
+    @on(S.BlockRealize)
+    def realize(self, realize: S.BlockRealize) -> S.Stmt:
+        axes = [axis.var for axis in realize.block.iter_vars]
+        values = [self.rewrite(value) for value in realize.iter_values]
+        self.values.update(zip(axes, values, strict=True))
+        predicate = self.rewrite(realize.predicate)
+        block = replace(self.rewrite_children(realize.block), iter_vars=())
+        return replace(realize, iter_values=(), predicate=predicate, block=block)
+
+
+class LowerMatchBuffer(BlockConversion):
+    """Puts accesses of matched buffers where those of their views are."""
+
+    @on(S.BlockRealize)
+    def realize(self, realize: S.BlockRealize) -> S.Stmt:
+        for match in realize.block.match_buffers:
+            self.match(match)
+        block = replace(self.rewrite_children(realize.block), match_buffers=())
+        return replace(realize, block=block)
+
+
+def plan_buffer_allocation(func: PrimFunc) -> PrimFunc:
+    """Allocate the buffers of blocks at the lowest statement around all of their accesses, in a
+    block of its own where that is a loop."""
+    return func.with_body(_Planning(func).rewrite(func.body))
+
+
+class _Planning(Mutator):
+    def __init__(self, func: PrimFunc) -> None:
+        common = detect_buffer_access_lca(func)
+        parameters = set(func.buffer_map.values())
+        self.at: dict[Node | None, list[Buffer]] = {}
+        for buffer, statement in common.items():
+            if buffer not in parameters:
+                self.at.setdefault(statement, []).append(buffer)
+        self.placed = {buffer for buffers in self.at.values() for buffer in buffers}
+
+    @on(S.Block)
+    def block(self, block: S.Block) -> S.Block:
+        new = self.rewrite_children(block)
+        kept = [buffer for buffer in block.alloc_buffers if buffer not in self.placed]
+        return replace(new, alloc_buffers=(*kept, *self.at.get(block, ())))
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.For:
+        new = self.rewrite_children(loop)
+        buffers = self.at.get(loop)
+        if not buffers:
+            return new
+        inner = S.Block((), (), (), "", new.body, alloc_buffers=tuple(buffers))
+        realize = S.BlockRealize((), const(True, "bool"), with_access_regions(inner))
+        return replace(new, body=realize)

@@ -1,0 +1,193 @@
+"""The passes of this package under the names that TVM gives them (`tvm.tir.transform`).
+
+Each call gives a `Pass` of modules: `Simplify()(mod)`. A name means what it means in TVM; one that
+is not here says why in `ABSENT`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mlcweb.analysis.queries import verify_ssa
+from mlcweb.ir.errors import TVMError
+from mlcweb.ir.module import IRModule
+from mlcweb.ir.transform import ModulePass, PassContext, PassInfo
+from mlcweb.ir.visitor import Mutator, walk
+from mlcweb.lower import named_passes
+from mlcweb.lower.compact_buffers import compact_buffers
+from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
+from mlcweb.lower.flatten_buffers import flatten_buffers
+from mlcweb.lower.lower_init_block import lower_init_block
+from mlcweb.lower.pipeline import PrimFuncPass
+from mlcweb.lower.simplify import simplify
+from mlcweb.lower.thread_sync import thread_sync
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.stmt import Block
+from mlcweb.tir.stmt_functor import renew_defs
+
+
+def prim_func_pass(
+    pass_func: Any = None,
+    opt_level: int | None = None,
+    name: str | None = None,
+    required: Sequence[str] | None = None,
+    traceable: bool = False,
+) -> Any:
+    """A pass of a function `(func, mod, ctx) -> func`, or a class of passes of a class with the
+    method `transform_function(self, func, mod, ctx)`. Used as a decorator:
+    `@prim_func_pass(opt_level=0)`."""
+    return PrimFuncPass.decorator(
+        "transform_function", pass_func, opt_level, name, required, traceable
+    )
+
+
+def _named(name: str, run: Callable[[PrimFunc], PrimFunc]) -> PrimFuncPass:
+    return PrimFuncPass(lambda func, mod, ctx: run(func), PassInfo(0, f"tir.{name}"))
+
+
+def _rewritten(func: PrimFunc, mutator: Mutator) -> PrimFunc:
+    return func.with_body(mutator.rewrite(func.body))
+
+
+def _compact_buffers(func: PrimFunc) -> PrimFunc:
+    if any(isinstance(node, Block) for node in walk(func.body)):
+        raise TVMError("Here buffers are compacted after LowerOpaqueBlock: run that first")
+    return compact_buffers(func)
+
+
+_PHASES: dict[str, Callable[[PrimFunc], PrimFunc]] = {
+    "Simplify": simplify,
+    "StmtSimplify": simplify,
+    "LowerInitBlock": lower_init_block,
+    "PlanAndUpdateBufferAllocationLocation": named_passes.plan_buffer_allocation,
+    "LowerOpaqueBlock": convert_blocks_to_loops,
+    "FlattenBuffer": flatten_buffers,
+    "CompactBufferAllocation": _compact_buffers,
+    "ConvertSSA": lambda func: func if verify_ssa(func) else renew_defs(func),
+    "HoistExpression": lambda func: _rewritten(func, named_passes.HoistIfThenElse()),
+    "VectorizeLoop": lambda func: simplify(_rewritten(func, named_passes.VectorizeLoop())),
+    "UnrollLoop": lambda func: simplify(_rewritten(func, named_passes.UnrollLoop())),
+}
+_MUTATORS: dict[str, type[Mutator]] = {
+    mutator.__name__: mutator
+    for mutator in (
+        named_passes.ConvertBlocksToOpaque,
+        named_passes.LowerMatchBuffer,
+        named_passes.RemoveNoOp,
+        named_passes.ConvertForLoopsToSerial,
+        named_passes.CanonicalizeLoop,
+        named_passes.SkipAssert,
+        named_passes.RemoveAssume,
+        named_passes.HoistIfThenElse,
+    )
+}
+
+
+def ThreadSync(storage_scope: str) -> PrimFuncPass:
+    """Puts barriers between accesses of different threads to "shared" memory."""
+    if not storage_scope.startswith("shared"):
+        raise TVMError(f'Barriers are for "shared" memory here, not for "{storage_scope}"')
+    return _named("ThreadSync", thread_sync)
+
+
+def BindTarget(target: Any) -> PrimFuncPass:
+    """Says for which target functions are."""
+    return _named("BindTarget", lambda func: func.with_attr("target", target))
+
+
+def Apply(ftransform: Callable[[PrimFunc], PrimFunc]) -> PrimFuncPass:
+    """What a Python function makes of each function."""
+    return _named("Apply", ftransform)
+
+
+def Filter(fcond: Callable[[PrimFunc], bool]) -> ModulePass:
+    """Leaves out the functions of TensorIR for which a Python function gives false."""
+
+    def kept(mod: IRModule, ctx: PassContext) -> IRModule:
+        functions: dict[Any, Any] = {
+            var: func
+            for var, func in mod.functions.items()
+            if not isinstance(func, PrimFunc) or fcond(func)
+        }
+        return IRModule(functions, mod.attrs)
+
+    return ModulePass(kept, PassInfo(0, "tir.Filter"))
+
+
+def AnnotateEntryFunc() -> ModulePass:
+    """Marks the function that a module of one, or with a "main", begins with."""
+
+    def marked(mod: IRModule, ctx: PassContext) -> IRModule:
+        only = len(mod.functions) == 1
+        functions: dict[Any, Any] = {
+            var: func.with_attr("tir.is_entry_func", True)
+            if only or var.name_hint == "main"
+            else func
+            for var, func in mod.functions.items()
+        }
+        return IRModule(functions, mod.attrs)
+
+    return ModulePass(marked, PassInfo(0, "tir.AnnotateEntryFunc"))
+
+
+_GPU = "code for GPUs is not generated here"
+_PACKED = "kernels take arrays here, not packed arguments"
+ABSENT = {
+    "LoopPartition": "sch.loop_partition divides a loop",
+    "StorageRewrite": "memory is shared when a kernel is made, mlcweb.lower.optimize",
+    "CommonSubexprElim": "mlcweb.lower.optimize.share does it for a machine",
+    "CommonSubexprElimTIR": "mlcweb.lower.optimize.share does it for a machine",
+    "NarrowDataType": "indices keep the type that the program gives them",
+    "ForceNarrowIndexToInt32": "indices keep the type that the program gives them",
+    "LiftThreadBinding": "threads stay where they are until they are made serial",
+    "UnifyThreadBinding": "threads stay where they are until they are made serial",
+    "LowerThreadAllreduce": "reductions across threads run in sch.rfactor's order",
+    "LowerCrossThreadReduction": "reductions across threads run in sch.rfactor's order",
+    "InjectVirtualThread": "virtual threads are loops here",
+    "InjectSoftwarePipeline": "the annotation is kept, and nothing is made of it",
+    "InjectDoubleBuffer": "the annotation is kept, and nothing is made of it",
+    "RenormalizeSplitPattern": "Simplify has one form of indices",
+    "RewriteUnsafeSelect": "both values of a Select may be computed",
+    "ReduceBranchingThroughOvercompute": "padded blocks are made by sch.decompose_padding",
+    "UseAssumeToReduceBranches": "T.assume is only kept",
+    "RemoveUndef": "there is no T.undef here",
+    "RemoveStoreUndef": "there is no T.undef here",
+    "AnnotateIrregularLoop": "loops end when they are through; there is no break",
+    "InstrumentBoundCheckers": 'PassContext(config={"mlcweb.bounds_check": True}) checks accesses',
+    "InstrumentProfileIntrinsics": "kernels are timed whole, by time_evaluator",
+    "VerifyMemory": "tir.analysis.verify_memory tells",
+    "InferFragment": _GPU,
+    "LowerWarpMemory": _GPU,
+    "LowerDeviceStorageAccessInfo": _GPU,
+    "MergeSharedMemoryAllocations": _GPU,
+    "DefaultGPUSchedule": _GPU,
+    "DecorateDeviceScope": _GPU,
+    "SplitHostDevice": _GPU,
+    "InjectPTXAsyncCopy": _GPU,
+    "InjectPTXLDG32": _GPU,
+    "LowerAsyncDMA": _GPU,
+    "LowerAutoCopy": _GPU,
+    "MakePackedAPI": _PACKED,
+    "MakeUnpackedAPI": _PACKED,
+    "LowerTVMBuiltin": _PACKED,
+    "LowerIntrin": "a code generator writes out intrinsics itself",
+    "LowerCustomDatatypes": "there are no custom data types here",
+    "BF16ComputeLegalize": "a code generator computes bfloat16 in float32 itself",
+    "BF16StorageLegalize": "a code generator stores bfloat16 itself",
+    "FP8ComputeLegalize": "there is no float8 here",
+    "FP8StorageLegalize": "there is no float8 here",
+    "StorageFlatten": "FlattenBuffer took its place in TVM 0.9",
+    "TextureFlatten": _GPU,
+}
+"""Passes of TVM's that are not here, and what there is instead."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PHASES:
+        return lambda: _named(name, _PHASES[name])
+    if name in _MUTATORS:
+        return lambda *options: _named(name, lambda func: _rewritten(func, _MUTATORS[name]()))
+    if name in ABSENT:
+        raise TVMError(f"tir.transform.{name} is not here: {ABSENT[name]}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

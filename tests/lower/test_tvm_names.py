@@ -1,0 +1,202 @@
+"""Passes under TVM's names. The texts expected are what TVM 0.27 prints, in our spelling."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mlcweb as tvm
+from mlcweb import IRModule, TVMError, tir
+from mlcweb.lower import transform
+from mlcweb.script import tir as T
+
+
+@T.prim_func
+def computed_at(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")) -> None:
+    B = T.alloc_buffer((8, 8))
+    for i in range(8):
+        for j in range(8):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2)
+        for j in range(8):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = B[vi, vj] + T.float32(1)
+
+
+@T.prim_func
+def matmul(
+    A: T.Buffer((4, 4), "float32"), B: T.Buffer((4, 4), "float32"), C: T.Buffer((4, 4), "float32")
+) -> None:
+    for i, j, k in T.grid(4, 4, 4):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+
+
+@T.prim_func
+def loops(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), n: T.int32) -> None:
+    for i in T.parallel(4):
+        for j in T.vectorized(4):
+            B[i * 4 + j] = A[i * 4 + j] + T.float32(1)
+    for u in T.unroll(2):
+        B[u] = A[u + 1]
+    for k in range(2, 5):
+        if n < 3:
+            A[k] = T.float32(1)
+
+
+def body(module: IRModule) -> str:
+    """The text of a function without its head."""
+    lines = module["main"].script().splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("def "))
+    return "\n".join(line.removeprefix("    ") for line in lines[start + 1 :])
+
+
+def after(function: tir.PrimFunc, *passes: tvm.transform.Pass) -> str:
+    return body(tvm.transform.Sequential(passes)(IRModule({"main": function})))
+
+
+def test_allocations_move_into_a_block_of_their_own() -> None:
+    text = after(computed_at, transform.PlanAndUpdateBufferAllocationLocation())
+    assert (
+        """for i in range(8):
+    with T.block(""):
+        T.reads(A[i, 0:8])
+        T.writes(C[i, 0:8])
+        B = T.alloc_buffer((8, 8))
+        for j in range(8):"""
+        in text
+    )
+
+
+def test_sums_are_not_allocated_inside_of_what_they_run_over() -> None:
+    @T.prim_func
+    def row_sums(A: T.Buffer((4, 4), "float32"), C: T.Buffer((4,), "float32")) -> None:
+        B = T.alloc_buffer((4,))
+        for i in range(4):
+            for k in range(4):
+                with T.block("B"):
+                    vi, vk = T.axis.remap("SR", [i, k])
+                    with T.init():
+                        B[vi] = T.float32(0)
+                    B[vi] = B[vi] + A[vi, vk]
+            with T.block("C"):
+                vi = T.axis.spatial(4, i)
+                C[vi] = B[vi]
+
+    planned = transform.PlanAndUpdateBufferAllocationLocation()(IRModule({"main": row_sums}))
+    numbers = np.arange(16, dtype="float32").reshape(4, 4)
+    a, c = tvm.nd.array(numbers), tvm.nd.empty((4,))
+    tvm.build(planned["main"], target="interpreter")(a, c)
+    assert c.numpy().tolist() == numbers.sum(1).tolist()
+
+
+def test_blocks_step_by_step() -> None:
+    assert "if vk == 0:" in after(matmul, transform.LowerInitBlock())
+    opaque = after(matmul, transform.LowerInitBlock(), transform.ConvertBlocksToOpaque())
+    assert "T.axis" not in opaque
+    assert "C[i, j] = C[i, j] + A[i, k] * B[k, j]" in opaque
+    assert 'with T.block("C"):' in opaque
+    flat = after(
+        matmul,
+        transform.LowerInitBlock(),
+        transform.ConvertBlocksToOpaque(),
+        transform.LowerOpaqueBlock(),
+        transform.FlattenBuffer(),
+    )
+    assert "T.block" not in flat
+    assert "C_1[i * 4 + j] = C_1[i * 4 + j] + A_1[i * 4 + k] * B_1[k * 4 + j]" in flat
+
+
+def test_views_give_way_to_what_they_view() -> None:
+    @T.prim_func
+    def matched(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")) -> None:
+        for i, j in T.grid(8, 8):
+            with T.block("C"):
+                T.reads(A[i, j])
+                T.writes(C[i, j])
+                s = T.match_buffer(A[i, j], (), elem_offset=T.int32())
+                C[i, j] = s[()] + T.float32(1)
+
+    text = after(matched, transform.LowerMatchBuffer())
+    assert "match_buffer" not in text
+    assert "C[i, j] = A[i, j] + T.float32(1)" in text
+
+
+def test_loops() -> None:
+    vectors = after(loops, transform.VectorizeLoop())
+    assert "B[i * 4:i * 4 + 4] = A[i * 4:i * 4 + 4] + T.Broadcast(T.float32(1), 4)" in vectors
+    written_out = after(loops, transform.UnrollLoop())
+    assert "B[0] = A[1]\nB[1] = A[2]" in written_out
+    assert "T.parallel" not in after(loops, transform.ConvertForLoopsToSerial())
+    assert "A[k + 2] = T.float32(1)" in after(loops, transform.CanonicalizeLoop())
+    assert "if n < 3:\n    for k in range(2, 5):" in after(loops, transform.HoistIfThenElse())
+
+
+def test_a_name_that_is_absent_says_why() -> None:
+    with pytest.raises(TVMError, match=r"StorageRewrite is not here: memory is shared when"):
+        transform.StorageRewrite()
+    with pytest.raises(TVMError, match="after LowerOpaqueBlock"):
+        transform.CompactBufferAllocation()(IRModule({"main": matmul}))
+
+
+def test_passes_of_functions() -> None:
+    @transform.prim_func_pass(opt_level=1)
+    def marked(func: tir.PrimFunc, mod: IRModule, ctx: object) -> tir.PrimFunc:
+        return func.with_attr("marked", len(mod.functions))
+
+    @transform.prim_func_pass(opt_level=0, name="numbered")
+    class Numbered:
+        def __init__(self, number: int) -> None:
+            self.number = number
+
+        def transform_function(
+            self, func: tir.PrimFunc, mod: IRModule, ctx: object
+        ) -> tir.PrimFunc:
+            return func.with_attr("number", self.number)
+
+    module = IRModule({"main": matmul})
+    assert marked(module)["main"].attrs["marked"] == 1
+    assert (marked.info.name, marked.info.opt_level) == ("marked", 1)
+    assert Numbered(5)(module)["main"].attrs["number"] == 5
+    assert transform.Filter(lambda func: False)(module).functions == {}
+    assert transform.Apply(lambda func: func.with_attr("a", 7))(module)["main"].attrs["a"] == 7
+
+
+@pytest.mark.parametrize("phase", [0, 1, 2, 3])
+def test_a_pass_of_a_program_joins_the_lowering(phase: int) -> None:
+    seen = []
+
+    @transform.prim_func_pass(opt_level=0)
+    def doubled(func: tir.PrimFunc, mod: IRModule, ctx: object) -> tir.PrimFunc:
+        seen.append("T.block" in func.script())
+        stores = []
+        tir.stmt_functor.post_order_visit(
+            func.body, lambda n: stores.append(n) if isinstance(n, tir.BufferStore) else None
+        )
+        assert len(stores) == 1
+
+        def twice(node: tir.Stmt) -> tir.Stmt:
+            assert isinstance(node, tir.BufferStore)
+            return tir.BufferStore(node.buffer, node.value * 2.0, node.indices)
+
+        new = tir.stmt_functor.ir_transform(func.body, None, twice, ["tir.BufferStore"])
+        return func.with_body(new)
+
+    @T.prim_func
+    def copy(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")) -> None:
+        for i in range(4):
+            with T.block("B"):
+                vi = T.axis.spatial(4, i)
+                B[vi] = A[vi]
+
+    with tvm.transform.PassContext(config={"tir.add_lower_pass": [(phase, doubled)]}):
+        kernel = tvm.build(copy)
+    a, b = tvm.nd.array(np.arange(4, dtype="float32")), tvm.nd.empty((4,))
+    kernel(a, b)
+    assert b.numpy().tolist() == [0, 2, 4, 6]
+    assert seen == [phase == 0]
