@@ -152,8 +152,7 @@ VIEWS: dict[str, tuple[str, ...]] = {
 a file what the package offers as well."""
 
 _PRIM_EXPRESSIONS = {
-    f"ir.{name}": f"tir.{name}"
-    for name in ("PrimExpr", "Range", "PointerType", "IntImm", "FloatImm")
+    f"ir.{name}": f"tir.{name}" for name in ("PrimExpr", "PointerType", "IntImm", "FloatImm")
 }
 
 ATTRIBUTES: dict[str, str] = {
@@ -179,6 +178,7 @@ ATTRIBUTES: dict[str, str] = {
     "ir.Array": "compat.containers.Array",
     "ir.Map": "compat.containers.Map",
     "ir.Object": "ir.Node",
+    "ir.Range": "compat.containers.Range",
     **_PRIM_EXPRESSIONS,
     "relax.TensorType": "relax.TensorStructInfo",
     "relax.DynTensorType": "relax.TensorStructInfo",
