@@ -86,10 +86,9 @@ _FILES: dict[tuple[str, ...], str] = {
         "relax.op.vm.vm"
     ),
     ("meta_schedule",): (
-        "meta_schedule.arg_info meta_schedule.logging meta_schedule.utils meta_schedule.profiler "
+        "meta_schedule.arg_info meta_schedule.logging meta_schedule.profiler "
         "meta_schedule.trace_apply meta_schedule.default_config meta_schedule.tune_utils "
-        "meta_schedule.builder meta_schedule.builder.builder meta_schedule.builder.local_builder "
-        "meta_schedule.measure_callback"
+        "meta_schedule.builder.builder meta_schedule.builder.local_builder"
     ),
     ("meta_schedule.runner", "meta_schedule.local_runner", "meta_schedule.dask_runner"): (
         "meta_schedule.runner.config meta_schedule.runner.local_runner "
@@ -190,6 +189,12 @@ ATTRIBUTES: dict[str, str] = {
     "relax.FuncType": "relax.FuncStructInfo",
     "relax.Type": "relax.StructInfo",
     "meta_schedule.runner.LocalRunner": "meta_schedule.local_runner.LocalRunner",
+    "meta_schedule.runner.RunnerResult": "meta_schedule.search_strategy.RunnerResult",
+    "meta_schedule.runner.EvaluatorConfig": "meta_schedule.local_runner.EvaluatorConfig",
+    **{
+        f"meta_schedule.runner.{name}": f"meta_schedule.builder.{name}"
+        for name in ("PyRunner", "PyRunnerFuture", "RunnerFuture", "RunnerInput")
+    },
     "tir.SBlock": "tir.Block",
     "tir.SBlockRealize": "tir.BlockRealize",
     "tir.ScheduleState": "schedule.ScheduleState",

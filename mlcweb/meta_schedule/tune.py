@@ -8,9 +8,11 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
+from mlcweb.meta_schedule.builder import Builder, UserRunner, UserRunners
 from mlcweb.meta_schedule.cost_model import CostModel
 from mlcweb.meta_schedule.database import Database
 from mlcweb.meta_schedule.local_runner import LocalBuilder, LocalRunner, OpenRunner, Runners
+from mlcweb.meta_schedule.measure_callback import MeasureCallback, calling
 from mlcweb.meta_schedule.progress import Progress
 from mlcweb.meta_schedule.task_scheduler import TaskScheduler
 from mlcweb.meta_schedule.tune_context import TuneContext
@@ -61,8 +63,8 @@ async def tune_tasks_async(
     max_trials_global: int,
     max_trials_per_task: int | None = None,
     num_trials_per_iter: int = 64,
-    builder: LocalBuilder | str = "local",
-    runner: Runners | OpenRunner | str = "local",
+    builder: LocalBuilder | Builder | str = "local",
+    runner: Runners | OpenRunner | UserRunner | str = "local",
     database: Database | str = "json",
     cost_model: CostModel | str = "numpy",
     measure_callbacks: Any = "default",
@@ -80,13 +82,13 @@ async def tune_tasks_async(
         max_trials_global: programs measured in all.
         max_trials_per_task: programs measured of one task, at most.
         num_trials_per_iter: programs in a round, at most.
-        builder: "local", or a `LocalBuilder`.
-        runner: "local", a `LocalRunner`, a `DaskRunner` for many machines, or a function that makes
-            the `Runner` of a workload.
+        builder: "local", a `LocalBuilder`, or a `PyBuilder` for a `PyRunner`.
+        runner: "local", a `LocalRunner`, a `DaskRunner` for many machines, a `PyRunner`, or a
+            function that makes the `Runner` of a workload.
         database: "json", "memory" or a database.
         cost_model: "numpy", "xgb", "random" or a model.
         measure_callbacks: "default", or observers of the search: called with the scheduler and the
-            number of a task after each of its trials.
+            number of a task after each of its trials, or a `MeasureCallback`.
         task_scheduler: "gradient", "round-robin" or a scheduler.
         early_stopping: trials without progress that end a task.
         max_seconds: no more trials are begun after so many seconds.
@@ -101,9 +103,12 @@ async def tune_tasks_async(
     records = _database(database, work_dir, module_equality)
     measuring = _runner(runner, builder)
     given = [] if measure_callbacks == "default" else measure_callbacks
-    callbacks = [given] if callable(given) else list(given)
+    single = callable(given) or isinstance(given, MeasureCallback)
+    observers: list[Any] = [given] if single else list(given)  # type: ignore[arg-type]
+    callbacks = [one for one in observers if not isinstance(one, MeasureCallback)]
+    told = [one for one in observers if isinstance(one, MeasureCallback)]
     try:
-        with Progress() as progress:
+        with calling(told, scheduler), Progress() as progress:
 
             def observe(scheduler: TaskScheduler, task_id: int | None) -> None:
                 for callback in (progress, *callbacks):
@@ -163,11 +168,16 @@ def _database(
 
 
 def _runner(
-    runner: Runners | OpenRunner | str, builder: LocalBuilder | str
+    runner: Runners | OpenRunner | UserRunner | str, builder: LocalBuilder | Builder | str
 ) -> Runners | OpenRunner:
+    if isinstance(runner, UserRunner):
+        return UserRunners(runner, builder if isinstance(builder, Builder) else None)
     workers = builder.max_workers if isinstance(builder, LocalBuilder) else None
     if not isinstance(builder, LocalBuilder) and builder != "local":
-        raise ValueError(f'Unknown builder "{builder}"; there are "local" and LocalBuilder(…)')
+        raise ValueError(
+            f'Unknown builder "{builder}"; there are "local", LocalBuilder(…), and a PyBuilder '
+            "beside a PyRunner"
+        )
     if isinstance(runner, str):
         if runner != "local":
             raise ValueError(f'Unknown runner "{runner}"; there are "local" and LocalRunner(…)')

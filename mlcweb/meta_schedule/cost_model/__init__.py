@@ -1,6 +1,6 @@
 """Cost models: which of many programs will be fast."""
 
-from mlcweb.meta_schedule.cost_model.cost_model import CostModel
+from mlcweb.meta_schedule.cost_model.cost_model import CostModel, PyCostModel
 from mlcweb.meta_schedule.cost_model.metric import Ranking, pairwise_accuracy, rank, together
 from mlcweb.meta_schedule.cost_model.numpy_model import NumPyModel
 from mlcweb.meta_schedule.cost_model.random_model import RandomModel

@@ -45,3 +45,7 @@ class CostModel(ABC):
         if kind not in KINDS:
             raise ValueError(f'Unknown cost model "{kind}"; there are {", ".join(KINDS)}')
         return KINDS[kind](**options)
+
+
+PyCostModel = CostModel
+"""What models of a program's own are subclasses of, in TVM."""

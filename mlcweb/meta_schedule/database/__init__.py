@@ -1,6 +1,6 @@
 """Databases of tuning records."""
 
-from mlcweb.meta_schedule.database.database import Database
+from mlcweb.meta_schedule.database.database import Database, PyDatabase
 from mlcweb.meta_schedule.database.json_database import JSONDatabase
 from mlcweb.meta_schedule.database.memory_database import MemoryDatabase
 from mlcweb.meta_schedule.database.schedule_fn_database import ScheduleFnDatabase

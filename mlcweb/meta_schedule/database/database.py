@@ -176,3 +176,7 @@ def _add(records: Any, destination: Database) -> None:
 
 def _identity(record: TuningRecord) -> tuple[Any, ...]:
     return record.workload.shash, record.trace_text, record.run_secs
+
+
+PyDatabase = Database
+"""What databases of a program's own are subclasses of, in TVM."""

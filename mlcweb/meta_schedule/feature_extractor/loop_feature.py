@@ -84,6 +84,10 @@ class FeatureExtractor:
         return row
 
 
+PyFeatureExtractor = FeatureExtractor
+"""What extractors of a program's own are subclasses of, in TVM."""
+
+
 def features(module: IRModule) -> np.ndarray:
     """The numbers of a scheduled program: a float64 array of shape (len(NAMES),), as `NAMES` tells
     them apart; sizes are logarithms to base 2 of one more."""

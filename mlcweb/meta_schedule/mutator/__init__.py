@@ -4,7 +4,7 @@ from mlcweb.meta_schedule.mutator.mutate_compute_location import MutateComputeLo
 from mlcweb.meta_schedule.mutator.mutate_parallel import MutateParallel
 from mlcweb.meta_schedule.mutator.mutate_tile_size import MutateTileSize
 from mlcweb.meta_schedule.mutator.mutate_unroll import MutateUnroll
-from mlcweb.meta_schedule.mutator.mutator import Mutator
+from mlcweb.meta_schedule.mutator.mutator import Mutator, PyMutator
 
 create = Mutator.create
 
@@ -14,5 +14,6 @@ __all__ = [
     "MutateTileSize",
     "MutateUnroll",
     "Mutator",
+    "PyMutator",
     "create",
 ]

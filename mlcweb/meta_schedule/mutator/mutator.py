@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 from abc import ABC, abstractmethod
 from copy import copy
-from typing import TYPE_CHECKING, Self
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, Any, Self
 
 from mlcweb.schedule import Trace
 
@@ -35,3 +37,20 @@ class Mutator(ABC):
         from mlcweb.meta_schedule.space_generator.defaults import of_kind
 
         return of_kind(kind).mutator_probs()
+
+
+class PyMutator(Mutator):
+    """What mutators of a program's own are subclasses of, in TVM. Their `apply` may leave the
+    generator of random numbers out, and be called without one."""
+
+    def __init_subclass__(cls) -> None:
+        apply = vars(cls).get("apply")
+        if apply is None:
+            return
+        takes_generator = len(signature(apply).parameters) > 2
+
+        @wraps(apply)
+        def called(self: Any, trace: Trace, rng: Any = None) -> Trace | None:
+            return apply(self, trace, rng) if takes_generator else apply(self, trace)
+
+        cls.apply = called

@@ -1,7 +1,7 @@
 """Post-processors: what happens to a schedule when all is decided."""
 
 from mlcweb.meta_schedule.postproc.disallow_dynamic_loop import DisallowDynamicLoop
-from mlcweb.meta_schedule.postproc.postproc import Postproc
+from mlcweb.meta_schedule.postproc.postproc import Postproc, PyPostproc
 from mlcweb.meta_schedule.postproc.rewrite_parallel_vectorize_unroll import (
     RewriteParallelVectorizeUnroll,
 )
@@ -16,6 +16,7 @@ create = Postproc.create
 __all__ = [
     "DisallowDynamicLoop",
     "Postproc",
+    "PyPostproc",
     "RewriteParallelVectorizeUnroll",
     "RewriteReductionBlock",
     "RewriteTensorize",

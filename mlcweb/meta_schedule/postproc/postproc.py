@@ -52,3 +52,7 @@ class Postproc(ABC):
         from mlcweb.meta_schedule.space_generator.defaults import of_kind
 
         return of_kind(kind).postprocs()
+
+
+PyPostproc = Postproc
+"""What post-processors of a program's own are subclasses of, in TVM."""

@@ -11,7 +11,7 @@ from mlcweb.meta_schedule.schedule_rule.parallel_vectorize_unroll import (
 from mlcweb.meta_schedule.schedule_rule.random_compute_location import RandomComputeLocation
 from mlcweb.meta_schedule.schedule_rule.reduce_in_lanes import ReduceInLanes
 from mlcweb.meta_schedule.schedule_rule.register_tiling import RegisterTiling
-from mlcweb.meta_schedule.schedule_rule.schedule_rule import ScheduleRule
+from mlcweb.meta_schedule.schedule_rule.schedule_rule import ScheduleRule, PyScheduleRule
 from mlcweb.meta_schedule.schedule_rule.vector_lanes import VectorLanes
 
 create = ScheduleRule.create
@@ -24,6 +24,7 @@ __all__ = [
     "InlineConstantScalars",
     "MultiLevelTiling",
     "ParallelizeVectorizeUnroll",
+    "PyScheduleRule",
     "RandomComputeLocation",
     "ReduceInLanes",
     "RegisterTiling",

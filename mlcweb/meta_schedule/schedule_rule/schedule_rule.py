@@ -37,3 +37,7 @@ class ScheduleRule(ABC):
         from mlcweb.meta_schedule.space_generator.defaults import of_kind
 
         return of_kind(kind).sch_rules()
+
+
+PyScheduleRule = ScheduleRule
+"""What rules of a program's own are subclasses of, in TVM."""

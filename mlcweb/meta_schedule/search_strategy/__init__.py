@@ -6,6 +6,7 @@ from mlcweb.meta_schedule.search_strategy.replay_func import ReplayFunc
 from mlcweb.meta_schedule.search_strategy.replay_trace import ReplayTrace
 from mlcweb.meta_schedule.search_strategy.search_strategy import (
     MeasureCandidate,
+    PySearchStrategy,
     RunnerResult,
     SearchStrategy,
 )  # fmt: skip

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Self
 
 from mlcweb.ir import structural_hash
@@ -156,3 +158,39 @@ def peeked(candidates: Iterable[MeasureCandidate]) -> Iterator[MeasureCandidate]
         yield from iterator
 
     return whole()
+
+
+class PySearchStrategy(SearchStrategy):
+    """What strategies of a program's own are subclasses of, in TVM: `generate_measure_candidates`
+    gives the rounds, and every method may be replaced."""
+
+    max_trials = sys.maxsize
+    proposed = 0
+
+    def __init_subclass__(cls) -> None:
+        own = vars(cls).get("_initialize_with_tune_context")
+        if own is None:
+            return
+
+        @wraps(own)
+        def initialize(self: PySearchStrategy, context: TuneContext) -> None:
+            if context.mod is not None:
+                super(cls, self)._initialize_with_tune_context(context)
+            own(self, context)
+
+        cls._initialize_with_tune_context = initialize
+
+    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+        super()._initialize_with_tune_context(context)
+        self.seen = Seen()
+
+    def propose(self) -> Iterator[MeasureCandidate] | None:
+        found = self.generate_measure_candidates()
+        return None if found is None else self._counted(found)
+
+    def _counted(self, candidates: Sequence[MeasureCandidate]) -> Iterator[MeasureCandidate]:
+        for candidate in candidates:
+            if self.proposed == self.max_trials:
+                return
+            self.proposed += 1
+            yield candidate

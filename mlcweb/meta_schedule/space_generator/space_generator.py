@@ -114,3 +114,13 @@ class SpaceGenerator(ABC):
         if kind == "union":
             return SpaceGeneratorUnion(**options)
         return PostOrderApply(sch_rules=kind, postprocs=kind, mutator_probs=kind, **options)
+
+
+class PySpaceGenerator(SpaceGenerator):
+    """What generators of a program's own are subclasses of, in TVM. Their `__init__` need not call
+    this one."""
+
+    sch_rules = None
+    postprocs = None
+    mutator_probs = None
+    seed = None
