@@ -22,13 +22,14 @@ from mlcweb.codegen.wasm.instructions import ValueType
 from mlcweb.codegen.wasm.module import FunctionType, Import
 from mlcweb.codegen.wasm.select_types import UnsupportedError, stack_type
 from mlcweb.ir.node import Node
-from mlcweb.ir.op import Op
+from mlcweb.ir.span import Span
 from mlcweb.ir.visitor import children
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import cast, const
 from mlcweb.tir.buffer import Buffer, constant_shape
+from mlcweb.tir.builtins import OPS
 from mlcweb.tir.function import PrimFunc
 
 if TYPE_CHECKING:
@@ -157,8 +158,9 @@ def _call_function(
         if buffer is None:
             selector.push(cast(param.dtype, argument))
             continue
-        check_pointer(name, buffer, _memory(selector, argument).dtype)
-        _push_address(selector, argument)
+        part = _part(selector, argument)
+        check_pointer(name, buffer, part.pointer.dtype)
+        _push_address(selector, part)
     selector.emit("local.get", selector.builder.parameter("scratch"))
     selector.emit("i32.const", selector.scratch)
     selector.emit("i32.add")
@@ -174,9 +176,10 @@ def _call_python(selector: FunctionSelector, name: str, call: E.Call) -> None:
         if isinstance(argument, E.StringImm):
             arguments.append(Text(argument.value))
         elif dtypes.kind(argument.dtype) == "handle":
-            arguments.append(_memory(selector, argument))
-            _push_address(selector, argument)
-            selector.push(cast("int32", _reach(selector, argument)))
+            part = _part(selector, argument)
+            arguments.append(part.pointer)
+            _push_address(selector, part)
+            selector.push(cast("int32", _reach(selector, part)))
         else:
             arguments.append(Scalar(argument.dtype))
             selector.push(argument)
@@ -189,51 +192,48 @@ def result_type(call: E.Call) -> str:
     return "int32" if dtypes.kind(call.dtype) in ("void", "handle") else call.dtype
 
 
-def _push_address(selector: FunctionSelector, pointer: E.PrimExpr) -> None:
-    data, offset, _, _ = _parts(selector, pointer)
-    selector.push(data)
-    selector.addresses.add_scaled(offset, dtypes.size_in_bytes(_memory(selector, pointer).dtype))
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What a pointer of a call points to: a part of a buffer, from `offset` on, in elements; to its
+    end where no `extent` is said."""
+
+    pointer: Pointer
+    data: E.Var
+    offset: E.PrimExpr
+    extent: E.PrimExpr | None
+    span: Span | None
 
 
-def _memory(selector: FunctionSelector, pointer: E.PrimExpr) -> Pointer:
-    """What a pointer points to."""
-    data, _, _, mask = _parts(selector, pointer)
-    element = pointer.args[0].dtype if _is_access(pointer) else _owner(selector, data).dtype  # type: ignore[attr-defined]
-    return Pointer(element, bool(mask & WRITES))
-
-
-def _reach(selector: FunctionSelector, pointer: E.PrimExpr) -> E.PrimExpr:
-    """How many elements a pointer reaches, to the end of its buffer at most."""
-    data, offset, extent, _ = _parts(selector, pointer)
-    owner = _owner(selector, data)
-    shape = None if owner.strides else constant_shape(owner)
-    if shape is None:
-        if extent is None:
-            raise UnsupportedError(
-                f'The size of "{owner.name}" is not known; pass an access_ptr with an extent',
-                pointer.span,
-            )
-        return extent
-    left = const(prod(shape), offset.dtype) - offset
-    return left if extent is None else E.Min(cast(left.dtype, extent), left)
-
-
-def _parts(selector: FunctionSelector, pointer: E.PrimExpr) -> tuple[E.Var, E.PrimExpr, Any, int]:
-    """Buffer, offset and extent in elements, and mask of a pointer."""
-    if _is_access(pointer):
-        _, data, offset, extent, mask = pointer.args  # type: ignore[attr-defined]
-        return data, offset, extent, mask.value if isinstance(mask, E.IntImm) else 3
-    if not isinstance(pointer, E.Var):
+def _part(selector: FunctionSelector, pointer: E.PrimExpr) -> _Part:
+    if isinstance(pointer, E.Var):
+        dtype = _owner(selector, pointer).dtype
+        return _Part(Pointer(dtype, True), pointer, const(0), None, pointer.span)
+    if not (isinstance(pointer, E.Call) and pointer.op is OPS["tvm_access_ptr"]):
         raise UnsupportedError(f"{pointer} is no pointer that can be passed", pointer.span)
-    return pointer, const(0), None, 3
+    element, data, offset, extent, mask = pointer.args
+    assert isinstance(data, E.Var)
+    writes = bool(mask.value & WRITES) if isinstance(mask, E.IntImm) else True
+    return _Part(Pointer(element.dtype, writes), data, offset, extent, pointer.span)
 
 
-def _is_access(pointer: E.PrimExpr) -> bool:
-    return (
-        isinstance(pointer, E.Call)
-        and isinstance(pointer.op, Op)
-        and pointer.op.name == "tir.tvm_access_ptr"
-    )
+def _push_address(selector: FunctionSelector, part: _Part) -> None:
+    selector.push(part.data)
+    selector.addresses.add_scaled(part.offset, dtypes.size_in_bytes(part.pointer.dtype))
+
+
+def _reach(selector: FunctionSelector, part: _Part) -> E.PrimExpr:
+    """How many elements a pointer reaches, to the end of its buffer at most."""
+    owner = _owner(selector, part.data)
+    shape = None if owner.strides else constant_shape(owner)
+    if shape is not None:
+        left = const(prod(shape), part.offset.dtype) - part.offset
+        return left if part.extent is None else E.Min(cast(left.dtype, part.extent), left)
+    if part.extent is None:
+        raise UnsupportedError(
+            f'The size of "{owner.name}" is not known; pass an access_ptr with an extent',
+            part.span,
+        )
+    return part.extent
 
 
 def _owner(selector: FunctionSelector, data: E.Var) -> Buffer:

@@ -59,15 +59,12 @@ def cast_scalar(selector: FunctionSelector, source: str, target: str) -> None:
     if target == "bool":
         emit(f"{start}.const", 0)
         emit(f"{start}.ne")
-    elif dtypes.is_float(source) and dtypes.is_float(target):
-        if start != end:
-            emit("f64.promote_f32" if end == "f64" else "f32.demote_f64")
-        if target == "float16":
-            selector.call_helper("round_float16")
     elif dtypes.is_float(target):
-        emit(f"{end}.convert_{start}{sign_suffix(source)}")
-        if target == "float16":
-            selector.call_helper("round_float16")
+        if not dtypes.is_float(source):
+            emit(f"{end}.convert_{start}{sign_suffix(source)}")
+        elif start != end:
+            emit("f64.promote_f32" if end == "f64" else "f32.demote_f64")
+        wrap(selector, target)
     elif dtypes.is_float(source):
         _truncate(selector, start, target)
     elif start != end:
@@ -105,19 +102,19 @@ def cast_vector(selector: FunctionSelector, source: str, target: str, lanes: int
     if source == target:
         return
     if dtypes.is_bool(source):
-        resize_mask(selector, mask_bits(lanes), after)
+        resize(selector, mask_bits(lanes), after)
         push_constant(selector, constant_bytes(1, target, lanes))
         emit("v128.and")
     elif dtypes.is_bool(target):
         emit("v128.const", ALL_ZEROS)
         emit(f"{vector_shape(source)}.ne")
-        resize_mask(selector, before, mask_bits(lanes))
+        resize(selector, before, mask_bits(lanes))
     elif dtypes.is_float(source) and dtypes.is_float(target):
         emit("f64x2.promote_low_f32x4" if after == 64 else "f32x4.demote_f64x2_zero")
     elif dtypes.is_float(target):
         if before > 32:
             raise UnsupportedError(f"WebAssembly cannot convert vectors of {source} to {target}")
-        _resize_integers(selector, source, before, 32)
+        resize(selector, before, 32, sign_suffix(source))
         suffix = sign_suffix(source)
         emit(f"f32x4.convert_i32x4{suffix}" if after == 32 else f"f64x2.convert_low_i32x4{suffix}")
     elif dtypes.is_float(source):
@@ -136,22 +133,14 @@ def cast_vector(selector: FunctionSelector, source: str, target: str, lanes: int
             emit("i32x4.min_s")
             narrow(selector, 4, after // 8)
     else:
-        _resize_integers(selector, source, before, after)
+        resize(selector, before, after, sign_suffix(source))
 
 
-def _resize_integers(selector: FunctionSelector, source: str, before: int, after: int) -> None:
-    while before < after:
-        suffix = sign_suffix(source)
-        selector.emit(f"{_shape(before * 2)}.extend_low_{_shape(before)}{suffix}")
-        before *= 2
-    if before > after:
-        narrow(selector, before // 8, after // 8)
-
-
-def resize_mask(selector: FunctionSelector, source: int, target: int) -> None:
-    """Change the width of the lanes of the mask on the stack; it fills the lower lanes."""
+def resize(selector: FunctionSelector, source: int, target: int, suffix: str = "_s") -> None:
+    """Change the width of the lanes of the mask or the integers on the stack; they fill the lower
+    lanes. `suffix` says whether they are widened by their sign, as masks are, or by zeros."""
     while source < target:
-        selector.emit(f"{_shape(source * 2)}.extend_low_{_shape(source)}_s")
+        selector.emit(f"{_shape(source * 2)}.extend_low_{_shape(source)}{suffix}")
         source *= 2
     if source > target:
         narrow(selector, source // 8, target // 8)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from mlcweb.codegen.wasm.select_cast import (
     ALL_ZEROS,
     constant_bytes,
     push_constant,
-    resize_mask,
+    resize,
 )
 from mlcweb.codegen.wasm.select_types import UnsupportedError, check_vector, mask_bits
 from mlcweb.lower.optimize.accesses import REGISTER_SCOPE
@@ -41,11 +41,11 @@ def load_vector(selector: FunctionSelector, load: E.BufferLoad) -> None:
             selector.emit("v128.const", ALL_ZEROS)
             selector.emit("v128.load16_lane", place.offset, 0)
     else:
-        _gather(selector, load, size, lanes)
+        _gather(selector, load, size)
     if dtypes.is_bool(dtype):
         selector.emit("v128.const", ALL_ZEROS)
         selector.emit("i8x16.ne")
-        resize_mask(selector, 8, mask_bits(lanes))
+        resize(selector, 8, mask_bits(lanes))
 
 
 def _is_contiguous(index: E.PrimExpr) -> bool:
@@ -54,13 +54,12 @@ def _is_contiguous(index: E.PrimExpr) -> bool:
     return isinstance(step, E.IntImm) and step.value == 1
 
 
-def _gather(selector: FunctionSelector, load: E.BufferLoad, size: int, lanes: int) -> None:
+def _gather(selector: FunctionSelector, load: E.BufferLoad, size: int) -> None:
     """Lanes from places that are not next to each other."""
     result = selector.builder.local("v128")
     selector.emit("v128.const", ALL_ZEROS)
     selector.emit("local.set", result)
-    for lane, push_address in enumerate(_lane_addresses(selector, load)):
-        offset = push_address()
+    for lane, offset in _pushed_lanes(selector, load):
         selector.emit("local.get", result)
         selector.emit(f"v128.load{size * 8}_lane", offset, lane)
         selector.emit("local.set", result)
@@ -68,28 +67,22 @@ def _gather(selector: FunctionSelector, load: E.BufferLoad, size: int, lanes: in
     selector.builder.release(result)
 
 
-def _lane_addresses(
+def _pushed_lanes(
     selector: FunctionSelector, access: E.BufferLoad | S.BufferStore
-) -> list[Callable[[], int]]:
-    """For each lane, what pushes its address and gives the offset that goes with it."""
+) -> Iterator[tuple[int, int]]:
+    """Each lane, once its address is on the stack, with the offset that goes with that."""
     index = access.indices[0]
     if not isinstance(index, E.Ramp):
         raise UnsupportedError("WebAssembly has no gathering access", access.span)
     size = dtypes.size_in_bytes(access.buffer.dtype)
-    place = selector.addresses.place(access)
-
-    def pusher(lane: int) -> Callable[[], int]:
-        def push() -> int:
-            selector.addresses.push(place)
-            step = index.stride
-            if isinstance(step, E.IntImm) and step.value >= 0:
-                return place.offset + lane * step.value * size
+    place, step = selector.addresses.place(access), index.stride
+    for lane in range(index.lanes):
+        selector.addresses.push(place)
+        if isinstance(step, E.IntImm) and step.value >= 0:
+            yield lane, place.offset + lane * step.value * size
+        else:
             selector.addresses.add_scaled(step, lane * size)
-            return place.offset
-
-        return push
-
-    return [pusher(lane) for lane in range(index.lanes)]
+            yield lane, place.offset
 
 
 def store_vector(selector: FunctionSelector, store: S.BufferStore) -> None:
@@ -110,8 +103,7 @@ def store_vector(selector: FunctionSelector, store: S.BufferStore) -> None:
     value = selector.builder.local("v128")
     _push_elements(selector, store.value)
     selector.emit("local.set", value)
-    for lane, push_address in enumerate(_lane_addresses(selector, store)):
-        offset = push_address()
+    for lane, offset in _pushed_lanes(selector, store):
         selector.emit("local.get", value)
         selector.emit(f"v128.store{size * 8}_lane", offset, lane)
     selector.builder.release(value)
@@ -121,6 +113,6 @@ def _push_elements(selector: FunctionSelector, value: E.PrimExpr) -> None:
     """A value as it stands in memory: conditions are bytes of 0 or 1 there."""
     selector.push(value)
     if dtypes.is_bool(value.dtype):
-        resize_mask(selector, mask_bits(dtypes.lanes(value.dtype)), 8)
+        resize(selector, mask_bits(dtypes.lanes(value.dtype)), 8)
         push_constant(selector, constant_bytes(1, "uint8", 16))
         selector.emit("v128.and")

@@ -119,36 +119,31 @@ def _is_positive(divisor: E.PrimExpr) -> bool:
     return isinstance(divisor, E.IntImm) and divisor.value > 0
 
 
-def floordiv(selector: FunctionSelector, expression: E.FloorDiv) -> None:
-    a, b, dtype = expression.a, expression.b, expression.dtype
-    kind = stack_type(dtype)
-    selector.push(a)
-    if isinstance(b, E.IntImm) and b.value > 0 and b.value & (b.value - 1) == 0:
-        if b.value > 1:
-            selector.emit(f"{kind}.const", b.value.bit_length() - 1)
-            selector.emit(f"{kind}.shr{sign_suffix(dtype)}")
-        return
-    selector.push(b)
-    if is_unsigned(dtype) or (_is_positive(b) and selector.indices.interval(a)[0] >= 0):
-        selector.emit(f"{kind}.div_u")
-    else:
-        selector.call_helper(f"{kind}_floordiv")
-        wrap(selector, dtype)
+def floor_division(wants_quotient: bool) -> Rule:
+    """Quotient or remainder of the division that rounds down."""
+    name, helper = ("div_u", "floordiv") if wants_quotient else ("rem_u", "floormod")
 
+    def rule(selector: FunctionSelector, expression: E.BinaryExpr) -> None:
+        a, b, dtype = expression.a, expression.b, expression.dtype
+        kind = stack_type(dtype)
+        selector.push(a)
+        if isinstance(b, E.IntImm) and b.value > 0 and b.value & (b.value - 1) == 0:
+            if not wants_quotient:
+                selector.emit(f"{kind}.const", b.value - 1)
+                selector.emit(f"{kind}.and")
+            elif b.value > 1:
+                selector.emit(f"{kind}.const", b.value.bit_length() - 1)
+                selector.emit(f"{kind}.shr{sign_suffix(dtype)}")
+            return
+        selector.push(b)
+        if is_unsigned(dtype) or (_is_positive(b) and selector.indices.interval(a)[0] >= 0):
+            selector.emit(f"{kind}.{name}")
+            return
+        selector.call_helper(f"{kind}_{helper}")
+        if wants_quotient:
+            wrap(selector, dtype)
 
-def floormod(selector: FunctionSelector, expression: E.FloorMod) -> None:
-    a, b, dtype = expression.a, expression.b, expression.dtype
-    kind = stack_type(dtype)
-    selector.push(a)
-    if isinstance(b, E.IntImm) and b.value > 0 and b.value & (b.value - 1) == 0:
-        selector.emit(f"{kind}.const", b.value - 1)
-        selector.emit(f"{kind}.and")
-        return
-    selector.push(b)
-    if is_unsigned(dtype) or (_is_positive(b) and selector.indices.interval(a)[0] >= 0):
-        selector.emit(f"{kind}.rem_u")
-    else:
-        selector.call_helper(f"{kind}_floormod")
+    return rule
 
 
 def extremum(selector: FunctionSelector, expression: E.BinaryExpr) -> None:
@@ -185,28 +180,25 @@ def comparison(name: str) -> Rule:
     return rule
 
 
-def conjunction(selector: FunctionSelector, expression: E.And) -> None:
-    selector.push(expression.a)
-    if is_cheap(expression.b):
-        selector.push(expression.b)
-        selector.emit("i32.and")
-        return
-    with selector.builder.branch(result="i32"):
-        selector.push(expression.b)
-        selector.builder.otherwise()
-        selector.emit("i32.const", 0)
+def logical(name: str) -> Rule:
+    """`and` or `or`: where the first operand decides, a second one that is not cheap is skipped."""
 
+    def rule(selector: FunctionSelector, expression: E.And | E.Or) -> None:
+        selector.push(expression.a)
+        if is_cheap(expression.b):
+            selector.push(expression.b)
+            selector.emit(f"i32.{name}")
+            return
+        with selector.builder.branch(result="i32"):
+            if name == "or":
+                selector.emit("i32.const", 1)
+                selector.builder.otherwise()
+            selector.push(expression.b)
+            if name == "and":
+                selector.builder.otherwise()
+                selector.emit("i32.const", 0)
 
-def disjunction(selector: FunctionSelector, expression: E.Or) -> None:
-    selector.push(expression.a)
-    if is_cheap(expression.b):
-        selector.push(expression.b)
-        selector.emit("i32.or")
-        return
-    with selector.builder.branch(result="i32"):
-        selector.emit("i32.const", 1)
-        selector.builder.otherwise()
-        selector.push(expression.b)
+    return rule
 
 
 def negation(selector: FunctionSelector, expression: E.Not) -> None:

@@ -13,7 +13,7 @@ from mlcweb.codegen.wasm.select_cast import (
     cast_vector,
     constant_bytes,
     push_constant,
-    resize_mask,
+    resize,
 )
 from mlcweb.codegen.wasm.select_memory import load_vector
 from mlcweb.codegen.wasm.select_operation import Rule, operation
@@ -155,7 +155,7 @@ def comparison(name: str) -> Rule:
             raise UnsupportedError("WebAssembly cannot compare vectors of uint64")
         suffix = "" if name in ("eq", "ne") else sign_suffix(element)
         selector.emit(f"{vector_shape(element)}.{name}{suffix}")
-        resize_mask(selector, dtypes.bits(element), mask_bits(lanes))
+        resize(selector, dtypes.bits(element), mask_bits(lanes))
 
     return rule
 
@@ -177,7 +177,7 @@ def _choose(
     lanes = dtypes.lanes(condition.dtype)
     selector.push(yes, no, condition)
     if not dtypes.is_bool(yes.dtype):
-        resize_mask(selector, mask_bits(lanes), dtypes.bits(yes.dtype))
+        resize(selector, mask_bits(lanes), dtypes.bits(yes.dtype))
     selector.emit("v128.bitselect")
 
 
