@@ -72,6 +72,21 @@ class Builder(Protocol):
         ...
 
 
+def one_by_one(build_function: Callable[[str, PrimFunc, FunctionLookup], Kernel]) -> Builder:
+    """The builder of a back end that makes each kernel for itself, and checks all accesses whatever
+    the options say."""
+
+    def build(
+        functions: Mapping[str, PrimFunc],
+        lookup: FunctionLookup,
+        *,
+        config: Mapping[str, Any] = MappingProxyType({}),
+    ) -> dict[str, Kernel]:
+        return {name: build_function(name, func, lookup) for name, func in functions.items()}
+
+    return build
+
+
 @dataclass(frozen=True, slots=True)
 class TargetEntry:
     """A registered target. `load` imports its builder, when that is first used, since back ends may

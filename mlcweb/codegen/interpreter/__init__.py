@@ -6,26 +6,17 @@ as lowered programs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import Any
 
 from mlcweb.codegen.external import callables
 from mlcweb.codegen.interpreter.source import PythonSource
 from mlcweb.codegen.names import NameTable
-from mlcweb.codegen.registry import FunctionLookup, Kernel
+from mlcweb.codegen.registry import FunctionLookup, Kernel, one_by_one
 from mlcweb.lower import without_threads
 from mlcweb.tir.function import PrimFunc
 
-
-def build(
-    functions: Mapping[str, PrimFunc],
-    lookup: FunctionLookup,
-    *,
-    config: Mapping[str, Any] = MappingProxyType({}),
-) -> dict[str, Kernel]:
-    """A kernel for each function. Accesses are checked whatever `config` says."""
-    return {name: build_function(name, func, lookup) for name, func in functions.items()}
+BuildFunction = Callable[[str, PrimFunc, FunctionLookup], Kernel]
 
 
 def build_function(name: str, func: PrimFunc, lookup: FunctionLookup) -> Kernel:
@@ -33,23 +24,41 @@ def build_function(name: str, func: PrimFunc, lookup: FunctionLookup) -> Kernel:
     from mlcweb.codegen.interpreter import support
 
     writer = PythonSource(support.namespace)
-    identifier = NameTable().fresh(name)
-    source = writer.function(without_threads(func), identifier)
-    names = {
-        **support.namespace,
-        "at": support.index_checker(writer.expressions.sites),
-        "lookup": callables(lookup, build_function),
-    }
-    exec(support.compiled(source, f"<interpreter: {name}>"), names)
-    return Kernel(name, func, _quietly(names[identifier]), source)
+    run, source = compile_python(name, func, writer, lookup, build_function, "interpreter")
+    return Kernel(name, func, run, source)
 
 
-def _quietly(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Arithmetic as the machine does it: no warnings for overflow, NaN or division by zero."""
+build = one_by_one(build_function)
+
+
+def compile_python(
+    name: str,
+    func: PrimFunc,
+    writer: PythonSource,
+    lookup: FunctionLookup,
+    build_called: BuildFunction,
+    target: str,
+) -> tuple[Callable[..., Any], str]:
+    """The function that a writer writes, and its text. PrimFuncs that it calls are built by
+    `build_called`."""
     import numpy as np
 
+    from mlcweb.codegen.interpreter import support
+
+    identifier = NameTable(writer.namespace).fresh(name)
+    source = writer.function(without_threads(func), identifier)
+    names = {
+        **writer.namespace,
+        **writer.constants,
+        "at": support.index_checker(writer.expressions.sites),
+        "lookup": callables(lookup, build_called),
+    }
+    exec(support.compiled(source, f"<{target}: {name}>"), names)
+    function = names[identifier]
+
     def run(*arguments: Any) -> Any:
+        # Arithmetic as the machine does it: no warnings for overflow, NaN or division by zero.
         with np.errstate(all="ignore"):
             return function(*arguments)
 
-    return run
+    return run, source

@@ -8,8 +8,9 @@ programs have no blocks and take the same path, so that the two can be compared.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from mlcweb.codegen.interpreter.expressions import ExpressionText
 from mlcweb.ir.node import Node
@@ -26,11 +27,13 @@ MAX_NESTING = 16
 
 
 class PythonSource(Visitor):
-    """Writes the statements of a function. `reserved` are the names that the text may not use for
-    its own, `allocator` names the function that makes memory."""
+    """Writes the statements of a function. `namespace` has what the text may refer to, `allocator`
+    names the function that makes memory, `constants` are arrays that the text refers to as well."""
 
-    def __init__(self, reserved: Iterable[str], allocator: str = "allocate") -> None:
-        self.expressions = ExpressionText(reserved)
+    def __init__(self, namespace: Mapping[str, Any], allocator: str = "allocate") -> None:
+        self.namespace = namespace
+        self.constants: dict[str, Any] = {}
+        self.expressions = ExpressionText(namespace)
         self.allocator = allocator
         self.lines: list[str] = []
         self.depth = 0

@@ -5,21 +5,76 @@ A function of symbolic shape is compiled once for each shape that it meets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import Any
 
-from mlcweb.codegen.registry import FunctionLookup, Kernel
+from mlcweb.codegen import interpreter
+from mlcweb.codegen.numpy.source import NumpySource
+from mlcweb.codegen.registry import FunctionLookup, Kernel, one_by_one
+from mlcweb.lower.specialize import size_symbols, specialize
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
 from mlcweb.tir.function import PrimFunc
 
+MAX_SPECIALIZATIONS = 64
 
-def build(
-    functions: Mapping[str, PrimFunc],
+
+def build_function(name: str, func: PrimFunc, lookup: FunctionLookup) -> Kernel:
+    """A kernel of array operations. Arrays that share memory are left to the interpreter."""
+
+    def run_aliased(*arguments: Any) -> Any:
+        return interpreter.build_function(name, func, lookup).run(*arguments)
+
+    symbols = _symbols(func)
+    if symbols:
+        run, source = _specializing(name, func, symbols, lookup), _note(name, symbols)
+    else:
+        run, source = _compile(name, func, lookup)
+    return Kernel(name, func, run, source, run_aliased=run_aliased)
+
+
+build = one_by_one(build_function)
+
+
+def _compile(name: str, func: PrimFunc, lookup: FunctionLookup) -> tuple[Callable[..., Any], str]:
+    return interpreter.compile_python(name, func, NumpySource(), lookup, build_function, "numpy")
+
+
+def _symbols(func: PrimFunc) -> dict[E.Var, tuple[int, int | None]]:
+    """Variables that stand for sizes, scalar parameters among them: the argument that tells the
+    value, and its axis."""
+    scalars = {
+        param: (position, None)
+        for position, param in enumerate(func.params)
+        if param not in func.buffer_map and dtypes.is_integer(param.dtype)
+    }
+    return {**size_symbols(func), **scalars}
+
+
+def _specializing(
+    name: str,
+    func: PrimFunc,
+    symbols: dict[E.Var, tuple[int, int | None]],
     lookup: FunctionLookup,
-    *,
-    config: Mapping[str, Any] = MappingProxyType({}),
-) -> dict[str, Kernel]:
-    """A kernel for each function. Accesses are checked whatever `config` says."""
-    from mlcweb.codegen.numpy.compiling import build_function
+) -> Callable[..., Any]:
+    compiled: dict[tuple[int, ...], Callable[..., Any]] = {}
 
-    return {name: build_function(name, func, lookup) for name, func in functions.items()}
+    def run(*arguments: Any) -> Any:
+        values = tuple(
+            int(arguments[position] if axis is None else arguments[position].shape[axis])
+            for position, axis in symbols.values()
+        )
+        known = compiled.get(values)
+        if known is None:
+            if len(compiled) >= MAX_SPECIALIZATIONS:
+                compiled.clear()
+            special = specialize(func, dict(zip(symbols, values, strict=True)))
+            known = compiled[values] = _compile(name, special, lookup)[0]
+        return known(*arguments)
+
+    return run
+
+
+def _note(name: str, symbols: dict[E.Var, tuple[int, int | None]]) -> str:
+    sizes = ", ".join(var.name for var in symbols)
+    return f"# {name} is compiled for each value of {sizes} that it meets\n"

@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 from mlcweb.codegen.interpreter.source import PythonSource
+from mlcweb.codegen.numpy import support
 from mlcweb.codegen.numpy.arrays import ArrayExpressions
 from mlcweb.codegen.numpy.dependence import can_run_after, keeps_order
 from mlcweb.codegen.numpy.evaluate import NotConstant
@@ -39,11 +40,10 @@ class Plan(NamedTuple):
 
 
 class NumpySource(PythonSource):
-    """Writes a function of constant shapes. `constants` are the arrays that its text refers to."""
+    """Writes a function of constant shapes."""
 
-    def __init__(self, reserved: Sequence[str]) -> None:
-        super().__init__(reserved, allocator="uninitialised")
-        self.constants: dict[str, Any] = {}
+    def __init__(self) -> None:
+        super().__init__(support.namespace, allocator="uninitialised")
 
     def body(self, func: PrimFunc) -> None:
         allocations: list[Buffer] = []

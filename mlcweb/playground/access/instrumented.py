@@ -7,9 +7,10 @@ the order of Python's evaluation, the program's: values are read before a result
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from mlcweb.codegen.interpreter.expressions import ExpressionText
 from mlcweb.codegen.interpreter.source import PythonSource
@@ -54,9 +55,9 @@ class InstrumentedSource(PythonSource):
     numbers of. ``see_view`` is for buffers laid over the memory of another, which comes as its
     third argument."""
 
-    def __init__(self, reserved: Iterable[str]) -> None:
-        super().__init__(reserved)
-        self.expressions: _InstrumentedText = _InstrumentedText((*reserved, "see", "see_view"))
+    def __init__(self, namespace: Mapping[str, Any]) -> None:
+        super().__init__(namespace)
+        self.expressions: _InstrumentedText = _InstrumentedText((*namespace, "see", "see_view"))
 
     @property
     def subscripts(self) -> list[Subscript]:
