@@ -18,7 +18,7 @@ import numpy as np
 
 from mlcweb.codegen.numpy.evaluate import Grid, NotConstant, evaluate
 from mlcweb.codegen.numpy.leaves import Access, Leaf, Loop
-from mlcweb.codegen.numpy.points import TooLarge, connected, enumerate_points, usable_guards
+from mlcweb.codegen.numpy.points import Points, TooLarge, connected, enumerate_points, usable_guards
 from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Buffer, constant_shape
 from mlcweb.tir.substitute import variables_in
@@ -73,8 +73,12 @@ def _shared_loops(a: Leaf, b: Leaf) -> list[Loop]:
 
 def _used(outer: Sequence[Loop], *accesses: Access) -> list[Loop]:
     """The outer loops that an address depends on: each of their iterations is a case of its own."""
-    used = {var for a in accesses for index in a.indices or () for var in variables_in(index)}
+    used = {var for access in accesses for var in _variables(access)}
     return [loop for loop in outer if loop.var in used]
+
+
+def _variables(access: Access) -> set[E.Var]:
+    return {var for index in access.indices or () for var in variables_in(index)}
 
 
 def _in_order(earlier: Touches, later: Touches) -> bool:
@@ -93,23 +97,16 @@ def touches(leaf: Leaf, access: Access, timed: Sequence[Loop], cases: Sequence[L
 
     Elements in different iterations of the loops `cases` count as different.
     """
-    if access.indices is None:
-        raise NotConstant(access.buffer.name)
-    link = {v for index in access.indices for v in variables_in(index)}
-    link |= {loop.var for loop in cases}
+    link = _variables(access) | {loop.var for loop in cases}
     guards = usable_guards(leaf.guards, leaf.loops)
     groups = connected(leaf.loops, [link, *map(variables_in, guards)])
-    place: list[Array] = (
-        [np.array([address(access.buffer, access.indices, {})])] if not link else []
-    )
+    place: list[Array] = [np.array([address(access, {})])] if not link else []
     first = last = 0
     for loops in groups:
         points = enumerate_points(loops, usable_guards(guards, loops))
         times = points.keep(iteration_number(timed, points.values))
         if any(loop.var in link for loop in loops):
-            element = address(access.buffer, access.indices, points.values)
-            case = iteration_number(cases, points.values)
-            place = [points.keep(element + case * _size(access.buffer)), times]
+            place = [_elements(access, points, cases), times]
         elif times.size:
             first, last = first + int(times.min()), last + int(times.max())
         else:
@@ -126,15 +123,22 @@ def iteration_number(loops: Sequence[Loop], values: dict[E.Var, Grid]) -> Grid:
     return number
 
 
-def address(buffer: Buffer, indices: Sequence[E.PrimExpr], values: dict[E.Var, Grid]) -> Grid:
+def _elements(access: Access, points: Points, cases: Sequence[Loop]) -> Array:
+    """The addresses that an access has at the points that run, apart for each of the `cases`."""
+    case = iteration_number(cases, points.values)
+    return points.keep(address(access, points.values) + case * _size(access.buffer))
+
+
+def address(access: Access, values: dict[E.Var, Grid]) -> Grid:
     """The place of an element in its buffer's memory."""
-    shape = constant_shape(buffer)
-    if shape is None or buffer.strides or not isinstance(buffer.elem_offset, E.IntImm):
+    buffer, indices = access.buffer, access.indices
+    shape, start = constant_shape(buffer), buffer.elem_offset
+    if indices is None or shape is None or buffer.strides or not isinstance(start, E.IntImm):
         raise NotConstant(buffer.name)
     place: Grid = 0
     for index, extent in zip(indices, shape, strict=True):
         place = place * extent + evaluate(index, values)
-    return place + buffer.elem_offset.value
+    return place + start.value
 
 
 def _size(buffer: Buffer) -> int:
@@ -188,13 +192,9 @@ def _instances(
 ) -> tuple[Array, Array, Array, Array]:
     """For every iteration: the element touched, its time, its turn among the kept loops, and
     whether it writes."""
-    if access.indices is None:
-        raise NotConstant(access.buffer.name)
     points = enumerate_points([*cases, *loops], usable_guards(leaf.guards, [*cases, *loops]))
-    element = address(access.buffer, access.indices, points.values)
-    case = iteration_number(cases, points.values) * _size(access.buffer)
     times = iteration_number([*cases, *loops], points.values)
     turns = iteration_number([*cases, *kept], points.values)
-    elements = points.keep(element + case)
+    elements = _elements(access, points, cases)
     writes = np.full(elements.shape, access.writes)
     return elements, points.keep(times), points.keep(turns), writes

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mlcweb.ir.op import Op
 from mlcweb.tir import expr as E
-from mlcweb.tir.operators import DIVISIONS, OPERATORS, Family, keys, operands_of
+from mlcweb.tir.operators import DIVISIONS, OPERATORS, Family, key_of, keys, operands_of
 
 Grid = Any
 """An integer, or an integer array that broadcasts with the others of its space."""
@@ -27,31 +26,15 @@ def evaluate(expression: E.PrimExpr, values: Mapping[E.Var, Grid]) -> Grid:
         if expression not in values:
             raise NotConstant(expression.name)
         return values[expression]
-    if isinstance(expression, (E.Select, E.Call)):
-        return _choice(expression, values)
-    if isinstance(expression, E.Not):
-        return np.logical_not(evaluate(expression.a, values))
     if isinstance(expression, E.Cast) and expression.dtype in ("int32", "int64"):
         return evaluate(expression.value, values)
-    operation = _OPERATIONS.get(type(expression))
+    operation = _OPERATIONS.get(key_of(expression))
     if operation is None:
-        raise NotConstant(type(expression).__name__)
-    a, b = (evaluate(operand, values) for operand in operands_of(expression))
-    if type(expression) in DIVISIONS and np.any(np.equal(b, 0)):
+        raise NotConstant(expression)
+    operands = [evaluate(operand, values) for operand in operands_of(expression)]
+    if type(expression) in DIVISIONS and np.any(np.equal(operands[1], 0)):
         raise NotConstant("division by zero")
-    return operation(a, b)
-
-
-def _choice(expression: E.Select | E.Call, values: Mapping[E.Var, Grid]) -> Grid:
-    if isinstance(expression, E.Select):
-        parts = (expression.condition, expression.true_value, expression.false_value)
-    elif isinstance(expression.op, Op) and expression.op.name == "tir.likely":
-        return evaluate(expression.args[0], values)
-    elif isinstance(expression.op, Op) and expression.op.name == "tir.if_then_else":
-        parts = expression.args
-    else:
-        raise NotConstant(str(expression.op))
-    return np.where(*(evaluate(part, values) for part in parts))
+    return operation(*operands)
 
 
 _OPERATIONS: dict[Any, Any] = {
@@ -61,4 +44,8 @@ _OPERATIONS: dict[Any, Any] = {
     E.Max: np.maximum,
     E.And: np.logical_and,
     E.Or: np.logical_or,
+    E.Not: np.logical_not,
+    E.Select: np.where,
+    "if_then_else": np.where,
+    "likely": lambda value: value,
 }

@@ -27,6 +27,9 @@ class Label:
     level: int
 
 
+Opened = AbstractContextManager[Label]
+
+
 class FunctionBuilder:
     """A function in the making.
 
@@ -75,11 +78,10 @@ class FunctionBuilder:
         """The index of a parameter."""
         return self._parameters[name]
 
-    def local(self, type: ValueType, name: str = "", fresh: bool = False) -> int:
-        """The index of a local that is not in use. It holds zero, or what it was released with;
-        a `fresh` one was never in use and holds zero."""
+    def local(self, type: ValueType, name: str = "") -> int:
+        """The index of a local that is not in use. It holds zero, or what it was released with."""
         free = self._free.get(type)
-        if free and not fresh:
+        if free:
             return free.pop()
         self._local_types.append(type)
         self._local_names.append(name)
@@ -89,21 +91,15 @@ class FunctionBuilder:
         """Say that a local's value is no longer needed, so that `local` may give it out again."""
         self._free.setdefault(self._local_types[local], []).append(local)
 
-    def block(
-        self, name: str = "", result: ValueType | None = None
-    ) -> AbstractContextManager[Label]:
+    def block(self, name: str = "", result: ValueType | None = None) -> Opened:
         """A block; a jump to its label goes past its end."""
         return self._structure("block", name, result)
 
-    def loop(
-        self, name: str = "", result: ValueType | None = None
-    ) -> AbstractContextManager[Label]:
+    def loop(self, name: str = "", result: ValueType | None = None) -> Opened:
         """A loop; a jump to its label starts it again, without one it runs once."""
         return self._structure("loop", name, result)
 
-    def branch(
-        self, name: str = "", result: ValueType | None = None
-    ) -> AbstractContextManager[Label]:
+    def branch(self, name: str = "", result: ValueType | None = None) -> Opened:
         """An `if` over the i32 on the stack; `otherwise` starts its other side."""
         return self._structure("if", name, result)
 
