@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from mlcweb.codegen.registry import Kernel
@@ -172,32 +172,26 @@ class Module:
 
         def evaluate(*arguments: Any) -> BenchmarkResult:
             run, values = function.prepare(arguments)
-            if function.kernel.takes_arrays:
-                return evaluate_on(run, values, arguments)
-            with in_place(values) as views:
-                return evaluate_on(run, views, arguments)
-
-        def evaluate_on(
-            run: Callable[..., Any], values: list[Any], arguments: tuple[Any, ...]
-        ) -> BenchmarkResult:
             time_batch = function.kernel.time_batch if run == function.kernel.run else None
+            in_memory = nullcontext(values) if function.kernel.takes_arrays else in_place(values)
+            with in_memory as views:
 
-            def batch(calls: int) -> float:
-                if time_batch is not None:
-                    return time_batch(calls, *values)
-                return time_in_python(run, values, calls)
+                def batch(calls: int) -> float:
+                    if time_batch is not None:
+                        return time_batch(calls, *views)
+                    return time_in_python(run, views, calls)
 
-            return measure(
-                batch,
-                number,
-                repeat,
-                min_repeat_ms,
-                limit_zero_time_iterations,
-                cooldown_interval_ms,
-                repeats_to_cooldown,
-                lambda: prepare_repeat(arguments, f_preproc, cache_flush_bytes),
-                settle=time_batch is not None,
-            )
+                return measure(
+                    batch,
+                    number,
+                    repeat,
+                    min_repeat_ms,
+                    limit_zero_time_iterations,
+                    cooldown_interval_ms,
+                    repeats_to_cooldown,
+                    lambda: prepare_repeat(arguments, f_preproc, cache_flush_bytes),
+                    settle=time_batch is not None,
+                )
 
         return evaluate
 

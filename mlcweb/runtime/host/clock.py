@@ -20,7 +20,8 @@ def in_browser() -> bool:
 
 
 @lru_cache(maxsize=1)
-def _source() -> Callable[[], float]:
+def clock_source() -> Callable[[], float]:
+    """The clock itself, for whoever reads it often."""
     if in_browser():
         from js import performance  # pyright: ignore[reportMissingImports]
 
@@ -30,18 +31,13 @@ def _source() -> Callable[[], float]:
 
 def clock() -> float:
     """Seconds since some fixed moment, never going back."""
-    return _source()()
-
-
-def clock_source() -> Callable[[], float]:
-    """The clock itself, for whoever reads it often."""
-    return _source()
+    return clock_source()()
 
 
 @lru_cache(maxsize=1)
 def clock_step() -> float:
     """The smallest step of the clock that was seen, in seconds."""
-    return smallest_step(_source())
+    return smallest_step(clock_source())
 
 
 @lru_cache(maxsize=1)

@@ -31,7 +31,7 @@ from mlcweb.lower.specialize import size_symbols, specialize
 from mlcweb.runtime.arguments import written_parameters
 from mlcweb.runtime.build import UnknownFunction
 from mlcweb.runtime.direct_call import PointerCall
-from mlcweb.runtime.host.engine import Host, Instance, engine
+from mlcweb.runtime.host.engine import Host, engine
 from mlcweb.runtime.host.python_calls import host_function
 from mlcweb.runtime.host.ranges import merged, piece_of
 from mlcweb.runtime.host.traps import KernelTrap
@@ -295,16 +295,14 @@ class _Bytes:
 
 
 class _Variant:
-    """Code on its way to be called, with the scratch memory that it needs.
-
-    `bind` gives functions of the engine, which raise `failure`; `explain` makes of that an error
-    in the program's own terms.
-    """
+    """Code on its way to be called, with the scratch memory that it needs."""
 
     def __init__(self, host: Host, name: str, compiled: WasmModule, lookup: FunctionLookup) -> None:
         self.compiled = compiled
-        failures: list[BaseException] = []
-        imports = [host_function(call, host, lookup, failures) for call in compiled.python_calls]
+        self._failures: list[BaseException] = []
+        imports = [
+            host_function(call, host, lookup, self._failures) for call in compiled.python_calls
+        ]
         instance = host.instantiate(compiled.code, imports)
         func = compiled.functions[name]
         types = [
@@ -313,11 +311,15 @@ class _Variant:
         self.host = host
         self.instance = instance
         self.scratch = host.allocate(compiled.scratch_bytes)
-        self.bind = partial(_bound, instance, name, [*types, "i32"], self.scratch)
-        self.function = instance.function(name, [*types, "i32"])
-        self.timer = instance.timer(name + REPEAT_SUFFIX, ["i32", *types, "i32"])
+        self.name, self.types = name, [*types, "i32"]
+        self.function = instance.function(name, self.types)
+        self.timer = instance.timer(name + REPEAT_SUFFIX, ["i32", *self.types])
         self.failure = instance.failure
-        self.explain = _explaining(instance, compiled, failures)
+
+    def bind(self, *addresses: int) -> Callable[[], None]:
+        """The engine's own call of the kernel with arrays at these addresses, which raises
+        `failure`."""
+        return self.instance.bound(self.name, self.types, (*addresses, self.scratch.address))
 
     def run(self, *values: Any) -> None:
         """Call the kernel with addresses and numbers."""
@@ -337,32 +339,20 @@ class _Variant:
         except TVMError as failure:
             raise self.explain(failure) from None
 
-
-def _bound(
-    instance: Instance, name: str, types: list[str], scratch: Storage, *addresses: int
-) -> Callable[[], None]:
-    return instance.bound(name, types, (*addresses, scratch.address))
-
-
-def _explaining(
-    instance: Instance, compiled: WasmModule, failures: list[BaseException]
-) -> Callable[[BaseException], BaseException]:
-    """Makes the error to be raised of one of the engine: the exception of a Python function that
-    the kernel called, or the check that failed."""
-
-    def explain(failure: BaseException) -> BaseException:
-        if failures:
-            original = failures[0]
-            failures.clear()
+    def explain(self, failure: BaseException) -> BaseException:
+        """The error to be raised of one of the engine: the exception of a Python function that the
+        kernel called, or the check that failed."""
+        if self._failures:
+            original = self._failures[0]
+            self._failures.clear()
             return original
-        error = instance.explain(failure)
+        error = self.instance.explain(failure)
         if not (isinstance(error, KernelTrap) and error.reason == "UNREACHABLE"):
             return error
-        number = instance.variable(FAULT_CHECK) if compiled.checks else 0
+        checks = self.compiled.checks
+        number = self.instance.variable(FAULT_CHECK) if checks else 0
         if not number:
             return error
-        check = compiled.checks[number - 1]
+        check = checks[number - 1]
         kind = AssertionFailed if check.message else IndexOutOfBounds
-        return kind(check.report(instance.variable(FAULT_INDEX)), check.span)
-
-    return explain
+        return kind(check.report(self.instance.variable(FAULT_INDEX)), check.span)

@@ -178,22 +178,13 @@ class Instance(engine.Instance):
         return failure
 
     def bound(self, name: str, types: Sequence[str], values: Sequence[int]) -> Callable[[], None]:
-        slots, invoke, trap = self._invocation(name, len(types))
+        slots, run = self._invocation(name, len(types))
         for slot, value in zip(slots, values, strict=True):
             slot.i32 = value
-        lock = self._lock
-
-        def run() -> None:
-            with lock:
-                error = invoke()
-                if error or trap:
-                    raise _failure(error, trap)
-
-        run.keeps = self.store  # type: ignore[attr-defined]
         return run
 
     def function(self, name: str, types: Sequence[str]) -> Callable[..., None]:
-        slots, invoke, trap = self._invocation(name, len(types))
+        slots, invoke = self._invocation(name, len(types))
         pack = Struct("<" + "".join(_RAW_VALUES[kind] for kind in types)).pack_into
         lock = self._lock
 
@@ -204,18 +195,12 @@ class Instance(engine.Instance):
                 except (OverflowError, StructError):
                     for slot, kind, value in zip(slots, types, arguments, strict=True):
                         setattr(slot, kind, value)
-                error = invoke()
-                if error or trap:
-                    raise _failure(error, trap)
+                invoke()
 
-        run.keeps = self.store  # type: ignore[attr-defined]
         return run
 
-    def _invocation(self, name: str, count: int) -> tuple[Any, Callable[[], int], ctypes.c_void_p]:
-        """Slots for arguments, what calls an exported function with them, and a place for a trap.
-
-        They are pointers into the store, and do not keep it alive.
-        """
+    def _invocation(self, name: str, count: int) -> tuple[Any, Callable[[], None]]:
+        """Slots for arguments, and what calls an exported function with them."""
         function = self.exports[name]
         slots = (ffi.wasmtime_val_raw_t * max(count, 1))()
         trap = ctypes.c_void_p()
@@ -227,7 +212,16 @@ class Instance(engine.Instance):
             count,
             ctypes.byref(trap),
         )
-        return slots, invoke, trap
+        lock = self._lock
+
+        def run() -> None:
+            with lock:
+                error = invoke()
+                if error or trap:
+                    raise _failure(error, trap)
+
+        run.keeps = self.store  # type: ignore[attr-defined]  # All are pointers into it.
+        return slots, run
 
     def timer(self, name: str, types: Sequence[str]) -> Callable[..., float]:
         function = self.function(name, types)

@@ -222,21 +222,17 @@ def _call_packed_by_op(writer: Writer, call: E.Call) -> str:
     return _packed(writer, call.args[0], call.args[1:], call, name)
 
 
+SAYS_ITS_STRUCT_INFO = ("relax.call_tir", "relax.call_dps_packed", "relax.call_tir_inplace")
+"""Operators whose calls say what they give, so that their bindings need no annotation."""
+
 CALL_PRINTERS: dict[str, Callable[[Writer, E.Call], str]] = {
-    **dict.fromkeys(
-        ("relax.call_tir", "relax.call_dps_packed", "relax.call_tir_inplace"), _call_tir
-    ),
+    **dict.fromkeys(SAYS_ITS_STRUCT_INFO, _call_tir),
     "relax.call_pure_packed": _call_packed_by_op,
     "relax.call_inplace_packed": _call_packed_by_op,
     "relax.print": _print_call,
     "relax.assert_op": _assert_call,
 }
 """Operators that are not written as their arguments followed by their attributes."""
-
-SAYS_ITS_STRUCT_INFO = frozenset(
-    ("relax.call_tir", "relax.call_dps_packed", "relax.call_tir_inplace")
-)
-"""Operators whose calls say what they give, so that their bindings need no annotation."""
 
 
 def _call(writer: Writer, call: E.Call) -> str:
@@ -288,22 +284,21 @@ def _bind(writer: Writer, binding: Any, used: set[Any]) -> None:
         writer.write(f"{_annotated(writer, var)} = {_unparenthesized(writer, value.body)}")
     elif isinstance(value, E.Call) and _is_nothing(var) and var not in used:
         writer.write(value_text(writer, value))
-    elif isinstance(value, E.Call) and _says_enough(value, var):
-        text = value_text(writer, value)
-        writer.write(f"{writer.names.define(var, var.name_hint)} = {text}")
     else:
         text = _unparenthesized(writer, value)
-        writer.write(f"{_annotated(writer, var)} = {text}")
+        name = writer.names.define(var, var.name_hint)
+        writer.write(f"{name if _says_enough(value, var) else _annotated(writer, var)} = {text}")
 
 
 def _is_nothing(var: E.Var) -> bool:
     return var.struct_info == S.TupleStructInfo(())
 
 
-def _says_enough(call: E.Call, var: E.Var) -> bool:
-    if not (isinstance(call.op, Op) and call.op.name in SAYS_ITS_STRUCT_INFO):
+def _says_enough(value: Any, var: E.Var) -> bool:
+    op = value.op if isinstance(value, E.Call) else None
+    if not (isinstance(op, Op) and op.name in SAYS_ITS_STRUCT_INFO):
         return False
-    return var.struct_info is None or call.struct_info == var.struct_info
+    return var.struct_info is None or value.struct_info == var.struct_info
 
 
 def _unparenthesized(writer: Writer, value: Any) -> str:
@@ -321,12 +316,11 @@ def _branches(writer: Writer, value: E.If, var: E.Var | None) -> None:
     if var is not None:
         # Both branches end with an assignment to it, so that nothing inside may have its name.
         writer.names.define(var, var.name_hint)
-    writer.write(f"if {value_text(writer, value.cond)}:")
-    with writer.indented(), writer.names.scope():
-        _branch(writer, value.true_branch, var)
-    writer.write("else:")
-    with writer.indented(), writer.names.scope():
-        _branch(writer, value.false_branch, var)
+    header = f"if {value_text(writer, value.cond)}:"
+    for line, branch in ((header, value.true_branch), ("else:", value.false_branch)):
+        writer.write(line)
+        with writer.indented():
+            _branch(writer, branch, var)
 
 
 def _branch(writer: Writer, seq: E.SeqExpr, var: E.Var | None) -> None:
