@@ -7,7 +7,10 @@ from functools import cache
 
 from mlcweb.ir.errors import TVMError
 
-DEVICE_TYPES = {"cpu": 1, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "webgpu": 15}
+DEVICE_TYPES = {
+    "cpu": 1, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm": 10,
+    "ext_dev": 12, "webgpu": 15, "hexagon": 16,
+}  # fmt: skip
 """DLPack's numbers of the device types that programs name."""
 
 _ALIASES = {"llvm": "cpu", "c": "cpu", "numpy": "cpu", "interpreter": "cpu", "wasm": "cpu",

@@ -10,15 +10,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlcweb.codegen.registry import target_names
-from mlcweb.runtime.device import Device
+from mlcweb.runtime.device import DEVICE_TYPES, Device
+from mlcweb.runtime.target_facts import KINDS, TAGS, KindFacts
 
-SOURCE_KINDS = ("cuda", "metal", "webgpu", "vulkan", "opencl")
+SOURCE_KINDS = tuple(KINDS)
 """Kinds that a program may be scheduled for although this package cannot build for them."""
 
-_TAGS: dict[str, dict[str, Any]] = {
-    "nvidia/tesla-p100": {"kind": "cuda", "arch": "sm_60", "max_threads_per_block": 1024},
-    "nvidia/geforce-rtx-3090": {"kind": "cuda", "arch": "sm_86", "max_threads_per_block": 1024},
-}
+_tags = dict(TAGS)
+
+_UNSET: dict[str, Any] = {
+    "libs": [], "mcpu": "", "mattr": [], "model": "unknown", "device_name": "", "vtcm_capacity": 0,
+    "supports_cooperative_matrix": False, "supports_integer_dot_product": False,
+}  # fmt: skip
+"""Options that may be asked for where they are not set."""
 
 _current: ContextVar[tuple[Any, ...]] = ContextVar("current_target", default=())
 
@@ -47,8 +51,13 @@ class Target:
         target: str | Mapping[str, Any] | Target,
         host: str | Mapping[str, Any] | Target | None = None,
     ) -> None:
-        self.tag = target if isinstance(target, str) and target in _TAGS else ""
+        self.tag = target if isinstance(target, str) and target in _tags else ""
+        if isinstance(target, Target):
+            self.tag = target.tag
         attrs = _attributes(target)
+        if "tag" in attrs:
+            self.tag = attrs.pop("tag")
+            attrs = {**(_attributes(self.tag) if self.tag else {}), **attrs}
         kind = attrs.pop("kind", None)
         own_host = attrs.pop("host", None)
         if kind not in (*target_names(), *SOURCE_KINDS):
@@ -65,12 +74,61 @@ class Target:
         return self.kind.name in SOURCE_KINDS
 
     @property
+    def _facts(self) -> KindFacts:
+        return KINDS.get(self.kind.name) or KindFacts("cpu", ("cpu",), {})
+
+    @property
     def keys(self) -> tuple[str, ...]:
-        return (self.kind.name, "gpu") if self.is_source_only else ("cpu",)
+        """What schedules are chosen by: the keys that are given, the device, those of the kind."""
+        given = self.attrs.get("keys", ())
+        listed = given.split(",") if isinstance(given, str) else given
+        device = (self.attrs["device"],) if "device" in self.attrs else ()
+        return tuple(dict.fromkeys((*listed, *device, *self._facts.keys)))
 
     @property
     def device_type(self) -> str:
-        return self.kind.name if self.is_source_only else "cpu"
+        return self._facts.device
+
+    def get_target_device_type(self) -> int:
+        """DLPack's number of the device that programs run on."""
+        return DEVICE_TYPES[self.device_type]
+
+    @property
+    def features(self) -> Target:
+        """What the processor has, as attributes."""
+        return self
+
+    def get_kind_attr(self, attr_name: str) -> Any:
+        """An attribute that all targets of the kind have; None where it is not known."""
+        return self._facts.attrs.get(attr_name)
+
+    def __getattr__(self, name: str) -> Any:
+        """An option by its name, `mcpu` or `num_cores`: of this target, else of its kind."""
+        if name.startswith("__") or name in Target.__slots__:
+            raise AttributeError(name)
+        for spelling in (name, name.replace("_", "-"), f"feature.{name}"):
+            for options in (self.attrs, self._facts.attrs):
+                if spelling in options:
+                    return options[spelling]
+        if name in _UNSET:
+            return _UNSET[name]
+        raise AttributeError(f"{self!r} has no attribute {name}", name=name, obj=self)
+
+    def with_host(self, host: str | Mapping[str, Any] | Target | None = None) -> Target:
+        """The target with another host."""
+        return Target(self, host)
+
+    @staticmethod
+    def list_kinds() -> list[str]:
+        return [*target_names(), *SOURCE_KINDS]
+
+    @staticmethod
+    def target_or_current(target: Any) -> Target:
+        """The target, else that of the innermost `with`; a ValueError where there is none."""
+        chosen = Target(target) if target is not None else Target.current()
+        if chosen is None:
+            raise ValueError("Target is not set in env or passed as argument.")
+        return chosen
 
     @staticmethod
     def from_device(dev: str | Device) -> Target:
@@ -113,13 +171,38 @@ class Target:
         return f"Target({str(self)!r})"
 
 
+def list_tags() -> dict[str, Target]:
+    """The targets that have a tag, by tag."""
+    return {tag: Target(tag) for tag in _tags}
+
+
+def register_tag(name: str, config: Mapping[str, Any], override: bool = False) -> Target:
+    """Give a target a tag. A tag that is taken is a ValueError, unless `override` is set."""
+    if name in _tags and not override:
+        raise ValueError(f'Tag "{name}" is taken; pass override=True to replace it')
+    _tags[name] = dict(config)
+    return Target(name)
+
+
+def cuda(model: str = "unknown", arch: str | None = None, options: Any = None) -> Target:
+    """A target for NVIDIA's GPUs."""
+    return Target({"kind": "cuda", "model": model, **({"arch": arch} if arch else {})})
+
+
+def arm_cpu(model: str = "unknown", options: Any = None) -> Target:
+    """A target for processors of Arm."""
+    return Target({"kind": "llvm", "keys": ["arm_cpu"], "device": "arm_cpu", "model": model})
+
+
 def _attributes(target: str | Mapping[str, Any] | Target) -> dict[str, Any]:
     if isinstance(target, Target):
         return target.export() | ({"host": target.host} if target.host else {})
     if isinstance(target, Mapping):
         return dict(target)
-    if target in _TAGS:
-        return dict(_TAGS[target])
+    if target in _tags:
+        return dict(_tags[target])
+    if not isinstance(target, str):
+        raise TypeError(f"A target is a text or a mapping, not {type(target).__name__}")
     if target.lstrip().startswith("{"):
         return json.loads(target)
     words = target.split()

@@ -3,6 +3,7 @@
 import pytest
 
 from mlcweb.runtime import Target, cpu, device
+from mlcweb.runtime import target as target_module
 from mlcweb.runtime.device import Device
 
 
@@ -53,3 +54,75 @@ def test_devices():
     assert cpu().device_type == 1
     with pytest.raises(RuntimeError, match="Unknown device"):
         device("tpu")
+
+
+def test_dictionaries():
+    target = Target(
+        {"kind": "llvm", "mcpu": "cortex-a53", "host": {"kind": "c"}, "keys": ["arm_cpu"]}
+    )
+    assert target.keys == ("arm_cpu", "cpu")
+    assert target.host == Target("c") and target.mcpu == "cortex-a53"
+    assert target.with_host("numpy").host == Target("numpy")
+    assert Target({"tag": "nvidia/nvidia-a100", "arch": "sm_70"}).arch == "sm_70"
+    with pytest.raises(TypeError, match="A target is a text or a mapping, not int"):
+        Target(3)
+
+
+# Real TVM 0.27 gives these.
+@pytest.mark.parametrize(
+    ("tag", "kind", "keys", "attrs"),
+    [
+        ("nvidia/nvidia-a100", "cuda", ("cuda", "gpu"),
+         {"arch": "sm_80", "l2_cache_size_bytes": 41943040, "max_num_threads": 1024}),
+        ("nvidia/jetson-nano", "cuda", ("cuda", "gpu"),
+         {"arch": "sm_53", "registers_per_block": 32768, "thread_warp_size": 32}),
+        ("apple/m1-gpu", "metal", ("metal", "gpu"),
+         {"max_threads_per_block": 1024, "max_shared_memory_per_block": 32768}),
+        ("raspberry-pi/4b-aarch64", "llvm", ("arm_cpu", "cpu"),
+         {"mcpu": "cortex-a72", "num-cores": 4}),
+        ("aws/cpu/c5.9xlarge", "llvm", ("x86", "cpu"),
+         {"mcpu": "skylake-avx512", "num-cores": 18}),
+        ("qcom/adreno-opencl", "opencl", ("adreno", "opencl", "gpu"),
+         {"max_function_args": 128, "max_num_threads": 256}),
+    ],
+)  # fmt: skip
+def test_tags(tag, kind, keys, attrs):
+    target = Target(tag)
+    assert (target.tag, target.kind.name, target.keys) == (tag, kind, keys)
+    assert {name: getattr(target, name) for name in attrs} == attrs
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys", "number", "threads"),
+    [
+        ("cuda", ("cuda", "gpu"), 2, 1024),
+        ("rocm", ("rocm", "gpu"), 10, 256),
+        ("nvptx", ("cuda", "gpu"), 2, 1024),
+        ("webgpu", ("webgpu", "gpu"), 15, 256),
+    ],
+)
+def test_kinds_of_other_hardware(kind, keys, number, threads):
+    target = Target(kind)
+    assert (target.keys, target.get_target_device_type()) == (keys, number)
+    assert target.max_num_threads == target.get_kind_attr("max_num_threads") == threads
+
+
+def test_options_that_are_not_set():
+    assert Target("llvm").mcpu == "" and Target("llvm").libs == []
+    with pytest.raises(AttributeError, match=r"^Target\('llvm'\) has no attribute mcpuu$"):
+        Target("llvm").mcpuu
+
+
+def test_tags_of_ones_own():
+    made = target_module.register_tag("my/board", {"kind": "llvm", "mcpu": "cortex-m7"})
+    assert made == Target("my/board") == target_module.list_tags()["my/board"]
+    with pytest.raises(ValueError, match="is taken"):
+        target_module.register_tag("my/board", {"kind": "c"})
+
+
+def test_the_target_of_a_call():
+    with pytest.raises(ValueError, match="not set"):
+        Target.target_or_current(None)
+    with Target("llvm"):
+        assert Target.target_or_current(None) == Target("llvm")
+        assert Target.target_or_current("c") == Target("c")
