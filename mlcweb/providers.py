@@ -92,6 +92,13 @@ def _schedules(name: str) -> Any:
     return getattr(schedule, name)
 
 
+@provides("mlcweb.tir.tensor_intrin", "register_standard")
+def _standard_intrinsics(name: str) -> Any:
+    from mlcweb.script import tensor_cores, tensor_intrin
+
+    return tensor_intrin, tensor_cores
+
+
 @provides("mlcweb.tir", "IndexMap")
 def _index_map(name: str) -> Any:
     from mlcweb.arith.index_map import IndexMap

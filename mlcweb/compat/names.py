@@ -28,6 +28,11 @@ MODULES: dict[str, str] = {
     "runtime.relax_vm": "relax_vm",
     "relax.expr_rewrite": "relax.binding",
     "driver.build_module": "runtime.build",
+    "tir.tensor_intrin.cuda": "script.tensor_cores",
+    **{
+        f"tir.tensor_intrin.{machine}": "script.tensor_intrin"
+        for machine in ("x86", "arm_cpu", "dot_product_common", "hexagon", "rocm")
+    },
     "topi.nn.utils": "topi.utils",
     **{
         f"{tir}.{name}": package

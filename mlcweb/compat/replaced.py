@@ -48,7 +48,7 @@ _ROWS: dict[str, str] = {
     ),
     "relax runs models here, and does not train them": "relax.training",
     "it schedules for GPUs; write a tvm.tir.Schedule (lesson 7), or use ms.tune_tir": (
-        "dlight tir.dlight topi.cuda topi.gpu tir.backend"
+        "dlight tir.dlight tir.tensor_intrin.metal topi.cuda topi.gpu tir.backend"
     ),
     "it was removed in TVM 0.22; write a function with @T.prim_func": "tir.ir_builder",
     "hybrid script was replaced by TVMScript; write a function with @T.prim_func": "tir.hybrid",
@@ -61,5 +61,26 @@ _ROWS: dict[str, str] = {
     ),
 }
 
+_PTX_INTRINSICS = (
+    "get_mma_intrin_group shared_16x16_to_ldmatrix_32x8_layout "
+    "shared_16x32_to_ldmatrix_32x16_layout shared_32x16_to_ldmatrix_32x16_layout "
+    "LDMATRIX_16x16_A_INTRIN LDMATRIX_16x16_B_INTRIN LDMATRIX_16x16_B_TRANS_INTRIN "
+    "LDMATRIX_16x32_A_INTRIN LDMATRIX_32x16_B_INTRIN LDMATRIX_16x32_B_TRANS_INTRIN "
+    "LDMATRIX_f16_A_INTRIN LDMATRIX_f16_B_INTRIN LDMATRIX_f16_B_TRANS_INTRIN "
+    "LDMATRIX_i8_A_INTRIN LDMATRIX_i8_B_INTRIN LDMATRIX_i8_B_TRANS_INTRIN "
+    "MMA_f16f16f32_INTRIN MMA_f16f16f32_TRANS_INTRIN MMA_f16f16f32_TRANS_B_INTRIN "
+    "MMA_f16f16f16_INTRIN MMA_f16f16f16_TRANS_INTRIN MMA_f16f16f16_TRANS_B_INTRIN "
+    "MMA_i8i8i32_INTRIN MMA_i8i8i32_TRANS_INTRIN MMA_i8i8i32_TRANS_B_INTRIN "
+    "MMA_fill_16x16_f32_INTRIN MMA_fill_16x16_f16_INTRIN MMA_fill_16x16_i32_INTRIN "
+    "MMA_store_16x16_f32_global_INTRIN MMA_store_16x16_f16_global_INTRIN "
+    "MMA_store_16x16_i32_global_INTRIN"
+)
+
 ABSENT: dict[str, str] = {name: why for why, names in _ROWS.items() for name in names.split()}
+ABSENT |= {
+    f"script.tensor_cores.{name}": (
+        "the matrix instructions of PTX are not here; those of wmma are (WMMA_SYNC_..._INTRIN)"
+    )
+    for name in _PTX_INTRINSICS.split()
+}
 """Modules, and names in them -> what to use instead."""

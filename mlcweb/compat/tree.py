@@ -68,12 +68,13 @@ class Tree:
         self._attached: dict[str, tuple[ModuleType, dict[str, Any]]] = {}
 
     def resolve(self, relative: str) -> str:
-        """What the module known as ``relative`` is called here: the longest renamed part wins."""
+        """What the module known as ``relative`` is called here: the longest renamed part wins, and
+        what comes of it may have been renamed, too."""
         parts = relative.split(".") if relative else []
         for length in range(len(parts), 0, -1):
             new = self.modules.get(".".join(parts[:length]))
             if new is not None:
-                return ".".join([new, *parts[length:]])
+                return self.resolve(".".join([new, *parts[length:]]))
         return relative
 
     def full(self, relative: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mlcweb.ir.lazy_attributes import provided
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.stmt import Block, BlockRealize
@@ -78,6 +79,8 @@ class TensorIntrin:
     def get(name: str, allow_missing: bool = False) -> TensorIntrin | None:
         """The intrinsic registered under `name`; a ValueError where there is none, or None if that
         is allowed."""
+        if name not in _intrinsics and name.startswith(_STANDARD):
+            provided(__name__, "register_standard")
         if name in _intrinsics or allow_missing:
             return _intrinsics.get(name)
         known = ", ".join(f'"{known}"' for known in sorted(_intrinsics)) or "none"
@@ -99,6 +102,9 @@ def name_of(intrinsic: str | TensorIntrin) -> str:
 
 
 _intrinsics: dict[str, TensorIntrin] = {}
+
+_STANDARD = ("wmma_", "dot_", "dp4a", "sdot4")
+"""How the names begin of those that are registered when one of them is first asked for."""
 
 
 def _root_block(function: PrimFunc, what: str) -> Block:

@@ -89,6 +89,12 @@ from tvm.contrib import utils, cc, graph_executor
 from tvm.contrib.cutlass.build import is_shape_valid_for_cutlass_matmul
 from tvm.relax.backend.contrib.cutlass import partition_for_cutlass
 from tvm.arith.analyzer import Analyzer
+from tvm.tir.tensor_intrin.x86 import VNNI_DOT_16x4_INTRIN, AVX512_DOT_16x4_INTRIN
+from tvm.tir.tensor_intrin.arm_cpu import ARM_DOT_4x4_i8_NEON_INTRIN, ARM_DOT_4x4_i8_SDOT_INTRIN
+from tvm.tir.tensor_intrin.rocm import AMDGPU_SDOT4_INTRIN
+from tvm.tir.tensor_intrin.cuda import WMMA_SYNC_16x16x16_f16f16f32_INTRIN, MMA_i8i8i32_INTRIN
+from tvm.s_tir.tensor_intrin.hexagon import VRMPY_u8u8i32_INTRIN
+from tvm.tir.tensor_intrin.dot_product_common import DP4A_INTRIN
 from tvm.driver.build_module import build
 import tvm.relay.testing, tvm.contrib.cblas
 """

@@ -1,0 +1,91 @@
+"""The instructions of machines: what they replace, and that targets without them say so."""
+
+import pytest
+
+import mlcweb as tvm
+from mlcweb import te
+from mlcweb.ir import TVMError
+from mlcweb.script import from_source, tensor_cores, tensor_intrin
+from mlcweb.tir import Schedule, TensorIntrin
+
+DOTS = [
+    (16, 4, "dot_16x4_vnni", "uint8", "int8"),
+    (16, 4, "dot_16x4_avx512", "uint8", "int8"),
+    (4, 4, "dot_4x4_i8i8s32_neon", "int8", "int8"),
+    (4, 4, "dot_4x4_i8i8s32_sdot", "int8", "int8"),
+    (4, 4, "dot_4x4_u8u8i32_hdot", "uint8", "uint8"),
+    (32, 4, "dot_32x4_u8i8i32_vrmpy", "uint8", "int8"),
+    (32, 2, "dot_product_32x2_i16i16i32_vdmpy", "int16", "int16"),
+]
+
+
+def products(rows, depth, a_type, b_type):
+    a = te.placeholder((8, depth), a_type, name="X")
+    b = te.placeholder((rows, depth), b_type, name="W")
+    k = te.reduce_axis((0, depth), "k")
+    c = te.compute(
+        (8, rows),
+        lambda i, j: te.sum(a[i, k].astype("int32") * b[j, k].astype("int32"), axis=k),
+        name="C",
+    )
+    return te.create_prim_func([a, b, c])
+
+
+@pytest.mark.parametrize(("rows", "depth", "name", "a_type", "b_type"), DOTS)
+def test_dot_products_replace_loops(rows, depth, name, a_type, b_type):
+    sch = Schedule(products(rows, depth, a_type, b_type))
+    block = sch.get_block("C")
+    _, j, _ = sch.get_loops(block)
+    sch.decompose_reduction(block, j)
+    sch.tensorize(j, name)
+    text = sch.mod.script()
+    assert "llvm." in text and f"({rows}, {depth})" in text
+    tvm.ir.assert_structural_equal(from_source(text), sch.mod)
+    with pytest.raises(TVMError, match="call_llvm_pure_intrin"):
+        tvm.build(sch.mod, "interpreter")["main"](*[None] * 3)
+
+
+def test_every_name_is_that_of_a_registered_intrinsic():
+    names = {
+        name: value
+        for module in (tensor_intrin, tensor_cores)
+        for name, value in vars(module).items()
+        if name.endswith("_INTRIN")
+    }
+    assert len(names) == 58
+    assert all(TensorIntrin.get(value) is not None for value in names.values())
+    assert names["WMMA_LOAD_16x16x16_F16_B_TRANS_INTRIN"] == "wmma_load_16x16x16_f16_b_trans_shared"
+    assert (
+        names["WMMA_SYNC_16x16x16_f16f16f32_TRANS_INTRIN"] == "wmma_sync_16x16x16_f16f16f32_trans"
+    )
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_matrix_product_in_fragments(transposed):
+    a = te.placeholder((16, 16), "float16", name="A")
+    b = te.placeholder((16, 16), "float16", name="B")
+    k = te.reduce_axis((0, 16), "k")
+
+    def element(i, j):
+        right = b[j, k] if transposed else b[k, j]
+        return te.sum(a[i, k].astype("float32") * right.astype("float32"), axis=k)
+
+    sch = Schedule(te.create_prim_func([a, b, te.compute((16, 16), element, name="C")]))
+    group = tensor_cores.get_wmma_intrin_group("shared", "global", "float16", "float32", transposed)
+    block = sch.get_block("C")
+    reads = [sch.cache_read(block, i, "shared") for i in (0, 1)]
+    fragments = [sch.cache_read(block, i, f"wmma.matrix_{'ab'[i]}") for i in (0, 1)]
+    written = sch.cache_write(block, 0, "wmma.accumulator")
+    init = sch.decompose_reduction(block, sch.get_loops(block)[0])
+    sch.tensorize(sch.get_loops(init)[0], group["init"])
+    for i, part in enumerate(("load_a", "load_b")):
+        sch.tensorize(sch.get_loops(fragments[i])[0], group[part])
+    sch.tensorize(sch.get_loops(block)[0], group["compute"])
+    sch.tensorize(sch.get_loops(written)[0], group["store"])
+    text = sch.mod.script()
+    for call in ("fill_fragment", "load_matrix_sync", "mma_sync", "store_matrix_sync"):
+        assert f"T.tvm_{call}(" in text
+    assert ('"col_major"' in text) == transposed
+    assert len(reads) == 2
+    with pytest.raises(TVMError, match="NVIDIA GPUs"):
+        tvm.build(sch.mod, "interpreter")["main"](*[None] * 3)
