@@ -7,7 +7,9 @@
     from tvm.script import tir as T
 
 The page installs it before user code runs, and so does ``python -m mlcweb run``. Where IPython
-or Pygments are missing, small stand-ins answer for the parts of them that course cells use.
+or Pygments are missing, small stand-ins answer for the parts of them that course cells use. In a
+browser, where there is no PyTorch, so do stand-ins for torch and torchvision (`stand_ins=True`
+elsewhere).
 """
 
 import sys
@@ -16,7 +18,8 @@ from importlib.util import find_spec
 from mlcweb.compat.finder import AliasFinder, PackageFinder
 from mlcweb.compat.names import ATTRIBUTES, MODULES, VIEWS
 from mlcweb.compat.replaced import ABSENT
-from mlcweb.compat.tree import Tree
+from mlcweb.compat.tree import StandInTree, Tree
+from mlcweb.playground import magics
 
 _TREE = Tree("mlcweb", "tvm", MODULES, ATTRIBUTES, VIEWS, ABSENT)
 _TVM = AliasFinder("tvm", "mlcweb", _TREE)
@@ -26,13 +29,23 @@ _STAND_INS = (
     AliasFinder("IPython", "mlcweb.compat.ipython"),
     AliasFinder("pygments", "mlcweb.compat.pygments"),
 )
+_TORCH = [
+    AliasFinder(name, f"mlcweb.stand_ins.{name}", StandInTree(f"mlcweb.stand_ins.{name}", name))
+    for name in ("torch", "torchvision")
+]
+
+WEIGHT_FILES = ("fashionmnist_mlp_params.pkl", "fasionmnist_mlp_params.pkl")
+"""The course's file of weights, as the documents spell it: it fits the pictures of the real data
+set, so pictures that are drawn come with weights of their own."""
 
 
-def install(*, force: bool = False) -> None:
+def install(*, force: bool = False, stand_ins: bool = sys.platform == "emscripten") -> None:
     """Makes ``import tvm`` give this package. Installing twice changes nothing.
 
     Args:
         force: also where a real TVM can be imported, which is then hidden from this process.
+        stand_ins: make ``import torch`` and ``import torchvision`` give stand-ins over NumPy, and
+            hide real ones.
 
     Raises:
         ImportError: a real TVM can be imported and ``force`` is not set.
@@ -50,6 +63,11 @@ def install(*, force: bool = False) -> None:
     # First in line, to hide a real TVM as well; the stand-ins stay behind the real things.
     sys.meta_path[:0] = [_TVM, _ATTACHING]
     sys.meta_path.extend([*_STAND_INS, _MISSING])
+    if stand_ins:
+        sys.meta_path[:0] = _TORCH
+        for finder in _TORCH:
+            _forget(finder.alias)
+        magics.FILES.update(dict.fromkeys(WEIGHT_FILES, _weights))
     _TREE.attach_loaded()
 
 
@@ -57,18 +75,26 @@ def uninstall() -> None:
     """Takes the aliases back: ``import tvm`` finds a real TVM again, or nothing."""
     if not installed():
         return
-    for finder in (_TVM, _ATTACHING, *_STAND_INS, _MISSING):
-        sys.meta_path.remove(finder)
+    for finder in (_TVM, _ATTACHING, *_STAND_INS, *_TORCH, _MISSING):
+        if finder in sys.meta_path:
+            sys.meta_path.remove(finder)
+    magics.FILES.clear()
     _TVM.forget()
-    for finder in (_TVM, *_STAND_INS):
+    for finder in (_TVM, *_STAND_INS, *_TORCH):
         root = sys.modules.get(finder.alias)
-        if root is not None and root.__name__ == finder.package:
+        if getattr(root, "__name__", "") == finder.package:
             _forget(finder.alias)
 
 
 def installed() -> bool:
     """Whether ``import tvm`` gives this package."""
     return _TVM in sys.meta_path
+
+
+def _weights() -> bytes:
+    from mlcweb.stand_ins.torchvision import weights  # NumPy is there by now
+
+    return weights.pickled()
 
 
 def _forget(root: str) -> None:

@@ -209,3 +209,25 @@ def load(name: str) -> Any:
 
 def _public(module: ModuleType | None) -> list[str]:
     return [name for name in vars(module or ModuleType("")) if not name.startswith("_")]
+
+
+class StandInTree(Tree):
+    """The modules of a stand-in for a package of others; the rest is refused by name."""
+
+    def module(self, relative: str) -> ModuleType | None:
+        name = self.full(relative)
+        try:
+            return importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if not f"{name}.".startswith(f"{error.name}."):
+                raise
+        return None
+
+    def missing(self, relative: str) -> ModuleNotFoundError:
+        name = f"{self.alias}.{relative}"
+        return ModuleNotFoundError(
+            f"{name} is not part of the stand-in for {self.alias}, which has no build for "
+            "browsers; it has what the course calls. Run this program natively, with "
+            f"{self.alias} installed",
+            name=name,
+        )

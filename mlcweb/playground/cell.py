@@ -6,12 +6,12 @@ classes, and tracebacks quote lines, although there is no file.
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 import asyncio
 import inspect
 import linecache
-import re
 import sys
 import time
 from collections.abc import Collection
@@ -19,12 +19,11 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from mlcweb.ir.display import display_hook, publish
+from mlcweb.playground import figures, magics
 from mlcweb.playground.search.watched import telling_of_searches
 from mlcweb.playground.shown import Gallery
 from mlcweb.runtime.build import reset_warnings
 from mlcweb.user_code import diagnostics, namespace
-
-_MAGIC = re.compile(r"^(\s*)([%!]\S.*)$")
 
 
 def execute(source: str, filename: str = "lesson.py") -> dict[str, Any]:
@@ -67,7 +66,10 @@ async def run_in(
     started = time.perf_counter()
     try:
         with display_hook(gallery.show), telling_of_searches():
-            await _run(source, filename, variables)
+            try:
+                await _run(source, filename, variables)
+            finally:
+                figures.show()
     except SystemExit:
         pass  # the program asked for its end
     except BaseException as raised:
@@ -84,10 +86,11 @@ async def run_in(
 
 
 async def _run(source: str, filename: str, variables: dict[str, Any]) -> None:
-    text = _without_magics(source, filename)
+    text, skipped = magics.without_magics(source, filename)
+    magics.follow(skipped)
     # The mtime None keeps `linecache.checkcache` from dropping an entry without a file.
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
-    statements = ast.parse(text, filename).body
+    statements = _futures_first(ast.parse(text, filename).body)
     last = statements[-1] if statements else None
     if isinstance(last, ast.Expr) and not text.rstrip().endswith(";"):
         await _evaluate(ast.Module(statements[:-1], []), filename, variables)
@@ -103,28 +106,36 @@ async def _evaluate(
     tree: ast.Module | ast.Expression, filename: str, variables: dict[str, Any]
 ) -> Any:
     mode = "eval" if isinstance(tree, ast.Expression) else "exec"
-    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | _future_flags(variables)
     code: CodeType = compile(tree, filename, mode, flags=flags, dont_inherit=True)
     value = eval(code, variables)
     return await value if code.co_flags & inspect.CO_COROUTINE else value
 
 
-def _without_magics(source: str, filename: str) -> str:
-    """The source, with notebook magics as empty statements if it is no Python as it stands."""
-    try:
-        ast.parse(source, filename)
-        return source
-    except SyntaxError:
-        pass
-    lines = source.split("\n")
-    for index, line in enumerate(lines):
-        match = _MAGIC.match(line)
-        if match is None:
-            continue
-        indent, command = match.groups()
-        lines[index] = f"{indent}pass"
-        hint = ""
-        if found := re.match(r"[%!]\s*(?:python3? -m )?pip3? install (?:-\S+ )*(\S+)", command):
-            hint = f'; use: import micropip; await micropip.install("{found[1]}")'
-        print(f"line {index + 1}: {command} is for notebooks and is skipped here{hint}")
-    return "\n".join(lines)
+def _futures_first(statements: list[ast.stmt]) -> list[ast.stmt]:
+    """The statements, with imports from `__future__` first, where Python wants them.
+
+    Several cells may be one source, and an import holds for the whole of it.
+    """
+
+    def rank(statement: ast.stmt) -> int:
+        if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
+            return 1
+        return 0 if statement is statements[0] and _is_docstring(statement) else 2
+
+    return sorted(statements, key=rank)
+
+
+def _is_docstring(statement: ast.stmt) -> bool:
+    value = statement.value if isinstance(statement, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
+
+
+def _future_flags(variables: dict[str, Any]) -> int:
+    """What cells before have imported from `__future__`, as flags of the compiler."""
+    flags = 0
+    for name in __future__.all_feature_names:
+        feature = getattr(__future__, name)
+        if variables.get(name) is feature:
+            flags |= feature.compiler_flag
+    return flags

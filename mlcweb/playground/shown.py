@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 from typing import Any, NamedTuple
 
 from mlcweb.ir import BaseFunc, IRModule, Node
-from mlcweb.playground import code_view, trace_view
+from mlcweb.playground import code_view, figures, trace_view
 from mlcweb.playground.access import derivation
 from mlcweb.schedule import Schedule, Trace
 from mlcweb.tir import PrimFunc
@@ -44,7 +44,8 @@ class Gallery:
         self._programs: list[tuple[str, IRModule]] = []
 
     def show(self, shown: Any, title: str = "") -> None:
-        """A display hook: modules, code and traces go to the views, all else is printed."""
+        """A display hook: modules, code and traces go to the views, pictures into the output; all
+        else is printed."""
         if isinstance(shown, Schedule):
             self._add_trace(title or self._title(shown), shown.trace, shown)
             self._add_module(shown.mod, title)
@@ -58,7 +59,7 @@ class Gallery:
                     self._add_trace(self._placed(name), schedule.trace, schedule)
         elif (text := _code_of(shown)) is not None:
             self._add(title or self._title(shown), text)
-        else:
+        elif not figures.show_picture(shown):
             print(str(shown) if hasattr(shown, "_repr_mimebundle_") else repr(shown))
 
     def content(self) -> dict[str, Any]:

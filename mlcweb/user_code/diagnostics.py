@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from mlcweb.schedule import ScheduleError
-from mlcweb.user_code import fixes
+from mlcweb.user_code import fixes, packages
 
 
 def describe(
@@ -78,9 +78,7 @@ def _hint(error: BaseException) -> str:
     if sys.platform != "emscripten" or not isinstance(error, ModuleNotFoundError):
         return ""
     package = (error.name or "").partition(".")[0]
-    if package in ("tvm", "mlcweb"):
-        return ""
-    return f'\nPure Python packages can be added: await micropip.install("{package}")'
+    return "" if package in packages.OWN else f"\n{packages.advice(package)}"
 
 
 def _message(error: BaseException) -> str:

@@ -1,11 +1,14 @@
 """Running programs: what they print and show, and what the page is told about it."""
 
+import asyncio
 from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from mlcweb.playground import cell
+from mlcweb.playground import cell, magics
 
 Run = Callable[[str], dict[str, Any]]
 
@@ -121,3 +124,55 @@ def test_a_failed_run_still_offers_what_it_defined(run: Run) -> None:
     offered = {"name": "MyModule", "functions": ["main"], "model": False}
     assert result["searchModules"] == [offered]
     assert result["modules"][0]["title"] == "MyModule"
+
+
+def test_imports_from_the_future_need_not_be_first_and_hold_for_later_cells() -> None:
+    source = "'''About it.'''\nx = 1\nfrom __future__ import annotations\ndef f(a: unknown): ...\n"
+    result = cell.execute(source + "assert f.__annotations__ == {'a': 'unknown'}, __doc__\n")
+    assert result["ok"], result["error"]
+    module = ModuleType("__main__")
+    for text in ("x = 1\nfrom __future__ import annotations", "def f(a: unknown): ...\nf"):
+        result = asyncio.run(cell.run_in(module, text, "cell.py"))
+        assert result["ok"], result["error"]
+    # The next program starts without it.
+    assert cell.execute("def f(a: unknown): ...")["error"]["kind"] == "NameError"
+
+
+def test_a_future_that_is_none_is_an_error_at_its_line() -> None:
+    error = cell.execute("x = 1\nfrom __future__ import brackets")["error"]
+    assert error["kind"] == "SyntaxError"
+    assert error["diagnostics"][0]["line"] == 2
+
+
+@pytest.mark.parametrize(
+    ("package", "words"),
+    [
+        ("mlc-ai-nightly", "import tvm works without"),
+        ("torch", "import torch gives a small stand-in"),
+        ("tensorflow", "tensorflow has no build for browsers"),
+        ("einops>=1", 'micropip.install("einops")'),
+    ],
+)
+def test_what_is_said_of_packages(
+    package: str, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cell.execute(f"!python3 -m pip install --pre {package}")["ok"]
+    assert words in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+def test_a_file_that_is_known_is_made_in_place_of_its_download(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(magics.FILES, "weights.pkl", lambda: b"0123")
+    source = "!wget -nc https://example.org/models/weights.pkl\n!wget https://example.org/x.pkl\n"
+    assert cell.execute(
+        source + "from pathlib import Path\nprint(Path('weights.pkl').read_text())"
+    )["ok"]
+    made, skipped, content = capsys.readouterr().out.splitlines()
+    assert made.startswith("line 1: weights.pkl is not downloaded")
+    assert "is skipped here" in skipped
+    assert content == "0123"

@@ -1,0 +1,72 @@
+"""Pictures in the output of a program: matplotlib's figures, and what else can draw itself.
+
+This module is also the backend of matplotlib in the page, where `MPLBACKEND` names it: its
+`FigureCanvas` draws in memory, and its `show` puts the open figures into the output, as a notebook
+does.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import sys
+from typing import Any
+
+from mlcweb.ir.display import publish
+from mlcweb.runtime.host.clock import in_browser
+from mlcweb.runtime.host.page_events import tell_page
+
+SHARPNESS = 2
+"""Dots of a figure's picture for each of the page's, so that it is sharp on fine screens."""
+
+
+def __getattr__(name: str) -> Any:
+    if name != "FigureCanvas":
+        raise AttributeError(name)
+    from matplotlib.backends.backend_agg import (  # pyright: ignore[reportMissingImports]
+        FigureCanvasAgg,
+    )
+
+    return FigureCanvasAgg
+
+
+def show(*args: Any, **kwargs: Any) -> None:
+    """Show the figures that are open, and close them; does nothing without matplotlib."""
+    helpers = sys.modules.get("matplotlib._pylab_helpers")
+    if helpers is None:
+        return
+    for manager in helpers.Gcf.get_all_fig_managers():
+        publish(manager.canvas.figure)
+    helpers.Gcf.destroy_all()
+
+
+def show_picture(shown: Any) -> bool:
+    """Put `shown` into the page's output as a picture; whether it is one, and there is a page."""
+    if not in_browser():
+        return False
+    drawn = _drawn(shown)
+    if drawn is None:
+        return False
+    png, scale = drawn
+    sys.stdout.flush()
+    width, height = (int.from_bytes(png[at : at + 4], "big") for at in (16, 20))
+    picture = {
+        "url": f"data:image/png;base64,{base64.b64encode(png).decode()}",
+        "width": round(width / scale),
+        "height": round(height / scale),
+        "description": str(shown),
+    }
+    tell_page("picture", json.dumps(picture))
+    return True
+
+
+def _drawn(shown: Any) -> tuple[bytes, int] | None:
+    """The bytes of a PNG file, and its dots for each of the page's."""
+    if type(shown).__module__ == "matplotlib.figure":
+        file = io.BytesIO()
+        shown.savefig(file, format="png", dpi=SHARPNESS * shown.dpi, bbox_inches="tight")
+        return file.getvalue(), SHARPNESS
+    draw = getattr(shown, "_repr_png_", None)
+    png = draw() if callable(draw) else None
+    return (png, 1) if isinstance(png, bytes) else None

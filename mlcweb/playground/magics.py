@@ -1,0 +1,58 @@
+"""Lines for notebooks alone, ``%…`` and ``!…``: they are skipped, and a note says what they meant.
+
+A file that such a line downloads is made instead where somebody knows how (`FILES`).
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from mlcweb.user_code import packages
+
+_MAGIC = re.compile(r"^(\s*)([%!]\S.*)$")
+_INSTALL = re.compile(r"[%!]\s*(?:python3? -m )?pip3? install (.*)")
+_DOWNLOAD = re.compile(r"!\s*(?:wget|curl)\b.*?([^\s/\"']+)[\"']?\s*$")
+
+FILES: dict[str, Callable[[], bytes]] = {}
+"""Files by name that are made where a program would download them, and their content."""
+
+
+def without_magics(source: str, filename: str) -> tuple[str, list[tuple[int, str]]]:
+    """The source, with magics as empty statements if it is no Python as it stands; and where such
+    lines were, and what they said."""
+    try:
+        ast.parse(source, filename)
+        return source, []
+    except SyntaxError:
+        pass
+    lines = source.split("\n")
+    found: list[tuple[int, str]] = []
+    for index, line in enumerate(lines):
+        if match := _MAGIC.match(line):
+            indent, command = match.groups()
+            lines[index] = f"{indent}pass"
+            found.append((index + 1, command))
+    return "\n".join(lines), found
+
+
+def follow(magics: list[tuple[int, str]]) -> None:
+    """Say of each magic that it is skipped; make the files that it would download."""
+    for line, command in magics:
+        download = _DOWNLOAD.match(command)
+        if download and download[1] in FILES:
+            Path(download[1]).write_bytes(FILES[download[1]]())
+            print(f"line {line}: {download[1]} is not downloaded, but computed for drawn pictures")
+            continue
+        hint = ""
+        if install := _INSTALL.match(command):
+            hint = f"; {_packages(install[1])}"
+        print(f"line {line}: {command} is for notebooks and is skipped here{hint}")
+
+
+def _packages(arguments: str) -> str:
+    """What to do in place of installing packages."""
+    names = [name for name in arguments.split() if re.match(r"[A-Za-z]", name)]
+    return ". ".join(packages.advice(re.split(r"[\[=<>~!;]", name)[0]) for name in names)

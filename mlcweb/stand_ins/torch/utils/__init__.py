@@ -1,0 +1,5 @@
+"""Loading data."""
+
+from mlcweb.stand_ins.torch.utils import data
+
+__all__ = ["data"]

@@ -1,0 +1,14 @@
+"""A stand-in for torchvision: FashionMNIST with pictures that a program draws."""
+
+from typing import Any
+
+from mlcweb.stand_ins.torch.tensors import refusal
+from mlcweb.stand_ins.torchvision import datasets, transforms
+
+__all__ = ["datasets", "transforms"]
+
+__version__ = "0+stand-in"
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(name) if name.startswith("__") else refusal(f"torchvision.{name}")
