@@ -21,6 +21,9 @@ class Dialect:
     """What the names of operators and of attributes start with."""
     marks_functions: bool = False
     """Whether `@T.prim_func` says that a function has blocks, by `s_tir=True`."""
+    marks_lets: bool = False
+    """Whether the type of a name that stands for a value is `T.let[T.int32]`: without it, the name
+    is a scalar that changes."""
     writes_points: bool = False
     """Whether a float that is a whole number has a decimal point."""
 
@@ -53,6 +56,7 @@ S_TIR = Dialect(
     },
     prefix="tirx.",
     marks_functions=True,
+    marks_lets=True,
     writes_points=True,
 )
 

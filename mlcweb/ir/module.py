@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from mlcweb.ir import printing
-from mlcweb.ir.display import Listing, publish
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import Node, attribute, node, replace
 
@@ -42,20 +41,11 @@ class BaseFunc(Node):
         """The function without the attribute `key`."""
         return replace(self, attrs={k: v for k, v in self.attrs.items() if k != key})
 
-    def script(self, *, dialect: str = "tir", show_meta: bool = False, **options: Any) -> str:
-        """The function as TVMScript, in the spelling of the courses ("tir") or in that of TVM since
-        2026 ("s_tir")."""
-        return printing.text(self, dialect, show_meta=show_meta)
-
-    def show(self, *args: Any, dialect: str = "tir", **options: Any) -> None:
-        """Show the TVMScript text."""
-        publish(self if dialect == "tir" else Listing(self.script(dialect=dialect)))
-
     def __repr__(self) -> str:
         return printing.text(self)
 
 
-class IRModule:
+class IRModule(printing.Scriptable):
     """A collection of functions by name.
 
     Transformations return new modules; only `update_func`, `mod[name] = func` and `update` change
@@ -108,18 +98,6 @@ class IRModule:
 
     def get_attr(self, key: str) -> Any:
         return self.attrs.get(key)
-
-    def script(self, *, dialect: str = "tir", show_meta: bool = False, **options: Any) -> str:
-        """The module as TVMScript, which parses back to an equal module.
-
-        `dialect` is the spelling: that of the courses ("tir") or, to be pasted into an installed
-        TVM, that of TVM since 2026 ("s_tir").
-        """
-        return printing.text(self, dialect, show_meta=show_meta)
-
-    def show(self, *args: Any, dialect: str = "tir", **options: Any) -> None:
-        """Show the TVMScript text."""
-        publish(self if dialect == "tir" else Listing(self.script(dialect=dialect)))
 
     def structural_form(self) -> dict[str, Any]:
         """What structural equality compares: the functions by name, and the attributes."""

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
+from mlcweb.ir.printing import Scriptable
 from mlcweb.ir.span import Span
 
 NodeClass = TypeVar("NodeClass", bound="type[Node]")
@@ -42,7 +43,7 @@ def hint(**options: Any) -> Any:
 
 
 @dataclass(eq=False, slots=True, repr=False, weakref_slot=True)
-class Node:
+class Node(Scriptable):
     """Base of all IR nodes. `span` says which source text the node came from, where known."""
 
     span: Span | None = field(default=None, kw_only=True)

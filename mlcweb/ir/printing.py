@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mlcweb.ir.display import Listing, publish
+
 _printers: list[Callable[..., str]] = []
 
 
@@ -30,3 +32,26 @@ def register_marking_printer(printer: Callable[[Any, Any], str]) -> None:
 def text_with_marks(whole: Any, marked: Any) -> str:
     """TVMScript of a module or function with the statements `marked` underlined."""
     return _marking_printers[-1](whole, marked) if _marking_printers else text(whole)
+
+
+class Scriptable:
+    """What prints as TVMScript."""
+
+    __slots__ = ()
+
+    def script(self, *, dialect: str = "tir", **options: Any) -> str:
+        """The text, which reads back as the same program where it is a whole one.
+
+        `dialect` is the spelling: that of the courses ("tir") or, to be pasted into an installed
+        TVM, that of TVM since 2026 ("s_tir"). Of TVM's options these have an effect: `name` of a
+        function, `show_meta` (large constants are written before the program), `obj_to_underline`,
+        `ir_prefix`, `tir_prefix`, `relax_prefix` and `indent_spaces`.
+        """
+        return text(self, dialect, **options)
+
+    def show(
+        self, style: Any = None, black_format: Any = None, *, dialect: str = "tir", **options: Any
+    ) -> None:
+        """Show the text, with the options of `script`."""
+        plain = dialect == "tir" and not options
+        publish(self if plain else Listing(self.script(dialect=dialect, **options)))

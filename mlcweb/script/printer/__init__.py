@@ -12,6 +12,7 @@ from mlcweb.ir.errors import nesting_limit
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.node import Node
 from mlcweb.ir.structural import set_program_marker
+from mlcweb.script.printer import options
 from mlcweb.script.printer.expressions import expression, is_expression, range_index, region
 from mlcweb.script.printer.functions import (
     function_printers, module, node_printers, standalone,
@@ -33,17 +34,28 @@ __all__ = [
 
 
 def script(
-    value: Any, underline: Iterable[Node] = (), *, dialect: str = "tir", show_meta: bool = False
+    value: Any,
+    underline: Iterable[Node] = (),
+    *,
+    dialect: str = "tir",
+    show_meta: bool = False,
+    name: str | None = None,
+    obj_to_underline: Iterable[Node] | None = None,
+    **style: Any,
 ) -> str:
     """TVMScript of a module, function, statement, expression, buffer or region.
 
-    Nodes in `underline` are marked by carets below their first line. `dialect` is one of the
-    spellings of `mlcweb.ir.dialect`. `show_meta` writes large constants before the program instead
-    of a note after it.
+    Nodes in `underline`, or in `obj_to_underline`, are marked by carets below their first line.
+    `dialect` is one of the spellings of `mlcweb.ir.dialect`. `show_meta` writes large constants
+    before the program instead of a note after it. `name` is that of a function. `style` has the
+    other options of TVM's `script()`.
     """
-    marked = tuple(underline)
+    options.check(style)
+    marked = (*underline, *(obj_to_underline or ()))
+    if name is not None and isinstance(value, BaseFunc):
+        value = value.with_attr("global_symbol", name)
     writer = _print(value, dialect)
-    text = _with_marks(writer, marked) if marked else writer.text()
+    text = _with_marks(writer, marked) if marked else options.styled(writer.text(), style)
     if not writer.metadata:
         return text
     from mlcweb.script.metadata import NOTE, metadata_text

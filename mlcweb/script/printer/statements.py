@@ -167,7 +167,8 @@ def _let(writer: Writer, stmt: S.LetStmt, last: bool) -> None:
     value = expression(writer.names, stmt.value)
     if last:
         name = writer.names.define(stmt.var, stmt.var.name)
-        writer.write(f"{name}: {type_text(stmt.var)} = {value}")
+        kind = type_text(stmt.var)
+        writer.write(f"{name}: {f'T.let[{kind}]' if writer.dialect.marks_lets else kind} = {value}")
         statement(writer, stmt.body)
         return
     with writer.names.scope():

@@ -1,0 +1,53 @@
+"""How a text looks, by the options of TVM's `script()`: names of namespaces, indentation."""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+IGNORED = frozenset((
+    "module_alias", "buffer_dtype", "int_dtype", "float_dtype", "verbose_expr", "num_context_lines",
+    "print_line_numbers", "syntax_sugar", "show_object_address", "show_all_struct_info",
+    "show_all_ty", "extra_config", "path_to_underline", "path_to_annotate", "obj_to_annotate",
+))  # fmt: skip
+"""Options of TVM that change nothing here: a text always says all that reading it back needs."""
+
+PREFIXES = {"ir_prefix": "I", "tir_prefix": "T", "relax_prefix": "R"}
+
+STYLES = ("indent_spaces", *PREFIXES)
+
+
+def check(options: Mapping[str, Any]) -> None:
+    """A TypeError for an option that TVM does not have either."""
+    for name in options:
+        if name not in IGNORED and name not in STYLES:
+            raise TypeError(f"script() has no option {name!r}")
+
+
+def styled(text: str, options: Mapping[str, Any]) -> str:
+    """The text with the indentation and the prefixes that are asked for."""
+    names = {own: options.get(option, own) for option, own in PREFIXES.items()}
+    if any(own != name for own, name in names.items()):
+        text = _renamed(text, names)
+    spaces = options.get("indent_spaces", 4)
+    return text if spaces == 4 else "\n".join(_indented(x, spaces) for x in text.split("\n"))
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    lines = [f"{line[:-1]}{names.get(line[-1:], line[-1:])}" if line.startswith("# from ") else line
+             for line in text.split("\n")]  # fmt: skip
+    for token, after in reversed(list(pairwise(tokens))):
+        if token.type == tokenize.NAME and after.string == "." and token.string in names:
+            row, start = token.start
+            line = lines[row - 1]
+            lines[row - 1] = line[:start] + names[token.string] + line[token.end[1] :]
+    return "\n".join(lines)
+
+
+def _indented(line: str, spaces: int) -> str:
+    code = line.lstrip(" ")
+    return " " * ((len(line) - len(code)) // 4 * spaces) + code
