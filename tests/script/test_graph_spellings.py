@@ -12,6 +12,7 @@ from mlcweb.ir.structural import structural_equal
 from mlcweb.script import ir as I
 from mlcweb.script import parse
 from mlcweb.script import relax as R
+from mlcweb.script.parser.compile_time import NotRun
 
 HEAD = '@R.function\ndef main(x: R.Tensor((2, 2), "float32")):\n'
 
@@ -56,6 +57,18 @@ def test_modules_get_the_functions_of_emit_te():
 def test_emit_te_needs_a_module():
     with pytest.raises(DiagnosticError, match=r"in a class with @I\.ir_module"):
         read("return R.emit_te(f, x)", f=topi.exp)
+
+
+def test_nothing_is_computed_for_a_module_that_nobody_has_run():
+    text = """@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 2), "float32")):
+        return R.emit_te(f, x)
+"""
+    parse(text, {"f": topi.exp}, runs=False)
+    with pytest.raises(NotRun, match="when the script runs"):
+        parse(text, {"f": print}, runs=False)
 
 
 def test_modules_name_functions_from_elsewhere():

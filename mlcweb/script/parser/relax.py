@@ -22,6 +22,7 @@ from mlcweb.relax.struct_info import FuncStructInfo, ObjectStructInfo, StructInf
 from mlcweb.script import relax as R
 from mlcweb.script.constructs import MetaVar
 from mlcweb.script.namespace import relax as N
+from mlcweb.script.parser import compile_time
 from mlcweb.script.parser.expressions import NAMESPACES, Evaluator, ModuleNames
 from mlcweb.script.parser.functions import check_parameters, decorator_options
 from mlcweb.script.parser.relax_types import annotation, declared_extents
@@ -120,6 +121,7 @@ class RelaxEvaluator(Evaluator):
             module.builder.reserve(module.functions)
         args = [self.value(item) for item in node.args]
         options = {item.arg: self.value(item.value) for item in node.keywords if item.arg}
+        compile_time.check_call(self, args[0] if args else None, node)
         return module.builder.call_te(*args, **options)
 
     def _with_function(self, node: ast.Call) -> ast.Call:
