@@ -87,6 +87,11 @@ class InstructionKind:
     prints_positional: bool = False
     booleans_as_integers: bool = True
 
+    @staticmethod
+    def get(name: str) -> InstructionKind:
+        """The kind of a name; ValueError where there is none."""
+        return kind_of(name)
+
     @property
     def method(self) -> str:
         """The name of the method of `Schedule`."""
@@ -127,7 +132,17 @@ def kind_of(name: str) -> InstructionKind:
     return KINDS[name]
 
 
-@dataclass(slots=True, eq=False)
+class _Anonymous(dict[Any, str]):
+    """Calls every random variable "_"."""
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+    def __missing__(self, key: Any) -> str:
+        return "_"
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class Instruction:
     """One step of a schedule: `outputs = kind(inputs, attrs)`."""
 
@@ -139,6 +154,9 @@ class Instruction:
     def arguments(self) -> dict[str, Any]:
         """The arguments of the schedule method by parameter name."""
         return self.kind.arguments(self.inputs, self.attrs)
+
+    def __repr__(self) -> str:
+        return self.as_python(_Anonymous()).replace('"', "")
 
     def as_python(
         self, names: Mapping[Any, str], decision: Any = None, dialect: str = "tir"

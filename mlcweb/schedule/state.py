@@ -236,6 +236,11 @@ class ScheduleState:
     _cache: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
+    def mod(self) -> IRModule:
+        """The module, under TVM's name."""
+        return self.module
+
+    @property
     def index(self) -> _Index:
         if "index" not in self._cache:
             self._cache["index"] = _index(self.module)

@@ -19,8 +19,8 @@ from mlcweb.tir.expr import (
 )  # fmt: skip
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import (
-    absolute as abs, call_extern, call_packed, if_then_else, isinf, isnan, likely, max_value,
-    min_value, power, reinterpret,
+    absolute as abs, call_extern, call_intrin, call_packed, if_then_else, isinf, isnan, likely,
+    max_value, min_value, power, reinterpret,
 )  # fmt: skip
 from mlcweb.tir.logic import all, any
 from mlcweb.tir.reducers import max, min, sum

@@ -10,7 +10,7 @@ from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import Node, attribute, definition, hint, node, reference
 from mlcweb.ir.structural import BINDING_CLASSES
 from mlcweb.tir import dtype as dtypes
-from mlcweb.tir.arithmetic import const, convert, subtract
+from mlcweb.tir.arithmetic import add, const, convert, multiply, subtract
 from mlcweb.tir.expr import BufferLoad, IntImm, PointerType, PrimExpr, Ramp, Var
 
 
@@ -76,6 +76,25 @@ class Buffer(Node):
         if count > 1:
             indices[-1] = Ramp(indices[-1], const(1, indices[-1].dtype), count)
         return BufferLoad(self, tuple(indices))
+
+    def vstore(self, begin: Sequence[Any], value: Any) -> Node:
+        """The statement that stores an element, or a vector, from `begin` on."""
+        from mlcweb.tir.stmt import BufferStore
+
+        value = convert(value)
+        return BufferStore(self, value, self.vload(begin, value.dtype).indices)
+
+    def offset_of(self, indices: Sequence[Any]) -> list[PrimExpr]:
+        """How many elements from `data` on the element at `indices` is, in a list."""
+        offset, strides = self.elem_offset, list(self.strides)
+        if not strides:
+            step = const(1, offset.dtype)
+            for extent in reversed(self.shape):
+                strides.insert(0, step)
+                step = multiply(extent, step)
+        for index, stride in zip(indices, strides, strict=True):
+            offset = add(offset, multiply(convert(index), stride))
+        return [offset]
 
     def __getitem__(self, indices: Any) -> BufferLoad | BufferRegion:
         items = indices if isinstance(indices, tuple) else (indices,)

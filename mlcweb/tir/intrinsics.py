@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.errors import DiagnosticError
-from mlcweb.ir.op import register_op
+from mlcweb.ir.op import Op, register_op
 from mlcweb.tir import arithmetic as A
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -25,6 +25,12 @@ def call(dtype: str, name: str, *args: Any) -> Call:
     """A call of the operator or builtin `tir.<name>`."""
     op = OPS.get(name) or register_op(f"tir.{name}")
     return Call(dtype, op, tuple(convert(arg) for arg in args))
+
+
+def call_intrin(dtype: str, func_name: str | Op, *args: Any) -> Call:
+    """A call of an operator or builtin, by name ("tir.exp")."""
+    name = func_name if isinstance(func_name, str) else func_name.name
+    return call(dtype, name.removeprefix("tirx.").removeprefix("tir."), *args)
 
 
 def _unary(name: str) -> Callable[[Any], PrimExpr]:

@@ -46,6 +46,12 @@ class IterVar(Arithmetic, Node):
     """An iterator: its domain, its variable and what it means. `thread_tag` binds it to a thread
     axis such as "threadIdx.x". In expressions it stands for its variable."""
 
+    DataPar: ClassVar[IterType] = IterType.DATA_PARALLEL
+    ThreadIndex: ClassVar[IterType] = IterType.THREAD_INDEX
+    CommReduce: ClassVar[IterType] = IterType.COMM_REDUCE
+    Ordered: ClassVar[IterType] = IterType.ORDERED
+    Opaque: ClassVar[IterType] = IterType.OPAQUE
+
     dom: Range | None
     var: Var = definition()
     iter_type: IterType = attribute(default=IterType.DATA_PARALLEL)
