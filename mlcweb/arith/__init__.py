@@ -3,6 +3,8 @@
 Under TVM's names, for programs; what only this package knows is in its modules.
 """
 
+from typing import Any
+
 from mlcweb.arith.analyzer import Analyzer, Extension, ProofStrength, conjuncts, const_int_bound
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.int_set import IntervalSet, IntSet, eval_range, eval_set, intersect, union
@@ -29,3 +31,20 @@ from mlcweb.arith.region import (
     estimate_region_strict_bound,
     estimate_region_upper_bound,
 )
+from mlcweb.ir.errors import TVMError
+
+ABSENT = {
+    "solve_linear_equations": "detect_linear_equation gives the coefficients of one equation",
+    "solve_linear_inequalities": "deduce_bound solves one inequality for a variable",
+    "PresburgerSet": "sets are intervals here, IntervalSet",
+    "detect_common_subexpr": "kernels share common parts when they are made",
+    "pos_inf": "an infinite end of a set is None",
+    "neg_inf": "an infinite end of a set is None",
+}
+"""Names of TVM's that are not here, and what there is instead."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in ABSENT:
+        raise TVMError(f"arith.{name} is not here: {ABSENT[name]}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
