@@ -257,6 +257,12 @@ def test_faults_of_definitions(text: str, message: str) -> None:
     assert message in caught.value.message
 
 
+def test_a_view_with_a_layout_is_refused() -> None:
+    message, place = complaint("C = A.view(128, layout=3)\nC[0] = T.float32(0)")
+    assert "A view with a layout is not supported" in message
+    assert place == "A.view(128, layout=3)"
+
+
 def test_syntax_errors_are_python_errors() -> None:
     with pytest.raises(SyntaxError):
         parse("@T.prim_func\ndef f(:\n    pass")

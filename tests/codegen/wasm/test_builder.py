@@ -47,6 +47,23 @@ def test_parameters_and_locals() -> None:
     assert function.local_names == ("A", "x", "acc", "", "", "")
 
 
+def test_code_names_locals_and_labels() -> None:
+    f = FunctionBuilder("f", [("n", "i32")], ["i32"])
+    total = f.local("f32", "total")
+    with f.block("out"), f.loop("again"):
+        f.code("""
+            local.get n  i32.const 0x10  i32.lt_s  br_if again  ;; a comment: br out
+            f32.const 0.5  local.set total  local.get 1  drop  i32.const -1  br_if out""")
+    f.code("local.get n  call half")
+    assert f.build().body == (
+        ("block", None), ("loop", None),
+        ("local.get", 0), ("i32.const", 16), ("i32.lt_s",), ("br_if", 0),
+        ("f32.const", 0.5), ("local.set", total), ("local.get", total), ("drop",),
+        ("i32.const", -1), ("br_if", 1),
+        ("end",), ("end",), ("local.get", 0), ("call", "half"),
+    )  # fmt: skip
+
+
 def test_instructions_carry_their_source() -> None:
     f = FunctionBuilder("f")
     f.emit("nop")
