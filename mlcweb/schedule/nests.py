@@ -15,6 +15,7 @@ from mlcweb.schedule.state import (
     BlockPlace,
     LoopPlace,
     ScheduleState,
+    block_realizes_below,
     substatements,
     with_substatements,
 )
@@ -24,6 +25,7 @@ from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.expr import BufferLoad, PointerType, PrimExpr, Var
 from mlcweb.tir.stmt import (
     Block,
+    BlockIdentity,
     BlockRealize,
     BufferStore,
     DeclBuffer,
@@ -131,6 +133,21 @@ def with_allocated(state: ScheduleState, scope: BlockPlace, *buffers: Buffer) ->
     block = state.block(scope.block.identity).block
     allocating = replace(block, alloc_buffers=(*block.alloc_buffers, *buffers))
     return state.replaced(scope.function, {block: allocating})
+
+
+def with_stages(
+    state: ScheduleState,
+    scope: BlockPlace,
+    container: For | Block,
+    position: int,
+    stages: Sequence[Stmt],
+    *buffers: Buffer,
+) -> tuple[ScheduleState, list[BlockIdentity]]:
+    """The state with new blocks before a statement of a loop or block of a scope, which allocates
+    the `buffers` that they need, and the blocks."""
+    state = with_inserted(state, scope.function, container, position, stages)
+    made = [realize.block.identity for stage in stages for realize in block_realizes_below(stage)]
+    return with_allocated(state, scope, *buffers), made
 
 
 def in_loops(body: Stmt, loops: Sequence[For]) -> Stmt:

@@ -150,27 +150,23 @@ def scope_below(state: ScheduleState, around: Place) -> Scope:
     """The scope inside a block, or the part of one inside a loop."""
     units = units_below(state, around)
     writers: dict[Buffer, list[BlockPlace]] = {}
-    readers: dict[Buffer, list[BlockPlace]] = {}
-    undeclared_writers: dict[Buffer, list[BlockPlace]] = {}
-    undeclared_readers: dict[Buffer, list[BlockPlace]] = {}
-    for child in units:
-        stored, loaded = undeclared_accesses(child.realize)
-        written = [region.buffer for region in child.block.writes]
-        read = [region.buffer for region in child.block.reads]
-        for buffer in (*stored, *in_the_same_memory(state, child, (*written, *stored))):
-            undeclared_writers.setdefault(buffer, []).append(child)
-        for buffer in (*loaded, *in_the_same_memory(state, child, (*read, *loaded))):
-            undeclared_readers.setdefault(buffer, []).append(child)
-        for buffer in dict.fromkeys(region.buffer for region in child.block.writes):
-            writers.setdefault(buffer, []).append(child)
-        for buffer in dict.fromkeys(region.buffer for region in child.block.reads):
-            readers.setdefault(buffer, []).append(child)
+    hidden_readers: dict[Buffer, list[BlockPlace]] = {}
+    tables = (writers, {}, {}, hidden_readers)
+    for unit in units:
+        stored, loaded = undeclared_accesses(unit.realize)
+        written = [region.buffer for region in unit.block.writes]
+        read = [region.buffer for region in unit.block.reads]
+        hidden_writes = (*stored, *in_the_same_memory(state, unit, (*written, *stored)))
+        hidden_reads = (*loaded, *in_the_same_memory(state, unit, (*read, *loaded)))
+        used = (written, read, hidden_writes, hidden_reads)
+        for table, buffers in zip(tables, used, strict=True):
+            for buffer in dict.fromkeys(buffers):
+                table.setdefault(buffer, []).append(unit)
     # What is declared may be other elements than those that a predicate or a binding loads.
-    for child in units:
-        for buffer in bound_reads(child.realize):
-            if buffer in writers and child not in undeclared_readers.get(buffer, ()):
-                undeclared_readers.setdefault(buffer, []).append(child)
-    tables = (writers, readers, undeclared_writers, undeclared_readers)
+    for unit in units:
+        for buffer in bound_reads(unit.realize):
+            if buffer in writers and unit not in hidden_readers.get(buffer, ()):
+                hidden_readers.setdefault(buffer, []).append(unit)
     by_buffer = [{buffer: tuple(users) for buffer, users in table.items()} for table in tables]
     positions = {unit.block.identity: n for n, unit in enumerate(units)}
     return Scope(units, *by_buffer, positions=positions)
@@ -349,14 +345,14 @@ def check_complete_or_reduction(state: ScheduleState, place: BlockPlace) -> None
         )
 
 
-def check_reduction(state: ScheduleState, place: BlockPlace) -> None:
+def check_reduction(state: ScheduleState, place: BlockPlace, advice: str) -> None:
     """Raise BlockKindError unless the block is a reduction block in its scope."""
     reason = why_not_reduction(scope_at(state, state.scope_of(place)), place.block)
     if reason:
         raise BlockKindError(
             f'The block "{place.block.name_hint}" is not a reduction block: {reason}',
             [place.realize],
-            "decompose_reduction needs a block with T.init and a reduction iterator",
+            advice,
         )
 
 

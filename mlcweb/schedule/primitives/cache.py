@@ -18,7 +18,7 @@ from mlcweb.schedule.nests import (
     position_in,
     statements_of,
     with_allocated,
-    with_inserted,
+    with_stages,
 )
 from mlcweb.schedule.regions import bound_ranges, known_sides, regions_of, relaxed
 from mlcweb.schedule.registry import primitive
@@ -285,8 +285,9 @@ def _with_stage(
         user.realize: redirection.of(user.realize) for user in users
     }
     state = state.replaced(scope.function, changes)
-    state = with_inserted(state, scope.function, location.container, location.position, [stage])
-    return with_allocated(state, scope, cache), next(block_realizes_below(stage)).block.identity
+    container, position = location.container, location.position
+    state, (made,) = with_stages(state, scope, container, position, [stage], cache)
+    return state, made
 
 
 @primitive("CacheInplace")

@@ -11,10 +11,10 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, children, walk
 from mlcweb.schedule.arguments import StorageScope
 from mlcweb.schedule.errors import LoopError
-from mlcweb.schedule.nests import position_in, stage, with_allocated, with_inserted
+from mlcweb.schedule.nests import position_in, stage, with_stages
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import check_leaf
-from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below
+from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import (
@@ -86,10 +86,7 @@ def cache_index(
     scope = state.scope_of(place)
     position = position_in(scope.block, place)
     state = state.replaced(place.function, {place.block: new_block})
-    state = with_inserted(state, place.function, scope.block, position, stages)
-    state = with_allocated(state, scope, *buffers)
-    made = [realize for stage in stages for realize in block_realizes_below(stage)]
-    return state, [realize.block.identity for realize in made]
+    return with_stages(state, scope, scope.block, position, stages, *buffers)
 
 
 def _check_same_domains_each_time(place: BlockPlace, used: list[IterVar]) -> None:

@@ -15,7 +15,12 @@ from mlcweb.schedule.arguments import ReadBuffer, StorageScope, WriteBuffer, acc
 from mlcweb.schedule.buffer_rewriting import Redirection
 from mlcweb.schedule.errors import DataflowError, LoopError
 from mlcweb.schedule.must_writes import must_write
-from mlcweb.schedule.nests import copy_of, loop_nest, statements_of, with_allocated, with_inserted
+from mlcweb.schedule.nests import (
+    copy_of,
+    loop_nest,
+    statements_of,
+    with_stages,
+)
 from mlcweb.schedule.regions import bound_ranges, regions_of, relaxed, threads_sharing
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import scope_at
@@ -262,8 +267,8 @@ def _with_copy(
     stage = _copying_block(plan, box, source, target, f"{buffer.name}_{plan.storage_scope}")
     scope = state.scope_of(plan.place)
     state = state.replaced(function, changes)
-    state = with_inserted(state, function, plan.place.loop, position, [stage])
-    return with_allocated(state, scope, copy), stage.block.identity
+    state, (made,) = with_stages(state, scope, plan.place.loop, position, [stage], copy)
+    return state, made
 
 
 def _copying_block(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 from mlcweb.analysis.access_regions import with_access_regions
 from mlcweb.arith import Analyzer, conjuncts, eval_set
+from mlcweb.arith.linear_system import Form, LinearSystem, constant_ends
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
@@ -17,7 +19,7 @@ from mlcweb.schedule.scopes import check_affine, check_complete
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import add, const, constant_value, is_const_int, logical_and, subtract
 from mlcweb.tir.buffer import Range
-from mlcweb.tir.expr import GE, GT, LE, LT, Call, FloatImm, IntImm, PrimExpr, Var
+from mlcweb.tir.expr import Call, FloatImm, IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import (
     BlockIdentity,
     BlockRealize,
@@ -110,73 +112,41 @@ def _inside(place: BlockPlace, condition: PrimExpr) -> Bounds:
     """The values of the iterators that run and for which the condition holds."""
     loops = place.inner_loops(None)
     analyzer = Analyzer({**place.domains_around, **loops})
-    bounds: Bounds = {}
+    system = LinearSystem()
+    values: dict[Var, Form] = {}
     for iter_var, value in zip(place.block.iter_vars, place.realize.iter_values, strict=True):
-        low, high = eval_set(value, loops, analyzer)
-        ends = constant_value(low), constant_value(high)
-        domain = iter_var.dom
-        if not (
-            domain is not None
-            and isinstance(domain.min, IntImm)
-            and isinstance(domain.extent, IntImm)
-        ):
+        first, last = (-inf, inf) if iter_var.dom is None else constant_ends(iter_var.dom)
+        if first == -inf or last == inf:
             raise BlockKindError(
                 f'The domain of iterator "{iter_var.var.name}" is not constant',
                 [place.realize],
                 "a block whose iterators have constant extents",
             )
-        first, count = domain.min.value, domain.extent.value
-        begin = first if ends[0] is None else max(first, int(ends[0]))
-        end = first + count if ends[1] is None else min(first + count, int(ends[1]) + 1)
-        bounds[iter_var.var] = (begin, end)
+        low, high = map(constant_value, eval_set(value, loops, analyzer))
+        first = first if low is None else max(first, low)
+        last = last if high is None else min(last, high)
+        values[iter_var.var] = system.variable(first, last)
     for part in conjuncts(condition):
-        bound = _bound(part, place)
-        if bound is None:
-            raise BlockKindError(
-                f'The block "{place.block.name_hint}" does not match the padding pattern: the '
-                f"condition {part!r} is not a bound of one iterator",
-                [place.realize],
-                "a condition of the form lo <= i and i < hi and …",
-            )
-        var, low, high = bound
-        begin, end = bounds[var]
-        bounds[var] = (
-            begin if low is None else max(begin, low),
-            end if high is None else min(end, high),
-        )
-    if any(begin >= end for begin, end in bounds.values()):
+        system.require_condition(part, values)
+    if not system.propagate(system.bounds):
         raise BlockKindError(
             f'The condition of block "{place.block.name_hint}" never holds, so that it stores the '
             "constant alone",
             [place.realize],
             "a condition that holds for the elements that are copied",
         )
+    bounds = {v: (int(a), int(b) + 1) for v, (a, b) in zip(values, system.bounds, strict=False)}
+    box = {v: Range(const(a, v.dtype), const(b - a, v.dtype)) for v, (a, b) in bounds.items()}
+    inside = Analyzer(box)
+    for part in conjuncts(condition):
+        if not inside.can_prove(part):
+            raise BlockKindError(
+                f'The block "{place.block.name_hint}" does not match the padding pattern: the '
+                f"condition {part!r} is not a bound of one iterator",
+                [place.realize],
+                "a condition of the form lo <= i and i < hi and …",
+            )
     return bounds
-
-
-def _bound(condition: PrimExpr, place: BlockPlace) -> tuple[Var, int | None, int | None] | None:
-    """(iterator, first value, value after the last) of a comparison with a constant."""
-    variables = [iter_var.var for iter_var in place.block.iter_vars]
-    if not isinstance(condition, (LT, LE, GT, GE)):
-        return None
-    a, b, strict = condition.a, condition.b, isinstance(condition, (LT, GT))
-    if isinstance(condition, (GT, GE)):
-        a, b = b, a
-    analyzer = Analyzer()
-    difference = analyzer.simplify(subtract(a, b))
-    used = [var for var in variables if uses(difference, var)]
-    if len(used) != 1:
-        return None
-    var = used[0]
-    for sign in (1, -1):
-        scaled = var if sign > 0 else var * -1
-        rest = constant_value(analyzer.simplify(subtract(difference, scaled)))
-        if rest is None:
-            continue
-        # sign * var + rest < 0 (or <= 0)
-        limit = -int(rest) - (1 if strict else 0)
-        return (var, None, limit + 1) if sign > 0 else (var, -limit, None)
-    return None
 
 
 def _filling(place: BlockPlace, store: BufferStore, constant: PrimExpr) -> BlockRealize:

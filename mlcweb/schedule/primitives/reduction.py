@@ -51,7 +51,7 @@ def decompose_reduction(
     """
     place = state.block(block)
     loop_place = state.loop(loop)
-    check_reduction(state, place)
+    check_reduction(state, place, _ADVICE)
     check_affine(state, place)
     inner = loops_from(place, loop_place.loop)
     _check_above_reduction(place, loop_place.loop)
@@ -195,6 +195,7 @@ def _merge_regions(
     return (*first, *(region for region in second if region.buffer not in written))
 
 
+_ADVICE = "decompose_reduction needs a block with T.init and a reduction iterator"
 _FORM = "D[i, …] = C[i, …] + f(i, …) behind C[i, …] = C[i, …] + g(i, …, k), which starts from 0"
 
 
@@ -219,7 +220,7 @@ def fuse_reduction_epilogue(
     reduction, epilogue = state.block(reduction_block), state.block(epilogue_block)
     scope = state.scope_of(reduction)
     check_stage_pipeline(state, scope)
-    check_reduction(state, reduction)
+    check_reduction(state, reduction, _ADVICE)
     check_same_guards(epilogue, reduction, "the reduction does not run as often")
     buffer, indices = _sum(state, reduction)
     _check_order(state, scope, reduction, epilogue, buffer)

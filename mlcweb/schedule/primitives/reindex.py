@@ -20,8 +20,7 @@ from mlcweb.schedule.nests import (
     nest_of,
     position_in,
     stage,
-    with_allocated,
-    with_inserted,
+    with_stages,
 )
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
@@ -32,7 +31,7 @@ from mlcweb.schedule.scopes import (
     scope_at,
 )
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline
-from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below
+from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import add, is_const_int
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, IntImm, PrimExpr, Var
@@ -351,8 +350,7 @@ def _staged(
     scope = state.scope_of(place)
     here = position_in(scope.block, place)
     position = here + 1 if access == "write" else (0 if at_start else here)
-    state = with_inserted(state, place.function, scope.block, position, [nest])
-    state = with_allocated(state, scope, copy[0])
+    state, (made,) = with_stages(state, scope, scope.block, position, [nest], copy[0])
     old, new = original[0], copy[0]
     changed = rewrite_nodes(
         place.block,
@@ -362,8 +360,7 @@ def _staged(
         ),
     )
     changed = with_new_regions(changed, old, new)
-    state = state.replaced(place.function, {place.block: changed})
-    return state, next(block_realizes_below(nest)).block.identity
+    return state.replaced(place.function, {place.block: changed}), made
 
 
 def _text(indices: Sequence[PrimExpr]) -> str:

@@ -8,7 +8,7 @@ from typing import cast
 from mlcweb.arith import Analyzer
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
-from mlcweb.schedule.errors import BindingError, BlockKindError, FactorError, LoopError
+from mlcweb.schedule.errors import BindingError, FactorError, LoopError
 from mlcweb.schedule.nests import (
     copy_of,
     in_fresh_loops,
@@ -20,10 +20,9 @@ from mlcweb.schedule.reducers import Reduction, Values, reduction_of
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
     check_binds_loops,
+    check_reduction,
     driven_iterators,
     runs_one_to_one,
-    scope_at,
-    why_not_reduction,
 )
 from mlcweb.schedule.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState
@@ -95,13 +94,9 @@ def rfactor(
 def _reduction(state: ScheduleState, place: BlockPlace) -> Reduction:
     """What a reduction block computes: first its form is checked, then what else is around it."""
     reduction = None if place.block.init is None else reduction_of(place)
-    reason = why_not_reduction(scope_at(state, state.scope_of(place)), place.block)
-    if reason or reduction is None:
-        raise BlockKindError(
-            f'The block "{place.block.name_hint}" is not a reduction block: {reason}',
-            [place.realize],
-            "rfactor takes a block with T.init, before decompose_reduction",
-        )
+    advice = "rfactor takes a block with T.init, before decompose_reduction"
+    check_reduction(state, place, advice)
+    assert reduction is not None
     return reduction
 
 
