@@ -133,21 +133,15 @@ class ScheduleBase:
         """What a random variable or reference stands for: a block, a loop or an integer."""
         if isinstance(rand_var_or_sref, StmtSRef):
             return rand_var_or_sref.stmt
-        if isinstance(rand_var_or_sref, BlockRV):
-            return self._state.block(self._block(rand_var_or_sref)).block
-        if isinstance(rand_var_or_sref, LoopRV):
-            return self._state.loop(self._loop(rand_var_or_sref)).loop
+        if isinstance(rand_var_or_sref, (BlockRV, LoopRV)):
+            return self._place(rand_var_or_sref).node
         return self._integer(rand_var_or_sref)
 
     def get_sref(self, rand_var_or_stmt: BlockRV | LoopRV | Block | For) -> StmtSRef:
         """Where a block or loop stands in the present program: it, and what is around it."""
         if isinstance(rand_var_or_stmt, (BlockRV, LoopRV)):
-            place = self._place(rand_var_or_stmt)
-        elif isinstance(rand_var_or_stmt, Block):
-            place = self._state.block(rand_var_or_stmt.identity)
-        else:
-            place = self._state.loop(rand_var_or_stmt.loop_var)
-        return StmtSRef.of(place)
+            return StmtSRef.of(self._place(rand_var_or_stmt))
+        return StmtSRef.of(self._state.place_of(rand_var_or_stmt))
 
     def remove_rv(self, rand_var: BlockRV | LoopRV | ExprRV) -> None:
         """Forget a random variable."""

@@ -43,11 +43,7 @@ class DescriptionMatch:
         self.statements: list[tuple[Stmt, Stmt]] = [(block, description)]
         for iter_var in block.iter_vars:
             self._bind_domain(iter_var.var, iter_var.dom)
-        self._compare_regions("writes", block.writes, description.writes, self._start)
-        self._compare_regions("reads", block.reads, description.reads, self._start)
-        self._compare_items("match_buffers", block.match_buffers, description.match_buffers)
-        self._compare_allocations(block, description)
-        self._compare(block.body, description.body)
+        self._compare_block(block, description, self._start)
 
     def _differ(self, reason: str) -> Mismatch:
         return Mismatch(reason, self.statements[-1] if self.statements else None)
@@ -55,6 +51,9 @@ class DescriptionMatch:
     def _require(self, condition: bool, reason: str) -> None:
         if not condition:
             raise self._differ(reason)
+
+    def _equal(self, ours: PrimExpr, described: PrimExpr) -> bool:
+        return self.analyzer.can_prove_equal(ours, substitute(described, self.variables))
 
     def _bind_domain(self, var: Var, domain: Range | None) -> None:
         if domain is not None:
@@ -106,9 +105,7 @@ class DescriptionMatch:
         starts = [side.min for side in ours.region[:leading]]
         for side, wanted in zip(ours.region[leading:], described.region, strict=True):
             self._require(
-                self.analyzer.can_prove_equal(
-                    side.extent, substitute(wanted.extent, self.variables)
-                ),
+                self._equal(side.extent, wanted.extent),
                 f"the regions {ours!r} and {described!r} have different extents",
             )
             is_first = is_const_int(wanted.min, 0)
@@ -154,7 +151,7 @@ class DescriptionMatch:
         leading = self._leading(ours.buffer, described.buffer)
         mine, theirs = ([s.min for s in node.region] for node in (ours, described))
         same = self._same_indices(ours.buffer, described.buffer, mine, theirs) and all(
-            self.analyzer.can_prove_equal(a.extent, substitute(b.extent, self.variables))
+            self._equal(a.extent, b.extent)
             for a, b in zip(ours.region[leading:], described.region, strict=True)
         )
         self._require(same, f"the regions {ours!r} and {described!r} are other elements")
@@ -197,7 +194,7 @@ class DescriptionMatch:
             ("has the extent", ours.extent, described.extent),
         ):
             self._require(
-                self.analyzer.can_prove_equal(mine, substitute(theirs, self.variables)),
+                self._equal(mine, theirs),
                 f"{names[0]} {what} {mine!r}, and {names[1]} {theirs!r}",
             )
         same = ours.kind is described.kind and ours.annotations == described.annotations
@@ -225,7 +222,7 @@ class DescriptionMatch:
         values = zip(names[0], ours.iter_values, names[1], described.iter_values, strict=True)
         for mine, value, theirs, wanted in values:
             self._require(
-                self.analyzer.can_prove_equal(value, substitute(wanted, self.variables)),
+                self._equal(value, wanted),
                 f'the iterator "{mine}" is bound to {value!r}, where "{theirs}" of the description '
                 f"asks for {substitute(wanted, self.variables)!r}",
             )
@@ -233,19 +230,21 @@ class DescriptionMatch:
         for iter_var, wanted in zip(blocks[0].iter_vars, blocks[1].iter_vars, strict=True):
             self._bind(iter_var.var, wanted.var)
             self._bind_domain(iter_var.var, iter_var.dom)
-        self._compare_block(ours.block, described.block)
+        inits = ours.block.init, described.block.init
+        self._require(
+            (inits[0] is None) == (inits[1] is None), "only one of the blocks has an init"
+        )
+        if inits[0] is not None:
+            self._compare(*inits)
+        self._compare_block(ours.block, described.block, self._compare_region)
 
-    def _compare_block(self, ours: Block, described: Block) -> None:
+    def _compare_block(
+        self, ours: Block, described: Block, compare: Callable[[BufferRegion, BufferRegion], None]
+    ) -> None:
+        self._compare_regions("writes", ours.writes, described.writes, compare)
+        self._compare_regions("reads", ours.reads, described.reads, compare)
         self._compare_items("match_buffers", ours.match_buffers, described.match_buffers)
         self._compare_allocations(ours, described)
-        self._compare_regions("writes", ours.writes, described.writes, self._compare_region)
-        self._compare_regions("reads", ours.reads, described.reads, self._compare_region)
-        self._require(
-            (ours.init is None) == (described.init is None),
-            "only one of the blocks has an init",
-        )
-        if ours.init is not None and described.init is not None:
-            self._compare(ours.init, described.init)
         self._compare(ours.body, described.body)
 
     def _compare_variable(self, ours: Var, described: Var) -> None:

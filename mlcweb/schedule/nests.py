@@ -99,7 +99,6 @@ def only_block_below(state: ScheduleState, target: LoopPlace, advice: str) -> Bl
 
 def with_inserted(
     state: ScheduleState,
-    function: str,
     container: For | Block,
     position: int,
     added: Sequence[Stmt],
@@ -108,13 +107,10 @@ def with_inserted(
     """The state with `added` before a statement of a loop or block, or in place of some from there
     on; after the declarations of the buffers that they use. The container may have been rewritten
     since."""
-    if isinstance(container, For):
-        current = state.loop(container.loop_var).loop
-    else:
-        current = state.block(container.identity).block
-    old = statements_of(current)
+    place = state.place_of(container)
+    old = statements_of(place.node)
     body = sequence(*old[:position], *_before(added, old[position + removed :]))
-    return state.replaced(function, {current: replace(current, body=body)})
+    return state.with_fields(place, body=body)
 
 
 def _before(added: Sequence[Stmt], statements: Sequence[Stmt]) -> list[Stmt]:
@@ -130,9 +126,8 @@ def _before(added: Sequence[Stmt], statements: Sequence[Stmt]) -> list[Stmt]:
 
 def with_allocated(state: ScheduleState, scope: BlockPlace, *buffers: Buffer) -> ScheduleState:
     """The state in which a block, which may have been rewritten since, allocates `buffers` too."""
-    block = state.block(scope.block.identity).block
-    allocating = replace(block, alloc_buffers=(*block.alloc_buffers, *buffers))
-    return state.replaced(scope.function, {block: allocating})
+    place = state.block(scope.block.identity)
+    return state.with_fields(place, alloc_buffers=(*place.block.alloc_buffers, *buffers))
 
 
 def with_stages(
@@ -145,7 +140,7 @@ def with_stages(
 ) -> tuple[ScheduleState, list[BlockIdentity]]:
     """The state with new blocks before a statement of a loop or block of a scope, which allocates
     the `buffers` that they need, and the blocks."""
-    state = with_inserted(state, scope.function, container, position, stages)
+    state = with_inserted(state, container, position, stages)
     made = [realize.block.identity for stage in stages for realize in block_realizes_below(stage)]
     return with_allocated(state, scope, *buffers), made
 

@@ -30,33 +30,22 @@ from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.expr import IntImm, PrimExpr, Var
 
 
-def check_stage_pipeline(
-    state: ScheduleState, scope: BlockPlace, reader: BlockPlace | None = None
-) -> None:
+def check_stage_pipeline(state: ScheduleState, scope: BlockPlace) -> None:
     """Raise DataflowError unless the blocks of `scope` form a stage pipeline.
 
-    Checked: no block writes a buffer that an earlier one reads; no block (with `reader`: not that
-    one) is known to read elements that its producers, in the same loops, have not written.
+    Checked: no block writes a buffer that an earlier one reads; no block is known to read elements
+    that its producers, in the same loops, have not written.
     """
-    blocks = scope_at(state, scope)
-    if reader is not None:
-        _check_stages(scope, blocks, (reader,))
-        return
     # Whoever looks for a place for a block asks this of the same state for each place.
-    state.cached(
-        ("stages", scope.block.identity), lambda: _check_stages(scope, blocks, blocks.units)
-    )
+    state.cached(("stages", scope.block.identity), lambda: _check_stages(state, scope))
 
 
-def _check_stages(scope: BlockPlace, blocks: Scope, readers: Sequence[BlockPlace]) -> None:
-    _check_no_write_after_read(scope, blocks)
-    for reader in readers:
-        check_cover(scope, blocks, reader)
-
-
-def _check_no_write_after_read(scope: BlockPlace, blocks: Scope) -> None:
+def _check_stages(state: ScheduleState, scope: BlockPlace) -> None:
+    blocks = scope_at(state, scope)
     for buffer, writers in blocks.writers.items():
         check_not_overwritten(scope, blocks, buffer, writers, blocks.readers.get(buffer, ()))
+    for reader in blocks.units:
+        check_cover(scope, blocks, reader)
 
 
 def check_not_overwritten(

@@ -83,6 +83,11 @@ class _Located:
     parents: tuple[Stmt, ...]
 
     @property
+    def node(self) -> For | Block:
+        """The loop or block itself."""
+        raise NotImplementedError
+
+    @property
     def loops(self) -> tuple[For, ...]:
         """The loops around up to the next enclosing block, outermost first."""
         loops: list[For] = []
@@ -110,6 +115,10 @@ class _Located:
             domains.update(domains_of(parent))
         return dict(reversed(domains.items()))
 
+    def analyzer_inside(self) -> Analyzer:
+        """An analyzer that knows all variables that are visible in the body."""
+        return Analyzer({**self.domains_around, **domains_of(self.node)})
+
 
 @dataclass(frozen=True, slots=True)
 class LoopPlace(_Located):
@@ -120,13 +129,13 @@ class LoopPlace(_Located):
     parents: tuple[Stmt, ...]
 
     @property
+    def node(self) -> For:
+        return self.loop
+
+    @property
     def statement(self) -> Stmt:
         """What stands at the place."""
         return self.loop
-
-    def analyzer_inside(self) -> Analyzer:
-        """An analyzer that knows all variables that are visible in the body of the loop."""
-        return Analyzer({**self.domains_around, self.loop.loop_var: self.loop.domain})
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +151,10 @@ class BlockPlace(_Located):
         return self.realize.block
 
     @property
+    def node(self) -> Block:
+        return self.realize.block
+
+    @property
     def statement(self) -> Stmt:
         """What stands at the place."""
         return self.realize
@@ -150,10 +163,6 @@ class BlockPlace(_Located):
     def title(self) -> str:
         """What messages call it."""
         return f'block "{self.block.name_hint}"'
-
-    def analyzer_inside(self) -> Analyzer:
-        """An analyzer that knows all variables that are visible in the body of the block."""
-        return Analyzer({**self.domains_around, **self.block.domains})
 
 
 Place = LoopPlace | BlockPlace
@@ -171,12 +180,11 @@ class StmtSRef:
     @staticmethod
     def of(place: Place) -> StmtSRef:
         """The reference to what stands at a place."""
-        own = place.loop if isinstance(place, LoopPlace) else place.block
         found: StmtSRef | None = None
         for statement in place.parents:
             if isinstance(statement, (Block, For)):
                 found = StmtSRef(statement, found)
-        return StmtSRef(own, found)
+        return StmtSRef(place.node, found)
 
 
 def domains_of(statement: Stmt) -> dict[Var, Range]:
@@ -273,6 +281,10 @@ class ScheduleState:
             )
         return place
 
+    def place_of(self, node: For | Block) -> Place:
+        """Where a loop or block stands, which may have been rewritten since."""
+        return self.loop(node.loop_var) if isinstance(node, For) else self.block(node.identity)
+
     def scope_of(self, place: Place) -> BlockPlace:
         """The block that encloses a place."""
         for parent in reversed(place.parents):
@@ -294,8 +306,8 @@ class ScheduleState:
 
     def child_blocks(self, place: Place) -> list[BlockPlace]:
         """The outermost blocks below a block or loop, in program order."""
-        top: Stmt = place.realize.block if isinstance(place, BlockPlace) else place.loop
-        found = [r for below in executed_substatements(top) for r in block_realizes_below(below)]
+        inside = executed_substatements(place.node)
+        found = [realize for below in inside for realize in block_realizes_below(below)]
         return [self.index.blocks[realize.block.identity] for realize in found]
 
     def function(self, name: str) -> PrimFunc:
@@ -320,6 +332,10 @@ class ScheduleState:
                 advice="a block beside which there are others",
             )
         return self.with_function(function, replace(func, body=body))
+
+    def with_fields(self, place: Place, **fields: Any) -> ScheduleState:
+        """The state with some fields of a loop or block changed."""
+        return self.replaced(place.function, {place.node: replace(place.node, **fields)})
 
 
 def _replace(statement: Stmt, changes: Mapping[Stmt, Stmt | None]) -> Stmt | None:

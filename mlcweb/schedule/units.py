@@ -23,7 +23,6 @@ from mlcweb.ir.visitor import walk
 from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.state import (
     BlockPlace,
-    LoopPlace,
     Place,
     ScheduleState,
     executed_substatements,
@@ -82,10 +81,9 @@ Guard = tuple[Stmt, Stmt]
 
 def units_below(state: ScheduleState, around: Place) -> tuple[BlockPlace, ...]:
     """The outermost blocks, and the statements outside of them, below a block or loop."""
-    top: Stmt = around.loop if isinstance(around, LoopPlace) else around.block
-    above = (*around.parents, top) if isinstance(around, LoopPlace) else (
-        *around.parents, around.realize, top
-    )  # fmt: skip
+    above = (*around.parents, around.statement)
+    if isinstance(around, BlockPlace):
+        above = (*above, around.block)
     units: list[BlockPlace] = []
 
     def raw(statement: Stmt, body: Stmt, parents: tuple[Stmt, ...]) -> None:
@@ -108,7 +106,7 @@ def units_below(state: ScheduleState, around: Place) -> tuple[BlockPlace, ...]:
             for header in headers:
                 raw(statement, Evaluate(header), parents)
 
-    for below in executed_substatements(top):
+    for below in executed_substatements(around.node):
         visit(below, above)
     return tuple(units)
 

@@ -87,7 +87,7 @@ WRONG_USES = {
     "cache_write: index": (lambda s: s.cache_write("B", 1, "local"), "is not in"),
     "read_at: another nest": (
         lambda s: s.read_at(loop(s, "B"), "D", 0, "local"),
-        "does not stand in the loop",
+        "is not around the block",
     ),
     "decompose_reduction: not one": (
         lambda s: s.decompose_reduction("D", loop(s, "D")),

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from mlcweb.analysis import block_access_regions
 from mlcweb.analysis.threads import is_thread_tag, thread_tag, uses_barriers, uses_warp
 from mlcweb.arith import Analyzer
 from mlcweb.ir.errors import InternalError
-from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.arguments import (
     ACCESSES,
@@ -36,16 +34,7 @@ from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import BlockPlace, LoopPlace, Place, ScheduleState, block_realizes_below
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import BufferLoad, Var
-from mlcweb.tir.stmt import (
-    Block,
-    BlockIdentity,
-    BlockRealize,
-    For,
-    ForKind,
-    IterType,
-    IterVar,
-    statements_in,
-)
+from mlcweb.tir.stmt import BlockIdentity, BlockRealize, ForKind, IterType, IterVar, statements_in
 from mlcweb.tir.substitute import uses
 
 _IMPORTING_PRAGMAS = {
@@ -96,8 +85,7 @@ def unroll(state: ScheduleState, loop: Var) -> ScheduleState:
     """
     place = state.loop(loop)
     _check_needs_no_threads(place, "unroll")
-    new = replace(place.loop, kind=ForKind.UNROLLED, thread_binding=None)
-    return state.replaced(place.function, {place.loop: new})
+    return state.with_fields(place, kind=ForKind.UNROLLED, thread_binding=None)
 
 
 @primitive("Bind")
@@ -124,8 +112,7 @@ def bind(state: ScheduleState, loop: Var, thread_axis: str) -> ScheduleState:
     _check_parallelizable(state, place, "bind", across_threads, at_once)
     _check_one_extent(place, thread_axis)
     axis = IterVar(None, Var(thread_axis, loop.dtype), IterType.THREAD_INDEX, thread_axis)
-    new = replace(place.loop, kind=ForKind.THREAD_BINDING, thread_binding=axis)
-    return state.replaced(place.function, {place.loop: new})
+    return state.with_fields(place, kind=ForKind.THREAD_BINDING, thread_binding=axis)
 
 
 @primitive("Annotate", inputs=("ann_val",))
@@ -145,21 +132,20 @@ def annotate(
             "tvm.register_func(name) of a Python function, or TensorIntrin.register(name, desc, "
             "impl) with a PrimFunc as the micro-kernel, and T.call_extern(name, …) calls it",
         )
-    target = _annotated(place)
-    if key in target.annotations:
+    if key in place.node.annotations:
         return state
-    return _with_annotations(state, place, {**target.annotations, key: value})
+    return state.with_fields(place, annotations={**place.node.annotations, key: value})
 
 
 @primitive("Unannotate")
 def unannotate(state: ScheduleState, block_or_loop: Place, ann_key: str) -> ScheduleState:
     """Remove the annotation `ann_key` from a block or loop; an IndexError where there is none."""
-    target = _annotated(block_or_loop)
-    if ann_key not in target.annotations:
-        there = ", ".join(map(repr, target.annotations)) or "none"
+    annotations = block_or_loop.node.annotations
+    if ann_key not in annotations:
+        there = ", ".join(map(repr, annotations)) or "none"
         raise IndexError(f"Cannot find annotation key: {ann_key} (annotations there: {there})")
-    remaining = {k: v for k, v in target.annotations.items() if k != ann_key}
-    return _with_annotations(state, block_or_loop, remaining)
+    remaining = {k: v for k, v in annotations.items() if k != ann_key}
+    return state.with_fields(block_or_loop, annotations=remaining)
 
 
 @primitive("EnterPostproc")
@@ -168,23 +154,11 @@ def enter_postproc(state: ScheduleState) -> ScheduleState:
     return state
 
 
-def _annotated(place: Place) -> Block | For:
-    return place.loop if isinstance(place, LoopPlace) else place.block
-
-
-def _with_annotations(
-    state: ScheduleState, place: Place, annotations: dict[str, Any]
-) -> ScheduleState:
-    target = _annotated(place)
-    return state.replaced(place.function, {target: replace(target, annotations=annotations)})
-
-
 def _with_kind(state: ScheduleState, loop: Var, kind: ForKind, primitive: str) -> ScheduleState:
     place = state.loop(loop)
     _check_needs_no_threads(place, primitive)
     _check_parallelizable(state, place, primitive, across_threads=False)
-    new = replace(place.loop, kind=kind, thread_binding=None)
-    return state.replaced(place.function, {place.loop: new})
+    return state.with_fields(place, kind=kind, thread_binding=None)
 
 
 def _check_needs_no_threads(place: LoopPlace, primitive: str, new_axis: str = "") -> None:
@@ -328,14 +302,7 @@ def unsafe_hide_buffer_access(
         )
     regions = place.block.reads if buf_type == "read" else place.block.writes
     for index in buf_index_array:
-        if not 0 <= index < len(regions):
-            raise NotFoundError(
-                f'The block "{place.block.name_hint}" has {len(regions)} {buf_type} region(s), and '
-                f"the buffer index {index} is not in [0, {len(regions)})",
-                [place.realize],
-                "the buffers are, in order: "
-                + (", ".join(f'"{region.buffer.name}"' for region in regions) or "none"),
-            )
+        accessed_buffer(place, index, buf_type)
     kept = [region for n, region in enumerate(regions) if n not in buf_index_array]
     return _with_regions(state, place, buf_type, kept, {})
 
@@ -377,7 +344,5 @@ def _with_regions(
     regions: Sequence[BufferRegion],
     notes: dict[str, list[int]],
 ) -> ScheduleState:
-    block = place.block
     fields = {"reads" if access == "read" else "writes": tuple(regions)}
-    new = replace(block, annotations={**block.annotations, **notes}, **fields)
-    return state.replaced(place.function, {block: new})
+    return state.with_fields(place, annotations={**place.block.annotations, **notes}, **fields)

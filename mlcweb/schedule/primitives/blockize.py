@@ -130,7 +130,7 @@ def _blockize_blocks(
     values = tuple(iterator.outer.value for iterator in divisions[0].iterators)
     realize = BlockRealize(values, divisions[0].outer_predicate, block)
     count = last + 1 - first
-    state = with_inserted(state, places[0].function, container, first, [realize], removed=count)
+    state = with_inserted(state, container, first, [realize], removed=count)
     return state, block.identity
 
 

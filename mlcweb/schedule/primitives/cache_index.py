@@ -7,7 +7,6 @@ from typing import Any
 
 from mlcweb.arith import same_expression
 from mlcweb.arith.iter_predicate import uses_any
-from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, children, walk
 from mlcweb.schedule.arguments import StorageScope
 from mlcweb.schedule.errors import LoopError
@@ -78,14 +77,11 @@ def cache_index(
         buffers.append(buffer)
         loads.append((expression, BufferLoad(buffer, tuple(i.var for i in used))))
     changed = _Replacement(loads)
-    new_block = replace(
-        place.block,
-        body=changed.rewrite(place.block.body),
-        init=None if place.block.init is None else changed.rewrite(place.block.init),
-    )
+    parts = {"body": place.block.body, "init": place.block.init}
+    parts = {name: changed.rewrite(part) for name, part in parts.items() if part is not None}
     scope = state.scope_of(place)
     position = position_in(scope.block, place)
-    state = state.replaced(place.function, {place.block: new_block})
+    state = state.with_fields(place, **parts)
     return with_stages(state, scope, scope.block, position, stages, *buffers)
 
 

@@ -13,11 +13,12 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.arguments import ReadBuffer, StorageScope, WriteBuffer, accessed_buffer
 from mlcweb.schedule.buffer_rewriting import Redirection
-from mlcweb.schedule.errors import DataflowError, LoopError
+from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.must_writes import must_write
 from mlcweb.schedule.nests import (
     copy_of,
     loop_nest,
+    loops_from,
     statements_of,
     with_stages,
 )
@@ -195,12 +196,7 @@ def _planned(
 ) -> _Plan:
     place, target = state.block(block), state.loop(loop)
     buffer = accessed_buffer(place, index, access)
-    if not any(around is target.loop for around in place.loops):
-        raise LoopError(
-            f'The block "{place.block.name_hint}" does not stand in the loop "{loop.name}"',
-            [target.loop, place.realize],
-            "one of sch.get_loops(block)",
-        )
+    loops_from(place, target.loop)
     plan = _Plan(state, target, buffer, storage_scope, access, target.analyzer_inside())
     blocks = [user.block for step in range(len(plan.steps)) for user in plan.units(step)]
     if any(buffer in found for block in blocks for found in hidden_accesses(block)):

@@ -89,7 +89,7 @@ def compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
             )
     state = state.replaced(place.function, {place.realize: None})
     scope = state.block(scope.block.identity)
-    state = state.replaced(place.function, {scope.block.body: inliner.rewrite(scope.block.body)})
+    state = state.with_fields(scope, body=inliner.rewrite(scope.block.body))
     return _without_allocation(state, scope, buffer)
 
 
@@ -364,6 +364,6 @@ def _with_outer_regions(
 
 
 def _without_allocation(state: ScheduleState, scope: BlockPlace, buffer: Buffer) -> ScheduleState:
-    current = state.block(scope.block.identity).block
-    kept = tuple(b for b in current.alloc_buffers if b is not buffer)
-    return state.replaced(scope.function, {current: replace(current, alloc_buffers=kept)})
+    place = state.block(scope.block.identity)
+    kept = tuple(b for b in place.block.alloc_buffers if b is not buffer)
+    return state.with_fields(place, alloc_buffers=kept)

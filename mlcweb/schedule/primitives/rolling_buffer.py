@@ -95,9 +95,9 @@ def rolling_buffer(
             predicate = logical_and(predicate, fresh)
         changes[user.realize] = _folded(user.realize, predicate, buffer, small, rolled)
     state = state.replaced(place.function, changes)
-    changed = state.block(owner.identity).block
-    buffers = tuple(small if b is buffer else b for b in changed.alloc_buffers)
-    return state.replaced(place.function, {changed: replace(changed, alloc_buffers=buffers)})
+    changed = state.block(owner.identity)
+    buffers = tuple(small if b is buffer else b for b in changed.block.alloc_buffers)
+    return state.with_fields(changed, alloc_buffers=buffers)
 
 
 @dataclass(frozen=True, slots=True)

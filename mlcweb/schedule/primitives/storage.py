@@ -90,8 +90,7 @@ def storage_align(
     axis %= buffer.ndim
     aligned[index, axis] = [index, axis, factor, offset]
     annotations = {**place.block.annotations, BUFFER_DIM_ALIGN: list(aligned.values())}
-    new = replace(place.block, annotations=annotations)
-    return state.replaced(place.function, {place.block: new})
+    return state.with_fields(place, annotations=annotations)
 
 
 def allocating_block(place: BlockPlace, buffer: Buffer) -> Block:
