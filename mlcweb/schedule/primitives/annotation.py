@@ -34,7 +34,15 @@ from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import BlockPlace, LoopPlace, Place, ScheduleState, block_realizes_below
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import BufferLoad, Var
-from mlcweb.tir.stmt import BlockIdentity, BlockRealize, ForKind, IterType, IterVar, statements_in
+from mlcweb.tir.stmt import (
+    BlockIdentity,
+    BlockRealize,
+    For,
+    ForKind,
+    IterType,
+    IterVar,
+    statements_in,
+)
 from mlcweb.tir.substitute import uses
 
 _IMPORTING_PRAGMAS = {
