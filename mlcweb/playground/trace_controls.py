@@ -23,9 +23,10 @@ from mlcweb.playground.trace_replay import (
 )
 from mlcweb.playground.trace_words import loop_path
 from mlcweb.schedule import Trace
-from mlcweb.schedule.compute_locations import locations, loop_type
 from mlcweb.schedule.instruction import plain
+from mlcweb.schedule.iteration_order import loop_type
 from mlcweb.schedule.primitives.compute_location import LAST, compute_at
+from mlcweb.schedule.primitives.sampling import locations
 from mlcweb.schedule.scopes import scope_at
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState
 from mlcweb.tir.arithmetic import is_const_int

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mlcweb.arith import Analyzer
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.schedule.errors import ArgumentError, NotFoundError
-from mlcweb.schedule.index_map_arguments import as_function, take_index_map, take_pad_value
-from mlcweb.schedule.index_map_record import from_record
+from mlcweb.schedule.index_maps import as_function, from_record, take_index_map, take_pad_value
 from mlcweb.schedule.instruction import BlockRV, LoopRV, Role
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.arithmetic import constant_value, convert, subtract

@@ -11,7 +11,7 @@ from typing import Any
 
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.dialect import dialect_of
-from mlcweb.schedule.index_map_record import to_record
+from mlcweb.schedule.index_maps import to_record
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.expr import FloatImm, IntImm, PrimExpr, Var
 from mlcweb.tir.substitute import substitute, variables_in

@@ -15,6 +15,7 @@ from mlcweb.schedule.dependences import check_carries_nothing
 from mlcweb.schedule.errors import BindingError, DataflowError, LoopError
 from mlcweb.schedule.scopes import (
     check_affine,
+    driven_iterators,
     is_affine,
     iterators_by_variable,
     loop_ranges,
@@ -23,12 +24,24 @@ from mlcweb.schedule.scopes import (
     why_not_complete,
     why_not_reduction,
 )
-from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState
+from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, block_realizes_below
 from mlcweb.schedule.units import bound_reads, hidden_accesses
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.expr import Var
 from mlcweb.tir.stmt import BlockRealize, For, IterType
 from mlcweb.tir.substitute import variables_in
+
+
+def loop_type(loop: For) -> IterType:
+    """What a loop means to the blocks below it; a loop that means different things is opaque."""
+    kinds = {
+        kind
+        for realize in block_realizes_below(loop)
+        for kind in driven_iterators(realize, loop.loop_var).values()
+    }
+    if len(kinds) > 1:
+        return IterType.OPAQUE
+    return kinds.pop() if kinds else IterType.DATA_PARALLEL
 
 
 def check_compact_dataflow(state: ScheduleState, loop: LoopPlace) -> None:

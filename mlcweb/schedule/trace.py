@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.dialect import dialect_of
 from mlcweb.ir.display import Listing, publish
-from mlcweb.schedule.index_map_record import from_record
+from mlcweb.schedule.index_maps import from_record
 from mlcweb.schedule.instruction import (
     BlockRV,
     Instruction,

@@ -21,12 +21,7 @@ from mlcweb.analysis import block_access_regions
 from mlcweb.analysis.exposed_reads import may_be_empty
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.errors import DataflowError
-from mlcweb.schedule.state import (
-    BlockPlace,
-    Place,
-    ScheduleState,
-    executed_substatements,
-)
+from mlcweb.schedule.state import BlockPlace, Place, ScheduleState, executed_substatements
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import Buffer, BufferRegion
 from mlcweb.tir.expr import BufferLoad, IntImm, PrimExpr, Var

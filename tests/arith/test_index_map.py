@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mlcweb.arith.index_map import IndexMapError
-from mlcweb.schedule.index_map_record import from_record, to_record
+from mlcweb.schedule.index_maps import from_record, to_record
 from mlcweb.tir import IndexMap, Var
 
 

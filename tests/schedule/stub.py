@@ -20,7 +20,7 @@ from typing import Any
 from mlcweb.schedule.arguments import BufferArgument
 from mlcweb.schedule.base import ScheduleBase
 from mlcweb.schedule.errors import ScheduleError as ScheduleError
-from mlcweb.schedule.index_map_arguments import MapArgument
+from mlcweb.schedule.index_maps import MapArgument
 from mlcweb.schedule.instruction import BlockRV, ExprRV, LoopRV
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import PrimExpr

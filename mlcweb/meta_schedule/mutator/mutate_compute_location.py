@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.mutator.mutator import Mutator
 from mlcweb.schedule import Instruction, Schedule, ScheduleError, Trace
-from mlcweb.schedule.compute_locations import locations
+from mlcweb.schedule.primitives.sampling import locations
 from mlcweb.tir.stmt import Block
 
 if TYPE_CHECKING:

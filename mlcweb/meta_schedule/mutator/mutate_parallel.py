@@ -13,7 +13,7 @@ from mlcweb.meta_schedule.mutator.mutator import Mutator
 from mlcweb.meta_schedule.schedule_rule.block_facts import SPATIAL, extent_of, is_root
 from mlcweb.meta_schedule.schedule_rule.parallel_vectorize_unroll import PARALLEL
 from mlcweb.schedule import Instruction, Schedule, ScheduleError, Trace
-from mlcweb.schedule.compute_locations import loop_type
+from mlcweb.schedule.iteration_order import loop_type
 from mlcweb.tir.stmt import For
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from mlcweb.meta_schedule.schedule_rule.parallel_vectorize_unroll import (
     VECTORIZE,
 )  # fmt: skip
 from mlcweb.schedule import BlockRV, LoopRV, Schedule
-from mlcweb.schedule.compute_locations import loop_type
+from mlcweb.schedule.iteration_order import loop_type
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import Sub

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mlcweb.meta_schedule.postproc.postproc import Postproc
 from mlcweb.meta_schedule.schedule_rule.block_facts import SPATIAL
 from mlcweb.schedule import Schedule
-from mlcweb.schedule.compute_locations import loop_type
+from mlcweb.schedule.iteration_order import loop_type
 from mlcweb.schedule.state import BlockPlace
 
 

@@ -17,7 +17,7 @@ from mlcweb.meta_schedule.schedule_rule.block_facts import (
 )  # fmt: skip
 from mlcweb.meta_schedule.schedule_rule.vector_lanes import LANES_NOTE
 from mlcweb.schedule import Schedule
-from mlcweb.schedule.compute_locations import loop_type
+from mlcweb.schedule.iteration_order import loop_type
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.stmt import BlockIdentity, For, ForKind
 

@@ -12,7 +12,7 @@ from mlcweb.meta_schedule.schedule_rule.block_facts import SPATIAL, TILING_STRUC
 from mlcweb.meta_schedule.schedule_rule.lanes import LANES, MIN_VECTORS
 from mlcweb.meta_schedule.schedule_rule.register_tiles import RegisterTile, register_tiles
 from mlcweb.schedule import Instruction, Schedule, Trace
-from mlcweb.schedule.compute_locations import loop_type
+from mlcweb.schedule.iteration_order import loop_type
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.stmt import ForKind
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from mlcweb.meta_schedule.schedule_rule.block_facts import REDUCTION, needs_rfactor
 from mlcweb.meta_schedule.schedule_rule.schedule_rule import ScheduleRule
 from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
-from mlcweb.schedule.compute_locations import loop_type
+from mlcweb.schedule.iteration_order import loop_type
 from mlcweb.tir.stmt import For
 
 RANDOM_COMPUTE_PRODUCER = "meta_schedule.random_compute_producer"

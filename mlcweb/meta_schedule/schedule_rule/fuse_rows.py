@@ -16,7 +16,7 @@ from mlcweb.meta_schedule.schedule_rule.block_facts import (
 from mlcweb.meta_schedule.schedule_rule.reduce_in_lanes import ReduceInLanes, settle
 from mlcweb.meta_schedule.schedule_rule.schedule_rule import ScheduleRule
 from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
-from mlcweb.schedule.compute_locations import loop_type
+from mlcweb.schedule.iteration_order import loop_type
 
 INLINE_RULE = "meta_schedule.inline_rule"
 

@@ -13,7 +13,7 @@ from mlcweb.meta_schedule.schedule_rule.block_facts import (
     inputs_of,
     strides,
 )  # fmt: skip
-from mlcweb.schedule.compute_locations import loop_type
+from mlcweb.schedule.iteration_order import loop_type
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.buffer import BufferRegion

@@ -25,7 +25,7 @@ from mlcweb.meta_schedule.schedule_rule.lanes import (
 )
 from mlcweb.meta_schedule.schedule_rule.schedule_rule import ScheduleRule
 from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
-from mlcweb.schedule.compute_locations import loop_type
+from mlcweb.schedule.iteration_order import loop_type
 
 STRUCTURE = "lanes"
 

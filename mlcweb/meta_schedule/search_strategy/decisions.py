@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from mlcweb.schedule import Instruction, Schedule, Trace
-from mlcweb.schedule.compute_locations import locations
+from mlcweb.schedule.primitives.sampling import locations
 from mlcweb.tir.arithmetic import constant_value
 
 MAX_TILINGS = 4096

@@ -15,13 +15,7 @@ from mlcweb.schedule.arguments import ReadBuffer, StorageScope, WriteBuffer, acc
 from mlcweb.schedule.buffer_rewriting import Redirection
 from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.must_writes import must_write
-from mlcweb.schedule.nests import (
-    copy_of,
-    loop_nest,
-    loops_from,
-    statements_of,
-    with_stages,
-)
+from mlcweb.schedule.nests import copy_of, loop_nest, loops_from, statements_of, with_stages
 from mlcweb.schedule.regions import bound_ranges, regions_of, relaxed, threads_sharing
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import scope_at

@@ -338,12 +338,8 @@ def simplify_bindings(statement: Stmt, place: LoopPlace, preserve_unit_iters: bo
             values = current.iter_values
             if not values:
                 block = current.block
-                body = visit(block.body, ranges)
-                return (
-                    current
-                    if body is block.body
-                    else replace(current, block=replace(block, body=body))
-                )
+                changed = with_substatements(block, {block.body: visit(block.body, ranges)})
+                return with_substatements(current, {block: changed})
             simplified = iter_map_simplify(
                 values,
                 ranges,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from mlcweb.analysis import block_access_regions
@@ -91,7 +91,11 @@ def pad_einsum(state: ScheduleState, block: BlockIdentity, padding: Integers) ->
     written = {region.buffer for region in place.block.writes}
     _check_copied_back(state, place, [buffer for buffer in copies if buffer in written])
     before = [_filled_copy(old, new) for old, new in copies.items() if old not in written]
-    after = [_copied_back(old, new) for old, new in copies.items() if old in written]
+    after = [
+        _elementwise(new.name, old, partial(BufferLoad, new))
+        for old, new in copies.items()
+        if old in written
+    ]
     realize = _grown_realize(place, extents, copies)
     loops = [replace(old, extent=_grown_loop(old, place, grown)) for old in place.loops]
     scope = state.scope_of(place)
@@ -265,33 +269,26 @@ def _grown_buffer(
 
 def _filled_copy(buffer: Buffer, padded: Buffer) -> Stmt:
     """A block that copies a buffer into a larger one, with zeros around it."""
-    iterators = _iterators(padded)
-    inside: PrimExpr = const(True)
-    for var, old, new in zip(iterators, buffer.shape, padded.shape, strict=True):
-        if old is not new:
-            inside = logical_and(inside, less(var, old))
-    value = if_then_else(inside, BufferLoad(buffer, iterators), const(0, buffer.dtype))
-    return _elementwise(padded.name, padded.shape, BufferStore(padded, value, iterators))
+
+    def value(iterators: tuple[Var, ...]) -> PrimExpr:
+        inside: PrimExpr = const(True)
+        for var, old, new in zip(iterators, buffer.shape, padded.shape, strict=True):
+            if old is not new:
+                inside = logical_and(inside, less(var, old))
+        return if_then_else(inside, BufferLoad(buffer, iterators), const(0, buffer.dtype))
+
+    return _elementwise(padded.name, padded, value)
 
 
-def _copied_back(buffer: Buffer, padded: Buffer) -> Stmt:
-    """A block that copies the inside of a larger buffer back."""
-    iterators = _iterators(buffer)
-    store = BufferStore(buffer, BufferLoad(padded, iterators), iterators)
-    return _elementwise(padded.name, buffer.shape, store)
-
-
-def _iterators(buffer: Buffer) -> tuple[Var, ...]:
-    return tuple(Var(f"v{n}", extent.dtype) for n, extent in enumerate(buffer.shape))
-
-
-def _elementwise(name: str, shape: Sequence[PrimExpr], store: BufferStore) -> Stmt:
-    loops = {Var(f"i{n}", extent.dtype): extent for n, extent in enumerate(shape)}
+def _elementwise(name: str, target: Buffer, value: Callable[[tuple[Var, ...]], PrimExpr]) -> Stmt:
+    """A block that stores a value of its iterators to each element of a buffer."""
+    loops = {Var(f"i{n}", extent.dtype): extent for n, extent in enumerate(target.shape)}
+    iterators = tuple(Var(f"v{n}", loop.dtype) for n, loop in enumerate(loops))
     iter_vars = [
         IterVar(Range(const(0, extent.dtype), extent), var)
-        for extent, var in zip(shape, store.indices, strict=True)
-        if isinstance(var, Var)
+        for extent, var in zip(target.shape, iterators, strict=True)
     ]
+    store = BufferStore(target, value(iterators), iterators)
     return stage(name, loops, zip(iter_vars, loops, strict=True), store)
 
 

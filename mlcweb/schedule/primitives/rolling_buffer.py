@@ -24,15 +24,7 @@ from mlcweb.schedule.units import check_all_blocks, check_unguarded
 from mlcweb.tir.arithmetic import const, floormod, is_const_int, logical_and, logical_or
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import GE, GT, LE, LT, BufferLoad, FloorDiv, IntImm, Mul, PrimExpr, Var
-from mlcweb.tir.stmt import (
-    BlockIdentity,
-    BlockRealize,
-    BufferStore,
-    For,
-    ForKind,
-    IterType,
-    Stmt,
-)
+from mlcweb.tir.stmt import BlockIdentity, BlockRealize, BufferStore, For, ForKind, IterType, Stmt
 from mlcweb.tir.substitute import uses
 
 

@@ -5,18 +5,21 @@ Each takes the choice to make (a `decision`) or draws one, and returns it with w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf, prod
 
 from mlcweb.schedule.arguments import Integers
-from mlcweb.schedule.compute_locations import locations
-from mlcweb.schedule.errors import FactorError
-from mlcweb.schedule.primitives.compute_location import Location, SpecialLocation
+from mlcweb.schedule.errors import FactorError, ScheduleError
+from mlcweb.schedule.iteration_order import loop_type
+from mlcweb.schedule.primitives.compute_location import LAST, Location, SpecialLocation, compute_at
+from mlcweb.schedule.primitives.inline import compute_inline
 from mlcweb.schedule.registry import Sampled, primitive
 from mlcweb.schedule.sampling import RandomState, draw_perfect_tile
-from mlcweb.schedule.state import ScheduleState
+from mlcweb.schedule.scopes import scope_at
+from mlcweb.schedule.state import BlockPlace, ScheduleState, shared_prefix
+from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.expr import IntImm, Var
-from mlcweb.tir.stmt import BlockIdentity, For
+from mlcweb.tir.stmt import Block, BlockIdentity, For, IterType
 
 
 @primitive("SampleCategorical")
@@ -163,3 +166,57 @@ def _mended(loop: For, extent: int, n: int, decision: Sequence[int]) -> list[int
         rest //= factors[position]
     factors[0] = rest
     return factors
+
+
+def locations(state: ScheduleState, block: BlockIdentity) -> list[tuple[int, Location]]:
+    """Where a block may be computed, by decision in rising order: inline where that is possible,
+    where it is, and under loops of its consumers, each counted from the outermost loop.
+
+    Left out are loops of one iteration, spatial loops inside of reduction loops and the innermost
+    reduction loops, where computing a block does not pay.
+    """
+    place = state.block(block)
+    found: list[tuple[int, Location]] = [(-1, SpecialLocation.ROOT)]
+    if _is_possible(lambda: compute_inline(state, block)):
+        found.insert(0, (-2, SpecialLocation.INLINE))
+    consumers = scope_at(state, state.scope_of(place)).consumers(place)
+    candidates = _shared_loops(consumers)
+    kinds = [loop_type(loop) for loop in candidates]
+    spatial = [n for n, kind in enumerate(kinds) if kind == IterType.DATA_PARALLEL]
+    seen_reduction = False
+    for number, (loop, kind) in enumerate(zip(candidates, kinds, strict=True)):
+        if is_const_int(loop.extent, 1):
+            continue
+        if kind == IterType.DATA_PARALLEL:
+            if seen_reduction:
+                break
+        else:
+            seen_reduction = True
+            if number > max(spatial, default=-1):
+                break
+        var = loop.loop_var
+        if _is_possible(lambda var=var: compute_at(state, block, var, True, LAST)):
+            found.append((number, var))
+    return found
+
+
+def _shared_loops(consumers: Sequence[BlockPlace]) -> tuple[For, ...]:
+    """The loops around all consumers, if the innermost statement around them all is a loop."""
+    if not consumers:
+        return ()
+    chains = [
+        [parent for parent in consumer.parents if isinstance(parent, (For, Block))]
+        for consumer in consumers
+    ]
+    shared = shared_prefix(chains)
+    if not isinstance(shared[-1], For):
+        return ()
+    return tuple(loop for loop in consumers[0].loops if loop in shared)
+
+
+def _is_possible(action: Callable[[], object]) -> bool:
+    try:
+        action()
+    except ScheduleError:
+        return False
+    return True
