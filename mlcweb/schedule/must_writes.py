@@ -98,16 +98,19 @@ def runs_whole_domain(place: BlockPlace) -> bool:
     points = [Range(value, const(1, value.dtype)) for value in place.realize.iter_values]
     box = estimate_region(points, place.inner_loops(None), place.realize.predicate)
     if box is None or is_trivially_true(place.realize.predicate):
-        return box is not None and _is_same(box, tuple(domains.values()))
+        return box is not None and not _differences(box, tuple(domains.values()), Analyzer())
     executed = executed_domains(place)
     return executed is not None and all(executed[v] is domain for v, domain in domains.items())
 
 
-def _is_same(one: Box, other: Box) -> bool:
-    equal = Analyzer().can_prove_equal
-    return all(
-        equal(a.min, b.min) and equal(a.extent, b.extent) for a, b in zip(one, other, strict=True)
-    )
+def _differences(one: Box, other: Box, analyzer: Analyzer) -> list[int]:
+    """The dimensions in which two boxes are not known to be the same."""
+    equal = analyzer.can_prove_equal
+    return [
+        n
+        for n, (a, b) in enumerate(zip(one, other, strict=True))
+        if not (equal(a.min, b.min) and equal(a.extent, b.extent))
+    ]
 
 
 def _written(place: BlockPlace, buffer: Buffer, outer: For | None) -> list[Box]:
@@ -160,12 +163,7 @@ def _merged(parts: list[Box], analyzer: Analyzer) -> list[Box]:
 
 def _together(one: Box, other: Box, analyzer: Analyzer) -> Box | None:
     """Two boxes as one, where they differ in one dimension, in which they touch."""
-    equal = analyzer.can_prove_equal
-    different = [
-        n
-        for n, (a, b) in enumerate(zip(one, other, strict=True))
-        if not (equal(a.min, b.min) and equal(a.extent, b.extent))
-    ]
+    different = _differences(one, other, analyzer)
     if not different:
         return one
     if len(different) > 1:

@@ -97,7 +97,8 @@ def _blockize_blocks(
                                                           for j in range(64): (block "B")
                                                           for j in range(64): (block "C")
     """
-    places = sorted((state.block(block) for block in dict.fromkeys(blocks)), key=_position(state))
+    chosen = {state.block(block).block.identity for block in blocks}
+    places = [place for block, place in state.index.blocks.items() if block in chosen]
     if not places:
         raise ScheduleError("There are no blocks to blockize", advice="pass at least one block")
     container, first, last = _side_by_side(places)
@@ -164,11 +165,6 @@ def _shared_iterators(
             )
         shared.append(known)
     return shared
-
-
-def _position(state: ScheduleState):
-    order = {identity: n for n, identity in enumerate(state.index.blocks)}
-    return lambda place: order[place.block.identity]
 
 
 def _side_by_side(places: Sequence[BlockPlace]) -> tuple[For | Block, int, int]:

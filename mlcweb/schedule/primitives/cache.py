@@ -73,7 +73,9 @@ def cache_read(
         check_cover(scope, blocks, reader, buffer)
     if writer is None:
         location = _Location(scope.block, 0)
-        region = _declared_region(scope, buffer)
+        # What the scope's block says it reads, or, where it does not say, the whole buffer.
+        declared = regions_of(scope.block.reads, buffer)
+        region = (declared[0] if declared else full_region(buffer)).region
     else:
         location = _location(state, scope, writer, readers)
         region = _touched_region(writer, blocks, buffer, location)
@@ -201,12 +203,6 @@ def _location(
             "bring the blocks into loops of their own first",
         )
     return _Location(container, ends[1])
-
-
-def _declared_region(scope: BlockPlace, buffer: Buffer) -> Sequence[Range]:
-    """What the scope's block says it reads of a buffer; the whole buffer where it does not say."""
-    declared = regions_of(scope.block.reads, buffer)
-    return (declared[0] if declared else full_region(buffer)).region
 
 
 def _touched_region(

@@ -148,7 +148,9 @@ def reverse_compute_inline(state: ScheduleState, block: BlockIdentity) -> Schedu
     changed = _with_regions(replace(inner.block, body=taken))
     realize = replace(inner, block=changed, predicate=predicate)
     state = state.replaced(place.function, {place.realize: None, inner: realize})
-    state = _with_outer_regions(state, producer, outer, inner)
+    for block_around in reversed(outer):
+        around = state.block(block_around.identity).block
+        state = state.replaced(place.function, {around: _with_regions(around)})
     return _without_allocation(state, scope, buffer)
 
 
@@ -351,16 +353,6 @@ def _use_predicate(
             )
         predicate = logical_and(predicate, substitute(known.simplify(condition), bound))
     return predicate
-
-
-def _with_outer_regions(
-    state: ScheduleState, producer: BlockPlace, around: Sequence[Block], inner: BlockRealize
-) -> ScheduleState:
-    """The regions of the blocks around the changed block found anew, from the inside out."""
-    for block in reversed(around):
-        current = state.block(block.identity).block
-        state = state.replaced(producer.function, {current: _with_regions(current)})
-    return state
 
 
 def _without_allocation(state: ScheduleState, scope: BlockPlace, buffer: Buffer) -> ScheduleState:

@@ -208,8 +208,7 @@ def check_unannotated(loop: For) -> None:
 def _infer_factors(
     loop: For, factors: Sequence[PrimExpr | int | None], analyzer: Analyzer
 ) -> list[PrimExpr]:
-    dtype = loop.loop_var.dtype
-    name = loop.loop_var.name
+    name, dtype = loop.loop_var.name, loop.loop_var.dtype
     unknown = [n for n, factor in enumerate(factors) if factor is None or factor == -1]
     if not factors:
         raise FactorError(
@@ -220,16 +219,13 @@ def _infer_factors(
     numbers = [constant_value(factor) for factor in factors]
     known = [number for n, number in enumerate(numbers) if n not in unknown and number is not None]
     check_factors(loop, known, unknown)
-    product: PrimExpr = const(1, dtype)
-    given: list[PrimExpr] = []
     _check_extent_fits([loop], [n for n in known if isinstance(n, int)], bool(unknown))
-    for factor in factors:
-        if factor is None or factor == -1:
-            given.append(const(-1, dtype))
-            continue
-        value = arithmetic.cast(dtype, factor)
-        given.append(value)
-        product = product * value
+    given: list[PrimExpr] = []
+    product: PrimExpr = const(1, dtype)
+    for n, factor in enumerate(factors):
+        given.append(arithmetic.cast(dtype, -1 if factor is None else factor))
+        if n not in unknown:
+            product = product * given[n]
     if unknown:
         extent, covered = constant_value(loop.extent), constant_value(product)
         if isinstance(extent, int) and isinstance(covered, int):
