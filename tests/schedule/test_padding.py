@@ -187,6 +187,16 @@ def test_other_patterns(value, reason):
     assert error.reason == f'The block "C" does not match the padding pattern: {reason}'
 
 
+def test_conditions_on_scaled_iterators_are_bounds():
+    before = module(padded("T.if_then_else(3 < vi * 2 and vi * 2 < 23, A[vi - 2], T.float32(0))"))
+    sch = Schedule(before)
+    sch.decompose_padding("C", sch.get_loops("C")[0])
+    assert sch.get(sch.get_loops("C")[0]).extent.value == 10
+    arrays = [np.arange(1, 11, dtype="float32"), np.full(14, 7, dtype="float32")]
+    expected = [0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 0, 0]
+    assert outputs(sch.mod, arrays)[1].tolist() == expected
+
+
 def test_conditions_that_never_hold():
     error = refusal(
         padded("T.if_then_else(20 <= vi, A[vi % 10], T.float32(0))"),
