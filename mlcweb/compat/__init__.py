@@ -27,6 +27,7 @@ _ATTACHING = PackageFinder(_TREE, last=False)
 _MISSING = PackageFinder(_TREE, last=True)
 _STAND_INS = (
     AliasFinder("IPython", "mlcweb.compat.ipython"),
+    AliasFinder("tvm_ffi", "mlcweb.compat.ffi"),
     AliasFinder("pygments", "mlcweb.compat.pygments"),
 )
 _TORCH = [

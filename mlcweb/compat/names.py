@@ -135,7 +135,7 @@ _FILES: dict[tuple[str, ...], str] = {
     ("script.ir",): "script.parser.ir script.parser.ir.entry script.parser.ir.parser",
     ("script.tir",): (
         "script.parser.tir script.parser.tir.entry script.parser.tir.parser script.parser.tirx "
-        "tir.script tir.script.parser tir.script.parser.entry tir.script.builder"
+        "tir.script tir.script.parser tir.script.parser.entry"
     ),
     ("script.relax",): (
         "script.parser.relax script.parser.relax.entry script.parser.relax.parser relax.script "
@@ -159,7 +159,18 @@ _PRIM_EXPRESSIONS = {
     f"ir.{name}": f"tir.{name}" for name in ("PrimExpr", "PointerType", "IntImm", "FloatImm")
 }
 
+_DEVICES = ("cuda", "metal", "vulkan", "webgpu", "rocm", "opencl", "hexagon", "ext_dev")
+_ERRORS = ("OpError", "OpNotImplemented", "OpAttributeInvalid", "OpAttributeRequired", "RPCError")
+
 ATTRIBUTES: dict[str, str] = {
+    "gpu": "runtime.device.cuda",
+    **{name: f"runtime.device.{name}" for name in _DEVICES},
+    **{f"runtime.{name}": f"runtime.device.{name}" for name in _DEVICES[4:]},
+    **{f"ir.errors.{name}": f"compat.errors.{name}" for name in _ERRORS},
+    **{f"ir.{name}": f"relax.{name}" for name in ("Call", "Constant", "Tuple", "TupleGetItem")},
+    "ir.StringImm": "tir.StringImm",
+    "ir.TensorLoad": "tir.BufferLoad",
+    "ir.TensorRegion": "tir.BufferRegion",
     "compile": "build",
     "DataType": "tir.dtype.DataType",
     "Object": "ir.Node",

@@ -52,6 +52,37 @@ _ROWS: dict[str, str] = {
     ),
     "it was removed in TVM 0.22; write a function with @T.prim_func": "tir.ir_builder",
     "hybrid script was replaced by TVMScript; write a function with @T.prim_func": "tir.hybrid",
+    "programs are written here with @T.prim_func, @R.function and @I.ir_module (lesson 2), or made "
+    "by te.create_prim_func and relax.BlockBuilder": (
+        "script.ir_builder tir.script.builder relax.script.builder relax.exec_builder"
+    ),
+    "compare with NumPy by tvm.testing.assert_allclose": "topi.testing",
+    "write the workload with te.create_prim_func, and look at the spaces that "
+    "ms.space_generator makes": "meta_schedule.testing meta_schedule.schedule",
+    "ms.tune_tir searches on after its best schedule by itself": (
+        "meta_schedule.post_optimization"
+    ),
+    "schedules are measured here by ms.runner.LocalRunner, or on other machines with Dask": (
+        "meta_schedule.runner.rpc_runner"
+    ),
+    "write the pass with relax.PyExprMutator": "relax.binding_rewrite",
+    "Python functions are called from models by R.call_packed and tvm.register_func": (
+        "relax.base_py_module relax.BasePyModule"
+    ),
+    "tiles and layouts of tirx are for GPUs; write T.block and a tvm.tir.Schedule": (
+        "tir.tile_primitive tir.layout tir.exec_scope tir.exec_context tir.script.tile tir.lang"
+    ),
+    "it asks LLVM, which is not here; tvm.build makes the machine code itself": (
+        "runtime.target.codegen runtime.target.intrin tir.tensor_intrin.riscv_cpu"
+    ),
+    "it is an operator of topi that is not here; write it with te.compute": (
+        "topi.nn.bitserial_conv2d topi.nn.bitserial_dense topi.nn.bnn topi.nn.correlation "
+        "topi.nn.deformable_conv2d topi.nn.fifo_buffer topi.nn.lstm topi.nn.qnn "
+        "topi.nn.winograd_util topi.vision.nms topi.vision.roi_align topi.sparse"
+    ),
+    "it is an operator of relax that is not here; relax.op.call_tir calls a function of yours": (
+        "relax.op.ccl relax.op.distributed relax.op.vision"
+    ),
     "run a program with python -m mlcweb run": "exec",
     "layers are in tvm.relax.frontend and tvm.relax.op, comparisons in tvm.testing": (
         "relax.testing"

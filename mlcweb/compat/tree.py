@@ -199,12 +199,9 @@ class Tree:
 
 
 def load(name: str) -> Any:
-    """What has this full name: a module, or something inside of one."""
-    parent, _, last = name.rpartition(".")
-    if not parent:
-        return importlib.import_module(name)
-    owner = load(parent)
-    return getattr(owner, last) if hasattr(owner, last) else importlib.import_module(name)
+    """What a module has under the last part of this full name."""
+    owner, _, attribute = name.rpartition(".")
+    return getattr(importlib.import_module(owner), attribute)
 
 
 def _public(module: ModuleType | None) -> list[str]:

@@ -85,3 +85,19 @@ def require(dev: Device) -> Device:
     if not dev.exist:
         raise TVMError(f"There is no device {dev} here; arrays live on {cpu()}")
     return dev
+
+
+def rocm(index: int = 0) -> Device:
+    return Device("rocm", index)
+
+
+def opencl(index: int = 0) -> Device:
+    return Device("opencl", index)
+
+
+def hexagon(index: int = 0) -> Device:
+    return Device("hexagon", index)
+
+
+def ext_dev(index: int = 0) -> Device:
+    return Device("ext_dev", index)

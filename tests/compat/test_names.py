@@ -96,7 +96,13 @@ from tvm.tir.tensor_intrin.cuda import WMMA_SYNC_16x16x16_f16f16f32_INTRIN, MMA_
 from tvm.s_tir.tensor_intrin.hexagon import VRMPY_u8u8i32_INTRIN
 from tvm.tir.tensor_intrin.dot_product_common import DP4A_INTRIN
 from tvm.driver.build_module import build
-import tvm.relay.testing, tvm.contrib.cblas
+from tvm.script.ir_builder import IRBuilder, tir as Tb
+from tvm.meta_schedule.testing.te_workload import create_te_workload
+from tvm.error import OpError, RPCError, InternalError, DiagnosticError
+from tvm.target.codegen import target_has_features
+from tvm.ir import Call, Constant, TupleGetItem, StringImm
+import tvm.relay.testing, tvm.contrib.cblas, tvm.topi.testing
+import tvm_ffi; from tvm_ffi import register_global_func, get_global_func, Array, Tensor
 """
 
 
@@ -124,6 +130,12 @@ def test_an_unknown_name_of_tvm_says_so_without_a_list(tvm):
 def test_data_types(tvm):
     dtype = tvm.DataType("float16x4")
     assert dtype == "float16x4" and (dtype.bits, dtype.lanes, dtype.itemsize) == (16, 4, 8)
+
+
+def test_devices_and_errors(tvm):
+    assert str(tvm.cuda(1)) == "cuda:1" and tvm.rocm().device_type == 10
+    assert not tvm.opencl().exist
+    assert issubclass(tvm.error.OpNotImplemented, (tvm.error.OpError, tvm.TVMError))
 
 
 def test_a_folder_for_a_while(tvm):
