@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 from mlcweb.compat.names import ATTRIBUTES
 from mlcweb.ir.dialect import S_TIR
+from mlcweb.ir.errors import TVMError
 
 FOLDER = Path(__file__).parent
 CASES = FOLDER.parents[1] / "tests/schedule/cases"
@@ -41,6 +42,14 @@ class Status(NamedTuple):
     why: str = ""
 
 
+def _offers(module: ModuleType, name: str) -> bool:
+    """Whether a module has a name; one that it refuses with a reason is none."""
+    try:
+        return hasattr(module, name)
+    except TVMError:
+        return False
+
+
 def public_names(module: ModuleType) -> list[str]:
     """The names that a module offers: its `__all__`, or else what is neither private, nor a module,
     nor a table in capitals, nor, in a module that is no package, taken from elsewhere. What a
@@ -49,7 +58,7 @@ def public_names(module: ModuleType) -> list[str]:
     names = listed or {name for name in dir(module) if not name.startswith("_")}
     if not listed:
         theirs = (_TVM[other] for other in MODULES.get(module.__name__, {}).get("tvm", ()))
-        names |= {name for found in theirs for name in found if hasattr(module, name)}
+        names |= {name for found in theirs for name in found if _offers(module, name)}
     package = hasattr(module, "__path__") or hasattr(module, "NAMES")
     return [
         name
