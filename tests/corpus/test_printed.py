@@ -13,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.structural import structural_equal
 from mlcweb.script.parser import parse
+from tests.corpus.older import older
 
 STORED = Path(__file__).parent / "printed.json.xz"
 
@@ -73,6 +75,37 @@ def check(programs: Sequence[tuple[str, str]], least: float) -> None:
     )
     share = 1 - len(faults) / len(programs)
     assert share >= least, f"{share:.1%} of {len(programs)} programs"
+
+
+def fault_of_older(text: str) -> str:
+    """What is wrong with how a program is read in the spelling of 2021-22; "" where nothing is, or
+    where it is not read in that of today."""
+    try:
+        program = parse(text)
+    except DiagnosticError:
+        return ""
+    try:
+        again = parse(older(text))
+    except Exception as error:
+        return f"refused: {type(error).__name__}: {error}"
+    return "" if structural_equal(again, program, map_free_vars=True) else "read as another program"
+
+
+def check_older(programs: Sequence[tuple[str, str]]) -> None:
+    faults = {origin: fault for origin, text in programs if (fault := fault_of_older(text))}
+    assert not faults, f"{len(faults)} of {len(programs)}; the first: " + "\n\n".join(
+        f"{origin}\n{fault}" for origin, fault in list(faults.items())[:3]
+    )
+
+
+def test_sample_in_the_older_spelling_is_read_as_the_same() -> None:
+    programs = printed_programs()
+    check_older(programs[7 :: len(programs) // SAMPLE])
+
+
+@pytest.mark.thorough
+def test_all_in_the_older_spelling_are_read_as_the_same() -> None:
+    check_older(printed_programs())
 
 
 def test_sample_of_printed_programs_is_read() -> None:

@@ -203,3 +203,13 @@ def test_metadata_of_older_tvms() -> None:
 def test_what_is_refused(body: str, message: str) -> None:
     with pytest.raises(DiagnosticError, match=re.escape(message)):
         read(body)
+
+
+def test_shapes_in_brackets_may_name_their_extents() -> None:
+    text = """@T.prim_func
+def main(A: T.Buffer{}, B: T.Buffer{}):
+    B[0] = A[0]
+"""
+    older = text.format('[("n",), "float32"]', '[("n * 2",), "float32"]')
+    today = text.format('(("n",), "float32")', '(("n * 2",), "float32")')
+    assert structural_equal(parse(older), parse(today))

@@ -225,14 +225,18 @@ def _named_shape(annotation: Any, declared: Mapping[str, str], evaluator: Evalua
     variables, as in `T.Buffer(("n", 16), "float32")`."""
     match annotation:
         case ast.Call(func=function, args=[ast.Tuple(elts=extents) as shape, *rest]):
-            pass
+            options = annotation.keywords
+        case ast.Subscript(
+            value=function, slice=ast.Tuple(elts=[ast.Tuple(elts=extents) as shape, *rest])
+        ):
+            options = []
         case _:
             return annotation
     if not any(isinstance(e, ast.Constant) and isinstance(e.value, str) for e in extents):
         return annotation
     read = [_read_extent(extent, declared, evaluator) for extent in extents]
     named = ast.copy_location(ast.Tuple(read, ast.Load()), shape)
-    call = ast.Call(function, [named, *rest], annotation.keywords)
+    call = ast.Call(function, [named, *rest], options)
     return ast.copy_location(call, annotation)
 
 
