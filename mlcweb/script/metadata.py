@@ -12,6 +12,7 @@ from typing import Any
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.relax.constant_data import HostArray, contents
 from mlcweb.relax.expr import Constant
+from mlcweb.script.namespace.older import METADATA_OMITTED
 from mlcweb.tir.expr import StringImm
 from mlcweb.tir.folding import const
 
@@ -33,10 +34,7 @@ class _Omitted:
     """The metadata of a text that was printed without it."""
 
     def __getitem__(self, kind: str) -> Any:
-        raise DiagnosticError(
-            "The text was printed without its metadata, and so lacks the constants that it refers "
-            "to; print the program again by .script(show_meta=True)"
-        )
+        raise DiagnosticError(METADATA_OMITTED)
 
 
 def metadata_in(tree: ast.Module) -> Any:

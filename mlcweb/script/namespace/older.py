@@ -125,6 +125,11 @@ class PointerType(HandleType):
         return self(*arguments) if isinstance(arguments, tuple) else self(arguments)
 
 
+METADATA_OMITTED = (
+    "The text was printed without its metadata, and so lacks the constants that it refers to; "
+    "print the program again by .script(show_meta=True)"
+)
+
 _ONE_DEVICE = "a program here is on one device: leave it out"
 
 REPLACED = {
@@ -137,6 +142,8 @@ REPLACED = {
     "shared_scalar": 'a scalar that changes is a buffer: x = T.alloc_shared((1,), "float32"), x[0]',
     "ProducerStore": "a block stores by A[i] = value",
     "ProducerRealize": "a block allocates by T.alloc_buffer",
+    "vstore": "write A[i] = value",
+    "partition": "in a block, T.match_buffer names a part of a buffer",
     "to_vdevice": _ONE_DEVICE,
     "hint_on_device": _ONE_DEVICE,
     "module_global_infos": _ONE_DEVICE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from inspect import Parameter, Signature
 from numbers import Integral, Real
@@ -23,7 +23,7 @@ from mlcweb.script.namespace.buffers import view
 from mlcweb.script.namespace.expressions import MachineNamespace
 from mlcweb.script.namespace.loops import python_range
 from mlcweb.script.namespace.macros import Macro
-from mlcweb.script.namespace.older import REPLACED
+from mlcweb.script.namespace.older import METADATA_OMITTED, REPLACED
 from mlcweb.script.namespace.types import BufferType, ScalarType
 from mlcweb.script.parser import compile_time
 from mlcweb.script.parser.accesses import access, describe, vector_load
@@ -203,6 +203,8 @@ def _name(self: Evaluator, node: ast.Name) -> Any:
     value = self.scopes.find(node.id, _MISSING)
     if value is _MISSING:
         value = BUILTINS.get(node.id, PYTHON_FUNCTIONS.get(node.id, _MISSING))
+    if value is _MISSING and node.id == "meta":  # of TVM before 0.9
+        raise self.error(METADATA_OMITTED, node)
     if value is _MISSING:
         raise self.error(self.scopes.complaint(node.id, PYTHON_FUNCTIONS), node)
     if isinstance(value, TypeVar):
@@ -348,8 +350,7 @@ def _attribute(self: Evaluator, node: ast.Attribute) -> Any:
             return ScalarType(name)
         if name not in table:
             letter = ast.unparse(node.value)
-            instead = f": {REPLACED[name]}" if name in REPLACED else suggestion(name, table)
-            raise self.error(f"{letter} has no {name}{instead}", node)
+            raise self.error(f"{letter} has no {name}{_instead(name, table)}", node)
         return table[name]
     if isinstance(base, MachineNamespace):
         return base.member(name)
@@ -357,7 +358,7 @@ def _attribute(self: Evaluator, node: ast.Attribute) -> Any:
     if known is not None:
         if name not in known:
             what = "T.axis" if isinstance(base, AxisNamespace) else describe(base)
-            raise self.error(f"{what} has no {name}{suggestion(name, known)}", node)
+            raise self.error(f"{what} has no {name}{_instead(name, known)}", node)
         if isinstance(base, ModuleNames):
             return base.functions[name]
         if isinstance(base, Buffer) and name == "view":
@@ -368,6 +369,11 @@ def _attribute(self: Evaluator, node: ast.Attribute) -> Any:
     if name.startswith("_") or not hasattr(base, name):
         raise self.error(f"{describe(base)} has no {name}", node)
     return _python_number(getattr(base, name))
+
+
+def _instead(name: str, known: Iterable[str]) -> str:
+    """What to write where a name is not known: what took its place, or one like it."""
+    return f": {REPLACED[name]}" if name in REPLACED else suggestion(name, known)
 
 
 def _is_type(name: str) -> bool:
