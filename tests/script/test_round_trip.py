@@ -127,3 +127,18 @@ def main(A: T.Buffer((8,), "int32")):
     function = parse(text)
     assert script(function).splitlines()[2:] == text.splitlines()[1:]
     assert_structural_equal(parse(script(function)), function)
+
+
+def test_the_type_of_an_offset_is_kept() -> None:
+    """TVM 0.27 writes an offset of 0 where its type is not that of the shape."""
+    text = """
+@T.prim_func
+def main(a: T.handle):
+    n = T.int64()
+    A = T.match_buffer(a, (n,))
+    B = T.decl_buffer((n,), data=A.data, elem_offset=0)
+    B[0] = T.float32(1)
+"""
+    function = parse(text)
+    assert script(function).splitlines()[2:] == text.splitlines()[1:]
+    assert_structural_equal(parse(script(function)), function)

@@ -56,7 +56,7 @@ def _starts_at_zero(buffer: Buffer) -> bool:
     int64 for a scalar. A buffer made from a scalar may have kept that type."""
     default = buffer.shape[0].dtype if buffer.shape else "int64"
     offset = buffer.elem_offset
-    return arithmetic.is_const_int(offset, 0) and (default == "int64" or offset.dtype == default)
+    return arithmetic.is_const_int(offset, 0) and offset.dtype == default
 
 
 def is_plain(buffer: Buffer) -> bool:
