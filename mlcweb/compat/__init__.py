@@ -93,9 +93,9 @@ def installed() -> bool:
 
 
 def _weights() -> bytes:
-    from mlcweb.stand_ins.torchvision import weights  # NumPy is there by now
+    from mlcweb.stand_ins.torchvision.weights import pickled  # NumPy is there by now
 
-    return weights.pickled()
+    return pickled()
 
 
 def _forget(root: str) -> None:

@@ -41,3 +41,9 @@ def test_highlighting_without_pygments_keeps_the_text():
     html = highlight("a < b & c", lexers.Python3Lexer(), formatter)
     assert html == '<div class="highlight"><pre>a &lt; b &amp; c</pre></div>\n'
     assert formatter.get_style_defs(".highlight") == ".highlight pre { line-height: 1.4; }"
+
+
+def test_libraries_find_no_shell_of_ipython() -> None:
+    from mlcweb.compat import ipython
+
+    assert ipython.get_ipython() is None

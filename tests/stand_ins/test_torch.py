@@ -198,6 +198,14 @@ def test_the_names_are_taken_only_on_request() -> None:
     assert all(not hasattr(finder, "alias") for finder in sys.meta_path)
 
 
+@pytest.mark.parametrize(("module", "name"), [("torch.nn", "LSTM"), ("torch", "optim")])
+def test_names_that_are_imported_are_refused_as_well(module: str, name: str) -> None:
+    reason = rf"{module}\.{name} is not part of this stand-in"
+    with pytest.raises(NotImplementedError, match=reason):
+        exec(f"from mlcweb.stand_ins.{module} import {name}")
+    assert not hasattr(stand_in, "__wrapped__")
+
+
 def test_pictures_are_always_the_same_and_of_ten_kinds() -> None:
     images = torchvision.datasets.FashionMNIST("data", train=False, download=True)
     again = torchvision.datasets.FashionMNIST("elsewhere", train=False)

@@ -2,4 +2,12 @@
 
 from mlcweb.compat.ipython import display
 
-__all__ = ["display"]
+__all__ = ["display", "get_ipython", "version_info"]
+
+version_info = (9, 0, 0)
+"""Libraries choose by it what they call."""
+
+
+def get_ipython() -> None:
+    """There is no shell of IPython, which libraries such as matplotlib ask for."""
+    return

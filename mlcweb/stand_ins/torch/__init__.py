@@ -10,7 +10,7 @@ from typing import Any
 
 from mlcweb.stand_ins.torch import functions, fx, nn, utils
 from mlcweb.stand_ins.torch.functions import *  # noqa: F403
-from mlcweb.stand_ins.torch.tensors import DTYPES, Size, Tensor, dtype, refusal
+from mlcweb.stand_ins.torch.tensors import DTYPES, Size, Tensor, dtype, refusing
 
 __version__ = "0+stand-in"
 
@@ -20,8 +20,7 @@ uint8, bool = DTYPES["uint8"], DTYPES["bool"]
 half, float, double, int, long = float16, float32, float64, int32, int64
 
 
-def __getattr__(name: str) -> Any:
-    raise AttributeError(name) if name.startswith("__") else refusal(f"torch.{name}")
+__getattr__ = refusing("torch")
 
 
 print(

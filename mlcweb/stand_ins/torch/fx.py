@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from mlcweb.stand_ins.torch.nn import Module, Parameter
-from mlcweb.stand_ins.torch.tensors import Traced, refusal
+from mlcweb.stand_ins.torch.tensors import Traced, refusal, refusing
 
 __all__ = ["Graph", "GraphModule", "Node", "Proxy", "symbolic_trace"]
 
 
-def __getattr__(name: str) -> Any:
-    raise refusal(f"torch.fx.{name}")
+__getattr__ = refusing("torch.fx")
 
 
 class Node:

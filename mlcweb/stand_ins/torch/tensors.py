@@ -35,12 +35,27 @@ class Refused(AttributeError, NotImplementedError):
     """Something of PyTorch that the stand-in does not have."""
 
 
+REASON = (
+    "is not part of this stand-in for PyTorch, which has no build for browsers; it has what the "
+    "course calls. Run this program natively, with PyTorch installed"
+)
+
+
 def refusal(name: str) -> Refused:
     """What to say of a name of PyTorch that is not here."""
-    return Refused(
-        f"{name} is not part of this stand-in for PyTorch, which has no build for browsers; it "
-        "has what the course calls. Run this program natively, with PyTorch installed"
-    )
+    return Refused(f"{name} {REASON}")
+
+
+def refusing(module: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a module. It raises no AttributeError, in the place of which a
+    statement `from module import name` says something else."""
+
+    def find(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise NotImplementedError(f"{module}.{name} {REASON}")
+
+    return find
 
 
 class Size(tuple[int, ...]):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mlcweb.stand_ins.torch.tensors import refusal
+from mlcweb.stand_ins.torch.tensors import refusing
 from mlcweb.stand_ins.torchvision import datasets, transforms
 
 __all__ = ["datasets", "transforms"]
@@ -10,5 +10,4 @@ __all__ = ["datasets", "transforms"]
 __version__ = "0+stand-in"
 
 
-def __getattr__(name: str) -> Any:
-    raise AttributeError(name) if name.startswith("__") else refusal(f"torchvision.{name}")
+__getattr__ = refusing("torchvision")

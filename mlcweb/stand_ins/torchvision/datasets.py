@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from mlcweb.stand_ins.torch.tensors import Tensor, refusal, wrap
+from mlcweb.stand_ins.torch.tensors import Tensor, refusing, wrap
 from mlcweb.stand_ins.torch.utils.data import Dataset
 from mlcweb.stand_ins.torchvision.drawing import draw
 
 __all__ = ["FashionMNIST"]
 
 
-def __getattr__(name: str) -> Any:
-    raise refusal(f"torchvision.datasets.{name}")
+__getattr__ = refusing("torchvision.datasets")
 
 
 class FashionMNIST(Dataset):

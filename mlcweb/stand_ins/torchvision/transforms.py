@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from mlcweb.stand_ins.torch.tensors import Tensor, refusal, wrap
+from mlcweb.stand_ins.torch.tensors import Tensor, refusing, wrap
 
 __all__ = ["Compose", "ToTensor"]
 
 
-def __getattr__(name: str) -> Any:
-    raise refusal(f"torchvision.transforms.{name}")
+__getattr__ = refusing("torchvision.transforms")
 
 
 class ToTensor:

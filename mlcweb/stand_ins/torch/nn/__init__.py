@@ -10,7 +10,7 @@ import numpy as np
 
 from mlcweb.stand_ins.torch.functions import flatten, generator, relu, sigmoid, softmax, tanh
 from mlcweb.stand_ins.torch.nn import functional
-from mlcweb.stand_ins.torch.tensors import Tensor, Traced, array_of, refusal, wrap
+from mlcweb.stand_ins.torch.tensors import Tensor, Traced, array_of, refusing, wrap
 
 __all__ = [
     "Conv2d", "Flatten", "Linear", "MaxPool2d", "Module", "Parameter", "ReLU", "Sequential",
@@ -18,8 +18,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    raise refusal(f"torch.nn.{name}")
+__getattr__ = refusing("torch.nn")
 
 
 class Parameter(Tensor):

@@ -8,13 +8,12 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from mlcweb.stand_ins.torch.functions import function, relu, sigmoid, softmax, tanh
-from mlcweb.stand_ins.torch.tensors import refusal
+from mlcweb.stand_ins.torch.tensors import refusal, refusing
 
 __all__ = ["conv2d", "linear", "max_pool2d", "pair", "relu", "sigmoid", "softmax", "tanh"]
 
 
-def __getattr__(name: str) -> Any:
-    raise refusal(f"torch.nn.functional.{name}")
+__getattr__ = refusing("torch.nn.functional")
 
 
 @function

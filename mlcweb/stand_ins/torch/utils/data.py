@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from mlcweb.stand_ins.torch.functions import arange, randperm, stack, tensor
-from mlcweb.stand_ins.torch.tensors import Tensor, refusal
+from mlcweb.stand_ins.torch.tensors import Tensor, refusing
 
 __all__ = ["DataLoader", "Dataset"]
 
 
-def __getattr__(name: str) -> Any:
-    raise refusal(f"torch.utils.data.{name}")
+__getattr__ = refusing("torch.utils.data")
 
 
 class Dataset:
