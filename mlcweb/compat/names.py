@@ -66,7 +66,7 @@ _FILES: dict[tuple[str, ...], str] = {
     ("tir.stmt_functor",): "tir.functor",
     ("schedule",): "schedule.state schedule.trace schedule.analysis schedule.transform "
     "schedule.instruction",
-    ("lower",): "lower.transform lower.function_pass",
+    ("lower.transform",): "lower.transform.transform lower.transform.function_pass",
     ("analysis",): "analysis.analysis",
     ("arith",): "arith.analyzer arith.bound arith.int_set arith.int_solver "
     "arith.iter_affine_map arith.pattern",

@@ -89,6 +89,8 @@ from tvm.contrib import utils, cc, graph_executor
 from tvm.contrib.cutlass.build import is_shape_valid_for_cutlass_matmul
 from tvm.relax.backend.contrib.cutlass import partition_for_cutlass
 from tvm.arith.analyzer import Analyzer
+from tvm.tir.transform.transform import Simplify
+from tvm.tirx.transform.function_pass import Simplify
 from tvm.tir.tensor_intrin.x86 import VNNI_DOT_16x4_INTRIN, AVX512_DOT_16x4_INTRIN
 from tvm.tir.tensor_intrin.arm_cpu import ARM_DOT_4x4_i8_NEON_INTRIN, ARM_DOT_4x4_i8_SDOT_INTRIN
 from tvm.tir.tensor_intrin.rocm import AMDGPU_SDOT4_INTRIN
