@@ -15,12 +15,12 @@ from mlcweb.arith.equality import same_expression
 from mlcweb.arith.int_set import IntSet, eval_range, union
 from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
-from mlcweb.ir.visitor import Visitor, on, walk
+from mlcweb.ir.visitor import Visitor, on
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, full_region
-from mlcweb.tir.substitute import substitute
+from mlcweb.tir.substitute import substitute, uses_any
 
 READ_ACCESS, WRITE_ACCESS = 1, 2
 """Bits of the mask of `tvm_access_ptr`."""
@@ -96,15 +96,12 @@ class _Collector(Visitor):
     def widen(self, part: Range) -> IntSet:
         """The values of a range over all iterations of the loops inside the block."""
         part = Range(self.resolve(part.min), self.resolve(part.extent))
-        if self.domains and (self.moves(part.min) or self.moves(part.extent)):
+        if self.domains and uses_any(part, self.domains):
             return eval_range(part, self.domains, self.analyzer)
         return IntSet.from_range(part)
 
     def unite(self, a: IntSet, b: IntSet) -> IntSet:
         return a if _same_set(a, b) else union((a, b), self.analyzer)
-
-    def moves(self, value: E.PrimExpr) -> bool:
-        return any(isinstance(node, E.Var) and node in self.domains for node in walk(value))
 
     def resolve(self, value: E.PrimExpr) -> E.PrimExpr:
         """The value in terms of what is known outside the block."""

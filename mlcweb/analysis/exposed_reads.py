@@ -14,13 +14,12 @@ from typing import NamedTuple
 
 from mlcweb.analysis.access_regions import covering, element_region, in_source
 from mlcweb.arith import Analyzer, conjuncts, estimate_region, eval_range, same_expression
-from mlcweb.arith.iter_predicate import uses_any
 from mlcweb.ir.visitor import Visitor, on, walk
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
-from mlcweb.tir.substitute import reads_memory, substitute, variables_in
+from mlcweb.tir.substitute import reads_memory, substitute, uses_any, variables_in
 
 
 def exposed_reads(block: S.Block) -> tuple[BufferRegion, ...]:

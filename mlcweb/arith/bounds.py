@@ -7,10 +7,10 @@ from functools import cache
 from math import gcd, inf
 from typing import TYPE_CHECKING, Any
 
-from mlcweb.arith.interval import INDEX_TYPES, RULES, ConstIntBound, type_bound
-from mlcweb.ir.op import Op
+from mlcweb.arith.interval import INDEX_TYPES, RULES, ConstIntBound, operand_pair, type_bound
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
+from mlcweb.tir.operators import Key, key_of
 
 if TYPE_CHECKING:
     from mlcweb.arith.analyzer import Analyzer
@@ -29,12 +29,12 @@ def compute_bound(expression: E.PrimExpr, analyzer: Analyzer) -> ConstIntBound:
 
     Arithmetic of indices is taken never to overflow; that of other types wraps around.
     """
-    cls = type(expression)
-    rule = _RULES.get(cls)
+    key = key_of(expression)
+    rule = _RULES.get(key)
     if rule is not None:
         bound = rule(expression, analyzer)
-    elif (operation := RULES.get(cls)) is not None:
-        bound = operation(*_operands(expression, analyzer))
+    elif (operation := RULES.get(key)) is not None:
+        bound = operation(*map(analyzer.const_int_bound, operand_pair(expression)))
     else:
         bound = None
     if bound is None:
@@ -46,13 +46,9 @@ def compute_bound(expression: E.PrimExpr, analyzer: Analyzer) -> ConstIntBound:
     return bound
 
 
-def _operands(expression: Any, analyzer: Analyzer) -> tuple[ConstIntBound, ConstIntBound]:
-    return analyzer.const_int_bound(expression.a), analyzer.const_int_bound(expression.b)
-
-
 def _floormod(expression: E.FloorMod, analyzer: Analyzer) -> ConstIntBound | None:
     """The remainders of a constant that occur are spaced by what is known of the dividend."""
-    a, b = _operands(expression, analyzer)
+    a, b = analyzer.const_int_bound(expression.a), analyzer.const_int_bound(expression.b)
     bound = RULES[E.FloorMod](a, b)
     if bound is None or bound is a or b.min_value != b.max_value or bound.min_value > 0:
         return bound
@@ -62,40 +58,20 @@ def _floormod(expression: E.FloorMod, analyzer: Analyzer) -> ConstIntBound | Non
     return ConstIntBound(lowest, min(bound.max_value, divisor - step + lowest))
 
 
-def _select(expression: E.Select, analyzer: Analyzer) -> ConstIntBound:
-    true_value = analyzer.const_int_bound(expression.true_value)
-    return true_value.union(analyzer.const_int_bound(expression.false_value))
-
-
 def _cast(expression: E.Cast, analyzer: Analyzer) -> ConstIntBound | None:
     if dtypes.is_float(expression.value.dtype):
         return None
-    value, source = (
-        analyzer.const_int_bound(expression.value),
-        bound_of_type(expression.value.dtype),
-    )
+    value = analyzer.const_int_bound(expression.value)
+    source = bound_of_type(expression.value.dtype)
     if not value.is_within(source):
         value = source
     return value if value.is_within(bound_of_type(expression.dtype)) else None
 
 
-def _call(expression: E.Call, analyzer: Analyzer) -> ConstIntBound | None:
-    if not isinstance(expression.op, Op):
-        return None
-    name, args = expression.op.name, expression.args
-    if name == "tir.if_then_else":
-        return analyzer.const_int_bound(args[1]).union(analyzer.const_int_bound(args[2]))
-    if name == "tir.likely":
-        return analyzer.const_int_bound(args[0])
-    operation = RULES.get(name)
-    return operation(*map(analyzer.const_int_bound, args)) if operation else None
-
-
-_RULES: dict[type, Callable[[Any, Analyzer], ConstIntBound | None]] = {
+_RULES: dict[Key, Callable[[Any, Analyzer], ConstIntBound | None]] = {
     E.Var: lambda expression, analyzer: analyzer.bound_of_variable.get(expression),
     E.IntImm: lambda expression, analyzer: ConstIntBound(expression.value, expression.value),
     E.FloorMod: _floormod,
-    E.Select: _select,
     E.Cast: _cast,
-    E.Call: _call,
+    "likely": lambda expression, analyzer: analyzer.const_int_bound(expression.args[0]),
 }

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mlcweb.arith.bounds import bound_of_type
 from mlcweb.arith.equality import same_expression
-from mlcweb.arith.interval import ConstIntBound, is_index_type, may_wrap
-from mlcweb.ir.op import Op
-from mlcweb.ir.visitor import walk
+from mlcweb.arith.interval import ConstIntBound, is_index_type, may_wrap, operand_pair
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import (
     add,
@@ -24,6 +22,8 @@ from mlcweb.tir.arithmetic import (
     subtract,
 )  # fmt: skip
 from mlcweb.tir.buffer import Range
+from mlcweb.tir.operators import Key, key_of
+from mlcweb.tir.substitute import uses, uses_any
 
 if TYPE_CHECKING:
     from mlcweb.arith.analyzer import Analyzer
@@ -119,33 +119,26 @@ def union(sets: Iterable[IntSet], analyzer: Analyzer) -> IntSet:
 
 
 def _hull(a: IntSet, b: IntSet, analyzer: Analyzer) -> IntSet:
-    low = _outer_end(a.min_value, b.min_value, minimum, analyzer)
-    high = _outer_end(a.max_value, b.max_value, maximum, analyzer)
-    return _interval(low, high)
-
-
-def _outer_end(
-    a: E.PrimExpr | None, b: E.PrimExpr | None, choose: Any, analyzer: Analyzer
-) -> E.PrimExpr | None:
-    return None if a is None or b is None else analyzer.simplify(choose(a, b))
+    return _interval(
+        _both(minimum, a.min_value, b.min_value),
+        _both(maximum, a.max_value, b.max_value),
+        analyzer,
+    )
 
 
 def intersect(a: IntSet, b: IntSet, analyzer: Analyzer) -> IntSet:
     """The integers of both sets."""
-    low = _inner_end(a.min_value, b.min_value, maximum, analyzer)
-    high = _inner_end(a.max_value, b.max_value, minimum, analyzer)
-    return _interval(low, high)
+    return _interval(
+        _either(maximum, a.min_value, b.min_value),
+        _either(minimum, a.max_value, b.max_value),
+        analyzer,
+    )
 
 
-def _inner_end(
-    a: E.PrimExpr | None, b: E.PrimExpr | None, choose: Any, analyzer: Analyzer
-) -> E.PrimExpr | None:
-    if a is None or b is None:
-        return b if a is None else a
-    return analyzer.simplify(choose(a, b))
-
-
-def _interval(low: E.PrimExpr | None, high: E.PrimExpr | None) -> IntSet:
+def _interval(low: E.PrimExpr | None, high: E.PrimExpr | None, analyzer: Analyzer) -> IntSet:
+    """The set with simplified ends; a point where they are the same."""
+    low = None if low is None else analyzer.simplify(low)
+    high = None if high is None else analyzer.simplify(high)
     if low is not None and high is not None and same_expression(low, high):
         return IntSet.point(low)
     return IntSet(low, high)
@@ -157,11 +150,7 @@ def eval_set(expression: E.PrimExpr, domains: Domains, analyzer: Analyzer) -> In
     The ends may mention the other variables. The result can be larger than the set of values, never
     smaller.
     """
-    low, high = _Evaluator(domains, analyzer).eval(expression)
-    return _interval(
-        None if low is None else analyzer.simplify(low),
-        None if high is None else analyzer.simplify(high),
-    )
+    return _interval(*_Evaluator(domains, analyzer).eval(expression), analyzer)
 
 
 def eval_range(domain: Range, domains: Domains, analyzer: Analyzer) -> IntSet:
@@ -169,14 +158,14 @@ def eval_range(domain: Range, domains: Domains, analyzer: Analyzer) -> IntSet:
     low = eval_set(domain.min, domains, analyzer)
     last = subtract(add(domain.min, domain.extent), const(1, domain.min.dtype))
     high = eval_set(last, domains, analyzer)
-    return _interval(low.min_value, high.max_value)
+    return _interval(low.min_value, high.max_value, analyzer)
 
 
 def upper_limits(expression: E.PrimExpr, analyzer: Analyzer) -> Iterator[E.PrimExpr]:
     """Limits that the expression never exceeds, one after another with fewer variables: each
     variable with a symbolic domain is replaced by an end of it, the last bound first."""
     for variable, domain in reversed(analyzer.symbolic_domains.items()):
-        if any(part is variable for part in walk(expression)):
+        if uses(expression, variable):
             highest = eval_set(expression, {variable: domain}, analyzer).max_value
             if highest is None:
                 return
@@ -193,16 +182,14 @@ class _Evaluator:
         self.depth = 0
 
     def eval(self, expression: E.PrimExpr) -> IntSet:
-        rule = _RULES.get(type(expression))
+        rule = _RULES.get(key_of(expression))
         if rule is None:
-            return EVERYTHING if self.moves(expression) else IntSet.point(expression)
+            moves = uses_any(expression, self.domains)
+            return EVERYTHING if moves else IntSet.point(expression)
         values = rule(self, expression)
         if values[0] is not values[1] and may_wrap(expression):  # a point is exact
             return _all_of_type(expression.dtype)
         return values
-
-    def moves(self, expression: E.PrimExpr) -> bool:
-        return any(isinstance(n, E.Var) and n in self.domains for n in walk(expression))
 
     def variable(self, variable: E.Var) -> IntSet:
         found = self.domains.get(variable)
@@ -222,27 +209,24 @@ class _Evaluator:
         self.depth -= 1
         return IntSet(low, high)
 
-    def operands(self, expression: Any) -> tuple[IntSet, IntSet]:
-        return self.eval(expression.a), self.eval(expression.b)
+    def binary(self, expression: Any) -> IntSet:
+        a, b = self.eval(expression.a), self.eval(expression.b)
+        build, combine = _BINARY[type(expression)]
+        if not (a.is_point and b.is_point):
+            return combine(self, a, b)
+        if a.min_value is expression.a and b.min_value is expression.b:
+            return IntSet.point(expression)
+        return IntSet.point(build(a.min_value, b.min_value))
 
-    def add(self, expression: E.Add) -> IntSet:
-        a, b = self.operands(expression)
-        if a.is_point and b.is_point:
-            return self.point_or_same(expression, a, b, add)
+    def add(self, a: IntSet, b: IntSet) -> IntSet:
         return IntSet(_both(add, a.min_value, b.min_value), _both(add, a.max_value, b.max_value))
 
-    def subtract(self, expression: E.Sub) -> IntSet:
-        a, b = self.operands(expression)
-        if a.is_point and b.is_point:
-            return self.point_or_same(expression, a, b, subtract)
+    def subtract(self, a: IntSet, b: IntSet) -> IntSet:
         return IntSet(
             _both(subtract, a.min_value, b.max_value), _both(subtract, a.max_value, b.min_value)
         )
 
-    def multiply(self, expression: E.Mul) -> IntSet:
-        a, b = self.operands(expression)
-        if a.is_point and b.is_point:
-            return self.point_or_same(expression, a, b, multiply)
+    def multiply(self, a: IntSet, b: IntSet) -> IntSet:
         if a.is_point:
             a, b = b, a
         if not b.is_point or b.min_value is None:
@@ -254,10 +238,7 @@ class _Evaluator:
             return IntSet(low, high)
         return IntSet(high, low) if bound.max_value <= 0 else EVERYTHING
 
-    def floordiv(self, expression: E.FloorDiv) -> IntSet:
-        a, b = self.operands(expression)
-        if a.is_point and b.is_point:
-            return self.point_or_same(expression, a, b, floordiv)
+    def floordiv(self, a: IntSet, b: IntSet) -> IntSet:
         if not b.is_point or b.min_value is None:
             return EVERYTHING
         divisor = b.min_value
@@ -269,10 +250,7 @@ class _Evaluator:
             return EVERYTHING
         return IntSet(_both(floordiv, low, divisor), _both(floordiv, high, divisor))
 
-    def floormod(self, expression: E.FloorMod) -> IntSet:
-        a, b = self.operands(expression)
-        if a.is_point and b.is_point:
-            return self.point_or_same(expression, a, b, floormod)
+    def floormod(self, a: IntSet, b: IntSet) -> IntSet:
         divisor = b.min_value
         if not b.is_point or divisor is None:
             return EVERYTHING
@@ -287,21 +265,20 @@ class _Evaluator:
         zero = const(0, divisor.dtype)
         return IntSet(zero, subtract(divisor, const(1, divisor.dtype)))
 
-    def extremum(self, expression: E.Min | E.Max) -> IntSet:
-        choose = minimum if isinstance(expression, E.Min) else maximum
-        a, b = self.operands(expression)
-        if a.is_point and b.is_point:
-            return self.point_or_same(expression, a, b, choose)
-        combine = _extremum_end(choose, unbounded_wins=choose is minimum)
-        low = combine(a.min_value, b.min_value)
-        combine = _extremum_end(choose, unbounded_wins=choose is maximum)
-        return IntSet(low, combine(a.max_value, b.max_value))
+    def minimum(self, a: IntSet, b: IntSet) -> IntSet:
+        return IntSet(
+            _both(minimum, a.min_value, b.min_value), _either(minimum, a.max_value, b.max_value)
+        )
 
-    def select(self, expression: E.Select) -> IntSet:
-        branches = [self.eval(expression.true_value), self.eval(expression.false_value)]
-        if not self.moves(expression):
+    def maximum(self, a: IntSet, b: IntSet) -> IntSet:
+        return IntSet(
+            _either(maximum, a.min_value, b.min_value), _both(maximum, a.max_value, b.max_value)
+        )
+
+    def choice(self, expression: E.PrimExpr) -> IntSet:
+        if not uses_any(expression, self.domains):
             return IntSet.point(expression)
-        return union(branches, self.analyzer)
+        return union(map(self.eval, operand_pair(expression)), self.analyzer)
 
     def cast(self, expression: E.Cast) -> IntSet:
         value = self.eval(expression.value)
@@ -328,19 +305,6 @@ class _Evaluator:
         least, greatest = self.analyzer.const_int_bound(low), self.analyzer.const_int_bound(high)
         return limits.min_value <= least.min_value and greatest.max_value <= limits.max_value
 
-    def call(self, expression: E.Call) -> IntSet:
-        if not self.moves(expression):
-            return IntSet.point(expression)
-        if isinstance(expression.op, Op) and expression.op.name == "tir.if_then_else":
-            branches = [self.eval(arg) for arg in expression.args[1:]]
-            return union(branches, self.analyzer)
-        return EVERYTHING
-
-    def point_or_same(self, expression: Any, a: IntSet, b: IntSet, build: Any) -> IntSet:
-        if a.min_value is expression.a and b.min_value is expression.b:
-            return IntSet.point(expression)
-        return IntSet.point(build(a.min_value, b.min_value))
-
 
 def _all_of_type(dtype: str) -> IntSet:
     """What the values of a type can be; the ends of indices and of 64 bits are infinite."""
@@ -354,31 +318,33 @@ def _all_of_type(dtype: str) -> IntSet:
 
 
 def _both(build: Any, a: E.PrimExpr | None, b: E.PrimExpr | None) -> E.PrimExpr | None:
+    """An end made of two; infinite where one of them is."""
     return None if a is None or b is None else build(a, b)
 
 
-def _extremum_end(choose: Any, unbounded_wins: bool) -> Any:
-    """How ends combine: an infinite one either is the result or does not matter."""
-
-    def combine(a: E.PrimExpr | None, b: E.PrimExpr | None) -> E.PrimExpr | None:
-        if a is None or b is None:
-            return None if unbounded_wins else (b if a is None else a)
-        return choose(a, b)
-
-    return combine
+def _either(build: Any, a: E.PrimExpr | None, b: E.PrimExpr | None) -> E.PrimExpr | None:
+    """An end made of two, of which an infinite one does not matter."""
+    if a is None or b is None:
+        return b if a is None else a
+    return build(a, b)
 
 
-_RULES: dict[type, Callable[[_Evaluator, Any], IntSet]] = {
+_BINARY: dict[type, tuple[Any, Callable[[_Evaluator, IntSet, IntSet], IntSet]]] = {
+    E.Add: (add, _Evaluator.add),
+    E.Sub: (subtract, _Evaluator.subtract),
+    E.Mul: (multiply, _Evaluator.multiply),
+    E.FloorDiv: (floordiv, _Evaluator.floordiv),
+    E.FloorMod: (floormod, _Evaluator.floormod),
+    E.Min: (minimum, _Evaluator.minimum),
+    E.Max: (maximum, _Evaluator.maximum),
+}
+"""What an operation makes of two integers, and what of two sets that are not both points."""
+
+_RULES: dict[Key, Callable[[_Evaluator, Any], IntSet]] = {
     E.Var: _Evaluator.variable,
     E.IntImm: lambda evaluator, constant: IntSet.point(constant),
-    E.Add: _Evaluator.add,
-    E.Sub: _Evaluator.subtract,
-    E.Mul: _Evaluator.multiply,
-    E.FloorDiv: _Evaluator.floordiv,
-    E.FloorMod: _Evaluator.floormod,
-    E.Min: _Evaluator.extremum,
-    E.Max: _Evaluator.extremum,
-    E.Select: _Evaluator.select,
+    **dict.fromkeys(_BINARY, _Evaluator.binary),
+    E.Select: _Evaluator.choice,
+    "if_then_else": _Evaluator.choice,
     E.Cast: _Evaluator.cast,
-    E.Call: _Evaluator.call,
 }

@@ -7,13 +7,14 @@ said once, too: a value outside of its type wraps around and may be any value of
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
+from mlcweb.tir.operators import Key, key_of, operands_of
 
 Limit = int | float
 """An integer, or plus or minus infinity."""
@@ -145,7 +146,7 @@ def _bitwise_and(a: ConstIntBound, b: ConstIntBound) -> ConstIntBound | None:
 
 Rule = Callable[[ConstIntBound, ConstIntBound], ConstIntBound | None]
 
-RULES: dict[type | str, Rule] = {
+RULES: dict[Key, Rule] = {
     E.Add: lambda a, b: ConstIntBound(a[0] + b[0], a[1] + b[1]),
     E.Sub: lambda a, b: ConstIntBound(a[0] - b[1], a[1] - b[0]),
     E.Mul: _multiply,
@@ -155,11 +156,20 @@ RULES: dict[type | str, Rule] = {
     E.Mod: _truncmod,
     E.Min: lambda a, b: ConstIntBound(min(a[0], b[0]), min(a[1], b[1])),
     E.Max: lambda a, b: ConstIntBound(max(a[0], b[0]), max(a[1], b[1])),
-    "tir.shift_right": _shift_right,
-    "tir.bitwise_and": _bitwise_and,
+    "shift_right": _shift_right,
+    "bitwise_and": _bitwise_and,
+    E.Select: ConstIntBound.union,
+    "if_then_else": ConstIntBound.union,
 }
-"""The bound of an operation's exact result, from those of its two operands; None where it may be
-any value of the type. Operations are node classes, or names of operators that are called."""
+"""The bound of an operation's exact result, from those of its `operand_pair`; None where it may be
+any value of the type."""
+
+
+def operand_pair(expression: Any) -> Sequence[E.PrimExpr]:
+    """The operands of a binary operation, or the two values of a choice."""
+    if isinstance(expression, E.BinaryExpr):
+        return expression.a, expression.b
+    return operands_of(expression)[-2:]
 
 
 class ValueRanges:
@@ -187,14 +197,13 @@ class ValueRanges:
         bound = self.ranges.get(expression)
         if isinstance(expression, E.Cast) and not dtypes.is_float(expression.value.dtype):
             bound = self.interval(expression.value)
-        elif (rule := RULES.get(type(expression))) is not None:
-            operands: E.BinaryExpr = expression  # type: ignore[assignment]
-            bound = rule(self.interval(operands.a), self.interval(operands.b))
+        elif (rule := RULES.get(key_of(expression))) is not None:
+            bound = rule(*map(self.interval, operand_pair(expression)))
         return bound or type_bound(expression.dtype)
 
     def can_overflow(self, expression: E.PrimExpr) -> bool:
         """Whether the exact result of an operation may lie outside its type; of what has no rule
         here, nothing is known."""
-        if type(expression) not in RULES:
+        if key_of(expression) not in RULES:
             return True
         return not self.exact(expression).is_within(type_bound(expression.dtype))

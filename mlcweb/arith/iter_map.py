@@ -18,13 +18,14 @@ from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, iter_sum, sum_t
 from mlcweb.arith.iter_fuse import Fuser
 from mlcweb.arith.iter_independence import IndependenceCheck
 from mlcweb.arith.iter_padding import PaddedMark, Padding
-from mlcweb.arith.iter_predicate import bounds_of_iterators, uses_any
+from mlcweb.arith.iter_predicate import bounds_of_iterators
 from mlcweb.arith.linear import LinearForm
 from mlcweb.arith.rules_integer import quotient_of_product
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import cast, convert, is_const_int, maximum, minimum
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.folding import floordiv, floormod, integer
+from mlcweb.tir.substitute import uses_any
 
 BIJECTIVE, SURJECTIVE, NO_CHECK = "bijective", "surjective", "nocheck"
 

@@ -12,6 +12,7 @@ from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir.folding import integer
+from mlcweb.tir.substitute import uses_any
 
 
 class Bound(NamedTuple):
@@ -20,11 +21,6 @@ class Bound(NamedTuple):
     value: E.PrimExpr
     lower: E.PrimExpr | None
     upper: E.PrimExpr | None
-
-
-def uses_any(expression: E.PrimExpr, variables: Container[E.Var]) -> bool:
-    """Whether one of the variables occurs in an expression."""
-    return any(isinstance(part, E.Var) and part in variables for part in walk(expression))
 
 
 def bounds_of_iterators(predicate: E.PrimExpr, iterators: Container[E.Var]) -> list[Bound]:

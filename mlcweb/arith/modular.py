@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import gcd
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from mlcweb.arith.interval import may_wrap
+from mlcweb.arith.interval import may_wrap, operand_pair
 from mlcweb.tir import expr as E
+from mlcweb.tir.operators import Key, key_of
 
 if TYPE_CHECKING:
     from mlcweb.arith.analyzer import Analyzer
@@ -44,50 +45,37 @@ def union(a: ModularSet, b: ModularSet) -> ModularSet:
 def compute_modular_set(expression: E.PrimExpr, analyzer: Analyzer) -> ModularSet:
     """The modular set of an expression, from those of its operands; arithmetic that wraps around
     may leave any remainder."""
-    rule = _RULES.get(type(expression))
+    if isinstance(expression, E.IntImm):
+        return ModularSet(0, expression.value)
+    if isinstance(expression, E.Var):
+        return _variable(expression, analyzer)
+    rule = _RULES.get(key_of(expression))
     if rule is None:
         return ANY_INTEGER
-    found = rule(expression, analyzer)
+    found = rule(*map(analyzer.modular_set, operand_pair(expression)))
     return ANY_INTEGER if found.coeff != 1 and may_wrap(expression) else found
 
 
-def _variable(expression: E.Var, analyzer: Analyzer) -> ModularSet:
-    known = analyzer.modular_set_of_variable.get(expression)
+def _variable(variable: E.Var, analyzer: Analyzer) -> ModularSet:
+    known = analyzer.modular_set_of_variable.get(variable)
     if known is not None:
         return known
-    low, high = analyzer.const_int_bound(expression)
+    low, high = analyzer.const_int_bound(variable)
     return ModularSet(0, int(low)) if low == high else ANY_INTEGER
 
 
-def _operands(expression: Any, analyzer: Analyzer) -> tuple[ModularSet, ModularSet]:
-    return analyzer.modular_set(expression.a), analyzer.modular_set(expression.b)
-
-
-def _add(expression: E.Add, analyzer: Analyzer) -> ModularSet:
-    a, b = _operands(expression, analyzer)
-    return modular_set(gcd(a.coeff, b.coeff), a.base + b.base)
-
-
-def _subtract(expression: E.Sub, analyzer: Analyzer) -> ModularSet:
-    a, b = _operands(expression, analyzer)
-    return modular_set(gcd(a.coeff, b.coeff), a.base - b.base)
-
-
-def _multiply(expression: E.Mul, analyzer: Analyzer) -> ModularSet:
-    a, b = _operands(expression, analyzer)
+def _multiply(a: ModularSet, b: ModularSet) -> ModularSet:
     coeff = gcd(a.coeff * b.coeff, a.coeff * b.base, a.base * b.coeff)
     return modular_set(coeff, a.base * b.base)
 
 
-def _floordiv(expression: E.FloorDiv, analyzer: Analyzer) -> ModularSet:
-    a, b = _operands(expression, analyzer)
+def _floordiv(a: ModularSet, b: ModularSet) -> ModularSet:
     if b.coeff == 0 and b.base > 0 and a.coeff % b.base == 0:
         return modular_set(a.coeff // b.base, a.base // b.base)
     return ANY_INTEGER
 
 
-def _floormod(expression: E.FloorMod, analyzer: Analyzer) -> ModularSet:
-    a, b = _operands(expression, analyzer)
+def _floormod(a: ModularSet, b: ModularSet) -> ModularSet:
     if b.coeff == 0 and b.base > 0:
         if a.coeff % b.base == 0:
             return ModularSet(0, a.base % b.base)
@@ -95,25 +83,12 @@ def _floormod(expression: E.FloorMod, analyzer: Analyzer) -> ModularSet:
     return ANY_INTEGER
 
 
-def _either(expression: E.Min | E.Max, analyzer: Analyzer) -> ModularSet:
-    return union(*_operands(expression, analyzer))
-
-
-def _select(expression: E.Select, analyzer: Analyzer) -> ModularSet:
-    return union(
-        analyzer.modular_set(expression.true_value), analyzer.modular_set(expression.false_value)
-    )
-
-
-_RULES: dict[type, Callable[[Any, Analyzer], ModularSet]] = {
-    E.Var: _variable,
-    E.IntImm: lambda expression, analyzer: ModularSet(0, expression.value),
-    E.Add: _add,
-    E.Sub: _subtract,
+_RULES: dict[Key, Callable[[ModularSet, ModularSet], ModularSet]] = {
+    E.Add: lambda a, b: modular_set(gcd(a.coeff, b.coeff), a.base + b.base),
+    E.Sub: lambda a, b: modular_set(gcd(a.coeff, b.coeff), a.base - b.base),
     E.Mul: _multiply,
     E.FloorDiv: _floordiv,
     E.FloorMod: _floormod,
-    E.Min: _either,
-    E.Max: _either,
-    E.Select: _select,
+    **dict.fromkeys((E.Min, E.Max, E.Select, "if_then_else"), union),
 }
+"""The set of an operation, from those of two operands; of a choice, from those of its values."""

@@ -18,7 +18,6 @@ from itertools import product
 
 from mlcweb.analysis.access_regions import element_region
 from mlcweb.analysis.exposed_reads import exposed_reads, uses_addresses
-from mlcweb.arith.iter_predicate import uses_any
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.distances import (
@@ -41,7 +40,7 @@ from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion
 from mlcweb.tir.expr import Ramp, Var
 from mlcweb.tir.stmt import Block, BufferStore, For, IterType, LetStmt
-from mlcweb.tir.substitute import uses, variables_in
+from mlcweb.tir.substitute import uses, uses_any, variables_in
 
 
 @dataclass(frozen=True, slots=True)

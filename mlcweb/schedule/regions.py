@@ -7,7 +7,6 @@ from functools import reduce
 
 from mlcweb.arith import Analyzer, IntSet, eval_range
 from mlcweb.arith.int_set import EVERYTHING
-from mlcweb.arith.iter_predicate import uses_any
 from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.scopes import Scope, is_trivially_true
@@ -17,7 +16,7 @@ from mlcweb.tir.arithmetic import logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
 from mlcweb.tir.stmt import BlockRealize, For
-from mlcweb.tir.substitute import substitute
+from mlcweb.tir.substitute import substitute, uses_any
 
 _STORAGE_RANKS = {"global": 0, "shared": 1, "warp": 2}
 """How far apart the threads may be that see one memory; all others are of a single thread."""

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 
 from mlcweb.arith import Analyzer, IntSet, conjuncts, estimate_region, intersect
 from mlcweb.arith.iter_map import BIJECTIVE, detect_iter_map
-from mlcweb.arith.iter_predicate import uses_any
 from mlcweb.schedule.errors import BindingError, DataflowError, LoopError
 from mlcweb.schedule.iteration_domain import Box, needed_iterations
 from mlcweb.schedule.regions import bound_ranges, regions_of, relaxed
@@ -20,7 +19,7 @@ from mlcweb.tir.arithmetic import const, logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import LT, FloorDiv, IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import BlockRealize, ForKind, IterType
-from mlcweb.tir.substitute import variables_in
+from mlcweb.tir.substitute import uses_any, variables_in
 
 
 def check_written_before(

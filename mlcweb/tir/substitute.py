@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import TypeVar
 
 from mlcweb.ir.node import Node, replace
@@ -50,6 +50,11 @@ def uses(node: Node, var: Var) -> bool:
     if isinstance(node, Var):
         return node is var
     return any(found is var for found in walk(node))
+
+
+def uses_any(node: Node, variables: Container[Var]) -> bool:
+    """Whether one of some variables occurs in a node."""
+    return any(isinstance(found, Var) and found in variables for found in walk(node))
 
 
 _LEAVES = frozenset((Var, IntImm))

@@ -28,8 +28,10 @@ EXACT = {
     E.Mod: lambda a, b: a - b * truncdiv(a, b),
     E.Min: min,
     E.Max: max,
-    "tir.shift_right": lambda a, b: a >> b,
-    "tir.bitwise_and": lambda a, b: a & b,
+    "shift_right": lambda a, b: a >> b,
+    "bitwise_and": lambda a, b: a & b,
+    E.Select: lambda a, b: a,
+    "if_then_else": lambda a, b: b,
 }
 
 

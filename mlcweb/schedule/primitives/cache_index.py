@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from mlcweb.arith import same_expression
-from mlcweb.arith.iter_predicate import uses_any
 from mlcweb.ir.visitor import Mutator, children, walk
 from mlcweb.schedule.arguments import StorageScope
 from mlcweb.schedule.errors import LoopError
@@ -29,7 +28,7 @@ from mlcweb.tir.expr import (
 )
 from mlcweb.tir.operators import OPERATORS, key_of
 from mlcweb.tir.stmt import BlockIdentity, BufferStore, IterType, IterVar, Stmt
-from mlcweb.tir.substitute import substitute
+from mlcweb.tir.substitute import substitute, uses_any
 
 
 @primitive("CacheIndex")

@@ -9,7 +9,6 @@ from typing import Any
 from mlcweb.analysis.access_regions import with_access_regions
 from mlcweb.arith import Analyzer, conjuncts
 from mlcweb.arith.iter_map import detect_iter_map
-from mlcweb.arith.iter_predicate import uses_any
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import rewrite_nodes
 from mlcweb.schedule.arguments import WriteBuffer, accessed_buffer
@@ -25,7 +24,7 @@ from mlcweb.tir.arithmetic import const, floormod, is_const_int, logical_and, lo
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import GE, GT, LE, LT, BufferLoad, FloorDiv, IntImm, Mul, PrimExpr, Var
 from mlcweb.tir.stmt import BlockIdentity, BlockRealize, BufferStore, For, ForKind, IterType, Stmt
-from mlcweb.tir.substitute import uses
+from mlcweb.tir.substitute import uses, uses_any
 
 
 @primitive("RollingBuffer")
