@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
-from mlcweb.tir.operators import Key, key_of, operands_of
+from mlcweb.tir.operators import Key, operands_of
 
 Limit = int | float
 """An integer, or plus or minus infinity."""
@@ -197,13 +197,14 @@ class ValueRanges:
         bound = self.ranges.get(expression)
         if isinstance(expression, E.Cast) and not dtypes.is_float(expression.value.dtype):
             bound = self.interval(expression.value)
-        elif (rule := RULES.get(key_of(expression))) is not None:
-            bound = rule(*map(self.interval, operand_pair(expression)))
+        elif isinstance(expression, E.BinaryExpr):
+            a, b = self.interval(expression.a), self.interval(expression.b)
+            bound = RULES[type(expression)](a, b)
         return bound or type_bound(expression.dtype)
 
     def can_overflow(self, expression: E.PrimExpr) -> bool:
         """Whether the exact result of an operation may lie outside its type; of what has no rule
         here, nothing is known."""
-        if key_of(expression) not in RULES:
+        if not isinstance(expression, E.BinaryExpr):
             return True
         return not self.exact(expression).is_within(type_bound(expression.dtype))

@@ -57,7 +57,7 @@ class LinearForm(Generic[Term, Number]):
         rest = {other: c for other, c in self.items() if other != term}
         return LinearForm(rest, self.constant, self.dtype)
 
-    def separate(self, divisor: int) -> tuple[LinearForm[Term, Number], LinearForm[Term, Number]]:
+    def separate(self, divisor: int) -> tuple[Self, Self]:
         """(quotient, rest) with `self == quotient * divisor + rest`, where all that `divisor`
         divides is in the quotient."""
         quotient = {term: c // divisor for term, c in self.items() if c % divisor == 0}
@@ -65,12 +65,16 @@ class LinearForm(Generic[Term, Number]):
         constant: Any = self.constant
         zero: Any = 0
         whole, left = (zero, constant) if constant % divisor else (constant // divisor, zero)
-        return LinearForm(quotient, whole, self.dtype), LinearForm(rest, left, self.dtype)
+        return type(self)(quotient, whole, self.dtype), type(self)(rest, left, self.dtype)
 
-    def map(self, change: Callable[[Number], Number]) -> LinearForm[Term, Number]:
+    def divmod(self, divisor: int) -> tuple[Self, Self]:
+        """(quotient, rest) with `self == quotient * divisor + rest`, number by number."""
+        return self.map(lambda number: number // divisor), self.map(lambda number: number % divisor)
+
+    def map(self, change: Callable[[Any], Any]) -> Self:
         """With every number changed; terms whose coefficient becomes 0 are left out."""
         terms = {term: new for term, c in self.items() if (new := change(c)) != 0}
-        return LinearForm(terms, change(self.constant), self.dtype)
+        return type(self)(terms, change(self.constant), self.dtype)
 
 
 def accumulate(

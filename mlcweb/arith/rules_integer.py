@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from mlcweb.arith.digits import Sum, write
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.interval import is_index_type
 from mlcweb.tir import dtype as dtypes
@@ -232,14 +233,8 @@ def _divide_by_constant(expression: E.FloorDiv, divisor: int, analyzer: Analyzer
     a, dtype = expression.a, expression.a.dtype
     if divisor == 1:
         return a
-    if isinstance(a, E.IntImm):
-        return floordiv(a, expression.b) if divisor else expression
-    if divisor <= 0:
-        return expression
-    if analyzer.is_within(a, 0, divisor):
-        return integer(0, dtype)
-    if isinstance(a, E.FloorDiv) and isinstance(a.b, E.IntImm) and a.b.value > 0:
-        return rule_floordiv(a.a, integer(a.b.value * divisor, dtype), analyzer)
+    if divisor <= 0 or isinstance(a, E.IntImm):
+        return floordiv(a, expression.b) if divisor and isinstance(a, E.IntImm) else expression
     if isinstance(a, (E.Add, E.Sub)) and isinstance(a.b, E.IntImm):
         # (x // c1 + c2) // c3 is (x + c1 * c2) // (c1 * c3)
         inner = a.a
@@ -247,73 +242,35 @@ def _divide_by_constant(expression: E.FloorDiv, divisor: int, analyzer: Analyzer
             step = inner.b.value
             shift = step * a.b.value * (1 if isinstance(a, E.Add) else -1)
             moved = analyzer.canonical(add(inner.a, integer(shift, dtype)))
-            return rule_floordiv(moved, integer(step * divisor, dtype), analyzer)
-    if isinstance(a, E.Add):
-        return _divide_out_scale(expression, a, divisor, analyzer)
-    if isinstance(a, E.Mul) and isinstance(a.b, E.IntImm):
-        return _divide_product(expression, a.a, a.b.value, divisor, analyzer)
+            return _quotient(moved, step * divisor, analyzer)
+    total = analyzer.canonical_sum(a)
+    quotient, rest = total.divmod(divisor)
+    if analyzer.is_within(write(rest), 0, divisor):
+        return write(quotient)
+    quotient, rest = total.separate(divisor)
+    if digits := _split(rest, divisor, analyzer):
+        upper, _, unit = digits
+        return add(_quotient(write(upper), divisor // unit, analyzer), write(quotient))
     return expression
 
 
-def _divide_product(
-    expression: E.FloorDiv, factor: E.PrimExpr, scale: int, divisor: int, analyzer: Analyzer
-) -> E.PrimExpr:
-    """(factor * scale) // divisor, where one of the two numbers divides the other or the rest of
-    the scale adds nothing."""
-    dtype = factor.dtype
-    if scale > 0 and divisor % scale == 0:
-        return rule_floordiv(factor, integer(divisor // scale, dtype), analyzer)
-    if scale % divisor == 0:
-        return multiply(factor, integer(scale // divisor, dtype))
-    if scale > divisor and _stays_below(factor, scale % divisor, None, divisor, analyzer):
-        return multiply(factor, integer(scale // divisor, dtype))
-    return expression
-
-
-def rule_floordiv(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
-    """`a // b` of simplified operands, simplified."""
-    made = floordiv(a, b)
+def _quotient(a: E.PrimExpr, divisor: int, analyzer: Analyzer) -> E.PrimExpr:
+    made = floordiv(a, integer(divisor, a.dtype))
     return _floordiv(made, analyzer) if isinstance(made, E.FloorDiv) else made
 
 
-def _divide_out_scale(
-    expression: E.FloorDiv, a: E.Add, divisor: int, analyzer: Analyzer
-) -> E.PrimExpr:
-    """(x * s + y) // d is x // (d // s) where s divides d and 0 <= y < s, and x * (s // d) where
-    x * (s % d) + y stays below d."""
-    for scaled, rest in ((a.a, a.b), (a.b, a.a)):
-        if isinstance(scaled, E.Mul) and isinstance(scaled.b, E.IntImm):
-            scale = scaled.b.value
-            if scale > 1 and divisor % scale == 0 and analyzer.is_within(rest, 0, scale):
-                return rule_floordiv(scaled.a, integer(divisor // scale, a.dtype), analyzer)
-            if scale > divisor and _stays_below(scaled.a, scale % divisor, rest, divisor, analyzer):
-                return multiply(scaled.a, integer(scale // divisor, a.dtype))
-    return _divide_out_offset(expression, a, divisor, analyzer)
-
-
-def _divide_out_offset(
-    expression: E.FloorDiv, a: E.Add, divisor: int, analyzer: Analyzer
-) -> E.PrimExpr:
-    """(x * s + c) // d is x * (s // d) + c // d where x * (s % d) + c % d stays below d."""
-    if not isinstance(a.b, E.IntImm):
-        return expression
-    x, scale = a.a, 1
-    if isinstance(x, E.Mul) and isinstance(x.b, E.IntImm):
-        x, scale = x.a, x.b.value
-    times, factor = divmod(scale, divisor)
-    offset, rest = divmod(a.b.value, divisor)
-    if offset <= 0 or not _stays_below(x, factor, integer(rest, a.dtype), divisor, analyzer):
-        return expression
-    return add(multiply(x, integer(times, a.dtype)), integer(offset, a.dtype))
-
-
-def _stays_below(
-    x: E.PrimExpr, factor: int, rest: E.PrimExpr | None, limit: int, analyzer: Analyzer
-) -> bool:
-    """Whether 0 <= x * factor + rest < limit."""
-    low, high = analyzer.const_int_bound(x)
-    more = analyzer.const_int_bound(rest) if rest is not None else (0, 0)
-    return low * factor + more[0] >= 0 and high * factor + more[1] < limit
+def _split(total: Sum, divisor: int, analyzer: Analyzer) -> tuple[Sum, Sum, int] | None:
+    """`total`, x * unit + y or (x + y) * unit, as `upper * unit + lower` with 0 <= lower < unit,
+    where `unit` divides `divisor`."""
+    scales = [*map(abs, total.terms.values()), *([abs(total.constant)] if total.constant else [])]
+    if len(scales) > 2 and len(set(scales)) > 1:
+        return None
+    for unit in scales:
+        if unit > 1 and divisor % unit == 0:
+            upper, lower = total.separate(unit)
+            if abs(upper.constant) <= 1 and analyzer.is_within(write(lower), 0, unit):
+                return upper, lower, unit
+    return None
 
 
 def _floormod(expression: E.FloorMod, analyzer: Analyzer) -> E.PrimExpr:
@@ -337,29 +294,26 @@ def _floormod(expression: E.FloorMod, analyzer: Analyzer) -> E.PrimExpr:
 
 
 def _remainder_of_constant(expression: E.FloorMod, divisor: int, analyzer: Analyzer) -> E.PrimExpr:
-    a = expression.a
-    if divisor == 1:
-        return integer(0, a.dtype)
-    if isinstance(a, E.IntImm):
-        return floormod(a, expression.b) if divisor else expression
-    if divisor <= 0:
-        return expression
-    low, high = analyzer.const_int_bound(a)
-    if low >= 0 and high < divisor:
+    a, dtype = expression.a, expression.a.dtype
+    if divisor <= 0 or isinstance(a, E.IntImm):
+        return floormod(a, expression.b) if divisor and isinstance(a, E.IntImm) else expression
+    if analyzer.is_within(a, 0, divisor):
         return a
     known = analyzer.modular_set(a)
     if known.coeff % divisor == 0:
-        return integer(known.base % divisor, a.dtype)
-    if isinstance(a, E.Mul) and isinstance(a.b, E.IntImm) and not 0 <= a.b.value < divisor:
-        smaller = multiply(a.a, integer(a.b.value % divisor, a.dtype))
-        return _floormod(E.FloorMod(smaller, expression.b), analyzer)
-    if isinstance(a, E.Add):
-        for scaled, rest in ((a.a, a.b), (a.b, a.a)):
-            if isinstance(scaled, E.Mul) and isinstance(scaled.b, E.IntImm):
-                scale = scaled.b.value
-                if scale > 1 and divisor % scale == 0 and analyzer.is_within(rest, 0, scale):
-                    digit = floormod(scaled.a, integer(divisor // scale, a.dtype))
-                    return add(multiply(digit, scaled.b), rest)
+        return integer(known.base % divisor, dtype)
+    total = analyzer.canonical_sum(a)
+    if len(total.terms) == 1 and not total.constant:
+        reduced = total.divmod(divisor)[1]
+        if analyzer.is_within(write(reduced), 0, divisor):
+            return write(reduced)
+        if reduced.terms != total.terms:
+            return E.FloorMod(write(reduced), expression.b)
+    digits = _split(total.separate(divisor)[1], divisor, analyzer)
+    if digits and (digits[1].terms or digits[1].constant):  # TVM leaves (x * 3 + y * 3) % 6
+        upper, lower, unit = digits
+        remainder = floormod(write(upper), integer(divisor // unit, dtype))
+        return add(multiply(remainder, integer(unit, dtype)), write(lower))
     return expression
 
 
