@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.overloads import overloads
 
 
 def _apply(name: str, *operands: Any) -> Any:
@@ -16,6 +17,9 @@ def _apply(name: str, *operands: Any) -> Any:
         if not isinstance(operand, (Expr, GlobalVar)):
             raise TypeError(f"{operand!r} is no graph expression: write relax.const({operand!r})")
     return getattr(op, name)(*operands)
+
+
+_methods = overloads(_apply)
 
 
 class ExprOperators:
@@ -34,59 +38,17 @@ class ExprOperators:
     def __neg__(self) -> Any:
         return _apply("negative", self)
 
-    def __add__(self, other: Any) -> Any:
-        return _apply("add", self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return _apply("add", other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return _apply("subtract", self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return _apply("subtract", other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return _apply("multiply", self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return _apply("multiply", other, self)
-
-    def __truediv__(self, other: Any) -> Any:
-        return _apply("divide", self, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return _apply("divide", other, self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return _apply("floor_divide", self, other)
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        return _apply("floor_divide", other, self)
-
-    def __mod__(self, other: Any) -> Any:
-        return _apply("mod", self, other)
-
-    def __rmod__(self, other: Any) -> Any:
-        return _apply("mod", other, self)
-
-    def __pow__(self, other: Any) -> Any:
-        return _apply("power", self, other)
-
-    def __rpow__(self, other: Any) -> Any:
-        return _apply("power", other, self)
-
-    def __lt__(self, other: Any) -> Any:
-        return _apply("less", self, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return _apply("greater", self, other)
-
-    def __le__(self, other: Any) -> Any:
-        return _apply("less_equal", self, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return _apply("greater_equal", self, other)
+    __add__, __radd__ = _methods("add")
+    __sub__, __rsub__ = _methods("subtract")
+    __mul__, __rmul__ = _methods("multiply")
+    __truediv__, __rtruediv__ = _methods("divide")
+    __floordiv__, __rfloordiv__ = _methods("floor_divide")
+    __mod__, __rmod__ = _methods("mod")
+    __pow__, __rpow__ = _methods("power")
+    __lt__ = _methods("less")[0]
+    __gt__ = _methods("greater")[0]
+    __le__ = _methods("less_equal")[0]
+    __ge__ = _methods("greater_equal")[0]
 
     def __call__(self, *args: Any, attrs: Any = None) -> Any:
         from mlcweb.relax.expr import Call, convert_to_expr

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import Node, attribute, node, reference
+from mlcweb.ir.overloads import overloads
 from mlcweb.tir import arithmetic
 from mlcweb.tir.expr import Arithmetic, PrimExpr
 
@@ -24,6 +25,9 @@ def _operator(name: str, *operands: Any) -> Tensor:
             "te.compute(shape, lambda *i: …) on their elements"
         )
     return OPERATORS[name](*operands)
+
+
+_methods = overloads(_operator)
 
 
 @node
@@ -61,29 +65,10 @@ class Tensor(Node):
     def __len__(self) -> int:
         raise TypeError(f'Tensor "{self.name}" is not a sequence; its extents are in .shape')
 
-    def __add__(self, other: Any) -> Tensor:
-        return _operator("add", self, other)
-
-    def __radd__(self, other: Any) -> Tensor:
-        return _operator("add", other, self)
-
-    def __sub__(self, other: Any) -> Tensor:
-        return _operator("subtract", self, other)
-
-    def __rsub__(self, other: Any) -> Tensor:
-        return _operator("subtract", other, self)
-
-    def __mul__(self, other: Any) -> Tensor:
-        return _operator("multiply", self, other)
-
-    def __rmul__(self, other: Any) -> Tensor:
-        return _operator("multiply", other, self)
-
-    def __truediv__(self, other: Any) -> Tensor:
-        return _operator("divide", self, other)
-
-    def __rtruediv__(self, other: Any) -> Tensor:
-        return _operator("divide", other, self)
+    __add__, __radd__ = _methods("add")
+    __sub__, __rsub__ = _methods("subtract")
+    __mul__, __rmul__ = _methods("multiply")
+    __truediv__, __rtruediv__ = _methods("divide")
 
     def __neg__(self) -> Tensor:
         return _operator("negative", self)
@@ -141,6 +126,3 @@ class ProducerLoad(PrimExpr):
 
     def __repr__(self) -> str:
         return f"{self.producer.name}[{', '.join(map(repr, self.indices))}]"
-
-
-__all__ = ["OPERATORS", "ProducerLoad", "Tensor", "TensorSlice"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.node import Node, attribute, definition, hint, node, reference
 from mlcweb.ir.op import Op
+from mlcweb.ir.overloads import overloads
 from mlcweb.ir.structural import VARIABLE_CLASSES
 from mlcweb.tir import dtype as dtypes
 
@@ -14,82 +15,42 @@ if TYPE_CHECKING:
     from mlcweb.tir.buffer import Buffer
 
 
+def _build(name: str, *operands: Any) -> PrimExpr:
+    return getattr(arithmetic, name)(*operands)
+
+
+_methods = overloads(_build)
+
+
 class Arithmetic:
     """Operators that build expressions; for whatever `arithmetic.convert` understands."""
 
     __slots__ = ()
 
+    __add__, __radd__ = _methods("add")
+    __sub__, __rsub__ = _methods("subtract")
+    __mul__, __rmul__ = _methods("multiply")
+    __truediv__, __rtruediv__ = _methods("divide")
+    __floordiv__, __rfloordiv__ = _methods("floordiv")
+    __mod__, __rmod__ = _methods("floormod")
+    __lshift__ = _methods("shift_left")[0]
+    __rshift__ = _methods("shift_right")[0]
+    __and__ = _methods("bitwise_and")[0]
+    __or__ = _methods("bitwise_or")[0]
+    __xor__ = _methods("bitwise_xor")[0]
+    __lt__ = _methods("less")[0]
+    __le__ = _methods("less_equal")[0]
+    __gt__ = _methods("greater")[0]
+    __ge__ = _methods("greater_equal")[0]
+
     def astype(self, dtype: str) -> PrimExpr:
         return arithmetic.cast(dtype, self)
-
-    def __add__(self, other: Any) -> PrimExpr:
-        return arithmetic.add(self, other)
-
-    def __radd__(self, other: Any) -> PrimExpr:
-        return arithmetic.add(other, self)
-
-    def __sub__(self, other: Any) -> PrimExpr:
-        return arithmetic.subtract(self, other)
-
-    def __rsub__(self, other: Any) -> PrimExpr:
-        return arithmetic.subtract(other, self)
-
-    def __mul__(self, other: Any) -> PrimExpr:
-        return arithmetic.multiply(self, other)
-
-    def __rmul__(self, other: Any) -> PrimExpr:
-        return arithmetic.multiply(other, self)
-
-    def __truediv__(self, other: Any) -> PrimExpr:
-        return arithmetic.divide(self, other)
-
-    def __rtruediv__(self, other: Any) -> PrimExpr:
-        return arithmetic.divide(other, self)
-
-    def __floordiv__(self, other: Any) -> PrimExpr:
-        return arithmetic.floordiv(self, other)
-
-    def __rfloordiv__(self, other: Any) -> PrimExpr:
-        return arithmetic.floordiv(other, self)
-
-    def __mod__(self, other: Any) -> PrimExpr:
-        return arithmetic.floormod(self, other)
-
-    def __rmod__(self, other: Any) -> PrimExpr:
-        return arithmetic.floormod(other, self)
 
     def __neg__(self) -> PrimExpr:
         return arithmetic.negate(self)
 
-    def __lshift__(self, other: Any) -> PrimExpr:
-        return arithmetic.shift_left(self, other)
-
-    def __rshift__(self, other: Any) -> PrimExpr:
-        return arithmetic.shift_right(self, other)
-
-    def __and__(self, other: Any) -> PrimExpr:
-        return arithmetic.bitwise_and(self, other)
-
-    def __or__(self, other: Any) -> PrimExpr:
-        return arithmetic.bitwise_or(self, other)
-
-    def __xor__(self, other: Any) -> PrimExpr:
-        return arithmetic.bitwise_xor(self, other)
-
     def __invert__(self) -> PrimExpr:
         return arithmetic.bitwise_not(self)
-
-    def __lt__(self, other: Any) -> PrimExpr:
-        return arithmetic.less(self, other)
-
-    def __le__(self, other: Any) -> PrimExpr:
-        return arithmetic.less_equal(self, other)
-
-    def __gt__(self, other: Any) -> PrimExpr:
-        return arithmetic.greater(self, other)
-
-    def __ge__(self, other: Any) -> PrimExpr:
-        return arithmetic.greater_equal(self, other)
 
     def equal(self, other: Any) -> PrimExpr:
         """The comparison, without the question of `EqualOp` what is meant."""
