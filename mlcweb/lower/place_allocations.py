@@ -46,8 +46,7 @@ def place_in_threads(func: PrimFunc) -> PrimFunc:
 
 
 def _placed(func: PrimFunc, is_common: Callable[[Buffer], bool]) -> PrimFunc:
-    body = _Placement(is_common).rewrite(func.body)
-    return func if body is func.body else replace(func, body=body)
+    return func.with_body(_Placement(is_common).rewrite(func.body))
 
 
 class _Placement(Mutator):

@@ -16,17 +16,16 @@ from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Dispatcher, Mutator, on
 from mlcweb.lower.compact_buffers import compact_buffers
 from mlcweb.lower.place_allocations import place_in_threads, place_outside_of_threads
+from mlcweb.lower.statement_simplifier import NOTHING
 from mlcweb.lower.store_once import store_once
-from mlcweb.lower.thread_axes import ThreadError, Varying, unify_thread_bindings
+from mlcweb.lower.thread_axes import ThreadError, Varying, copies_of, unify_thread_bindings
 from mlcweb.lower.thread_sync import thread_sync
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import const, logical_and, subtract
+from mlcweb.tir.arithmetic import const, logical_and
 from mlcweb.tir.buffer import Buffer, decl_buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import reads_memory, substitute
-
-NOTHING = S.Evaluate(E.IntImm("int32", 0))
 
 
 def serialize_threads(func: PrimFunc) -> PrimFunc:
@@ -52,7 +51,7 @@ def serialize_threads(func: PrimFunc) -> PrimFunc:
 
 def split_at_barriers(func: PrimFunc) -> PrimFunc:
     """Serial loops for those over threads that share memory; barriers must be in place."""
-    return replace(func, body=_Serialization().rewrite(func.body))
+    return func.with_body(_Serialization().rewrite(func.body))
 
 
 class _Serialization(Mutator):
@@ -200,10 +199,7 @@ class _PerThread(Mutator):
 
     def __init__(self, buffer: Buffer, axes: Sequence[S.For]) -> None:
         self.old = buffer
-        data = E.Var(buffer.data.name, "handle", buffer.data.type_annotation)
-        extents = tuple(loop.extent for loop in axes)
-        self.new = replace(buffer, data=data, shape=(*extents, *buffer.shape))
-        self.thread = tuple(subtract(loop.loop_var, loop.min) for loop in axes)
+        self.new, self.thread = copies_of(buffer, axes)
 
     @on(E.BufferLoad, S.BufferStore)
     def access(self, node: E.BufferLoad | S.BufferStore) -> Node:

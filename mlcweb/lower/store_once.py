@@ -10,19 +10,17 @@ from __future__ import annotations
 from typing import Any
 
 from mlcweb.analysis.threads import is_shared, thread_tag
-from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.lower.thread_axes import Varying
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import logical_and
+from mlcweb.tir.arithmetic import is_const_int, logical_and
 from mlcweb.tir.function import PrimFunc
 
 
 def store_once(func: PrimFunc) -> PrimFunc:
     """Put `if threadIdx.x == 0` and the like around stores that do not vary along an axis."""
-    body = _Once().rewrite(func.body)
-    return func if body is func.body else replace(func, body=body)
+    return func.with_body(_Once().rewrite(func.body))
 
 
 class _Once(Mutator):
@@ -53,8 +51,7 @@ class _Once(Mutator):
         return [
             loop
             for loop in self.varying.axes
-            if thread_tag(loop) not in tags
-            and not (isinstance(loop.extent, E.IntImm) and loop.extent.value == 1)
+            if thread_tag(loop) not in tags and not is_const_int(loop.extent, 1)
         ]
 
     @on(S.For)

@@ -76,8 +76,7 @@ def unify_thread_bindings(func: PrimFunc) -> PrimFunc:
     the threads along threadIdx.x have one together. Raises a ThreadError where the loops of one
     axis differ in extent, or a statement uses two of them, and for a warp of more than 32 threads.
     """
-    body = _Unification(func).rewrite(func.body)
-    return func if body is func.body else replace(func, body=body)
+    return func.with_body(_Unification(func).rewrite(func.body))
 
 
 class _Unification(Mutator):
@@ -146,6 +145,14 @@ class _Unification(Mutator):
         return var
 
 
+def copies_of(buffer: Buffer, loops: Sequence[S.For]) -> tuple[Buffer, list[E.PrimExpr]]:
+    """Copies of a buffer for the iterations of some loops, and the index of the present one."""
+    data = E.Var(buffer.data.name, "handle", buffer.data.type_annotation)
+    shape = (*(loop.extent for loop in loops), *buffer.shape)
+    index = [subtract(loop.loop_var, loop.min) for loop in loops]
+    return replace(buffer, data=data, shape=shape), index
+
+
 class _WarpCopies:
     """The copies of a buffer of scope "warp": one for each index on the other thread axes."""
 
@@ -164,12 +171,11 @@ class _WarpCopies:
                 node,
             )
         tags = sorted(tag for tag, loop in loops.items() if not is_const_int(loop.extent, 1))
+        copies, index = copies_of(self.old, [loops[tag] for tag in tags])
         if self.tags is None:
             self.tags = tags
             if tags:
-                extents = (loops[tag].extent for tag in tags)
-                data = E.Var(self.old.data.name, "handle", self.old.data.type_annotation)
-                self.buffer = replace(self.old, data=data, shape=(*extents, *self.old.shape))
+                self.buffer = copies
         if tags != self.tags:
             names = " and ".join(sorted({*tags, *self.tags}))
             raise self.refusal(f"is memory of a warp, used inside and outside of {names}", node)
@@ -177,8 +183,7 @@ class _WarpCopies:
             return node
         if node.buffer is not self.old or self.old.strides:
             raise self.refusal("is memory of a warp, and has strides or a view", node)
-        copy = (subtract(loops[tag].loop_var, loops[tag].min) for tag in tags)
-        return replace(node, buffer=self.buffer, indices=(*copy, *node.indices))
+        return replace(node, buffer=self.buffer, indices=(*index, *node.indices))
 
     def refusal(self, reason: str, node: Node) -> ThreadError:
         return ThreadError(f'"{self.old.name}" {reason}; use "shared" memory instead', node.span)

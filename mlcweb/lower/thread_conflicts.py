@@ -15,13 +15,13 @@ from typing import NamedTuple
 from mlcweb.analysis.threads import thread_tag
 from mlcweb.arith import conjuncts, const_int_bound, same_expression
 from mlcweb.arith.iter_map import BIJECTIVE, detect_iter_map
-from mlcweb.ir.op import Op
 from mlcweb.ir.span import Span
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
+from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.buffer import Buffer, Range
-from mlcweb.tir.operators import OPERATORS
+from mlcweb.tir.operators import OPERATORS, Family, Key, key_of, keys, operands_of
 from mlcweb.tir.substitute import variables_in
 
 QUICK, THOROUGH = 1 << 13, 1 << 18
@@ -248,7 +248,7 @@ def _wide_axes(access: Access) -> set[str]:
     return {
         thread_tag(loop)
         for loop in access.loops
-        if thread_tag(loop) and not (isinstance(loop.extent, E.IntImm) and loop.extent.value == 1)
+        if thread_tag(loop) and not is_const_int(loop.extent, 1)
     }
 
 
@@ -261,15 +261,18 @@ class _UnknownError(Exception):
     """An expression that is not told from the variables of loops alone."""
 
 
-_CALLS = {
-    "shift_left": "({} << {})", "shift_right": "({} >> {})", "bitwise_and": "({} & {})",
-    "bitwise_or": "({} | {})", "bitwise_xor": "({} ^ {})", "likely": "{}",
-    "if_then_else": "({1} if {0} else {2})",
+_FORMS: dict[Key, str] = {
+    **{
+        key: f"({{}} {OPERATORS[key].symbol} {{}})"
+        for key in keys(Family.ARITHMETIC, Family.COMPARISON, Family.LOGIC, Family.BITWISE, arity=2)
+    },
+    E.Min: "min({}, {})", E.Max: "max({}, {})", E.Div: "truncdiv({}, {})",
+    E.Mod: "truncmod({}, {})", E.Not: "(not {})", "likely": "{}",
+    E.Select: "({1} if {0} else {2})", "if_then_else": "({1} if {0} else {2})",
 }  # fmt: skip
+"""Operators of integers as Python."""
 
-
-_NAMES = {E.Min: "min", E.Max: "max", E.Div: "truncdiv", E.Mod: "truncmod"}
-_FUNCTIONS = {_NAMES[key]: OPERATORS[key].fold for key in (E.Div, E.Mod)}
+_FUNCTIONS = {"truncdiv": OPERATORS[E.Div].fold, "truncmod": OPERATORS[E.Mod].fold}
 
 
 def _text(node: E.PrimExpr, names: Mapping[E.Var, str]) -> str:
@@ -278,23 +281,10 @@ def _text(node: E.PrimExpr, names: Mapping[E.Var, str]) -> str:
         return names[node]
     if isinstance(node, E.IntImm):
         return f"({node.value})"
-    if isinstance(node, (E.BinaryExpr, E.ComparisonExpr)) and dtypes.is_integer(node.a.dtype):
-        a, b = _text(node.a, names), _text(node.b, names)
-        if type(node) in _NAMES:
-            return f"{_NAMES[type(node)]}({a}, {b})"
-        return f"({a} {OPERATORS[type(node)].symbol} {b})"
-    if isinstance(node, (E.And, E.Or)):
-        return f"({_text(node.a, names)} {OPERATORS[type(node)].symbol} {_text(node.b, names)})"
-    if isinstance(node, E.Not):
-        return f"(not {_text(node.a, names)})"
-    if isinstance(node, E.Select):
-        yes, no = _text(node.true_value, names), _text(node.false_value, names)
-        return f"({yes} if {_text(node.condition, names)} else {no})"
     if isinstance(node, E.Cast) and dtypes.is_integer(node.dtype):
         if dtypes.is_integer(node.value.dtype) and dtypes.bits(node.dtype) >= 32:
             return _text(node.value, names)
-    if isinstance(node, E.Call) and isinstance(node.op, Op):
-        form = _CALLS.get(node.op.name.removeprefix("tir."))
-        if form is not None and dtypes.lanes(node.dtype) == 1:
-            return form.format(*(_text(argument, names) for argument in node.args))
-    raise _UnknownError
+    form = _FORMS.get(key_of(node))
+    if form is None or dtypes.lanes(node.dtype) > 1:
+        raise _UnknownError
+    return form.format(*(_text(operand, names) for operand in operands_of(node)))

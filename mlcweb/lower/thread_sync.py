@@ -17,6 +17,7 @@ from mlcweb.arith import Analyzer
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Dispatcher, Mutator, children, on, walk
+from mlcweb.lower.statement_simplifier import NOTHING
 from mlcweb.lower.thread_axes import ThreadError, Varying, reduced_across_threads
 from mlcweb.lower.thread_conflicts import (
     QUICK,
@@ -45,8 +46,7 @@ def thread_sync(func: PrimFunc) -> PrimFunc:
     Raises a ThreadError where one is needed, or written, in a place that not all threads reach
     alike.
     """
-    body = _Blocks(reduced_across_threads(func)).rewrite(func.body)
-    return func if body is func.body else replace(func, body=body)
+    return func.with_body(_Blocks(reduced_across_threads(func)).rewrite(func.body))
 
 
 def barrier() -> S.Stmt:
@@ -250,7 +250,7 @@ class _Synchronization(Dispatcher):
 
     def guarded(self, before: list[Access], condition: E.PrimExpr, part: S.Stmt | None) -> _Summary:
         if part is None:
-            return _Summary(S.Evaluate(E.IntImm("int32", 0)), before, before)
+            return _Summary(NOTHING, before, before)
         self.guards.append(self.told(condition))
         done = self.in_order(before, (part,))
         self.guards.pop()
