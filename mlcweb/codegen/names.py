@@ -6,6 +6,7 @@ import keyword
 import re
 from collections.abc import Iterable
 
+from mlcweb.ir.names import unique_name
 from mlcweb.ir.node import Node
 
 
@@ -21,12 +22,7 @@ class NameTable:
         base = re.sub(r"\W", "_", hint) or "value"
         if base[0].isdigit() or keyword.iskeyword(base):
             base = f"_{base}"
-        name, count = base, 0
-        while name in self._taken:
-            count += 1
-            name = f"{base}_{count}"
-        self._taken.add(name)
-        return name
+        return unique_name(base, self._taken)
 
     def __getitem__(self, node: Node) -> str:
         known = self._names.get(node)

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mlcweb.ir import printing
 from mlcweb.ir.node import Node
 
 VARIABLE_CLASSES: set[type] = set()
@@ -177,17 +178,12 @@ def _excerpt(value: Any) -> str:
 
 
 def _context(side: str, whole: Any, part: Any) -> str:
-    mark = _mark_in_script[0]
-    text = mark(whole, part) if mark else None
-    return f"\n{side} program:\n{text}\n" if text else ""
-
-
-_mark_in_script: list[Callable[[Any, Any], str | None] | None] = [None]
-
-
-def set_program_marker(mark: Callable[[Any, Any], str | None]) -> None:
-    """Set how messages show a program with one part marked; the printer, a later layer, does."""
-    _mark_in_script[0] = mark
+    """A program with the part marked, where the part has a line in it."""
+    if not isinstance(part, Node) or not hasattr(whole, "script"):
+        return ""
+    text = printing.text_with_marks(whole, (part,))
+    known = text != printing.text_with_marks(whole, ())
+    return f"\n{side} program:\n{text}\n" if known else ""
 
 
 def structural_hash(value: Any, map_free_vars: bool = False) -> int:

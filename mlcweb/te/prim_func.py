@@ -8,6 +8,7 @@ from typing import Any
 from mlcweb.analysis import block_access_regions
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.names import unique_name
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.te.operation import ComputeOp, ExternOp, Operation, PlaceholderOp
@@ -130,13 +131,7 @@ class _Builder:
         return buffer
 
     def _block_name(self, name: str) -> str:
-        name = name.replace(".", "_")
-        unique, count = name, 0
-        while unique in self.names:
-            count += 1
-            unique = f"{name}_{count}"
-        self.names.add(unique)
-        return unique
+        return unique_name(name.replace(".", "_"), self.names)
 
     def _statement(self, operation: Operation) -> Stmt:
         if isinstance(operation, ExternOp):

@@ -11,7 +11,6 @@ from mlcweb.ir.dialect import dialect_of
 from mlcweb.ir.errors import nesting_limit
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.node import Node
-from mlcweb.ir.structural import set_program_marker
 from mlcweb.script.printer import options
 from mlcweb.script.printer.expressions import expression, is_expression, range_index, region
 from mlcweb.script.printer.functions import (
@@ -138,15 +137,5 @@ def _carets(places: list[Place]) -> str:
     return "".join(line)
 
 
-def _mark_in_context(whole: Any, part: Any) -> str | None:
-    """For messages about differences: the program with `part` marked, where `part` has a line."""
-    if not isinstance(whole, (IRModule, BaseFunc)):
-        return None
-    writer = _print(whole)
-    known = isinstance(part, Node) and part in writer.places
-    return _with_marks(writer, (part,)) if known else None
-
-
 printing.register_printer(script)
 printing.register_marking_printer(render_with_marks)
-set_program_marker(_mark_in_context)

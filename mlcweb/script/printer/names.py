@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from mlcweb.ir.dialect import TIR, Dialect
+from mlcweb.ir.names import unique_name
 from mlcweb.ir.node import Node
 from mlcweb.tir.expr import Var
 
@@ -54,13 +55,7 @@ class Names:
         known = self._text.get(thing)
         if known is not None:
             return known
-        base = identifier(hint)
-        name, count = base, 0
-        while name in self._taken:
-            count += 1
-            name = f"{base}_{count}"
-        self._taken.add(name)
-        self._text[thing] = name
+        name = self._text[thing] = unique_name(identifier(hint), self._taken)
         self._scopes[-1].append((thing, name))
         return name
 

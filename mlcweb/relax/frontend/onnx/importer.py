@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mlcweb.ir.module import IRModule
+from mlcweb.ir.names import unique_name
 from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.frontend.onnx.errors import OnnxError
@@ -183,12 +184,7 @@ class _Inputs:
         plain = _plain(name)
         if not plain.isidentifier():
             plain = f"input_{plain}"
-        unique, number = plain, 0
-        while unique in self.taken:
-            number += 1
-            unique = f"{plain}_{number}"
-        self.taken.add(unique)
-        return unique
+        return unique_name(plain, self.taken)
 
 
 def _plain(name: str) -> str:
