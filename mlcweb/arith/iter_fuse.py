@@ -84,7 +84,7 @@ class Fuser:
             fused = FusedSum(matched.flat, mark, matched.offset, constrained=False)
             self.fused.append(fused)
         shift = multiply(fused.offset, matched.unit)
-        base = _simplified(add(value.constant, shift), self.analyzer)
+        base = self.analyzer.simplify(add(value.constant, shift))
         return iter_sum({fused.mark.whole: matched.unit}, base)
 
     def wrapped(self, split: IterSplit) -> IterMark:
@@ -132,7 +132,7 @@ class Fuser:
                 taken = self._take_group(group, remaining, scale)
                 split = group.mark.whole
                 in_units = self._quotient(scale, unit)
-                offset = _simplified(add(offset, multiply(group.offset, in_units)), self.analyzer)
+                offset = self.analyzer.simplify(add(offset, multiply(group.offset, in_units)))
             for part in reversed(taken):
                 flat.append((part, self._quotient(remaining.pop(part), unit)))
             groups.append((split, self._quotient(scale, unit)))
@@ -150,12 +150,12 @@ class Fuser:
             if not is_const_int(unit, 1):
                 raise NotAffine(f"iterators scaled by {scale!r} and {unit!r} overlap")
             covered = add(subtract(covered, scale), expected)
-        return _simplified(covered, self.analyzer)
+        return self.analyzer.simplify(covered)
 
     def _quotient(self, a: E.PrimExpr, b: E.PrimExpr) -> E.PrimExpr:
         if is_const_int(b, 1):
             return a
-        return _simplified(a // b, self.analyzer)
+        return self.analyzer.simplify(a // b)
 
     def _take_group(self, group: FusedSum, remaining: Scales, scale: E.PrimExpr) -> Scales:
         """The splits that make the constrained sum times `scale`, outermost first."""
@@ -203,7 +203,3 @@ def _innermost(splits: Scales) -> IterSplit:
         return not constant, size, not is_const_int(split.extent, 1)
 
     return min(reversed(splits), key=order)
-
-
-def _simplified(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
-    return expression if isinstance(expression, E.IntImm) else analyzer.simplify(expression)

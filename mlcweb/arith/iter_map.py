@@ -20,7 +20,6 @@ from mlcweb.arith.iter_independence import IndependenceCheck
 from mlcweb.arith.iter_padding import PaddedMark, Padding
 from mlcweb.arith.iter_predicate import bounds_of_iterators
 from mlcweb.arith.linear import LinearForm
-from mlcweb.arith.rules_integer import quotient_of_product
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import cast, convert, is_const_int, maximum, minimum
 from mlcweb.tir.buffer import Range
@@ -204,10 +203,6 @@ class _Detector:
         return self.analyzer.can_prove_multiple(value, divisor)
 
     def quotient(self, value: E.PrimExpr, divisor: E.PrimExpr) -> E.PrimExpr:
-        if not isinstance(value, E.IntImm):
-            exact = quotient_of_product(value, divisor)
-            if exact is not None:
-                return self.simple(exact)
         return self.simple(floordiv(value, divisor))
 
     def combine_digits(self, value: IterSum) -> IterSum:
@@ -271,12 +266,22 @@ def _multiply(detector: _Detector, expression: Any) -> Value:
     return a.times(b, multiply).map(detector.simple) if isinstance(a, LinearForm) else expression
 
 
-def _floordiv(detector: _Detector, expression: Any) -> Value:
-    a, b = detector.value(expression.a), detector.value(expression.b)
-    if isinstance(b, LinearForm):
-        raise NotAffine(f"a division by an iterator: {expression!r}")
-    if not isinstance(a, LinearForm):
-        return expression
+def _division(
+    divide: Callable[[_Detector, IterSum, E.PrimExpr], Value],
+) -> Callable[[_Detector, Any], Value]:
+    """The rule of a division, or its remainder, of a sum by what has no iterators."""
+
+    def rule(detector: _Detector, expression: Any) -> Value:
+        a, b = detector.value(expression.a), detector.value(expression.b)
+        if isinstance(b, LinearForm):
+            raise NotAffine(f"a division by an iterator: {expression!r}")
+        return divide(detector, a, b) if isinstance(a, LinearForm) else expression
+
+    return rule
+
+
+@_division
+def _floordiv(detector: _Detector, a: IterSum, b: E.PrimExpr) -> Value:
     if is_const_int(b, 1):
         return a
     fused = detector.fused_dividend(a) if a.terms else a
@@ -292,12 +297,8 @@ def _floordiv(detector: _Detector, expression: Any) -> Value:
     return digit.sum.with_constant(detector.quotient(subtract(base, left), divisor))
 
 
-def _floormod(detector: _Detector, expression: Any) -> Value:
-    a, b = detector.value(expression.a), detector.value(expression.b)
-    if isinstance(b, LinearForm):
-        raise NotAffine(f"a remainder of an iterator: {expression!r}")
-    if not isinstance(a, LinearForm):
-        return expression
+@_division
+def _floormod(detector: _Detector, a: IterSum, b: E.PrimExpr) -> Value:
     zero = integer(0, b.dtype)
     if is_const_int(b, 1):
         return iter_sum({}, zero)

@@ -51,7 +51,7 @@ class Padding:
         left: E.PrimExpr = integer(0, base.dtype)
         if not is_const_int(base, 0):
             left = simplify(floormod(base, divisor))
-        if is_const_int(left, 0) and self._divides(divisor, split.extent):
+        if is_const_int(left, 0) and self.analyzer.can_prove_multiple(split.extent, divisor):
             return split, left
         mark, lower = split.source, split.lower_factor
         equal = self.analyzer.can_prove_equal
@@ -82,6 +82,3 @@ class Padding:
         made = IterMark(mark.whole.sum.with_constant(left), total)
         self.padded.append(PaddedMark(mark, left, made))
         return made
-
-    def _divides(self, divisor: E.PrimExpr, extent: E.PrimExpr) -> bool:
-        return self.analyzer.can_prove_multiple(extent, divisor)

@@ -14,15 +14,16 @@ from mlcweb.arith import rules_comparison, rules_extremum, rules_integer, rules_
 from mlcweb.arith.interval import is_index_type
 from mlcweb.arith.rules_comparison import negation
 from mlcweb.ir.node import replace
-from mlcweb.ir.op import Op
+from mlcweb.ir.visitor import Mutator
 from mlcweb.tir import expr as E
+from mlcweb.tir.operators import Key, key_of, operator_name
 
 if TYPE_CHECKING:
     from mlcweb.arith.analyzer import Analyzer
 
 Rule = Callable[[Any, "Analyzer"], E.PrimExpr]
 
-_RULES: dict[type, Rule] = {
+_RULES: dict[Key, Rule] = {
     **rules_integer.RULES,
     **rules_extremum.RULES,
     **rules_comparison.RULES,
@@ -52,7 +53,7 @@ def apply_rule(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
         moved = rules_extremum.moved_inside(expression, analyzer)
         if moved is not None:
             return rewrite(moved, analyzer)
-    rule = _RULES.get(type(expression))
+    rule = _RULES.get(key_of(expression))
     return rule(expression, analyzer) if rule else expression
 
 
@@ -73,12 +74,12 @@ def rebuilt(
         new = _changed_choice(old, change, analyzer)
         return expression if _same_items(new, old) else E.Select(*new, span=expression.span)
     if isinstance(expression, E.Call):
-        if isinstance(expression.op, Op) and expression.op.name == "tir.if_then_else":
+        if operator_name(expression) == "if_then_else":
             args = _changed_choice(expression.args, change, analyzer)
         else:
             args = tuple(change(arg, analyzer) for arg in expression.args)
         return expression if _same_items(args, expression.args) else replace(expression, args=args)
-    return _rebuilt_from_fields(expression, change, analyzer)
+    return _Operands(change, analyzer).rewrite_children(expression)
 
 
 def _changed_choice(
@@ -100,18 +101,10 @@ def _same_items(new: tuple[Any, ...], old: tuple[Any, ...]) -> bool:
     return all(x is y for x, y in zip(new, old, strict=True))
 
 
-def _rebuilt_from_fields(
-    expression: Any, change: Callable[..., E.PrimExpr], analyzer: Analyzer
-) -> Any:
-    changes: dict[str, Any] = {}
-    for name in expression.child_fields:
-        old = getattr(expression, name)
-        if isinstance(old, tuple):
-            new: Any = tuple(change(item, analyzer) for item in old)
-            if not _same_items(new, old):
-                changes[name] = new
-        elif isinstance(old, E.PrimExpr):
-            new = change(old, analyzer)
-            if new is not old:
-                changes[name] = new
-    return replace(expression, **changes) if changes else expression
+class _Operands(Mutator):
+    def __init__(self, change: Callable[..., E.PrimExpr], analyzer: Analyzer) -> None:
+        self.change = change
+        self.analyzer = analyzer
+
+    def rewrite(self, node: Any) -> Any:
+        return self.change(node, self.analyzer) if isinstance(node, E.PrimExpr) else node

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.interval import ConstIntBound
 from mlcweb.arith.rules_comparison import FALSE, TRUE, negation
-from mlcweb.ir.op import Op
 from mlcweb.tir import expr as E
 from mlcweb.tir.folding import logical_and, logical_or
+from mlcweb.tir.operators import Key, operands_of
 
 if TYPE_CHECKING:
     from mlcweb.arith.analyzer import Analyzer
@@ -75,41 +75,27 @@ def _not(expression: E.Not, analyzer: Analyzer) -> E.PrimExpr:
     return made if isinstance(made, E.IntImm) else analyzer.rewrite(made)
 
 
-def _select(expression: E.Select, analyzer: Analyzer) -> E.PrimExpr:
-    if isinstance(expression.condition, E.IntImm):
-        return expression.true_value if expression.condition.value else expression.false_value
-    if same_expression(expression.true_value, expression.false_value):
-        return expression.true_value
-    return expression
-
-
-def _call(expression: E.Call, analyzer: Analyzer) -> E.PrimExpr:
-    if not isinstance(expression.op, Op):
-        return expression
-    rule = _CALL_RULES.get(expression.op.name)
-    return rule(expression) if rule else expression
-
-
-def _if_then_else(expression: E.Call) -> E.PrimExpr:
-    condition, true_value, false_value = expression.args
+def _choice(expression: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
+    condition, true_value, false_value = operands_of(expression)
     if isinstance(condition, E.IntImm):
         return true_value if condition.value else false_value
     return expression
 
 
-def _likely(expression: E.Call) -> E.PrimExpr:
+def _select(expression: E.Select, analyzer: Analyzer) -> E.PrimExpr:
+    same = same_expression(expression.true_value, expression.false_value)
+    return expression.true_value if same else _choice(expression, analyzer)
+
+
+def _likely(expression: E.Call, analyzer: Analyzer) -> E.PrimExpr:
     return expression.args[0] if isinstance(expression.args[0], E.IntImm) else expression
 
 
-_CALL_RULES: dict[str, Callable[[E.Call], E.PrimExpr]] = {
-    "tir.if_then_else": _if_then_else,
-    "tir.likely": _likely,
-}
-
-RULES: dict[type, Callable[[Any, Analyzer], E.PrimExpr]] = {
+RULES: dict[Key, Callable[[Any, Analyzer], E.PrimExpr]] = {
     E.And: _and,
     E.Or: _or,
     E.Not: _not,
     E.Select: _select,
-    E.Call: _call,
+    "if_then_else": _choice,
+    "likely": _likely,
 }

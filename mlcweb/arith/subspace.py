@@ -16,10 +16,10 @@ from mlcweb.arith.iter_expr import IterMark, IterSplit, IterSum, iter_sum, sum_t
 from mlcweb.arith.iter_map import SURJECTIVE, analyzer_of, detect_iter_map
 from mlcweb.arith.linear import LinearForm
 from mlcweb.arith.rules_comparison import TRUE
-from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import const, floordiv, is_const_int, less, logical_and
 from mlcweb.tir.buffer import Range
+from mlcweb.tir.substitute import uses_any
 
 
 @dataclass(eq=False, slots=True)
@@ -83,7 +83,7 @@ class _Divider:
         nothing = _nothing(split.extent.dtype)
         alone = IterMark(iter_sum({split: scale}, const(0, split.extent.dtype)), split.extent)
         if not isinstance(mark.source, LinearForm):
-            moves = any(part in self.sub_iters for part in walk(mark.source))
+            moves = uses_any(mark.source, self.sub_iters)
             return (nothing, alone) if moves else (alone, nothing)
         outer, inner = self.divide_sum(mark.source, mark.extent)
         if _is_nothing(inner):
@@ -141,7 +141,7 @@ class _Divider:
             return IterMark(value, extent), _nothing(extent.dtype)
         if not outer:
             return _nothing(extent.dtype), IterMark(value, extent)
-        step = self._simple(self._reach(inner))
+        step = self.analyzer.simplify(self._reach(inner))
         if not all(self._divides(step, scale) for scale in outer.values()):
             raise NotAffine("the inner parts of an index overlap")
         scaled = {split: self._quotient(scale, step) for split, scale in outer.items()}
@@ -180,11 +180,8 @@ class _Divider:
     def _divides(self, divisor: E.PrimExpr, value: E.PrimExpr) -> bool:
         return self.analyzer.can_prove_multiple(value, divisor)
 
-    def _simple(self, expression: E.PrimExpr) -> E.PrimExpr:
-        return self.analyzer.simplify(expression)
-
     def _quotient(self, a: E.PrimExpr, b: E.PrimExpr) -> E.PrimExpr:
-        return self._simple(floordiv(a, b))
+        return self.analyzer.simplify(floordiv(a, b))
 
 
 def _nothing(dtype: str) -> IterMark:
