@@ -8,6 +8,7 @@ from typing import Any
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.node import Node
+from mlcweb.ir.visitor import children
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.function import PrimFunc
@@ -59,27 +60,20 @@ def _select(select: E.Select) -> float:
     return _count(select.condition) + branches
 
 
-def _operands(operation: Any) -> float:
-    return _count(operation.a) + _count(operation.b)
+def _parts(node: Node) -> float:
+    return sum(map(_count, children(node)))
 
 
 _RULES: dict[type, Callable[[Any], float]] = {
-    **dict.fromkeys(keys(Family.ARITHMETIC, arity=2), lambda n: 1 + _operands(n)),
-    **dict.fromkeys(keys(Family.COMPARISON, Family.LOGIC, arity=2), _operands),
-    E.Not: lambda n: _count(n.a),
-    E.Cast: lambda n: _count(n.value),
+    **dict.fromkeys(keys(Family.ARITHMETIC, arity=2), lambda n: 1 + _parts(n)),
+    **dict.fromkeys(keys(Family.COMPARISON, Family.LOGIC, arity=2), _parts),
+    **dict.fromkeys((E.Not, E.Cast, E.Let, E.Call), _parts),
+    **dict.fromkeys((S.SeqStmt, S.LetStmt, S.AllocBuffer, S.DeclBuffer, S.Evaluate), _parts),
     E.Select: _select,
-    E.Let: lambda n: _count(n.value) + _count(n.body),
-    E.Call: lambda n: sum(_count(argument) for argument in n.args),
     S.For: _loop,
     S.IfThenElse: _branch,
     S.BlockRealize: lambda n: _count(n.block),
     S.Block: _block,
-    S.SeqStmt: lambda n: sum(_count(part) for part in n.seq),
     S.BufferStore: lambda n: _count(n.value),
-    S.LetStmt: lambda n: _count(n.value) + _count(n.body),
     S.AttrStmt: lambda n: _count(n.body),
-    S.AllocBuffer: lambda n: _count(n.body),
-    S.DeclBuffer: lambda n: _count(n.body),
-    S.Evaluate: lambda n: _count(n.value),
 }

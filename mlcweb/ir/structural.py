@@ -126,13 +126,9 @@ class _Comparison:
         if not isinstance(right, Mapping) or len(left) != len(right):
             return self.differ(left, right)
         if any(isinstance(key, Node) for key in left):
-            pairs = [
-                (f"{{{index}}}", a, b)
-                for index, (a, b) in enumerate(zip(left.items(), right.items(), strict=True))
-            ]
-            for label, (key, value), (other_key, other) in pairs:
-                self.path.append(label)
-                if not (self.compare(key, other_key, True) and self.compare(value, other, True)):
+            for index, (a, b) in enumerate(zip(left.items(), right.items(), strict=True)):
+                self.path.append(f"{{{index}}}")
+                if not self.compare_sequences(a, b, True):
                     return False
                 self.path.pop()
             return True

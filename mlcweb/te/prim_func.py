@@ -14,22 +14,12 @@ from mlcweb.ir.visitor import Mutator, on
 from mlcweb.te.operation import ComputeOp, ExternOp, Operation, PlaceholderOp
 from mlcweb.te.tensor import ProducerLoad, Tensor
 from mlcweb.tir import arithmetic
+from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, Range, decl_buffer, full_region
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import if_then_else
 from mlcweb.tir.reduction import Reduce
-from mlcweb.tir.stmt import (
-    Block,
-    BlockRealize,
-    BufferStore,
-    For,
-    ForKind,
-    IterVar,
-    LetStmt,
-    Stmt,
-    sequence,
-)
 from mlcweb.tir.substitute import substitute
 from mlcweb.tir.wide_indices import WIDE, with_wide_indices
 
@@ -91,14 +81,14 @@ class _Builder:
         layout_free = self._layout_free(operations, list(buffer_map.values()))
         if layout_free:
             attrs["layout_free_buffers"] = layout_free
-        body = self._root(sequence(*statements))
+        body = self._root(S.sequence(*statements))
         return PrimFunc(tuple(params), body, None, buffer_map, attrs=attrs)
 
-    def _root(self, body: Stmt) -> Stmt:
-        if not self.allocations and isinstance(body, BlockRealize) and not body.iter_values:
+    def _root(self, body: S.Stmt) -> S.Stmt:
+        if not self.allocations and isinstance(body, S.BlockRealize) and not body.iter_values:
             return body
-        root = Block((), (), (), "root", body, alloc_buffers=tuple(self.allocations))
-        return BlockRealize((), arithmetic.const(True), root)
+        root = S.Block((), (), (), "root", body, alloc_buffers=tuple(self.allocations))
+        return S.BlockRealize((), arithmetic.const(True), root)
 
     def _parameter_buffer(self, tensor: Tensor, operations: list[Operation]) -> Buffer:
         key = (tensor.op, tensor.value_index)
@@ -133,7 +123,7 @@ class _Builder:
     def _block_name(self, name: str) -> str:
         return unique_name(name.replace(".", "_"), self.names)
 
-    def _statement(self, operation: Operation) -> Stmt:
+    def _statement(self, operation: Operation) -> S.Stmt:
         if isinstance(operation, ExternOp):
             return self._extern(operation)
         assert isinstance(operation, ComputeOp)
@@ -152,24 +142,24 @@ class _Builder:
                 self._block(operation, axes, loops, (buffer,), (value,))
                 for buffer, value in zip(outputs, operation.body, strict=True)
             ]
-        body = sequence(*blocks)
+        body = S.sequence(*blocks)
         for axis, loop in zip(reversed(axes), reversed(loops), strict=True):
             assert axis.dom is not None
-            body = For(loop, axis.dom.min, axis.dom.extent, ForKind.SERIAL, body)
+            body = S.For(loop, axis.dom.min, axis.dom.extent, S.ForKind.SERIAL, body)
         return body
 
     def _block(
         self,
         operation: ComputeOp,
-        axes: Sequence[IterVar],
+        axes: Sequence[S.IterVar],
         loops: Sequence[Var],
         outputs: tuple[Buffer, ...],
         values: tuple[PrimExpr, ...],
         reduction: Reduce | None = None,
-    ) -> Stmt:
+    ) -> S.Stmt:
         """A block that stores `values`, or combines them into the outputs by `reduction`."""
         iterators = tuple(
-            IterVar(axis.dom, Var(f"v_{axis.var.name}", axis.var.dtype), axis.iter_type)
+            S.IterVar(axis.dom, Var(f"v_{axis.var.name}", axis.var.dtype), axis.iter_type)
             for axis in axes
         )
         renamed = {axis.var: iterator.var for axis, iterator in zip(axes, iterators, strict=True)}
@@ -177,28 +167,28 @@ class _Builder:
         values = tuple(self._value(value, renamed) for value in values)
         init = None
         if reduction is None:
-            body: Stmt = BufferStore(outputs[0], values[0], place)
+            body: S.Stmt = S.BufferStore(outputs[0], values[0], place)
             name = outputs[0].name
         else:
             condition = self._value(reduction.condition, renamed)
             body = _update(reduction, outputs, place, values, condition)
             first = reduction.init or reduction.combiner.identity_element
             first = tuple(self._value(value, renamed) for value in first)
-            stores = (BufferStore(b, v, place) for b, v in zip(outputs, first, strict=True))
-            init = sequence(*stores)
+            stores = (S.BufferStore(b, v, place) for b, v in zip(outputs, first, strict=True))
+            init = S.sequence(*stores)
             name = operation.name
         attrs = dict(operation.attrs)
-        block = Block(iterators, (), (), self._block_name(name), body, init, annotations=attrs)
+        block = S.Block(iterators, (), (), self._block_name(name), body, init, annotations=attrs)
         regions = block_access_regions(block)
         block = replace(block, reads=regions.reads, writes=regions.writes)
         if not axes:
             # A block without iterators would be taken for the root block.
-            unit = IterVar(Range.from_min_extent(0, 1), Var("vi"))
+            unit = S.IterVar(Range.from_min_extent(0, 1), Var("vi"))
             block = replace(block, iter_vars=(unit,))
-            return BlockRealize((arithmetic.const(0),), arithmetic.const(True), block)
-        return BlockRealize(tuple(loops), arithmetic.const(True), block)
+            return S.BlockRealize((arithmetic.const(0),), arithmetic.const(True), block)
+        return S.BlockRealize(tuple(loops), arithmetic.const(True), block)
 
-    def _extern(self, operation: ExternOp) -> Stmt:
+    def _extern(self, operation: ExternOp) -> S.Stmt:
         declared = {}
         for tensor, buffer in zip(operation.inputs, operation.input_buffers, strict=True):
             declared[buffer] = self._buffer(tensor)
@@ -219,8 +209,8 @@ class _Builder:
             full_region(self.buffers[(operation, index)]) for index in range(operation.num_outputs)
         )
         name, attrs = self._block_name(operation.name), dict(operation.attrs)
-        block = Block((), reads, writes, name, body, annotations=attrs)
-        return BlockRealize((), arithmetic.const(True), block)
+        block = S.Block((), reads, writes, name, body, annotations=attrs)
+        return S.BlockRealize((), arithmetic.const(True), block)
 
     def _value(self, value: PrimExpr, renamed: dict[Var, Var]) -> PrimExpr:
         loads = _ToBuffers(self).rewrite(value)
@@ -255,7 +245,7 @@ def _update(
     place: tuple[PrimExpr, ...],
     values: tuple[PrimExpr, ...],
     condition: PrimExpr,
-) -> Stmt:
+) -> S.Stmt:
     """Combines `values` with what is there: where the condition does not hold, the identity.
 
     Of several outputs, all are computed before one is written.
@@ -275,19 +265,19 @@ def _update(
         for result in combiner.result
     ]
     if len(results) == 1:
-        return BufferStore(outputs[0], results[0], place)
+        return S.BufferStore(outputs[0], results[0], place)
     temporaries = [
         Var(f"v_{buffer.name}", value.dtype) for buffer, value in zip(outputs, results, strict=True)
     ]
-    body = sequence(
-        *(BufferStore(b, var, place) for b, var in zip(outputs, temporaries, strict=True))
+    body = S.sequence(
+        *(S.BufferStore(b, var, place) for b, var in zip(outputs, temporaries, strict=True))
     )
     for var, value in zip(reversed(temporaries), reversed(results), strict=True):
-        body = LetStmt(var, value, body)
+        body = S.LetStmt(var, value, body)
     return body
 
 
-def _is_empty(axis: IterVar) -> bool:
+def _is_empty(axis: S.IterVar) -> bool:
     return axis.dom is not None and arithmetic.is_const_int(axis.dom.extent, 0)
 
 

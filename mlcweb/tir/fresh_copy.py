@@ -6,18 +6,9 @@ from typing import Any
 
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on
+from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion
 from mlcweb.tir.expr import BufferLoad, Let, Var
-from mlcweb.tir.stmt import (
-    AllocBuffer,
-    Block,
-    BlockIdentity,
-    BufferStore,
-    DeclBuffer,
-    For,
-    IterVar,
-    LetStmt,
-)  # fmt: skip
 
 
 class FreshCopy(Mutator):
@@ -44,22 +35,22 @@ class FreshCopy(Mutator):
             self._buffers[buffer] = replace(self.rewrite_children(buffer))
         return self._buffers[buffer]
 
-    @on(BufferLoad, BufferStore, BufferRegion, MatchBufferRegion, AllocBuffer, DeclBuffer)
+    @on(BufferLoad, S.BufferStore, BufferRegion, MatchBufferRegion, S.AllocBuffer, S.DeclBuffer)
     def access(self, node: Any) -> Any:
         return replace(self.rewrite_children(node), buffer=self.buffer(node.buffer))
 
-    @on(For)
-    def loop(self, node: For) -> For:
+    @on(S.For)
+    def loop(self, node: S.For) -> S.For:
         return replace(self.rewrite_children(node), loop_var=self.variable(node.loop_var))
 
-    @on(IterVar, Let, LetStmt)
-    def definition(self, node: IterVar | Let | LetStmt) -> Node:
+    @on(S.IterVar, Let, S.LetStmt)
+    def definition(self, node: S.IterVar | Let | S.LetStmt) -> Node:
         return replace(self.rewrite_children(node), var=self.variable(node.var))
 
-    @on(Block)
-    def block(self, node: Block) -> Block:
+    @on(S.Block)
+    def block(self, node: S.Block) -> S.Block:
         return replace(
             self.rewrite_children(node),
             alloc_buffers=tuple(self.buffer(buffer) for buffer in node.alloc_buffers),
-            identity=BlockIdentity(),
+            identity=S.BlockIdentity(),
         )

@@ -155,22 +155,6 @@ def _write(terms: tuple[tuple[E.PrimExpr, int], ...], dtype: str) -> E.PrimExpr:
     return result
 
 
-def _constant(indices: Indices, expression: E.IntImm) -> Sum:
-    return LinearForm({}, expression.value, expression.dtype)
-
-
-def _variable(indices: Indices, expression: E.Var) -> Sum:
-    return LinearForm({expression: 1}, 0, expression.dtype)
-
-
-def _add(indices: Indices, expression: E.Add) -> Sum:
-    return indices.sum_of(expression.a).plus(indices.sum_of(expression.b))
-
-
-def _subtract(indices: Indices, expression: E.Sub) -> Sum:
-    return indices.sum_of(expression.a).plus(indices.sum_of(expression.b), -1)
-
-
 def _multiply(indices: Indices, expression: E.Mul) -> Sum:
     a, b = indices.sum_of(expression.a), indices.sum_of(expression.b)
     if not b.terms:
@@ -226,43 +210,34 @@ def _split_digits(indices: Indices, total: Sum, divisor: int) -> tuple[Sum, Sum,
     return None
 
 
-def _floordiv(indices: Indices, expression: E.FloorDiv) -> Sum:
+def _divide(indices: Indices, expression: E.FloorDiv | E.FloorMod) -> Sum:
     a, b = indices.sum_of(expression.a), indices.sum_of(expression.b)
     digits = None if b.terms else _split_digits(indices, a, b.constant)
     if digits is None:
         return indices.atom(_with_operands(indices, expression, a, b))
-    multiple, upper, _, unit = digits
+    multiple, upper, lower, unit = digits
     divisor = b.constant // unit
     low, high = indices.sum_interval(upper)
-    if low // divisor == high // divisor:
-        return multiple.with_constant(multiple.constant + int(low // divisor))
-    quotient = E.FloorDiv(indices.expression(upper), E.IntImm(a.dtype, divisor))
-    return multiple.plus(indices.atom(quotient))
-
-
-def _floormod(indices: Indices, expression: E.FloorMod) -> Sum:
-    a, b = indices.sum_of(expression.a), indices.sum_of(expression.b)
-    digits = None if b.terms else _split_digits(indices, a, b.constant)
-    if digits is None:
-        return indices.atom(_with_operands(indices, expression, a, b))
-    _, upper, lower, unit = digits
-    divisor = b.constant // unit
-    low, high = indices.sum_interval(upper)
-    if low // divisor == high // divisor:
-        whole = upper.with_constant(upper.constant - int(low // divisor) * divisor)
+    fixed = int(low // divisor) if low // divisor == high // divisor else None
+    operands = indices.expression(upper), E.IntImm(a.dtype, divisor)
+    if isinstance(expression, E.FloorDiv):
+        if fixed is not None:
+            return multiple.with_constant(multiple.constant + fixed)
+        return multiple.plus(indices.atom(E.FloorDiv(*operands)))
+    if fixed is not None:
+        remainder = upper.with_constant(upper.constant - fixed * divisor)
     else:
-        remainder = E.FloorMod(indices.expression(upper), E.IntImm(a.dtype, divisor))
-        whole = indices.atom(remainder)
-    return whole.times(unit).plus(lower)
+        remainder = indices.atom(E.FloorMod(*operands))
+    return remainder.times(unit).plus(lower)
 
 
 _SUM_RULES: dict[type, Callable[[Indices, Any], Sum]] = {
-    E.IntImm: _constant,
-    E.Var: _variable,
-    E.Add: _add,
-    E.Sub: _subtract,
+    E.IntImm: lambda indices, value: LinearForm({}, value.value, value.dtype),
+    E.Var: lambda indices, var: LinearForm({var: 1}, 0, var.dtype),
+    E.Add: lambda indices, e: indices.sum_of(e.a).plus(indices.sum_of(e.b)),
+    E.Sub: lambda indices, e: indices.sum_of(e.a).plus(indices.sum_of(e.b), -1),
     E.Mul: _multiply,
     E.Cast: _cast,
-    E.FloorDiv: _floordiv,
-    E.FloorMod: _floormod,
+    E.FloorDiv: _divide,
+    E.FloorMod: _divide,
 }

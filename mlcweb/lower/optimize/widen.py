@@ -103,10 +103,6 @@ def _store(widening: Widening, store: S.BufferStore) -> S.Stmt:
     return replace(store, indices=(index,), value=widening.vector(store.value))
 
 
-def _sequence(widening: Widening, statement: S.SeqStmt) -> S.Stmt:
-    return S.sequence(*(widening.statement(part) for part in statement.seq))
-
-
 def _branch(widening: Widening, branch: S.IfThenElse) -> S.Stmt:
     if widening.depends(branch.condition):
         raise NoVectorForm
@@ -135,7 +131,7 @@ def _let(widening: Widening, let: S.LetStmt) -> S.Stmt:
 
 _STATEMENTS: dict[type, Callable[[Widening, Any], S.Stmt]] = {
     S.BufferStore: _store,
-    S.SeqStmt: _sequence,
+    S.SeqStmt: lambda widening, sequence: S.sequence(*map(widening.statement, sequence.seq)),
     S.IfThenElse: _branch,
     S.For: _loop,
     S.LetStmt: _let,
@@ -156,10 +152,6 @@ def _binary(widening: Widening, expression: E.BinaryExpr) -> E.PrimExpr:
     if not widening.machine.has_vector_operator(type(expression), expression.a.dtype):
         raise NoVectorForm
     return type(expression)(widening.vector(expression.a), widening.vector(expression.b))
-
-
-def _not(widening: Widening, expression: E.Not) -> E.PrimExpr:
-    return E.Not(widening.vector(expression.a))
 
 
 def _cast(widening: Widening, expression: E.Cast) -> E.PrimExpr:
@@ -212,7 +204,7 @@ def _call(widening: Widening, call: E.Call) -> E.PrimExpr:
 _EXPRESSIONS: dict[type, Callable[[Widening, Any], E.PrimExpr]] = {
     E.Var: _variable,
     E.BufferLoad: _load,
-    E.Not: _not,
+    E.Not: lambda widening, expression: E.Not(widening.vector(expression.a)),
     E.Cast: _cast,
     E.Select: _select,
     E.Call: _call,
