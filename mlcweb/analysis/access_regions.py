@@ -177,8 +177,7 @@ def element_region(buffer: Buffer, indices: Iterable[E.PrimExpr]) -> BufferRegio
     ranges = []
     for index in indices:
         if isinstance(index, E.Ramp):
-            reach = arithmetic.multiply(index.stride, index.lanes - 1)
-            ranges.append(Range(index.base, arithmetic.add(reach, 1)))
+            ranges.append(Range(index.base, index.stride * (index.lanes - 1) + 1))
         else:
             ranges.append(Range(index, arithmetic.const(1, index.dtype)))
     return BufferRegion(buffer, tuple(ranges))
@@ -196,7 +195,7 @@ def in_source(match: MatchBufferRegion, region: BufferRegion) -> BufferRegion:
     source = match.source.region
     leading = len(source) - len(region.region)
     ranges = [
-        Range(arithmetic.add(outer.min, part.min), part.extent)
+        Range(outer.min + part.min, part.extent)
         for outer, part in zip(source[leading:], region.region, strict=True)
     ]
     return BufferRegion(match.source.buffer, (*source[:leading], *ranges))

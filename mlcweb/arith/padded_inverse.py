@@ -10,21 +10,7 @@ from mlcweb.arith.inverse_map import InverseMap
 from mlcweb.arith.iter_expr import IterMark, IterSum, sum_to_expr
 from mlcweb.arith.iter_map import NO_CHECK, analyzer_of, detect_iter_map
 from mlcweb.arith.linear import LinearForm
-from mlcweb.tir.arithmetic import (
-    add,
-    const,
-    constant_value,
-    equal,
-    floordiv,
-    floormod,
-    is_const_int,
-    less,
-    less_equal,
-    logical_and,
-    logical_or,
-    multiply,
-    subtract,
-)
+from mlcweb.tir.arithmetic import const, constant_value, is_const_int, logical_and, logical_or
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.substitute import substitute
@@ -45,8 +31,7 @@ def index_ranges(index_map: IndexMap, domains: Mapping[Var, Range]) -> list[Rang
         if low is None or high is None:
             ranges.append(None)
             continue
-        extent = add(subtract(high, low), const(1, index.dtype))
-        ranges.append(Range(analyzer.simplify(low), analyzer.simplify(extent)))
+        ranges.append(Range(analyzer.simplify(low), analyzer.simplify(high - low + 1)))
     return ranges
 
 
@@ -54,12 +39,11 @@ def _range_of_sum(total: IterSum, domains: Mapping[Var, Range]) -> Range:
     analyzer = Analyzer(domains)
     low, reach = total.constant, const(0, total.dtype)
     for split, scale in total.items():
-        span = multiply(subtract(split.extent, const(1, split.extent.dtype)), scale)
+        span = (split.extent - 1) * scale
         if analyzer.const_int_bound(scale).max_value < 0:
-            low, span = add(low, span), multiply(span, const(-1, span.dtype))
-        reach = add(reach, span)
-    extent = add(reach, const(1, reach.dtype))
-    return Range(analyzer.simplify(low), analyzer.simplify(extent))
+            low, span = low + span, -span
+        reach = reach + span
+    return Range(analyzer.simplify(low), analyzer.simplify(reach + 1))
 
 
 def padded_inverse(index_map: IndexMap, domains: Mapping[Var, Range]) -> tuple[IndexMap, PrimExpr]:
@@ -182,11 +166,8 @@ def _outside(
         block = total
     outside: PrimExpr = const(False)
     if left:
-        outside = logical_and(equal(floordiv(value, block), 0), less(floormod(value, block), left))
+        outside = logical_and((value // block).equal(0), value % block < left)
     if edge < total:
-        after = logical_and(
-            equal(floordiv(value, block), edge // block),
-            less_equal(edge % block, floormod(value, block)),
-        )
+        after = logical_and((value // block).equal(edge // block), edge % block <= value % block)
         outside = logical_or(outside, after)
     return analyzer.simplify(outside)

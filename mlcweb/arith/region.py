@@ -9,7 +9,7 @@ from mlcweb.arith.int_set import IntSet, eval_range
 from mlcweb.arith.iter_expr import IterSum
 from mlcweb.arith.iter_map import SURJECTIVE, detect_iter_map
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import add, const, multiply, negate, subtract
+from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.buffer import Range
 
 
@@ -90,14 +90,15 @@ def _set_of_sum(index: IterSum, extent: E.PrimExpr, analyzer: Analyzer) -> IntSe
     for split, scale in index.items():
         if not analyzer.can_prove(extent >= scale):
             return None
-        reach = multiply(subtract(split.extent, const(1, split.extent.dtype)), scale)
+        reach = (split.extent - 1) * scale
         if analyzer.const_int_bound(scale).max_value < 0:
-            if not analyzer.can_prove(add(extent, scale) >= 0):
+            if not analyzer.can_prove(extent + scale >= 0):
                 return None
-            low, reach = analyzer.simplify(add(low, reach)), negate(reach)
-        extent = add(extent, reach)
+            low, reach = analyzer.simplify(low + reach), -reach
+        extent = extent + reach
     extent = analyzer.simplify(extent)
-    if isinstance(extent, E.IntImm) and extent.value == 1:
-        return IntSet.point(low)
-    last = subtract(add(low, extent), const(1, low.dtype))
-    return IntSet(low, analyzer.simplify(last))
+    return (
+        IntSet.point(low)
+        if is_const_int(extent, 1)
+        else IntSet(low, analyzer.simplify(low + extent - 1))
+    )

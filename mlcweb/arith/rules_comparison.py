@@ -148,41 +148,41 @@ def _without_common_operand(a: E.PrimExpr, b: E.PrimExpr, analyzer: Analyzer) ->
     return None
 
 
-def _split_constant(expression: E.PrimExpr) -> tuple[E.PrimExpr | None, int]:
-    """(x, c) of x + c; no expression where it is constant."""
+Parts = tuple[E.PrimExpr | None, E.PrimExpr | None, int]
+"""x, y and c of `x - y + c`, where each may be left out."""
+
+
+def _parts(expression: E.PrimExpr) -> Parts:
+    """x + c, and c - y, taken apart."""
     if isinstance(expression, E.IntImm):
-        return None, expression.value
+        return None, None, expression.value
     if isinstance(expression, (E.Add, E.Sub)) and isinstance(expression.b, E.IntImm):
-        sign = 1 if isinstance(expression, E.Add) else -1
-        return expression.a, sign * expression.b.value
-    return expression, 0
+        x, y, constant = _parts(expression.a)
+        return x, y, constant + (1 if isinstance(expression, E.Add) else -1) * expression.b.value
+    if isinstance(expression, E.Sub) and isinstance(expression.a, E.IntImm):
+        return None, expression.b, expression.a.value
+    return expression, None, 0
+
+
+def _sum(a: E.PrimExpr | None, b: E.PrimExpr | None) -> E.PrimExpr | None:
+    return add(a, b) if a is not None and b is not None else a if b is None else b
 
 
 def _with_constants_moved(expression: E.LT) -> E.PrimExpr:
     """One constant, on the side where it is positive; x < y + 1 is x <= y."""
-    a, b, dtype = expression.a, expression.b, expression.a.dtype
-    (x, shift_x), (y, shift_y) = _split_constant(a), _split_constant(b)
-    shift = shift_y - shift_x
-    if x is None and y is not None:
-        if isinstance(y, E.Sub) and isinstance(y.a, E.IntImm):
-            # c < d - z
-            return less(y.b, integer(y.a.value + shift, dtype))
-        return _unless_same(expression, integer(-shift, dtype), y)
-    if y is None and x is not None:
-        if isinstance(x, E.Sub) and isinstance(x.a, E.IntImm):
-            return less(integer(x.a.value - shift, dtype), x.b)
-        return _unless_same(expression, x, integer(shift, dtype))
-    assert x is not None
-    assert y is not None
-    if isinstance(x, E.Sub) and isinstance(x.a, E.IntImm):
-        return less(integer(x.a.value - shift, dtype), add(y, x.b))
-    if isinstance(y, E.Sub) and isinstance(y.a, E.IntImm):
-        return less(add(x, y.b), integer(y.a.value + shift, dtype))
+    dtype = expression.a.dtype
+    # x - y + low < z - w + high
+    (x, y, low), (z, w, high) = _parts(expression.a), _parts(expression.b)
+    left, right, shift = _sum(x, w), _sum(z, y), high - low
+    if left is None or right is None:
+        left = integer(-shift, dtype) if left is None else left
+        right = integer(shift, dtype) if right is None else right
+        return _unless_same(expression, left, right)
     if shift == 1:
-        return less_equal(x, y)
+        return less_equal(left, right)
     if shift < 0:
-        return _unless_same(expression, add(x, integer(-shift, dtype)), y)
-    return _unless_same(expression, x, add(y, integer(shift, dtype)))
+        return _unless_same(expression, add(left, integer(-shift, dtype)), right)
+    return _unless_same(expression, left, add(right, integer(shift, dtype)))
 
 
 def _unless_same(expression: Any, a: E.PrimExpr, b: E.PrimExpr) -> E.PrimExpr:
@@ -230,12 +230,11 @@ def _equal(expression: E.EQ, analyzer: Analyzer) -> E.PrimExpr:
     if isinstance(a, E.IntImm):
         a, b = b, a
     if isinstance(b, E.IntImm):
-        x, shift = _split_constant(a)
+        x, y, shift = _parts(a)
+        if x is None and y is not None:
+            return _unless_same(expression, y, integer(shift - b.value, b.dtype))
         assert x is not None
-        target = b.value - shift
-        if isinstance(x, E.Sub) and isinstance(x.a, E.IntImm):
-            x, target = x.b, x.a.value - target
-        return _unless_same(expression, x, integer(target, b.dtype))
+        return _unless_same(expression, x, integer(b.value - shift, b.dtype))
     return expression
 
 
