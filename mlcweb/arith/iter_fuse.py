@@ -76,29 +76,24 @@ class Fuser:
         if not splits or (len(splits) == 1 and not self._constraint_of(next(iter(splits)))):
             return value
         matched = self._match(splits)
-        fused = self._find(matched.flat)
-        if fused is None:
-            mark = IterMark(
-                iter_sum(matched.groups, integer(0, matched.extent.dtype)), matched.extent
-            )
-            fused = FusedSum(matched.flat, mark, matched.offset, constrained=False)
-            self.fused.append(fused)
+        source = iter_sum(matched.groups, integer(0, matched.extent.dtype))
+        fused = self._fused(matched.flat, IterMark(source, matched.extent), matched.offset)
         shift = multiply(fused.offset, matched.unit)
         base = self.analyzer.simplify(add(value.constant, shift))
         return iter_sum({fused.mark.whole: matched.unit}, base)
 
     def wrapped(self, split: IterSplit) -> IterMark:
         """A digit as an iterator of its own."""
-        flat = split.sum.terms
-        fused = self._find(flat)
-        if fused is None:
-            mark = IterMark(split.sum, split.extent)
-            fused = FusedSum(flat, mark, split.sum.constant, constrained=False)
-            self.fused.append(fused)
-        return fused.mark
+        alone = split.sum
+        return self._fused(alone.terms, IterMark(alone, split.extent), alone.constant).mark
 
-    def _find(self, flat: Scales) -> FusedSum | None:
-        return next((fused for fused in self.fused if self._same_splits(fused.flat, flat)), None)
+    def _fused(self, flat: Scales, mark: IterMark, offset: E.PrimExpr) -> FusedSum:
+        """What these splits have been fused to before; else `mark`, from now on."""
+        for fused in self.fused:
+            if self._same_splits(fused.flat, flat):
+                return fused
+        self.fused.append(FusedSum(flat, mark, offset, constrained=False))
+        return self.fused[-1]
 
     def _same_splits(self, a: Scales, b: Scales) -> bool:
         return list(a) == list(b) and all(

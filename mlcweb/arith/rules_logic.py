@@ -17,30 +17,25 @@ if TYPE_CHECKING:
     from mlcweb.arith.analyzer import Analyzer
 
 
-def _and(expression: E.And, analyzer: Analyzer) -> E.PrimExpr:
-    a, b = expression.a, expression.b
-    if isinstance(a, E.IntImm) or isinstance(b, E.IntImm):
-        return logical_and(a, b)
-    if same_expression(a, b):
-        return a
-    if _exclude_each_other(a, b):
-        return FALSE
-    if isinstance(b, E.And):
-        return analyzer.rewrite(logical_and(logical_and(a, b.a), b.b))
-    return expression
+def _connective(
+    join: Callable[..., E.PrimExpr], refute: Callable[[E.PrimExpr], E.PrimExpr], decided: E.IntImm
+) -> Callable[[Any, Analyzer], E.PrimExpr]:
+    """The rule of `and` or `or`. Where what two operands `refute` cannot hold together, the result
+    is `decided`."""
 
+    def rule(expression: Any, analyzer: Analyzer) -> E.PrimExpr:
+        a, b = expression.a, expression.b
+        if isinstance(a, E.IntImm) or isinstance(b, E.IntImm):
+            return join(a, b)
+        if same_expression(a, b):
+            return a
+        if _exclude_each_other(refute(a), refute(b)):
+            return decided
+        if type(b) is type(expression):
+            return analyzer.rewrite(join(join(a, b.a), b.b))
+        return expression
 
-def _or(expression: E.Or, analyzer: Analyzer) -> E.PrimExpr:
-    a, b = expression.a, expression.b
-    if isinstance(a, E.IntImm) or isinstance(b, E.IntImm):
-        return logical_or(a, b)
-    if same_expression(a, b):
-        return a
-    if _exclude_each_other(negation(a), negation(b)):
-        return TRUE
-    if isinstance(b, E.Or):
-        return analyzer.rewrite(logical_or(logical_or(a, b.a), b.b))
-    return expression
+    return rule
 
 
 def _exclude_each_other(a: E.PrimExpr, b: E.PrimExpr) -> bool:
@@ -92,8 +87,8 @@ def _likely(expression: E.Call, analyzer: Analyzer) -> E.PrimExpr:
 
 
 RULES: dict[Key, Callable[[Any, Analyzer], E.PrimExpr]] = {
-    E.And: _and,
-    E.Or: _or,
+    E.And: _connective(logical_and, lambda a: a, FALSE),
+    E.Or: _connective(logical_or, negation, TRUE),
     E.Not: _not,
     E.Select: _select,
     "if_then_else": _choice,

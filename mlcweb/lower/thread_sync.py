@@ -9,8 +9,9 @@ a barrier.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 from mlcweb.analysis.threads import CROSS_THREAD_REDUCTION, is_barrier, is_shared, thread_tag
 from mlcweb.arith import Analyzer
@@ -192,20 +193,17 @@ class _Synchronization(Dispatcher):
         self.analyzer.bind(loop.loop_var, Range(loop.min, loop.extent))
         self.loops.append(loop)
         tag = self.varying.enter(loop)
-        tags = self.varying.of(loop.min) | self.varying.of(loop.extent)
-        if tags:
-            self.divergent.append((_of_loop(loop, tags), loop))
-        elif not tag:
-            self.alike.append(loop.loop_var)
-        body = self.in_order(bounds, (loop.body,))
-        if tag:
-            self.varying.axes.pop()
-        elif not tags:
-            self.alike.pop()
-        if not tag:
-            body = self.repeated(body, loop.loop_var, loop)
-        if tags:
-            self.divergent.pop()
+        with self.diverging(loop, loop.min, loop.extent) as tags:
+            alike = not tag and not tags
+            if alike:
+                self.alike.append(loop.loop_var)
+            body = self.in_order(bounds, (loop.body,))
+            if tag:
+                self.varying.axes.pop()
+            elif alike:
+                self.alike.pop()
+            if not tag:
+                body = self.repeated(body, loop.loop_var, loop)
         self.loops.pop()
         return body._replace(statement=replace(loop, body=body.statement))
 
@@ -219,34 +217,37 @@ class _Synchronization(Dispatcher):
     @on(S.While)
     def while_loop(self, loop: S.While) -> _Summary:
         condition = self.accesses(loop.condition)
-        tags = self.varying.of(loop.condition)
-        if tags:
-            self.divergent.append((_of_condition(loop.condition, tags), loop))
-        body = self.repeated(self.in_order(condition, (loop.body,)), None, loop)
-        if tags:
-            self.divergent.pop()
+        with self.diverging(loop, loop.condition):
+            body = self.repeated(self.in_order(condition, (loop.body,)), None, loop)
         return body._replace(statement=replace(loop, body=body.statement))
 
     @on(S.IfThenElse)
     def branch(self, branch: S.IfThenElse) -> _Summary:
         condition = self.accesses(branch.condition)
-        tags = self.varying.of(branch.condition)
-        if tags:
-            self.divergent.append((_of_condition(branch.condition, tags), branch))
-        parts = [
-            self.guarded(condition, branch.condition, branch.then_case),
-            self.guarded(condition, logical_not(branch.condition), branch.else_case),
-        ]
-        if tags:
-            if self.meet(parts[0].head, parts[1].head):
+        with self.diverging(branch, branch.condition) as tags:
+            parts = [
+                self.guarded(condition, branch.condition, branch.then_case),
+                self.guarded(condition, logical_not(branch.condition), branch.else_case),
+            ]
+            if tags and self.meet(parts[0].head, parts[1].head):
                 self.check_alike(branch)
-            self.divergent.pop()
         head, tail = (parts[0].head + parts[1].head, parts[0].tail + parts[1].tail)
         then_case, else_case = (part.statement for part in parts)
         new = replace(
             branch, then_case=then_case, else_case=else_case if branch.else_case else None
         )
         return _Summary(new, head, tail, parts[0].barrier or parts[1].barrier)
+
+    @contextmanager
+    def diverging(self, statement: Any, *values: E.PrimExpr) -> Iterator[frozenset[str]]:
+        """Inside of a loop or branch. The axes along which what it depends on differs: threads do
+        not come there alike, if there are any."""
+        tags = frozenset[str]().union(*map(self.varying.of, values))
+        if tags:
+            self.divergent.append((_divergence(statement, tags), statement))
+        yield tags
+        if tags:
+            self.divergent.pop()
 
     def guarded(self, before: list[Access], condition: E.PrimExpr, part: S.Stmt | None) -> _Summary:
         if part is None:
@@ -380,10 +381,8 @@ class _Synchronization(Dispatcher):
             )
 
 
-def _of_loop(loop: S.For, tags: frozenset[str]) -> str:
+def _divergence(statement: Any, tags: frozenset[str]) -> str:
     axes = " and ".join(sorted(tags))
-    return f'the number of iterations of loop "{loop.loop_var.name}" depends on {axes}'
-
-
-def _of_condition(condition: E.PrimExpr, tags: frozenset[str]) -> str:
-    return f'the condition "{condition}" depends on {" and ".join(sorted(tags))}'
+    if isinstance(statement, S.For):
+        return f'the number of iterations of loop "{statement.loop_var.name}" depends on {axes}'
+    return f'the condition "{statement.condition}" depends on {axes}'
