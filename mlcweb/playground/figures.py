@@ -28,7 +28,8 @@ def __getattr__(name: str) -> Any:
         FigureCanvasAgg,
     )
 
-    return FigureCanvasAgg
+    # matplotlib looks into the module itself later.
+    return globals().setdefault(name, FigureCanvasAgg)
 
 
 def show(*args: Any, **kwargs: Any) -> None:
@@ -67,6 +68,6 @@ def _drawn(shown: Any) -> tuple[bytes, int] | None:
         file = io.BytesIO()
         shown.savefig(file, format="png", dpi=SHARPNESS * shown.dpi, bbox_inches="tight")
         return file.getvalue(), SHARPNESS
-    draw = getattr(shown, "_repr_png_", None)
+    draw = None if isinstance(shown, type) else getattr(shown, "_repr_png_", None)
     png = draw() if callable(draw) else None
     return (png, 1) if isinstance(png, bytes) else None

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 from mlcweb.user_code import packages
@@ -36,6 +38,24 @@ def without_magics(source: str, filename: str) -> tuple[str, list[tuple[int, str
             lines[index] = f"{indent}pass"
             found.append((index + 1, command))
     return "\n".join(lines), found
+
+
+def imports(source: str) -> list[str]:
+    """The packages that a program imports anywhere and that are not there; none if it is no Python.
+
+    Those that have a stand-in are there.
+    """
+    try:
+        tree = ast.parse(without_magics(source, "<imports>")[0])
+    except (SyntaxError, ValueError):
+        return []
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return sorted(name for name in found - sys.modules.keys() if find_spec(name) is None)
 
 
 def follow(magics: list[tuple[int, str]]) -> None:

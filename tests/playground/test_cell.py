@@ -176,3 +176,12 @@ def test_a_file_that_is_known_is_made_in_place_of_its_download(
     assert made.startswith("line 1: weights.pkl is not downloaded")
     assert "is skipped here" in skipped
     assert content == "0123"
+
+
+def test_the_packages_that_a_program_imports() -> None:
+    source = "!pip install x\nimport sqlfluff.core as s\ndef f():\n    from plotly import go\n"
+    assert magics.imports(source + "from . import here\nimport sys, pytest") == [
+        "plotly",
+        "sqlfluff",
+    ]
+    assert magics.imports("import (") == []

@@ -97,7 +97,65 @@ def test_the_bundle_is_read_as_an_archive(
     assert vendor.from_bundle([WHEEL, "absent.whl"]) == {WHEEL: b"the wheel"}
 
 
-def test_the_lock_file_names_what_the_page_ships() -> None:
+def test_all_that_the_bundle_has_is_cached_at_once(
+    vendor: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It is large, so it is not to be downloaded again for another wheel."""
+    two_wheels(vendor)
+
+    def down(names: list[str]) -> dict[str, bytes]:
+        raise vendor.VendorError("no route to the CDN")
+
+    monkeypatch.setattr(vendor, "from_cdn", down)
+    monkeypatch.setattr(vendor, "from_bundle", lambda names: dict.fromkeys(names, b"the wheel"))
+    assert list(vendor.vendor_wheels()) == [WHEEL, "pyodide-lock.json"]
+    assert not (vendor.RUNTIME / "plot.whl").exists()
+    assert (tmp_path / "cache" / "mlcweb" / "plot.whl").read_bytes() == b"the wheel"
+
+
+def test_packages_that_are_not_in_the_folder_have_their_address_at_the_cdn(
+    vendor: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    two_wheels(vendor)
+    core = tmp_path / "core"
+    core.mkdir()
+    (core / "package.json").write_text('{"version": "9.9"}')
+    others = {"scikit": {"file_name": "scikit.whl"}, "plot": {"file_name": "other.whl"}}
+    (core / "pyodide-lock.json").write_text(json.dumps({"packages": others}))
+    monkeypatch.setattr(vendor, "CORE", core)
+    monkeypatch.setattr(vendor, "from_cdn", lambda names: dict.fromkeys(names, b"the wheel"))
+    list(vendor.vendor_wheels())
+    assert addresses(vendor) == {
+        "numpy": WHEEL,
+        "plot": f"{vendor.CDN}plot.whl",
+        "scikit": "https://cdn.jsdelivr.net/pyodide/v9.9/full/scikit.whl",
+    }
+    list(vendor.vendor_wheels(["plot"]))
+    assert addresses(vendor)["plot"] == "plot.whl"
+    # What is there stays, also where it is not asked for again.
+    assert list(vendor.vendor_wheels()) == []
+    with pytest.raises(vendor.VendorError, match="has no package torch"):
+        list(vendor.vendor_wheels(["torch"]))
+
+
+def two_wheels(vendor: ModuleType) -> None:
+    """A lock file of a package in every page, and of another one that needs it."""
+    digest = hashlib.sha256(b"the wheel").hexdigest()
+    packages = {
+        "numpy": {"file_name": WHEEL, "sha256": digest},
+        "plot": {"file_name": "plot.whl", "sha256": digest, "depends": ["numpy"]},
+    }
+    vendor.LOCK.write_text(json.dumps({"packages": packages}))
+
+
+def addresses(vendor: ModuleType) -> dict[str, str]:
+    lock = json.loads((vendor.RUNTIME / "pyodide-lock.json").read_text())
+    return {name: entry["file_name"] for name, entry in lock["packages"].items()}
+
+
+def test_the_lock_file_names_what_pages_ship_and_what_tests_fetch(vendor: ModuleType) -> None:
     lock = json.loads((SCRIPT.parents[1] / "pyodide-lock.json").read_text())
-    assert set(lock["packages"]) == {"micropip", "numpy", "packaging"}
+    assert {*vendor.SHIPPED, "matplotlib", "pandas", "scipy"} <= set(lock["packages"])
     assert all(len(entry["sha256"]) == 64 for entry in lock["packages"].values())
+    needed = {name for entry in lock["packages"].values() for name in entry["depends"]}
+    assert needed <= set(lock["packages"])

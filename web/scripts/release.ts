@@ -8,6 +8,8 @@ import type { Plugin } from "vite";
 /** Files that are never served from a cache. */
 const ALWAYS_FETCHED = ["release.json", "service-worker.js"];
 
+const BEFORE_ANY_PROGRAM = /^(wheels\/mlcweb|pyodide\/(numpy|micropip|packaging))-/;
+
 export function release(): Plugin {
   let folder = "";
   return {
@@ -22,6 +24,8 @@ export function release(): Plugin {
         const name = relative(folder, path).split(sep).join("/");
         // Compressed twins are sent by servers in the place of the files themselves.
         if (ALWAYS_FETCHED.includes(name) || name.endsWith(".gz") || name.endsWith(".br")) continue;
+        // Packages that only some programs import are stored once one does.
+        if (name.endsWith(".whl") && !BEFORE_ANY_PROGRAM.test(name)) continue;
         // Texts that the page itself never asks for.
         if (name.startsWith("licenses/")) continue;
         files[name] = digest(readFileSync(path));

@@ -1,13 +1,17 @@
 """Put everything that the page loads from its own origin below `web/public/`.
 
 - `pyodide/`: Pyodide's core from the npm package `pyodide` (installed by npm, pinned in
-  `package.json`), and the wheels that `pyodide-lock.json` beside this folder names. They come from
-  Pyodide's CDN, or else out of a wheel on PyPI that carries copies of them; either way each file
-  must have the sha256 that the lock file states. Downloads are kept in the user's cache.
+  `package.json`), and of the wheels that `pyodide-lock.json` beside this folder names those that
+  every page needs (`SHIPPED`), and those named as arguments with what they need: `--with
+  matplotlib`. They come from Pyodide's CDN, or else out of a wheel on PyPI that carries copies of
+  them; either way each file must have the sha256 that the lock file states. Downloads are kept in
+  the user's cache. The page fetches all other packages of Pyodide from its CDN when a program
+  imports them, by the hashes of the lock file that it is given.
 - `wheels/`: mlcweb itself, built from the working tree, and `manifest.json` naming it.
 
 The lock file states wheels of an older Pyodide than the core: those that both sources have. They
-fit, since the ABI (`abi_version`) is the same. Needs the standard library alone, and hatchling for
+fit, since the ABI (`abi_version`) is the same. What it does not name is taken as the core's own
+lock file has it. Needs the standard library alone, and hatchling for
 the wheel. What is in place already is left alone, so a second run is quick.
 """
 
@@ -24,8 +28,9 @@ import tempfile
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 WEB = Path(__file__).resolve().parents[1]
 ROOT = WEB.parent
@@ -38,7 +43,11 @@ CORE_FILES = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdl
 COMPRESSED = ("pyodide.asm.mjs", "pyodide.asm.wasm")
 """Files worth a `.gz` beside them, which our own server sends to browsers that take it."""
 
-CDN = "https://cdn.jsdelivr.net/pyodide/v314.0.3/full/"
+SHIPPED = ("micropip", "numpy", "packaging")
+"""Packages in every page."""
+
+CDN_OF_VERSION = "https://cdn.jsdelivr.net/pyodide/v{}/full/"
+CDN = CDN_OF_VERSION.format("314.0.3")
 CDN_TIMEOUT = 6.0
 """Seconds without an answer after which the CDN counts as unreachable."""
 BUNDLE = "open-webui==0.12.4"
@@ -51,7 +60,8 @@ class VendorError(Exception):
 
 def main() -> int:
     try:
-        changed = [*vendor_core(), *vendor_wheels(), *vendor_mlcweb()]
+        more = sys.argv[sys.argv.index("--with") + 1 :] if "--with" in sys.argv else []
+        changed = [*vendor_core(), *vendor_wheels(more), *vendor_mlcweb()]
     except VendorError as error:
         print(f"vendor_pyodide: {error}", file=sys.stderr)
         return 1
@@ -74,42 +84,78 @@ def vendor_core() -> Iterator[str]:
             write_whole(packed, gzip.compress(content, 9, mtime=0))
 
 
-def vendor_wheels() -> Iterator[str]:
-    """Fetch and check the wheels of the lock file; yields the names of the new ones.
+def vendor_wheels(more: Sequence[str] = ()) -> Iterator[str]:
+    """Fetch and check the wheels of every page and those of `more` packages; yields the names of
+    the new ones. Wheels of the lock file that are there already stay.
 
     Raises:
         VendorError: no source has a wheel, or a wheel has another sha256 than the lock file says.
             Nothing is installed then.
     """
     lock = json.loads(LOCK.read_text())
-    expected = {entry["file_name"]: entry["sha256"] for entry in lock["packages"].values()}
-    missing = [n for n, digest in expected.items() if sha256_of(RUNTIME / n) != digest]
-    contents = fetch({name: expected[name] for name in missing})
+    packages = lock["packages"]
+    expected = {entry["file_name"]: entry["sha256"] for entry in packages.values()}
+    needed = [packages[name]["file_name"] for name in with_dependencies(packages, more)]
+    missing = [name for name in needed if sha256_of(RUNTIME / name) != expected[name]]
+    contents = fetch(missing, expected)
     for name, content in contents.items():
         write_whole(RUNTIME / name, content)
         yield name
     for path in RUNTIME.glob("*.whl"):
-        if path.name not in expected:
+        if expected.get(path.name) != sha256_of(path):
             path.unlink()
-    if not same_content(RUNTIME / LOCK.name, LOCK.read_bytes()):
-        write_whole(RUNTIME / LOCK.name, LOCK.read_bytes())
+    whole = json.dumps(whole_lock(lock), separators=(",", ":")).encode()
+    if not same_content(RUNTIME / LOCK.name, whole):
+        write_whole(RUNTIME / LOCK.name, whole)
         yield LOCK.name
 
 
-def fetch(expected: dict[str, str]) -> dict[str, bytes]:
-    """The content of each file of `expected` (name to sha256): cache, then CDN, then PyPI."""
+def with_dependencies(packages: dict[str, Any], more: Sequence[str]) -> list[str]:
+    """The packages of every page and `more`, with all that they need."""
+    found: dict[str, None] = {}
+    waiting = [name for name in SHIPPED if name in packages] + list(more)
+    while waiting:
+        name = waiting.pop()
+        if name not in packages:
+            raise VendorError(f"{LOCK.name} has no package {name}; it has {', '.join(packages)}")
+        if name not in found:
+            found[name] = None
+            waiting += packages[name].get("depends", [])
+    return list(found)
+
+
+def whole_lock(lock: dict[str, Any]) -> dict[str, Any]:
+    """The lock file for the page: our packages, and the core's; those that are not in the page's
+    own folder with their address at the CDN."""
+    packages: dict[str, Any] = {}
+    if (CORE / LOCK.name).is_file():
+        version = json.loads((CORE / "package.json").read_text())["version"]
+        for name, entry in json.loads((CORE / LOCK.name).read_text())["packages"].items():
+            address = CDN_OF_VERSION.format(version) + entry["file_name"]
+            packages[name] = {**entry, "file_name": address}
+    for name, entry in lock["packages"].items():
+        here = (RUNTIME / entry["file_name"]).is_file()
+        packages[name] = entry if here else {**entry, "file_name": CDN + entry["file_name"]}
+    return {**lock, "packages": packages}
+
+
+def fetch(needed: Sequence[str], expected: dict[str, str]) -> dict[str, bytes]:
+    """The content of each file of `needed`: cache, then CDN, then PyPI.
+
+    `expected` has the sha256 of these and of others, which are cached where they come along.
+    """
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mlcweb"
     found: dict[str, bytes] = {}
-    for name, digest in expected.items():
-        if sha256_of(cache / name) == digest:
+    for name in needed:
+        if sha256_of(cache / name) == expected[name]:
             found[name] = (cache / name).read_bytes()
     failures: list[str] = []
     for source in (from_cdn, from_bundle):
-        wanted = [name for name in expected if name not in found]
+        wanted = [name for name in needed if name not in found]
         if not wanted:
             break
         try:
-            fetched = source(wanted)
+            fetched = source(list(expected) if source is from_bundle else wanted)
         except VendorError as error:
             failures.append(str(error))
             continue
@@ -117,8 +163,9 @@ def fetch(expected: dict[str, str]) -> dict[str, bytes]:
             check(name, content, expected[name])
             cache.mkdir(parents=True, exist_ok=True)
             write_whole(cache / name, content)
-            found[name] = content
-    wanted = [name for name in expected if name not in found]
+            if name in wanted:
+                found[name] = content
+    wanted = [name for name in needed if name not in found]
     if wanted:
         reasons = "".join(f"\n  {reason}" for reason in failures)
         raise VendorError(f"cannot get {', '.join(wanted)}:{reasons}")

@@ -70,3 +70,19 @@ test("one endless line is cut too", () => {
     170_000,
   );
 });
+
+test("a picture stands between the texts before and after it", () => {
+  const { posts, output } = batcher();
+  const picture = { url: "data:image/png;base64,", width: 2, height: 1, description: "a figure" };
+  for (let i = 0; i < 41; i += 1) output.write("stdout", "");
+  posts.length = 0;
+  output.write("stdout", "before");
+  output.picture(picture);
+  output.write("stdout", "after");
+  output.flush();
+  expect(posts.flat().map((chunk) => chunk.picture ?? chunk.text)).toEqual([
+    "before",
+    picture,
+    "after",
+  ]);
+});

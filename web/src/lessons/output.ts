@@ -4,10 +4,13 @@ import { element } from "../dom";
 import { highlighted } from "../highlight";
 import { countLines } from "../python/output";
 import type { OutputChunk, RunError, Stream } from "../python/protocol";
+import { linesOf, pictureElement } from "../shell/picture";
 import type { OutputSink } from "../shell/runner";
 
 /** Characters kept of one cell; the oldest go first. */
 const KEPT = 60_000;
+/** What a picture counts for. */
+const PICTURE = 1000;
 /** With this mark Python's half of the page prints that a module was shown, and its title. */
 const SHOWN = /^→ TensorIR: (.*)\n?/m;
 
@@ -36,10 +39,11 @@ export class CellOutput implements OutputSink {
   }
 
   append(chunks: OutputChunk[]): void {
-    for (const { stream, text, dropped } of chunks) {
+    for (const { stream, text, dropped, picture } of chunks) {
       this.dropped += dropped;
       const last = this.pieces.at(-1);
-      if (last?.stream === stream) last.text += text;
+      if (picture) this.pieces.push({ stream, text, dropped: 0, picture });
+      else if (last?.stream === stream && !last.picture) last.text += text;
       else this.pieces.push({ stream, text, dropped: 0 });
     }
     this.trim();
@@ -95,7 +99,8 @@ export class CellOutput implements OutputSink {
         ),
       );
     const alone = this.modules.length === 1;
-    for (const { stream, text } of this.pieces) {
+    for (const { stream, text, picture } of this.pieces) {
+      if (picture) shown.push(pictureElement(picture));
       let rest = text;
       for (let found = SHOWN.exec(rest); stream === "stdout" && found; found = SHOWN.exec(rest)) {
         const at = left.findIndex(({ title }) => title === found![1]);
@@ -131,9 +136,15 @@ export class CellOutput implements OutputSink {
   }
 
   private trim(): void {
-    let excess = this.pieces.reduce((sum, { text }) => sum + text.length, 0) - KEPT;
+    let excess = this.pieces.reduce((sum, piece) => sum + sizeOf(piece), 0) - KEPT;
     while (excess > 0 && this.pieces.length) {
       const first = this.pieces[0]!;
+      if (first.picture) {
+        this.pieces.shift();
+        this.dropped += linesOf(first.picture);
+        excess -= PICTURE;
+        continue;
+      }
       const newline = first.text.indexOf("\n", Math.min(excess, first.text.length) - 1);
       const cut = newline < 0 ? first.text.length : newline + 1;
       this.dropped += countLines(first.text.slice(0, cut));
@@ -142,6 +153,10 @@ export class CellOutput implements OutputSink {
       if (!first.text) this.pieces.shift();
     }
   }
+}
+
+function sizeOf({ text, picture }: OutputChunk): number {
+  return picture ? PICTURE : text.length;
 }
 
 function addText(shown: HTMLElement[], stream: Stream, text: string): void {

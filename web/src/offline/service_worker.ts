@@ -38,6 +38,9 @@ const scope = self as unknown as ServiceWorkerScope;
 const PREFIX = "mlcweb-page-";
 /** A cache with one entry: the name of the cache that pages are served from. */
 const SERVED = `${PREFIX}served`;
+/** Pyodide's packages, from here or from its CDN, once a program has imported them. */
+const PACKAGES = "mlcweb-packages";
+const CDN = "https://cdn.jsdelivr.net/pyodide/";
 /** Header of a cached response: the digest of its content. */
 const DIGEST = "x-content-digest";
 
@@ -60,7 +63,12 @@ scope.addEventListener("activate", (event) => {
 });
 scope.addEventListener("fetch", (event) => {
   const { request } = event;
-  if (request.method !== "GET" || !request.url.startsWith(scope.registration.scope)) return;
+  if (request.method !== "GET") return;
+  if (isPackage(request.url)) {
+    event.respondWith(packageOf(request));
+    return;
+  }
+  if (!request.url.startsWith(scope.registration.scope)) return;
   event.respondWith(answer(request));
   if (request.mode !== "navigate") return;
   // Without a network, the version that is there is the newest.
@@ -109,6 +117,21 @@ async function answer(request: Request): Promise<Response> {
   const cacheName = await served();
   const found = (await caches.match(url.href, { cacheName })) ?? (await caches.match(url.href));
   return marked(found ?? (await fetch(request)), ISOLATION);
+}
+
+function isPackage(url: string): boolean {
+  return url.endsWith(".whl") && (url.startsWith(CDN) || url.startsWith(address("pyodide/")));
+}
+
+/** A package, which Pyodide asks for by its hash: one of this version, or one imported before. */
+async function packageOf(request: Request): Promise<Response> {
+  const key = `${request.url}?${encodeURIComponent(request.integrity)}`;
+  const cacheName = await served();
+  const found = (await caches.match(request.url, { cacheName })) ?? (await caches.match(key));
+  if (found) return found;
+  const response = await fetch(request);
+  if (response.ok) await (await caches.open(PACKAGES)).put(key, response.clone());
+  return response;
 }
 
 /** A response with more headers. */

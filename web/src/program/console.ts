@@ -3,6 +3,7 @@
 import { element } from "../dom";
 import { countLines } from "../python/output";
 import type { OutputChunk, RunError } from "../python/protocol";
+import { linesOf, pictureElement } from "../shell/picture";
 
 /** Lines kept; the oldest go first, and a line at the top says how many went. */
 const KEPT_LINES = 4000;
@@ -11,6 +12,8 @@ export class ConsolePanel {
   private dropped = 0;
   private lines = 0;
   private waiting: OutputChunk[] = [];
+  /** What each part of the output counts for, in lines. */
+  private readonly sizes = new WeakMap<Element, number>();
   private readonly notice = element("div", { class: "out-notice", hidden: true });
 
   constructor(
@@ -57,9 +60,10 @@ export class ConsolePanel {
     const chunks = this.waiting;
     if (!chunks.length) return;
     this.waiting = [];
-    for (const { stream, text, dropped } of chunks) {
+    for (const { stream, text, dropped, picture } of chunks) {
       this.dropped += dropped;
-      if (text) this.add(element("span", { class: `out-${stream}` }, this.lastLines(text)));
+      if (picture) this.add(pictureElement(picture), linesOf(picture));
+      else if (text) this.add(element("span", { class: `out-${stream}` }, this.lastLines(text)));
     }
     this.showDropped();
   }
@@ -73,14 +77,15 @@ export class ConsolePanel {
     return text.slice(start);
   }
 
-  private add(node: HTMLElement): void {
+  private add(node: HTMLElement, lines = countLines(node.textContent ?? "")): void {
     const { panel } = this;
     const following = panel.scrollHeight - panel.scrollTop - panel.clientHeight < 40;
     panel.append(node);
-    this.lines += countLines(node.textContent ?? "");
+    this.lines += lines;
+    this.sizes.set(node, lines);
     while (this.lines > KEPT_LINES && panel.children.length > 2) {
       const oldest = panel.children[1]!;
-      const count = countLines(oldest.textContent ?? "");
+      const count = this.sizes.get(oldest) ?? 0;
       this.lines -= count;
       this.dropped += count;
       oldest.remove();

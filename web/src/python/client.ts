@@ -13,6 +13,8 @@ export class Stopped extends Error {}
 export interface SessionEvents {
   state: (state: SessionState) => void;
   progress: (stage: string, fraction: number) => void;
+  /** A program waits for `fetching`, or no longer. */
+  fetching: () => void;
   /** A step of the start makes no progress: a sentence for the reader; null once it does again. */
   stalled: (complaint: string | null) => void;
   output: (chunks: OutputChunk[]) => void;
@@ -41,6 +43,8 @@ export class PythonSession {
   state: SessionState = "loading";
   progress: [stage: string, fraction: number] = ["Loading Python", 0];
   failure = "";
+  /** What is fetched for the program that runs. */
+  fetching: string | null = null;
   runtime: RuntimeFacts | null = null;
   /** Where the kernels of searches run. */
   readonly trials = new TrialPool(
@@ -59,6 +63,7 @@ export class PythonSession {
   private readonly listeners: { [K in keyof SessionEvents]: Set<SessionEvents[K]> } = {
     state: new Set(),
     progress: new Set(),
+    fetching: new Set(),
     stalled: new Set(),
     output: new Set(),
     event: new Set(),
@@ -89,6 +94,7 @@ export class PythonSession {
     this.progress = ["Loading Python", 0];
     this.watch.progress("Starting the worker");
     this.setState("loading");
+    this.setFetching(null);
     const receiver: Receiver = {
       receive: (message) => {
         if (this.connection === connection) this.receive(message);
@@ -168,13 +174,17 @@ export class PythonSession {
     switch (message.type) {
       case "progress":
         this.watch.progress(message.stage);
-        // What comes behind is watched, too, but nobody need wait to see it.
-        if (this.state !== "loading") break;
+        // What comes behind is watched, too, but only who runs a program waits to see it.
+        if (this.state !== "loading") {
+          this.setFetching(message.stage);
+          break;
+        }
         this.progress = [message.stage, message.fraction];
         this.emit("progress", message.stage, message.fraction);
         break;
       case "loaded":
         this.watch.stop();
+        this.setFetching(null);
         break;
       case "ready":
         this.watch.stop();
@@ -242,6 +252,11 @@ export class PythonSession {
     const all = [...this.pending.values()];
     this.pending.clear();
     for (const { reject } of all) reject(error);
+  }
+
+  private setFetching(what: string | null): void {
+    this.fetching = what;
+    this.emit("fetching");
   }
 
   private setState(state: SessionState): void {

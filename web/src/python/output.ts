@@ -1,6 +1,6 @@
 /** Bounded, rate-limited output on its way from Python to the page. */
 
-import type { OutputChunk, Stream } from "./protocol";
+import type { OutputChunk, Picture, Stream } from "./protocol";
 
 /** Characters kept between two posts; what comes before is dropped and counted in lines. */
 const CAPACITY = 64_000;
@@ -37,6 +37,12 @@ export class OutputBatcher {
       this.credit -= 1;
       this.flush();
     }
+  }
+
+  /** Post a picture at its place among the texts. */
+  picture(picture: Picture): void {
+    this.flush();
+    this.post([{ stream: "stdout", text: "", dropped: 0, picture }]);
   }
 
   flush(): void {

@@ -21,6 +21,17 @@ export interface OutputChunk {
   stream: Stream;
   text: string;
   dropped: number;
+  /** In the place of a text. */
+  picture?: Picture;
+}
+
+/** A picture that a program shows, such as a figure; its size in the page's pixels. */
+export interface Picture {
+  /** A `data:` URL. */
+  url: string;
+  width: number;
+  height: number;
+  description: string;
 }
 
 export type ToWorker =
@@ -34,7 +45,7 @@ export type ToWorker =
 export type FromWorker =
   | { type: "progress"; stage: string; fraction: number }
   | { type: "ready"; runtime: RuntimeFacts }
-  /** What came behind is there, too. */
+  /** What came behind, or what a program imports, is there, too. */
   | { type: "loaded" }
   | { type: "kept"; done: boolean }
   | { type: "failed"; message: string }

@@ -5,7 +5,7 @@ import { TrialLine } from "../trials/line";
 import { listenToDownloads } from "./downloads";
 import { denyStorage } from "./lockdown";
 import { OutputBatcher } from "./output";
-import type { FromWorker, RuntimeFacts, Stream, ToWorker } from "./protocol";
+import type { FromWorker, Picture, RuntimeFacts, Stream, ToWorker } from "./protocol";
 import * as snapshot from "./snapshot";
 
 type Loader = typeof import("pyodide");
@@ -31,8 +31,11 @@ port.onmessage = ({ data }) => {
     // Python's host finds them under these names.
     Object.assign(self, {
       mlcwebTrials: new TrialLine(data.trials),
-      mlcwebTell: (name: string, text: string) =>
-        post({ type: "event", name, data: JSON.parse(text) }),
+      mlcwebTell: (name: string, text: string) => {
+        const data: unknown = JSON.parse(text);
+        if (name === "picture") output.picture(data as Picture);
+        else post({ type: "event", name, data });
+      },
     });
     runtime = load(data.base, data.interrupt);
     runtime.catch((error: unknown) => post({ type: "failed", message: describe(error) }));
@@ -137,8 +140,9 @@ gc.freeze()
 
 // Restored memory holds the random numbers of the visit that made it.
 const START = `
-import random
+import os, random
 random.seed()
+os.environ["MPLBACKEND"] = "module://mlcweb.playground.figures"
 import mlcweb, mlcweb.compat
 import mlcweb.playground.bridge
 mlcweb.compat.install()
@@ -156,6 +160,8 @@ async function answer({ id, name, args }: ToWorker & { type: "call" }): Promise<
     await rest;
     if (name === "cell.execute" || name === "notebook.execute")
       await loadImports(pyodide, args[0] as string);
+    if (name === "files.place")
+      for (const { text } of args[0] as { text: string }[]) await loadImports(pyodide, text);
     const scope = pyodide.toPy({ name, arguments: JSON.stringify(args) });
     try {
       // Asynchronous even for plain functions: only so may Python wait for promises.
@@ -174,15 +180,36 @@ async function answer({ id, name, args }: ToWorker & { type: "call" }): Promise<
   }
 }
 
-/** Load those packages of our lock file that the program imports and that are not there yet. */
+const IMPORTS = `
+import json
+from mlcweb.playground import magics
+json.dumps(magics.imports(source))
+`;
+
+/** Load those packages of Pyodide that the program imports and that are not there yet. */
 async function loadImports(pyodide: PyodideAPI, source: string): Promise<void> {
+  const scope = pyodide.toPy({ source });
+  const names = JSON.parse(pyodide.runPython(IMPORTS, { globals: scope }) as string) as string[];
+  scope.destroy();
+  const wanted = Object.values(pyodide.lockfile.packages)
+    .filter(({ imports }) => imports.some((name) => names.includes(name)))
+    .map(({ name }) => name)
+    .filter((name) => !(name in pyodide.loadedPackages));
+  if (!wanted.length) return;
+  const tell = (): void =>
+    post({ type: "progress", stage: `Fetching ${wanted.join(", ")}`, fraction: 1 });
+  tell();
+  const restoreFetch = listenToDownloads(self, tell);
   try {
-    await pyodide.loadPackagesFromImports(source, {
+    await pyodide.loadPackage(wanted, {
       messageCallback: () => undefined,
       errorCallback: (message) => output.write("stderr", `${message}\n`),
     });
   } catch {
     // The import itself will fail, with a better message and at its line.
+  } finally {
+    restoreFetch();
+    post({ type: "loaded" });
   }
 }
 

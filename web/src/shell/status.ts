@@ -28,7 +28,7 @@ export function setUpStatus(session: PythonSession, activity: Activity): void {
       const [stage] = session.progress;
       return ["loading", running ? `${stage} …; then the program runs` : `${stage} …`];
     }
-    if (running) return ["running", running.what];
+    if (running) return ["running", session.fetching ? `${session.fetching} …` : running.what];
     if (outcome) return [outcome.failed ? "error" : "ready", outcome.text];
     return ["ready", "Ready"];
   };
@@ -54,6 +54,7 @@ export function setUpStatus(session: PythonSession, activity: Activity): void {
   activity.onChange(refresh);
   session.on("state", refresh);
   session.on("progress", refresh);
+  session.on("fetching", refresh);
   session.on("stalled", refresh);
   session.on("restarted", refresh);
   session.on("kept", (done) => {
