@@ -32,7 +32,7 @@ OUTLINES: list[list[Points]] = [
     [_mirrored((18.5, 2), (19.5, 26), (15.5, 26), (14.2, 9))],
     [_top(23.5, 24.5)],
     [_mirrored((15.5, 2), (17, 2), (17.2, 6), (16.2, 11), (19.5, 26))],
-    [_top(24, 26.5, 0.8)],
+    [_top(24, 27, 2.4)],
     [
         [(2, 20), (9, 17.5), (10, 18.6), (17, 19.5), (24, 13.5), (26, 14), (26, 22), (24.8, 22),
          (24.2, 17), (18, 21.8), (2, 21.8)],
@@ -49,7 +49,7 @@ OUTLINES: list[list[Points]] = [
 ]  # fmt: skip
 """By class; the polygons of one are drawn over each other."""
 
-_FRONTS: dict[int, tuple[float, float]] = {4: (13.6, 14.4), 6: (13.7, 14.3)}
+_FRONTS: dict[int, tuple[float, float]] = {4: (13, 15), 6: (13.7, 14.3)}
 """Where the front of a class is open or buttoned: from x to x, dark."""
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from mlcweb.stand_ins.torchvision.datasets import FashionMNIST
 
-PICTURES, HIDDEN, RIDGE = 400, 128, 1e-2
+PICTURES, HIDDEN, RIDGE = 600, 128, 1e-2
 
 
 def weights() -> dict[str, np.ndarray]:
