@@ -1,9 +1,9 @@
 """What every TensorIR function keeps to, whether it was read or made by a step or a pass:
 
 - a variable has a value, and a buffer is declared, wherever they are used;
-- an axis has the range of the loop that it is bound to (a block may compute a part of a parameter
-  where others store to it too or which has been read before, and of another buffer where nothing
-  reads the rest);
+- an axis has the range of the loop that it is bound to (a block may compute a part of a buffer where
+  nothing reads the rest; of a parameter that nobody else stores to and that was not read before
+  only if it says by T.writes that it means to);
 - a block with axes uses no variable of the loops around it.
 
 What holds beside of that at each level is in verify.py.
@@ -11,6 +11,7 @@ What holds beside of that at each level is in verify.py.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
@@ -26,10 +27,12 @@ from mlcweb.tir.substitute import uses, variables_in
 
 class WellFormed(Visitor):
     """Raises a DiagnosticError at the first fault. `partial` is the fault of an axis that is
-    covered in part: one only if the rest is read."""
+    covered in part: one only if the rest is read. `inferred` are blocks whose regions the program
+    does not write down."""
 
-    def __init__(self, function: PrimFunc) -> None:
+    def __init__(self, function: PrimFunc, inferred: Container[S.Block] = ()) -> None:
         self.function = function
+        self.inferred = inferred
         self.loops: dict[E.Var, S.For] = {}
         self.conditions: list[E.PrimExpr] = []  # of the branches and blocks around
         self.block_of_loop: dict[E.Var, S.Block | None] = {}
@@ -187,9 +190,9 @@ class WellFormed(Visitor):
         self.partial = self.partial or fault
 
     def must_be_whole(self, buffer: Buffer, block: S.Block) -> bool:
-        """Whether a block alone writes a parameter that nothing has read before: others may write
-        the rest of it, and an input may keep it."""
-        if buffer not in self.parameters or buffer in self.loaded:
+        """Whether a block alone writes a parameter that nothing has read before, and does not say
+        so: others may write the rest of it, and an input may keep it."""
+        if block not in self.inferred or buffer not in self.parameters or buffer in self.loaded:
             return False
         return _stores(self.function.body, buffer) == _stores(block, buffer)
 

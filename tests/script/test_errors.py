@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from textwrap import indent
 
+import numpy as np
 import pytest
 
-from mlcweb.ir import DiagnosticError
+import mlcweb
+from mlcweb.ir import DiagnosticError, assert_structural_equal
 from mlcweb.script import parse
 
 HEADER = """@T.prim_func
@@ -162,6 +164,24 @@ def main(A: T.Buffer[128, "float32"],
         "the range of the loop"
     )
     assert str(caught.value.span) == "chapter2.py:7:18"
+
+
+def test_a_block_may_say_that_it_writes_a_part() -> None:
+    program = parse("""@T.prim_func
+def main(A: T.Buffer((8,), "float32"), C: T.Buffer((16,), "float32")):
+    for i in range(8):
+        with T.block("C"):
+            vi = T.axis.spatial(16, i)
+            T.reads(A[vi])
+            T.writes(C[vi])
+            C[vi] = A[vi] + T.float32(1)
+""")
+    assert_structural_equal(parse(program.script()), program)
+    given, result = np.arange(8, dtype="float32"), np.full(16, -1, "float32")
+    for target in ("interpreter", "numpy", "wasm"):
+        c = mlcweb.nd.array(result)
+        mlcweb.build(program, target=target)(mlcweb.nd.array(given), c)
+        np.testing.assert_array_equal(c.numpy(), [*(given + 1), *[-1] * 8])
 
 
 def test_a_condition_may_end_the_axis_of_a_longer_loop() -> None:

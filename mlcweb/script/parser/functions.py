@@ -156,7 +156,7 @@ def read_prim_func(
         span=evaluator.span(tree),
     )
     if options.get("check_well_formed", True):
-        check_well_formed(result)
+        check_well_formed(result, {realize.block for realize in parser.inferred})
     return result
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from mlcweb.analysis.well_formed import WellFormed
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.stmt import Block
 
 
-def check_well_formed(function: PrimFunc) -> None:
-    """Raise a DiagnosticError at the first fault of those that `analysis/well_formed.py` lists."""
-    rules = WellFormed(function)
+def check_well_formed(function: PrimFunc, inferred: Container[Block]) -> None:
+    """Raise a DiagnosticError at the first fault of those that `analysis/well_formed.py` lists.
+    `inferred` are the blocks without T.reads or T.writes."""
+    rules = WellFormed(function, inferred)
     rules.check()
     if rules.partial is not None and not _reads_only_what_is_written(function):
         raise rules.partial
