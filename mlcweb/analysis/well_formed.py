@@ -1,9 +1,9 @@
 """What every TensorIR function keeps to, whether it was read or made by a step or a pass:
 
 - a variable has a value, and a buffer is declared, wherever they are used;
-- an axis has the range of the loop that it is bound to (a block may compute a part of a buffer where
-  nothing reads the rest; of a parameter that nobody else stores to and that was not read before
-  only if it says by T.writes that it means to);
+- an axis has the range of the loop that it is bound to (a block may compute a part of a buffer
+  where nothing reads the rest; of a parameter that nobody else stores to and that was not read
+  before only if it says by T.writes that it means to);
 - a block with axes uses no variable of the loops around it.
 
 What holds beside of that at each level is in verify.py.
