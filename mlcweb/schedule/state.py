@@ -14,10 +14,11 @@ from typing import Any, TypeVar
 from mlcweb.arith import Analyzer
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import replace
-from mlcweb.schedule.errors import NotFoundError, StaleReferenceError
+from mlcweb.schedule.errors import NotFoundError, StaleReferenceError, UnsupportedError
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.expr import Var
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.operators import operator_name
 from mlcweb.tir.stmt import (
     AllocBuffer,
     AssertStmt,
@@ -26,6 +27,7 @@ from mlcweb.tir.stmt import (
     BlockIdentity,
     BlockRealize,
     DeclBuffer,
+    Evaluate,
     For,
     IfThenElse,
     LetStmt,
@@ -214,16 +216,25 @@ def block_realizes_below(statement: Stmt) -> Iterator[BlockRealize]:
 class _Index:
     loops: dict[Var, LoopPlace]
     blocks: dict[BlockIdentity, BlockPlace]
+    exits: dict[str, Evaluate]
+    """Functions that may leave a loop, or return, before its end, each with where it does."""
+
+
+_EXITS = ("break_loop", "continue_loop", "thread_return", "ret")
 
 
 def _index(module: IRModule) -> _Index:
-    index = _Index({}, {})
+    index = _Index({}, {}, {})
 
     def visit(statement: Stmt, function: str, parents: tuple[Stmt, ...]) -> None:
         if isinstance(statement, For):
             index.loops[statement.loop_var] = LoopPlace(function, statement, parents)
         elif isinstance(statement, BlockRealize):
             index.blocks[statement.block.identity] = BlockPlace(function, statement, parents)
+        elif isinstance(statement, Evaluate):
+            is_last = not any(isinstance(parent, (For, While, IfThenElse)) for parent in parents)
+            if operator_name(statement.value) in _EXITS and not is_last:
+                index.exits[function] = statement
         below = executed_substatements(statement)
         if below:
             inner = (*parents, statement)
@@ -315,6 +326,14 @@ class ScheduleState:
 
     def with_function(self, name: str, func: PrimFunc) -> ScheduleState:
         """The state with one function replaced."""
+        if name in self.index.exits:
+            raise UnsupportedError(
+                f'The function "{name}" may leave a loop before its end, so that none of its '
+                "iterations runs for sure",
+                [self.index.exits[name]],
+                "guard what follows by a condition in place of T.break_loop, T.continue_loop or a "
+                "return",
+            )
         functions = dict(self.module.functions)
         functions[GlobalVar(name)] = func
         return ScheduleState(IRModule(functions, self.module.attrs))

@@ -7,7 +7,10 @@ files of cases has those of its primitive.
 
 import pytest
 
+from mlcweb.ir import assert_structural_equal
 from mlcweb.schedule import ScheduleError
+from mlcweb.schedule.errors import UnsupportedError
+from mlcweb.script import parse
 from mlcweb.tir import Schedule
 from tests.schedule.case_files import cases, check, module
 
@@ -177,3 +180,21 @@ def test_an_argument_of_a_wrong_type_is_named(use):
     attempt, message = WRONG_TYPES[use]
     with pytest.raises((TypeError, ValueError), match=message):
         attempt(Schedule(module(PROGRAM)))
+
+
+@pytest.mark.parametrize("leave", ["break", "continue", "T.evaluate(T.ret(0))"])
+def test_what_leaves_a_loop_is_not_scheduled(leave: str) -> None:
+    program = parse(f"""@T.prim_func
+def main(A: T.Buffer((16,), "int32"), B: T.Buffer((16,), "int32")):
+    for i in range(16):
+        if A[i] < 0:
+            {leave}
+        with T.block("B"):
+            vi = T.axis.spatial(16, i)
+            B[vi] = A[vi]
+""")
+    sch = Schedule(program)
+    (loop,) = sch.get_loops(sch.get_block("B"))
+    with pytest.raises(UnsupportedError, match="may leave a loop before its end"):
+        sch.split(loop, [4, 4])
+    assert_structural_equal(sch.mod["main"], program)
