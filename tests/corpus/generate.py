@@ -1,4 +1,5 @@
-"""Writes `printed.json.xz`: programs as a real TVM prints them, without repeats.
+"""Writes `printed-0.27.json.xz`, or of which TVM it is run with: programs as a real TVM prints
+them, without repeats, and without those that the file of another TVM has.
 
 Run it in the environment that has that TVM: `.venv-oracle/bin/python tests/corpus/generate.py`.
 Each program has the name of what made it. The programs are TVM's operators, each pass of its
@@ -307,9 +308,16 @@ def main() -> None:
 
 
 def store() -> None:
-    stored = {"tvm": tvm.__version__, "programs": [[o, text] for text, o in programs.items()]}
-    text = json.dumps(stored, ensure_ascii=False)
-    path = Path(__file__).parent / "printed.json.xz"
+    version = ".".join(tvm.__version__.split(".")[:2])
+    path = Path(__file__).parent / f"printed-{version}.json.xz"
+    others = {
+        text
+        for other in path.parent.glob("printed-*.json.xz")
+        if other != path
+        for _, text in json.loads(lzma.decompress(other.read_bytes()))["programs"]
+    }
+    kept = [[origin, text] for text, origin in programs.items() if text not in others]
+    text = json.dumps({"tvm": tvm.__version__, "programs": kept}, ensure_ascii=False)
     path.write_bytes(lzma.compress(text.encode(), preset=6))
 
 

@@ -18,7 +18,8 @@ from mlcweb.ir.structural import structural_equal
 from mlcweb.script.parser import parse
 from tests.corpus.older import older
 
-STORED = Path(__file__).parent / "printed.json.xz"
+VERSIONS = ("0.25", "0.27")
+"""The TVMs whose programs are here, each without those of the others."""
 
 SAMPLE = 100
 
@@ -40,9 +41,10 @@ EXCEPTIONS: dict[str, str] = {
 
 
 @cache
-def printed_programs() -> tuple[tuple[str, str], ...]:
-    """The programs: what made each, and its text."""
-    stored = json.loads(lzma.decompress(STORED.read_bytes()))
+def printed_programs(version: str = "0.27") -> tuple[tuple[str, str], ...]:
+    """The programs of a TVM: what made each, and its text."""
+    path = Path(__file__).with_name(f"printed-{version}.json.xz")
+    stored = json.loads(lzma.decompress(path.read_bytes()))
     return tuple((origin, text) for origin, text in stored["programs"])
 
 
@@ -111,11 +113,13 @@ def test_all_in_the_older_spelling_are_read_as_the_same() -> None:
     check_older(printed_programs(), most=len(printed_programs()) // 200)
 
 
-def test_sample_of_printed_programs_is_read() -> None:
-    programs = printed_programs()
+@pytest.mark.parametrize("version", VERSIONS)
+def test_sample_of_printed_programs_is_read(version: str) -> None:
+    programs = printed_programs(version)
     check(programs[:: len(programs) // SAMPLE], 0.96)
 
 
 @pytest.mark.thorough
-def test_all_printed_programs_are_read() -> None:
-    check(printed_programs(), 0.975)
+@pytest.mark.parametrize("version", VERSIONS)
+def test_all_printed_programs_are_read(version: str) -> None:
+    check(printed_programs(version), 0.975)

@@ -54,3 +54,16 @@ def test_declared_memory_without_an_owner() -> None:
     func = from_source(ALLOCATED)
     lines = replace(func, body=func.body.body.body).script().splitlines()
     assert lines[4:6] == ["    C = T.Buffer((8, 8))", "    D = T.Buffer((4, 16), data=C.data)"]
+
+
+def test_views_of_memory_that_a_call_gives_are_declared_after_it() -> None:
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((16,), "float32")):
+    work: T.handle("float32") = T.TVMBackendAllocWorkspace(1, 0, T.uint64(64), 2, 32)
+    view = T.Buffer((16,), data=work)
+    for i in range(16):
+        view[i] = A[i]
+""")
+    assert "view = T.Buffer((16,), data=work)" in func.script()
+    assert_structural_equal(from_source(func.script()), func)

@@ -169,11 +169,15 @@ def _let(writer: Writer, stmt: S.LetStmt, last: bool) -> None:
         name = writer.names.define(stmt.var, stmt.var.name)
         kind = type_text(stmt.var)
         writer.write(f"{name}: {f'T.let[{kind}]' if writer.dialect.marks_lets else kind} = {value}")
+        declare_views(writer, stmt.var)
         statement(writer, stmt.body)
         return
     with writer.names.scope():
         name = writer.names.define(stmt.var, stmt.var.name)
-        _body(writer, f"with T.LetStmt({value}) as {name}:", stmt.body)
+        writer.write(f"with T.LetStmt({value}) as {name}:")
+        with writer.indented():
+            declare_views(writer, stmt.var)
+            statement(writer, stmt.body)
 
 
 def type_text(var: E.Var) -> str:
