@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from math import prod
-from typing import Any
 
 from mlcweb.analysis.access_regions import block_access_regions
 from mlcweb.analysis.flop_count import estimate_flops
@@ -12,7 +11,7 @@ from mlcweb.analysis.threads import thread_tag
 from mlcweb.analysis.verify import verify_well_formed as _verify_function
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.arith.equality import same_expression
-from mlcweb.ir.errors import DiagnosticError, TVMError
+from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.node import Node
 from mlcweb.ir.op import Op
@@ -319,17 +318,3 @@ class OOBChecker(Pass):
 get_sblock_access_region = get_block_access_region
 get_sblock_read_write_region = get_block_read_write_region
 find_anchor_sblock = find_anchor_block
-
-ABSENT = {
-    "verify_gpu_code": "no target here has limits of a GPU; the postproc VerifyRegisters checks",
-    "get_vtcm_compaction_passes": "there is no Hexagon target here",
-    "apply_prim_func_arg_and_result_memory_constraints": "memory is not constrained here",
-    "get_prim_func_arg_and_result_memory_constraints": "memory is not constrained here",
-}
-"""Names of TVM's that are not here, and why."""
-
-
-def __getattr__(name: str) -> Any:
-    if name in ABSENT:
-        raise TVMError(f"tir.analysis.{name} is not here: {ABSENT[name]}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -32,19 +32,3 @@ from mlcweb.arith.region import (
     estimate_region_upper_bound,
 )
 from mlcweb.ir.errors import TVMError
-
-ABSENT = {
-    "solve_linear_equations": "detect_linear_equation gives the coefficients of one equation",
-    "solve_linear_inequalities": "deduce_bound solves one inequality for a variable",
-    "PresburgerSet": "sets are intervals here, IntervalSet",
-    "detect_common_subexpr": "kernels share common parts when they are made",
-    "pos_inf": "an infinite end of a set is None",
-    "neg_inf": "an infinite end of a set is None",
-}
-"""Names of TVM's that are not here, and what there is instead."""
-
-
-def __getattr__(name: str) -> Any:
-    if name in ABSENT:
-        raise TVMError(f"arith.{name} is not here: {ABSENT[name]}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -92,26 +92,92 @@ _ROWS: dict[str, str] = {
     ),
 }
 
-_PTX_INTRINSICS = (
-    "get_mma_intrin_group shared_16x16_to_ldmatrix_32x8_layout "
-    "shared_16x32_to_ldmatrix_32x16_layout shared_32x16_to_ldmatrix_32x16_layout "
-    "LDMATRIX_16x16_A_INTRIN LDMATRIX_16x16_B_INTRIN LDMATRIX_16x16_B_TRANS_INTRIN "
-    "LDMATRIX_16x32_A_INTRIN LDMATRIX_32x16_B_INTRIN LDMATRIX_16x32_B_TRANS_INTRIN "
-    "LDMATRIX_f16_A_INTRIN LDMATRIX_f16_B_INTRIN LDMATRIX_f16_B_TRANS_INTRIN "
-    "LDMATRIX_i8_A_INTRIN LDMATRIX_i8_B_INTRIN LDMATRIX_i8_B_TRANS_INTRIN "
-    "MMA_f16f16f32_INTRIN MMA_f16f16f32_TRANS_INTRIN MMA_f16f16f32_TRANS_B_INTRIN "
-    "MMA_f16f16f16_INTRIN MMA_f16f16f16_TRANS_INTRIN MMA_f16f16f16_TRANS_B_INTRIN "
-    "MMA_i8i8i32_INTRIN MMA_i8i8i32_TRANS_INTRIN MMA_i8i8i32_TRANS_B_INTRIN "
-    "MMA_fill_16x16_f32_INTRIN MMA_fill_16x16_f16_INTRIN MMA_fill_16x16_i32_INTRIN "
-    "MMA_store_16x16_f32_global_INTRIN MMA_store_16x16_f16_global_INTRIN "
-    "MMA_store_16x16_i32_global_INTRIN"
-)
+_ROWS_IN: dict[str, dict[str, str]] = {
+    "arith": {
+        "detect_linear_equation gives the coefficients of one equation": "solve_linear_equations",
+        "deduce_bound solves one inequality for a variable": "solve_linear_inequalities",
+        "sets are intervals here, IntervalSet; an infinite end is None": (
+            "PresburgerSet pos_inf neg_inf"
+        ),
+        "kernels share common parts when they are made": "detect_common_subexpr",
+    },
+    "analysis": {
+        "no target here has limits of a GPU; the postproc VerifyRegisters checks": (
+            "verify_gpu_code"
+        ),
+        "there is no Hexagon target here": "get_vtcm_compaction_passes",
+        "memory is not constrained here": (
+            "apply_prim_func_arg_and_result_memory_constraints "
+            "get_prim_func_arg_and_result_memory_constraints"
+        ),
+    },
+    "lower.transform": {
+        "sch.loop_partition divides a loop": "LoopPartition",
+        "memory is shared when a kernel is made": "StorageRewrite",
+        "kernels share common parts when they are made": "CommonSubexprElim CommonSubexprElimTIR",
+        "indices keep the type that the program gives them": (
+            "NarrowDataType ForceNarrowIndexToInt32"
+        ),
+        "threads stay where they are until they are made serial": (
+            "LiftThreadBinding UnifyThreadBinding"
+        ),
+        "reductions across threads run in sch.rfactor's order": (
+            "LowerThreadAllreduce LowerCrossThreadReduction"
+        ),
+        "virtual threads are loops here": "InjectVirtualThread",
+        "the annotation is kept, and nothing is made of it": (
+            "InjectSoftwarePipeline InjectDoubleBuffer"
+        ),
+        "Simplify has one form of indices": "RenormalizeSplitPattern",
+        "both values of a Select may be computed": "RewriteUnsafeSelect",
+        "padded blocks are made by sch.decompose_padding": "ReduceBranchingThroughOvercompute",
+        "T.assume is only kept": "UseAssumeToReduceBranches",
+        "there is no T.undef here": "RemoveUndef RemoveStoreUndef",
+        "targets refuse T.break_loop": "AnnotateIrregularLoop",
+        'PassContext(config={"mlcweb.bounds_check": True}) checks accesses': (
+            "InstrumentBoundCheckers"
+        ),
+        "kernels are timed whole, by time_evaluator": "InstrumentProfileIntrinsics",
+        "tir.analysis.verify_memory tells": "VerifyMemory",
+        "code for GPUs is not generated here": (
+            "InferFragment LowerWarpMemory LowerDeviceStorageAccessInfo "
+            "MergeSharedMemoryAllocations DefaultGPUSchedule DecorateDeviceScope SplitHostDevice "
+            "InjectPTXAsyncCopy InjectPTXLDG32 LowerAsyncDMA LowerAutoCopy TextureFlatten"
+        ),
+        "kernels take arrays here, not packed arguments": (
+            "MakePackedAPI MakeUnpackedAPI LowerTVMBuiltin"
+        ),
+        "a code generator writes out intrinsics itself": "LowerIntrin",
+        "there are no custom data types here": "LowerCustomDatatypes",
+        "a code generator computes bfloat16 in float32 itself": (
+            "BF16ComputeLegalize BF16StorageLegalize"
+        ),
+        "no target computes with float8": "FP8ComputeLegalize FP8StorageLegalize",
+        "FlattenBuffer took its place in TVM 0.9": "StorageFlatten",
+    },
+    "script.tensor_cores": {
+        "the matrix instructions of PTX are not here; those of wmma are (WMMA_SYNC_..._INTRIN)": (
+            "get_mma_intrin_group shared_16x16_to_ldmatrix_32x8_layout "
+            "shared_16x32_to_ldmatrix_32x16_layout shared_32x16_to_ldmatrix_32x16_layout "
+            "LDMATRIX_16x16_A_INTRIN LDMATRIX_16x16_B_INTRIN LDMATRIX_16x16_B_TRANS_INTRIN "
+            "LDMATRIX_16x32_A_INTRIN LDMATRIX_32x16_B_INTRIN LDMATRIX_16x32_B_TRANS_INTRIN "
+            "LDMATRIX_f16_A_INTRIN LDMATRIX_f16_B_INTRIN LDMATRIX_f16_B_TRANS_INTRIN "
+            "LDMATRIX_i8_A_INTRIN LDMATRIX_i8_B_INTRIN LDMATRIX_i8_B_TRANS_INTRIN "
+            "MMA_f16f16f32_INTRIN MMA_f16f16f32_TRANS_INTRIN MMA_f16f16f32_TRANS_B_INTRIN "
+            "MMA_f16f16f16_INTRIN MMA_f16f16f16_TRANS_INTRIN MMA_f16f16f16_TRANS_B_INTRIN "
+            "MMA_i8i8i32_INTRIN MMA_i8i8i32_TRANS_INTRIN MMA_i8i8i32_TRANS_B_INTRIN "
+            "MMA_fill_16x16_f32_INTRIN MMA_fill_16x16_f16_INTRIN MMA_fill_16x16_i32_INTRIN "
+            "MMA_store_16x16_f32_global_INTRIN MMA_store_16x16_f16_global_INTRIN "
+            "MMA_store_16x16_i32_global_INTRIN"
+        ),
+    },
+}
+"""The same for names in modules that are here."""
 
-ABSENT: dict[str, str] = {name: why for why, names in _ROWS.items() for name in names.split()}
-ABSENT |= {
-    f"script.tensor_cores.{name}": (
-        "the matrix instructions of PTX are not here; those of wmma are (WMMA_SYNC_..._INTRIN)"
-    )
-    for name in _PTX_INTRINSICS.split()
+ABSENT: dict[str, str] = {name: why for why, names in _ROWS.items() for name in names.split()} | {
+    f"{module}.{name}": why
+    for module, rows in _ROWS_IN.items()
+    for why, names in rows.items()
+    for name in names.split()
 }
 """Modules, and names in them -> what to use instead."""

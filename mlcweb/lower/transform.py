@@ -1,7 +1,7 @@
 """The passes of this package under the names that TVM gives them (`tvm.tir.transform`).
 
-Each call gives a `Pass` of modules: `Simplify()(mod)`. A name means what it means in TVM; one that
-is not here says why in `ABSENT`.
+Each call gives a `Pass` of modules: `Simplify()(mod)`. A name means what it means in TVM; of those
+that are not here, `import tvm` says what there is instead.
 """
 
 from __future__ import annotations
@@ -131,63 +131,9 @@ def AnnotateEntryFunc() -> ModulePass:
     return ModulePass(marked, PassInfo(0, "tir.AnnotateEntryFunc"))
 
 
-_GPU = "code for GPUs is not generated here"
-_PACKED = "kernels take arrays here, not packed arguments"
-ABSENT = {
-    "LoopPartition": "sch.loop_partition divides a loop",
-    "StorageRewrite": "memory is shared when a kernel is made, mlcweb.lower.optimize",
-    "CommonSubexprElim": "mlcweb.lower.optimize.share does it for a machine",
-    "CommonSubexprElimTIR": "mlcweb.lower.optimize.share does it for a machine",
-    "NarrowDataType": "indices keep the type that the program gives them",
-    "ForceNarrowIndexToInt32": "indices keep the type that the program gives them",
-    "LiftThreadBinding": "threads stay where they are until they are made serial",
-    "UnifyThreadBinding": "threads stay where they are until they are made serial",
-    "LowerThreadAllreduce": "reductions across threads run in sch.rfactor's order",
-    "LowerCrossThreadReduction": "reductions across threads run in sch.rfactor's order",
-    "InjectVirtualThread": "virtual threads are loops here",
-    "InjectSoftwarePipeline": "the annotation is kept, and nothing is made of it",
-    "InjectDoubleBuffer": "the annotation is kept, and nothing is made of it",
-    "RenormalizeSplitPattern": "Simplify has one form of indices",
-    "RewriteUnsafeSelect": "both values of a Select may be computed",
-    "ReduceBranchingThroughOvercompute": "padded blocks are made by sch.decompose_padding",
-    "UseAssumeToReduceBranches": "T.assume is only kept",
-    "RemoveUndef": "there is no T.undef here",
-    "RemoveStoreUndef": "there is no T.undef here",
-    "AnnotateIrregularLoop": "loops end when they are through; there is no break",
-    "InstrumentBoundCheckers": 'PassContext(config={"mlcweb.bounds_check": True}) checks accesses',
-    "InstrumentProfileIntrinsics": "kernels are timed whole, by time_evaluator",
-    "VerifyMemory": "tir.analysis.verify_memory tells",
-    "InferFragment": _GPU,
-    "LowerWarpMemory": _GPU,
-    "LowerDeviceStorageAccessInfo": _GPU,
-    "MergeSharedMemoryAllocations": _GPU,
-    "DefaultGPUSchedule": _GPU,
-    "DecorateDeviceScope": _GPU,
-    "SplitHostDevice": _GPU,
-    "InjectPTXAsyncCopy": _GPU,
-    "InjectPTXLDG32": _GPU,
-    "LowerAsyncDMA": _GPU,
-    "LowerAutoCopy": _GPU,
-    "MakePackedAPI": _PACKED,
-    "MakeUnpackedAPI": _PACKED,
-    "LowerTVMBuiltin": _PACKED,
-    "LowerIntrin": "a code generator writes out intrinsics itself",
-    "LowerCustomDatatypes": "there are no custom data types here",
-    "BF16ComputeLegalize": "a code generator computes bfloat16 in float32 itself",
-    "BF16StorageLegalize": "a code generator stores bfloat16 itself",
-    "FP8ComputeLegalize": "there is no float8 here",
-    "FP8StorageLegalize": "there is no float8 here",
-    "StorageFlatten": "FlattenBuffer took its place in TVM 0.9",
-    "TextureFlatten": _GPU,
-}
-"""Passes of TVM's that are not here, and what there is instead."""
-
-
 def __getattr__(name: str) -> Any:
     if name in _PHASES:
         return lambda: _named(name, _PHASES[name])
     if name in _MUTATORS:
         return lambda *options: _named(name, lambda func: _rewritten(func, _MUTATORS[name]()))
-    if name in ABSENT:
-        raise TVMError(f"tir.transform.{name} is not here: {ABSENT[name]}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -159,3 +159,19 @@ def test_relay_names_its_successor(tvm):
         "tvm.relay.var is not here: relay was replaced by relax in TVM 0.20; "
         "write models with tvm.relax (lesson 9)"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("tir.transform.StorageRewrite", "memory is shared when a kernel is made"),
+        ("arith.solve_linear_equations", "detect_linear_equation gives the coefficients"),
+        ("tir.analysis.verify_gpu_code", "no target here has limits of a GPU"),
+    ],
+)
+def test_a_function_that_is_absent_names_what_there_is(tvm, name, message):
+    value = tvm
+    for part in name.split("."):
+        value = getattr(value, part)
+    with pytest.raises(AbsentError, match=rf"\.{name.rpartition('.')[2]} is not here: {message}"):
+        value()

@@ -137,9 +137,7 @@ def test_loops() -> None:
     assert "if n < 3:\n    for k in range(2, 5):" in after(loops, transform.HoistIfThenElse())
 
 
-def test_a_name_that_is_absent_says_why() -> None:
-    with pytest.raises(TVMError, match=r"StorageRewrite is not here: memory is shared when"):
-        transform.StorageRewrite()
+def test_buffers_are_compacted_after_blocks_are_lowered() -> None:
     with pytest.raises(TVMError, match="after LowerOpaqueBlock"):
         transform.CompactBufferAllocation()(IRModule({"main": matmul}))
 
