@@ -94,9 +94,9 @@ def _schedules(name: str) -> Any:
 
 @provides("mlcweb.tir.tensor_intrin", "register_standard")
 def _standard_intrinsics(name: str) -> Any:
-    from mlcweb.script import tensor_cores, tensor_intrin
+    from mlcweb.tensor_intrin import dot_products, tensor_cores
 
-    return tensor_intrin, tensor_cores
+    return dot_products, tensor_cores
 
 
 @provides("mlcweb.tir", "IndexMap")

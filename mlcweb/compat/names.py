@@ -28,9 +28,9 @@ MODULES: dict[str, str] = {
     "runtime.relax_vm": "relax_vm",
     "relax.expr_rewrite": "relax.binding",
     "driver.build_module": "runtime.build",
-    "tir.tensor_intrin.cuda": "script.tensor_cores",
+    "tir.tensor_intrin.cuda": "tensor_intrin.tensor_cores",
     **{
-        f"tir.tensor_intrin.{machine}": "script.tensor_intrin"
+        f"tir.tensor_intrin.{machine}": "tensor_intrin.dot_products"
         for machine in ("x86", "arm_cpu", "dot_product_common", "hexagon", "rocm")
     },
     "topi.nn.utils": "topi.utils",

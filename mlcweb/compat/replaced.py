@@ -155,7 +155,7 @@ _ROWS_IN: dict[str, dict[str, str]] = {
         "no target computes with float8": "FP8ComputeLegalize FP8StorageLegalize",
         "FlattenBuffer took its place in TVM 0.9": "StorageFlatten",
     },
-    "script.tensor_cores": {
+    "tensor_intrin.tensor_cores": {
         "the matrix instructions of PTX are not here; those of wmma are (WMMA_SYNC_..._INTRIN)": (
             "get_mma_intrin_group shared_16x16_to_ldmatrix_32x8_layout "
             "shared_16x32_to_ldmatrix_32x16_layout shared_32x16_to_ldmatrix_32x16_layout "

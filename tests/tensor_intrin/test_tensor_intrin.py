@@ -5,7 +5,8 @@ import pytest
 import mlcweb as tvm
 from mlcweb import te
 from mlcweb.ir import TVMError
-from mlcweb.script import from_source, tensor_cores, tensor_intrin
+from mlcweb.script import from_source
+from mlcweb.tensor_intrin import dot_products, tensor_cores
 from mlcweb.tir import Schedule, TensorIntrin
 
 DOTS = [
@@ -48,7 +49,7 @@ def test_dot_products_replace_loops(rows, depth, name, a_type, b_type):
 def test_every_name_is_that_of_a_registered_intrinsic():
     names = {
         name: value
-        for module in (tensor_intrin, tensor_cores)
+        for module in (dot_products, tensor_cores)
         for name, value in vars(module).items()
         if name.endswith("_INTRIN")
     }

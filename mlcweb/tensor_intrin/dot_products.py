@@ -1,9 +1,4 @@
-"""`tvm.tir.tensor_intrin`: instructions of processors and GPUs that compute a tile at once.
-
-Each has a description, by which `Schedule.tensorize` finds what it replaces, and an implementation
-that names the instruction. A target that has no such instruction refuses the program when it is
-built. They are registered when this module is imported.
-"""
+"""Instructions that add products of a few small integers: of x86, Arm, Hexagon and GPUs."""
 
 # TVMScript is Python by syntax, not by typing.
 # pyright: reportAttributeAccessIssue=false, reportInvalidTypeForm=false

@@ -1,8 +1,7 @@
-"""`tvm.tir.tensor_intrin.cuda`: the matrix units of NVIDIA GPUs, as CUDA's `wmma` names them.
+"""The matrix units of NVIDIA GPUs, as CUDA's `wmma` names them.
 
 A fragment is a tile in the registers of a warp. For each shape, type and scope there are
-intrinsics that fill, load and store fragments and multiply them. They are registered when this
-module is imported; targets here have no such units and refuse programs that use them.
+intrinsics that fill, load and store fragments and multiply them.
 """
 
 # TVMScript is Python by syntax, not by typing.
