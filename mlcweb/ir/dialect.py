@@ -7,8 +7,10 @@ Both are read everywhere, and mean the same.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,3 +78,26 @@ def dialect_of(name: str | Dialect) -> Dialect:
 def without_prefix(name: str) -> str:
     """The name of an operator or attribute in the course's spelling."""
     return "tir." + name.removeprefix("tirx.") if name.startswith("tirx.") else name
+
+
+KEYWORDS = {
+    "out_ty": "out_sinfo",
+    "ty_args": "sinfo_args",
+    "ret_ty": "ret_struct_info",
+    "ty": "struct_info",
+}
+"""Keywords of TVM since 2026, and the course's names of them."""
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def takes_newer_keywords(function: Function) -> Function:
+    """The function, which takes keywords by their names since 2026 as well."""
+
+    @wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        if options:
+            options = {KEYWORDS.get(name, name): value for name, value in options.items()}
+        return function(*args, **options)
+
+    return cast(Function, call)

@@ -12,6 +12,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from mlcweb.ir import printing
+from mlcweb.ir.dialect import takes_newer_keywords
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import BaseFunc, GlobalVar
 from mlcweb.ir.node import Node, attribute, definition, hint, node, reference
@@ -37,6 +38,11 @@ class Expr(ExprOperators, Node):
     @property
     def checked_type(self) -> Any:
         """The struct info, under an older name."""
+        return self.struct_info
+
+    @property
+    def ty(self) -> Any:
+        """The struct info, under its name since 2026."""
         return self.struct_info
 
     def __repr__(self) -> str:
@@ -141,6 +147,11 @@ class Call(DeducedExpr):
         self.sinfo_args = tuple(infos or ())
         self.struct_info_ = None
         self.span = span
+
+    @property
+    def ty_args(self) -> tuple[StructInfo, ...]:
+        """`sinfo_args`, under their name since 2026."""
+        return self.sinfo_args
 
 
 @node
@@ -343,6 +354,11 @@ class Function(BaseFunc, Expr):
         self.ret_struct_info = ret_struct_info
 
     @property
+    def ret_ty(self) -> StructInfo:
+        """`ret_struct_info`, under its name since 2026."""
+        return self.ret_struct_info
+
+    @property
     def struct_info(self) -> FuncStructInfo:
         """The parameters' struct infos, and the result's."""
         params: list[Any] = [param.struct_info for param in self.params]
@@ -425,3 +441,8 @@ def convert_to_expr(value: Any) -> Any:
 def constant_int(value: Any) -> int | None:
     """The integer that an extent is, or None."""
     return value.value if isinstance(value, IntImm) else None
+
+
+_renamed: tuple[Any, ...] = (Var, DataflowVar, Constant, Call, MatchCast, Function, ExternFunc)
+for _class in _renamed:
+    _class.__init__ = takes_newer_keywords(_class.__init__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mlcweb.ir.dialect import takes_newer_keywords
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.op import Op
 from mlcweb.relax.attrs import Attrs
@@ -36,6 +37,7 @@ _CALL_DPS_PACKED = register("relax.call_dps_packed", ("func", "args"), infer_sin
 _CALL_PURE_PACKED = register("relax.call_pure_packed", ("func", "args"), infer_sinfo_args)
 
 
+@takes_newer_keywords
 def call_tir(
     gvar: Any,
     args: Any,
@@ -64,6 +66,7 @@ def call_tir(
     return Call(op, (gvar, argument_tuple(args), *last), None, (info,))
 
 
+@takes_newer_keywords
 def call_dps_packed(
     func: Any, args: Any, out_sinfo: Any = None, *, dtype: str | Sequence[str] | None = None
 ) -> Call:
@@ -114,6 +117,7 @@ def given_sinfo_args(given: Any) -> tuple[StructInfo, ...]:
     return tuple(given) if isinstance(given, (list, tuple)) else (given,)
 
 
+@takes_newer_keywords
 def call_packed(func: Any, *args: Any, sinfo_args: Any = None, **attrs: Any) -> Call:
     """A call of an external function that returns a value of the struct info `sinfo_args`. It may
     have side effects."""
@@ -122,6 +126,7 @@ def call_packed(func: Any, *args: Any, sinfo_args: Any = None, **attrs: Any) -> 
     return Call(func, [convert_to_expr(arg) for arg in args], kept, given_sinfo_args(sinfo_args))
 
 
+@takes_newer_keywords
 def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = None, **attrs: Any) -> Call:
     """A call of an external function without side effects."""
     func = ExternFunc(func) if isinstance(func, str) else func
@@ -133,6 +138,7 @@ def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = None, **attrs: Any
 _WITH_CTX = register("relax.call_builtin_with_ctx", ("func", "args"), infer_sinfo_args, pure=False)
 
 
+@takes_newer_keywords
 def call_builtin_with_ctx(func: Any, args: Any, *, sinfo_args: Any = None) -> Call:
     """A call of a builtin of TVM's virtual machine, which gets the machine as well."""
     func = ExternFunc(func) if isinstance(func, str) else func

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mlcweb.ir.dialect import takes_newer_keywords
 from mlcweb.ir.module import GlobalVar
 from mlcweb.relax import dims
 from mlcweb.relax.attrs import Attrs
@@ -62,6 +63,7 @@ _CALL_TIR_INPLACE = register("relax.call_tir_inplace", ("func", "args"), _infer_
 _CALL_INPLACE_PACKED = register("relax.call_inplace_packed", ("func", "args"), infer_sinfo_args)
 
 
+@takes_newer_keywords
 def call_tir_inplace(
     gvar: GlobalVar, args: Any, inplace_indices: int | Sequence[int], out_sinfo: Any = None,
     tir_vars: Any = None,
@@ -81,6 +83,7 @@ def call_tir_inplace(
     return Call(_CALL_TIR_INPLACE, (gvar, argument_tuple(args), *last), attrs, (info,))
 
 
+@takes_newer_keywords
 def call_inplace_packed(
     func: Any, *args: Any, inplace_indices: int | Sequence[int], sinfo_args: Any = None
 ) -> Call:

@@ -133,21 +133,15 @@ def match_cast(value: Any, struct_info: Any) -> MatchCastPair:
     return MatchCastPair(E.convert_to_expr(value), to_struct_info(struct_info))
 
 
-_SINCE_2026 = {"out_ty": "out_sinfo", "ty_args": "sinfo_args"}
-"""Keywords that name the types of results, and what `relax.op` calls them."""
-
-
 def _typed(build: Callable[..., E.Call]) -> Callable[..., E.Call]:
     """The builder of a call whose results are named by types: here also by types without arguments
     and data types of `T`, under either keyword."""
 
     @wraps(build)
     def apply(*args: Any, **options: Any) -> E.Call:
-        for new, old in _SINCE_2026.items():
-            if new in options:
-                options[old] = options.pop(new)
-            if old in options:
-                options[old] = to_struct_infos(options[old])
+        for name in ("out_sinfo", "out_ty", "sinfo_args", "ty_args"):
+            if name in options:
+                options[name] = to_struct_infos(options[name])
         if "dtype" in options:
             options["dtype"] = _names(options["dtype"])
         return build(*map(to_struct_infos, args), **options)
