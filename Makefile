@@ -49,13 +49,13 @@ check-page:
 	$(NPM) run typecheck
 	$(NPM) test
 
-# Each file of browser tests by itself, all of its tests in random order.
+# Each file of browser tests by itself, all of its tests in random order; those that take longest first.
 test-all: .venv/test-all.stamp .venv-oracle/stamp web/dist/index.html docs
 	@$(PY) e2e/chromium.py
 	@$(PY) e2e/browsers/install.py
 	$(UNIT_TESTS) -m "thorough or hypothesis" --hypothesis-profile=thorough --durations=25
 	$(UNIT_TESTS) -p randomly
-	@printf '%s\n' e2e/test_*.py e2e/browsers/test_*.py | xargs -P 2 -I FILE sh -c ' \
+	@printf '%s\n' e2e/browsers/test_*.py e2e/test_*.py | xargs -P 2 -I FILE sh -c ' \
 		output=$$($(PY) -m pytest -q FILE -m "" -p randomly --durations=3 2>&1); code=$$?; \
 		echo "FILE by itself, in random order"; echo "$$output"; exit $$code'
 
