@@ -5,7 +5,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mlcweb.script import tir as T
+from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.tensor_intrin import TensorIntrin
 
@@ -15,15 +19,15 @@ def _register(name: str, described: tuple[PrimFunc, PrimFunc]) -> str:
     return name
 
 
+Value = Callable[[Buffer, Buffer, PrimExpr], PrimExpr]
+"""What an instruction makes of a vector, a matrix, and the sums by now."""
+
+
 def _dot(
-    rows: int, depth: int, a_type: str, b_type: str, instruction: str, operands: str = "int32"
+    rows: int, depth: int, a_type: str, b_type: str, value: Value
 ) -> tuple[PrimFunc, PrimFunc]:
-    """Products of each row of a matrix with one vector, added to a vector of int32. `operands` is
-    what the lanes of the instruction's operands are."""
+    """Products of each row of a matrix with one vector, added to a vector of int32."""
     n, k = rows, depth
-    row = f"{a_type}x{k}"
-    lanes = rows * 4 if operands == "int8" else rows
-    wide, result = f"{operands}x{lanes}", f"int32x{n}"
 
     @T.prim_func
     def description(
@@ -48,92 +52,62 @@ def _dot(
         with T.block("root"):
             T.reads(C[0:n], A[0:k], B[0:n, 0:k])
             T.writes(C[0:n])
-            C[T.ramp(0, 1, n)] = T.call_llvm_pure_intrin(
-                result,
-                instruction,
-                C[T.ramp(0, 1, n)],
-                T.reinterpret(wide, T.broadcast(T.reinterpret("int32", A.vload([0], row)), n)),
-                T.reinterpret(wide, B[0, T.ramp(0, 1, n * k)]),
-            )
+            C[T.ramp(0, 1, n)] = value(A, B, C[T.ramp(0, 1, n)])
 
     return description, implementation
 
 
-def _avx512() -> tuple[PrimFunc, PrimFunc]:
+def _repeated(vector: Buffer, lanes: int) -> PrimExpr:
+    """A vector of small integers, taken for one int32, in each lane."""
+    row = vector.vload([0], f"{vector.dtype}x{vector.shape[0]}")
+    return T.broadcast(T.reinterpret("int32", row), lanes)
+
+
+def _instruction(name: str, operands: str = "int32") -> Value:
+    """One instruction that does all of it. `operands` is what the lanes of its operands are."""
+
+    def value(a: Buffer, b: Buffer, sums: PrimExpr) -> PrimExpr:
+        rows, depth = (int(extent) for extent in b.shape)
+        wide = f"{operands}x{rows * 4 if operands == 'int8' else rows}"
+        return T.call_llvm_pure_intrin(
+            f"int32x{rows}",
+            name,
+            sums,
+            T.reinterpret(wide, _repeated(a, rows)),
+            T.reinterpret(wide, b[0, T.ramp(0, 1, rows * depth)]),
+        )
+
+    return value
+
+
+def _avx512(a: Buffer, b: Buffer, sums: PrimExpr) -> PrimExpr:
     """Sixteen products of depth 4 where no single instruction does it: AVX-512 without VNNI."""
-
-    @T.prim_func
-    def avx512(
-        A: T.Buffer((4,), "uint8", offset_factor=1),
-        B: T.Buffer((16, 4), "int8", offset_factor=1),
-        C: T.Buffer((16,), "int32", offset_factor=1),
-    ):
-        with T.block("root"):
-            T.reads(C[0:16], A[0:4], B[0:16, 0:4])
-            T.writes(C[0:16])
-            C[T.ramp(0, 1, 16)] = C[T.ramp(0, 1, 16)] + T.call_llvm_pure_intrin(
-                "int32x16",
-                "llvm.x86.avx512.pmaddw.d.512",
-                T.call_llvm_pure_intrin(
-                    "int16x32",
-                    "llvm.x86.avx512.pmaddubs.w.512",
-                    T.reinterpret(
-                        "uint8x64",
-                        T.broadcast(T.reinterpret("int32", A.vload([0], "uint8x4")), 16),
-                    ),
-                    B[0, T.ramp(0, 1, 64)],
-                ),
-                T.broadcast(T.int16(1), 32),
-            )
-
-    return _dot(16, 4, "uint8", "int8", "")[0], avx512
+    pairs = T.call_llvm_pure_intrin(
+        "int16x32",
+        "llvm.x86.avx512.pmaddubs.w.512",
+        T.reinterpret("uint8x64", _repeated(a, 16)),
+        b[0, T.ramp(0, 1, 64)],
+    )
+    ones = T.broadcast(T.int16(1), 32)
+    return sums + T.call_llvm_pure_intrin("int32x16", "llvm.x86.avx512.pmaddw.d.512", pairs, ones)
 
 
-def _neon() -> tuple[PrimFunc, PrimFunc]:
-    """Four products of depth 4 by Neon before it had instructions for them."""
+def _neon(a: Buffer, b: Buffer, sums: PrimExpr) -> PrimExpr:
+    """Four products of depth 4 by Neon before it had instructions for them: products of two rows
+    each, sums of neighbours, sums of neighbours again."""
 
-    @T.prim_func
-    def neon(
-        A: T.Buffer((4,), "int8", offset_factor=1),
-        B: T.Buffer((4, 4), "int8", offset_factor=1),
-        C: T.Buffer((4,), "int32", offset_factor=1),
-    ):
-        with T.block("root"):
-            T.reads(C[0:4], A[0:4], B[0:4, 0:4])
-            T.writes(C[0:4])
-            # Products of two rows each, sums of neighbours, sums of neighbours again.
-            C[T.ramp(0, 1, 4)] = C[T.ramp(0, 1, 4)] + T.call_llvm_pure_intrin(
-                "int32x4",
-                "llvm.aarch64.neon.addp.v4i32",
-                T.call_llvm_pure_intrin(
-                    "int32x4",
-                    "llvm.aarch64.neon.saddlp.v4i32.v8i16",
-                    T.call_llvm_pure_intrin(
-                        "int16x8",
-                        "llvm.aarch64.neon.smull.v8i16",
-                        T.reinterpret(
-                            "int8x8",
-                            T.broadcast(T.reinterpret("int32", A.vload([0], "int8x4")), 2),
-                        ),
-                        B[0, T.ramp(0, 1, 8)],
-                    ),
-                ),
-                T.call_llvm_pure_intrin(
-                    "int32x4",
-                    "llvm.aarch64.neon.saddlp.v4i32.v8i16",
-                    T.call_llvm_pure_intrin(
-                        "int16x8",
-                        "llvm.aarch64.neon.smull.v8i16",
-                        T.reinterpret(
-                            "int8x8",
-                            T.broadcast(T.reinterpret("int32", A.vload([0], "int8x4")), 2),
-                        ),
-                        B[2, T.ramp(0, 1, 8)],
-                    ),
-                ),
-            )
+    def two_rows(first: int) -> PrimExpr:
+        products = T.call_llvm_pure_intrin(
+            "int16x8",
+            "llvm.aarch64.neon.smull.v8i16",
+            T.reinterpret("int8x8", _repeated(a, 2)),
+            b[first, T.ramp(0, 1, 8)],
+        )
+        return T.call_llvm_pure_intrin("int32x4", "llvm.aarch64.neon.saddlp.v4i32.v8i16", products)
 
-    return _dot(4, 4, "int8", "int8", "")[0], neon
+    return sums + T.call_llvm_pure_intrin(
+        "int32x4", "llvm.aarch64.neon.addp.v4i32", two_rows(0), two_rows(2)
+    )
 
 
 def _scalar_dot(a_type: str, b_type: str, machine: str) -> tuple[PrimFunc, PrimFunc]:
@@ -188,28 +162,34 @@ def _scalar_dot(a_type: str, b_type: str, machine: str) -> tuple[PrimFunc, PrimF
 
 
 VNNI_DOT_16x4_INTRIN = _register(
-    "dot_16x4_vnni", _dot(16, 4, "uint8", "int8", "llvm.x86.avx512.vpdpbusd.512")
+    "dot_16x4_vnni",
+    _dot(16, 4, "uint8", "int8", _instruction("llvm.x86.avx512.vpdpbusd.512")),
 )
-AVX512_DOT_16x4_INTRIN = _register("dot_16x4_avx512", _avx512())
-ARM_DOT_4x4_i8_NEON_INTRIN = _register("dot_4x4_i8i8s32_neon", _neon())
+AVX512_DOT_16x4_INTRIN = _register("dot_16x4_avx512", _dot(16, 4, "uint8", "int8", _avx512))
+ARM_DOT_4x4_i8_NEON_INTRIN = _register("dot_4x4_i8i8s32_neon", _dot(4, 4, "int8", "int8", _neon))
 ARM_DOT_4x4_i8_SDOT_INTRIN = _register(
-    "dot_4x4_i8i8s32_sdot", _dot(4, 4, "int8", "int8", "llvm.aarch64.neon.sdot", "int8")
+    "dot_4x4_i8i8s32_sdot",
+    _dot(4, 4, "int8", "int8", _instruction("llvm.aarch64.neon.sdot", "int8")),
 )
 ARM_DOT_4x4_u8_UDOT_INTRIN = _register(
-    "dot_4x4_u8u8u32_udot", _dot(4, 4, "uint8", "uint8", "llvm.aarch64.neon.udot", "int8")
+    "dot_4x4_u8u8u32_udot",
+    _dot(4, 4, "uint8", "uint8", _instruction("llvm.aarch64.neon.udot", "int8")),
 )
 ARM_DOT_4x4_u8_HDOT_INTRIN = _register(
-    "dot_4x4_u8u8i32_hdot", _dot(4, 4, "uint8", "uint8", "llvm.aarch64.neon.udot", "int8")
+    "dot_4x4_u8u8i32_hdot",
+    _dot(4, 4, "uint8", "uint8", _instruction("llvm.aarch64.neon.udot", "int8")),
 )
 VRMPY_u8u8i32_INTRIN = _register(
-    "dot_32x4_u8u8i32_vrmpy", _dot(32, 4, "uint8", "uint8", "llvm.hexagon.V6.vrmpyub.acc.128B")
+    "dot_32x4_u8u8i32_vrmpy",
+    _dot(32, 4, "uint8", "uint8", _instruction("llvm.hexagon.V6.vrmpyub.acc.128B")),
 )
 VRMPY_u8i8i32_INTRIN = _register(
-    "dot_32x4_u8i8i32_vrmpy", _dot(32, 4, "uint8", "int8", "llvm.hexagon.V6.vrmpybusv.acc.128B")
+    "dot_32x4_u8i8i32_vrmpy",
+    _dot(32, 4, "uint8", "int8", _instruction("llvm.hexagon.V6.vrmpybusv.acc.128B")),
 )
 VDMPY_i16i16i32_INTRIN = _register(
     "dot_product_32x2_i16i16i32_vdmpy",
-    _dot(32, 2, "int16", "int16", "llvm.hexagon.V6.vdmpyhvsat.acc.128B"),
+    _dot(32, 2, "int16", "int16", _instruction("llvm.hexagon.V6.vdmpyhvsat.acc.128B")),
 )
 AMDGPU_SDOT4_INTRIN = _register("sdot4", _scalar_dot("int8", "int8", "amd"))
 DP4A_INTRIN = _register("dp4a", _scalar_dot("int8", "int8", "nvidia"))
