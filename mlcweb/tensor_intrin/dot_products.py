@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from mlcweb.script import tir as T
 from mlcweb.tir.buffer import Buffer
-from mlcweb.tir.expr import PrimExpr
+from mlcweb.tir.expr import IntImm, PrimExpr
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.tensor_intrin import TensorIntrin
 
@@ -67,7 +67,7 @@ def _instruction(name: str, operands: str = "int32") -> Value:
     """One instruction that does all of it. `operands` is what the lanes of its operands are."""
 
     def value(a: Buffer, b: Buffer, sums: PrimExpr) -> PrimExpr:
-        rows, depth = (int(extent) for extent in b.shape)
+        rows, depth = (extent.value for extent in b.shape if isinstance(extent, IntImm))
         wide = f"{operands}x{rows * 4 if operands == 'int8' else rows}"
         return T.call_llvm_pure_intrin(
             f"int32x{rows}",
