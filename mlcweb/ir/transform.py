@@ -19,7 +19,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.module import IRModule
@@ -216,6 +216,9 @@ class Pass:
 class FunctionalPass(Pass):
     """A pass whose work a Python function does. Subclasses say on what."""
 
+    worker_method: ClassVar[str] = "transform_function"
+    """The method of a class of passes that does the work."""
+
     def __init__(self, transform: Callable[..., Any], info: PassInfo) -> None:
         self.transform = transform
         self.info = info
@@ -223,15 +226,17 @@ class FunctionalPass(Pass):
     @classmethod
     def decorator(
         cls,
-        method: str,
-        pass_func: Any,
-        opt_level: int | None,
-        name: str | None,
-        required: Sequence[str] | None,
-        traceable: bool,
+        pass_func: Any = None,
+        opt_level: int | None = None,
+        name: str | None = None,
+        required: Sequence[str] | None = None,
+        traceable: bool = False,
     ) -> Any:
-        """A pass of a function, a class of passes of a class whose method `method` does the work,
-        or, without either, the decorator that makes them."""
+        """A pass of a function, or a class of passes of a class of which a method does the work:
+        `transform_function(self, func, mod, ctx)`, `transform_module(self, mod, ctx)` or
+        `transform_dataflowblock(self, block, mod, ctx)`. The function takes the same without
+        `self`. Without either, the decorator that makes them, as in
+        `@module_pass(opt_level=0)`."""
         if opt_level is None:
             raise TVMError("Say at which opt_level the pass runs: opt_level=0")
 
@@ -241,13 +246,14 @@ class FunctionalPass(Pass):
             )
             if not inspect.isclass(function_or_class):
                 return cls(function_or_class, info)
-            return _pass_class(cls, function_or_class, method, info)
+            return _pass_class(cls, function_or_class, info)
 
         return make if pass_func is None else make(pass_func)
 
 
-def _pass_class(base: type[FunctionalPass], worker: Any, method: str, info: PassInfo) -> type:
+def _pass_class(base: type[FunctionalPass], worker: Any, info: PassInfo) -> type:
     """The class of passes whose instances are made as those of `worker`, which does the work."""
+    method = base.worker_method
     if not callable(getattr(worker, method, None)):
         raise TVMError(f"The class {worker.__name__} needs a method {method}")
 
@@ -271,20 +277,13 @@ def _pass_class(base: type[FunctionalPass], worker: Any, method: str, info: Pass
 class ModulePass(FunctionalPass):
     """A pass made of `transform(mod, ctx) -> mod`."""
 
+    worker_method = "transform_module"
+
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         return self.transform(mod, ctx)
 
 
-def module_pass(
-    pass_func: Any = None,
-    opt_level: int | None = None,
-    name: str | None = None,
-    required: Sequence[str] | None = None,
-    traceable: bool = False,
-) -> Any:
-    """A pass of a function `(mod, ctx) -> mod`, or a class of passes of a class with the method
-    `transform_module(self, mod, ctx)`. Used as a decorator: `@module_pass(opt_level=0)`."""
-    return ModulePass.decorator("transform_module", pass_func, opt_level, name, required, traceable)
+module_pass = ModulePass.decorator
 
 
 def PrintIR(header: str = "", show_meta_data: bool = False) -> ModulePass:

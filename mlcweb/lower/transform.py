@@ -6,7 +6,7 @@ that are not here, `import tvm` says what there is instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from mlcweb.analysis.queries import verify_ssa
@@ -26,20 +26,7 @@ from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.stmt import Block
 from mlcweb.tir.stmt_functor import renew_defs
 
-
-def prim_func_pass(
-    pass_func: Any = None,
-    opt_level: int | None = None,
-    name: str | None = None,
-    required: Sequence[str] | None = None,
-    traceable: bool = False,
-) -> Any:
-    """A pass of a function `(func, mod, ctx) -> func`, or a class of passes of a class with the
-    method `transform_function(self, func, mod, ctx)`. Used as a decorator:
-    `@prim_func_pass(opt_level=0)`."""
-    return PrimFuncPass.decorator(
-        "transform_function", pass_func, opt_level, name, required, traceable
-    )
+prim_func_pass = PrimFuncPass.decorator
 
 
 def _named(name: str, run: Callable[[PrimFunc], PrimFunc]) -> PrimFuncPass:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from mlcweb.ir.errors import TVMError
@@ -58,23 +58,13 @@ class FunctionPass(FunctionalPass):
         return map_functions(mod, change)
 
 
-def function_pass(
-    pass_func: Any = None,
-    opt_level: int | None = None,
-    name: str | None = None,
-    required: Sequence[str] | None = None,
-    traceable: bool = False,
-) -> Any:
-    """A pass of a function `(func, mod, ctx) -> func`, or a class of passes of a class with the
-    method `transform_function(self, func, mod, ctx)`. Used as a decorator:
-    `@relax.transform.function_pass(opt_level=1)`."""
-    return FunctionPass.decorator(
-        "transform_function", pass_func, opt_level, name, required, traceable
-    )
+function_pass = FunctionPass.decorator
 
 
 class DataflowBlockPass(FunctionalPass):
     """A pass made of `transform(block, mod, ctx) -> block`, run on each dataflow block."""
+
+    worker_method = "transform_dataflowblock"
 
     def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
         def block(old: E.BindingBlock) -> E.BindingBlock:
@@ -94,15 +84,4 @@ class DataflowBlockPass(FunctionalPass):
         return map_functions(mod, change)
 
 
-def dataflowblock_pass(
-    pass_func: Any = None,
-    opt_level: int | None = None,
-    name: str | None = None,
-    required: Sequence[str] | None = None,
-    traceable: bool = False,
-) -> Any:
-    """A pass of a function `(block, mod, ctx) -> block`, or a class of passes of a class with the
-    method `transform_dataflowblock(self, block, mod, ctx)`. Used as a decorator."""
-    return DataflowBlockPass.decorator(
-        "transform_dataflowblock", pass_func, opt_level, name, required, traceable
-    )
+dataflowblock_pass = DataflowBlockPass.decorator
