@@ -70,24 +70,24 @@ def _definitions(node: Node) -> list[E.Var]:
 
 def undefined_vars(node: Node, defs: Iterable[E.Var] = ()) -> list[E.Var]:
     """The variables that a program uses and does not define, in the order of their first uses."""
-    known = set(defs)
+    defined = set(defs)
     if isinstance(node, PrimFunc):
-        known.update(node.params, *(_of_buffer(b) for b in node.buffer_map.values()))
+        defined.update(node.params, *(_of_buffer(b) for b in node.buffer_map.values()))
         node = node.body
-    found: dict[E.Var, None] = {}
+    undefined: dict[E.Var, None] = {}
 
     def visit(part: Node) -> None:
         for var in _used(part):
-            if var not in known:
-                found[var] = None
-        added = {var for var in _definitions(part) if var not in known}
-        known.update(added)
+            if var not in defined:
+                undefined[var] = None
+        added = {var for var in _definitions(part) if var not in defined}
+        defined.update(added)
         for child in children(part):
             visit(child)
-        known.difference_update(added)
+        defined.difference_update(added)
 
     visit(node)
-    return list(found)
+    return list(undefined)
 
 
 def _used(node: Node) -> Iterable[E.Var]:
@@ -165,11 +165,11 @@ class _CommonAncestors(Visitor):
         """What a block declares says nothing of where its accesses are."""
 
     def touch(self, buffer: Buffer, path: list[S.Stmt]) -> None:
-        known = self.paths.get(buffer)
-        if known is not None:
-            pairs = zip(known, path, strict=False)
+        common = self.paths.get(buffer)
+        if common is not None:
+            pairs = zip(common, path, strict=False)
             same = next((n for n, (a, b) in enumerate(pairs) if a is not b), None)
-            path = path[: min(len(known), len(path)) if same is None else same]
+            path = path[: min(len(common), len(path)) if same is None else same]
         self.paths[buffer] = list(path)
 
 

@@ -122,8 +122,8 @@ class Analyzer:
         if isinstance(info, ModularSet):
             self.modular_set_of_variable[variable] = info
         else:
-            known = self.bound_of_variable.get(variable)
-            new = info if override or known is None else info.intersect(known)
+            bound = self.bound_of_variable.get(variable)
+            new = info if override or bound is None else info.intersect(bound)
             self.bound_of_variable[variable] = new
         self._forget()
 

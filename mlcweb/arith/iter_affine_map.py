@@ -187,13 +187,13 @@ def detect_iter_map(
     """
     expressions = [convert(index) for index in indices]
     options = (_level(check_level), simplify_trivial_iterators, analyzer)
-    found = iter_map.detect_iter_map(expressions, input_iters, predicate, *options)
-    if found.indices is None:
-        return IterMapResult(errors=found.errors)
+    result = iter_map.detect_iter_map(expressions, input_iters, predicate, *options)
+    if result.indices is None:
+        return IterMapResult(errors=result.errors)
     make = _Outward()
     outside = [
         condition
-        for mark in found.padded
+        for mark in result.padded
         for position in [iter_expr.mark_to_expr(mark.mark, Analyzer())]
         for condition in (
             *(() if is_const_int(mark.left, 0) else [position < mark.left]),
@@ -201,7 +201,7 @@ def detect_iter_map(
         )
     ]
     padding = Analyzer().simplify(reduce(logical_or, outside, const(False, "bool")))
-    return IterMapResult([make.index(index) for index in found.indices], [], padding)
+    return IterMapResult([make.index(index) for index in result.indices], [], padding)
 
 
 def normalize_to_iter_sum(

@@ -52,14 +52,14 @@ def compute_modular_set(expression: E.PrimExpr, analyzer: Analyzer) -> ModularSe
     rule = _RULES.get(key_of(expression))
     if rule is None:
         return ANY_INTEGER
-    found = rule(*map(analyzer.modular_set, operand_pair(expression)))
-    return ANY_INTEGER if found.coeff != 1 and may_wrap(expression) else found
+    remainders = rule(*map(analyzer.modular_set, operand_pair(expression)))
+    return ANY_INTEGER if remainders.coeff != 1 and may_wrap(expression) else remainders
 
 
 def _variable(variable: E.Var, analyzer: Analyzer) -> ModularSet:
-    known = analyzer.modular_set_of_variable.get(variable)
-    if known is not None:
-        return known
+    declared = analyzer.modular_set_of_variable.get(variable)
+    if declared is not None:
+        return declared
     low, high = analyzer.const_int_bound(variable)
     return ModularSet(0, int(low)) if low == high else ANY_INTEGER
 

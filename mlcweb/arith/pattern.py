@@ -30,11 +30,11 @@ def detect_linear_equation(expr: Any, var_list: Sequence[E.Var]) -> list[E.PrimE
     base, analyzer = convert(expr), Analyzer()
     coefficients = []
     for variable in var_list:
-        found = _linear(base, variable)
-        if found is None or any(uses(found[0], other) for other in var_list):
+        linear = _linear(base, variable)
+        if linear is None or any(uses(linear[0], other) for other in var_list):
             return []
-        coefficients.append(found[0])
-        base = found[1]
+        coefficients.append(linear[0])
+        base = linear[1]
     return [analyzer.simplify(value) for value in (*coefficients, base)]
 
 
@@ -48,23 +48,23 @@ def detect_clip_bound(expr: Any, var_list: Sequence[E.Var]) -> list[E.PrimExpr |
         difference = _not_negative(part)
         if difference is None or len(used) != 1:
             return []
-        found = _linear(difference, used[0])
-        scale = None if found is None else analyzer.simplify(found[0])
-        if found is None or not isinstance(scale, E.IntImm) or scale.value == 0:
+        linear = _linear(difference, used[0])
+        scale = None if linear is None else analyzer.simplify(linear[0])
+        if linear is None or not isinstance(scale, E.IntImm) or scale.value == 0:
             return []
         size = abs(scale.value)
         if isinstance(part, E.EQ):
             if size != 1:
                 return []
-            exact = analyzer.simplify(found[1] * -scale.value)
+            exact = analyzer.simplify(linear[1] * -scale.value)
             bounds[used[0]] = [exact, exact]
             continue
         ends, lower = bounds[used[0]], scale.value > 0
         # size * v >= -base, or size * v <= base
-        value = floordiv(size - 1 - found[1], size) if lower else floordiv(found[1], size)
-        known = ends[not lower]
-        if known is not None:
-            value = (maximum if lower else minimum)(known, value)
+        value = floordiv(size - 1 - linear[1], size) if lower else floordiv(linear[1], size)
+        bound = ends[not lower]
+        if bound is not None:
+            value = (maximum if lower else minimum)(bound, value)
         ends[not lower] = analyzer.simplify(value)
     return [end for variable in var_list for end in bounds[variable]]
 
@@ -84,10 +84,10 @@ def deduce_bound(
     difference, analyzer = _not_negative(convert(cond)), Analyzer()
     if difference is None or isinstance(cond, E.EQ) or not uses(difference, v):
         raise TVMError(f"{cond!r} is no comparison of {v.name}")
-    found = _linear(difference, v)
-    if found is None:
+    linear = _linear(difference, v)
+    if linear is None:
         return IntervalSet.nothing()
-    coefficient, base = (analyzer.simplify(part) for part in found)
+    coefficient, base = (analyzer.simplify(part) for part in linear)
     signs = eval_set(coefficient, {**hint_map, **relax_map}, analyzer)
     lower = signs.min_value is not None and analyzer.can_prove(signs.min_value > 0)
     upper = signs.max_value is not None and analyzer.can_prove(signs.max_value < 0)
