@@ -289,3 +289,16 @@ def test_the_example_page_works(embed, host, serve):
     frame = start(page)
     frame.get_by_test_id("tab-trace").click()
     expect(frame.get_by_test_id("trace-step").last).to_contain_text("vectorize")
+
+
+@pytest.mark.thorough
+def test_a_guest_that_floods_is_stopped(embed):
+    flood = "<mlc-cell><pre>while True: print('x' * 1000)</pre></mlc-cell>"
+    page = embed(CELL + flood, isolated=True)
+    expect_output(start(page), "python 1")
+    second = start(page, 1)
+    expect_output(second, "were dropped")
+    second.get_by_test_id("stop").click()
+    expect(second.get_by_test_id("status")).to_have_attribute("data-state", "ready")
+    text = second.get_by_test_id("console").evaluate("element => element.textContent.length")
+    assert text < 250_000

@@ -24,3 +24,19 @@ export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
   if (!found) throw new Error(`no element #${id}`);
   return found as T;
 }
+
+/** Milliseconds until `soon` waits no longer for a frame. */
+const NO_FRAME = 200;
+
+/** At the next frame; soon also where there is none, since nobody sees the page. */
+export function soon(act: () => void): void {
+  let done = false;
+  const once = (): void => {
+    if (done) return;
+    done = true;
+    clearTimeout(timer);
+    act();
+  };
+  const timer = setTimeout(once, NO_FRAME);
+  requestAnimationFrame(once);
+}

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
-import { countLines, OutputBatcher } from "../src/python/output";
-import type { OutputChunk } from "../src/python/protocol";
+import { Backlog } from "../src/python/backlog";
+import { BoundedOutput, countOf, describeDropped } from "../src/python/bounded";
+import { OutputBatcher } from "../src/python/output";
+import type { Dropped, OutputChunk } from "../src/python/protocol";
 
 function batcher(): { clock: { now: number }; posts: OutputChunk[][]; output: OutputBatcher } {
   const clock = { now: 0 };
@@ -15,6 +17,17 @@ function batcher(): { clock: { now: number }; posts: OutputChunk[][]; output: Ou
   };
 }
 
+const textOf = (chunks: OutputChunk[]): string => chunks.map(({ text }) => text).join("");
+
+function droppedIn(chunks: OutputChunk[]): Dropped {
+  const sum = { lines: 0, characters: 0 };
+  for (const { dropped } of chunks) {
+    sum.lines += dropped?.lines ?? 0;
+    sum.characters += dropped?.characters ?? 0;
+  }
+  return sum;
+}
+
 test("single prints are posted at once, in order", () => {
   const { posts, output } = batcher();
   output.write("stdout", "a\n");
@@ -27,6 +40,7 @@ test("single prints are posted at once, in order", () => {
 
 test("a flood is posted at most sixty times a second after the first burst", () => {
   const { clock, posts, output } = batcher();
+  output.wait = () => true;
   for (let i = 0; i < 10_000; i += 1) {
     clock.now = i / 10; // one second in all
     output.write("stdout", `${i}\n`);
@@ -34,11 +48,7 @@ test("a flood is posted at most sixty times a second after the first burst", () 
   expect(posts.length).toBeGreaterThan(60);
   expect(posts.length).toBeLessThanOrEqual(40 + 60 + 1);
   output.flush();
-  const text = posts
-    .flat()
-    .map((chunk) => chunk.text)
-    .join("");
-  expect(countLines(text)).toBe(10_000);
+  expect(countOf({ stream: "stdout", text: textOf(posts.flat()) }).lines).toBe(10_000);
 });
 
 test("what does not fit is dropped from the front, by whole lines, and counted", () => {
@@ -49,32 +59,80 @@ test("what does not fit is dropped from the front, by whole lines, and counted",
   for (let i = 0; i < total; i += 1) output.write("stdout", `${String(i).padStart(9, "0")}\n`);
   output.flush();
   const chunks = posts.flat();
-  const lines = chunks
-    .map((chunk) => chunk.text)
-    .join("")
-    .trimEnd()
-    .split("\n");
-  const dropped = chunks.reduce((sum, chunk) => sum + chunk.dropped, 0);
+  const lines = textOf(chunks).trimEnd().split("\n");
+  const dropped = droppedIn(chunks);
   expect(lines.at(-1)).toBe("000099999");
   expect(lines[0]).toMatch(/^\d{9}$/);
-  expect(lines.length + dropped).toBe(total);
-  expect(lines.length * 10).toBeLessThanOrEqual(128_000);
+  expect(lines.length + dropped.lines).toBe(total);
+  expect(lines.length * 10 + dropped.characters).toBe(total * 10);
+  expect(lines.length * 10).toBeLessThanOrEqual(64_000);
 });
 
-test("one endless line is cut too", () => {
+test("one endless line is cut too, and its characters are counted", () => {
   const { posts, output } = batcher();
-  for (let i = 0; i < 41; i += 1) output.write("stdout", "");
-  for (let i = 0; i < 400; i += 1) output.write("stdout", "x".repeat(1000));
+  for (let i = 0; i < 40; i += 1) output.write("stdout", "-");
+  posts.length = 0;
+  for (let i = 0; i < 4000; i += 1) output.write("stdout", "x".repeat(1000));
   output.flush();
-  expect(posts.flat().reduce((sum, chunk) => sum + chunk.text.length, 0)).toBeLessThanOrEqual(
-    170_000,
-  );
+  const chunks = posts.flat();
+  expect(textOf(chunks).length).toBeLessThanOrEqual(64_000);
+  expect(textOf(chunks).length + droppedIn(chunks).characters).toBe(4_000_000);
+});
+
+test("one text of any length goes in pieces, none of them larger than what is kept", () => {
+  const { posts, output } = batcher();
+  output.wait = () => true;
+  output.write("stdout", "x".repeat(1_000_000));
+  output.flush();
+  expect(textOf(posts.flat()).length).toBe(1_000_000);
+  for (const chunks of posts) expect(textOf(chunks).length).toBeLessThanOrEqual(64_000);
+});
+
+test("a flood waits for the page and loses nothing", () => {
+  const { posts, output } = batcher();
+  let seen = 0;
+  let waits = 0;
+  const backlog = (): number => textOf(posts.slice(seen).flat()).length;
+  output.wait = (blocking) => {
+    if (blocking && backlog() > 32_000) {
+      waits += 1;
+      seen = posts.length; // the page has drawn
+    }
+    return backlog() <= 32_000;
+  };
+  let most = 0;
+  for (let i = 0; i < 10_000; i += 1) {
+    output.write("stdout", "x".repeat(100));
+    most = Math.max(most, backlog());
+  }
+  output.flush();
+  expect(waits).toBeGreaterThan(10);
+  expect(most).toBeLessThanOrEqual(96_000);
+  expect(textOf(posts.flat()).length).toBe(1_000_000);
+});
+
+test("where the page is waited for in vain, the oldest is dropped", () => {
+  const { posts, output } = batcher();
+  output.wait = () => false;
+  for (let i = 0; i < 10_000; i += 1) output.write("stdout", "x".repeat(100));
+  expect(posts).toEqual([]);
+  output.flush();
+  expect(textOf(posts.flat()).length).toBeLessThanOrEqual(64_000);
+});
+
+test("the backlog is what was sent and not yet seen; a stop ends the wait for it", () => {
+  const memory = new SharedArrayBuffer(4);
+  const [worker, page] = [new Backlog(memory), new Backlog(memory)];
+  worker.add(100);
+  expect(worker.wait(50, () => true)).toBe(false);
+  page.remove(60);
+  expect(worker.wait(50, () => false)).toBe(true);
 });
 
 test("a picture stands between the texts before and after it", () => {
   const { posts, output } = batcher();
   const picture = { url: "data:image/png;base64,", width: 2, height: 1, description: "a figure" };
-  for (let i = 0; i < 41; i += 1) output.write("stdout", "");
+  for (let i = 0; i < 40; i += 1) output.write("stdout", "-");
   posts.length = 0;
   output.write("stdout", "before");
   output.picture(picture);
@@ -85,4 +143,16 @@ test("a picture stands between the texts before and after it", () => {
     picture,
     "after",
   ]);
+});
+
+test("bounded output says of pictures and lines how many went", () => {
+  const output = new BoundedOutput(2000);
+  const picture = { url: "", width: 10, height: 400, description: "" };
+  output.add({ stream: "stdout", text: "", picture });
+  for (let i = 0; i < 5; i += 1) output.add({ stream: "stdout", text: `${"y".repeat(999)}\n` });
+  expect(describeDropped(droppedIn(output.chunks))).toBe("… 22 earlier lines were dropped");
+  expect(describeDropped({ lines: 0, characters: 12_345 })).toBe(
+    "… 12,345 earlier characters were dropped",
+  );
+  expect(describeDropped({ lines: 0, characters: 0 })).toBe("");
 });

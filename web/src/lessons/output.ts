@@ -1,16 +1,14 @@
 /** What a cell printed and showed, live or recorded; shown modules can be opened where they appear. */
 
-import { element } from "../dom";
+import { element, soon } from "../dom";
 import { highlighted } from "../highlight";
-import { countLines } from "../python/output";
-import type { OutputChunk, RunError, Stream } from "../python/protocol";
-import { linesOf, pictureElement } from "../shell/picture";
+import { addTo, BoundedOutput, describeDropped } from "../python/bounded";
+import type { Dropped, OutputChunk, RunError, Stream } from "../python/protocol";
+import { pictureElement } from "../shell/picture";
 import type { OutputSink } from "../shell/runner";
 
-/** Characters kept of one cell; the oldest go first. */
-const KEPT = 60_000;
-/** What a picture counts for. */
-const PICTURE = 1000;
+/** Characters kept of one cell at least; the oldest go first. */
+const KEPT = 30_000;
 /** With this mark Python's half of the page prints that a module was shown, and its title. */
 const SHOWN = /^→ TensorIR: (.*)\n?/m;
 
@@ -23,33 +21,24 @@ export class CellOutput implements OutputSink {
   readonly root = element("div", { class: "lesson-output", "data-testid": "lesson-output" });
   /** Called with what the reader wants to see in the TensorIR view. */
   onOpen?: (module: Module) => void;
-  private pieces: OutputChunk[] = [];
+  private pieces = new BoundedOutput(KEPT);
   private modules: Module[] = [];
-  private dropped = 0;
   private waiting = false;
   private extra: HTMLElement[] = [];
 
   clear(): void {
-    this.pieces = [];
+    this.pieces = new BoundedOutput(KEPT);
     this.modules = [];
-    this.dropped = 0;
     this.extra = [];
     this.root.classList.remove("is-recorded");
     this.render();
   }
 
   append(chunks: OutputChunk[]): void {
-    for (const { stream, text, dropped, picture } of chunks) {
-      this.dropped += dropped;
-      const last = this.pieces.at(-1);
-      if (picture) this.pieces.push({ stream, text, dropped: 0, picture });
-      else if (last?.stream === stream && !last.picture) last.text += text;
-      else this.pieces.push({ stream, text, dropped: 0 });
-    }
-    this.trim();
+    for (const chunk of chunks) this.pieces.add(chunk);
     if (this.waiting) return;
     this.waiting = true;
-    requestAnimationFrame(() => {
+    soon(() => {
       this.waiting = false;
       this.render();
     });
@@ -79,7 +68,7 @@ export class CellOutput implements OutputSink {
   /** Show what an earlier run printed, with a line that says when and where that was. */
   showRecorded(text: string, modules: Module[], when: string): void {
     this.clear();
-    this.pieces = text ? [{ stream: "stdout", text, dropped: 0 }] : [];
+    this.pieces.add({ stream: "stdout", text });
     this.modules = modules;
     if (!text && !modules.length) return;
     this.extra = [element("p", { class: "recorded-note" }, when)];
@@ -90,16 +79,13 @@ export class CellOutput implements OutputSink {
   private render(): void {
     const left = [...this.modules];
     const shown: HTMLElement[] = [];
-    if (this.dropped)
-      shown.push(
-        element(
-          "p",
-          { class: "out-notice" },
-          `… ${this.dropped.toLocaleString("en")} earlier lines were dropped`,
-        ),
-      );
+    const { chunks } = this.pieces;
+    const dropped: Dropped = { lines: 0, characters: 0 };
+    for (const chunk of chunks) addTo(dropped, chunk.dropped);
+    const notice = describeDropped(dropped);
+    if (notice) shown.push(element("p", { class: "out-notice" }, notice));
     const alone = this.modules.length === 1;
-    for (const { stream, text, picture } of this.pieces) {
+    for (const { stream, text, picture } of chunks) {
       if (picture) shown.push(pictureElement(picture));
       let rest = text;
       for (let found = SHOWN.exec(rest); stream === "stdout" && found; found = SHOWN.exec(rest)) {
@@ -134,29 +120,6 @@ export class CellOutput implements OutputSink {
       this.onOpen ? view : null,
     );
   }
-
-  private trim(): void {
-    let excess = this.pieces.reduce((sum, piece) => sum + sizeOf(piece), 0) - KEPT;
-    while (excess > 0 && this.pieces.length) {
-      const first = this.pieces[0]!;
-      if (first.picture) {
-        this.pieces.shift();
-        this.dropped += linesOf(first.picture);
-        excess -= PICTURE;
-        continue;
-      }
-      const newline = first.text.indexOf("\n", Math.min(excess, first.text.length) - 1);
-      const cut = newline < 0 ? first.text.length : newline + 1;
-      this.dropped += countLines(first.text.slice(0, cut));
-      first.text = first.text.slice(cut);
-      excess -= cut;
-      if (!first.text) this.pieces.shift();
-    }
-  }
-}
-
-function sizeOf({ text, picture }: OutputChunk): number {
-  return picture ? PICTURE : text.length;
 }
 
 function addText(shown: HTMLElement[], stream: Stream, text: string): void {

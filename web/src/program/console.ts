@@ -1,19 +1,19 @@
 /** The console: bounded output, notes of the page, and errors that lead to their line. */
 
-import { element } from "../dom";
-import { countLines } from "../python/output";
-import type { OutputChunk, RunError } from "../python/protocol";
-import { linesOf, pictureElement } from "../shell/picture";
+import { element, soon } from "../dom";
+import { addTo, BoundedOutput, countOf, describeDropped } from "../python/bounded";
+import type { Dropped, OutputChunk, RunError } from "../python/protocol";
+import { pictureElement } from "../shell/picture";
 
-/** Lines kept; the oldest go first, and a line at the top says how many went. */
-const KEPT_LINES = 4000;
+/** Lines and characters kept; the oldest go first, and a line at the top says how many went. */
+const KEPT: Dropped = { lines: 4000, characters: 100_000 };
 
 export class ConsolePanel {
-  private dropped = 0;
-  private lines = 0;
-  private waiting: OutputChunk[] = [];
-  /** What each part of the output counts for, in lines. */
-  private readonly sizes = new WeakMap<Element, number>();
+  private dropped: Dropped = { lines: 0, characters: 0 };
+  private shown: Dropped = { lines: 0, characters: 0 };
+  private readonly waiting = new BoundedOutput(KEPT.characters);
+  /** What each part of the output counts for. */
+  private readonly sizes = new WeakMap<Element, Dropped>();
   private readonly notice = element("div", { class: "out-notice", hidden: true });
 
   constructor(
@@ -25,8 +25,8 @@ export class ConsolePanel {
 
   /** Show output at the next frame: a flood costs one update per frame. */
   append(chunks: OutputChunk[]): void {
-    if (!this.waiting.length) requestAnimationFrame(() => this.showWaiting());
-    this.waiting.push(...chunks);
+    if (!this.waiting.chunks.length) soon(() => this.showWaiting());
+    for (const chunk of chunks) this.waiting.add(chunk);
   }
 
   /** Show a sentence of the page itself. */
@@ -48,56 +48,53 @@ export class ConsolePanel {
   }
 
   clear(): void {
-    this.waiting = [];
-    this.dropped = 0;
-    this.lines = 0;
-    this.notice.hidden = true;
-    this.notice.textContent = "";
+    this.waiting.take();
+    this.dropped = { lines: 0, characters: 0 };
+    this.shown = { lines: 0, characters: 0 };
     this.panel.replaceChildren(this.notice);
+    this.dropOldest();
   }
 
   private showWaiting(): void {
-    const chunks = this.waiting;
-    if (!chunks.length) return;
-    this.waiting = [];
-    for (const { stream, text, dropped, picture } of chunks) {
-      this.dropped += dropped;
-      if (picture) this.add(pictureElement(picture), linesOf(picture));
-      else if (text) this.add(element("span", { class: `out-${stream}` }, this.lastLines(text)));
-    }
-    this.showDropped();
+    const chunks = this.waiting.take();
+    for (const { dropped } of chunks) addTo(this.dropped, dropped);
+    this.addAll(
+      chunks.map((chunk) => {
+        const { stream, text, picture } = chunk;
+        if (picture) return [pictureElement(picture), countOf(chunk)];
+        return [element("span", { class: `out-${stream}` }, text), countOf(chunk)];
+      }),
+    );
   }
 
-  private lastLines(text: string): string {
-    const excess = countLines(text) - KEPT_LINES;
-    if (excess <= 0) return text;
-    let start = 0;
-    for (let i = 0; i < excess; i += 1) start = text.indexOf("\n", start) + 1;
-    this.dropped += excess;
-    return text.slice(start);
+  private add(node: HTMLElement): void {
+    this.addAll([[node, countOf({ stream: "stdout", text: node.textContent ?? "" })]]);
   }
 
-  private add(node: HTMLElement, lines = countLines(node.textContent ?? "")): void {
-    const { panel } = this;
+  private addAll(nodes: [node: HTMLElement, size: Dropped][]): void {
+    const { panel, shown } = this;
+    // Asked once: each answer costs a layout.
     const following = panel.scrollHeight - panel.scrollTop - panel.clientHeight < 40;
-    panel.append(node);
-    this.lines += lines;
-    this.sizes.set(node, lines);
-    while (this.lines > KEPT_LINES && panel.children.length > 2) {
-      const oldest = panel.children[1]!;
-      const count = this.sizes.get(oldest) ?? 0;
-      this.lines -= count;
-      this.dropped += count;
-      oldest.remove();
+    for (const [node, size] of nodes) {
+      panel.append(node);
+      addTo(shown, size);
+      this.sizes.set(node, size);
     }
-    this.showDropped();
+    this.dropOldest();
     if (following) panel.scrollTop = panel.scrollHeight;
   }
 
-  private showDropped(): void {
-    this.notice.hidden = this.dropped === 0;
-    this.notice.textContent = this.notice.hidden
-      ? ""
-      : `… ${this.dropped.toLocaleString("en")} earlier lines were dropped`;
+  private dropOldest(): void {
+    const { panel, shown } = this;
+    while (shown.lines > KEPT.lines || shown.characters > KEPT.characters) {
+      if (panel.children.length <= 2) break;
+      const oldest = panel.children[1]!;
+      const size = this.sizes.get(oldest)!;
+      addTo(this.dropped, size);
+      addTo(shown, { lines: -size.lines, characters: -size.characters });
+      oldest.remove();
+    }
+    this.notice.textContent = describeDropped(this.dropped);
+    this.notice.hidden = this.notice.textContent === "";
   }
 }

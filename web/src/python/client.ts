@@ -1,5 +1,6 @@
 /** The page's side of the Python worker: calls with answers, Stop, and starting again. */
 
+import { soon } from "../dom";
 import { TrialPool } from "../trials/pool";
 import { type Connect, type Connection, type Receiver, startWorker } from "./connection";
 import type { CallName, Calls, FromWorker, OutputChunk, RuntimeFacts, ToWorker } from "./protocol";
@@ -36,7 +37,7 @@ interface Pending {
 
 /** A frame that uses this page's Python. */
 export interface Guest {
-  output(chunks: OutputChunk[]): void;
+  output(chunks: OutputChunk[], size: number): void;
 }
 
 export class PythonSession {
@@ -201,8 +202,7 @@ export class PythonSession {
         else this.fail(message.message);
         break;
       case "output":
-        if (this.first?.guest) this.first.guest.output(message.chunks);
-        else this.emit("output", message.chunks);
+        this.passOn(message.chunks, message.size);
         break;
       case "event":
         if (!this.first?.guest) this.emit("event", message.name, message.data);
@@ -219,6 +219,21 @@ export class PythonSession {
           message.stopped ? new Stopped(message.message) : new Error(message.message),
         );
         break;
+    }
+  }
+
+  /** Output of that size, of this Python, was seen by the guest that it went to. */
+  seen(size: number): void {
+    this.connection?.seen(size);
+  }
+
+  private passOn(chunks: OutputChunk[], size: number): void {
+    const { connection } = this;
+    const guest = this.first?.guest;
+    if (guest) guest.output(chunks, size);
+    else {
+      this.emit("output", chunks);
+      soon(() => connection?.seen(size));
     }
   }
 

@@ -1,11 +1,14 @@
 /** The way to a Python: a worker of this page's own, or a line to that of another frame. */
 
+import { Backlog } from "./backlog";
 import type { FromWorker, ToWorker } from "./protocol";
 
 export interface Connection {
   /** Milliseconds that an interrupted program has to come to an end before Python is ended. */
   readonly grace: number;
   post(message: ToWorker, transfer?: Transferable[]): void;
+  /** Output of that size was seen: more may come. */
+  seen(size: number): void;
   /** Let programs run on that were interrupted: called before a call that is the only one. */
   allow(): void;
   /** Ask what runs to stop; false where only ending Python stops it. */
@@ -34,14 +37,16 @@ export function startWorker(receiver: Receiver, base: string, trials: MessagePor
     name: "python",
   });
   const signal = isolated() ? new Uint8Array(new SharedArrayBuffer(1)) : null;
+  const memory = isolated() ? new SharedArrayBuffer(4) : null;
+  const backlog = memory && new Backlog(memory);
   worker.onmessage = ({ data }: MessageEvent<FromWorker>) => receiver.receive(data);
   worker.onerror = (event) => receiver.fail(event.message || "the worker's script did not load");
-  worker.postMessage({ type: "start", base, interrupt: signal, trials } satisfies ToWorker, [
-    trials,
-  ]);
+  const start: ToWorker = { type: "start", base, interrupt: signal, backlog: memory, trials };
+  worker.postMessage(start, [trials]);
   return {
     grace: 1000,
     post: (message, transfer = []) => worker.postMessage(message, transfer),
+    seen: (size) => backlog?.remove(size),
     allow: () => signal?.set([0]),
     interrupt: () => {
       signal?.set([2]);

@@ -7,7 +7,9 @@ import type { FromWorker, ToWorker } from "./protocol";
 /** Let the frame at the other end of `port` use this page's Python. */
 export function host(session: PythonSession, port: MessagePort): void {
   const post = (message: FromWorker): void => port.postMessage(message);
-  const guest: Guest = { output: (chunks) => post({ type: "output", chunks }) };
+  const guest: Guest = {
+    output: (chunks, size) => post({ type: "output", chunks, size }),
+  };
   const tell = (): void => {
     if (session.state === "ready" && session.runtime)
       post({ type: "ready", runtime: session.runtime });
@@ -19,6 +21,7 @@ export function host(session: PythonSession, port: MessagePort): void {
   session.on("restarted", (reason) => post({ type: "restarted", reason }));
   port.onmessage = ({ data }: MessageEvent<ToWorker>) => {
     if (data.type === "join") tell();
+    else if (data.type === "seen") session.seen(data.size);
     else if (data.type === "stop") void session.stopFor(guest);
     else if (data.type === "end") session.restart("Another part of this page restarted Python.");
     else if (data.type === "call") {
@@ -43,6 +46,7 @@ export function connectTo(port: MessagePort): Connect {
       post,
       // Its owner waits, and then ends Python itself.
       grace: 5000,
+      seen: (size) => post({ type: "seen", size }),
       allow: () => undefined,
       interrupt: () => {
         post({ type: "stop" });

@@ -1,86 +1,68 @@
 /** Bounded, rate-limited output on its way from Python to the page. */
 
+import { BoundedOutput, sizeOfAll } from "./bounded";
 import type { OutputChunk, Picture, Stream } from "./protocol";
 
-/** Characters kept between two posts; what comes before is dropped and counted in lines. */
-const CAPACITY = 64_000;
+/** Characters kept between two posts. */
+const CAPACITY = 32_000;
 /** Posts that may be made at once after a pause, so that single prints appear without delay. */
 const BURST = 40;
 const POSTS_PER_SECOND = 60;
+/** Posts a second of a worker that cannot hear whether the page keeps up. */
+const POSTS_PER_SECOND_UNHEARD = 15;
+
+/** Whether the page has seen enough of what was posted; where `blocking`, waits for that a while. */
+export type WaitForPage = (blocking: boolean) => boolean;
 
 /**
  * Collects what Python writes and posts it at most about 60 times a second.
  *
  * Python may block the worker, so no timer would fire: each write decides for itself whether to
- * post. `flush` posts the rest when the program has ended.
+ * post. `flush` posts the rest when the program has ended. A program that writes more than the page
+ * shows waits for it. Without `wait`, or where that is in vain, the oldest is dropped and counted.
  */
 export class OutputBatcher {
-  private chunks: OutputChunk[] = [];
-  private size = 0;
+  /** Set once it is known whether the worker hears how far the page is. */
+  wait: WaitForPage | null = null;
+  private readonly waiting = new BoundedOutput(CAPACITY);
   private credit = BURST;
   private last: number;
 
   constructor(
-    private readonly post: (chunks: OutputChunk[]) => void,
+    private readonly post: (chunks: OutputChunk[], size: number) => void,
     private readonly now: () => number,
   ) {
     this.last = now();
   }
 
   write(stream: Stream, text: string): void {
-    if (text) this.add(stream, text);
-    const time = this.now();
-    const earned = ((time - this.last) / 1000) * POSTS_PER_SECOND;
-    this.credit = Math.min(BURST, this.credit + earned);
-    this.last = time;
-    if (this.credit >= 1) {
-      this.credit -= 1;
-      this.flush();
+    for (let start = 0; start < text.length; start += CAPACITY) {
+      this.waiting.add({ stream, text: text.slice(start, start + CAPACITY) });
+      this.pace();
     }
   }
 
-  /** Post a picture at its place among the texts. */
+  /** A picture at its place among the texts. */
   picture(picture: Picture): void {
-    this.flush();
-    this.post([{ stream: "stdout", text: "", dropped: 0, picture }]);
+    this.waiting.add({ stream: "stdout", text: "", picture });
+    this.pace();
   }
 
   flush(): void {
-    if (!this.chunks.length) return;
-    const chunks = this.chunks;
-    this.chunks = [];
-    this.size = 0;
-    this.post(chunks);
+    const size = sizeOfAll(this.waiting.chunks);
+    const chunks = this.waiting.take();
+    if (chunks.length) this.post(chunks, size);
   }
 
-  private add(stream: Stream, text: string): void {
-    const tail = this.chunks.at(-1);
-    if (tail?.stream === stream) tail.text += text;
-    else this.chunks.push({ stream, text, dropped: 0 });
-    this.size += text.length;
-    if (this.size > 2 * CAPACITY) this.trim();
+  private pace(): void {
+    const time = this.now();
+    const rate = this.wait ? POSTS_PER_SECOND : POSTS_PER_SECOND_UNHEARD;
+    this.credit = Math.min(BURST, this.credit + ((time - this.last) / 1000) * rate);
+    this.last = time;
+    const full = this.waiting.size >= CAPACITY;
+    if (this.credit < 1 && !(full && this.wait)) return;
+    if (this.wait && !this.wait(full)) return;
+    this.credit = Math.max(0, this.credit - 1);
+    this.flush();
   }
-
-  /** Drop the oldest output beyond the capacity, at a line's start where there is one. */
-  private trim(): void {
-    let excess = this.size - CAPACITY;
-    let dropped = 0;
-    while (this.chunks.length > 1 && excess >= this.chunks[0]!.text.length) {
-      const chunk = this.chunks.shift()!;
-      excess -= chunk.text.length;
-      dropped += chunk.dropped + countLines(chunk.text);
-    }
-    const first = this.chunks[0]!;
-    const newline = first.text.indexOf("\n", Math.max(0, excess - 1));
-    const cut = newline >= 0 && newline < excess + 2000 ? newline + 1 : excess;
-    first.dropped += dropped + countLines(first.text.slice(0, cut));
-    first.text = first.text.slice(cut);
-    this.size = this.chunks.reduce((sum, chunk) => sum + chunk.text.length, 0);
-  }
-}
-
-export function countLines(text: string): number {
-  let count = 0;
-  for (let i = text.indexOf("\n"); i >= 0; i = text.indexOf("\n", i + 1)) count += 1;
-  return count;
 }

@@ -16,11 +16,17 @@ import type {
 
 export type Stream = "stdout" | "stderr";
 
-/** A piece of output. `dropped` lines before it were left out, because there were too many. */
+/** Output that was left out, because there was too much of it. */
+export interface Dropped {
+  lines: number;
+  characters: number;
+}
+
 export interface OutputChunk {
   stream: Stream;
   text: string;
-  dropped: number;
+  /** What was left out before it. */
+  dropped?: Dropped;
   /** In the place of a text. */
   picture?: Picture;
 }
@@ -35,10 +41,18 @@ export interface Picture {
 }
 
 export type ToWorker =
-  | { type: "start"; base: string; interrupt: Uint8Array | null; trials: MessagePort }
+  | {
+      type: "start";
+      base: string;
+      interrupt: Uint8Array | null;
+      /** Of the `Backlog`. */
+      backlog: SharedArrayBuffer | null;
+      trials: MessagePort;
+    }
   | { type: "call"; id: number; name: CallName; args: unknown[] }
-  /** Where Python is another frame's: join in, stop what this frame runs there, end Python. */
+  /** Where Python is another frame's: join in, output was seen, stop what this frame runs there, end Python. */
   | { type: "join" }
+  | { type: "seen"; size: number }
   | { type: "stop" }
   | { type: "end" };
 
@@ -51,7 +65,7 @@ export type FromWorker =
   | { type: "failed"; message: string }
   /** Where Python is another frame's: it was ended there. */
   | { type: "restarted"; reason: string }
-  | { type: "output"; chunks: OutputChunk[] }
+  | { type: "output"; chunks: OutputChunk[]; size: number }
   | { type: "event"; name: string; data: unknown }
   | { type: "answer"; id: number; value: unknown }
   | { type: "refusal"; id: number; message: string; stopped?: boolean };

@@ -2,9 +2,10 @@
 
 import type { PyodideAPI } from "pyodide";
 import { TrialLine } from "../trials/line";
+import { Backlog } from "./backlog";
 import { listenToDownloads } from "./downloads";
 import { denyStorage } from "./lockdown";
-import { OutputBatcher } from "./output";
+import { OutputBatcher, type WaitForPage } from "./output";
 import type { FromWorker, Picture, RuntimeFacts, Stream, ToWorker } from "./protocol";
 import * as snapshot from "./snapshot";
 
@@ -15,8 +16,12 @@ const port = self as unknown as {
   onmessage: ((event: MessageEvent<ToWorker>) => void) | null;
 };
 const post = (message: FromWorker): void => port.postMessage(message);
+let backlog: Backlog | null = null;
 const output = new OutputBatcher(
-  (chunks) => post({ type: "output", chunks }),
+  (chunks, size) => {
+    backlog?.add(size);
+    post({ type: "output", chunks, size });
+  },
   () => performance.now(),
 );
 
@@ -37,12 +42,22 @@ port.onmessage = ({ data }) => {
         else post({ type: "event", name, data });
       },
     });
+    if (data.backlog && data.interrupt) output.wait = waitForPage(data.backlog, data.interrupt);
     runtime = load(data.base, data.interrupt);
     runtime.catch((error: unknown) => post({ type: "failed", message: describe(error) }));
   } else if (data.type === "call") {
     queue = queue.then(() => answer(data));
   }
 };
+
+/** Characters that may be on their way to the page. */
+const AHEAD = 32_000;
+
+function waitForPage(memory: SharedArrayBuffer, interrupt: Uint8Array): WaitForPage {
+  const counted = new Backlog(memory);
+  backlog = counted;
+  return (blocking) => counted.wait(AHEAD, () => !blocking || interrupt[0] !== 0);
+}
 
 /** Start Pyodide with everything from `base`, and import mlcweb under the name `tvm` too. */
 async function load(base: string, interrupt: Uint8Array | null): Promise<PyodideAPI> {
@@ -213,12 +228,16 @@ async function loadImports(pyodide: PyodideAPI, source: string): Promise<void> {
   }
 }
 
+/** Bytes taken at once: a text may be longer than a string of JavaScript. */
+const PIECE = 1 << 16;
+
 function writer(stream: Stream): { write(bytes: Uint8Array): number } {
   const decoder = new TextDecoder();
   return {
     write(bytes) {
-      output.write(stream, decoder.decode(bytes, { stream: true }));
-      return bytes.length;
+      const piece = bytes.subarray(0, PIECE);
+      output.write(stream, decoder.decode(piece, { stream: true }));
+      return piece.length;
     },
   };
 }

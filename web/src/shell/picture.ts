@@ -23,8 +23,3 @@ export function pictureElement(picture: Picture): HTMLElement {
   }
   return found;
 }
-
-/** How many lines of text are as high as a picture. */
-export function linesOf({ height }: Picture): number {
-  return Math.ceil(height / 20);
-}

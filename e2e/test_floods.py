@@ -1,0 +1,79 @@
+"""Programs that print without end: the page stays alive, Stop works, and little is kept."""
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from e2e.lesson_page import LessonPage
+
+FLOODS = {
+    "lines": "while True: print('x' * 1000)",
+    "one line": "while True: print('x' * 100, end='')",
+    "both streams": (
+        "import sys\nwhile True:\n    print('x' * 1000)\n    print('y' * 50, file=sys.stderr)"
+    ),
+    "short lines": "while True: print()",
+}
+KEPT = 250_000
+"""Characters of output that a page shows at most."""
+
+
+def length(output: Locator) -> int:
+    return output.evaluate("element => element.textContent.length")
+
+
+@pytest.mark.parametrize("isolated", [True, pytest.param(False, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name in ("lines", "one line") else pytest.mark.thorough)
+        for name in FLOODS
+    ],
+)
+def test_a_flood_leaves_the_page_alive(open_playground, name, isolated):
+    playground = open_playground(isolated=isolated)
+    console = playground["console"]
+    playground.run(FLOODS[name])
+    expect(console).to_contain_text("earlier")
+    expect(console.locator(".out-notice")).to_contain_text("were dropped")
+    assert length(console) < KEPT
+    # The page answers to keys and clicks while it is flooded.
+    playground["open-lessons"].click()
+    expect(playground.page.locator("#pane-lesson")).to_be_visible()
+    playground["open-program"].click()
+    playground.stop()
+    expect(console).to_contain_text("Stopped")
+    assert length(console) < KEPT
+    playground.run_to_end("print('once ' + 'more')")
+    expect(console).to_contain_text("once more")
+
+
+def test_what_a_program_prints_in_great_numbers_is_kept_from_its_end(playground):
+    playground.run_to_end("for i in range(300_000): print('line', i)")
+    console = playground["console"]
+    expect(console).to_contain_text("line 299999")
+    lines = console.inner_text().splitlines()
+    dropped = int(lines[0].split()[1].replace(",", ""))
+    printed = [line for line in lines if line.startswith("line ")]
+    assert printed == [f"line {i}" for i in range(300_000 - len(printed), 300_000)]
+    assert dropped + len(printed) == 300_000
+
+
+def test_one_huge_text_is_cut(playground):
+    playground.run_to_end("print('a' * 8_000_000 + 'the end')")
+    console = playground["console"]
+    expect(console).to_contain_text("the end")
+    expect(console).to_contain_text("earlier characters were dropped")
+    assert length(console) < KEPT
+
+
+@pytest.mark.thorough
+def test_a_flood_in_a_lesson_is_stopped(playground):
+    lesson = LessonPage(playground.page)
+    lesson.open("02-tensorir")
+    lesson.write(1, FLOODS["lines"])
+    lesson.cell(1).get_by_test_id("cell-run").click()
+    output = lesson.cell(1).get_by_test_id("lesson-output")
+    expect(output).to_contain_text("were dropped")
+    assert length(output) < KEPT
+    playground.stop()
+    expect(output).to_contain_text("Stopped")

@@ -1,0 +1,88 @@
+/** Output of which only the latest part is kept, and what to say of the rest. */
+
+import type { Dropped, OutputChunk } from "./protocol";
+
+/** What a picture counts for, in characters. */
+const PICTURE = 1000;
+/** So many characters more may go to begin with a whole line. */
+const SEARCHED = 2000;
+
+export class BoundedOutput {
+  chunks: OutputChunk[] = [];
+  /** Characters. */
+  size = 0;
+
+  /** From two times `capacity` on, the oldest goes until that much is left. */
+  constructor(private readonly capacity: number) {}
+
+  add(chunk: OutputChunk): void {
+    const { stream, text, picture, dropped } = chunk;
+    const tail = this.chunks.at(-1);
+    if (tail?.stream === stream && !tail.picture && !picture && !dropped) tail.text += text;
+    else if (text || picture || dropped) this.chunks.push({ ...chunk });
+    this.size += sizeOf(chunk);
+    if (this.size > 2 * this.capacity) this.trim();
+  }
+
+  /** Everything that is kept, which is no longer kept then. */
+  take(): OutputChunk[] {
+    const { chunks } = this;
+    this.chunks = [];
+    this.size = 0;
+    return chunks;
+  }
+
+  private trim(): void {
+    let excess = this.size - this.capacity;
+    const dropped = { lines: 0, characters: 0 };
+    while (this.chunks.length > 1 && excess >= sizeOf(this.chunks[0]!)) {
+      const chunk = this.chunks.shift()!;
+      excess -= sizeOf(chunk);
+      addTo(dropped, countOf(chunk));
+      addTo(dropped, chunk.dropped);
+    }
+    const first = this.chunks[0]!;
+    if (!first.picture) {
+      const newline = first.text.indexOf("\n", Math.max(0, excess - 1));
+      const cut = newline >= 0 && newline < excess + SEARCHED ? newline + 1 : excess;
+      addTo(dropped, countOf({ ...first, text: first.text.slice(0, cut) }));
+      first.text = first.text.slice(cut);
+    }
+    addTo(dropped, first.dropped);
+    first.dropped = dropped;
+    this.size = sizeOfAll(this.chunks);
+  }
+}
+
+/** Characters. */
+export function sizeOfAll(chunks: OutputChunk[]): number {
+  return chunks.reduce((sum, chunk) => sum + sizeOf(chunk), 0);
+}
+
+function sizeOf({ text, picture }: OutputChunk): number {
+  return picture ? PICTURE : text.length;
+}
+
+/** What is lost with a chunk. */
+export function countOf({ text, picture }: OutputChunk): Dropped {
+  if (picture) return { lines: Math.ceil(picture.height / 20), characters: 0 };
+  return { lines: countLines(text), characters: text.length };
+}
+
+export function addTo(sum: Dropped, more: Dropped | undefined): void {
+  sum.lines += more?.lines ?? 0;
+  sum.characters += more?.characters ?? 0;
+}
+
+/** A sentence for the reader; empty where nothing was dropped. */
+export function describeDropped({ lines, characters }: Dropped): string {
+  const what = lines ? "lines" : "characters";
+  const count = lines || characters;
+  return count ? `… ${count.toLocaleString("en")} earlier ${what} were dropped` : "";
+}
+
+function countLines(text: string): number {
+  let count = 0;
+  for (let i = text.indexOf("\n"); i >= 0; i = text.indexOf("\n", i + 1)) count += 1;
+  return count;
+}
