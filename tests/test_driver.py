@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from mlcweb.driver import tvmc
-from mlcweb.meta_schedule.runner import ThreadRunner, Timing
+from mlcweb.meta_schedule.measure.runner import ThreadRunner, Timing
 from tests.relax.frontend.test_onnx import W, dense
 
 STAGES = ["import", "LegalizeOps", "FoldConstant", "AnnotateTIROpPattern", "FuseOps", "FuseTIR",

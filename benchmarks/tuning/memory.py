@@ -23,8 +23,8 @@ from typing import Any
 
 from mlcweb import meta_schedule as ms
 from mlcweb.ir import structural_hash
-from mlcweb.meta_schedule.artifact import Artifact, WasmArtifact
-from mlcweb.meta_schedule.runner import Seconds
+from mlcweb.meta_schedule.measure.artifact import Artifact, WasmArtifact
+from mlcweb.meta_schedule.measure.runner import Seconds
 from mlcweb.script import ir as I
 from mlcweb.script import tir as T
 from mlcweb.tir import Schedule

@@ -7,7 +7,7 @@ from __future__ import annotations
 from functools import partial
 
 from benchmarks.tuning.searched import SearchedEngine
-from mlcweb.meta_schedule.runner import ThreadRunner
+from mlcweb.meta_schedule.measure.runner import ThreadRunner
 
 PROGRAM = "searched"
 SEEDS = 5

@@ -6,8 +6,8 @@ import argparse
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from mlcweb.meta_schedule.dask_runner import DaskRunner
-    from mlcweb.meta_schedule.local_runner import LocalRunner
+    from mlcweb.meta_schedule.measure.dask_runner import DaskRunner
+    from mlcweb.meta_schedule.measure.local_runner import LocalRunner
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 """Where a command adds itself, by `add_parser`."""
@@ -69,10 +69,10 @@ def add_search_options(
 def open_runner(options: argparse.Namespace) -> LocalRunner | DaskRunner:
     """What measures: this machine, or those of a Dask scheduler."""
     if options.dask:
-        from mlcweb.meta_schedule.dask_runner import DaskRunner
+        from mlcweb.meta_schedule.measure.dask_runner import DaskRunner
 
         return DaskRunner(options.dask, options.timeout)
-    from mlcweb.meta_schedule.local_runner import LocalRunner
+    from mlcweb.meta_schedule.measure.local_runner import LocalRunner
 
     return LocalRunner(options.timeout, max_workers=options.workers)
 

@@ -91,39 +91,43 @@ _FILES: dict[tuple[str, ...], str] = {
         "relax.op.vm.vm"
     ),
     ("meta_schedule",): (
-        "meta_schedule.arg_info meta_schedule.logging meta_schedule.profiler "
-        "meta_schedule.trace_apply meta_schedule.default_config meta_schedule.tune_utils "
-        "meta_schedule.builder.builder meta_schedule.builder.local_builder"
+        "meta_schedule.logging meta_schedule.profiler meta_schedule.trace_apply "
+        "meta_schedule.default_config meta_schedule.tune_utils"
     ),
-    ("meta_schedule.runner", "meta_schedule.local_runner", "meta_schedule.dask_runner"): (
-        "meta_schedule.runner.config meta_schedule.runner.local_runner "
-        "meta_schedule.runner.runner meta_schedule.runner.utils"
-    ),
+    ("meta_schedule.tune_context",): "meta_schedule.extracted_task",
     **{
-        (f"meta_schedule.{package}",): " ".join(f"meta_schedule.{package}.{f}" for f in files)
+        (f"meta_schedule.{package}",): " ".join(
+            f"meta_schedule.{package}.{file}" for file in files.split()
+        )
         for package, files in {
-            "database": ("ordered_union_database", "schedule_fn_database", "json_database"),
-            "feature_extractor": (
-                "feature_extractor",
-                "per_store_feature",
-                "random_feature_extractor",
-            ),
+            "builder": "builder local_builder",
+            "cost_model": "random_model",
+            "database": "ordered_union_database schedule_fn_database union_database",
+            "feature_extractor": ("feature_extractor per_store_feature random_feature_extractor"),
             "measure_callback": (
-                "measure_callback",
-                "add_to_database",
-                "remove_build_artifact",
-                "update_cost_model",
+                "measure_callback add_to_database remove_build_artifact update_cost_model"
             ),
-            "mutator": ("mutate_thread_binding",),
+            "mutator": (
+                "mutator mutate_compute_location mutate_parallel mutate_thread_binding "
+                "mutate_tile_size mutate_unroll"
+            ),
             "postproc": (
-                "disallow_async_strided_mem_copy",
-                "rewrite_cooperative_fetch",
-                "rewrite_layout",
-                "rewrite_unbound_block",
-                "verify_gpu_code",
-                "verify_vtcm_limit",
+                "postproc disallow_async_strided_mem_copy disallow_dynamic_loop "
+                "rewrite_cooperative_fetch rewrite_layout rewrite_parallel_vectorize_unroll "
+                "rewrite_reduction_block rewrite_tensorize rewrite_unbound_block verify_gpu_code "
+                "verify_vtcm_limit"
             ),
-            "schedule_rule": ("auto_bind", "cross_thread_reduction"),
+            "runner": "config local_runner runner utils",
+            "schedule_rule": (
+                "schedule_rule add_rfactor apply_custom_rule auto_bind auto_inline "
+                "cross_thread_reduction multi_level_tiling parallel_vectorize_unroll "
+                "random_compute_location"
+            ),
+            "search_strategy": ("search_strategy evolutionary_search replay_func replay_trace"),
+            "space_generator": (
+                "space_generator post_order_apply schedule_fn space_generator_union"
+            ),
+            "task_scheduler": "task_scheduler gradient_based round_robin",
         }.items()
     },
     ("script", "script.parser"): (
@@ -204,13 +208,6 @@ ATTRIBUTES: dict[str, str] = {
     "relax.TupleType": "relax.TupleStructInfo",
     "relax.FuncType": "relax.FuncStructInfo",
     "relax.Type": "relax.StructInfo",
-    "meta_schedule.runner.LocalRunner": "meta_schedule.local_runner.LocalRunner",
-    "meta_schedule.runner.RunnerResult": "meta_schedule.search_strategy.RunnerResult",
-    "meta_schedule.runner.EvaluatorConfig": "meta_schedule.local_runner.EvaluatorConfig",
-    **{
-        f"meta_schedule.runner.{name}": f"meta_schedule.builder.{name}"
-        for name in ("PyRunner", "PyRunnerFuture", "RunnerFuture", "RunnerInput")
-    },
     "tir.SBlock": "tir.Block",
     "tir.SBlockRealize": "tir.BlockRealize",
     "tir.ScheduleState": "schedule.ScheduleState",

@@ -158,7 +158,7 @@ def tune(
         ValueError: there is nothing to tune.
     """
     from mlcweb.meta_schedule.database import Database
-    from mlcweb.meta_schedule.local_runner import LocalRunner
+    from mlcweb.meta_schedule.measure.local_runner import LocalRunner
     from mlcweb.meta_schedule.relax_integration import tasks_of, tune_extracted_async
 
     if tuning_records is None:

@@ -3,10 +3,10 @@
 from mlcweb.ir.lazy_attributes import lazy_attributes
 from mlcweb.meta_schedule import (
     arg_info,
+    builder,
     cost_model,
     database,
     feature_extractor,
-    local_runner,
     mutator,
     postproc,
     runner,
@@ -21,10 +21,10 @@ from mlcweb.meta_schedule.builder import Builder
 from mlcweb.meta_schedule.cost_model import CostModel
 from mlcweb.meta_schedule.database import Database
 from mlcweb.meta_schedule.feature_extractor import FeatureExtractor
+from mlcweb.meta_schedule.measure.profiler import Profiler
 from mlcweb.meta_schedule.measure_callback import MeasureCallback
 from mlcweb.meta_schedule.mutator import Mutator
 from mlcweb.meta_schedule.postproc import Postproc
-from mlcweb.meta_schedule.profiler import Profiler
 from mlcweb.meta_schedule.schedule_rule import ScheduleRule
 from mlcweb.meta_schedule.search_strategy import MeasureCandidate, SearchStrategy
 from mlcweb.meta_schedule.space_generator import SpaceGenerator

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from mlcweb.meta_schedule.builder import BuilderResult
-from mlcweb.meta_schedule.search_strategy import MeasureCandidate, RunnerResult
+from mlcweb.meta_schedule.measure.user_runner import BuilderResult
+from mlcweb.meta_schedule.strategy.search_strategy import MeasureCandidate, RunnerResult
 from mlcweb.meta_schedule.watching import watching
 from mlcweb.schedule import Schedule
 

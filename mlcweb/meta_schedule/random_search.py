@@ -8,8 +8,8 @@ from itertools import count
 from typing import Any
 
 from mlcweb.ir import IRModule
-from mlcweb.meta_schedule.measuring import Build, Measuring, reason_of
-from mlcweb.meta_schedule.runner import Runner
+from mlcweb.meta_schedule.measure.measuring import Build, Measuring, reason_of
+from mlcweb.meta_schedule.measure.runner import Runner
 from mlcweb.meta_schedule.trial import Trial
 from mlcweb.schedule import Schedule
 

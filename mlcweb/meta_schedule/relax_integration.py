@@ -16,12 +16,13 @@ from mlcweb.ir import IRModule, TVMError, structural_hash
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.visitor import walk
 from mlcweb.meta_schedule.arg_info import ArgInfo
-from mlcweb.meta_schedule.database import Database, MemoryDatabase
-from mlcweb.meta_schedule.extracted_task import ExtractedTask
-from mlcweb.meta_schedule.search_strategy import SearchStrategy
-from mlcweb.meta_schedule.space_generator import SpaceGenerator
+from mlcweb.meta_schedule.database.database import Database
+from mlcweb.meta_schedule.database.memory_database import MemoryDatabase
+from mlcweb.meta_schedule.space.generator import SpaceGenerator
+from mlcweb.meta_schedule.strategy.search_strategy import SearchStrategy
 from mlcweb.meta_schedule.tune import check_options, tune_tasks_async
 from mlcweb.meta_schedule.tune_context import (
+    ExtractedTask,
     SearchStrategyType,
     SpaceGeneratorType,
     TuneContext,

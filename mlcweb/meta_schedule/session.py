@@ -8,13 +8,13 @@ from functools import partial
 from typing import Any
 
 from mlcweb.ir import IRModule
-from mlcweb.meta_schedule.artifact import build_artifact
-from mlcweb.meta_schedule.confirm import confirm
-from mlcweb.meta_schedule.gc_frozen import gc_frozen
+from mlcweb.meta_schedule.measure.artifact import build_artifact
+from mlcweb.meta_schedule.measure.confirm import confirm
+from mlcweb.meta_schedule.measure.runner import Runner, RunnerClosed, Seconds, Timing
+from mlcweb.meta_schedule.measure.trial_inputs import TrialInputs, random_inputs
 from mlcweb.meta_schedule.random_search import ScheduleFunction, random_search
-from mlcweb.meta_schedule.runner import Runner, RunnerClosed, Seconds, Timing
 from mlcweb.meta_schedule.trial import Trial
-from mlcweb.meta_schedule.trial_inputs import TrialInputs, random_inputs
+from mlcweb.meta_schedule.utils import gc_frozen
 from mlcweb.runtime.host import in_browser
 from mlcweb.runtime.host.waiting import wait_for
 
@@ -121,9 +121,9 @@ async def _run(
 
 def _runner(workload: TrialInputs, workers: int | None, timeout_s: float, timing: Timing) -> Runner:
     if in_browser():
-        from mlcweb.meta_schedule.page_runner import open_page_runner
+        from mlcweb.meta_schedule.measure.page_runner import open_page_runner
 
         return open_page_runner(workload, workers, timeout_s, timing)
-    from mlcweb.meta_schedule.process_runner import ProcessRunner
+    from mlcweb.meta_schedule.measure.process_runner import ProcessRunner
 
     return ProcessRunner(workload, workers=workers or 1, timeout_s=timeout_s, timing=timing)

@@ -6,12 +6,12 @@ import sys
 from collections.abc import AsyncIterator
 
 from mlcweb.ir import IRModule
-from mlcweb.meta_schedule.cost_model import CostModel
-from mlcweb.meta_schedule.database import Database
-from mlcweb.meta_schedule.local_runner import Runners
-from mlcweb.meta_schedule.runner import Seconds
-from mlcweb.meta_schedule.search_strategy import SearchStrategy
-from mlcweb.meta_schedule.space_generator import SpaceGenerator
+from mlcweb.meta_schedule.cost_model.cost_model import CostModel
+from mlcweb.meta_schedule.database.database import Database
+from mlcweb.meta_schedule.measure.local_runner import Runners
+from mlcweb.meta_schedule.measure.runner import Seconds
+from mlcweb.meta_schedule.space.generator import SpaceGenerator
+from mlcweb.meta_schedule.strategy.search_strategy import SearchStrategy
 from mlcweb.meta_schedule.task_scheduler import TaskScheduler
 from mlcweb.meta_schedule.trial import Trial
 from mlcweb.meta_schedule.tune_context import SpaceGeneratorType, TuneContext

@@ -5,21 +5,23 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from mlcweb.ir import IRModule
 from mlcweb.ir.module import the_function_name
-from mlcweb.meta_schedule.cost_model import CostModel, RandomModel
-from mlcweb.meta_schedule.database import Database, MemoryDatabase
-from mlcweb.meta_schedule.mutator import Mutator
-from mlcweb.meta_schedule.postproc import Postproc
-from mlcweb.meta_schedule.search_strategy import (
-    EvolutionarySearch,
+from mlcweb.meta_schedule.cost_model.cost_model import CostModel, RandomModel
+from mlcweb.meta_schedule.database.database import Database
+from mlcweb.meta_schedule.database.memory_database import MemoryDatabase
+from mlcweb.meta_schedule.space.generator import SpaceGenerator
+from mlcweb.meta_schedule.space.mutators import Mutator
+from mlcweb.meta_schedule.space.postprocs import Postproc
+from mlcweb.meta_schedule.strategy.evolutionary_search import EvolutionarySearch
+from mlcweb.meta_schedule.strategy.search_strategy import (
     MeasureCandidate,
     RunnerResult,
     SearchStrategy,
-)  # fmt: skip
-from mlcweb.meta_schedule.space_generator import SpaceGenerator
+)
 from mlcweb.runtime.target import Target
 from mlcweb.schedule import Schedule
 from mlcweb.tir.function import PrimFunc
@@ -157,3 +159,22 @@ def normalized(mod: IRModule | PrimFunc) -> IRModule:
     if "global_symbol" in func.attrs:
         func = func.with_attr("global_symbol", "main")
     return IRModule({"main": func})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ExtractedTask:
+    """A function of a model.
+
+    Attributes:
+        task_name: its name in the model, or that of the first of several that are the same.
+        mod: the function as a module of its own, in which it is called "main".
+        target: what to tune for.
+        dispatched: the programs that may take its place; there is one, `mod`.
+        weight: calls of it, and of functions that are the same.
+    """
+
+    task_name: str
+    mod: IRModule
+    target: Target
+    dispatched: Sequence[IRModule]
+    weight: int

@@ -8,7 +8,7 @@ from typing import Any
 
 from mlcweb.ir import IRModule
 from mlcweb.ir.transform import Pass, Sequential
-from mlcweb.meta_schedule.database import JSONDatabase
+from mlcweb.meta_schedule.database.json_database import JSONDatabase
 from mlcweb.meta_schedule.relax_integration import tune_relax
 from mlcweb.meta_schedule.tir_integration import tune_tir
 from mlcweb.relax.pipeline import get_pipeline

@@ -39,7 +39,7 @@ def measure(identifier: str, name: str, fused: bool | None = None) -> dict[str, 
     Raises:
         TVMError: the function has no machine code, or takes something else than buffers.
     """
-    from mlcweb.meta_schedule.trial_inputs import random_inputs
+    from mlcweb.meta_schedule.measure.trial_inputs import random_inputs
 
     module = find_program(identifier)
     func = module[name]

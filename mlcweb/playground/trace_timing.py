@@ -46,8 +46,8 @@ async def begin(identifier: str, changes: dict[str, Any]) -> dict[str, Any]:
         TVMError: the program cannot be run on random content, or not be built; or the trace is
             of an earlier run.
     """
-    from mlcweb.meta_schedule.local_runner import EvaluatorConfig, LocalRunner
-    from mlcweb.meta_schedule.trial_inputs import random_inputs
+    from mlcweb.meta_schedule.measure.local_runner import EvaluatorConfig, LocalRunner
+    from mlcweb.meta_schedule.measure.trial_inputs import random_inputs
 
     start = starting_program(find(identifier))
     workload = random_inputs(start, scheduled_function(replayed(identifier, changes)))
@@ -75,7 +75,7 @@ async def step(key: str, identifier: str, changes: dict[str, Any], index: int) -
         of the ``repeats``; and ``reason``, why there is no time: the program cannot be built,
         computes something else than the program before any step, or takes too long.
     """
-    from mlcweb.meta_schedule.runner import RunnerClosed
+    from mlcweb.meta_schedule.measure.runner import RunnerClosed
 
     session = _sessions.get(key)
     if session is None:
@@ -113,7 +113,7 @@ def scheduled_function(done: Replay) -> str | None:
 
 
 def _artifact(module: IRModule, function: str) -> Any:
-    from mlcweb.meta_schedule.artifact import build_artifact
+    from mlcweb.meta_schedule.measure.artifact import build_artifact
 
     return build_artifact(module, function)
 

@@ -84,6 +84,13 @@ from tvm.relax.transform.transform import LegalizeOps
 from tvm.relax.expr_functor import PyExprMutator, mutator
 from tvm.meta_schedule.database import JSONDatabase
 from tvm.meta_schedule.runner.local_runner import LocalRunner
+from tvm.meta_schedule.schedule_rule.auto_inline import AutoInline
+from tvm.meta_schedule.space_generator.post_order_apply import PostOrderApply
+from tvm.meta_schedule.search_strategy.evolutionary_search import EvolutionarySearch
+from tvm.meta_schedule.mutator.mutate_tile_size import MutateTileSize
+from tvm.meta_schedule.extracted_task import ExtractedTask
+from tvm.meta_schedule.runner import Runner, PyRunner, RunnerResult, EvaluatorConfig
+from tvm.meta_schedule.builder import LocalBuilder, BuilderInput, PyBuilder
 from tvm.contrib import utils, cc, graph_executor
 from tvm.contrib.cutlass.build import is_shape_valid_for_cutlass_matmul
 from tvm.relax.backend.contrib.cutlass import partition_for_cutlass

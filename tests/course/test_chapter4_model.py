@@ -14,7 +14,7 @@ import pytest
 import mlcweb as tvm
 from mlcweb import meta_schedule, relax, runtime
 from mlcweb.ir import assert_structural_equal, structural_equal
-from mlcweb.meta_schedule.runner import ThreadRunner, Timing
+from mlcweb.meta_schedule.measure.runner import ThreadRunner, Timing
 from mlcweb.script import from_source
 from tests.course import fashion_mnist
 

@@ -13,7 +13,7 @@ import pytest
 
 import mlcweb as tvm
 from mlcweb import meta_schedule, relax, runtime
-from mlcweb.meta_schedule.runner import ThreadRunner, Timing
+from mlcweb.meta_schedule.measure.runner import ThreadRunner, Timing
 from tests.course import fashion_mnist
 
 

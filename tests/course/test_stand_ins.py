@@ -16,7 +16,7 @@ from unittest.mock import MagicMock
 import pytest
 
 from mlcweb import compat, meta_schedule, runtime
-from mlcweb.meta_schedule.runner import ThreadRunner, Timing
+from mlcweb.meta_schedule.measure.runner import ThreadRunner, Timing
 from mlcweb.playground import cell, magics, notebook
 from mlcweb.stand_ins.torchvision import datasets
 

@@ -15,7 +15,7 @@ import pytest
 import mlcweb
 from mlcweb import compat, meta_schedule
 from mlcweb.ir import IRModule
-from mlcweb.meta_schedule.runner import ThreadRunner, Timing
+from mlcweb.meta_schedule.measure.runner import ThreadRunner, Timing
 from mlcweb.playground import notebook
 from mlcweb.playground.checks import EXERCISES, beat_this_time
 from mlcweb.runtime import registry

@@ -1,10 +1,10 @@
 """A matrix product to tune, a space for it, and runners with a clock of their own."""
 
 from mlcweb.ir import IRModule
-from mlcweb.meta_schedule.artifact import Artifact, ModuleArtifact
-from mlcweb.meta_schedule.feature_extractor.nests import nests_of
-from mlcweb.meta_schedule.runner import Seconds
-from mlcweb.meta_schedule.trial_inputs import TrialInputs
+from mlcweb.meta_schedule.cost_model.loop_nests import nests_of
+from mlcweb.meta_schedule.measure.artifact import Artifact, ModuleArtifact
+from mlcweb.meta_schedule.measure.runner import Seconds
+from mlcweb.meta_schedule.measure.trial_inputs import TrialInputs
 from mlcweb.script import ir as I
 from mlcweb.script import tir as T
 from mlcweb.tir import Schedule

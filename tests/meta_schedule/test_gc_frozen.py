@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from mlcweb.meta_schedule.gc_frozen import gc_frozen
+from mlcweb.meta_schedule.utils import gc_frozen
 
 
 def test_what_existed_is_left_alone_until_the_end() -> None:

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from mlcweb.meta_schedule.artifact import build_artifact
-from mlcweb.meta_schedule.runner import Timing
-from mlcweb.meta_schedule.trial_inputs import random_inputs
+from mlcweb.meta_schedule.measure.artifact import build_artifact
+from mlcweb.meta_schedule.measure.runner import Timing
+from mlcweb.meta_schedule.measure.trial_inputs import random_inputs
 from tests.meta_schedule import programs
 
 TIMING = Timing(batches=2, min_ms=50.0)
@@ -58,7 +58,7 @@ def page_runner(monkeypatch):
     ffi = SimpleNamespace(JsProxy=object, to_js=lambda value, dict_converter: value)
     monkeypatch.setitem(sys.modules, "js", js)
     monkeypatch.setitem(sys.modules, "pyodide.ffi", ffi)
-    names = ["mlcweb.runtime.host.trial_workers", "mlcweb.meta_schedule.page_runner"]
+    names = ["mlcweb.runtime.host.trial_workers", "mlcweb.meta_schedule.measure.page_runner"]
     for name in names:
         monkeypatch.delitem(sys.modules, name, raising=False)
     module = importlib.import_module(names[-1])

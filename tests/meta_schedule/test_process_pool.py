@@ -8,7 +8,7 @@ from concurrent.futures import CancelledError
 
 import pytest
 
-from mlcweb.meta_schedule.process_pool import ProcessPool, WorkerDied
+from mlcweb.meta_schedule.measure.process_pool import ProcessPool, WorkerDied
 from tests.waiting import HANG_S
 
 

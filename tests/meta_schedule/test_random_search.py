@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from mlcweb.ir import IRModule, structural_equal
-from mlcweb.meta_schedule.artifact import Artifact, ModuleArtifact
-from mlcweb.meta_schedule.confirm import ROUNDS, confirm
+from mlcweb.meta_schedule.measure.artifact import Artifact, ModuleArtifact
+from mlcweb.meta_schedule.measure.confirm import ROUNDS, confirm
+from mlcweb.meta_schedule.measure.runner import RunnerClosed, Seconds
 from mlcweb.meta_schedule.random_search import random_search
-from mlcweb.meta_schedule.runner import RunnerClosed, Seconds
 from mlcweb.meta_schedule.session import Search
 from mlcweb.meta_schedule.trial import Trial, best_trial
 from mlcweb.tir import Schedule

@@ -11,7 +11,7 @@ import mlcweb as tvm
 from mlcweb import meta_schedule as ms
 from mlcweb import relax
 from mlcweb.ir import TVMError, assert_structural_equal, structural_equal
-from mlcweb.meta_schedule.runner import ThreadRunner, Timing
+from mlcweb.meta_schedule.measure.runner import ThreadRunner, Timing
 from mlcweb.runtime.target import Target
 from mlcweb.script import from_source
 from mlcweb.script import ir as I

@@ -12,10 +12,15 @@ from typing import Any
 import pytest
 
 from mlcweb.ir import IRModule
-from mlcweb.meta_schedule.artifact import Artifact, ModuleArtifact, WasmArtifact, build_artifact
-from mlcweb.meta_schedule.process_pool import WorkerDied
-from mlcweb.meta_schedule.process_runner import ProcessRunner
-from mlcweb.meta_schedule.runner import (
+from mlcweb.meta_schedule.measure.artifact import (
+    Artifact,
+    ModuleArtifact,
+    WasmArtifact,
+    build_artifact,
+)
+from mlcweb.meta_schedule.measure.process_pool import WorkerDied
+from mlcweb.meta_schedule.measure.process_runner import ProcessRunner
+from mlcweb.meta_schedule.measure.runner import (
     MIN_BATCHES,
     Runner,
     RunnerClosed,
@@ -23,7 +28,7 @@ from mlcweb.meta_schedule.runner import (
     Timing,
     run_here,
 )
-from mlcweb.meta_schedule.trial_inputs import WrongResult, random_inputs
+from mlcweb.meta_schedule.measure.trial_inputs import WrongResult, random_inputs
 from mlcweb.runtime.host.arena import OutOfMemory
 from mlcweb.runtime.host.engine import engine
 from mlcweb.runtime.host.traps import KernelTrap

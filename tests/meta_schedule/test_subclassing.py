@@ -12,20 +12,14 @@ from mlcweb import IRModule, tir
 from mlcweb import meta_schedule as ms
 from mlcweb.ir import structural_equal
 from mlcweb.meta_schedule.arg_info import ArgInfo
-from mlcweb.meta_schedule.builder import (
-    BuilderInput,
-    BuilderResult,
-    PyBuilder,
-    PyRunner,
-    PyRunnerFuture,
-    RunnerInput,
-)
+from mlcweb.meta_schedule.builder import BuilderInput, BuilderResult, PyBuilder
 from mlcweb.meta_schedule.cost_model import PyCostModel
 from mlcweb.meta_schedule.database import PyDatabase, TuningRecord, Workload
 from mlcweb.meta_schedule.feature_extractor import PyFeatureExtractor
 from mlcweb.meta_schedule.measure_callback import MeasureCallback, PyMeasureCallback
 from mlcweb.meta_schedule.mutator import PyMutator
 from mlcweb.meta_schedule.postproc import PyPostproc
+from mlcweb.meta_schedule.runner import PyRunner, PyRunnerFuture, RunnerInput
 from mlcweb.meta_schedule.schedule_rule import PyScheduleRule
 from mlcweb.meta_schedule.search_strategy import MeasureCandidate, PySearchStrategy, RunnerResult
 from mlcweb.meta_schedule.space_generator import PySpaceGenerator

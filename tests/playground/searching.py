@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
-from mlcweb.meta_schedule.runner import ThreadRunner, Timing
-from mlcweb.meta_schedule.trial_inputs import TrialInputs
+from mlcweb.meta_schedule.measure.runner import ThreadRunner, Timing
+from mlcweb.meta_schedule.measure.trial_inputs import TrialInputs
 from mlcweb.playground import search
 
 

@@ -14,7 +14,7 @@ Run = Callable[[str], dict[str, Any]]
 TUNING = """
 from functools import partial
 from mlcweb import meta_schedule as ms
-from mlcweb.meta_schedule.runner import ThreadRunner, Timing
+from mlcweb.meta_schedule.measure.runner import ThreadRunner, Timing
 
 database = ms.tune_tir(
     MyModule, "llvm", max_trials_global=4, num_trials_per_iter=2, seed=1,

@@ -1,4 +1,4 @@
-"""The interface of cost models: which of many programs will be fast."""
+"""The interface of cost models, and the one that guesses."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
-    from mlcweb.meta_schedule.search_strategy import MeasureCandidate, RunnerResult
+    from mlcweb.meta_schedule.strategy.search_strategy import MeasureCandidate, RunnerResult
     from mlcweb.meta_schedule.tune_context import TuneContext
+
+
+KINDS: dict[str, type[CostModel]] = {}
+"""The models by the names that `CostModel.create` takes."""
 
 
 class CostModel(ABC):
@@ -40,8 +44,6 @@ class CostModel(ABC):
     @staticmethod
     def create(kind: str = "numpy", **options: Any) -> CostModel:
         """A model by name: "numpy" (also by the name "mlp"), "xgb" or "random"."""
-        from mlcweb.meta_schedule.cost_model import KINDS
-
         if kind not in KINDS:
             raise ValueError(f'Unknown cost model "{kind}"; there are {", ".join(KINDS)}')
         return KINDS[kind](**options)
@@ -49,3 +51,23 @@ class CostModel(ABC):
 
 PyCostModel = CostModel
 """What models of a program's own are subclasses of, in TVM."""
+
+
+class RandomModel(CostModel):
+    """Scores by chance, from 0 to 1; the same for the same seed."""
+
+    def __init__(self, *, seed: int | None = None) -> None:
+        import numpy as np
+
+        self._random = np.random.default_rng(seed)
+
+    def update(
+        self,
+        context: TuneContext,
+        candidates: Sequence[MeasureCandidate],
+        results: Sequence[RunnerResult],
+    ) -> None:
+        """Nothing is learnt."""
+
+    def predict(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
+        return self._random.random(len(candidates))

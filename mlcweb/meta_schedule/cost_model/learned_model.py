@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir import structural_hash
 from mlcweb.meta_schedule.cost_model.cost_model import CostModel
+from mlcweb.meta_schedule.cost_model.loop_features import FeatureExtractor
 from mlcweb.meta_schedule.cost_model.metric import Ranking, rank, together
-from mlcweb.meta_schedule.feature_extractor import FeatureExtractor
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from mlcweb.meta_schedule.search_strategy import MeasureCandidate, RunnerResult
+    from mlcweb.meta_schedule.strategy.search_strategy import MeasureCandidate, RunnerResult
     from mlcweb.meta_schedule.tune_context import TuneContext
 
 MAX_SAMPLES = 1024

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from mlcweb.meta_schedule.cost_model import linear
 from mlcweb.meta_schedule.cost_model.learned_model import LearnedModel
+from mlcweb.meta_schedule.cost_model.loop_features import FeatureExtractor
 from mlcweb.meta_schedule.cost_model.numpy_model import BELOW
-from mlcweb.meta_schedule.feature_extractor import FeatureExtractor
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,6 +16,10 @@ MODULE_EQUALITIES = ("structural", "ignore-tensor")
 """How programs are compared. Programs of TensorIR hold no tensors, so both mean the same."""
 
 
+KINDS: dict[str, type[Database]] = {}
+"""The databases by the names that `Database.create` takes."""
+
+
 class Database(ABC):
     """Programs and records of their schedules. As a context (`with database:`) it is what
     `Database.current()` gives."""
@@ -150,7 +154,7 @@ class Database(ABC):
     ) -> Database:
         """A database of a kind: "json", "memory", "union", "ordered_union", or a function that
         schedules every program."""
-        from mlcweb.meta_schedule.database import KINDS, ScheduleFnDatabase
+        from mlcweb.meta_schedule.database.memory_database import ScheduleFnDatabase
 
         if not isinstance(kind, str):
             return ScheduleFnDatabase(kind, *args, **kwargs)

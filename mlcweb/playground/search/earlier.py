@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mlcweb.ir import IRModule, TVMError, structural_hash
-from mlcweb.meta_schedule.artifact import Artifact, ModuleArtifact
 from mlcweb.meta_schedule.database import TuningRecord
-from mlcweb.meta_schedule.measuring import Build
-from mlcweb.meta_schedule.runner import Runner, Seconds
+from mlcweb.meta_schedule.measure.artifact import Artifact, ModuleArtifact
+from mlcweb.meta_schedule.measure.measuring import Build
+from mlcweb.meta_schedule.measure.runner import Runner, Seconds
 from mlcweb.meta_schedule.trial import Trial
 from mlcweb.playground.search.fastest import FastestRecords
 

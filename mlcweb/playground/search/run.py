@@ -9,14 +9,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from mlcweb.meta_schedule.artifact import build_artifact
-from mlcweb.meta_schedule.confirm import FINALISTS, confirm
-from mlcweb.meta_schedule.gc_frozen import gc_frozen
-from mlcweb.meta_schedule.local_runner import LocalRunner
-from mlcweb.meta_schedule.measuring import Build, Measuring
-from mlcweb.meta_schedule.runner import Runner, RunnerClosed, Seconds
+from mlcweb.meta_schedule.measure.artifact import build_artifact
+from mlcweb.meta_schedule.measure.confirm import FINALISTS, confirm
+from mlcweb.meta_schedule.measure.local_runner import LocalRunner
+from mlcweb.meta_schedule.measure.measuring import Build, Measuring
+from mlcweb.meta_schedule.measure.runner import Runner, RunnerClosed, Seconds
+from mlcweb.meta_schedule.measure.trial_inputs import TrialInputs, random_inputs
 from mlcweb.meta_schedule.trial import Trial
-from mlcweb.meta_schedule.trial_inputs import TrialInputs, random_inputs
+from mlcweb.meta_schedule.utils import gc_frozen
 from mlcweb.playground.search import program as programs
 from mlcweb.playground.search.earlier import Earlier, Remembering
 from mlcweb.playground.search.kept import KeptTrial

@@ -6,7 +6,7 @@ import pytest
 
 from mlcweb.meta_schedule import TuneContext
 from mlcweb.meta_schedule.postproc import VerifyRegisters
-from mlcweb.meta_schedule.schedule_rule.register_tiles import register_tiles
+from mlcweb.meta_schedule.space.register_tiling import register_tiles
 from tests.meta_schedule.schedule_rule.small import module
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from mlcweb import meta_schedule as ms
 from mlcweb.ir import structural_hash
-from mlcweb.meta_schedule.confirm import FINALISTS
+from mlcweb.meta_schedule.measure.confirm import FINALISTS
 from tests.meta_schedule import programs
 from tests.meta_schedule.matmul import FakeRunner, Matmul, columns, seconds, tiles
 
@@ -188,7 +188,7 @@ def test_one_task_that_fails_does_not_end_the_others() -> None:
 
 
 def test_a_budget_of_seconds_ends_a_search(monkeypatch) -> None:
-    from mlcweb.meta_schedule.task_scheduler import task, task_scheduler
+    from mlcweb.meta_schedule import task, task_scheduler
 
     ticks = iter(range(100_000))
     for module in (task, task_scheduler):

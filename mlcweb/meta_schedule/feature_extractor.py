@@ -1,0 +1,10 @@
+"""TVM's path to features: what cost models know of a scheduled program."""
+
+from mlcweb.meta_schedule.cost_model.loop_features import (
+    NAMES,
+    FeatureExtractor,
+    PyFeatureExtractor,
+    features,
+)
+
+__all__ = ["NAMES", "FeatureExtractor", "PyFeatureExtractor", "features"]

@@ -1,0 +1,143 @@
+"""Trials in light workers of the page: the `Runner` of a browser."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from mlcweb.meta_schedule.measure.artifact import Artifact, WasmArtifact
+from mlcweb.meta_schedule.measure.runner import (
+    Runner,
+    RunnerClosed,
+    RunnerState,
+    Seconds,
+    ThreadRunner,
+    Timing,
+    run_here,
+)
+from mlcweb.meta_schedule.measure.trial_inputs import TrialInputs, tolerance
+from mlcweb.runtime.benchmark import STEPS_PER_BATCH
+from mlcweb.runtime.host import clock_step
+from mlcweb.runtime.host.trial_workers import (
+    Stopped,
+    TrialArray,
+    TrialKernel,
+    TrialWorkers,
+    reachable,
+)
+from mlcweb.runtime.speed_calibration import Timed
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def open_page_runner(
+    workload: TrialInputs, workers: int | None, timeout_s: float, timing: Timing
+) -> Runner:
+    """The runner of a page: light workers, or this very thread where their answers could not
+    arrive while it waits."""
+    if reachable():
+        return PageRunner(workload, workers=workers, timeout_s=timeout_s, timing=timing)
+    _say_what_is_coarser()
+    return ThreadRunner(workload, timing)
+
+
+@lru_cache(maxsize=1)
+def _say_what_is_coarser() -> None:
+    print(
+        "This browser has no JavaScript Promise Integration, and the page is not cross-origin "
+        "isolated, so that Python cannot wait for other workers: it measures by itself, one "
+        f"program at a time, with a clock of {clock_step() * 1e3:.3g} ms, and a kernel that hangs "
+        "can only be stopped together with Python. The Search view still uses other workers",
+        file=sys.stderr,
+    )
+
+
+class PageRunner:
+    """A `Runner` whose workers hold nothing but one kernel and its buffers. A program that has no
+    WebAssembly form is measured by Python itself, with nothing to end it.
+
+    Args:
+        workers: programs measured at one time; by default what the page thinks right.
+        timeout_s: limit for one trial, in seconds, beside what measuring itself takes.
+    """
+
+    def __init__(
+        self,
+        workload: TrialInputs,
+        *,
+        workers: int | None = None,
+        timeout_s: float = 10.0,
+        timing: Timing | None = None,
+    ) -> None:
+        self.workload = workload
+        timing = timing or Timing()
+        shortest = STEPS_PER_BATCH * clock_step() * 1e3
+        self.timing = replace(timing, min_ms=max(timing.min_ms, shortest))
+        self._state = RunnerState(self.timing)
+        # A coarse clock needs long batches, which are no fault of the program.
+        measuring_s = 2e-3 * self.timing.batches * self.timing.min_ms
+        self._pool = TrialWorkers(workers, timeout_s + measuring_s)
+        self.workers = self._pool.workers
+
+    async def begin(self, reference: Artifact) -> Seconds:
+        self._pool.open(self._arrays())
+        timed, results = await self._measure(reference, self.timing)
+        self.workload = self.workload.expecting(results)
+        self._pool.open(self._arrays())
+        return self._state.reference(timed)
+
+    async def run(self, artifact: Artifact) -> Seconds:
+        timed, _ = await self._measure(artifact, self._state.next_timing())
+        return self._state.seconds(timed)
+
+    def close(self) -> None:
+        self._pool.close()
+
+    async def _measure(
+        self, artifact: Artifact, timing: Timing
+    ) -> tuple[Timed, tuple[np.ndarray, ...]]:
+        if not isinstance(artifact, WasmArtifact):
+            return run_here(artifact, self.workload, timing)
+        kernel = TrialKernel(
+            artifact.code, artifact.function, artifact.repeated, artifact.scratch_bytes
+        )
+        try:
+            timed, content = await self._pool.run(
+                kernel,
+                batches=timing.batches,
+                fewest=timing.fewest,
+                min_ms=timing.min_ms,
+                enough_ms=timing.enough_ms,
+                hopeless_ms=timing.hopeless_s * 1e3,
+            )
+        except Stopped:
+            raise RunnerClosed("The search was stopped") from None
+        # No content: the worker found all as expected.
+        results = self.workload.expected or () if content is None else self._as_arrays(content)
+        if content is not None:
+            self.workload.check(results)
+        return timed, results
+
+    def _arrays(self) -> list[TrialArray]:
+        inputs = self.workload.inputs
+        expected = self.workload.expected or (None,) * len(inputs)
+        return [
+            TrialArray(
+                str(array.dtype),
+                array.tobytes(),
+                None if wanted is None else wanted.tobytes(),
+                0.0 if wanted is None else tolerance(wanted),
+            )
+            for array, wanted in zip(inputs, expected, strict=True)
+        ]
+
+    def _as_arrays(self, content: tuple[bytes, ...]) -> tuple[np.ndarray, ...]:
+        import numpy as np
+
+        return tuple(
+            np.frombuffer(data, array.dtype).reshape(array.shape)
+            for data, array in zip(content, self.workload.inputs, strict=True)
+        )

@@ -1,0 +1,223 @@
+"""The seam between searching and measuring, and measuring in this very thread.
+
+A search asks a `Runner` for times, several at once, and does not know where they come from: worker
+processes natively, light workers in a page.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mlcweb.ir import TVMError
+from mlcweb.meta_schedule.measure.artifact import Artifact, ModuleArtifact, WasmArtifact
+from mlcweb.meta_schedule.measure.trial_inputs import TrialInputs
+from mlcweb.runtime.benchmark import STEPS_PER_BATCH, long_enough
+from mlcweb.runtime.build import build
+from mlcweb.runtime.device import cpu
+from mlcweb.runtime.host import clock, clock_step
+from mlcweb.runtime.host.engine import engine
+from mlcweb.runtime.ndarray import NDArray, array
+from mlcweb.runtime.speed_calibration import SpeedCalibration, Timed, calibration_timer
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+Seconds = tuple[float, ...]
+"""Seconds per call: one number for each batch that counts. Where the pace of the machine was timed
+beside them, those are the batches in the quietest third of the time, put right for the pace."""
+
+
+class RunnerClosed(TVMError):
+    """The runner was closed, or the search stopped, before this measurement was done."""
+
+
+HOPELESS = 3.0
+"""A program that takes so many times as long as the best is not worth more than its first calls:
+two natively, some more in a page, whose browser first runs what it has translated in haste."""
+
+
+MIN_BATCHES = 5
+
+ZERO_BATCHES = 100
+"""So many batches may take no time by the clock before one is believed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How a kernel is timed: so many batches of calls, each at least so many milliseconds long, but
+    no more than `MIN_BATCHES` where they take more than `enough_ms`; a kernel whose first calls
+    all take longer than `hopeless_s` seconds not at all beyond those.
+
+    Many short batches tell more than a few long ones: between two disturbances there is room for
+    some of them.
+    """
+
+    batches: int = 9
+    min_ms: float = 1.0
+    hopeless_s: float = math.inf
+    enough_ms: float = 20.0
+
+    @property
+    def fewest(self) -> int:
+        """The batches that are made in any case."""
+        return min(self.batches, MIN_BATCHES)
+
+    def beside(self, best: float) -> Timing:
+        """How a kernel is timed where the best takes so many seconds. A call that is no longer than
+        a batch tells too little, and saves nothing."""
+        return replace(self, hopeless_s=max(HOPELESS * best, self.min_ms * 1e-3))
+
+
+class RunnerState:
+    """What a runner knows from the programs that it timed: how long the best took, and how fast the
+    machine can be."""
+
+    def __init__(self, timing: Timing) -> None:
+        self._timing = timing
+        self._best = math.inf
+        self._pace = SpeedCalibration()
+
+    def next_timing(self) -> Timing:
+        """How the next program is timed."""
+        return self._timing.beside(self._best)
+
+    def reference(self, timed: Timed) -> Seconds:
+        """The times of the unscheduled program, put right. It is no measure for others."""
+        return self._pace.corrected(timed)
+
+    def seconds(self, timed: Timed) -> Seconds:
+        """The times of a program, put right."""
+        seconds = self._pace.corrected(timed)
+        self._best = min(self._best, statistics.median(seconds))
+        return seconds
+
+
+class Runner(Protocol):
+    """Runs programs on a workload, and times them.
+
+    A program that traps, hangs, runs out of memory or takes its worker with it raises from its own
+    `run` alone, and a runner that is still open takes the next.
+    """
+
+    workers: int
+    """How many programs are measured at one time."""
+
+    async def begin(self, reference: Artifact) -> Seconds:
+        """Run and time the unscheduled program. What it computes is what all others must."""
+        ...
+
+    async def run(self, artifact: Artifact) -> Seconds:
+        """Run a program once, check what it computed, and time it.
+
+        Raises:
+            WrongResult: it computed something else than the unscheduled program.
+            TimeoutError: it took longer than a trial may.
+            RunnerClosed: the runner was closed before it was done.
+        """
+        ...
+
+    def close(self) -> None:
+        """End the workers; what they were at raises `RunnerClosed`."""
+        ...
+
+
+def run_here(
+    artifact: Artifact, workload: TrialInputs, timing: Timing
+) -> tuple[Timed, tuple[np.ndarray, ...]]:
+    """Run a program in this thread, check what it computed, and time it.
+
+    Returns:
+        The times, and the content of the buffers after the first call.
+    """
+    arguments = [array(each) for each in workload.inputs]
+    if isinstance(artifact, WasmArtifact):
+        run, time = _prepare_code(artifact, arguments, timing)
+    else:
+        run, time = _prepare_module(artifact, arguments, timing)
+    first = _seconds(run)
+    results = tuple(argument.numpy() for argument in arguments)
+    workload.check(results)
+    if first > timing.hopeless_s:
+        # Once more: something else may have run meanwhile.
+        second = min(first, _seconds(run))
+        if second > timing.hopeless_s:
+            return Timed((second,)), results
+    return time(), results
+
+
+def _seconds(run: Callable[[], Any]) -> float:
+    start = clock()
+    run()
+    return clock() - start
+
+
+Prepared = tuple[Callable[[], Any], Callable[[], Timed]]
+"""What runs a program once, and what times it."""
+
+
+def _prepare_code(artifact: WasmArtifact, arguments: list[NDArray], timing: Timing) -> Prepared:
+    host = engine()
+    instance = host.instantiate(artifact.code)
+    scratch = host.allocate(artifact.scratch_bytes)
+    types = ["i32"] * (len(arguments) + 1)
+    run = instance.function(artifact.function, types)
+    repeat = instance.timer(artifact.repeated, ["i32", *types])
+
+    def call(function: Callable[..., Any], *first: int) -> Any:
+        return function(*first, *map(host.address_of, arguments), scratch.address)
+
+    return partial(call, run), partial(_in_batches, partial(call, repeat), timing)
+
+
+def _in_batches(time_batch: Callable[[int], float], timing: Timing) -> Timed:
+    pace = calibration_timer()
+    shortest = max(timing.min_ms * 1e-3, STEPS_PER_BATCH * clock_step())
+    time_batch(1)
+    number, spent = 1, 0.0
+    results: list[float] = []
+    paces = [pace()]
+    while len(results) < (timing.fewest if spent * 1e3 > timing.enough_ms else timing.batches):
+        number, seconds = long_enough(time_batch, number, shortest, ZERO_BATCHES)
+        results.append(seconds / number)
+        spent += seconds
+        paces.append(pace())
+    return Timed(tuple(results), tuple(paces))
+
+
+def _prepare_module(artifact: ModuleArtifact, arguments: list[NDArray], timing: Timing) -> Prepared:
+    library = build(artifact.module, target=artifact.target)
+    function = artifact.function
+    evaluator = library.time_evaluator(function, cpu(), 1, timing.batches, timing.min_ms)
+    return partial(library[function], *arguments), lambda: Timed(evaluator(*arguments).results)
+
+
+class ThreadRunner:
+    """A `Runner` in this thread: for programs that are known to come to an end."""
+
+    workers = 1
+
+    def __init__(self, workload: TrialInputs, timing: Timing | None = None) -> None:
+        self.workload = workload
+        self.timing = timing or Timing()
+        self._state = RunnerState(self.timing)
+        self._closed = False
+
+    async def begin(self, reference: Artifact) -> Seconds:
+        timed, results = run_here(reference, self.workload, self.timing)
+        self.workload = self.workload.expecting(results)
+        return self._state.reference(timed)
+
+    async def run(self, artifact: Artifact) -> Seconds:
+        if self._closed:
+            raise RunnerClosed("The search was stopped")
+        timed, _ = run_here(artifact, self.workload, self._state.next_timing())
+        return self._state.seconds(timed)
+
+    def close(self) -> None:
+        self._closed = True

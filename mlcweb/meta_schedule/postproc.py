@@ -1,0 +1,32 @@
+"""Post-processors: what happens to a schedule when all is decided."""
+
+from mlcweb.meta_schedule.space.postprocs import (
+    DisallowDynamicLoop,
+    Postproc,
+    PyPostproc,
+    RewriteReductionBlock,
+    RewriteTensorize,
+)
+from mlcweb.meta_schedule.space.rewrite_parallel_vectorize_unroll import (
+    RewriteParallelVectorizeUnroll,
+)
+from mlcweb.meta_schedule.space.vector_postprocs import (
+    VectorizeInnermost,
+    VerifyRegisters,
+    VerifyVectorized,
+)
+
+create = Postproc.create
+
+__all__ = [
+    "DisallowDynamicLoop",
+    "Postproc",
+    "PyPostproc",
+    "RewriteParallelVectorizeUnroll",
+    "RewriteReductionBlock",
+    "RewriteTensorize",
+    "VectorizeInnermost",
+    "VerifyRegisters",
+    "VerifyVectorized",
+    "create",
+]

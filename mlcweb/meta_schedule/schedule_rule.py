@@ -1,0 +1,35 @@
+"""Schedule rules: what `PostOrderApply` may do to each block of a program."""
+
+from mlcweb.meta_schedule.space.auto_inline import AutoInline, InlineConstantScalars
+from mlcweb.meta_schedule.space.multi_level_tiling import MultiLevelTiling, ReuseType
+from mlcweb.meta_schedule.space.reduce_in_lanes import FuseRows, ReduceInLanes
+from mlcweb.meta_schedule.space.register_tiling import RegisterTiling
+from mlcweb.meta_schedule.space.rules import (
+    AddRFactor,
+    ApplyCustomRule,
+    ParallelizeVectorizeUnroll,
+    PyScheduleRule,
+    RandomComputeLocation,
+    ScheduleRule,
+)
+from mlcweb.meta_schedule.space.vector_lanes import VectorLanes
+
+create = ScheduleRule.create
+
+__all__ = [
+    "AddRFactor",
+    "ApplyCustomRule",
+    "AutoInline",
+    "FuseRows",
+    "InlineConstantScalars",
+    "MultiLevelTiling",
+    "ParallelizeVectorizeUnroll",
+    "PyScheduleRule",
+    "RandomComputeLocation",
+    "ReduceInLanes",
+    "RegisterTiling",
+    "ReuseType",
+    "ScheduleRule",
+    "VectorLanes",
+    "create",
+]

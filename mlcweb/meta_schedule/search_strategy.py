@@ -1,0 +1,27 @@
+"""TVM's path to the search strategies."""
+
+from mlcweb.meta_schedule.strategy.evolutionary_search import EvolutionarySearch
+from mlcweb.meta_schedule.strategy.exhaustive import Exhaustive
+from mlcweb.meta_schedule.strategy.replay import ReplayFunc, ReplayTrace
+from mlcweb.meta_schedule.strategy.search_strategy import (
+    KINDS,
+    MeasureCandidate,
+    PySearchStrategy,
+    RunnerResult,
+    SearchStrategy,
+)
+
+create = SearchStrategy.create
+
+__all__ = [
+    "KINDS",
+    "EvolutionarySearch",
+    "Exhaustive",
+    "MeasureCandidate",
+    "PySearchStrategy",
+    "ReplayFunc",
+    "ReplayTrace",
+    "RunnerResult",
+    "SearchStrategy",
+    "create",
+]

@@ -1,0 +1,1 @@
+"""The schedules of a program that a search chooses from: rules, generators, post-processors."""

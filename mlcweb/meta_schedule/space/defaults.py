@@ -1,0 +1,141 @@
+"""The default rules, post-processors and mutators for each kind of target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mlcweb.meta_schedule.space.auto_inline import AutoInline, InlineConstantScalars
+from mlcweb.meta_schedule.space.multi_level_tiling import MultiLevelTiling, ReuseType
+from mlcweb.meta_schedule.space.mutators import (
+    MutateComputeLocation,
+    MutateParallel,
+    MutateTileSize,
+    MutateUnroll,
+    Mutator,
+)
+from mlcweb.meta_schedule.space.postprocs import (
+    DisallowDynamicLoop,
+    Postproc,
+    RewriteReductionBlock,
+)
+from mlcweb.meta_schedule.space.reduce_in_lanes import FuseRows, ReduceInLanes
+from mlcweb.meta_schedule.space.register_tiling import RegisterTiling
+from mlcweb.meta_schedule.space.rewrite_parallel_vectorize_unroll import (
+    RewriteParallelVectorizeUnroll,
+)
+from mlcweb.meta_schedule.space.rules import (
+    AddRFactor,
+    ApplyCustomRule,
+    ParallelizeVectorizeUnroll,
+    RandomComputeLocation,
+    ScheduleRule,
+)
+from mlcweb.meta_schedule.space.vector_lanes import VectorLanes
+from mlcweb.meta_schedule.space.vector_postprocs import (
+    VectorizeInnermost,
+    VerifyRegisters,
+    VerifyVectorized,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What a kind of target has by default; made anew for each task."""
+
+    sch_rules: Callable[[], list[ScheduleRule]]
+    postprocs: Callable[[], list[Postproc]]
+    mutator_probs: Callable[[], dict[Mutator, float]]
+
+
+def of_kind(kind: str) -> Defaults:
+    """The defaults of a kind; a ValueError lists those there are."""
+    if kind not in _DEFAULTS:
+        known = ", ".join(f'"{name}"' for name in _DEFAULTS)
+        raise ValueError(f'There are no default rules for "{kind}", but for {known}')
+    return _DEFAULTS[kind]
+
+
+def defaults_for(target: Any) -> Defaults:
+    """The defaults of a target. What this package builds for becomes WebAssembly wherever that can
+    be, whatever the target is called."""
+    return _DEFAULTS["wasm"]
+
+
+def inlining(**changes: Any) -> AutoInline:
+    """`AutoInline` with the flags for CPUs."""
+    flags: dict[str, Any] = {
+        "into_producer": False, "into_consumer": True, "inline_const_tensor": True,
+        "disallow_if_then_else": True, "require_injective": True, "require_ordered": True,
+        "disallow_op": ["tir.exp"],
+    }  # fmt: skip
+    return AutoInline(**{**flags, **changes})
+
+
+def _llvm_rules() -> list[ScheduleRule]:
+    return [
+        ApplyCustomRule(),
+        InlineConstantScalars(),
+        inlining(),
+        AddRFactor(max_jobs_per_core=16, max_innermost_factor=64),
+        MultiLevelTiling(
+            structure="SSRSRS",
+            max_innermost_factor=64,
+            reuse_write=ReuseType("may", [1, 2], "global"),
+        ),
+        ParallelizeVectorizeUnroll(
+            max_jobs_per_core=16,
+            max_vectorize_extent=64,
+            unroll_max_steps=[0, 16, 64, 512],
+            unroll_explicit=True,
+        ),
+        RandomComputeLocation(),
+    ]
+
+
+def _llvm_postprocs() -> list[Postproc]:
+    return [DisallowDynamicLoop(), RewriteParallelVectorizeUnroll(), RewriteReductionBlock()]
+
+
+def _llvm_mutators() -> dict[Mutator, float]:
+    return {
+        MutateTileSize(): 0.9,
+        MutateComputeLocation(): 0.05,
+        MutateUnroll(): 0.03,
+        MutateParallel(max_jobs_per_core=16): 0.02,
+    }
+
+
+def _wasm_rules() -> list[ScheduleRule]:
+    """One thread, 16 registers of 128 bits: what matters is sums in registers and vectors."""
+    return [
+        ApplyCustomRule(),
+        InlineConstantScalars(),
+        FuseRows(),
+        inlining(),
+        ReduceInLanes(),
+        RegisterTiling(),
+        VectorLanes(),
+        RandomComputeLocation(),
+    ]
+
+
+def _wasm_postprocs() -> list[Postproc]:
+    return [
+        DisallowDynamicLoop(),
+        VerifyRegisters(),
+        VectorizeInnermost(),
+        RewriteReductionBlock(),
+        VerifyVectorized(),
+    ]
+
+
+def _wasm_mutators() -> dict[Mutator, float]:
+    return {MutateTileSize(): 0.8, MutateComputeLocation(): 0.1}
+
+
+_DEFAULTS = {
+    "wasm": Defaults(_wasm_rules, _wasm_postprocs, _wasm_mutators),
+    "llvm": Defaults(_llvm_rules, _llvm_postprocs, _llvm_mutators),
+}

@@ -1,0 +1,200 @@
+"""Design spaces, the schedules of a program with their decisions open: the interface, spaces that
+a function spells out, and several spaces as one."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from typing import TYPE_CHECKING, Any, Self
+
+from mlcweb.ir import IRModule
+from mlcweb.meta_schedule.space.defaults import Defaults, defaults_for, of_kind
+from mlcweb.meta_schedule.space.mutators import Mutator
+from mlcweb.meta_schedule.space.postprocs import Postproc
+from mlcweb.meta_schedule.space.rules import ScheduleRule
+from mlcweb.schedule import Schedule
+
+if TYPE_CHECKING:
+    from mlcweb.meta_schedule.tune_context import TuneContext
+
+
+ScheduleFnType = Callable[[Schedule], "Schedule | Sequence[Schedule] | None"]
+ScheduleRuleType = Sequence[ScheduleRule] | str
+PostprocType = Sequence[Postproc] | str
+MutatorProbType = Mapping[Mutator, float] | str
+
+FROM_TARGET = "from-target"
+
+
+class SpaceGenerator(ABC):
+    """Makes the design spaces of a program: schedules whose traces are replayed with other
+    decisions.
+
+    Args:
+        sch_rules: rules, or the name of a kind of target with defaults ("wasm", "llvm"), or
+            "from-target" for those of the task's target.
+        postprocs: what every schedule goes through at the end; names as above.
+        mutator_probs: how traces are changed, each with its probability; names as above.
+    """
+
+    def __init__(
+        self,
+        sch_rules: ScheduleRuleType = FROM_TARGET,
+        postprocs: PostprocType = FROM_TARGET,
+        mutator_probs: MutatorProbType = FROM_TARGET,
+    ) -> None:
+        self.sch_rules: list[ScheduleRule] | None = None
+        self.postprocs: list[Postproc] | None = None
+        self.mutator_probs: dict[Mutator, float] | None = None
+        if not isinstance(sch_rules, str):
+            self.sch_rules = list(sch_rules)
+        elif sch_rules != FROM_TARGET:
+            self.sch_rules = of_kind(sch_rules).sch_rules()
+        if not isinstance(postprocs, str):
+            self.postprocs = list(postprocs)
+        elif postprocs != FROM_TARGET:
+            self.postprocs = of_kind(postprocs).postprocs()
+        if not isinstance(mutator_probs, str):
+            self.mutator_probs = dict(mutator_probs)
+        elif mutator_probs != FROM_TARGET:
+            self.mutator_probs = of_kind(mutator_probs).mutator_probs()
+        self.seed: int | None = None
+
+    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+        """Learn of the task, and let the rules, post-processors and mutators do so."""
+        self.seed = getattr(context, "rand_state", None)
+        self._settle(self._defaults(context.target))
+        for part in (
+            *(self.sch_rules or ()), *(self.postprocs or ()), *(self.mutator_probs or ())
+        ):  # fmt: skip
+            part._initialize_with_tune_context(context)
+
+    def _defaults(self, target: Any) -> Defaults:
+        """What is taken "from-target"."""
+        return defaults_for(target)
+
+    def _settle(self, defaults: Defaults) -> None:
+        if self.sch_rules is None:
+            self.sch_rules = defaults.sch_rules()
+        if self.postprocs is None:
+            self.postprocs = defaults.postprocs()
+        if self.mutator_probs is None:
+            self.mutator_probs = defaults.mutator_probs()
+
+    @abstractmethod
+    def generate_design_space(self, mod: IRModule) -> list[Schedule]:
+        """The design spaces of a module; each is a schedule with some decisions."""
+
+    def clone(self) -> Self:
+        """A generator of the same options, for another task."""
+        other = copy(self)
+        if self.sch_rules is not None:
+            other.sch_rules = [rule.clone() for rule in self.sch_rules]
+        if self.postprocs is not None:
+            other.postprocs = [postproc.clone() for postproc in self.postprocs]
+        if self.mutator_probs is not None:
+            other.mutator_probs = {m.clone(): p for m, p in self.mutator_probs.items()}
+        return other
+
+    @staticmethod
+    def create(kind: str | ScheduleFnType = "post-order-apply", **options: Any) -> SpaceGenerator:
+        """A generator by name ("post-order-apply", "union", or a kind of target, whose defaults
+        are taken), or of a schedule function."""
+        from mlcweb.meta_schedule.space.generator import (
+            ScheduleFn,
+            SpaceGeneratorUnion,
+        )
+        from mlcweb.meta_schedule.space.post_order_apply import PostOrderApply
+
+        if not isinstance(kind, str):
+            return ScheduleFn(
+                kind, **{"sch_rules": [], "postprocs": [], "mutator_probs": {}, **options}
+            )
+        if kind == "post-order-apply":
+            return PostOrderApply(**options)
+        if kind == "union":
+            return SpaceGeneratorUnion(**options)
+        return PostOrderApply(sch_rules=kind, postprocs=kind, mutator_probs=kind, **options)
+
+
+class PySpaceGenerator(SpaceGenerator):
+    """What generators of a program's own are subclasses of, in TVM. Their `__init__` need not call
+    this one."""
+
+    sch_rules = None
+    postprocs = None
+    mutator_probs = None
+    seed = None
+
+
+class ScheduleFn(SpaceGenerator):
+    """The design space of a schedule function.
+
+    Args:
+        sch_fn: transforms the schedule that it is given. What it returns is used if it is a
+            schedule, or a list of schedules.
+    """
+
+    def __init__(
+        self,
+        sch_fn: ScheduleFnType,
+        sch_rules: ScheduleRuleType = FROM_TARGET,
+        postprocs: PostprocType = FROM_TARGET,
+        mutator_probs: MutatorProbType = FROM_TARGET,
+    ) -> None:
+        super().__init__(sch_rules, postprocs, mutator_probs)
+        self.sch_fn = sch_fn
+
+    def _defaults(self, target: Any) -> Defaults:
+        """Post-processors that leave a schedule as its function made it, but for what it asks for
+        in annotations and for reductions that are still whole."""
+        return of_kind("llvm")
+
+    def generate_design_space(self, mod: IRModule) -> list[Schedule]:
+        """See `SpaceGenerator`. A TypeError tells what else the function returned."""
+        sch = Schedule(mod, seed=self.seed)
+        result = self.sch_fn(sch)
+        if result is None:
+            return [sch]
+        found = [result] if isinstance(result, Schedule) else result
+        if not isinstance(found, (list, tuple)) or not all(
+            isinstance(each, Schedule) for each in found
+        ):
+            raise TypeError(
+                "A schedule function returns None, a schedule or a list of schedules, not "
+                f"{type(result).__name__}"
+            )
+        return list(found)
+
+
+class SpaceGeneratorUnion(SpaceGenerator):
+    """The design spaces of several generators, in their order. Post-processors and mutators are
+    the union's own."""
+
+    def __init__(
+        self,
+        space_generators: Sequence[SpaceGenerator],
+        sch_rules: ScheduleRuleType = FROM_TARGET,
+        postprocs: PostprocType = FROM_TARGET,
+        mutator_probs: MutatorProbType = FROM_TARGET,
+    ) -> None:
+        super().__init__(sch_rules, postprocs, mutator_probs)
+        self.space_generators = list(space_generators)
+
+    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+        super()._initialize_with_tune_context(context)
+        for generator in self.space_generators:
+            generator._initialize_with_tune_context(context)
+
+    def generate_design_space(self, mod: IRModule) -> list[Schedule]:
+        return [
+            sch
+            for generator in self.space_generators
+            for sch in generator.generate_design_space(mod)
+        ]
+
+    def clone(self) -> Self:
+        other = super().clone()
+        other.space_generators = [generator.clone() for generator in self.space_generators]
+        return other

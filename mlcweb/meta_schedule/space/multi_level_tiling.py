@@ -1,0 +1,197 @@
+"""Loops in tiles of tiles, and copies of what a tile reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any, NamedTuple
+
+from mlcweb.meta_schedule.space.block_facts import (
+    REDUCTION,
+    SPATIAL,
+    TILING_STRUCTURE,
+    inputs_of,
+    is_write_cache,
+    needs_multi_level_tiling,
+    place_of,
+)
+from mlcweb.meta_schedule.space.rules import ScheduleRule
+from mlcweb.schedule import BlockRV, LoopRV, Schedule
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir.stmt import Block, IterType
+
+WRITE_CACHE_LEVEL = "meta_schedule.write_cache_level"
+COOPERATIVE_FETCH = "meta_schedule.cooperative_fetch"
+
+_VECTOR_BITS = 128
+"""The widest load of cooperative fetching."""
+
+
+class ReuseType(NamedTuple):
+    """Copies of what a tile accesses: at which levels of tiles, counted from 1, and in which
+    storage scope. `req` is "no", "may" (a space without a copy, too) or "must"."""
+
+    req: str
+    levels: list[int]
+    scope: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields by name."""
+        return self._asdict()
+
+
+NO_REUSE = ReuseType("no", [], "")
+
+
+@dataclass(frozen=True, slots=True)
+class Tiled:
+    """A schedule in which a block was tiled, with the loops of each level of tiles."""
+
+    sch: Schedule
+    block: BlockRV
+    tiles: tuple[tuple[LoopRV, ...], ...] = ()
+
+    def copy(self) -> Tiled:
+        """The same with a schedule of its own."""
+        return replace(self, sch=self.sch.copy())
+
+    def last_loop(self, level: int) -> LoopRV:
+        """The innermost loop of a level, counted from 1."""
+        return self.tiles[level - 1][-1]
+
+
+@dataclass(eq=False)
+class MultiLevelTiling(ScheduleRule):
+    """Tiles the loops of a block that reads the same elements several times.
+
+    Args:
+        structure: a letter for each level of tiles from the outermost: S for tiles of the spatial
+            loops, R for tiles of the reduction loops.
+        tile_binds: thread axes that the levels are bound to.
+        max_innermost_factor: the largest innermost factor of a loop; without end if None.
+        vector_load_lens: vector lengths for cooperative fetching to choose from.
+        reuse_read: copies of what is read.
+        reuse_write: copies of what is written.
+        filter_fn: tells, of the schedule and the block's reference, whether to tile a block that
+            else would not be tiled.
+    """
+
+    structure: str
+    tile_binds: Sequence[str] | None = None
+    max_innermost_factor: int | None = None
+    vector_load_lens: Sequence[int] | None = None
+    reuse_read: ReuseType | None = None
+    reuse_write: ReuseType | None = None
+    filter_fn: Callable[[Schedule, Any], bool] | None = field(default=None)
+
+    def __post_init__(self) -> None:
+        if not self.structure or set(self.structure) - set("SR"):
+            raise ValueError(
+                f'A tiling structure consists of the letters S and R; "{self.structure}" does not'
+            )
+        for reuse in (self.reuse_read, self.reuse_write):
+            if reuse is not None and reuse.req not in ("no", "may", "must"):
+                raise ValueError(f'A reuse is "no", "may" or "must", not "{reuse.req}"')
+        if self.reuse_read is not None and self.reuse_read.req == "may":
+            raise ValueError('A reuse of what is read is "no" or "must"; "may" is for writing')
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        if not self.concerns(sch, block):
+            return [sch]
+        sch.annotate(block, TILING_STRUCTURE, self.structure)
+        return [state.sch for state in self.tilings(Tiled(sch, block))]
+
+    def concerns(self, sch: Schedule, block: BlockRV) -> bool:
+        """Whether a block is to be tiled."""
+        if self.filter_fn is not None and self.filter_fn(sch, sch.get_sref(block)):
+            return True
+        return needs_multi_level_tiling(place_of(sch, block))
+
+    def tilings(self, state: Tiled) -> Iterable[Tiled]:
+        """The ways to tile a block and to copy what it accesses."""
+        for written in self.with_write_reuse(self.tile_loops(state)):
+            yield from self.with_read_reuse(written)
+
+    def tile_loops(self, state: Tiled) -> Tiled:
+        """Tile the loops, with factors chosen by chance."""
+        sch, block = state.sch, state.block
+        loops = sch.get_loops(block)
+        tiles: list[list[LoopRV]] = [[] for _ in self.structure]
+        for loop, kind in zip(loops, _iterator_types(sch, block), strict=True):
+            letter = {SPATIAL: "S", REDUCTION: "R"}.get(kind)
+            levels = [level for level, found in enumerate(self.structure) if found == letter]
+            parts = self._split(sch, loop, len(levels)) if levels else []
+            for level, part in zip(levels, parts, strict=True):
+                tiles[level].append(part)
+        sch.reorder(*chain.from_iterable(tiles))
+        for level, thread in zip(range(len(tiles)), self.tile_binds or (), strict=False):
+            fused = sch.fuse(*tiles[level])
+            sch.bind(fused, thread)
+            tiles[level] = [fused]
+        return replace(state, tiles=tuple(map(tuple, tiles)))
+
+    def _split(self, sch: Schedule, loop: LoopRV, n: int) -> list[LoopRV]:
+        if n == 1:
+            return [loop]
+        limit = -1 if self.max_innermost_factor is None else self.max_innermost_factor
+        return sch.split(loop, sch.sample_perfect_tile(loop, n, limit))
+
+    def with_write_reuse(self, state: Tiled) -> Iterable[Tiled]:
+        """The ways to write through a copy: one for each level, and for "may" none at all. A
+        consumer that only passes on what it reads serves as the copy."""
+        req, levels, scope = self.reuse_write or NO_REUSE
+        if req == "no":
+            return [state]
+        annotated = place_of(state.sch, state.block).block.annotations.get(WRITE_CACHE_LEVEL)
+        if annotated is not None:
+            req, levels = "must", [int(level) for level in annotated]
+        found = []
+        if req == "may":
+            consumers = state.sch.get_consumers(state.block)
+            if len(consumers) == 1 and _is_cache(state.sch, consumers[0]):
+                found = [self._written_at(state, consumers[0], level) for level in levels]
+                return [*found, state]
+            found.append(state.copy())
+        cache = state.sch.cache_write(state.block, 0, scope)
+        return [*found, *(self._written_at(state, cache, level) for level in levels)]
+
+    def _written_at(self, state: Tiled, cache: BlockRV, level: int) -> Tiled:
+        made = state.copy()
+        made.sch.reverse_compute_at(cache, made.last_loop(level), preserve_unit_loops=True)
+        return made
+
+    def with_read_reuse(self, state: Tiled) -> Iterable[Tiled]:
+        """The ways to read through copies: one for each level."""
+        req, levels, _ = self.reuse_read or NO_REUSE
+        return [state] if req == "no" else [self._read_at(state.copy(), level) for level in levels]
+
+    def _read_at(self, state: Tiled, level: int) -> Tiled:
+        assert self.reuse_read is not None
+        sch, block = state.sch, state.block
+        loop = state.last_loop(level)
+        for index, region in inputs_of(place_of(sch, block).block):
+            copy = sch.cache_read(block, index, self.reuse_read.scope, [block])
+            sch.compute_at(copy, loop, preserve_unit_loops=True)
+            sch.fuse(*sch.get_loops(copy)[-len(region.buffer.shape) :])
+            self._annotate_fetching(sch, copy, region.buffer.dtype)
+        return state
+
+    def _annotate_fetching(self, sch: Schedule, copy: BlockRV, dtype: str) -> None:
+        lengths = [
+            length
+            for length in self.vector_load_lens or ()
+            if length * dtypes.bits(dtype) <= _VECTOR_BITS
+        ]
+        if lengths:
+            probabilities = [1.0 / len(lengths)] * len(lengths)
+            sch.annotate(copy, COOPERATIVE_FETCH, sch.sample_categorical(lengths, probabilities))
+
+
+def _iterator_types(sch: Schedule, block: BlockRV) -> list[IterType]:
+    return [iter_var.iter_type for iter_var in place_of(sch, block).block.iter_vars]
+
+
+def _is_cache(sch: Schedule, block: BlockRV) -> bool:
+    found = sch.get(block)
+    return isinstance(found, Block) and is_write_cache(found)

@@ -1,0 +1,223 @@
+"""Rules for reductions: several sums at once in the lanes of vectors, and the rows around them
+fused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+from mlcweb.meta_schedule.space.block_facts import (
+    REDUCTION,
+    SPATIAL,
+    TILING_STRUCTURE,
+    extent_of,
+    has_trivial_binding,
+    is_reduction_block,
+    is_root,
+    is_spatial,
+    needs_multi_level_tiling,
+    place_of,
+)
+from mlcweb.meta_schedule.space.rules import ScheduleRule
+from mlcweb.meta_schedule.space.vector_lanes import (
+    LANES,
+    MIN_VECTORS,
+    min_vectors,
+    reduction_lane,
+    spatial_lanes,
+)
+from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
+from mlcweb.schedule.iteration_order import loop_type
+
+STRUCTURE = "lanes"
+
+ENOUGH_VECTORS = 2
+"""Fewer vectors of sums than this are not tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class InLanes:
+    """A reduction in lanes: `parts` makes several vectors of sums, `sums` adds these up to one, and
+    `block` adds up its lanes. The first two iterate over vectors and lanes first."""
+
+    parts: BlockRV
+    sums: BlockRV
+    block: BlockRV
+
+
+@dataclass(eq=False)
+class ReduceInLanes(ScheduleRule):
+    """Makes the sums of a reduction in the lanes of vectors, several vectors side by side, since
+    one would wait for itself, and puts vectors and lanes together at the end.
+
+    Args:
+        max_vectors: the most vectors of one sum.
+        max_outputs: how many neighbouring sums are made together at most, where they read the same.
+        max_unrolled: the most steps that are unrolled.
+    """
+
+    max_vectors: int = 10
+    max_outputs: int = 8
+    max_unrolled: int = 4
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        position = self.lane(sch, block)
+        if position is None:
+            return [sch]
+        made = sch.copy()
+        try:
+            self._reduce(made, block, position)
+        except ScheduleError:
+            return [sch]
+        return [made]
+
+    def lane(self, sch: Schedule, block: BlockRV) -> int | None:
+        """The position of the loop of a block whose iterations this rule makes side by side; None
+        where it leaves the block alone."""
+        place = place_of(sch, block)
+        if is_root(place) or TILING_STRUCTURE in place.block.annotations:
+            return None
+        if not has_trivial_binding(place) or not is_reduction_block(sch.state, place):
+            return None
+        if len(place.block.writes) != 1 or spatial_lanes(place):
+            return None
+        return reduction_lane(place)
+
+    def split(self, sch: Schedule, block: BlockRV, position: int) -> InLanes:
+        """Divide a reduction by the loop at a position into blocks of their own."""
+        place = place_of(sch, block)
+        loops = sch.get_loops(block)
+        kinds = [loop_type(loop) for loop in place.loops]
+        steps = [n for n, kind in enumerate(kinds) if kind == REDUCTION and n != position]
+        around = [loops[n] for n, kind in enumerate(kinds) if kind != REDUCTION]
+        outputs: list[LoopRV] = []
+        # Sums made together pay where they read something in common.
+        if around and needs_multi_level_tiling(place):
+            last = around.pop()
+            outer, inner = sch.split(last, sch.sample_perfect_tile(last, 2, self.max_outputs))
+            around, outputs = [*around, outer], [inner]
+        extent = (extent_of(place.loops[position]) or 1) // LANES
+        least = min_vectors((extent, self.max_vectors), enough=ENOUGH_VECTORS)
+        vectors, within = sch.split(loops[position], [None, LANES])
+        if outputs:
+            factors: list[Any] = sch.sample_perfect_tile(vectors, 2, self.max_vectors)
+        else:
+            # A tiling could leave too few; a choice among those that are enough cannot.
+            lines = [n for n in range(least, self.max_vectors + 1) if extent % n == 0]
+            factors = [None, sch.sample_categorical(lines, [1.0 / len(lines)] * len(lines))]
+        serial, line = sch.split(vectors, factors)
+        serial, unrolled = sch.split(serial, sch.sample_perfect_tile(serial, 2, self.max_unrolled))
+        others = [loops[n] for n in steps]
+        sch.reorder(*around, *others, serial, unrolled, *outputs, line, within)
+        axis = len(place.block.writes[0].buffer.shape)
+        sums = sch.rfactor(within, axis)
+        parts = sch.rfactor(sch.get_loops(sums)[-2], axis)
+        for made in (parts, sums):
+            sch.set_scope(made, 0, "local")
+        for made in (parts, sums, block):
+            sch.annotate(made, TILING_STRUCTURE, STRUCTURE)
+        sch.annotate(parts, MIN_VECTORS, least)
+        return InLanes(parts, sums, block)
+
+    def _reduce(self, sch: Schedule, block: BlockRV, position: int) -> None:
+        made = self.split(sch, block, position)
+        loops = sch.get_loops(made.parts)
+        kinds = [loop_type(loop) for loop in place_of(sch, made.parts).loops]
+        around = kinds.index(REDUCTION)
+        for each in (made.sums, made.block):
+            if around:
+                sch.reverse_compute_at(each, loops[around - 1], preserve_unit_loops=True)
+        settle(sch, made.sums)
+        for loop in sch.get_loops(made.block)[around + 1 :]:
+            sch.unroll(loop)
+        last_step = len(kinds) - 1 - kinds[::-1].index(REDUCTION)
+        for loop in loops[last_step:-1]:
+            sch.unroll(loop)
+        sch.vectorize(loops[-1])
+
+
+def settle(sch: Schedule, block: BlockRV) -> None:
+    """Order the loops that moving a block of vectors gave it, one for each of its iterators: first
+    the outputs, the steps of the reduction, the vectors, and the lanes of these. All but the first
+    steps are unrolled."""
+    kinds = [iter_var.iter_type for iter_var in place_of(sch, block).block.iter_vars]
+    line, lane, *others = sch.get_loops(block)[-len(kinds) :]
+    outputs = [loop for loop, kind in zip(others, kinds[2:], strict=True) if kind == SPATIAL]
+    steps = [loop for loop in others if loop not in outputs]
+    sch.reorder(*outputs, *steps, line, lane)
+    for loop in (*outputs, *steps[-1:], line):
+        sch.unroll(loop)
+    sch.vectorize(lane)
+
+
+INLINE_RULE = "meta_schedule.inline_rule"
+
+
+@dataclass(eq=False)
+class FuseRows(ScheduleRule):
+    """Where rows are reduced and the result needs the row again, as in a softmax or a layer
+    normalization: computes everything at the loop over rows of the result, so that a row stays in
+    the first cache, and reduces in lanes. A second space leaves the blocks where they are.
+
+    Args:
+        lanes: how rows are reduced.
+    """
+
+    lanes: ReduceInLanes = field(default_factory=ReduceInLanes)
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        if not is_root(place_of(sch, block)):
+            return [sch]
+        made = sch.copy()
+        blocks = made.get_child_blocks(block)
+        depth = self._row_loops(made, blocks)
+        if not depth:
+            return [sch]
+        try:
+            self._fuse(made, blocks, depth)
+        except ScheduleError:
+            return [sch]
+        return [sch, made]
+
+    def _row_loops(self, sch: Schedule, blocks: list[BlockRV]) -> int:
+        """How many outer loops of the last block go over rows; 0 where there are no rows."""
+        places = [place_of(sch, block) for block in blocks]
+        reductions = [n for n, place in enumerate(places) if not is_spatial(place.block)]
+        if not reductions or reductions[-1] == len(places) - 1:
+            return 0
+        if not has_trivial_binding(places[-1]):
+            return 0
+        if any(self.lanes.lane(sch, blocks[n]) is None for n in reductions):
+            return 0
+        depth = min(sum(loop_type(loop) == SPATIAL for loop in places[n].loops) for n in reductions)
+        return depth if depth < len(places[-1].loops) else 0
+
+    def _fuse(self, sch: Schedule, blocks: list[BlockRV], depth: int) -> None:
+        row = sch.get_loops(blocks[-1])[depth - 1]
+        for block in reversed(blocks[:-1]):
+            position = self.lanes.lane(sch, block)
+            if position is not None:
+                reduction = self.lanes.split(sch, block, position)
+                for each in (reduction.block, reduction.sums, reduction.parts):
+                    _move(sch, each, row)
+                for each in (reduction.sums, reduction.parts):
+                    settle(sch, each)
+            else:
+                _move(sch, block, row)
+                if _iterations(sch, block, depth) == 1:
+                    # Inlined, it would be made for each element of the row.
+                    sch.annotate(block, INLINE_RULE, "disable")
+
+
+def _move(sch: Schedule, block: BlockRV, row: LoopRV) -> None:
+    """Compute a block at a loop. A ScheduleError where parts would be computed several times."""
+    before = _iterations(sch, block)
+    sch.compute_at(block, row, preserve_unit_loops=True)
+    if _iterations(sch, block) > before:
+        raise ScheduleError(f"A row needs more of {block} than its own row of it")
+
+
+def _iterations(sch: Schedule, block: BlockRV, depth: int = 0) -> int:
+    """How often a block runs, below its outer loops up to a depth."""
+    return prod(extent_of(loop) or 1 for loop in place_of(sch, block).loops[depth:])

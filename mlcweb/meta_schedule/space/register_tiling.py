@@ -1,0 +1,252 @@
+"""Tilings whose inner tile stays in registers: which tiles fit, and the rule that makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from mlcweb.arith.index_map import IndexMap
+from mlcweb.meta_schedule.space.block_facts import (
+    REDUCTION,
+    TILING_STRUCTURE,
+    consumers_of,
+    extent_of,
+    has_trivial_binding,
+    inputs_of,
+    is_reduction_block,
+    is_root,
+    is_write_cache,
+    needs_multi_level_tiling,
+    place_of,
+)
+from mlcweb.meta_schedule.space.rules import ScheduleRule
+from mlcweb.meta_schedule.space.vector_lanes import (
+    LANES,
+    MIN_VECTORS,
+    LaneChoice,
+    min_vectors,
+    spatial_lanes,
+)
+from mlcweb.schedule import BlockRV, Instruction, LoopRV, Schedule, ScheduleError, Trace
+from mlcweb.schedule.iteration_order import loop_type
+from mlcweb.schedule.scopes import is_output_block
+from mlcweb.tir.arithmetic import constant_value
+from mlcweb.tir.buffer import BufferRegion
+from mlcweb.tir.expr import Var
+from mlcweb.tir.stmt import For
+from mlcweb.tir.substitute import uses
+
+STRUCTURE = "SSRRS"
+"""The tiling structure of `RegisterTiling`."""
+
+_SPATIAL_LEVELS = STRUCTURE.count("S")
+
+
+@dataclass(frozen=True, slots=True)
+class RegisterTile:
+    """The sums of a block that are made at a time.
+
+    Attributes:
+        least: the fewest vectors of sums that are worth making together.
+        constant: the extents of the loops in it that are not sampled, multiplied.
+        tilings: the steps whose innermost factors are the extents of the others.
+    """
+
+    least: int
+    constant: int
+    tilings: tuple[Instruction, ...]
+
+    def sums(self, decisions: Mapping[Instruction, Any]) -> int | None:
+        """How many sums the tile holds; None where a step has not decided."""
+        sums = self.constant
+        for inst in self.tilings:
+            factors = decisions.get(inst)
+            if factors is None:
+                return None
+            sums *= int(factors[-1])
+        return sums
+
+
+def register_tiles(trace: Trace) -> list[RegisterTile]:
+    """The tiles that a trace makes in registers. Those that other rules make are not found."""
+    blocks: dict[BlockRV, dict[str, Any]] = {}
+    for inst in trace.insts:
+        if inst.kind.name == "Annotate" and isinstance(inst.inputs[0], BlockRV):
+            blocks.setdefault(inst.inputs[0], {})[inst.attrs[0]] = inst.inputs[1]
+    return [
+        _tile(trace.insts, block, int(constant_value(notes[MIN_VECTORS]) or 0))
+        for block, notes in blocks.items()
+        if notes.get(TILING_STRUCTURE) == STRUCTURE and MIN_VECTORS in notes
+    ]
+
+
+def _tile(insts: Sequence[Instruction], block: BlockRV, least: int) -> RegisterTile:
+    # Of each loop below the block's own: what its extent is, as far as it is known.
+    extents: dict[Any, tuple[Any, ...]] = {}
+    innermost: dict[Any, Instruction] = {}
+    held: list[Any] = []
+    for inst in insts:
+        name, inputs = inst.kind.name, inst.inputs
+        if name == "GetLoops" and inputs[0] is block:
+            extents.update((loop, ()) for loop in inst.outputs)
+        elif name == "SamplePerfectTile" and len(inst.outputs) == _SPATIAL_LEVELS:
+            innermost[inst.outputs[-1]] = inst
+        elif name == "Split" and inputs[0] in extents:
+            extents.update((loop, (f,)) for loop, f in zip(inst.outputs, inputs[1:], strict=True))
+        elif name == "Fuse" and all(loop in extents for loop in inputs):
+            extents[inst.outputs[0]] = tuple(f for loop in inputs for f in extents[loop])
+        elif name in ("Unroll", "Vectorize"):
+            held += extents.get(inputs[0], ())
+    # The factors of a reduction are not among the spatial ones: its loops are cut into fewer.
+    constants = [constant_value(factor) for factor in held]
+    return RegisterTile(
+        least,
+        prod(int(constant) for constant in constants if constant is not None),
+        tuple(innermost[factor] for factor in held if factor in innermost),
+    )
+
+
+@dataclass(eq=False)
+class RegisterTiling(ScheduleRule):
+    """Tiles a reduction that reads elements several times: two levels of spatial tiles, the
+    reduction, and a tile in registers. Spaces with and without packed panels.
+
+    Args:
+        max_rows: the most lines of vectors of a loop in the register tile.
+        max_vectors: the most vectors in a line.
+        max_reduction_factor: the most steps of the innermost reduction loop that are unrolled.
+        max_tiled_loops: how many of the spatial loops besides that in lanes are tiled; the
+            innermost are.
+    """
+
+    max_rows: int = 4
+    max_vectors: int = 4
+    max_reduction_factor: int = 4
+    max_tiled_loops: int = 2
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        place = place_of(sch, block)
+        if is_root(place) or len(place.block.writes) != 1 or not has_trivial_binding(place):
+            return [sch]
+        if not is_reduction_block(sch.state, place) or TILING_STRUCTURE in place.block.annotations:
+            return [sch]
+        # Where nothing is read twice, vectors pay, but copies do not.
+        reuses = needs_multi_level_tiling(place)
+        found: list[Schedule] = []
+        for choice in spatial_lanes(place):
+            is_copied = bool(choice.packed) or choice.transposed
+            if reuses or not is_copied:
+                panels = (False, True) if reuses and not choice.packed else (False,)
+                found += self._spaces(sch, block, choice, panels)
+        return found or [sch]
+
+    def _spaces(
+        self, sch: Schedule, block: BlockRV, choice: LaneChoice, with_panels: Iterable[bool]
+    ) -> Iterable[Schedule]:
+        for panels in with_panels:
+            made = sch.copy()
+            try:
+                self._tile(made, block, choice, panels)
+            except ScheduleError:
+                continue
+            yield made
+
+    def _tile(self, sch: Schedule, block: BlockRV, choice: LaneChoice, panels: bool) -> None:
+        found = place_of(sch, block).block
+        lane = found.iter_vars[choice.loop].var
+        for index in choice.packed:
+            _pack(sch, block, index, lane)
+        if _consumer(sch, block) and not choice.transposed:
+            (result,) = sch.get_consumers(block)
+            sch.set_scope(block, 0, "local")
+        else:
+            result = sch.cache_write(block, 0, "local")
+            if choice.transposed:
+                sch.transform_layout(block, ("write", 0), _lane_last(found.writes[0], lane))
+        sch.annotate(block, TILING_STRUCTURE, STRUCTURE)
+        sch.annotate(block, MIN_VECTORS, self._least_vectors(sch, block, choice))
+        first, second, reduction, unrolled, vector = self._loops(sch, block, choice)
+        sch.reorder(*first, *second, *reduction, *unrolled, *vector)
+        lanes = sch.fuse(*vector)
+        sch.reverse_compute_at(result, second[-1], preserve_unit_loops=True)
+        if panels:
+            self._panels(sch, block, first[-1], choice)
+        for loop in unrolled:
+            sch.unroll(loop)
+        sch.vectorize(lanes)
+
+    def _least_vectors(self, sch: Schedule, block: BlockRV, choice: LaneChoice) -> int:
+        loops = place_of(sch, block).loops
+        lane = loops[choice.loop]
+        others = [
+            extent_of(loop) or 1
+            for loop in loops
+            if loop is not lane and loop_type(loop) != REDUCTION
+        ]
+        vectors = (extent_of(lane) or LANES) // LANES
+        lines = [(extent, self.max_rows) for extent in others[-self.max_tiled_loops :]]
+        return min_vectors((vectors, self.max_vectors), *lines)
+
+    def _loops(self, sch: Schedule, block: BlockRV, choice: LaneChoice) -> tuple[list[LoopRV], ...]:
+        """The loops of the outer tiles, of the tiles in them, of the reduction, what is unrolled,
+        and the vectors and their lanes."""
+        loops = sch.get_loops(block)
+        lane = loops[choice.loop]
+        *outer_steps, steps = [loop for loop in loops if _is_reduction(sch, loop)]
+        others = [loop for loop in loops if loop not in (lane, steps, *outer_steps)]
+        first = others[: max(0, len(others) - self.max_tiled_loops)]
+        second: list[LoopRV] = []
+        lines: list[LoopRV] = []
+        for loop in others[len(first) :]:
+            a, b, line = sch.split(loop, sch.sample_perfect_tile(loop, 3, self.max_rows))
+            first, second, lines = [*first, a], [*second, b], [*lines, line]
+        vectors, within = sch.split(lane, [None, LANES])
+        a, b, line = sch.split(vectors, sch.sample_perfect_tile(vectors, 3, self.max_vectors))
+        first, second = [*first, a], [*second, b]
+        limit = self.max_reduction_factor
+        serial, unrolled = sch.split(steps, sch.sample_perfect_tile(steps, 2, limit))
+        reduction = [*outer_steps, serial]
+        return first, second, reduction, [unrolled, *lines], [line, within]
+
+    def _panels(self, sch: Schedule, block: BlockRV, loop: LoopRV, choice: LaneChoice) -> None:
+        """Copy what is read in vectors to where it lies in a row, at a loop."""
+        place = place_of(sch, block)
+        lane = place.block.iter_vars[choice.loop].var
+        for index, region in inputs_of(place.block):
+            if any(uses(dimension, lane) for dimension in region.region):
+                copy = sch.cache_read(block, index, "global", [block])
+                sch.compute_at(copy, loop, preserve_unit_loops=True)
+
+
+def _consumer(sch: Schedule, block: BlockRV) -> bool:
+    """Whether a block has one consumer, which passes on what it reads element for element, and
+    nobody else needs what the block writes."""
+    place = place_of(sch, block)
+    if is_output_block(sch.state, place):
+        return False
+    consumers = consumers_of(sch.state, place)
+    return len(consumers) == 1 and is_write_cache(consumers[0].block)
+
+
+def _pack(sch: Schedule, block: BlockRV, index: int, lane: Var) -> None:
+    """Copy what a block reads to where its lanes lie side by side."""
+    region = place_of(sch, block).block.reads[index]
+    sch.cache_read(block, index, "global", [block])
+    sch.transform_layout(block, ("read", index), _lane_last(region, lane))
+
+
+def _lane_last(region: BufferRegion, lane: Var) -> IndexMap:
+    """The layout in which the dimension that a variable indexes is the last."""
+    axes = [n for n, dimension in enumerate(region.region) if not uses(dimension, lane)]
+    axes += [n for n in range(len(region.region)) if n not in axes]
+    return IndexMap.from_func(
+        lambda *indices: [indices[axis] for axis in axes], ndim=len(region.region)
+    )
+
+
+def _is_reduction(sch: Schedule, loop: LoopRV) -> bool:
+    found = sch.get(loop)
+    assert isinstance(found, For)
+    return loop_type(found) == REDUCTION

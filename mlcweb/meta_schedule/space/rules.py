@@ -1,0 +1,213 @@
+"""Schedule rules that work on any target: the interface, and the small ones of TVM."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from copy import copy
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self
+
+from mlcweb.meta_schedule.space.block_facts import (
+    REDUCTION,
+    TILING_STRUCTURE,
+    consumers_of,
+    is_in_spatial_function,
+    is_root,
+    needs_rfactor,
+    place_of,
+)
+from mlcweb.runtime.registry import get_global_func
+from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
+from mlcweb.schedule.iteration_order import loop_type
+from mlcweb.schedule.state import LoopPlace
+from mlcweb.tir.stmt import For
+
+if TYPE_CHECKING:
+    from mlcweb.meta_schedule.tune_context import TuneContext
+
+
+class ScheduleRule(ABC):
+    """Transforms a block; where there are several ways to do so, a schedule for each."""
+
+    cores: int = 1
+    """Cores of the target, which bound how much is made parallel."""
+
+    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+        target: Any = context.target
+        self.cores = int(target.attrs.get("num-cores", 1)) if target is not None else 1
+
+    @abstractmethod
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        """The schedules that the rule makes of one, which it may change; `[sch]` where the rule
+        does not concern the block."""
+
+    def clone(self) -> Self:
+        """A rule of the same options, for another task."""
+        return copy(self)
+
+    @staticmethod
+    def create(kind: str) -> list[ScheduleRule]:
+        """The default rules for a kind of target: "wasm", or "llvm" as TVM has them."""
+        from mlcweb.meta_schedule.space.defaults import of_kind
+
+        return of_kind(kind).sch_rules()
+
+
+PyScheduleRule = ScheduleRule
+"""What rules of a program's own are subclasses of, in TVM."""
+
+
+SCHEDULE_RULE = "schedule_rule"
+"""The annotation of a block with a rule of its own, which other rules leave alone."""
+
+
+class ApplyCustomRule(ScheduleRule):
+    """Applies to a block with the annotation `schedule_rule = "name"` the global function
+    `meta_schedule.<key>.<name>`, for a key of the target: "cpu", or its kind. Where there is none,
+    the annotation is taken away, and other rules apply."""
+
+    keys: tuple[str, ...] = ("cpu",)
+
+    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+        super()._initialize_with_tune_context(context)
+        target: Any = context.target
+        if target is not None:
+            self.keys = (*target.keys, target.kind.name)
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        name = place_of(sch, block).block.annotations.get(SCHEDULE_RULE)
+        if name is None or name == "None":
+            return [sch]
+        for prefix in ("meta_schedule", "s_tir.meta_schedule"):
+            for key in self.keys:
+                function: Any = get_global_func(f"{prefix}.{key}.{name}", allow_missing=True)
+                if function is not None:
+                    result = function(sch, block)
+                    return [sch] if result is None else list(result)
+        # Nobody knows that rule: the others take the block.
+        sch.unannotate(block, SCHEDULE_RULE)
+        return [sch]
+
+
+RANDOM_COMPUTE_PRODUCER = "meta_schedule.random_compute_producer"
+"""The annotation of a block whose parts `RandomComputeLocation` moves too."""
+
+
+@dataclass(eq=False)
+class AddRFactor(ScheduleRule):
+    """Splits a long reduction and makes the parts of its outer or inner loop in a block of their
+    own, or leaves it as it is.
+
+    Args:
+        max_jobs_per_core: the most parallel iterations for each core; without end if -1.
+        max_innermost_factor: the largest inner part; without end if None.
+    """
+
+    max_jobs_per_core: int = 16
+    max_innermost_factor: int | None = None
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        jobs = self.max_jobs_per_core
+        max_parallel = jobs * self.cores if jobs >= 0 else -1
+        if not needs_rfactor(sch, block, max_parallel, self.cores):
+            return [sch]
+        original = sch.copy()
+        fused, spatial = fuse_reduction_loops(sch, block)
+        limit = -1 if self.max_innermost_factor is None else self.max_innermost_factor
+        factors = sch.sample_perfect_tile(fused, n=2, max_innermost_factor=limit)
+        found = []
+        for loop in sch.split(fused, factors):
+            parts = sch.copy()
+            try:
+                made = parts.rfactor(loop, factor_axis=spatial)
+            except ScheduleError:
+                continue
+            parts.get_loops(made)
+            parts.annotate(block, RANDOM_COMPUTE_PRODUCER, 1)
+            found.append(parts)
+        return [*found, original]
+
+
+def fuse_reduction_loops(sch: Schedule, block: BlockRV) -> tuple[LoopRV, int]:
+    """Put the reduction loops of a block inside of its spatial ones and fuse them: their loop, and
+    the number of spatial loops."""
+    loops = sch.get_loops(block)
+    spatial = [loop for loop in loops if _type(sch, loop) != REDUCTION]
+    reduction = [loop for loop in loops if _type(sch, loop) == REDUCTION]
+    if spatial + reduction != loops:
+        sch.reorder(*spatial, *reduction)
+    fused = sch.fuse(*reduction) if len(reduction) > 1 else reduction[0]
+    return fused, len(spatial)
+
+
+def _type(sch: Schedule, loop: LoopRV) -> object:
+    found = sch.get(loop)
+    assert isinstance(found, For)
+    return loop_type(found)
+
+
+PARALLEL = "meta_schedule.parallel"
+VECTORIZE = "meta_schedule.vectorize"
+UNROLL_EXPLICIT = "meta_schedule.unroll_explicit"
+UNROLL_IMPLICIT = "meta_schedule.unroll_implicit"
+
+
+@dataclass(eq=False)
+class ParallelizeVectorizeUnroll(ScheduleRule):
+    """Notes on the root block how far `RewriteParallelVectorizeUnroll` may go.
+
+    Args:
+        max_jobs_per_core: the most parallel iterations for each core; none if -1.
+        max_vectorize_extent: the most lanes; none if -1.
+        unroll_max_steps: bounds of unrolling to choose from; no unrolling if None.
+        unroll_explicit: unroll in the lowered program, rather than leave it to a later compiler.
+    """
+
+    max_jobs_per_core: int = 16
+    max_vectorize_extent: int = 16
+    unroll_max_steps: list[int] | None = field(default=None)
+    unroll_explicit: bool = True
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        place = place_of(sch, block)
+        if not is_root(place):
+            return [sch]
+        if self.max_jobs_per_core != -1:
+            sch.annotate(block, PARALLEL, self.max_jobs_per_core * self.cores)
+        if self.max_vectorize_extent != -1:
+            sch.annotate(block, VECTORIZE, self.max_vectorize_extent)
+        steps = self.unroll_max_steps
+        if steps and not is_in_spatial_function(sch, place):
+            chosen = sch.sample_categorical(steps, [1.0 / len(steps)] * len(steps))
+            key = UNROLL_EXPLICIT if self.unroll_explicit else UNROLL_IMPLICIT
+            sch.annotate(block, key, chosen)
+        return [sch]
+
+
+class RandomComputeLocation(ScheduleRule):
+    """Computes a block that has loops of its own and was not tiled at some loop of those that read
+    from it, inlined, or where it is."""
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        if not self._concerns(sch, block):
+            return [sch]
+        producers: list[BlockRV] = []
+        # Asked before the block moves: afterwards it may be gone.
+        if place_of(sch, block).block.annotations.get(RANDOM_COMPUTE_PRODUCER):
+            producers = sch.get_producers(block)
+            sch.unannotate(block, RANDOM_COMPUTE_PRODUCER)
+        for moved in (block, *producers):
+            sch.compute_at(moved, sch.sample_compute_location(moved), preserve_unit_loops=True)
+        return [sch]
+
+    def _concerns(self, sch: Schedule, block: BlockRV) -> bool:
+        place = place_of(sch, block)
+        if is_root(place) or not is_root(sch.state.scope_of(place)):
+            return False
+        loops = place.loops
+        if not loops or TILING_STRUCTURE in place.block.annotations:
+            return False
+        outermost: LoopPlace = sch.state.loop(loops[0].loop_var)
+        if len(sch.state.child_blocks(outermost)) > 1:
+            return False
+        return bool(consumers_of(sch.state, place))

@@ -1,0 +1,148 @@
+"""Rules that choose which loop of a block becomes the lanes of vectors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import prod
+
+from mlcweb.meta_schedule.space.block_facts import (
+    REDUCTION,
+    SPATIAL,
+    TILING_STRUCTURE,
+    bound_regions,
+    extent_of,
+    inputs_of,
+    is_root,
+    is_spatial,
+    place_of,
+    strides,
+)
+from mlcweb.meta_schedule.space.rules import ScheduleRule
+from mlcweb.schedule import BlockRV, Schedule
+from mlcweb.schedule.iteration_order import loop_type
+from mlcweb.schedule.state import BlockPlace
+from mlcweb.tir.arithmetic import constant_value
+from mlcweb.tir.buffer import BufferRegion
+from mlcweb.tir.expr import BufferLoad
+from mlcweb.tir.stmt import BufferStore, For
+
+VECTOR_BYTES = 16
+LANES = 4
+"""Lanes of a vector of 32-bit elements; loops that run in vectors have a multiple of them."""
+
+WORTH_PACKING = 8
+"""Uses of each element that pay for packing it."""
+
+
+MIN_VECTORS = "meta_schedule.min_vectors"
+"""The annotation of a block with the fewest vectors of sums that are worth making together."""
+
+_ENOUGH_VECTORS = 4
+"""Sums that wait for the one before leave a unit idle for as many steps as it takes to add."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneChoice:
+    """A loop to run in lanes.
+
+    Attributes:
+        loop: its position among the loops of the block.
+        packed: the read regions with elements that lie apart along it.
+        transposed: whether what is written lies apart along it.
+    """
+
+    loop: int
+    packed: tuple[int, ...]
+    transposed: bool
+
+
+def spatial_lanes(place: BlockPlace) -> list[LaneChoice]:
+    """The spatial loops of a reduction block that are worth running in lanes. Those along which the
+    result lies side by side; where there are none, others."""
+    loops = place.loops
+    iterations = prod(extent_of(loop) or 1 for loop in loops)
+    inputs = [n for n, _ in inputs_of(place.block)]
+    *reads, write = _steps(place, loops)
+    found = []
+    for position, loop in enumerate(loops):
+        if loop_type(loop) != SPATIAL or not _fills_vectors(loop) or write[position] in (0, None):
+            continue
+        apart = tuple(n for n in inputs if reads[n][position] not in (0, 1))
+        copied = sum(_elements(place.block.reads[n]) for n in apart)
+        transposed = write[position] != 1
+        if transposed:
+            copied += _elements(place.block.writes[0])
+        if copied * WORTH_PACKING <= iterations:
+            found.append(LaneChoice(position, apart, transposed))
+    return [choice for choice in found if not choice.transposed] or found
+
+
+def reduction_lane(place: BlockPlace) -> int | None:
+    """The position of a reduction loop along which all that is read lies side by side, or is the
+    same; None where there is none."""
+    loops = place.loops
+    *reads, write = _steps(place, loops)
+    inputs = [n for n, _ in inputs_of(place.block)]
+    for position, loop in enumerate(loops):
+        steps = {reads[n][position] for n in inputs}
+        if loop_type(loop) == REDUCTION and _fills_vectors(loop) and write[position] == 0:
+            if steps <= {0, 1} and 1 in steps:
+                return position
+    return None
+
+
+def min_vectors(*limited: tuple[int, int], enough: int = _ENOUGH_VECTORS) -> int:
+    """The fewest vectors of sums to make together, of loops whose extents may be cut into tiles up
+    to a limit: as many as there can be, but no more than are enough."""
+    most = prod(
+        max(tile for tile in range(1, limit + 1) if extent % tile == 0) for extent, limit in limited
+    )
+    return min(most, enough)
+
+
+def _steps(place: BlockPlace, loops: tuple[For, ...]) -> list[list[int | None]]:
+    return [strides(region, loops) for region in bound_regions(place.realize)]
+
+
+def _fills_vectors(loop: For) -> bool:
+    extent = extent_of(loop)
+    return extent is not None and extent % LANES == 0
+
+
+def _elements(region: BufferRegion) -> int:
+    return prod(int(constant_value(extent) or 0) for extent in region.buffer.shape)
+
+
+LANES_NOTE = "meta_schedule.lanes"
+"""The annotation with the lanes of a block, or of all that are below a root block and have none of
+their own."""
+
+
+@dataclass(eq=False)
+class VectorLanes(ScheduleRule):
+    """Notes by chance how many lanes `VectorizeInnermost` makes: on each spatial block that
+    computes something, and on the root block for those that copy.
+
+    Args:
+        lanes: the numbers to choose from.
+    """
+
+    lanes: list[int] = field(default_factory=lambda: [4, 8, 16, 32])
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        place = place_of(sch, block)
+        if is_root(place) or _computes_rows(place):
+            share = 1.0 / len(self.lanes)
+            chosen = sch.sample_categorical(self.lanes, [share] * len(self.lanes))
+            sch.annotate(block, LANES_NOTE, chosen)
+        return [sch]
+
+
+def _computes_rows(place: BlockPlace) -> bool:
+    """Whether a spatial block makes more than copies, of more than a few elements."""
+    found, loops = place.block, place.loops
+    if not is_spatial(found) or TILING_STRUCTURE in found.annotations or not loops:
+        return False
+    if not isinstance(found.body, BufferStore) or isinstance(found.body.value, BufferLoad):
+        return False
+    return (extent_of(loops[-1]) or 1) > 1

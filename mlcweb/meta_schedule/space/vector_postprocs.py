@@ -1,0 +1,167 @@
+"""Post-processors about vectors: innermost loops of blocks that do one thing to each element are
+vectorized; tiles that do not fit the registers, and loops that stay scalar, are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from math import prod
+from typing import Any
+
+from mlcweb.meta_schedule.space.block_facts import (
+    SPATIAL,
+    TILING_STRUCTURE,
+    bound_regions,
+    extent_of,
+    is_root,
+    is_single,
+    is_spatial,
+    strides,
+)
+from mlcweb.meta_schedule.space.postprocs import Condition, Postproc
+from mlcweb.meta_schedule.space.register_tiling import RegisterTile, register_tiles
+from mlcweb.meta_schedule.space.vector_lanes import LANES, LANES_NOTE, MIN_VECTORS
+from mlcweb.schedule import Instruction, Schedule, Trace
+from mlcweb.schedule.iteration_order import loop_type
+from mlcweb.schedule.state import BlockPlace
+from mlcweb.tir.stmt import BlockIdentity, For, ForKind
+
+DEFAULT_LANES = 16
+"""Elements at a time where no note says otherwise."""
+
+
+class VectorizeInnermost(Postproc):
+    """Vectorizes each spatial block whose inner loops move through neighbouring elements: they are
+    fused as far as vectors need, and split into vectors of as many lanes as `VectorLanes` noted, or
+    of fewer that divide them."""
+
+    def apply(self, sch: Schedule) -> bool:
+        noted = _taken_notes(sch)
+        for place in list(sch.state.index.blocks.values()):
+            current = sch.state.block(place.block.identity)
+            lanes = noted.get(current.block.identity, noted.get(None, DEFAULT_LANES))
+            count, width = vector_loops(current, lanes)
+            if count:
+                _vectorize(sch, current, count, width)
+        return True
+
+
+def _taken_notes(sch: Schedule) -> dict[BlockIdentity | None, int]:
+    """The lanes that `VectorLanes` noted on blocks, which lose their notes; those of the root block
+    are for None."""
+    found: dict[BlockIdentity | None, int] = {}
+    for place in list(sch.state.index.blocks.values()):
+        if LANES_NOTE in place.block.annotations:
+            key = None if is_root(place) else place.block.identity
+            found[key] = int(place.block.annotations[LANES_NOTE])
+            sch.unannotate(sch.get_block(place.block.name_hint, place.function), LANES_NOTE)
+    return found
+
+
+def _vectorize(sch: Schedule, place: BlockPlace, count: int, width: int) -> None:
+    block = sch.get_block(place.block.name_hint, place.function)
+    inner = sch.get_loops(block)[-count:]
+    extent = prod(extent_of(loop) or 1 for loop in place.loops[-count:])
+    loop = sch.fuse(*inner) if count > 1 else inner[0]
+    if extent != width:
+        _, loop = sch.split(loop, [None, width])
+    sch.vectorize(loop)
+
+
+def vector_loops(place: BlockPlace, lanes: int) -> tuple[int, int]:
+    """How many innermost loops of a spatial block to fuse for vectors, and the lanes of these;
+    (0, 0) where there are no vectors to make."""
+    loops = place.loops
+    if not loops or not is_spatial(place.block) or not place.block.writes:
+        return 0, 0
+    if any(loop.kind != ForKind.SERIAL for loop in loops):
+        marked = [loop for loop in loops if loop.kind == ForKind.VECTORIZED]
+        if marked:
+            return 0, 0
+    steps = [strides(region, loops) for region in bound_regions(place.realize)]
+    for count in range(1, len(loops) + 1):
+        inner = loops[-count:]
+        if not _is_even(inner, [of_access[-count:] for of_access in steps]):
+            return 0, 0
+        extent = prod(extent_of(loop) or 1 for loop in inner)
+        for width in (lanes, 32, 16, 8, 4):
+            if width <= lanes and extent % width == 0:
+                return count, width
+    return 0, 0
+
+
+def _is_even(inner: Sequence[For], steps: Sequence[Sequence[int | None]]) -> bool:
+    """Whether loops, fused, move through each buffer one by one, or not at all."""
+    if any(loop.kind != ForKind.SERIAL or loop_type(loop) != SPATIAL for loop in inner):
+        return False
+    if any(extent_of(loop) is None or not is_single(loop.body) for loop in inner):
+        return False
+    for of_access in steps:
+        span = 1
+        expected = []
+        for loop in reversed(inner):
+            expected.append(0 if extent_of(loop) == 1 else span)
+            span *= extent_of(loop) or 1
+        found = [
+            0 if extent_of(loop) == 1 else step
+            for step, loop in zip(reversed(of_access), reversed(inner), strict=True)
+        ]
+        if found != expected and any(step != 0 for step in found):
+            return False
+    return any(any(step for step in of_access) for of_access in steps[-1:])
+
+
+MAX_VECTORS = 12
+"""Vectors of sums that leave room for operands in 16 registers."""
+
+
+class VerifyRegisters(Postproc):
+    """Refuses schedules in which a tiled block holds more sums at a time than fit the registers, or
+    fewer than the rule that tiled it holds to be worth while.
+
+    Args:
+        max_vectors: the most vectors of sums.
+    """
+
+    def __init__(self, max_vectors: int = MAX_VECTORS) -> None:
+        self.max_vectors = max_vectors
+
+    def apply(self, sch: Schedule) -> bool:
+        return all(
+            self._fits(_least(place), _sums(place))
+            for place in sch.state.index.blocks.values()
+            if TILING_STRUCTURE in place.block.annotations
+        )
+
+    def conditions(self, trace: Trace) -> list[Condition]:
+        return [
+            Condition(tile.tilings, partial(self._may_fit, tile)) for tile in register_tiles(trace)
+        ]
+
+    def _may_fit(self, tile: RegisterTile, decisions: Mapping[Instruction, Any]) -> bool:
+        sums = tile.sums(decisions)
+        return sums is None or self._fits(tile.least, sums)
+
+    def _fits(self, least: int, sums: int) -> bool:
+        return least * LANES <= sums <= self.max_vectors * LANES
+
+
+def _least(place: BlockPlace) -> int:
+    return int(place.block.annotations.get(MIN_VECTORS, 0))
+
+
+def _sums(place: BlockPlace) -> int:
+    return prod(
+        extent_of(loop) or 1
+        for loop in place.loops
+        if loop.kind in (ForKind.UNROLLED, ForKind.VECTORIZED) and loop_type(loop) == SPATIAL
+    )
+
+
+class VerifyVectorized(Postproc):
+    """Refuses schedules with a spatial block whose inner loops move through neighbouring elements
+    one at a time."""
+
+    def apply(self, sch: Schedule) -> bool:
+        places = sch.state.index.blocks.values()
+        return not any(vector_loops(place, LANES)[0] for place in places)

@@ -1,0 +1,314 @@
+"""Evolutionary search: what was fast is changed a little, and a cost model says what to try.
+
+The scheme is Ansor's (Zheng et al., "Ansor: Generating High-Performance Tensor Programs for Deep
+Learning", OSDI 2020): a population of the fastest known and of random programs; generations of
+mutations in which the better are chosen more often; then the best that were not measured yet, and
+a few at random, so that the model meets what it does not know. Unlike there, a program takes about
+as long to make as to measure: of many mutations only those are replayed that their decisions speak
+for, and what a round found and had no room for waits for the next.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate, islice
+
+from mlcweb.ir import TVMError, structural_hash
+from mlcweb.meta_schedule.database.memory_database import MemoryDatabase
+from mlcweb.meta_schedule.database.tuning_record import TuningRecord, trace_text
+from mlcweb.meta_schedule.strategy.decision_model import DecisionModel
+from mlcweb.meta_schedule.strategy.decisions import crossed, with_other_decision
+from mlcweb.meta_schedule.strategy.search_strategy import (
+    MeasureCandidate,
+    RunnerResult,
+    SearchStrategy,
+    peeked,
+)
+from mlcweb.schedule import Schedule, ScheduleError, Trace
+from mlcweb.schedule.instruction import plain
+
+CROSSING = 0.2
+"""The share of children with two parents."""
+
+FURTHER = 0.4
+"""The probability that a child is changed once more: two changes may lead out of what none of them
+alone does."""
+
+MAX_REPLAYS = 2
+"""No more traces than so many times the children are replayed for a generation."""
+
+KEPT = 4
+"""So many times a generation are kept of what was found and not measured yet."""
+
+MAX_TRIED = 1 << 16
+"""So many combinations of decisions are remembered."""
+
+
+@dataclass(slots=True)
+class _Individual:
+    """A program, with what the cost model thinks of it."""
+
+    sch: Schedule
+    shash: int
+    score: float = 0.0
+
+
+class EvolutionarySearch(SearchStrategy):
+    """Searches by mutation, selection and a cost model.
+
+    The options are TVM's. Their defaults are smaller: there, a program is made in a fraction of the
+    time and measured in a multiple of it.
+
+    Args:
+        population_size: programs in a generation.
+        init_measured_ratio: the share of the first generation that are the fastest known.
+        init_min_unmeasured: programs drawn at random before anything is learnt.
+        max_fail_count: draws in a row without a new program that end the search.
+        genetic_num_iters: generations in a round.
+        genetic_mutate_prob: the probability that a candidate of a generation is changed.
+        genetic_max_fail_count: so many mutations are considered for each child that is made.
+        children: programs made in a generation.
+        eps_greedy: the share of a round that is drawn at random.
+        round_size: candidates in a round, where `num_trials_per_iter` does not say fewer: after
+            each the search learns.
+    """
+
+    def __init__(
+        self,
+        *,
+        population_size: int = 16,
+        init_measured_ratio: float = 0.9,
+        init_min_unmeasured: int = 16,
+        max_fail_count: int = 50,
+        genetic_num_iters: int = 1,
+        genetic_mutate_prob: float = 0.9,
+        genetic_max_fail_count: int = 8,
+        eps_greedy: float = 0.1,
+        round_size: int = 8,
+        children: int = 8,
+    ) -> None:
+        for name, value in (
+            ("init_measured_ratio", init_measured_ratio),
+            ("genetic_mutate_prob", genetic_mutate_prob),
+            ("eps_greedy", eps_greedy),
+        ):
+            if not 0 <= value <= 1:
+                raise ValueError(f"{name} is a share, from 0 to 1; {value} is none")
+        self.population_size = population_size
+        self.init_measured_ratio = init_measured_ratio
+        self.init_min_unmeasured = init_min_unmeasured
+        self.max_fail_count = max_fail_count
+        self.genetic_num_iters = genetic_num_iters
+        self.genetic_mutate_prob = genetic_mutate_prob
+        self.genetic_max_fail_count = genetic_max_fail_count
+        self.eps_greedy = eps_greedy
+        self.round_size = round_size
+        self.children = children
+
+    def pre_tuning(self, *args: object, **kwargs: object) -> None:
+        super().pre_tuning(*args, **kwargs)  # type: ignore[arg-type]
+        if self.database is None:
+            self.database = MemoryDatabase()
+        assert self.context.mod is not None
+        self.workload = self.database.commit_workload(self.context.mod)
+        self._known: dict[str, _Individual] = {}
+        self._waiting: dict[int, _Individual] = {}
+        self._tried: set[int] = set()
+        self._guesses = DecisionModel()
+        self._has_learnt = False
+
+    def propose(self) -> Iterator[MeasureCandidate] | None:
+        room = min(self.room(), self.round_size)
+        if room <= 0:
+            return None
+        known = self._fastest_known()
+        first = min(self.init_min_unmeasured, self.max_trials // 2) - self.proposed
+        if not known or first > 0:
+            found = peeked(self._at_random(min(self.room(), max(room, first))))
+            if found is not None or not known:
+                return found
+        return peeked(self._round(known, room))
+
+    def notify_runner_results(
+        self, measure_candidates: Sequence[MeasureCandidate], results: Sequence[RunnerResult]
+    ) -> None:
+        if self.cost_model is not None:
+            self.cost_model.update(self.context, measure_candidates, results)
+            self._has_learnt = self._has_learnt or any(result.run_secs for result in results)
+        # Those among them that are fast need not be replayed.
+        for candidate, result in zip(measure_candidates, results, strict=True):
+            if result.run_secs:
+                individual = _Individual(candidate.sch, candidate.shash)
+                self._known[trace_text(candidate.sch.trace)] = individual
+                self._guesses.learn(_without_postproc(candidate.sch.trace), min(result.run_secs))
+
+    def _fastest_known(self) -> list[_Individual]:
+        """The fastest schedules of the database. Those of earlier searches are replayed, once."""
+        assert self.database is not None
+        count = max(1, int(self.population_size * self.init_measured_ratio))
+        found: dict[str, _Individual] = {}
+        for record in self.database.get_top_k(self.workload, count):
+            text = record.trace_text
+            individual = self._known.get(text) or self._of_record(record)
+            if individual is not None:
+                found[text] = individual
+        # What is no longer among the fastest is forgotten.
+        self._known = found
+        return list(found.values())
+
+    def _of_record(self, record: TuningRecord) -> _Individual | None:
+        sch = self.sampler.blank()
+        try:
+            Trace.apply_json_to_schedule(json.loads(record.trace_text), sch)
+        except (ScheduleError, TVMError, ValueError):
+            return None
+        shash = structural_hash(sch.mod)
+        self.seen.add(shash)
+        self._guesses.learn(_without_postproc(sch.trace), record.seconds)
+        return _Individual(sch, shash)
+
+    def _at_random(self, count: int) -> Iterator[MeasureCandidate]:
+        """New programs drawn at random. What the model thinks of them is noted all the same: those
+        that it did not choose itself tell most about it."""
+        for candidate in self.fresh_candidates(count, self.max_fail_count):
+            individual = _Individual(candidate.sch, candidate.shash)
+            self._remember(_decided(_without_postproc(candidate.sch.trace)))
+            self._score([individual])
+            yield replace(candidate, predicted=self._prediction(individual))
+
+    def _round(self, known: list[_Individual], room: int) -> Iterator[MeasureCandidate]:
+        at_random = sum(self.rng.random() < self.eps_greedy for _ in range(room))
+        made = 0
+        for individual in self._evolved(known):
+            if made == room - at_random:
+                break
+            del self._waiting[individual.shash]
+            if self.seen.add(individual.shash):
+                made += 1
+                score = self._prediction(individual)
+                yield self.candidate(individual.sch, individual.shash, score)
+        # The rest by chance, also where evolution found too few.
+        yield from self._at_random(room - made)
+
+    def _evolved(self, known: list[_Individual]) -> list[_Individual]:
+        """Programs that were not measured yet, the best first: of the generations of this round,
+        and of earlier rounds."""
+        population = [*known, *self._waiting.values()]
+        for _ in range(self.population_size - len(known)):
+            sch = self.sampler.fresh(self.design_spaces)
+            individual = None if sch is None else self._waits(sch)
+            if individual is not None:
+                self._remember(_decided(_without_postproc(individual.sch.trace)))
+                population.append(individual)
+        self._score(population)
+        for _ in range(self.genetic_num_iters):
+            population.sort(key=lambda each: -each.score)
+            children = self._children(population[: self.population_size])
+            self._score(children)
+            population += children
+        ranked = sorted(self._waiting.values(), key=lambda each: -each.score)
+        del ranked[KEPT * self.population_size :]
+        self._waiting = {each.shash: each for each in ranked}
+        return ranked
+
+    def _waits(self, sch: Schedule) -> _Individual | None:
+        """Keep a program that was not met before until it is measured; None for others."""
+        shash = structural_hash(sch.mod)
+        if shash in self.seen or shash in self._waiting:
+            return None
+        self._waiting[shash] = _Individual(sch, shash)
+        return self._waiting[shash]
+
+    def _score(self, population: Sequence[_Individual]) -> None:
+        if self.cost_model is None or not population:
+            return
+        candidates = [
+            MeasureCandidate(each.sch, self.args_info, known_hash=each.shash) for each in population
+        ]
+        scores = self.cost_model.predict(self.context, candidates)
+        for individual, score in zip(population, scores, strict=True):
+            individual.score = float(score)
+
+    def _prediction(self, individual: _Individual) -> float | None:
+        """The score, where the model has learnt something."""
+        return individual.score if self._has_learnt else None
+
+    def _children(self, parents: list[_Individual]) -> list[_Individual]:
+        """The next generation: programs that were not met before. In a space in which many
+        decisions make the same program there may be few."""
+        children: list[_Individual] = []
+        for trace in islice(self._promising(self._changed(parents)), MAX_REPLAYS * self.children):
+            sch = self.sampler.replay(trace)
+            child = None if sch is None else self._waits(sch)
+            if child is not None:
+                children.append(child)
+                if len(children) == self.children:
+                    break
+        return children
+
+    def _changed(self, parents: list[_Individual]) -> dict[int | Trace, Trace]:
+        """Traces with decisions that were not tried before, by what they decided. Parents are
+        sorted, and chosen by rank: scores of models have no scale."""
+        weights = list(accumulate(1.0 / (rank + 2) for rank in range(len(parents))))
+        traces = [_without_postproc(parent.sch.trace) for parent in parents]
+        found: dict[int | Trace, Trace] = {}
+        for _ in range(self.genetic_max_fail_count * self.children):
+            if self.rng.random() >= self.genetic_mutate_prob:
+                # It stays as it is, and is known already.
+                continue
+            own, other = self.rng.choices(traces, cum_weights=weights, k=2)
+            changed = self._mutated(own, other)
+            while changed is not None and self.rng.random() < FURTHER:
+                changed = self._mutated(changed, other)
+            if changed is None or not self.sampler.may_pass(changed):
+                continue
+            key = _decided(changed)
+            if key is None:
+                found[changed] = changed
+            elif key not in self._tried:
+                found[key] = changed
+        return found
+
+    def _promising(self, changed: dict[int | Trace, Trace]) -> Iterator[Trace]:
+        """Traces that their decisions speak for, the best first."""
+        keys = list(changed)
+        scores = self._guesses.guess([changed[key] for key in keys])
+        if scores is not None:
+            order = sorted(range(len(keys)), key=lambda n: -scores[n])
+            keys = [keys[n] for n in order]
+        for key in keys:
+            if isinstance(key, int):
+                self._remember(key)
+            yield changed[key]
+
+    def _remember(self, decided: int | None) -> None:
+        """Note decisions that are, or were, replayed."""
+        if decided is not None:
+            if len(self._tried) == MAX_TRIED:
+                self._tried.clear()
+            self._tried.add(decided)
+
+    def _mutated(self, own: Trace, other: Trace) -> Trace | None:
+        if self.rng.random() < CROSSING:
+            return crossed(own, other, self.rng)
+        mutators = self.context.mutator_probs
+        if mutators:
+            kinds, weights = list(mutators), list(mutators.values())
+            # What mutators leave to others: their probabilities need not add up to one.
+            chosen = self.rng.choices([*kinds, None], [*weights, max(0.0, 1.0 - sum(weights))])[0]
+            changed = None if chosen is None else chosen.apply(own, self.rng)
+            if changed is not None:
+                return changed
+        return with_other_decision(own, self.rng)
+
+
+def _decided(trace: Trace) -> int | None:
+    """A hash of the decisions of a trace without post-processing; None where some are not made."""
+    decisions = [trace.get_decision(inst) for inst in trace.insts if inst.kind.sampling]
+    return None if None in decisions else hash(f"{len(trace.insts)} {plain(decisions)}")
+
+
+def _without_postproc(trace: Trace) -> Trace:
+    return trace.simplified(remove_postproc=True)
