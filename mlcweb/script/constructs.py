@@ -180,7 +180,7 @@ class LetFrame:
 class WrapperFrame:
     """What stands around the statements below, such as an annotation: `wrap(body, span)`."""
 
-    wrap: Callable[[Stmt, Span], Stmt]
+    wrap: Callable[[Stmt, Span | None], Stmt]
 
 
 @dataclass(slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Any
 
 from mlcweb.arith.analyzer import Analyzer
@@ -82,16 +81,3 @@ def _bounds(index: slice, extent: E.PrimExpr) -> tuple[E.PrimExpr, E.PrimExpr]:
     start = 0 if index.start is None else index.start
     stop = extent if index.stop is None else index.stop
     return arithmetic.match_types(start, stop)
-
-
-def describe(value: Any) -> str:
-    """What a value is, for messages."""
-    if isinstance(value, Buffer):
-        return f'the buffer "{value.name}"' if value.name else "a buffer"
-    if isinstance(value, BufferRegion):
-        return f"the region {value}"
-    if isinstance(value, E.PrimExpr):
-        return f"the {value.dtype} expression {value}"
-    if isinstance(value, ModuleType):
-        return f"the module {value.__name__}"
-    return f"{value!r} ({type(value).__name__})"

@@ -18,6 +18,7 @@ from mlcweb.ir.node import Node
 from mlcweb.ir.span import Span
 from mlcweb.script import ir as I
 from mlcweb.script import tir as T
+from mlcweb.script.ir_builder.naming import describe
 from mlcweb.script.namespace.blocks import AxisNamespace
 from mlcweb.script.namespace.buffers import view
 from mlcweb.script.namespace.expressions import MachineNamespace
@@ -26,7 +27,7 @@ from mlcweb.script.namespace.macros import Macro
 from mlcweb.script.namespace.older import METADATA_OMITTED, REPLACED
 from mlcweb.script.namespace.types import BufferType, ScalarType
 from mlcweb.script.parser import compile_time
-from mlcweb.script.parser.accesses import access, describe, vector_load
+from mlcweb.script.parser.accesses import access, vector_load
 from mlcweb.script.parser.compile_time import PYTHON_FUNCTIONS
 from mlcweb.script.parser.environment import Scopes, suggestion
 from mlcweb.script.parser.macros import Reader, expand

@@ -10,12 +10,11 @@ from typing import Any, TypeVar
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
 from mlcweb.script import constructs as C
+from mlcweb.script.ir_builder.frames import FunctionFrame
+from mlcweb.script.ir_builder.naming import describe, name_buffer
 from mlcweb.script.namespace.types import ScalarType
-from mlcweb.script.parser.accesses import describe
 from mlcweb.script.parser.environment import Scopes
 from mlcweb.script.parser.expressions import Evaluator, ModuleNames, scalar_type
-from mlcweb.script.parser.frames import FunctionFrame
-from mlcweb.script.parser.naming import name_buffer
 from mlcweb.script.parser.source import Source
 from mlcweb.script.parser.statements import StatementParser
 from mlcweb.script.parser.well_formed import check_well_formed

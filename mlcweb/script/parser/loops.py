@@ -7,11 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.script import constructs as C
-from mlcweb.script.parser.accesses import describe
-from mlcweb.tir import arithmetic
-from mlcweb.tir import expr as E
+from mlcweb.script.ir_builder.loops import loop_nest
+from mlcweb.script.ir_builder.naming import describe
 from mlcweb.tir import stmt as S
-from mlcweb.tir.buffer import Range
 from mlcweb.tir.builtins import BUILTINS, call_builtin
 
 if TYPE_CHECKING:
@@ -35,36 +33,14 @@ def _for(self: StatementParser, node: ast.For) -> None:
             node.iter,
         )
     names, several = _loop_names(self, node.target, len(loops.domains))
-    span = self.evaluator.span(node)
-    variables: list[E.Var] = []
-    domains: list[Range] = []
-    self.scopes.push()
-    for (name, target), domain in zip(names, loops.domains, strict=True):
-        var = E.Var(name, domain.extent.dtype, span=self.evaluator.span(target))
-        if any(known.name == name for known in variables):
+    seen: set[str] = set()
+    for name, target in names:
+        if name in seen:
             raise self.error(f'Two loops have the variable "{name}"', target)
-        variables.append(var)
-        value: E.PrimExpr = var
-        if loops.step != 1:
-            value = arithmetic.add(domain.min, arithmetic.multiply(var, loops.step))
-            domain = Range(arithmetic.const(0, var.dtype), domain.extent)
-        domains.append(domain)
-        self.loops[var] = domain
-        self.scopes.bind(name, value, f"the variable of the loop at line {span.line}")
-    for name, those in several.items():
-        self.scopes.bind(name, tuple(variables[those]))
-    statement = self.body(node.body, "The loop", node)
-    self.scopes.pop()
-    for var, domain in zip(reversed(variables), reversed(domains), strict=True):
-        thread = None
-        if loops.thread is not None:
-            thread_var = E.Var("", var.dtype)
-            thread = S.IterVar(None, thread_var, S.IterType.THREAD_INDEX, loops.thread)
-        statement = S.For(
-            var, domain.min, domain.extent, loops.kind, statement, thread, loops.annotations,
-            span=span,
-        )  # fmt: skip
-    self.emit(statement)
+        seen.add(name)
+    ids, targets = [name for name, _ in names], [target for _, target in names]
+    with loop_nest(self, loops, ids, targets, node, several):
+        self.statements(node.body)
 
 
 def _loop_names(
@@ -93,7 +69,7 @@ def _loop_names(
 
 def _jump(self: StatementParser, node: ast.Break | ast.Continue) -> None:
     name = "break_loop" if isinstance(node, ast.Break) else "continue_loop"
-    self.emit(S.Evaluate(call_builtin(BUILTINS[name]), span=self.evaluator.span(node)))
+    self.emit(S.Evaluate(call_builtin(BUILTINS[name]), span=self.span(node)))
 
 
 def _while(self: StatementParser, node: ast.While) -> None:
@@ -101,7 +77,7 @@ def _while(self: StatementParser, node: ast.While) -> None:
         raise self.error("A loop of a script has no `else`", node.orelse[0])
     condition = self.evaluator.expression(node.test)
     body = self.body(node.body, "The loop", node)
-    self.emit(S.While(condition, body, span=self.evaluator.span(node)))
+    self.emit(S.While(condition, body, span=self.span(node)))
 
 
 LOOPS: dict[type, Callable[[StatementParser, Any], None]] = {

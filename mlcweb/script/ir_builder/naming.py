@@ -1,14 +1,16 @@
-"""Giving names and places to what a script builds before it says what it is called."""
+"""Giving names and places to what a script builds before it says what it is called, and words to it
+for messages."""
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Any
 
 from mlcweb.ir.node import replace
 from mlcweb.ir.span import Span
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.buffer import Buffer
+from mlcweb.tir.buffer import Buffer, BufferRegion
 
 
 def name_buffer(buffer: Buffer, name: str) -> Buffer:
@@ -21,8 +23,21 @@ def name_buffer(buffer: Buffer, name: str) -> Buffer:
     return replace(buffer, **changes)
 
 
-def place_statement(statement: S.Stmt, span: Span) -> S.Stmt:
+def place_statement(statement: S.Stmt, span: Span | None) -> S.Stmt:
     """A statement built by a call of the script, with the place of the call."""
     cls: Any = type(statement)
     values = {name: getattr(statement, name) for name in cls.role_of_field}
     return cls(**values, span=span)
+
+
+def describe(value: Any) -> str:
+    """What a value is, for messages."""
+    if isinstance(value, Buffer):
+        return f'the buffer "{value.name}"' if value.name else "a buffer"
+    if isinstance(value, BufferRegion):
+        return f"the region {value}"
+    if isinstance(value, E.PrimExpr):
+        return f"the {value.dtype} expression {value}"
+    if isinstance(value, ModuleType):
+        return f"the module {value.__name__}"
+    return f"{value!r} ({type(value).__name__})"

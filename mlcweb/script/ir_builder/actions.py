@@ -6,27 +6,27 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.script import constructs as C
-from mlcweb.script.parser.naming import name_buffer
-from mlcweb.script.parser.with_frames import launch, thread_axis
+from mlcweb.script.ir_builder.naming import name_buffer
+from mlcweb.script.ir_builder.with_frames import launch, thread_axis
 from mlcweb.tir import stmt as S
 
 if TYPE_CHECKING:
-    from mlcweb.script.parser.statements import StatementParser
+    from mlcweb.script.ir_builder.statements import StatementBuilder
 
 
-def _block_part(self: StatementParser, value: C.BlockPart, node: Any) -> None:
+def _block_part(self: StatementBuilder, value: C.BlockPart, node: Any) -> None:
     contents = self.block(f"T.{value.name}", node)
     if getattr(contents, value.name) is not None:
         raise self.error(f'The block "{contents.name}" has a T.{value.name} already', node)
     setattr(contents, value.name, value.value)
 
 
-def _block_attr(self: StatementParser, value: C.BlockAttributes, node: Any) -> None:
+def _block_attr(self: StatementBuilder, value: C.BlockAttributes, node: Any) -> None:
     contents = self.block("T.block_attr", node)
     contents.annotations = {**contents.annotations, **value.values}
 
 
-def _bind(self: StatementParser, value: C.AxisBinding, node: Any) -> None:
+def _bind(self: StatementBuilder, value: C.AxisBinding, node: Any) -> None:
     contents = self.block("T.bind", node)
     for number, axis in enumerate(contents.axes):
         if axis.var is value.axis:
@@ -36,35 +36,35 @@ def _bind(self: StatementParser, value: C.AxisBinding, node: Any) -> None:
     raise self.error(f'"{value.axis.name}" is not an axis of the block "{contents.name}"', node)
 
 
-def _func_attr(self: StatementParser, value: C.FunctionAttributes, node: Any) -> None:
+def _func_attr(self: StatementBuilder, value: C.FunctionAttributes, node: Any) -> None:
     self.function.attrs.update(value.values)
 
 
-def _wrapped_rest(self: StatementParser, value: C.WrapperFrame, node: Any) -> None:
-    span = self.evaluator.span(node)
+def _wrapped_rest(self: StatementBuilder, value: C.WrapperFrame, node: Any) -> None:
+    span = self.span(node)
     self.wrap_rest(lambda body: value.wrap(body, span))
 
 
-def _let_rest(self: StatementParser, value: C.LetFrame, node: Any) -> None:
-    var, span = value.var, self.evaluator.span(node)
+def _let_rest(self: StatementBuilder, value: C.LetFrame, node: Any) -> None:
+    var, span = value.var, self.span(node)
     if var is None:
         raise self.error("Give it a name: `x = T.LetStmt(…)`", node)
     self.wrap_rest(lambda body: S.LetStmt(var, value.value, body, span=span))
 
 
-def _thread_rest(self: StatementParser, value: C.ThreadFrame, node: Any) -> None:
+def _thread_rest(self: StatementBuilder, value: C.ThreadFrame, node: Any) -> None:
     axis = thread_axis(self, value, "", node)
     self.wrap_rest(lambda body: launch(axis, value.extent, body))
 
 
-def _preflattened(self: StatementParser, value: C.Preflattened, node: Any) -> None:
+def _preflattened(self: StatementBuilder, value: C.Preflattened, node: Any) -> None:
     """The caller gives the whole buffer; the body sees a flat view of its memory."""
     buffers, flat = self.function.buffer_map, value.flat
     param = next((param for param, buffer in buffers.items() if buffer is flat), None)
     if param is None:
         raise self.error(f'"{flat.name}" is not the buffer of a parameter', node)
     buffers[param] = name_buffer(value.whole, flat.name)
-    span = self.evaluator.span(node)
+    span = self.span(node)
     self.wrap_rest(lambda body: S.DeclBuffer(flat, body, span=span))
 
 

@@ -6,51 +6,53 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.script import constructs as C
-from mlcweb.script.parser.with_frames import launch, thread_axis
+from mlcweb.script.ir_builder.with_frames import launch, thread_axis
 from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion
 
 if TYPE_CHECKING:
-    from mlcweb.script.parser.statements import StatementParser
+    from mlcweb.script.ir_builder.statements import StatementBuilder
 
 
-def _define_allocation(self: StatementParser, name: str, value: C.Allocation, node: Any) -> None:
+def _define_allocation(self: StatementBuilder, name: str, value: C.Allocation, node: Any) -> Any:
     buffer = self.named(value.buffer, name)
     (self.blocks[-1] if self.blocks else self.function).alloc_buffers.append(buffer)
+    return buffer
 
 
-def _define_declaration(self: StatementParser, name: str, value: C.Declaration, node: Any) -> None:
-    buffer, span = self.named(value.buffer, name), self.evaluator.span(node)
+def _define_declaration(self: StatementBuilder, name: str, value: C.Declaration, node: Any) -> Any:
+    buffer, span = self.named(value.buffer, name), self.span(node)
     self.wrap_rest(lambda body: value.around(buffer, body, span))
+    return buffer
 
 
-def _define_match(self: StatementParser, name: str, value: C.Match, node: Any) -> None:
+def _define_match(self: StatementBuilder, name: str, value: C.Match, node: Any) -> Any:
     if isinstance(value.source, BufferRegion):
         contents = self.block("T.match_buffer of a region", node)
         buffer = self.named(value.buffer, name)
         contents.match_buffers.append(MatchBufferRegion(buffer, value.source))
-        return
+        return buffer
     if value.source not in self.function.params or value.source.dtype != "handle":
         raise self.error(
             f'T.match_buffer takes a parameter of type T.handle, not "{value.source.name}"', node
         )
     if value.source in self.function.buffer_map:
         raise self.error(f'The parameter "{value.source.name}" has a buffer already', node)
-    self.function.buffer_map[value.source] = self.named(value.buffer, name)
+    buffer = self.function.buffer_map[value.source] = self.named(value.buffer, name)
+    return buffer
 
 
-def _define_axis(self: StatementParser, name: str, value: C.Axis, node: Any) -> None:
-    self.axis(name, value, node)
+def _define_axis(self: StatementBuilder, name: str, value: C.Axis, node: Any) -> Any:
+    return self.axis(name, value, node)
 
 
-def _define_buffer(self: StatementParser, name: str, value: Buffer, node: Any) -> None:
+def _define_buffer(self: StatementBuilder, name: str, value: Buffer, node: Any) -> Any:
     if value.name:
         self.scopes.bind(name, value)
-        return
+        return value
     if value.data.name or "target" in self.function.attrs:
         # A view of memory that another buffer has, or in a lowered function of memory from outside.
-        self.named(value, name)
-        return
+        return self.named(value, name)
     raise self.error(
         "T.Buffer describes parameters, and with `data=` views of memory; use T.alloc_buffer to "
         "allocate a buffer",
@@ -58,30 +60,33 @@ def _define_buffer(self: StatementParser, name: str, value: Buffer, node: Any) -
     )
 
 
-def _define_let(self: StatementParser, name: str, value: C.LetFrame, node: Any) -> None:
-    var = E.Var(name, value.value.dtype, span=self.evaluator.span(node))
-    self.let(name, var, value.value, node)
+def _define_let(self: StatementBuilder, name: str, value: C.LetFrame, node: Any) -> Any:
+    var = E.Var(name, value.value.dtype, span=self.span(node))
+    return self.let(name, var, value.value, node)
 
 
-def _define_thread(self: StatementParser, name: str, value: C.ThreadFrame, node: Any) -> None:
+def _define_thread(self: StatementBuilder, name: str, value: C.ThreadFrame, node: Any) -> Any:
     axis = thread_axis(self, value, name, node)
     self.scopes.bind(name, axis.var, f'the thread axis "{axis.thread_tag}"')
     self.wrap_rest(lambda body: launch(axis, value.extent, body))
+    return axis.var
 
 
 def _define_thread_variable(
-    self: StatementParser, name: str, value: C.ThreadVariable, node: Any
-) -> None:
-    var = E.Var(name, "int32", span=self.evaluator.span(node))
+    self: StatementBuilder, name: str, value: C.ThreadVariable, node: Any
+) -> Any:
+    var = E.Var(name, "int32", span=self.span(node))
     self.threads[var] = value.tag
     self.scopes.bind(name, var, f'the thread axis "{value.tag}"')
+    return var
 
 
-def _define_meta_var(self: StatementParser, name: str, value: C.MetaVar, node: Any) -> None:
+def _define_meta_var(self: StatementBuilder, name: str, value: C.MetaVar, node: Any) -> Any:
     self.scopes.bind(name, value.value)
+    return value.value
 
 
-DEFINITIONS: dict[type, Callable[..., None]] = {
+DEFINITIONS: dict[type, Callable[..., Any]] = {
     C.Allocation: _define_allocation,
     C.Declaration: _define_declaration,
     C.Match: _define_match,
