@@ -22,6 +22,9 @@ MODULES: dict[str, str] = {
     "s_tir.meta_schedule": "meta_schedule",
     "tirx": "tir",
     "script.tirx": "script.tir",
+    "script.ir_builder.tirx": "script.ir_builder.tir",
+    "tir.script.builder": "script.ir_builder.tir",
+    "relax.script.builder": "script.ir_builder.relax",
     "relax.vm": "relax_vm",
     "relax.vm_build": "relax_vm.vm_build",
     "runtime.vm": "relax_vm",
@@ -145,6 +148,7 @@ _FILES: dict[tuple[str, ...], str] = {
         "script.parser.relax script.parser.relax.entry script.parser.relax.parser relax.script "
         "relax.script.parser relax.script.parser.entry"
     ),
+    ("script.ir_builder",): "script.ir_builder.base",
     ("script.printer",): "script.highlight script.printer.doc script.printer.doc_printer",
     ("runtime.target", "runtime"): "runtime.target.target target.target target.tag",
     ("runtime.target",): "runtime.target.tag runtime.target.detect_target",

@@ -53,9 +53,7 @@ _ROWS: dict[str, str] = {
     "it was removed in TVM 0.22; write a function with @T.prim_func": "tir.ir_builder",
     "hybrid script was replaced by TVMScript; write a function with @T.prim_func": "tir.hybrid",
     "programs are written here with @T.prim_func, @R.function and @I.ir_module (lesson 2), or made "
-    "by te.create_prim_func and relax.BlockBuilder": (
-        "script.ir_builder tir.script.builder relax.script.builder relax.exec_builder"
-    ),
+    "by te.create_prim_func and relax.BlockBuilder": ("relax.exec_builder"),
     "compare with NumPy by tvm.testing.assert_allclose": "topi.testing",
     "write the workload with te.create_prim_func, and look at the spaces that "
     "ms.space_generator makes": "meta_schedule.testing meta_schedule.schedule",

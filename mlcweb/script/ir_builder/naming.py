@@ -41,3 +41,19 @@ def describe(value: Any) -> str:
     if isinstance(value, ModuleType):
         return f"the module {value.__name__}"
     return f"{value!r} ({type(value).__name__})"
+
+
+def rename(value: Any, name: str) -> Any:
+    """Give a name to what is being built, and return it. Nothing else knows it yet: this is the one
+    place where a node changes after it was made."""
+    if isinstance(value, Buffer):
+        for own in (value.data, value.elem_offset):
+            if isinstance(own, E.Var) and own.name.startswith(value.name or "_"):
+                rest = own.name.removeprefix(value.name)
+                object.__setattr__(own, "name", name + rest)
+        if not value.data.name:
+            object.__setattr__(value.data, "name", name)
+    field = "name_hint" if hasattr(value, "name_hint") else "name"
+    if hasattr(value, field):
+        object.__setattr__(value, field, name)
+    return value

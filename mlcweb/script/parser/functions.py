@@ -11,6 +11,7 @@ from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
 from mlcweb.script import constructs as C
 from mlcweb.script.ir_builder.frames import FunctionFrame
+from mlcweb.script.ir_builder.functions import finish
 from mlcweb.script.ir_builder.naming import describe, name_buffer
 from mlcweb.script.namespace.types import ScalarType
 from mlcweb.script.parser.environment import Scopes
@@ -18,10 +19,7 @@ from mlcweb.script.parser.expressions import Evaluator, ModuleNames, scalar_type
 from mlcweb.script.parser.source import Source
 from mlcweb.script.parser.statements import StatementParser
 from mlcweb.script.parser.well_formed import check_well_formed
-from mlcweb.script.root_block import needs_root
-from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
-from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 
@@ -137,23 +135,8 @@ def read_prim_func(
         _parameter(function, argument, declared, evaluator)
     parser = StatementParser(evaluator, function)
     body = parser.body(tree.body, f'The function "{tree.name}"', tree)
-    if needs_root(body, bool(function.alloc_buffers)):
-        allocations = tuple(function.alloc_buffers)
-        root = S.Block((), (), (), "root", body, alloc_buffers=allocations)
-        body = S.BlockRealize((), arithmetic.const(True), root)
-    elif isinstance(body, S.BlockRealize) and body in parser.inferred:
-        # A root block that the source writes out: like the implied one, it declares no regions.
-        body = parser.inferred[body].realize(body.block.body, lambda block: ((), ()))
-    if not options.get("private"):
-        function.attrs.setdefault("global_symbol", tree.name)
-    result = PrimFunc(
-        tuple(function.params),
-        body,
-        _return_type(tree, evaluator),
-        {p: function.buffer_map[p] for p in function.params if p in function.buffer_map},
-        attrs=function.attrs,
-        span=evaluator.span(tree),
-    )
+    private, returns = bool(options.get("private")), _return_type(tree, evaluator)
+    result = finish(parser, body, returns, private, evaluator.span(tree))
     if options.get("check_well_formed", True):
         check_well_formed(result, {realize.block for realize in parser.inferred})
     return result
