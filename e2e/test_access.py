@@ -70,13 +70,15 @@ def next_frame(page) -> None:
 
 def test_sentences_say_what_the_schedule_changes(access):
     sentences = access["access-sentences"].locator("li")
-    expect(sentences.nth(0)).to_contain_text("The loops are i, j_0, k, j_1 (of 16, 2, 16, 8 turns)")
+    expect(sentences.nth(0)).to_contain_text(
+        "The loops are i, j_0, k, j_1 (16, 2, 16, 8 iterations)"
+    )
     expect(sentences.nth(1)).to_have_text(
         "B is now read with stride 1 in the innermost loop j_1 instead of stride 16 (a row) in k: "
         "8 times fewer lines fetched (512 instead of 4,096)."
     )
     expect(access["access-note"]).to_have_text(
-        "A smaller program runs here: 128 became 16, and its schedule was repeated on them."
+        "Shown at a smaller size (128 → 16), with the same schedule."
     )
     access["access-other"].select_option(label="after step 3, split")
     access.settle()
@@ -210,7 +212,7 @@ def test_what_has_no_smaller_form_runs_as_it_is(playground):
 @pytest.mark.thorough
 def test_sizes_can_be_chosen(access):
     access["access-size"].select_option(label="up to 8")
-    expect(access["access-note"]).to_contain_text("128 became 8")
+    expect(access["access-note"]).to_contain_text("128 → 8")
     access.settle()
     access["access-size"].select_option(label="as it is")
     expect(access["access-note"]).to_contain_text("ended after 200,000 accesses")

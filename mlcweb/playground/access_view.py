@@ -188,9 +188,9 @@ def _chosen_size(module: IRModule, name: str, asked: int | None) -> tuple[int, s
 
 
 def _note(small: Small) -> str:
-    sizes = ", ".join(f"{old} became {new}" for old, new in small.sizes.items())
-    how = "its schedule was repeated on them" if small.replayed else "its loops are the same"
-    return f"A smaller program runs here: {sizes}, and {how}."
+    sizes = ", ".join(f"{old} → {new}" for old, new in small.sizes.items())
+    same = "schedule" if small.replayed else "loops"
+    return f"Shown at a smaller size ({sizes}), with the same {same}."
 
 
 def _told(note: str, unfinished: str | None) -> str:

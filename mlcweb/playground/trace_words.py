@@ -79,29 +79,29 @@ def _cache(step: ReplayedStep) -> str:
     regions = () if block is None else block.block.writes if writes else block.block.reads
     known = isinstance(index, int) and index < len(regions)
     buffer = regions[index].buffer.name if known else "a buffer"
-    verb = "lets {} write {} by way of" if writes else "lets {} read {} by way of"
+    verb = "lets {} write {} through" if writes else "lets {} read {} through"
     return f"{verb.format(_name(block), buffer)} a copy in {scope} memory, made by {made}"
 
 
 def _decompose(step: ReplayedStep) -> str:
     block, loop = step.found[0], step.found[1]
     made = _named(step.made)
-    return f"takes the init of {_name(block)} out, as {made} before loop {_name(loop)}"
+    return f"moves the initialization of {_name(block)} into {made}, before loop {_name(loop)}"
 
 
 def _rfactor(step: ReplayedStep) -> str:
     made = _named(step.made)
-    return f"reduces each turn of {_sized(step.found[0])} by itself, in {made}"
+    return f"computes partial results for each iteration of {_sized(step.found[0])} in {made}"
 
 
 def _annotate(step: ReplayedStep) -> str:
     target, *values = step.found
     shown = "".join(str(plain(value)) for value in values)
-    return f"notes {step.instruction.attrs[0]} = {shown} on {_name(target)}"
+    return f"annotates {_name(target)} with {step.instruction.attrs[0]} = {shown}"
 
 
 def _unannotate(step: ReplayedStep) -> str:
-    return f"takes the note {step.instruction.attrs[0]} off {_name(step.found[0])}"
+    return f"removes the annotation {step.instruction.attrs[0]} from {_name(step.found[0])}"
 
 
 def _set_scope(step: ReplayedStep) -> str:
@@ -159,8 +159,8 @@ _WORDS: dict[str, Callable[[ReplayedStep], str]] = {
     "bind": _bind,
     "compute_at": _compute_at,
     "reverse_compute_at": _compute_at,
-    "compute_inline": _block_words("puts what {} computes where it is used"),
-    "reverse_compute_inline": _block_words("puts {} into the block that it uses"),
+    "compute_inline": _block_words("inlines {} into its consumers"),
+    "reverse_compute_inline": _block_words("inlines {} into its producer"),
     "cache_read": _cache,
     "cache_write": _cache,
     "decompose_reduction": _decompose,
@@ -168,7 +168,7 @@ _WORDS: dict[str, Callable[[ReplayedStep], str]] = {
     "set_scope": _set_scope,
     "annotate": _annotate,
     "unannotate": _unannotate,
-    "enter_postproc": lambda step: "ends the schedule proper; what follows finishes it",
+    "enter_postproc": lambda step: "starts post-processing",
     "get_block": _get_block,
     "get_loops": _get_loops,
     "get_child_blocks": _find("inner blocks"),

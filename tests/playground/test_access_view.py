@@ -43,8 +43,7 @@ def test_a_scheduled_module_is_compared_with_its_start() -> None:
     assert report["other"] == start
     assert report["size"] == {
         "most": 16,
-        "note": "A smaller program runs here: 128 became 16, and its schedule was repeated on "
-        "them.",
+        "note": "Shown at a smaller size (128 → 16), with the same schedule.",
     }
     assert report["result"]["sentences"][1].startswith(
         "B is now read with stride 1 in the innermost loop j_1 instead of stride 16 (a row) in k: "
@@ -66,7 +65,7 @@ def test_the_steps_of_the_schedule_can_be_compared_with() -> None:
     split, reordered = (step["id"] for step in report["steps"])
     after_split = access_view.simulate(final, "main", split, 16)["sentences"]
     assert after_split[0] == (
-        "The loops are i, j_0, k, j_1 (of 16, 4, 16, 4 turns) instead of i, j_0, j_1, k."
+        "The loops are i, j_0, k, j_1 (16, 4, 16, 4 iterations) instead of i, j_0, j_1, k."
     )
     after_reorder = access_view.explain(final, other=reordered)["result"]["sentences"]
     # What is left are the zeros, which are now written in a loop of their own.

@@ -217,10 +217,10 @@ def test_steps_on_blocks_are_told_in_words() -> None:
         sch.split(i, factors)
 
     assert all_words(steps)[1:] == [
-        "lets block C read B by way of a copy in local memory, made by block B_local",
+        "lets block C read B through a copy in local memory, made by block B_local",
         "finds the loops i, j, k of block C",
         "computes block B_local inside loop j",
-        "notes unroll_explicit = 1 on k",
+        "annotates k with unroll_explicit = 1",
         f"decides the tiles of i (128): 8{TIMES}16",
         "decides for 2 among 1, 2, 4",
         f"splits i (128) into i_0{TIMES}i_1 = 8{TIMES}16",

@@ -207,7 +207,7 @@ def _order(new: AccessProfile, old: AccessProfile) -> list[str]:
         names = ", ".join(loop.name for loop in loops) or "none"
         extents = ", ".join(str(loop.extent) for loop in loops)
         instead = ", ".join(loop.name for loop in before) or "none"
-        sentences.append(f"The loops are {names} (of {extents} turns) instead of {instead}.")
+        sentences.append(f"The loops are {names} ({extents} iterations) instead of {instead}.")
         kinds = {}
     sentences += [
         f"The loop {loop.name} {_KINDS[loop.kind]}."

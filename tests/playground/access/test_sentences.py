@@ -90,7 +90,7 @@ def test_the_product_by_itself() -> None:
 def test_the_schedule_of_the_course_against_the_product() -> None:
     made = tiled(4)
     assert compare(profile(made, CACHE), profile(made.original, CACHE)) == [
-        "The loops are i, j_0, k, j_1 (of 16, 4, 16, 4 turns) instead of i, j, k.",
+        "The loops are i, j_0, k, j_1 (16, 4, 16, 4 iterations) instead of i, j, k.",
         "B is now read with stride 1 in the innermost loop j_1 instead of stride 16 (a row) in k: "
         "4 times fewer lines fetched (1,024 instead of 4,096).",
         "A is now read at the same place throughout the innermost loop j_1 instead of stride 1 in "
@@ -125,7 +125,7 @@ def test_splitting_alone_changes_nothing() -> None:
     schedule.split(loop, factors=[None, 4])
     made = Derivation(schedule.trace, module, schedule.mod)
     first, last = compare(profile(made, CACHE), profile(module, CACHE))
-    assert first == "The loops are i, j_0, j_1, k (of 16, 4, 4, 16 turns) instead of i, j, k."
+    assert first == "The loops are i, j_0, j_1, k (16, 4, 4, 16 iterations) instead of i, j, k."
     assert last.startswith("It touches the same addresses in the same order as the program")
 
 

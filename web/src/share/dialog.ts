@@ -3,7 +3,7 @@
 import { element } from "../dom";
 import { placeBelow } from "../shell/menu";
 import { toast } from "../shell/toast";
-import { copyText } from "../views/parts";
+import { copyText } from "../views/kit";
 import { linkTo, setHash } from "./address";
 import "./dialog.css";
 import { encode, type SharedState } from "./state";

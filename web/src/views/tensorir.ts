@@ -1,50 +1,41 @@
 /** TensorIR: the text of every module that the program shows, or that its schedules arrived at. */
 
-import { element } from "../dom";
+import { signal } from "@preact/signals-core";
+import { html } from "lit-html";
 import { highlighted } from "../highlight";
 import type { ShownModule } from "../python/protocol";
-import { copyText, emptyNote, viewPanel } from "./parts";
+import { copyAndTell, emptyNote, reactive, viewPanel } from "./kit";
 import type { View, ViewContext } from "./view";
 
 export function tensorIRView({ toast }: ViewContext): View {
   const panel = viewPanel("tensorir", "TensorIR");
-  panel.append(
-    emptyNote(
-      "No module yet",
-      "Run the program. Every module that it shows with .show() or display(…) appears here, or else the last state of its schedules.",
-    ),
-  );
+  /** Null until a program has run. */
+  const modules = signal<ShownModule[] | null>(null);
 
-  const card = ({ title, source }: ShownModule): HTMLElement => {
-    const copy = element("button", { class: "button quiet small" }, "Copy");
-    copy.addEventListener("click", () => {
-      void copyText(source).then((done) =>
-        toast(done ? "Copied" : "The browser does not allow copying here"),
-      );
-    });
-    return element(
-      "article",
-      { class: "card" },
-      element("header", { class: "card-head" }, element("h2", {}, title), copy),
-      element(
-        "pre",
-        { class: "code numbered", tabindex: 0, role: "group", "aria-label": title },
-        highlighted(source),
-      ),
-    );
-  };
+  const card = ({ title, source }: ShownModule) => html`<article class="card">
+    <header class="card-head">
+      <h2>${title}</h2>
+      <button class="button quiet small" @click=${() => copyAndTell(source, toast)}>Copy</button>
+    </header>
+    <pre class="code numbered" tabindex="0" role="group" aria-label=${title}>${highlighted(source)}</pre>
+  </article>`;
+
+  reactive(panel, () => {
+    if (modules.value?.length) return modules.value.map(card);
+    return modules.value
+      ? emptyNote("No module", "The program ran, but it defined no IRModule and no schedule.")
+      : emptyNote(
+          "No module yet",
+          "Run the program. Every module that it shows with .show() or display(…) appears here, or else the last state of its schedules.",
+        );
+  });
 
   return {
     id: "tensorir",
     title: "TensorIR",
     panel,
-    onResult({ modules, ok }) {
-      if (modules.length) panel.replaceChildren(...modules.map(card));
-      else if (ok) {
-        panel.replaceChildren(
-          emptyNote("No module", "The program ran, but it defined no IRModule and no schedule."),
-        );
-      }
+    onResult(result) {
+      if (result.modules.length || result.ok) modules.value = result.modules;
       panel.scrollTop = 0;
     },
   };

@@ -1,19 +1,24 @@
 /** The chosen trial: what it changes, step by step or at once, and what it is worth to a model. */
 
+import { computed, signal } from "@preact/signals-core";
+import { html, nothing, type TemplateResult } from "lit-html";
 import { element } from "../../dom";
 import { type PythonSession, Stopped } from "../../python/client";
 import type { TraceStep } from "../../python/protocol";
 import type { ModelTimes, TrialDetails } from "../../python/search_protocol";
 import { comparison, milliseconds, short } from "../format";
+import { once, reactive } from "../kit";
+import { message, Resource } from "../resource";
 import { diffListing, markedLines } from "../trace/diff";
 import { openTrace } from "../trace/open";
-import { StepList } from "../trace/steps";
+import { stepList } from "../trace/steps";
 import type { Search } from "./search";
+import type { ShownTrial } from "./trials";
 
 type Way = "steps" | "diff";
 
-const GONE =
-  "Python was restarted since; the details of this trial are gone. Its time and its decisions are not.";
+const RESTARTED =
+  "Python was restarted since; the details of this trial are lost. Its time and its decisions are not.";
 
 interface DetailActions {
   /** Append code to the program. */
@@ -22,54 +27,69 @@ interface DetailActions {
   during: <T>(what: string, work: () => Promise<T>) => Promise<T> | null;
 }
 
+interface Shown {
+  search: Search;
+  trial: ShownTrial;
+  details: TrialDetails;
+  steps: TraceStep[];
+}
+
 export class TrialDetail {
-  readonly root = element("section", {
-    class: "trial-detail",
-    hidden: true,
-    "aria-label": "Chosen trial",
+  readonly root = element("section", { class: "trial-detail", "aria-label": "Chosen trial" });
+  private readonly shown = new Resource<Shown>();
+  private readonly way = signal<Way>("steps");
+  private readonly step = signal(0);
+  private readonly cache = new Map<string, Promise<[TrialDetails, TraceStep[]]>>();
+  /** What whole models take with a trial's function; a text while that is measured, or failed. */
+  private readonly modelTimes = signal<ReadonlyMap<string, ModelTimes | string>>(new Map());
+  private readonly steps = stepList({
+    shown: computed(() => {
+      const now = this.shown.value;
+      return now?.details.trace
+        ? { instructions: now.details.trace.steps, steps: now.steps }
+        : null;
+    }),
+    selected: this.step,
   });
-  private readonly steps = new StepList();
-  private readonly known = new Map<string, Promise<[TrialDetails, TraceStep[]]>>();
-  private readonly times = new Map<string, ModelTimes>();
-  private way: Way = "steps";
-  private wanted = "";
 
   constructor(
     private readonly session: PythonSession,
     private readonly actions: DetailActions,
-  ) {}
+  ) {
+    reactive(
+      this.root,
+      () => this.template(),
+      () => {
+        this.root.hidden = this.shown.value === null && !this.shown.error;
+      },
+    );
+  }
 
   hide(): void {
-    this.wanted = "";
-    this.root.hidden = true;
+    this.shown.set(null);
   }
 
-  /** Show a trial; what Python tells of it is asked for once and kept. */
+  /** Show a trial; what Python tells of it is asked for once and cached. */
   async show(search: Search, index: number): Promise<void> {
-    // A confirmed time stands in the code, too, so that it is asked for again.
-    const confirmed = search.trials.find((trial) => trial.index === index)?.confirmed ?? false;
-    const key = `${search.number} ${index} ${confirmed}`;
-    this.wanted = key;
-    try {
-      if (!search.id && !this.known.has(key)) throw new Stopped(GONE);
-      const found = this.known.get(key) ?? this.fetch(search.id, index);
-      this.known.set(key, found);
-      found.catch(() => this.known.delete(key));
-      const [details, steps] = await found;
-      if (this.wanted === key) this.fill(search, index, key, details, steps);
-    } catch (error) {
-      if (this.wanted !== key) return;
-      const text =
-        error instanceof Stopped || message(error).includes("no search") ? GONE : message(error);
-      this.root.hidden = false;
-      this.root.replaceChildren(element("p", { class: "reason" }, text));
-    }
+    const trial = search.trials.find((each) => each.index === index)!;
+    const key = keyOf(search, trial);
+    const fetch = async (): Promise<Shown> => {
+      if (!search.id && !this.cache.has(key)) throw new Stopped(RESTARTED);
+      const asked = this.cache.get(key) ?? this.fetch(search.id, index);
+      this.cache.set(key, asked);
+      asked.catch(() => this.cache.delete(key));
+      const [details, steps] = await asked;
+      return { search, trial, details, steps };
+    };
+    await this.shown.load(fetch, ({ steps }) => {
+      this.step.value = Math.max(0, steps.length - 1);
+    });
   }
 
-  /** Let go of what is known of a search. */
+  /** Let go of what is cached of a search. */
   forget(search: Search): void {
-    for (const key of this.known.keys())
-      if (key.startsWith(`${search.number} `)) this.known.delete(key);
+    for (const key of this.cache.keys())
+      if (key.startsWith(`${search.number} `)) this.cache.delete(key);
   }
 
   private async fetch(id: string, index: number): Promise<[TrialDetails, TraceStep[]]> {
@@ -80,165 +100,101 @@ export class TrialDetail {
     return [details, steps];
   }
 
-  private fill(
-    search: Search,
-    index: number,
-    key: string,
-    details: TrialDetails,
-    steps: TraceStep[],
-  ): void {
-    const trial = search.trials.find((each) => each.index === index);
-    const { code, replacing } = details;
-    const use = (text: string | null, id: string, label: string, told: string): HTMLElement => {
-      const button = element(
-        "button",
-        { class: "button", type: "button", "data-testid": id, hidden: text === null },
-        label,
-      );
-      button.addEventListener("click", () => this.actions.use(text!, told));
-      return button;
-    };
-    const seconds = trial?.seconds ?? null;
+  private template(): TemplateResult | typeof nothing {
+    const { shown } = this;
+    if (shown.error) {
+      const lost = shown.stopped || shown.error.includes("no search");
+      return html`<p class="reason">${lost ? RESTARTED : shown.error}</p>`;
+    }
+    if (!shown.value) return nothing;
+    const { search, trial, details } = shown.value;
+    const { seconds, reason, index } = trial;
     const speed =
       seconds !== null && search.operations
         ? `, ${short(search.operations / seconds / 1e9)} GFLOPS`
         : "";
     const time = seconds === null ? "" : `, ${milliseconds(seconds)} ms${speed}`;
-    const open = element(
-      "button",
-      {
-        class: "button",
-        type: "button",
-        "data-testid": "search-open-trace",
-        hidden: !details.trace,
-      },
-      "Open its trace",
-    );
-    open.addEventListener("click", () => {
-      if (details.trace) openTrace(details.trace);
-    });
-    const body = element("div", { class: "trial-body" });
-    const ways = this.ways((way) => {
-      this.way = way;
-      body.replaceChildren(way === "steps" ? this.steps.root : wholeDiff(details.diff));
-    });
-    this.root.hidden = false;
-    this.root.replaceChildren(
-      element(
-        "header",
-        { class: "card-head" },
-        element("h2", {}, `Trial ${index}${time}`),
-        element(
-          "div",
-          { class: "actions" },
-          open,
-          use(code, "search-use", "Use in editor", "The schedule was appended to the program"),
-          use(
+    const { code, replacing, trace } = details;
+    const use = (text: string | null, id: string, label: string, told: string): TemplateResult =>
+      html`<button class="button" type="button" data-testid=${id} ?hidden=${text === null}
+        @click=${() => this.actions.use(text!, told)}>${label}</button>`;
+    return html`<header class="card-head">
+        <h2>Trial ${index}${time}</h2>
+        <div class="actions">
+          <button class="button" type="button" data-testid="search-open-trace" ?hidden=${!trace}
+            @click=${() => trace && openTrace(trace)}>Open its trace</button>
+          ${use(code, "search-use", "Use in editor", "The schedule was appended to the program")}
+          ${use(
             replacing,
             "search-replace",
             "Replace in module",
             "Code that replaces the function was appended to the program",
-          ),
-        ),
-      ),
-      trial?.reason ? element("p", { class: "reason" }, trial.reason) : "",
-      search.model && seconds !== null ? this.worth(search, index, key) : "",
-      details.trace ? ways : "",
-      details.trace ? body : "",
-    );
-    if (!details.trace) return;
-    this.steps.show(details.trace, steps);
-    body.replaceChildren(this.way === "steps" ? this.steps.root : wholeDiff(details.diff));
+          )}
+        </div>
+      </header>
+      ${reason ? html`<p class="reason">${reason}</p>` : nothing}
+      ${search.model && seconds !== null ? this.worth(search, trial) : nothing}
+      ${trace ? this.body(details) : nothing}`;
   }
 
-  /** A choice between the trial's steps and its whole difference. */
-  private ways(onChange: (way: Way) => void): HTMLElement {
-    const radios = (
-      [
-        ["steps", "Step by step"],
-        ["diff", "Against the start"],
-      ] as [Way, string][]
-    ).map(([way, text]) => {
-      const radio = element("input", {
-        type: "radio",
-        name: "trial-way",
-        value: way,
-        id: `trial-way-${way}`,
-      });
-      radio.checked = way === this.way;
-      radio.addEventListener("change", () => onChange(way));
-      return element("label", { class: "way", "data-testid": `search-way-${way}` }, radio, text);
-    });
-    return element(
-      "fieldset",
-      { class: "ways" },
-      element("legend", { class: "visually-hidden" }, "What to show"),
-      ...radios,
-    );
+  /** The trial's steps, or its whole difference. */
+  private body({ diff }: TrialDetails): TemplateResult {
+    const radio = (way: Way, text: string): TemplateResult => html`<label class="way"
+      data-testid="search-way-${way}"><input type="radio" name="trial-way" value=${way}
+        id="trial-way-${way}" .checked=${way === this.way.value} @change=${() => {
+          this.way.value = way;
+        }}>${text}</label>`;
+    const whole = (): TemplateResult => html`<pre class="code" tabindex="0" role="group"
+      aria-label="The trial's program against the unscheduled one"
+      data-testid="search-diff">${once(diff, () => diffListing(markedLines(diff)))}</pre>`;
+    return html`<fieldset class="ways"><legend class="visually-hidden">What to show</legend>
+        ${radio("steps", "Step by step")}${radio("diff", "Compared with the original")}</fieldset>
+      <div class="trial-body">${this.way.value === "steps" ? this.steps : whole()}</div>`;
   }
 
   /** What the trial is worth to the whole model, measured when the reader asks for it. */
-  private worth(search: Search, index: number, key: string): HTMLElement {
-    const button = element(
-      "button",
-      { class: "button", type: "button", "data-testid": "search-model-times" },
-      "Time the whole model",
-    );
-    const result = element("p", {
-      class: "model-times",
-      "data-testid": "search-model-result",
-      "aria-live": "polite",
-    });
-    const show = (times: ModelTimes): void => {
-      const inputs = times.inputs.map(
-        ({ name, from }) => `${name} ${from === "random" ? "random" : `from ${from}`}`,
-      );
-      result.dataset.before = String(times.before * 1000);
-      result.dataset.after = String(times.after * 1000);
-      result.textContent =
-        `${times.entry}: ${milliseconds(times.before)} ms before, ${milliseconds(times.after)} ms with this function, ` +
-        `${comparison(times.after, times.before)} end to end. Inputs: ${inputs.join(", ")}.`;
+  private worth(search: Search, trial: ShownTrial): TemplateResult {
+    const key = keyOf(search, trial);
+    const times = this.modelTimes.value.get(key) ?? "";
+    const tell = (result: ModelTimes | string): void => {
+      this.modelTimes.value = new Map([...this.modelTimes.value, [key, result]]);
     };
-    const known = this.times.get(key);
-    if (known) show(known);
-    button.addEventListener("click", () => {
+    const measure = (): void => {
       const work = this.actions.during("Timing the model", () =>
-        this.session.call("search.compare", search.id, index),
+        this.session.call("search.compare", search.id, trial.index),
       );
       if (!work) return;
-      button.disabled = true;
-      result.textContent = "Timing the model before and after …";
-      work
-        .then((times) => {
-          this.times.set(key, times);
-          show(times);
-        })
-        .catch((error: unknown) => {
-          result.textContent = message(error);
-        })
-        .finally(() => {
-          button.disabled = false;
-        });
-    });
-    return element("div", { class: "worth" }, button, result);
+      tell(TIMING);
+      work.then(tell).catch((error: unknown) => tell(message(error)));
+    };
+    const [before, after] =
+      typeof times === "string"
+        ? [nothing, nothing]
+        : [times.before, times.after].map((seconds) => seconds * 1000);
+    return html`<div class="worth">
+      <button class="button" type="button" data-testid="search-model-times"
+        ?disabled=${times === TIMING} @click=${measure}>Time the whole model</button>
+      <p class="model-times" data-testid="search-model-result" aria-live="polite"
+        data-before=${before} data-after=${after}>${
+          typeof times === "string" ? times : worthText(times)
+        }</p>
+    </div>`;
   }
 }
 
-function wholeDiff(diff: string): HTMLElement {
-  const label = "The trial's program against the one before any step";
-  return element(
-    "pre",
-    {
-      class: "code",
-      tabindex: 0,
-      role: "group",
-      "aria-label": label,
-      "data-testid": "search-diff",
-    },
-    diffListing(markedLines(diff)),
+const TIMING = "Timing the model before and after …";
+
+function worthText({ entry, before, after, inputs }: ModelTimes): string {
+  const from = inputs.map(({ name, from: source }) =>
+    source === "random" ? `${name} random` : `${name} from ${source}`,
+  );
+  return (
+    `${entry}: ${milliseconds(before)} ms before, ${milliseconds(after)} ms with this function, ` +
+    `${comparison(after, before)} end to end. Inputs: ${from.join(", ")}.`
   );
 }
 
-function message(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+/** A confirmed time is in the code, too, so that it is asked for again. */
+function keyOf(search: Search, { index, confirmed }: ShownTrial): string {
+  return `${search.number} ${index} ${confirmed ?? false}`;
 }

@@ -1,6 +1,6 @@
 /** A program with what a step changed in it; parts that stayed as they are fold away. */
 
-import { element } from "../../dom";
+import { html, type TemplateResult } from "lit-html";
 import { highlightedLines } from "../../highlight";
 
 /** A line that is "shifted" stays but for its indentation: a loop more or less is around it. */
@@ -126,7 +126,7 @@ function merged(found: Run[]): Run[] {
 }
 
 /** The lines as a listing. Folded lines are there, hidden behind a button that shows them. */
-export function diffListing(lines: MarkedLine[]): HTMLElement {
+export function diffListing(lines: MarkedLine[]): TemplateResult {
   // Each side is highlighted as a whole: a line alone may be half of something.
   const side = (other: LineKind): DocumentFragment[] =>
     highlightedLines(
@@ -137,31 +137,30 @@ export function diffListing(lines: MarkedLine[]): HTMLElement {
     );
   const now = side("removed");
   const before = side("added");
-  const node = ({ kind }: MarkedLine): HTMLElement => {
+  const row = ({ kind }: MarkedLine): TemplateResult => {
     const oldLine = kind === "added" ? undefined : before.shift();
     const line = kind === "removed" ? oldLine : now.shift();
-    return element(kind === "removed" ? "del" : "span", { class: `line ${kind}` }, line);
+    return kind === "removed"
+      ? html`<del class="line removed">${line}</del>\n`
+      : html`<span class="line ${kind}">${line}</span>\n`;
   };
-  const code = element("code", { class: "listing diff" });
-  for (const run of runs(lines)) {
-    const nodes = run.lines.flatMap((line) => [node(line), "\n"]);
-    if (run.folded) code.append(fold(run.lines, nodes));
-    else code.append(...nodes);
-  }
-  return code;
+  const shown = runs(lines).map((run) => {
+    const rows = run.lines.map(row);
+    return run.folded ? fold(run.lines, rows) : rows;
+  });
+  return html`<code class="listing diff">${shown}</code>`;
 }
 
-function fold(lines: MarkedLine[], nodes: (HTMLElement | string)[]): HTMLElement {
-  const body = element("span", { class: "fold-body", hidden: true }, ...nodes);
-  const button = element("button", { class: "fold", type: "button", "aria-expanded": "false" });
+function fold(lines: MarkedLine[], rows: TemplateResult[]): TemplateResult {
   const shifted = lines.some(({ kind }) => kind === "shifted");
-  const what = `${lines.length} ${shifted ? "lines that stay but for their indentation" : "unchanged lines"}`;
-  const label = (open: boolean): string => (open ? `Hide ${what}` : what);
-  button.textContent = label(false);
-  button.addEventListener("click", () => {
+  const what = `${lines.length} ${shifted ? "lines only re-indented" : "unchanged lines"}`;
+  const toggle = ({ currentTarget }: Event): void => {
+    const button = currentTarget as HTMLElement;
+    const body = button.nextElementSibling as HTMLElement;
     body.hidden = !body.hidden;
-    button.setAttribute("aria-expanded", String(!body.hidden));
-    button.textContent = label(!body.hidden);
-  });
-  return element("span", { class: "fold-box" }, button, body);
+    button.ariaExpanded = String(!body.hidden);
+    button.textContent = body.hidden ? what : `Hide ${what}`;
+  };
+  return html`<span class="fold-box"><button class="fold" type="button" aria-expanded="false"
+    @click=${toggle}>${what}</button><span class="fold-body" hidden>${rows}</span></span>`;
 }

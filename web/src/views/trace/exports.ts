@@ -4,7 +4,8 @@ import { download } from "../../program/interchange";
 import type { PythonSession } from "../../python/client";
 import type { Changes, ShownTrace, StepOutcome } from "../../python/protocol";
 import type { MenuItem } from "../../shell/menu";
-import { copyText } from "../parts";
+import { copyAndTell } from "../kit";
+import { message } from "../resource";
 
 interface Exported {
   trace: ShownTrace;
@@ -28,10 +29,9 @@ export function exportItems(
   const take = (make: () => Promise<string>, use: (text: string) => unknown) => (): void => {
     make()
       .then(use)
-      .catch((error: unknown) => toast(error instanceof Error ? error.message : String(error)));
+      .catch((error: unknown) => toast(message(error)));
   };
-  const copy = async (text: string): Promise<void> =>
-    toast((await copyText(text)) ? "Copied" : "The browser does not allow copying here");
+  const copy = (text: string): Promise<void> => copyAndTell(text, toast);
   return [
     { label: "Copy as Python", testId: "trace-copy-python", run: take(python, copy) },
     {

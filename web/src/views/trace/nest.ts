@@ -1,44 +1,36 @@
 /**
- * A loop nest as nested bars: how often each loop turns and how, which loop it came from, and what
- * the blocks inside read and write. It is a nested list, so that it can be heard as well as seen.
+ * A loop nest as nested bars: how often each loop iterates and how, which loop it came from, and
+ * what the blocks inside read and write. It is a nested list, so that it can be heard as well as seen.
  */
 
-import { element } from "../../dom";
+import { html, nothing, type TemplateResult } from "lit-html";
 import type { NestBlock, NestEntry, NestLoop, NestRegion } from "../../python/protocol";
 import "./nest.css";
 
 const COLOURS = 6;
 
 /** What a loop or block is called if the step did something to it. */
-const CHANGES: Record<string, string> = {
-  new: "new",
-  moved: "moved",
-  edited: "changed",
-};
+const CHANGES: Record<string, string> = { new: "new", moved: "moved", edited: "changed" };
 
 /** Functions as nested lists. `marked` is whether changes are told. */
-export function nestList(entries: NestEntry[], marked: boolean): HTMLElement {
-  const most = Math.max(2, ...extents(entries));
-  const several = entries.length > 1;
-  const draw = (entry: NestEntry): HTMLElement => {
-    const below = entry.body.length ? element("ul", {}, ...entry.body.map(draw)) : null;
+export function nestList(entries: NestEntry[], marked: boolean): TemplateResult {
+  const longest = Math.max(2, ...extents(entries));
+  const item = (entry: NestEntry): TemplateResult => {
+    const below = entry.body.length ? html`<ul>${entry.body.map(item)}</ul>` : nothing;
     switch (entry.kind) {
-      case "function":
-        return element(
-          "li",
-          { class: "nest-function" },
-          several ? element("div", { class: "nest-title" }, entry.name) : null,
-          below,
-        );
+      case "function": {
+        const title = html`<div class="nest-title">${entry.name}</div>`;
+        return html`<li class="nest-function">${entries.length > 1 ? title : nothing}${below}</li>`;
+      }
       case "statement":
-        return element("li", { class: "nest-statement" }, element("code", {}, entry.text), below);
+        return html`<li class="nest-statement"><code>${entry.text}</code>${below}</li>`;
       case "loop":
-        return loop(entry, most, marked, below);
+        return loop(entry, longest, marked ? entry.change : null, below);
       case "block":
-        return block(entry, marked, below);
+        return block(entry, marked ? entry.change : null, below);
     }
   };
-  return element("ul", { class: "nest-list" }, ...entries.map(draw));
+  return html`<ul class="nest-list">${entries.map(item)}</ul>`;
 }
 
 /** Every loop's extent, where it is a number. */
@@ -52,50 +44,27 @@ function extents(entries: NestEntry[]): number[] {
 }
 
 function loop(
-  entry: NestLoop,
-  most: number,
-  marked: boolean,
-  below: HTMLElement | null,
-): HTMLElement {
-  const { name, extent, how, thread, notes, origin, colours } = entry;
-  const change = marked ? entry.change : null;
-  const gauge = element("span", { class: "nest-gauge", "aria-hidden": "true" });
-  // A loop of 1024 turns would dwarf all others, so that lengths go by powers of two.
-  gauge.style.setProperty(
-    "--share",
-    String(Math.log2(Math.max(1, Number(extent) || most)) / Math.log2(most)),
-  );
-  const bar = element(
-    "div",
-    { class: "nest-bar" },
-    element(
-      "span",
-      { class: "nest-head" },
-      element("code", { class: "nest-name" }, name),
-      element("span", { class: "nest-extent" }, extent),
-      element("span", { class: "nest-how" }, thread ?? how),
-      change ? element("span", { class: "nest-change" }, CHANGES[change] ?? `now ${change}`) : null,
-      element("span", { class: "nest-origin" }, [origin, ...notes].filter(Boolean).join("; ")),
-    ),
-    gauge,
-  );
-  const item = element(
-    "li",
-    {
-      class: `nest-loop is-${how}`,
-      "data-loop": name,
-      "data-extent": extent,
-      "data-kind": how,
-      "data-change": change,
-      "data-origin": origin,
-    },
-    bar,
-    below,
-  );
+  { name, extent, how, thread, notes, origin, colours }: NestLoop,
+  longest: number,
+  change: string | null,
+  below: unknown,
+): TemplateResult {
   const [first, second = first] = colours;
-  item.style.setProperty("--origin", root(first));
-  item.style.setProperty("--also", root(second));
-  return item;
+  // A loop of 1024 iterations would dwarf all others, so that lengths go by powers of two.
+  const share = Math.log2(Math.max(1, Number(extent) || longest)) / Math.log2(longest);
+  return html`<li class="nest-loop is-${how}" data-loop=${name} data-extent=${extent} data-kind=${how}
+    data-change=${change ?? nothing} data-origin=${origin}
+    .style=${`--origin: ${root(first)}; --also: ${root(second)}`}>
+    <div class="nest-bar">
+      <span class="nest-head">
+        <code class="nest-name">${name}</code> <span class="nest-extent">${extent}</span>
+        <span class="nest-how">${thread ?? how}</span>
+        ${change ? html`<span class="nest-change">${CHANGES[change] ?? `now ${change}`}</span>` : nothing}
+        <span class="nest-origin">${[origin, ...notes].filter(Boolean).join("; ")}</span>
+      </span>
+      <span class="nest-gauge" aria-hidden="true" .style=${`--share: ${share}`}></span>
+    </div>
+    ${below}</li>`;
 }
 
 /** The colour of a loop of the program; `number` is undefined where nothing is known. */
@@ -103,53 +72,46 @@ function root(number: number | undefined): string {
   return number === undefined ? "var(--line-strong)" : `var(--root-${number % COLOURS})`;
 }
 
-function block(entry: NestBlock, marked: boolean, below: HTMLElement | null): HTMLElement {
-  const { name, iterators, where, reads, writes, init, statement, buffers, notes } = entry;
-  const change = marked ? entry.change : null;
-  const facts = element("dl", { class: "nest-facts" });
-  const fact = (term: string, ...values: (Node | string)[]): void => {
-    if (values.length)
-      facts.append(element("dt", {}, term), ...values.map((value) => element("dd", {}, value)));
-  };
-  fact("reads", ...reads.map(region));
-  fact("writes", ...writes.map(region));
-  fact(
-    "with",
-    ...iterators.map(({ name: iterator, type, value }) =>
-      element(
-        "span",
-        {},
-        element("code", {}, `${iterator} = ${value}`),
-        type === "spatial" ? "" : ` ${type}`,
-      ),
-    ),
+function block(
+  { name, iterators, where, reads, writes, init, statement, buffers, notes }: NestBlock,
+  change: string | null,
+  below: unknown,
+): TemplateResult {
+  const code = (text: string | null): unknown[] =>
+    text === null ? [] : [html`<code>${text}</code>`];
+  const bindings = iterators.map(
+    ({ name: iterator, type, value }) =>
+      html`<code>${iterator} = ${value}</code>${type === "spatial" ? "" : ` ${type}`}`,
   );
-  fact("where", ...(where === null ? [] : [element("code", {}, where)]));
-  fact("first", ...(init === null ? [] : [element("code", {}, init)]));
-  fact("does", ...(statement === null ? [] : [element("code", {}, statement)]));
-  fact("keeps", ...buffers);
-  fact("notes", ...notes);
-  return element(
-    "li",
-    { class: "nest-block", "data-block": name, "data-change": change },
-    element(
-      "div",
-      { class: "nest-bar" },
-      element(
-        "span",
-        { class: "nest-head" },
-        element("span", {}, "block ", element("code", { class: "nest-name" }, name)),
-        change ? element("span", { class: "nest-change" }, CHANGES[change] ?? change) : null,
-      ),
-      facts,
-    ),
-    below,
-  );
+  const facts: [string, unknown[]][] = [
+    ["reads", reads.map(region)],
+    ["writes", writes.map(region)],
+    ["binds", bindings],
+    ["where", code(where)],
+    ["init", code(init)],
+    ["computes", code(statement)],
+    ["allocates", buffers],
+    ["annotations", notes],
+  ];
+  return html`<li class="nest-block" data-block=${name} data-change=${change ?? nothing}>
+    <div class="nest-bar">
+      <span class="nest-head">
+        <span>block <code class="nest-name">${name}</code></span>
+        ${change ? html`<span class="nest-change">${CHANGES[change] ?? change}</span>` : nothing}
+      </span>
+      <dl class="nest-facts">${facts
+        .filter(([, values]) => values.length)
+        .map(([term, values]) => [
+          html`<dt>${term}</dt>`,
+          values.map((value) => html`<dd>${value}</dd>`),
+        ])}</dl>
+    </div>
+    ${below}</li>`;
 }
 
-function region({ text, scope, elements }: NestRegion): HTMLElement {
+function region({ text, scope, elements }: NestRegion): TemplateResult {
   const size =
     elements === null || elements === 1 ? "" : ` ${elements.toLocaleString("en")} elements`;
-  const place = scope === "" || scope === "global" ? "" : ` in ${scope} memory`;
-  return element("span", {}, element("code", {}, text), `${size}${place}`);
+  const memory = scope === "" || scope === "global" ? "" : ` in ${scope} memory`;
+  return html`<code>${text}</code>${size}${memory}`;
 }

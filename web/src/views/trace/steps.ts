@@ -1,285 +1,190 @@
 /** A trace as a list of steps, with the loop nest and the module after the chosen one. */
 
+import { computed, type ReadonlySignal, type Signal, signal } from "@preact/signals-core";
+import { html, nothing, type TemplateResult } from "lit-html";
+import { guard } from "lit-html/directives/guard.js";
 import { element } from "../../dom";
 import { highlightedLines } from "../../highlight";
-import type { Instruction, ShownTrace, StepOutcome, TraceStep } from "../../python/protocol";
+import type { Instruction, StepOutcome, TraceStep } from "../../python/protocol";
+import { counted, fieldValue, onArrows, once, perFrame, reactive, scrollWithin } from "../kit";
 import { countChanges, diffListing, markedLines, settled } from "./diff";
-import { type FilterIds, StepFilter } from "./filter";
 import { nestList } from "./nest";
 import { type Effect, effectSentence, effects, effectText } from "./timing";
 import "./trace.css";
 
-interface StepListOptions {
-  /** Test ids of the parts, where this list is the page's main one. */
-  ids?: { step: string; module: string; nest: string; filter: FilterIds };
-  onSelect?: (index: number) => void;
+export type Times = ReadonlyMap<number, StepOutcome>;
+export const NO_TIMES: Times = new Map();
+
+/** The instructions of a trace, and the program after each of them; step 0 is before any. */
+export interface Steps {
+  instructions: Instruction[];
+  steps: TraceStep[];
+}
+
+interface StepListState {
+  shown: ReadonlySignal<Steps | null>;
+  selected: Signal<number>;
+  times?: ReadonlySignal<Times>;
+  /** The step that is timed now. */
+  running?: ReadonlySignal<number | null>;
+  /** Whether this is the page's main list, whose parts have names for tests. */
+  main?: boolean;
 }
 
 /** Shows one trace at a time; arrow keys go from step to step. */
-export class StepList {
-  readonly root: HTMLElement;
-  private readonly list: HTMLOListElement;
-  private readonly filter: StepFilter;
-  private readonly caption = element("p", { class: "step-caption", "aria-live": "polite" });
-  private readonly nest: HTMLElement;
-  private readonly code: HTMLElement;
-  private readonly ids: StepListOptions["ids"];
-  private steps: TraceStep[] = [];
-  private instructions: Instruction[] = [];
-  private pictures = new Map<number, [listing: HTMLElement, nest: HTMLElement]>();
-  private effects = new Map<number, Effect>();
-  private current = 0;
-  private frame = 0;
-
-  constructor(private readonly options: StepListOptions = {}) {
-    this.ids = options.ids;
-    this.list = element("ol", {
-      class: "steps",
-      role: "listbox",
-      tabindex: 0,
-      start: 0,
-      "aria-label": "Steps of the trace",
+export function stepList(state: StepListState): HTMLElement {
+  const text = signal("");
+  const changesOnly = signal(false);
+  const steps = computed(() => state.shown.value?.steps ?? []);
+  const selected = computed(() => Math.min(state.selected.value, steps.value.length - 1));
+  const times = computed(() => effects(steps.value, state.times?.value ?? NO_TIMES));
+  const listed = computed(() => {
+    const words = text.value.toLowerCase().split(/\s+/).filter(Boolean);
+    return steps.value.flatMap(({ index, changed, words: done }) => {
+      const instruction = instructionAt(index);
+      const searched = `${instruction?.text ?? ""} ${done}`.toLowerCase();
+      const matters = changed || instruction?.isSampling === true;
+      const matches = words.every((word) => searched.includes(word));
+      return matches && (matters || !changesOnly.value) ? [index] : [];
     });
-    this.filter = new StepFilter(() => this.sift(), this.ids?.filter);
-    this.nest = element("div", {
-      class: "nest",
-      tabindex: 0,
-      role: "region",
-      "aria-label": "Loop nest after the step",
-      "data-testid": this.ids?.nest,
-    });
-    this.code = element("pre", {
-      class: "code",
-      tabindex: 0,
-      role: "group",
-      "aria-label": "Module after the step",
-      "data-testid": this.ids?.module,
-    });
-    this.root = element(
-      "div",
-      { class: "stepper" },
-      element("div", { class: "step-box" }, this.filter.root, this.list),
-      this.caption,
-      this.code,
-      this.nest,
-    );
-    this.list.addEventListener("keydown", (event) => this.onKey(event));
-  }
+  });
+  const name = (part: string): unknown => (state.main ? `trace-${part}` : nothing);
+  const idOf = (index: number): string => `${state.main ? "trace-step" : "trial-step"}-${index}`;
+  const instructionAt = (index: number): Instruction | undefined =>
+    state.shown.value?.instructions[index - 1];
 
-  /** The chosen step. */
-  get selected(): number {
-    return this.current;
-  }
-
-  /** Show a trace with the modules between its steps, at its last step or at `index`. */
-  show(trace: Pick<ShownTrace, "steps">, steps: TraceStep[], index = steps.length - 1): void {
-    this.steps = steps;
-    this.instructions = trace.steps;
-    this.pictures.clear();
-    this.list.replaceChildren(...steps.map((step) => this.item(step)));
-    this.filter.root.hidden = steps.length < 4;
-    this.setTimes(new Map());
-    this.sift();
-    this.select(Math.min(Math.max(0, index), steps.length - 1));
-  }
-
-  /** Go to a step. */
-  select(index: number): void {
-    const step = this.steps[index];
-    if (!step) return;
-    this.list.children[this.current]?.setAttribute("aria-selected", "false");
-    this.current = index;
-    const item = this.list.children[index] as HTMLElement;
-    item.setAttribute("aria-selected", "true");
-    this.list.setAttribute("aria-activedescendant", item.id);
-    scrollWithin(this.list, item);
-    this.caption.textContent = this.describe(step);
-    // Of steps that a held key runs through only those are drawn that are seen.
-    this.frame ||= requestAnimationFrame(() => {
-      this.frame = 0;
-      this.draw();
-    });
-    this.options.onSelect?.(index);
-  }
-
-  private draw(): void {
-    const [listing, nest] = this.picture(this.current);
-    this.code.replaceChildren(listing);
-    this.nest.replaceChildren(nest);
-    const change = this.code.querySelector<HTMLElement>(".added, .removed");
-    if (change) scrollWithin(this.code, change, 60);
-    else this.code.scrollTop = 0;
-    const marked = this.nest.querySelector<HTMLElement>("[data-change] > .nest-bar");
-    this.nest.scrollTop = 0;
-    if (marked) scrollWithin(this.nest, marked);
-  }
-
-  /** The module and the nest after a step, made once. */
-  private picture(index: number): [HTMLElement, HTMLElement] {
-    const known = this.pictures.get(index);
-    if (known) return known;
-    const step = this.steps[index]!;
-    // Where a step leaves the program as it was, the last change tells what it is.
-    const source = this.steps.slice(0, index + 1).findLast(({ diff }) => diff !== null)!;
-    const fresh = source === step && step.changed;
-    const lines = markedLines(source.diff!);
-    const nest = element(
-      "div",
-      {},
-      element("h2", { class: "nest-heading" }, "Loop nest"),
-      fresh && step.gone?.length
-        ? element("p", { class: "nest-gone" }, `Gone: ${step.gone.join(", ")}`)
-        : null,
-      nestList(source.nest ?? [], fresh),
-    );
-    const made: [HTMLElement, HTMLElement] = [diffListing(fresh ? lines : settled(lines)), nest];
-    this.pictures.set(index, made);
-    return made;
-  }
-
-  /** Show how long the program takes after steps; `running` is the step that is measured now. */
-  setTimes(outcomes: ReadonlyMap<number, StepOutcome>, running: number | null = null): void {
-    this.effects = effects(this.steps, outcomes);
-    this.list.classList.toggle("has-times", outcomes.size > 0 || running !== null);
-    for (const [index, item] of [...this.list.children].entries()) {
-      item
-        .querySelector(".step-time")
-        ?.replaceWith(timeCell(this.effects.get(index), index === running));
-    }
-    const step = this.steps[this.current];
-    if (step) this.caption.textContent = this.describe(step);
-  }
-
-  private item({ index, changed, diff, words }: TraceStep): HTMLElement {
-    const instruction = this.instructions[index - 1];
+  const item = (step: TraceStep): TemplateResult => {
+    const { index, changed, diff, words } = step;
+    const instruction = instructionAt(index);
+    const kind = instruction?.isSampling ? "sampling" : !changed && index ? "looks-up" : "";
     const { added, removed } = countChanges(changed ? markedLines(diff!) : []);
-    const classes = ["step"];
-    if (instruction?.isSampling) classes.push("sampling");
-    else if (!changed && index) classes.push("looks-up");
-    const item = element(
-      "li",
-      {
-        class: classes.join(" "),
-        role: "option",
-        id: `${this.ids?.step ?? "trial-step"}-${index}`,
-        "data-testid": this.ids?.step,
-        "data-step": index,
-        "data-words": words,
-        "data-changed": changed,
-        "aria-selected": "false",
-      },
-      element("span", { class: "step-number", "aria-hidden": "true" }, String(index)),
-      instruction
-        ? instructionText(instruction)
-        : element("span", {}, "the program before any step"),
-      added || removed
-        ? element("span", { class: "step-change", "aria-hidden": "true" }, `+${added} −${removed}`)
-        : null,
-      timeCell(undefined, false),
-    );
-    item.addEventListener("click", () => {
-      this.select(index);
-      this.list.focus({ preventScroll: true });
+    return html`<li class="step ${kind}" role="option" id=${idOf(index)} data-testid=${name("step")}
+      data-step=${index} data-words=${words} data-changed=${changed}
+      ?hidden=${!listed.value.includes(index)} aria-selected=${index === selected.value}
+      @click=${(event: Event) => {
+        state.selected.value = index;
+        (event.currentTarget as HTMLElement).parentElement!.focus({ preventScroll: true });
+      }}
+      ><span class="step-number" aria-hidden="true">${index}</span
+      >${instruction ? instructionText(instruction) : html`<span>the unscheduled program</span>`}${
+        added || removed
+          ? html`<span class="step-change" aria-hidden="true">+${added} −${removed}</span>`
+          : nothing
+      }${timeCell(times.value.get(index), state.running?.value === index)}</li>`;
+  };
+  const items = (): unknown =>
+    steps.value.map((step) => {
+      const { index } = step;
+      const own = [index === selected.value, listed.value.includes(index)];
+      const time = [times.value.get(index), state.running?.value === index];
+      return guard([step, instructionAt(index), ...own, ...time], () => item(step));
     });
-    return item;
-  }
 
-  private describe(step: TraceStep): string {
-    const effect = this.effects.get(step.index);
-    return effect ? `${this.tell(step)} ${effectSentence(effect)}` : this.tell(step);
-  }
+  /** The chosen step with what it made of the program. */
+  const picture = computed(() => {
+    const step = steps.value[selected.value];
+    if (!step) return null;
+    // Where a step leaves the program as it was, the last change tells what it is.
+    const source = steps.value.slice(0, step.index + 1).findLast(({ diff }) => diff !== null)!;
+    return { step, source, fresh: source === step && step.changed };
+  });
+  const drawn = perFrame(picture);
+  const module = (): unknown => {
+    const { source, fresh } = drawn.value!;
+    const lines = markedLines(source.diff!);
+    return diffListing(fresh ? lines : settled(lines));
+  };
+  const nest = (): TemplateResult => {
+    const { step, source, fresh } = drawn.value!;
+    return html`<h2 class="nest-heading">Loop nest</h2>
+      ${fresh && step.gone?.length ? html`<p class="nest-gone">Gone: ${step.gone.join(", ")}</p>` : nothing}
+      ${nestList(source.nest ?? [], fresh)}`;
+  };
+  const caption = computed(() => {
+    const step = steps.value[selected.value];
+    const effect = step && times.value.get(step.index);
+    return step ? [tell(step), ...(effect ? [effectSentence(effect)] : [])].join(" ") : "";
+  });
 
-  private tell({ index, changed, diff, words }: TraceStep): string {
-    if (index === 0) return "The program before any step.";
-    const start = `Step ${index} ${words}`;
-    if (!changed) return `${start}. The program stays as it is.`;
-    const { added, removed, shifted } = countChanges(markedLines(diff!));
-    const moved = shifted ? `; ${lines(shifted)} stay but for the indentation` : "";
-    return `${start}. It writes ${lines(added)} and removes ${lines(removed)}${moved}.`;
-  }
+  const hasTimes = (): string =>
+    state.times?.value.size || (state.running?.value ?? null) !== null ? "has-times" : "";
+  const onKey = (event: KeyboardEvent): void =>
+    onArrows(event, listed.value, selected.value, (index) => {
+      state.selected.value = index;
+    });
+  const template = (): TemplateResult => html`<div class="step-box">
+      <div class="step-filter" role="search" aria-label="Steps" ?hidden=${steps.value.length < 4}>
+        <input type="search" placeholder="Find steps" aria-label="Find steps"
+          data-testid=${name("find")} @input=${(event: Event) => {
+            text.value = fieldValue(event);
+          }}>
+        <label><input type="checkbox" data-testid=${name("changes-only")}
+          @change=${({ currentTarget }: Event) => {
+            changesOnly.value = (currentTarget as HTMLInputElement).checked;
+          }}><span>Hide get_* steps</span></label>
+        <span class="step-count" role="status">${
+          listed.value.length === steps.value.length
+            ? ""
+            : `${listed.value.length} of ${steps.value.length}`
+        }</span>
+      </div>
+      <ol class="steps ${hasTimes()}" role="listbox" tabindex="0" start="0"
+        aria-label="Steps of the trace" aria-activedescendant=${idOf(selected.value)}
+        @keydown=${onKey}>${items()}</ol>
+    </div>
+    <p class="step-caption" aria-live="polite">${caption.value}</p>
+    <pre class="code" tabindex="0" role="group" aria-label="Module after the step"
+      data-testid=${name("module")}>${drawn.value ? once(drawn.value, module) : nothing}</pre>
+    <div class="nest" tabindex="0" role="region" aria-label="Loop nest after the step"
+      data-testid=${name("loopnest")}>${drawn.value ? once(drawn.value, nest) : nothing}</div>`;
 
-  /** Hide the steps that are not looked for. */
-  private sift(): void {
-    let shown = 0;
-    for (const [index, item] of [...this.list.children].entries()) {
-      const step = this.steps[index]!;
-      const text = `${this.instructions[index - 1]?.text ?? ""} ${step.words}`;
-      const wanted = this.filter.wants(
-        text,
-        step.changed || this.instructions[index - 1]?.isSampling === true,
-      );
-      (item as HTMLElement).hidden = !wanted;
-      shown += Number(wanted);
+  let scrolled: unknown[] = [];
+  const root = element("div", { class: "stepper" });
+  return reactive(root, template, () => {
+    const [step, picture] = [steps.value[selected.value], drawn.value];
+    const [list, code, box] = [".steps", ".code", ".nest"].map((part) => root.querySelector(part)!);
+    const current = list!.querySelector("[aria-selected=true]");
+    if (current && (scrolled[0] !== step || scrolled[1] !== picture)) scrollWithin(list!, current);
+    if (scrolled[1] !== picture) {
+      const change = code!.querySelector(".added, .removed");
+      const marked = box!.querySelector("[data-change] > .nest-bar");
+      if (change) scrollWithin(code!, change, 60);
+      else code!.scrollTop = 0;
+      box!.scrollTop = 0;
+      if (marked) scrollWithin(box!, marked);
     }
-    this.filter.report(shown, this.steps.length);
-  }
+    scrolled = [step, picture];
+  });
+}
 
-  private onKey(event: KeyboardEvent): void {
-    const shown = this.steps
-      .map(({ index }) => index)
-      .filter((index) => !(this.list.children[index] as HTMLElement).hidden);
-    const before = shown.filter((index) => index < this.current).at(-1);
-    const after = shown.find((index) => index > this.current);
-    const targets: Record<string, number | undefined> = {
-      ArrowUp: before,
-      ArrowLeft: before,
-      ArrowDown: after,
-      ArrowRight: after,
-      Home: shown[0],
-      End: shown.at(-1),
-    };
-    if (!(event.key in targets)) return;
-    event.preventDefault();
-    const target = targets[event.key];
-    if (target !== undefined) this.select(target);
-  }
+function tell({ index, changed, diff, words }: TraceStep): string {
+  if (index === 0) return "The unscheduled program.";
+  const start = `Step ${index} ${words}`;
+  if (!changed) return `${start}. The program stays as it is.`;
+  const { added, removed, shifted } = countChanges(markedLines(diff!));
+  const moved = shifted ? `; ${counted(shifted, "line")} only re-indented` : "";
+  return `${start}. ${counted(added, "line")} added, ${removed} removed${moved}.`;
 }
 
 /** The instruction with its decision standing out. */
-export function instructionText({ text, decision, isSampling }: Instruction): HTMLElement {
-  const code = element("code", {});
+export function instructionText({ text, decision, isSampling }: Instruction): TemplateResult {
   const mark = `decision=${decision}`;
   const at = isSampling && decision !== null ? text.lastIndexOf(mark) : -1;
-  if (at < 0) {
-    code.append(...highlightedLines(text));
-    return code;
-  }
-  code.append(
-    ...highlightedLines(text.slice(0, at)),
-    element("mark", { class: "decision" }, mark),
-    text.slice(at + mark.length),
-  );
-  return code;
+  if (at < 0) return html`<code>${highlightedLines(text)}</code>`;
+  return html`<code>${highlightedLines(text.slice(0, at))}<mark class="decision">${mark}</mark>${text.slice(
+    at + mark.length,
+  )}</code>`;
 }
 
-function timeCell(effect: Effect | undefined, running: boolean): HTMLElement {
-  const cell = element("span", { class: "step-time" });
-  if (running) cell.append("measuring …");
-  if (!effect || running) return cell;
-  cell.dataset.testid = "trace-step-time";
-  cell.dataset.state = effect.state;
-  cell.append(
-    element("span", { class: "step-time-text", title: effect.reason }, effectText(effect)),
-  );
-  if (effect.seconds !== null) {
-    const bar = element("span", { class: "step-time-bar", "aria-hidden": "true" });
-    bar.style.setProperty("--share", String(effect.share));
-    cell.append(bar);
-    cell.dataset.seconds = String(effect.seconds);
-    if (effect.factor !== null) cell.dataset.factor = String(effect.factor);
-  }
-  return cell;
-}
-
-function lines(count: number): string {
-  return count === 1 ? "1 line" : `${count} lines`;
-}
-
-/** Scroll `box` alone, and only as far as needed. */
-function scrollWithin(box: HTMLElement, item: HTMLElement, margin = 8): void {
-  const outer = box.getBoundingClientRect();
-  const inner = item.getBoundingClientRect();
-  if (inner.top < outer.top + margin) box.scrollTop -= outer.top + margin - inner.top;
-  else if (inner.bottom > outer.bottom - margin)
-    box.scrollTop += inner.bottom - outer.bottom + margin;
+function timeCell(effect: Effect | undefined, running: boolean): TemplateResult {
+  if (running || !effect)
+    return html`<span class="step-time">${running ? "measuring …" : ""}</span>`;
+  const { state, seconds, factor, share, reason } = effect;
+  return html`<span class="step-time" data-testid="trace-step-time" data-state=${state}
+    data-seconds=${seconds ?? nothing} data-factor=${factor ?? nothing}
+    ><span class="step-time-text" title=${reason ?? nothing}>${effectText(effect)}</span>${
+      seconds === null
+        ? nothing
+        : html`<span class="step-time-bar" aria-hidden="true" .style=${`--share: ${share}`}></span>`
+    }</span>`;
 }

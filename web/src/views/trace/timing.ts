@@ -45,7 +45,7 @@ export function effectSentence({ seconds, factor, reason }: Effect): string {
   if (seconds === null) return `It has no time: ${reason}.`;
   return factor === null
     ? `It takes ${timing(seconds)}.`
-    : `It takes ${timing(seconds)}: ${comparedWith(seconds, seconds * factor, "at the step timed before")}.`;
+    : `It takes ${timing(seconds)}: ${comparedWith(seconds, seconds * factor, "the previous timed step")}.`;
 }
 
 /** "3.2 times as fast as …", in words. */
@@ -71,7 +71,7 @@ export class StepTimer {
   constructor(private readonly session: PythonSession) {}
 
   /**
-   * Time the program before any step and those after `steps`. `tell` hears of each step that is
+   * Time the unscheduled program and those after `steps`. `tell` hears of each step that is
    * begun, with null, and of its outcome.
    */
   async run(

@@ -1,0 +1,73 @@
+/** What a view asks Python for, and how the answer stands. */
+
+import { batch, signal } from "@preact/signals-core";
+import { Stopped } from "../python/client";
+
+export type ResourceState = "empty" | "loading" | "ready" | "stale" | "error";
+
+/**
+ * An answer that takes time. Of several questions the last one counts.
+ *
+ * "stale" has the answer before while the next is on its way, "error" too, if there was one.
+ */
+export class Resource<T> {
+  private readonly current = signal<{ state: ResourceState; value: T | null; error: unknown }>({
+    state: "empty",
+    value: null,
+    error: null,
+  });
+  private request = 0;
+
+  get state(): ResourceState {
+    return this.current.value.state;
+  }
+
+  get value(): T | null {
+    return this.current.value.value;
+  }
+
+  /** For the reader; empty where nothing failed. */
+  get error(): string {
+    return this.state === "error" ? message(this.current.value.error) : "";
+  }
+
+  /** Whether the reader, or the end of Python, stopped it. */
+  get stopped(): boolean {
+    const { error } = this.current.value;
+    return error instanceof Stopped || (this.state === "error" && message(error) === "stopped");
+  }
+
+  get busy(): boolean {
+    return this.state === "loading" || this.state === "stale";
+  }
+
+  /** Whether an answer has come, and nothing has been asked since: `value`, asked again, is it. */
+  async load(ask: () => Promise<T>, take?: (value: T) => void): Promise<boolean> {
+    const mine = ++this.request;
+    const { value } = this.current.peek();
+    this.current.value = { state: value === null ? "loading" : "stale", value, error: null };
+    try {
+      const answer = await ask();
+      if (mine !== this.request) return false;
+      batch(() => {
+        this.set(answer);
+        take?.(answer);
+      });
+      return true;
+    } catch (error) {
+      if (mine === this.request)
+        this.current.value = { state: "error", value: this.current.peek().value, error };
+      return false;
+    }
+  }
+
+  /** Take `value` for the answer, or nothing at all; what was asked before counts no more. */
+  set(value: T | null): void {
+    this.request += 1;
+    this.current.value = { state: value === null ? "empty" : "ready", value, error: null };
+  }
+}
+
+export function message(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
