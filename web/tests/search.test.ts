@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { StoredRecord, Trial } from "../src/python/search_protocol";
+import { linear, logarithmic, logTicks, ticks } from "../src/views/plot";
 import { bestAt, reached, runningBest } from "../src/views/search/curves";
 import { choices, decisionTable, median, numbersOf, spacesOf } from "../src/views/search/decisions";
-import { linear, logarithmic, logTicks, ticks } from "../src/views/search/plot";
 import { accuracy, predicted, rounds } from "../src/views/search/ranking";
 import {
   earlier,

@@ -1,9 +1,9 @@
 /** Two searches beside each other: the best so far by trials and by time. */
 
 import { element } from "../../dom";
+import { axes, Drawing, extent, linear, logarithmic, logTicks, svg, ticks } from "../plot";
 import { type By, bestAt, reached, runningBest, type Step } from "./curves";
 import { ms, type SearchPanel } from "./panel";
-import { axes, Drawing, extent, linear, logarithmic, logTicks, svg, ticks } from "./plot";
 import type { Search } from "./search";
 
 const HEIGHT = 260;

@@ -2,6 +2,7 @@
 
 import { element } from "../../dom";
 import { chooser } from "../parts";
+import { Drawing, extent, linear, logarithmic, logTicks, type Scale, svg } from "../plot";
 import {
   choices,
   type DecidedTrial,
@@ -10,7 +11,6 @@ import {
   spacesOf,
 } from "./decisions";
 import { ms, type SearchPanel } from "./panel";
-import { Drawing, extent, linear, logarithmic, logTicks, type Scale, svg } from "./plot";
 import type { Search } from "./search";
 import type { ShownTrial } from "./trials";
 

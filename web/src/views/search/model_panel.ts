@@ -1,8 +1,8 @@
 /** What the cost model predicted against what was measured, and how well it ranks. */
 
 import { element } from "../../dom";
+import { axes, Drawing, extent, linear, logarithmic, logTicks, svg, ticks } from "../plot";
 import { ms, type SearchPanel } from "./panel";
-import { axes, Drawing, extent, linear, logarithmic, logTicks, svg, ticks } from "./plot";
 import { accuracy, type PredictedTrial, predicted, rounds } from "./ranking";
 import type { Search } from "./search";
 import type { ShownTrial } from "./trials";
