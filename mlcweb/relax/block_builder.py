@@ -20,11 +20,12 @@ from typing import Any
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.module import BaseFunc, GlobalVar, IRModule
+from mlcweb.ir.op import Op
 from mlcweb.ir.structural import structural_equal, structural_hash
 from mlcweb.relax import expr as E
 from mlcweb.relax.deduction import Context, function_struct_info
 from mlcweb.relax.normalize import Normalizer, merged
-from mlcweb.relax.struct_info import StructInfo
+from mlcweb.relax.struct_info import StructInfo, TupleStructInfo
 
 _current: ContextVar[tuple[BlockBuilder, ...]] = ContextVar("block_builder", default=())
 
@@ -248,10 +249,9 @@ class BlockBuilder:
         name = kwargs.pop("primfunc_name_hint", None) or getattr(func, "__name__", "te_func")
         prim_func, call_args, infos, tir_vars = call_te_inputs(func, *args, **kwargs)
         var = self.add_func(prim_func, name)
-        from mlcweb.relax.op.base import call_tir
-
-        out = infos[0] if len(infos) == 1 else infos
-        return call_tir(var, E.Tuple(call_args), out, tir_vars or None)
+        last = (E.ShapeExpr(tir_vars),) if tir_vars else ()
+        info = infos[0] if len(infos) == 1 else TupleStructInfo(infos)
+        return E.Call(Op.get("relax.call_tir"), (var, E.Tuple(call_args), *last), None, (info,))
 
     def emit_te(self, func: Callable[..., Any], *args: Any, **kwargs: Any) -> E.Var:
         """Bind what `call_te` gives to a new variable."""
@@ -344,7 +344,5 @@ def _parameters(params: Any) -> tuple[E.Var, ...]:
 
 def _expression(value: Any) -> Any:
     if value is None:
-        from mlcweb.relax.op.base import null_value
-
-        return null_value()
+        return E.Call(Op.get("relax.null_value"), ())
     return E.convert_to_expr(value)

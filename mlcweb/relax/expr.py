@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from mlcweb.ir import printing
 from mlcweb.ir.dialect import takes_newer_keywords
@@ -424,7 +424,13 @@ def const(value: Any, dtype: str | StructInfo | None = None) -> Constant:
     return Constant(host_array(value, dtype))
 
 
-def convert_to_expr(value: Any) -> Any:
+ExprLike: TypeAlias = (
+    "Expr | BaseFunc | GlobalVar | Op | PrimExpr | str | float | Sequence[ExprLike]"
+)
+"""What `convert_to_expr` takes."""
+
+
+def convert_to_expr(value: ExprLike) -> Any:
     """`value` as a graph expression: tuples and lists become a Tuple, strings and scalars their
     immediates."""
     if isinstance(value, (Expr, GlobalVar, Op, BaseFunc)):

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.op import Op
 from mlcweb.ir.overloads import overloads
 
 
 def _apply(name: str, *operands: Any) -> Any:
     from mlcweb.ir.module import GlobalVar
-    from mlcweb.relax import op
     from mlcweb.relax.expr import Expr
 
     for operand in operands:
         if not isinstance(operand, (Expr, GlobalVar)):
             raise TypeError(f"{operand!r} is no graph expression: write relax.const({operand!r})")
-    return getattr(op, name)(*operands)
+    return Op.get(f"relax.{name}").get_attr("FBuild")(*operands)
 
 
 _methods = overloads(_apply)
@@ -31,9 +31,7 @@ class ExprOperators:
         struct_info: Any
 
     def astype(self, dtype: str) -> Any:
-        from mlcweb.relax import op
-
-        return op.astype(self, dtype)
+        return Op.get("relax.astype").get_attr("FBuild")(self, dtype)
 
     def __neg__(self) -> Any:
         return _apply("negative", self)

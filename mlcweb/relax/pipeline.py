@@ -13,7 +13,7 @@ from mlcweb.ir.transform import ModulePass, Pass, PassContext, PassInfo, Sequent
 from mlcweb.ir.visitor import walk
 from mlcweb.relax import expr as E
 from mlcweb.relax import transform
-from mlcweb.relax.transform.legalize_ops import NEEDS_NO_LOWERING
+from mlcweb.relax.op.legalize import keep
 from mlcweb.relax.transform.op_pattern import annotate
 from mlcweb.relax.transform.registration import is_primitive
 from mlcweb.tir.function import PrimFunc
@@ -130,4 +130,4 @@ def _has_work(func: Any) -> bool:
 def _is_operator_call(node: Any) -> bool:
     if not (isinstance(node, E.Call) and isinstance(node.op, Op)):
         return False
-    return node.op.name not in NEEDS_NO_LOWERING
+    return node.op.get_attr("FLegalize") is not keep

@@ -1,36 +1,37 @@
 """The `R` of TVMScript: `from mlcweb.script import relax as R`.
 
-`NAMES` is the table by which the parser looks names up: the operators of `relax.op`, and what
-namespace/relax.py adds. The module has the same names as attributes.
+`NAMES` is the table by which the parser looks names up: what builds calls of operators, also of
+those that are registered later, and what namespace/relax.py adds. The module has the same names as
+attributes.
 """
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from collections import ChainMap
+from collections.abc import Mapping
+from typing import Any
 
 from mlcweb.relax import op
+from mlcweb.relax.op.registry import builders
 from mlcweb.script.decorators import relax_function
 from mlcweb.script.namespace import macros
 from mlcweb.script.namespace import relax as own
 
-NAMES: dict[str, Any] = {
-    **{
-        name: value
-        for name, value in vars(op).items()
-        if not name.startswith("_")
-        and name.islower()
-        and (not isinstance(value, ModuleType) or name in op.NAMESPACES)
-    },
+_OWN: dict[str, Any] = {
+    **{name: getattr(op, name) for name in op.NAMESPACES},
     **own.NAMES,
     "function": relax_function,
     "macro": macros.macro,
     "meta_var": macros.meta_var,
 }
+NAMES: Mapping[str, Any] = ChainMap(_OWN, builders)
 
-if TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Any: ...
+def __getattr__(name: str) -> Any:
+    if name not in NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return NAMES[name]
 
-else:
-    globals().update(NAMES)
+
+def __dir__() -> list[str]:
+    return sorted(name for name in NAMES if "." not in name)

@@ -8,11 +8,24 @@ from typing import Any
 from mlcweb.ir.dialect import takes_newer_keywords
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.op import Op
+from mlcweb.relax import dims
 from mlcweb.relax.attrs import Attrs
+from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.deduction import Context
 from mlcweb.relax.errors import DTypeError
-from mlcweb.relax.expr import Call, Expr, ExternFunc, ShapeExpr, StringImm, Tuple, convert_to_expr
-from mlcweb.relax.op import infer
-from mlcweb.relax.op.registry import call, register
+from mlcweb.relax.expr import (
+    Call,
+    Expr,
+    ExprLike,
+    ExternFunc,
+    ShapeExpr,
+    StringImm,
+    Tuple,
+    convert_to_expr,
+)
+from mlcweb.relax.op import infer, legalize
+from mlcweb.relax.op.legalize import keep, te, topi
+from mlcweb.relax.op.registry import builder, call, operator
 from mlcweb.relax.struct_info import (
     ObjectStructInfo,
     PrimStructInfo,
@@ -21,10 +34,21 @@ from mlcweb.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )  # fmt: skip
+from mlcweb.tir import arithmetic
 from mlcweb.tir.expr import PrimExpr
 
 
-def infer_sinfo_args(call: Call, context: Any) -> StructInfo:
+def object_info(call: Call, context: Context) -> StructInfo:
+    """That of what is known to the virtual machine only."""
+    return ObjectStructInfo()
+
+
+def nothing(call: Call, context: Context) -> StructInfo:
+    """That of a call which is made for its effect."""
+    return TupleStructInfo(())
+
+
+def infer_sinfo_args(call: Call, context: Context) -> StructInfo:
     """What a call says itself that it gives."""
     infos = call.sinfo_args
     if not infos:
@@ -32,11 +56,7 @@ def infer_sinfo_args(call: Call, context: Any) -> StructInfo:
     return infos[0] if len(infos) == 1 else TupleStructInfo(infos)
 
 
-_CALL_TIR = register("relax.call_tir", ("func", "args"), infer_sinfo_args)
-_CALL_DPS_PACKED = register("relax.call_dps_packed", ("func", "args"), infer_sinfo_args)
-_CALL_PURE_PACKED = register("relax.call_pure_packed", ("func", "args"), infer_sinfo_args)
-
-
+@operator("relax.call_tir", "func", "args", infer=infer_sinfo_args, legalize=keep)
 @takes_newer_keywords
 def call_tir(
     gvar: Any,
@@ -56,9 +76,10 @@ def call_tir(
             shape (or list of shapes), with `dtype`.
         tir_vars: integers that the function takes after its tensors, as a shape.
     """
-    op = _CALL_TIR
+    op = Op.get("relax.call_tir")
     if isinstance(gvar, (str, ExternFunc)):
-        op, gvar = _CALL_DPS_PACKED, ExternFunc(gvar) if isinstance(gvar, str) else gvar
+        op = Op.get("relax.call_dps_packed")
+        gvar = ExternFunc(gvar) if isinstance(gvar, str) else gvar
     elif not isinstance(gvar, (GlobalVar, Expr)):
         raise DTypeError(f"{op.name}: calls a function by its GlobalVar or name, not {gvar!r}")
     last = () if tir_vars is None else (_shape(tir_vars),)
@@ -66,6 +87,7 @@ def call_tir(
     return Call(op, (gvar, argument_tuple(args), *last), None, (info,))
 
 
+@operator("relax.call_dps_packed", "func", "args", infer=infer_sinfo_args, legalize=keep)
 @takes_newer_keywords
 def call_dps_packed(
     func: Any, args: Any, out_sinfo: Any = None, *, dtype: str | Sequence[str] | None = None
@@ -75,8 +97,9 @@ def call_dps_packed(
     `out_sinfo` is as in `call_tir`.
     """
     func = ExternFunc(func) if isinstance(func, str) else func
-    info = written(_CALL_DPS_PACKED, out_sinfo, dtype)
-    return Call(_CALL_DPS_PACKED, (func, argument_tuple(args)), None, (info,))
+    op = Op.get("relax.call_dps_packed")
+    info = written(op, out_sinfo, dtype)
+    return Call(op, (func, argument_tuple(args)), None, (info,))
 
 
 def argument_tuple(args: Any) -> Any:
@@ -117,6 +140,7 @@ def given_sinfo_args(given: Any) -> tuple[StructInfo, ...]:
     return tuple(given) if isinstance(given, (list, tuple)) else (given,)
 
 
+@builder("relax.call_packed")
 @takes_newer_keywords
 def call_packed(func: Any, *args: Any, sinfo_args: Any = None, **attrs: Any) -> Call:
     """A call of an external function that returns a value of the struct info `sinfo_args`. It may
@@ -126,42 +150,38 @@ def call_packed(func: Any, *args: Any, sinfo_args: Any = None, **attrs: Any) -> 
     return Call(func, [convert_to_expr(arg) for arg in args], kept, given_sinfo_args(sinfo_args))
 
 
+@operator("relax.call_pure_packed", "func", "args", infer=infer_sinfo_args, legalize=keep)
 @takes_newer_keywords
 def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = None, **attrs: Any) -> Call:
     """A call of an external function without side effects."""
     func = ExternFunc(func) if isinstance(func, str) else func
     kept = Attrs(attrs) if attrs else None
     arguments = [convert_to_expr(arg) for arg in (func, *args)]
-    return Call(_CALL_PURE_PACKED, arguments, kept, given_sinfo_args(sinfo_args))
+    return Call(Op.get("relax.call_pure_packed"), arguments, kept, given_sinfo_args(sinfo_args))
 
 
-_WITH_CTX = register("relax.call_builtin_with_ctx", ("func", "args"), infer_sinfo_args, pure=False)
-
-
+@operator("relax.call_builtin_with_ctx", "func", "args", infer=infer_sinfo_args, pure=False)
 @takes_newer_keywords
 def call_builtin_with_ctx(func: Any, args: Any, *, sinfo_args: Any = None) -> Call:
     """A call of a builtin of TVM's virtual machine, which gets the machine as well."""
     func = ExternFunc(func) if isinstance(func, str) else func
-    return Call(_WITH_CTX, [func, argument_tuple(args)], None, given_sinfo_args(sinfo_args))
+    return Call(
+        Op.get("relax.call_builtin_with_ctx"),
+        [func, argument_tuple(args)],
+        None,
+        given_sinfo_args(sinfo_args),
+    )
 
 
-_NULL_VALUE = register("relax.null_value", (), lambda call, context: ObjectStructInfo())
-_PRINT = register(
-    "relax.print", ("format", "values"), lambda call, context: TupleStructInfo(()), pure=False
-)
-
-
-def _infer_assert(call: Call, context: Any) -> StructInfo:
+def _infer_assert(call: Call, context: Context) -> StructInfo:
     info = context.struct_info(call.args[0])
-    scalar = isinstance(info, TensorStructInfo) and info.ndim in (0, -1)
-    if not (scalar or isinstance(info, PrimStructInfo)) or info.dtype not in ("bool", "", None):
+    known = isinstance(info, (TensorStructInfo, PrimStructInfo)) and info.dtype in ("bool", "")
+    if not known or (isinstance(info, TensorStructInfo) and info.ndim > 0):
         raise infer.dtype_error(call, f"condition must be a bool, but it is {info}")
     return TupleStructInfo(())
 
 
-_ASSERT = register("relax.assert_op", ("condition", "format"), _infer_assert, pure=False)
-
-
+@operator("relax.assert_op", "condition", "format", infer=_infer_assert, legalize=keep, pure=False)
 def assert_op(condition: Any, format_args: Any = None, format: str | StringImm = "") -> Call:
     """Stop the program with an AssertionError unless `condition` holds, a bool, when it runs.
 
@@ -170,46 +190,68 @@ def assert_op(condition: Any, format_args: Any = None, format: str | StringImm =
     if format_args is None:
         format_args = ()
     values = format_args if isinstance(format_args, (list, tuple)) else (format_args,)
-    return Call(_ASSERT, [convert_to_expr(value) for value in (condition, format, *values)])
+    return call(assert_op, condition, format, *values)
 
 
+@operator("relax.null_value", infer=object_info, legalize=keep)
 def null_value() -> Call:
     """An object that is nothing."""
-    return Call(_NULL_VALUE, ())
+    return call(null_value)
 
 
-def print(*values: Any, format: str | StringImm = "") -> Call:
+@operator("relax.print", "format", "values", infer=nothing, legalize=keep, pure=False)
+def print(*values: ExprLike, format: str | StringImm = "") -> Call:
     """Print values when the program runs, in the form that `format` gives to Python's `format`."""
-    return Call(_PRINT, [convert_to_expr(value) for value in (format, *values)])
+    return call(print, format, *values)
 
 
-def _infer_shape_of(call: Call, context: Any) -> StructInfo:
+def _infer_shape_of(call: Call, context: Context) -> StructInfo:
     info = infer.tensor(call, 0, context)
     return ShapeStructInfo(info.values, info.ndim)
 
 
-_SHAPE_OF = register("relax.shape_of", ("expr",), _infer_shape_of)
-
-
-def shape_of(expr: Any) -> Call:
+@operator("relax.shape_of", infer=_infer_shape_of, legalize=keep)
+def shape_of(expr: ExprLike) -> Call:
     """The shape of a tensor."""
-    return Call(_SHAPE_OF, (expr,))
+    return call(shape_of, expr)
 
 
-def _infer_shape_to_tensor(call: Call, context: Any) -> StructInfo:
+def _infer_shape_to_tensor(call: Call, context: Context) -> StructInfo:
     info = infer.shape(call, 0, context)
     return TensorStructInfo(None if info.ndim == -1 else [info.ndim], "int64", ndim=1)
 
 
-_SHAPE_TO_TENSOR = register("relax.shape_to_tensor", ("input",), _infer_shape_to_tensor)
+def _extents(values: Sequence[PrimExpr]) -> te.Tensor:
+    """A vector of the extents of a shape."""
+
+    def element(i: PrimExpr) -> PrimExpr:
+        value = arithmetic.const(0, "int64")
+        for place, extent in enumerate(values):
+            here = arithmetic.equal(i, arithmetic.const(place, "int64"))
+            value = arithmetic.select(here, arithmetic.cast("int64", extent), value)
+        return value
+
+    return te.compute((arithmetic.const(len(values), "int64"),), element, "shape_to_tensor")
 
 
-def shape_to_tensor(expr: Any) -> Call:
+def _legalize_shape_to_tensor(builder: BlockBuilder, call: Call) -> Expr:
+    info = builder.context.struct_info(call.args[0])
+    if not isinstance(info, ShapeStructInfo) or info.values is None:
+        return call
+    values = list(info.values)
+    return builder.call_te(_extents, values, primfunc_name_hint="shape_to_tensor")
+
+
+@operator(
+    "relax.shape_to_tensor", "input",
+    infer=_infer_shape_to_tensor, legalize=_legalize_shape_to_tensor,
+)  # fmt: skip
+def shape_to_tensor(expr: ExprLike) -> Call:
     """A shape as a vector of int64."""
-    return call(_SHAPE_TO_TENSOR, expr)
+    return call(shape_to_tensor, expr)
 
 
-def _infer_tensor_to_shape(call: Call, context: Any) -> StructInfo:
+def _infer_tensor_to_shape(call: Call, context: Context) -> StructInfo:
     info = infer.tensor(call, 0, context)
     infer.need_rank(call, 0, info, 1, "a vector of int64")
     if info.dtype not in ("", "int64"):
@@ -218,37 +260,39 @@ def _infer_tensor_to_shape(call: Call, context: Any) -> StructInfo:
     return ShapeStructInfo(None, -1 if length is None else length)
 
 
-_TENSOR_TO_SHAPE = register("relax.tensor_to_shape", ("input",), _infer_tensor_to_shape)
-
-
-def tensor_to_shape(expr: Any) -> Call:
+@operator("relax.tensor_to_shape", "input", infer=_infer_tensor_to_shape, legalize=keep)
+def tensor_to_shape(expr: ExprLike) -> Call:
     """A vector of int64 as a shape."""
-    return call(_TENSOR_TO_SHAPE, expr)
+    return call(tensor_to_shape, expr)
 
 
-def _infer_count(call: Call, context: Any) -> StructInfo:
+def _infer_count(call: Call, context: Context) -> StructInfo:
     infer.tensor(call, 0, context)
     return TensorStructInfo((), "int64")
 
 
-_SIZE = register("relax.size", ("expr",), _infer_count)
+def _legalize_size(builder: BlockBuilder, call: Call) -> Expr:
+    def size(values: Sequence[PrimExpr]) -> te.Tensor:
+        return topi.full((), "int64", dims.product(values))
+
+    return builder.call_te(size, legalize.shape_of(builder, call.args[0]))
 
 
-def size(expr: Any) -> Call:
+@operator("relax.size", infer=_infer_count, legalize=_legalize_size)
+def size(expr: ExprLike) -> Call:
     """The number of elements of a tensor, as a tensor."""
-    return call(_SIZE, expr)
+    return call(size, expr)
 
 
-def _infer_size(call: Call, context: Any) -> StructInfo:
+def _infer_size(call: Call, context: Context) -> StructInfo:
     info, axis = infer.tensor(call, 0, context), call.args[1].value
     if info.values is None or not hasattr(axis, "value"):
         return PrimStructInfo("int64")
     return PrimStructInfo(value=info.values[infer.normalized_axis(call, axis.value, info.ndim)])
 
 
-_TENSOR_SIZE = register("relax.inspect.tensor_shape_i", ("tensor", "axis"), _infer_size)
-
-
-def tensor_shape_i(tensor: Any, axis: int | PrimExpr) -> Call:
+@builder("relax.tensor_shape_i")
+@operator("relax.inspect.tensor_shape_i", infer=_infer_size, legalize=keep)
+def tensor_shape_i(tensor: ExprLike, axis: int | PrimExpr) -> Call:
     """One extent of a tensor."""
-    return Call(_TENSOR_SIZE, (tensor, convert_to_expr(axis)))
+    return call(tensor_shape_i, tensor, axis)

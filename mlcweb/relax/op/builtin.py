@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlcweb.relax.expr import Call, convert_to_expr
+from mlcweb.ir.op import Op
+from mlcweb.relax.expr import Call, ExprLike, convert_to_expr
 from mlcweb.relax.op.base import given_sinfo_args
 from mlcweb.relax.op.memory import allocated
-from mlcweb.relax.op.registry import as_shape, register
-
-_TENSOR = register(
-    "relax.builtin.alloc_tensor",
-    ("shape", "dtype", "runtime_device_index", "storage_scope"),
-    allocated,
-    pure=False,
-)
+from mlcweb.relax.op.registry import as_shape, operator
 
 
+@operator(
+    "relax.builtin.alloc_tensor", "shape", "dtype", "runtime_device_index", "storage_scope",
+    infer=allocated, pure=False,
+)  # fmt: skip
 def alloc_tensor(
-    shape: Any,
-    dtype: Any,
-    runtime_device_index: Any = 0,
-    storage_scope: Any = "global",
+    shape: ExprLike,
+    dtype: ExprLike,
+    runtime_device_index: ExprLike = 0,
+    storage_scope: ExprLike = "global",
     *,
     sinfo_args: Any = None,
     ty_args: Any = None,
@@ -29,4 +27,9 @@ def alloc_tensor(
     """A new tensor, whose memory is planned later."""
     arguments = (as_shape(shape), dtype, runtime_device_index, storage_scope)
     infos = given_sinfo_args(sinfo_args if ty_args is None else ty_args)
-    return Call(_TENSOR, [convert_to_expr(arg) for arg in arguments], None, infos)
+    return Call(
+        Op.get("relax.builtin.alloc_tensor"),
+        [convert_to_expr(arg) for arg in arguments],
+        None,
+        infos,
+    )

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlcweb.relax.expr import Call
+from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.deduction import Context
+from mlcweb.relax.expr import Call, Expr, ExprLike
 from mlcweb.relax.op import infer
+from mlcweb.relax.op.legalize import attribute, by, topi
 from mlcweb.relax.op.nn.layouts import check_layout
-from mlcweb.relax.op.registry import as_shape, register, several
-from mlcweb.relax.op.registry import call as build_call
+from mlcweb.relax.op.registry import as_shape, operator, several
+from mlcweb.relax.op.registry import call as call
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 from mlcweb.tir.arithmetic import const
 
 
-def _infer_resize2d(call: Call, context: Any) -> StructInfo:
+def _infer_resize2d(call: Call, context: Context) -> StructInfo:
     info, size = infer.tensor(call, 0, context), infer.shape(call, 1, context)
     layout = check_layout(call, "layout", "NCHW")
     infer.need_rank(call, 0, info, 4, layout)
@@ -27,12 +30,32 @@ def _infer_resize2d(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo(shape, dtype)
 
 
-_RESIZE2D = register("relax.image.resize2d", ("data", "size"), _infer_resize2d)
+_ATTRIBUTES = {
+    "layout": "layout",
+    "method": "method",
+    "coordinate_transformation_mode": "coordinate_transformation_mode",
+    "rounding_method": "rounding_method",
+    "cubic_alpha": "bicubic_alpha",
+    "cubic_exclude": "bicubic_exclude",
+    "extrapolation_value": "extrapolation_value",
+    "out_dtype": "out_dtype",
+}
+"""Attributes of the operator, and what TOPI calls them."""
 
 
+def _legalize_resize2d(builder: BlockBuilder, call: Call) -> Expr:
+    data, size = call.args
+    options = {theirs: attribute(call, ours) for ours, theirs in _ATTRIBUTES.items()}
+    roi = [extent.value for extent in attribute(call, "roi")]
+    return builder.call_te(topi.image.resize2d, data, roi, size, **options)
+
+
+@operator(
+    "relax.image.resize2d", "data", "size", infer=_infer_resize2d, legalize=_legalize_resize2d
+)
 def resize2d(
-    data: Any,
-    size: Any,
+    data: ExprLike,
+    size: ExprLike,
     roi: Any = None,
     layout: str = "NCHW",
     method: str = "linear",
@@ -61,8 +84,8 @@ def resize2d(
     """
     part = several(0.0 if roi is None else roi, 4)
     shape = as_shape(several(size, 2) if isinstance(size, (int, tuple, list)) else size)
-    return build_call(
-        _RESIZE2D,
+    return call(
+        resize2d,
         data,
         shape,
         roi=[const(float(value), "float32") for value in part],
@@ -77,7 +100,7 @@ def resize2d(
     )
 
 
-def _infer_grid_sample(call: Call, context: Any) -> StructInfo:
+def _infer_grid_sample(call: Call, context: Context) -> StructInfo:
     info, grid = infer.tensors(call, context)
     layout = infer.attribute(call, "layout")
     letters = "NCDHW" if "D" in layout else "NCHW"
@@ -100,12 +123,16 @@ def _infer_grid_sample(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo(shape, info.dtype)
 
 
-_GRID_SAMPLE = register("relax.image.grid_sample", ("data", "grid"), _infer_grid_sample)
-
-
+@operator(
+    "relax.image.grid_sample",
+    "data",
+    "grid",
+    infer=_infer_grid_sample,
+    legalize=by("image.grid_sample", "method", "layout", "padding_mode", "align_corners"),
+)
 def grid_sample(
-    data: Any,
-    grid: Any,
+    data: ExprLike,
+    grid: ExprLike,
     method: str = "bilinear",
     layout: str = "NCHW",
     padding_mode: str = "zeros",
@@ -121,7 +148,7 @@ def grid_sample(
             the "reflection" of the image.
         align_corners: -1 and 1 are the centres of the outermost elements, not their outer edges.
     """
-    return build_call(
-        _GRID_SAMPLE, data, grid, method=method, layout=layout, padding_mode=padding_mode,
+    return call(
+        grid_sample, data, grid, method=method, layout=layout, padding_mode=padding_mode,
         align_corners=bool(align_corners),
     )  # fmt: skip

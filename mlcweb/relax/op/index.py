@@ -6,14 +6,25 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlcweb.relax import dims
-from mlcweb.relax.expr import Call, Expr, PrimValue, Tuple, const, convert_to_expr
+from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.deduction import Context
+from mlcweb.relax.expr import (
+    Call,
+    Expr,
+    ExprLike,
+    PrimValue,
+    Tuple,
+    const,
+    convert_to_expr,
+)
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.registry import call, register
+from mlcweb.relax.op.legalize import attribute, by, dtype_of, fields_of, number, te, topi
+from mlcweb.relax.op.registry import call, operator
 from mlcweb.relax.struct_info import PrimStructInfo, StructInfo, TensorStructInfo, extent
 from mlcweb.tir.expr import PrimExpr
 
 
-def _infer_take(call: Call, context: Any) -> StructInfo:
+def _infer_take(call: Call, context: Context) -> StructInfo:
     info, axis = infer.tensor(call, 0, context), infer.attribute(call, "axis")
     where = context.struct_info(call.args[1])
     indices = TensorStructInfo((), where.dtype) if isinstance(where, PrimStructInfo) else (
@@ -34,16 +45,19 @@ def _infer_take(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo(shape, info.dtype)
 
 
-_TAKE = register("relax.take", ("x", "indices"), _infer_take)
+def _legalize_take(builder: BlockBuilder, call: Call) -> Expr:
+    axis, mode = attribute(call, "axis"), attribute(call, "mode")
+    return builder.call_te(topi.take, *call.args, 0 if axis is None else axis, mode=mode)
 
 
-def take(x: Any, indices: Any, axis: int | None = None, mode: str = "fast") -> Call:
+@operator("relax.take", "x", "indices", infer=_infer_take, legalize=_legalize_take)
+def take(x: ExprLike, indices: ExprLike, axis: int | None = None, mode: str = "fast") -> Call:
     """The slices of `x` along an axis that the integers `indices` name.
 
     `mode` is for indices out of range: "fast" trusts them, "clip" keeps them in range, "wrap" takes
     them modulo the extent, "nan" gives NaN.
     """
-    return call(_TAKE, x, indices, axis=axis, mode=mode)
+    return call(take, x, indices, axis=axis, mode=mode)
 
 
 def _numbers(call: Call, index: int) -> list[PrimExpr]:
@@ -76,7 +90,7 @@ def slice_arguments(call: Call) -> tuple[list[int], list[PrimExpr], list[PrimExp
     return places, begin, end, strides
 
 
-def _infer_strided_slice(call: Call, context: Any) -> StructInfo:
+def _infer_strided_slice(call: Call, context: Context) -> StructInfo:
     info = infer.tensor(call, 0, context)
     axes, begin, end, strides = slice_arguments(call)
     if info.ndim == -1:
@@ -95,17 +109,34 @@ def _infer_strided_slice(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo(shape, info.dtype)
 
 
-_STRIDED_SLICE = register(
-    "relax.strided_slice", ("x", "axes", "begin", "end", "strides"), _infer_strided_slice
+def _legalize_strided_slice(builder: BlockBuilder, call: Call) -> Expr:
+    axes, *bounds = slice_arguments(call)
+    return builder.call_te(
+        topi.strided_slice,
+        call.args[0],
+        *bounds,
+        axes,
+        attribute(call, "assume_inbound"),
+        primfunc_name_hint="strided_slice",
+    )
+
+
+@operator(
+    "relax.strided_slice",
+    "x",
+    "axes",
+    "begin",
+    "end",
+    "strides",
+    infer=_infer_strided_slice,
+    legalize=_legalize_strided_slice,
 )
-
-
 def strided_slice(
-    x: Any,
-    axes: Any,
-    begin: Any,
-    end: Any,
-    strides: Any = None,
+    x: ExprLike,
+    axes: ExprLike,
+    begin: ExprLike,
+    end: ExprLike,
+    strides: ExprLike | None = None,
     assume_inbound: bool = False,
 ) -> Call:
     """Elements begin, begin + stride, … before end, along `axes`.
@@ -115,14 +146,14 @@ def strided_slice(
     given = [_number_tuple(values) for values in (axes, begin, end)]
     if strides is not None:
         given.append(_number_tuple(strides))
-    return call(_STRIDED_SLICE, x, *given, assume_inbound=assume_inbound)
+    return call(strided_slice, x, *given, assume_inbound=assume_inbound)
 
 
 def _number_tuple(values: Any) -> Any:
     return values if isinstance(values, Expr) else Tuple([convert_to_expr(v) for v in values])
 
 
-def _infer_gather_elements(call: Call, context: Any) -> StructInfo:
+def _infer_gather_elements(call: Call, context: Context) -> StructInfo:
     info, indices = infer.tensors(call, context)
     infer.need_integer(call, 1, indices)
     if -1 not in (info.ndim, indices.ndim) and info.ndim != indices.ndim:
@@ -134,15 +165,24 @@ def _infer_gather_elements(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo(indices.shape, info.dtype, ndim=ndim)
 
 
-_GATHER_ELEMENTS = register("relax.gather_elements", ("data", "indices"), _infer_gather_elements)
+def _legalize_gather_elements(builder: BlockBuilder, call: Call) -> Expr:
+    data, indices = call.args
+    return builder.call_te(topi.gather, data, attribute(call, "axis"), indices)
 
 
-def gather_elements(data: Any, indices: Any, axis: int = 0) -> Call:
+@operator(
+    "relax.gather_elements",
+    "data",
+    "indices",
+    infer=_infer_gather_elements,
+    legalize=_legalize_gather_elements,
+)
+def gather_elements(data: ExprLike, indices: ExprLike, axis: int = 0) -> Call:
     """out[i][j] = data[indices[i][j]][j] for axis 0, and so on."""
-    return call(_GATHER_ELEMENTS, data, indices, axis=int(axis))
+    return call(gather_elements, data, indices, axis=int(axis))
 
 
-def _infer_gather_nd(call: Call, context: Any) -> StructInfo:
+def _infer_gather_nd(call: Call, context: Context) -> StructInfo:
     info, indices = infer.tensors(call, context)
     infer.need_integer(call, 1, indices)
     batch = infer.attribute(call, "batch_dims")
@@ -163,21 +203,31 @@ def _infer_gather_nd(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo([*indices.values[:-1], *info.values[batch + count :]], info.dtype)
 
 
-_GATHER_ND = register("relax.gather_nd", ("data", "indices"), _infer_gather_nd)
+def last_axis_first(indices: te.Tensor) -> te.Tensor:
+    """The layout of indices in TOPI."""
+    return topi.transpose(indices, [indices.ndim - 1, *range(indices.ndim - 1)])
 
 
-def gather_nd(data: Any, indices: Any, batch_dims: int = 0) -> Call:
+def _gather_nd(data: te.Tensor, indices: te.Tensor, batch_dims: int) -> te.Tensor:
+    return topi.gather_nd(data, last_axis_first(indices), batch_dims)
+
+
+@operator(
+    "relax.gather_nd",
+    "data",
+    "indices",
+    infer=_infer_gather_nd,
+    legalize=by(_gather_nd, "batch_dims", hint="te_gather_nd"),
+)
+def gather_nd(data: ExprLike, indices: ExprLike, batch_dims: int = 0) -> Call:
     """The slices of `data` at the positions that the last axis of `indices` holds."""
-    return call(_GATHER_ND, data, indices, batch_dims=int(batch_dims))
+    return call(gather_nd, data, indices, batch_dims=int(batch_dims))
 
 
-def _infer_one_hot(call: Call, context: Any) -> StructInfo:
+def _infer_one_hot(call: Call, context: Context) -> StructInfo:
     indices = infer.tensor(call, 0, context)
     infer.need_integer(call, 0, indices)
-    on, off = (context.struct_info(argument) for argument in call.args[1:3])
-    for name, value in (("on_value", on), ("off_value", off)):
-        if not isinstance(value, PrimStructInfo):
-            raise infer.dtype_error(call, f"{name} must be a number, but it is {value}")
+    on, off = infer.scalar(call, 1, context), infer.scalar(call, 2, context)
     if on.dtype != off.dtype:
         raise infer.dtype_error(
             call, f"on_value is {on.dtype}, off_value is {off.dtype}; they must have one type"
@@ -192,21 +242,30 @@ def _infer_one_hot(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo([*shape[:place], depth, *shape[place:]], on.dtype)
 
 
-_ONE_HOT = register("relax.one_hot", ("indices", "on_value", "off_value"), _infer_one_hot)
+def _legalize_one_hot(builder: BlockBuilder, call: Call) -> Expr:
+    indices, on, off = call.args
+    dtype = dtype_of(builder, call)
+    depth, axis = attribute(call, "depth"), attribute(call, "axis")
+    return builder.call_te(topi.one_hot, indices, number(on), number(off), depth, axis, dtype)
 
 
-def one_hot(indices: Any, on_value: Any, off_value: Any, depth: int, axis: int = -1) -> Call:
+@operator(
+    "relax.one_hot",
+    "indices",
+    "on_value",
+    "off_value",
+    infer=_infer_one_hot,
+    legalize=_legalize_one_hot,
+)
+def one_hot(
+    indices: ExprLike, on_value: ExprLike, off_value: ExprLike, depth: int, axis: int = -1
+) -> Call:
     """`on_value` where the position along a new axis of extent `depth` is the index."""
     values = (v if isinstance(v, Expr) else PrimValue(v) for v in (on_value, off_value))
-    return call(_ONE_HOT, indices, *values, depth=int(depth), axis=int(axis))
+    return call(one_hot, indices, *values, depth=int(depth), axis=int(axis))
 
 
-def index_tensor(data: Any, indices: Sequence[Any]) -> Call:
-    """`data[indices]` with tensors of integers for the first axes, broadcast."""
-    return call(_INDEX_TENSOR, data, [i if isinstance(i, Expr) else const(i) for i in indices])
-
-
-def _infer_index_tensor(call: Call, context: Any) -> StructInfo:
+def _infer_index_tensor(call: Call, context: Context) -> StructInfo:
     info = infer.tensor(call, 0, context)
     indices = infer.tensors_of_tuple(call, 1, context)
     if info.ndim != -1 and len(indices) > info.ndim:
@@ -221,4 +280,12 @@ def _infer_index_tensor(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo([*where.values, *info.values[len(indices) :]], info.dtype)
 
 
-_INDEX_TENSOR = register("relax.index_tensor", ("data", "indices"), _infer_index_tensor)
+def _legalize_index_tensor(builder: BlockBuilder, call: Call) -> Expr:
+    indices = fields_of(builder, call.args[1])
+    return builder.call_te(topi.index_tensor, call.args[0], indices)
+
+
+@operator("relax.index_tensor", infer=_infer_index_tensor, legalize=_legalize_index_tensor)
+def index_tensor(data: ExprLike, indices: Sequence[Any]) -> Call:
+    """`data[indices]` with tensors of integers for the first axes, broadcast."""
+    return call(index_tensor, data, [i if isinstance(i, Expr) else const(i) for i in indices])

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlcweb.relax import dims
+from mlcweb.relax.deduction import Context
 from mlcweb.relax.errors import DTypeError, ShapeError
 from mlcweb.relax.expr import Call
 from mlcweb.relax.struct_info import (
+    PrimStructInfo,
     ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
@@ -32,7 +34,7 @@ def dtype_error(call: Call, message: str) -> DTypeError:
     return DTypeError(f"{call.op.name}: {message}")
 
 
-def tensor(call: Call, index: int, context: Any) -> TensorStructInfo:
+def tensor(call: Call, index: int, context: Context) -> TensorStructInfo:
     """The struct info of an argument that must be a tensor."""
     if index >= len(call.args):
         raise dtype_error(call, f"the argument {argument_name(call, index)} is missing")
@@ -44,7 +46,7 @@ def tensor(call: Call, index: int, context: Any) -> TensorStructInfo:
     return info
 
 
-def tensors(call: Call, context: Any, count: int | None = None) -> list[TensorStructInfo]:
+def tensors(call: Call, context: Context, count: int | None = None) -> list[TensorStructInfo]:
     """The struct infos of the first `count` (default: all) arguments, which must be tensors."""
     total = len(call.op.arguments) if count is None else count
     if len(call.args) != len(call.op.arguments):
@@ -53,7 +55,7 @@ def tensors(call: Call, context: Any, count: int | None = None) -> list[TensorSt
     return [tensor(call, index, context) for index in range(total)]
 
 
-def tensors_of_tuple(call: Call, index: int, context: Any) -> list[TensorStructInfo]:
+def tensors_of_tuple(call: Call, index: int, context: Context) -> list[TensorStructInfo]:
     """The struct infos of an argument that must be a tuple of tensors, at least one."""
     info = context.struct_info(call.args[index])
     name = argument_name(call, index)
@@ -69,11 +71,19 @@ def tensors_of_tuple(call: Call, index: int, context: Any) -> list[TensorStructI
     return found
 
 
-def shape(call: Call, index: int, context: Any) -> ShapeStructInfo:
+def shape(call: Call, index: int, context: Context) -> ShapeStructInfo:
     """The struct info of an argument that must be a shape."""
     info = context.struct_info(call.args[index])
     if not isinstance(info, ShapeStructInfo):
         raise dtype_error(call, f"{argument_name(call, index)} must be a shape, but it is {info}")
+    return info
+
+
+def scalar(call: Call, index: int, context: Context) -> PrimStructInfo:
+    """The struct info of an argument that must be a number."""
+    info = context.struct_info(call.args[index])
+    if not isinstance(info, PrimStructInfo):
+        raise dtype_error(call, f"{argument_name(call, index)} must be a number, but it is {info}")
     return info
 
 
@@ -113,12 +123,12 @@ def need_rank(call: Call, index: int, info: TensorStructInfo, ndim: int, layout:
         )
 
 
-def same(call: Call, context: Any) -> StructInfo:
+def same(call: Call, context: Context) -> StructInfo:
     """The first argument's shape and element type."""
     return tensor(call, 0, context)
 
 
-def same_float(call: Call, context: Any) -> StructInfo:
+def same_float(call: Call, context: Context) -> StructInfo:
     """The first argument's shape and element type, which must be float."""
     info = tensor(call, 0, context)
     need_float(call, 0, info)
@@ -149,13 +159,13 @@ def common_dtype(call: Call, infos: Sequence[TensorStructInfo]) -> str:
     return known.pop()
 
 
-def elementwise(call: Call, context: Any) -> StructInfo:
+def elementwise(call: Call, context: Context) -> StructInfo:
     """One tensor, or several that are broadcast: the result has their element type."""
     infos = tensors(call, context)
     return infos[0] if len(infos) == 1 else broadcast(call, infos, common_dtype(call, infos))
 
 
-def elementwise_float(call: Call, context: Any) -> StructInfo:
+def elementwise_float(call: Call, context: Context) -> StructInfo:
     """As `elementwise`, for functions that only floats have."""
     infos = tensors(call, context)
     for index, info in enumerate(infos):
@@ -163,13 +173,13 @@ def elementwise_float(call: Call, context: Any) -> StructInfo:
     return infos[0] if len(infos) == 1 else broadcast(call, infos, common_dtype(call, infos))
 
 
-def predicate(call: Call, context: Any) -> StructInfo:
+def predicate(call: Call, context: Context) -> StructInfo:
     """One tensor; the result is bool."""
     info = tensor(call, 0, context)
     return TensorStructInfo(info.shape, "bool", ndim=info.ndim)
 
 
-def elementwise_integer(call: Call, context: Any) -> StructInfo:
+def elementwise_integer(call: Call, context: Context) -> StructInfo:
     """As `elementwise`, for functions of bits: integers and bool."""
     infos = tensors(call, context)
     for index, info in enumerate(infos):
@@ -178,7 +188,7 @@ def elementwise_integer(call: Call, context: Any) -> StructInfo:
     return infos[0] if len(infos) == 1 else broadcast(call, infos, common_dtype(call, infos))
 
 
-def elementwise_bool(call: Call, context: Any) -> StructInfo:
+def elementwise_bool(call: Call, context: Context) -> StructInfo:
     """As `elementwise`, for functions of truth values."""
     infos = tensors(call, context)
     for index, info in enumerate(infos):
@@ -187,7 +197,7 @@ def elementwise_bool(call: Call, context: Any) -> StructInfo:
     return infos[0] if len(infos) == 1 else broadcast(call, infos, "bool")
 
 
-def comparison(call: Call, context: Any) -> StructInfo:
+def comparison(call: Call, context: Context) -> StructInfo:
     """Tensors of one element type that are broadcast: the result is bool."""
     infos = tensors(call, context)
     common_dtype(call, infos)

@@ -7,8 +7,10 @@ from typing import Any
 
 from mlcweb.ir.dialect import takes_newer_keywords
 from mlcweb.ir.module import GlobalVar
+from mlcweb.ir.op import Op
 from mlcweb.relax import dims
 from mlcweb.relax.attrs import Attrs
+from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, ExternFunc, convert_to_expr
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.base import (
@@ -17,11 +19,12 @@ from mlcweb.relax.op.base import (
     infer_sinfo_args,
     written,
 )  # fmt: skip
-from mlcweb.relax.op.registry import register
+from mlcweb.relax.op.legalize import keep
+from mlcweb.relax.op.registry import operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 
 
-def _infer_call_tir_inplace(call: Call, context: Any) -> StructInfo:
+def _infer_call_tir_inplace(call: Call, context: Context) -> StructInfo:
     result = infer_sinfo_args(call, context)
     results = result.fields if isinstance(result, TupleStructInfo) else (result,)
     arguments = context.struct_info(call.args[1])
@@ -59,10 +62,7 @@ def _is_like(given: StructInfo, wanted: StructInfo) -> bool:
     )
 
 
-_CALL_TIR_INPLACE = register("relax.call_tir_inplace", ("func", "args"), _infer_call_tir_inplace)
-_CALL_INPLACE_PACKED = register("relax.call_inplace_packed", ("func", "args"), infer_sinfo_args)
-
-
+@operator("relax.call_tir_inplace", "func", "args", infer=_infer_call_tir_inplace, legalize=keep)
 @takes_newer_keywords
 def call_tir_inplace(
     gvar: GlobalVar, args: Any, inplace_indices: int | Sequence[int], out_sinfo: Any = None,
@@ -78,11 +78,13 @@ def call_tir_inplace(
     """
     places = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
     last = () if tir_vars is None else (convert_to_expr(tir_vars),)
-    info = written(_CALL_TIR_INPLACE, out_sinfo, None)
+    op = Op.get("relax.call_tir_inplace")
+    info = written(op, out_sinfo, None)
     attrs = Attrs({"inplace_indices": [int(place) for place in places]})
-    return Call(_CALL_TIR_INPLACE, (gvar, argument_tuple(args), *last), attrs, (info,))
+    return Call(op, (gvar, argument_tuple(args), *last), attrs, (info,))
 
 
+@operator("relax.call_inplace_packed", "func", "args", infer=infer_sinfo_args, legalize=keep)
 @takes_newer_keywords
 def call_inplace_packed(
     func: Any, *args: Any, inplace_indices: int | Sequence[int], sinfo_args: Any = None
@@ -98,4 +100,4 @@ def call_inplace_packed(
     places = [inplace_indices] if isinstance(inplace_indices, int) else list(inplace_indices)
     attrs = Attrs({"inplace_indices": [int(place) for place in places]})
     arguments = [convert_to_expr(arg) for arg in (func, *args)]
-    return Call(_CALL_INPLACE_PACKED, arguments, attrs, given_sinfo_args(sinfo_args))
+    return Call(Op.get("relax.call_inplace_packed"), arguments, attrs, given_sinfo_args(sinfo_args))

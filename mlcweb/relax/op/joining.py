@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mlcweb.relax import dims
-from mlcweb.relax.expr import Call, constant_int
+from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.deduction import Context
+from mlcweb.relax.expr import (
+    Call,
+    Expr,
+    ExprLike,
+    Tuple,
+    constant_int,
+)
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.registry import call, register
+from mlcweb.relax.op.legalize import attribute, fields_of, topi
+from mlcweb.relax.op.registry import Legalize, call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, extent
 from mlcweb.tir.expr import PrimExpr
 
@@ -45,7 +53,7 @@ def _common(
     return (list(values[0]) if sure else None), ndim, dtype
 
 
-def _infer_concat(call: Call, context: Any) -> StructInfo:
+def _infer_concat(call: Call, context: Context) -> StructInfo:
     infos = infer.tensors_of_tuple(call, 0, context)
     axis = infer.attribute(call, "axis")
     place = 0 if axis is None else axis
@@ -65,15 +73,21 @@ def _infer_concat(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo(shape, dtype)
 
 
-_CONCAT = register("relax.concat", ("tensors",), _infer_concat)
+def _legalize_joined(name: str) -> Legalize:
+    def legalize(builder: BlockBuilder, call: Call) -> Expr:
+        parts = fields_of(builder, call.args[0])
+        return builder.call_te(getattr(topi, name), parts, attribute(call, "axis") or 0)
+
+    return legalize
 
 
-def concat(tensors: Any, axis: int | None = 0) -> Call:
+@operator("relax.concat", "tensors", infer=_infer_concat, legalize=_legalize_joined("concatenate"))
+def concat(tensors: ExprLike, axis: int | None = 0) -> Call:
     """Tensors one behind the other along an axis."""
-    return call(_CONCAT, tensors, axis=axis)
+    return call(concat, tensors, axis=axis)
 
 
-def _infer_stack(call: Call, context: Any) -> StructInfo:
+def _infer_stack(call: Call, context: Context) -> StructInfo:
     infos = infer.tensors_of_tuple(call, 0, context)
     shape, ndim, dtype = _common(call, infos, None)
     if ndim == -1:
@@ -84,15 +98,13 @@ def _infer_stack(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo([*shape[:place], extent(len(infos)), *shape[place:]], dtype)
 
 
-_STACK = register("relax.stack", ("tensors",), _infer_stack)
-
-
-def stack(tensors: Any, axis: int = 0) -> Call:
+@operator("relax.stack", "tensors", infer=_infer_stack, legalize=_legalize_joined("stack"))
+def stack(tensors: ExprLike, axis: int = 0) -> Call:
     """Tensors of one shape side by side along a new axis."""
-    return call(_STACK, tensors, axis=int(axis))
+    return call(stack, tensors, axis=int(axis))
 
 
-def _infer_split(call: Call, context: Any) -> StructInfo:
+def _infer_split(call: Call, context: Context) -> StructInfo:
     info = infer.tensor(call, 0, context)
     axis, given = infer.attribute(call, "axis"), infer.attribute(call, "indices_or_sections")
     place = infer.normalized_axis(call, axis, info.ndim) if info.ndim != -1 else 0
@@ -123,10 +135,16 @@ def _infer_split(call: Call, context: Any) -> StructInfo:
     ])  # fmt: skip
 
 
-_SPLIT = register("relax.split", ("x",), _infer_split)
+def _legalize_split(builder: BlockBuilder, call: Call) -> Expr:
+    given, axis = attribute(call, "indices_or_sections"), attribute(call, "axis")
+    if given in (1, []):
+        same = builder.call_te(topi.identity, call.args[0], primfunc_name_hint="split")
+        return Tuple([builder.emit(same)])
+    return builder.call_te(topi.split, call.args[0], given, axis)
 
 
-def split(x: Any, indices_or_sections: int | Sequence[int], axis: int = 0) -> Call:
+@operator("relax.split", "x", infer=_infer_split, legalize=_legalize_split)
+def split(x: ExprLike, indices_or_sections: int | Sequence[int], axis: int = 0) -> Call:
     """A tuple of parts along an axis: so many of one size (the last may be smaller), or cut before
     each of the given positions."""
     given = (
@@ -134,10 +152,10 @@ def split(x: Any, indices_or_sections: int | Sequence[int], axis: int = 0) -> Ca
         if isinstance(indices_or_sections, int)
         else [int(cut) for cut in indices_or_sections]
     )
-    return call(_SPLIT, x, indices_or_sections=given, axis=int(axis))
+    return call(split, x, indices_or_sections=given, axis=int(axis))
 
 
-def _infer_meshgrid(call: Call, context: Any) -> StructInfo:
+def _infer_meshgrid(call: Call, context: Context) -> StructInfo:
     infos = infer.tensors_of_tuple(call, 0, context)
     for number, info in enumerate(infos):
         if info.ndim not in (-1, 1):
@@ -152,9 +170,12 @@ def _infer_meshgrid(call: Call, context: Any) -> StructInfo:
     return TupleStructInfo([TensorStructInfo(shape, info.dtype, ndim=len(infos)) for info in infos])
 
 
-_MESHGRID = register("relax.meshgrid", ("tensors",), _infer_meshgrid)
+def _legalize_meshgrid(builder: BlockBuilder, call: Call) -> Expr:
+    parts = fields_of(builder, call.args[0])
+    return builder.call_te(topi.meshgrid, parts, attribute(call, "indexing"))
 
 
-def meshgrid(tensors: Any, indexing: str = "ij") -> Call:
+@operator("relax.meshgrid", "tensors", infer=_infer_meshgrid, legalize=_legalize_meshgrid)
+def meshgrid(tensors: ExprLike, indexing: str = "ij") -> Call:
     """The coordinates of a grid, from the coordinates of its axes (vectors)."""
-    return call(_MESHGRID, tensors, indexing=indexing)
+    return call(meshgrid, tensors, indexing=indexing)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.relax import dims
-from mlcweb.relax.expr import Call
+from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.deduction import Context
+from mlcweb.relax.expr import Call, Expr, ExprLike
 from mlcweb.relax.op import infer
+from mlcweb.relax.op.elementwise import add
+from mlcweb.relax.op.legalize import attribute, by, fields_of, te, topi
 from mlcweb.relax.op.manipulate import permute_dims
-from mlcweb.relax.op.registry import call, register
+from mlcweb.relax.op.registry import builder, call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 from mlcweb.tir.expr import PrimExpr
 
 
-def _infer_matmul(call: Call, context: Any) -> StructInfo:
+def _infer_matmul(call: Call, context: Context) -> StructInfo:
     a, b = infer.tensors(call, context)
     assert call.attrs is not None
     dtype = call.attrs.out_dtype
@@ -55,27 +58,32 @@ def _matmul_shape(
     return None if outer is None else [*outer, *row, *column]
 
 
-_MATMUL = register("relax.matmul", ("x1", "x2"), _infer_matmul)
-
-
-def matmul(x1: Any, x2: Any, out_dtype: str | None = None) -> Call:
+@operator(
+    "relax.matmul",
+    "x1",
+    "x2",
+    infer=_infer_matmul,
+    legalize=by("matmul", "out_dtype", hint="matmul"),
+)
+def matmul(x1: ExprLike, x2: ExprLike, out_dtype: str | None = None) -> Call:
     """The product of matrices in the last two axes; the others are broadcast.
 
     A vector is a row on the left and a column on the right, and that axis is dropped. `out_dtype`
     (default: that of the arguments) is the type of sums and result.
     """
-    return call(_MATMUL, x1, x2, out_dtype=str(out_dtype or "void"))
+    return call(matmul, x1, x2, out_dtype=str(out_dtype or "void"))
 
 
-def linear(data: Any, weight: Any, bias: Any = None, out_dtype: str | None = None) -> Call:
+@builder("relax.linear")
+def linear(
+    data: ExprLike, weight: ExprLike, bias: ExprLike | None = None, out_dtype: str | None = None
+) -> Call:
     """data @ weight.T + bias, as calls of `matmul`, `permute_dims` and `add`."""
-    from mlcweb.relax.op.binary import add
-
     product = matmul(data, permute_dims(weight), out_dtype)
     return product if bias is None else add(product, bias)
 
 
-def _infer_outer(call: Call, context: Any) -> StructInfo:
+def _infer_outer(call: Call, context: Context) -> StructInfo:
     a, b = infer.tensors(call, context)
     dtype = infer.common_dtype(call, [a, b])
     for index, info in enumerate((a, b)):
@@ -85,15 +93,17 @@ def _infer_outer(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo([*a.values, *b.values], dtype)
 
 
-_OUTER = register("relax.outer", ("x1", "x2"), _infer_outer)
+def _outer(a: te.Tensor, b: te.Tensor) -> te.Tensor:
+    return te.compute((a.shape[0], b.shape[0]), lambda i, j: a(i) * b(j), "outer")
 
 
-def outer(x1: Any, x2: Any) -> Call:
+@operator("relax.outer", infer=_infer_outer, legalize=by(_outer, hint="outer"))
+def outer(x1: ExprLike, x2: ExprLike) -> Call:
     """The matrix of all products of elements of two vectors."""
-    return call(_OUTER, x1, x2)
+    return call(outer, x1, x2)
 
 
-def _infer_einsum(call: Call, context: Any) -> StructInfo:
+def _infer_einsum(call: Call, context: Context) -> StructInfo:
     infos = infer.tensors_of_tuple(call, 0, context)
     dtype = infer.common_dtype(call, infos)
     from mlcweb.topi.einsum import subscripts_of
@@ -122,9 +132,12 @@ def _infer_einsum(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo([extents[letter] for letter in result], dtype)
 
 
-_EINSUM = register("relax.einsum", ("operands",), _infer_einsum)
+def _legalize_einsum(builder: BlockBuilder, call: Call) -> Expr:
+    operands = fields_of(builder, call.args[0])
+    return builder.call_te(topi.einsum, attribute(call, "subscripts"), *operands)
 
 
-def einsum(operands: Any, subscripts: str) -> Call:
+@operator("relax.einsum", "operands", infer=_infer_einsum, legalize=_legalize_einsum)
+def einsum(operands: ExprLike, subscripts: str) -> Call:
     """Sums of products by the names of axes, as `numpy.einsum`: "ij,jk->ik"."""
-    return call(_EINSUM, operands, subscripts=subscripts)
+    return call(einsum, operands, subscripts=subscripts)

@@ -8,14 +8,24 @@ from typing import Any
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.relax import dims
-from mlcweb.relax.expr import Call, ShapeExpr, constant_int
+from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.deduction import Context
+from mlcweb.relax.expr import (
+    Call,
+    Expr,
+    ExprLike,
+    ShapeExpr,
+    constant_int,
+)
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.registry import as_shape, call, register
+from mlcweb.relax.op.legalize import attribute, by, shape_of, te, to_result_shape, topi
+from mlcweb.relax.op.registry import as_shape, call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, extent, extents
+from mlcweb.tir import arithmetic, intrinsics, logic
 from mlcweb.tir.expr import PrimExpr
 
 
-def _infer_permute_dims(call: Call, context: Any) -> StructInfo:
+def _infer_permute_dims(call: Call, context: Context) -> StructInfo:
     info, axes = infer.tensor(call, 0, context), infer.attribute(call, "axes")
     if axes is None:
         if info.values is None:
@@ -31,15 +41,13 @@ def _infer_permute_dims(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo([info.values[axis] for axis in order], info.dtype)
 
 
-_PERMUTE_DIMS = register("relax.permute_dims", ("x",), _infer_permute_dims)
-
-
-def permute_dims(x: Any, axes: Sequence[int] | None = None) -> Call:
+@operator("relax.permute_dims", "x", infer=_infer_permute_dims, legalize=by("transpose", "axes"))
+def permute_dims(x: ExprLike, axes: Sequence[int] | None = None) -> Call:
     """The axes of a tensor in another order; without `axes`, in the opposite one."""
-    return call(_PERMUTE_DIMS, x, axes=None if axes is None else [int(axis) for axis in axes])
+    return call(permute_dims, x, axes=None if axes is None else [int(axis) for axis in axes])
 
 
-def _infer_reshape(call: Call, context: Any) -> StructInfo:
+def _infer_reshape(call: Call, context: Context) -> StructInfo:
     info, wanted = infer.tensor(call, 0, context), infer.shape(call, 1, context)
     if info.values is not None and wanted.values is not None:
         old, new = dims.product(info.values), dims.product(wanted.values)
@@ -53,17 +61,15 @@ def _infer_reshape(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo(shape, info.dtype, ndim=wanted.ndim)
 
 
-_RESHAPE = register("relax.reshape", ("x", "shape"), _infer_reshape)
-
-
-def reshape(x: Any, shape: Any) -> Call:
+@operator("relax.reshape", infer=_infer_reshape, legalize=to_result_shape)
+def reshape(x: ExprLike, shape: ExprLike) -> Call:
     """The same elements in row-major order in another shape.
 
     In a tuple one extent may be -1, and follows from the others; 0 takes the extent of `x`.
     """
     if isinstance(shape, (tuple, list)):
         shape = _completed(x, extents(shape))
-    return call(_RESHAPE, x, as_shape(shape))
+    return call(reshape, x, as_shape(shape))
 
 
 def _completed(x: Any, shape: Sequence[PrimExpr]) -> ShapeExpr:
@@ -96,22 +102,20 @@ def _completed(x: Any, shape: Sequence[PrimExpr]) -> ShapeExpr:
     return ShapeExpr(whole)
 
 
-def _infer_flatten(call: Call, context: Any) -> StructInfo:
+def _infer_flatten(call: Call, context: Context) -> StructInfo:
     info = infer.tensor(call, 0, context)
     if info.values is None:
         return TensorStructInfo(None, info.dtype, ndim=1)
     return TensorStructInfo([dims.product(info.values)], info.dtype)
 
 
-_FLATTEN = register("relax.flatten", ("x",), _infer_flatten)
-
-
-def flatten(x: Any) -> Call:
+@operator("relax.flatten", infer=_infer_flatten, legalize=to_result_shape)
+def flatten(x: ExprLike) -> Call:
     """All elements in one dimension, in row-major order."""
-    return call(_FLATTEN, x)
+    return call(flatten, x)
 
 
-def _infer_expand_dims(call: Call, context: Any) -> StructInfo:
+def _infer_expand_dims(call: Call, context: Context) -> StructInfo:
     info, axes = infer.tensor(call, 0, context), infer.attribute(call, "axis")
     if info.ndim == -1:
         return TensorStructInfo(None, info.dtype)
@@ -123,15 +127,29 @@ def _infer_expand_dims(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo([1 if i in new else next(rest) for i in range(ndim)], info.dtype)
 
 
-_EXPAND_DIMS = register("relax.expand_dims", ("x",), _infer_expand_dims)
+def _legalize_expand_dims(builder: BlockBuilder, call: Call) -> Expr:
+    axes = {a % len(shape_of(builder, call)) for a in attribute(call, "axis")}
+
+    def expand_dims(x: te.Tensor) -> te.Tensor:
+        rest = iter(x.shape)
+        one = arithmetic.const(1, "int64")
+        shape = [one if i in axes else next(rest) for i in range(x.ndim + len(axes))]
+
+        def element(*index: PrimExpr) -> PrimExpr:
+            return x(*(i for place, i in enumerate(index) if place not in axes))
+
+        return te.compute(shape, element, "expand_dims")
+
+    return builder.call_te(expand_dims, call.args[0])
 
 
-def expand_dims(x: Any, axis: int | Sequence[int]) -> Call:
+@operator("relax.expand_dims", "x", infer=_infer_expand_dims, legalize=_legalize_expand_dims)
+def expand_dims(x: ExprLike, axis: int | Sequence[int]) -> Call:
     """New axes of extent 1, which are the axes `axis` of the result."""
-    return call(_EXPAND_DIMS, x, axis=[axis] if isinstance(axis, int) else [int(a) for a in axis])
+    return call(expand_dims, x, axis=[axis] if isinstance(axis, int) else [int(a) for a in axis])
 
 
-def _infer_squeeze(call: Call, context: Any) -> StructInfo:
+def _infer_squeeze(call: Call, context: Context) -> StructInfo:
     info, axes = infer.tensor(call, 0, context), infer.attribute(call, "axis")
     if info.ndim == -1 or (axes is None and info.values is None):
         return TensorStructInfo(None, info.dtype)
@@ -149,16 +167,22 @@ def _infer_squeeze(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo([n for i, n in enumerate(info.values) if i not in gone], info.dtype)
 
 
-_SQUEEZE = register("relax.squeeze", ("x",), _infer_squeeze)
+def _legalize_squeeze(builder: BlockBuilder, call: Call) -> Expr:
+    values, axis = shape_of(builder, call.args[0]), attribute(call, "axis")
+    if axis is not None:
+        places = [a % len(values) for a in axis]
+        axis = [a for a in places if constant_int(values[a]) in (1, None)]
+    return builder.call_te(topi.squeeze, call.args[0], axis)
 
 
-def squeeze(x: Any, axis: int | Sequence[int] | None = None) -> Call:
+@operator("relax.squeeze", "x", infer=_infer_squeeze, legalize=_legalize_squeeze)
+def squeeze(x: ExprLike, axis: int | Sequence[int] | None = None) -> Call:
     """Axes of extent 1 taken out: those of them in `axis`, or all."""
     axes = [axis] if isinstance(axis, int) else axis
-    return call(_SQUEEZE, x, axis=None if axes is None else [int(a) for a in axes])
+    return call(squeeze, x, axis=None if axes is None else [int(a) for a in axes])
 
 
-def _infer_broadcast_to(call: Call, context: Any) -> StructInfo:
+def _infer_broadcast_to(call: Call, context: Context) -> StructInfo:
     info, wanted = infer.tensor(call, 0, context), infer.shape(call, 1, context)
     if info.values is not None and wanted.values is not None:
         target = wanted.values
@@ -171,15 +195,13 @@ def _infer_broadcast_to(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo(shape, info.dtype, ndim=wanted.ndim)
 
 
-_BROADCAST_TO = register("relax.broadcast_to", ("x", "shape"), _infer_broadcast_to)
-
-
-def broadcast_to(x: Any, shape: Any) -> Call:
+@operator("relax.broadcast_to", infer=_infer_broadcast_to, legalize=by("broadcast_to"))
+def broadcast_to(x: ExprLike, shape: ExprLike) -> Call:
     """A tensor repeated to a shape, by NumPy's rules."""
-    return call(_BROADCAST_TO, x, as_shape(shape))
+    return call(broadcast_to, x, as_shape(shape))
 
 
-def _infer_tile(call: Call, context: Any) -> StructInfo:
+def _infer_tile(call: Call, context: Context) -> StructInfo:
     info, repeats = infer.tensor(call, 0, context), list(infer.attribute(call, "repeats"))
     if info.ndim == -1:
         return TensorStructInfo(None, info.dtype)
@@ -193,16 +215,14 @@ def _infer_tile(call: Call, context: Any) -> StructInfo:
     )
 
 
-_TILE = register("relax.tile", ("data",), _infer_tile)
-
-
-def tile(data: Any, repeats: int | Sequence[int]) -> Call:
+@operator("relax.tile", "data", infer=_infer_tile, legalize=by("tile", "repeats"))
+def tile(data: ExprLike, repeats: int | Sequence[int]) -> Call:
     """A tensor repeated as a whole, so many times along each of the last axes."""
     counts = [repeats] if isinstance(repeats, int) else [int(count) for count in repeats]
-    return call(_TILE, data, repeats=counts)
+    return call(tile, data, repeats=counts)
 
 
-def _infer_repeat(call: Call, context: Any) -> StructInfo:
+def _infer_repeat(call: Call, context: Context) -> StructInfo:
     info, axis = infer.tensor(call, 0, context), infer.attribute(call, "axis")
     count = infer.attribute(call, "repeats")
     place = None if axis is None or info.ndim == -1 else (
@@ -216,30 +236,37 @@ def _infer_repeat(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo(shape, info.dtype)
 
 
-_REPEAT = register("relax.repeat", ("data",), _infer_repeat)
+def _repeat(x: te.Tensor, repeats: int, axis: int | None) -> te.Tensor:
+    if axis is None:
+        x, axis = topi.reshape(x, (dims.product(x.shape),)), 0
+    return topi.repeat(x, repeats, axis)
 
 
-def repeat(data: Any, repeats: int, axis: int | None = None) -> Call:
+@operator(
+    "relax.repeat",
+    "data",
+    infer=_infer_repeat,
+    legalize=by(_repeat, "repeats", "axis", hint="repeat"),
+)
+def repeat(data: ExprLike, repeats: int, axis: int | None = None) -> Call:
     """Each element along an axis (of the flat tensor without one) repeated in its place."""
-    return call(_REPEAT, data, repeats=int(repeats), axis=axis)
+    return call(repeat, data, repeats=int(repeats), axis=axis)
 
 
-def _infer_flip(call: Call, context: Any) -> StructInfo:
+def _infer_flip(call: Call, context: Context) -> StructInfo:
     info = infer.tensor(call, 0, context)
     if info.ndim != -1:
         infer.normalized_axis(call, infer.attribute(call, "axis"), info.ndim)
     return info
 
 
-_FLIP = register("relax.flip", ("data",), _infer_flip)
-
-
-def flip(data: Any, axis: int) -> Call:
+@operator("relax.flip", "data", infer=_infer_flip, legalize=by("flip", "axis"))
+def flip(data: ExprLike, axis: int) -> Call:
     """The opposite order along an axis."""
-    return call(_FLIP, data, axis=int(axis))
+    return call(flip, data, axis=int(axis))
 
 
-def _infer_layout_transform(call: Call, context: Any) -> StructInfo:
+def _infer_layout_transform(call: Call, context: Context) -> StructInfo:
     info, index_map = infer.tensor(call, 0, context), infer.attribute(call, "index_map")
     rank = len(index_map.initial_indices)
     infer.need_rank(call, 0, info, rank, "the index map")
@@ -248,11 +275,39 @@ def _infer_layout_transform(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo([extent(n) for n in index_map.map_shape(info.values)], info.dtype)
 
 
-_LAYOUT_TRANSFORM = register("relax.layout_transform", ("x",), _infer_layout_transform)
+def _legalize_layout_transform(builder: BlockBuilder, call: Call) -> Expr:
+    index_map: IndexMap = attribute(call, "index_map")
+    pad_value = attribute(call, "pad_value")
+
+    def te_layout_transform(x: te.Tensor) -> te.Tensor:
+        inverse, padding = index_map.non_surjective_inverse(x.shape)
+
+        def element(*index: PrimExpr) -> PrimExpr:
+            value = x(*inverse.map_indices(index))
+            outside = _substituted(padding, inverse, index)
+            if arithmetic.constant_value(outside) == 0:
+                return value
+            fill = arithmetic.const(pad_value or 0, x.dtype)
+            return intrinsics.if_then_else(logic.all(arithmetic.logical_not(outside)), value, fill)
+
+        return te.compute(index_map.map_shape(x.shape), element, "te_layout_transform")
+
+    return builder.call_te(te_layout_transform, call.args[0])
 
 
+def _substituted(condition: PrimExpr, inverse: IndexMap, index: Sequence[PrimExpr]) -> PrimExpr:
+    moved = IndexMap(inverse.initial_indices, (condition,)).map_indices(index)
+    return moved[0]
+
+
+@operator(
+    "relax.layout_transform",
+    "x",
+    infer=_infer_layout_transform,
+    legalize=_legalize_layout_transform,
+)
 def layout_transform(
-    x: Any, index_map: IndexMap | Callable[..., Any], pad_value: int | float | None = None
+    x: Expr, index_map: IndexMap | Callable[..., Any], pad_value: int | float | None = None
 ) -> Call:
     """Each element at the indices that `index_map` gives for its own.
 
@@ -260,7 +315,7 @@ def layout_transform(
     """
     if not isinstance(index_map, IndexMap):
         index_map = IndexMap.from_func(index_map, getattr(x.struct_info, "ndim", None))
-    return call(_LAYOUT_TRANSFORM, x, index_map=index_map, pad_value=pad_value)
+    return call(layout_transform, x, index_map=index_map, pad_value=pad_value)
 
 
 def _infer_collapse(call: Call, info: TensorStructInfo, wanted: Any, ndim: int) -> StructInfo:
@@ -279,33 +334,38 @@ def _infer_collapse(call: Call, info: TensorStructInfo, wanted: Any, ndim: int) 
     return TensorStructInfo(wanted, info.dtype, ndim=ndim)
 
 
-def _infer_collapse_to(call: Call, context: Any) -> StructInfo:
+def _infer_collapse_to(call: Call, context: Context) -> StructInfo:
     shape = infer.shape(call, 1, context)
     return _infer_collapse(call, infer.tensor(call, 0, context), shape.values, shape.ndim)
 
 
-def _infer_collapse_like(call: Call, context: Any) -> StructInfo:
+def _infer_collapse_like(call: Call, context: Context) -> StructInfo:
     info, like = infer.tensors(call, context)
     return _infer_collapse(call, info, like.values, like.ndim)
 
 
-_COLLAPSE_TO = register("relax.collapse_sum_to", ("data", "shape"), _infer_collapse_to)
-_COLLAPSE_LIKE = register(
-    "relax.collapse_sum_like", ("data", "collapse_target"), _infer_collapse_like
-)
+def _legalize_collapse(builder: BlockBuilder, call: Call) -> Expr:
+    shape, there = (shape_of(builder, value) for value in (call, call.args[0]))
+    if len(shape) == len(there) and all(map(dims.equal, shape, there)):
+        return call.args[0]
+    return builder.call_te(
+        topi.collapse_sum, call.args[0], list(shape), primfunc_name_hint="collapse_sum"
+    )
 
 
-def collapse_sum_to(data: Any, shape: Any) -> Call:
+@operator("relax.collapse_sum_to", infer=_infer_collapse_to, legalize=_legalize_collapse)
+def collapse_sum_to(data: ExprLike, shape: ExprLike) -> Call:
     """The sums over the axes along which a tensor of `shape` is broadcast to that of `data`."""
-    return call(_COLLAPSE_TO, data, as_shape(shape))
+    return call(collapse_sum_to, data, as_shape(shape))
 
 
-def collapse_sum_like(data: Any, collapse_target: Any) -> Call:
+@operator("relax.collapse_sum_like", infer=_infer_collapse_like, legalize=_legalize_collapse)
+def collapse_sum_like(data: ExprLike, collapse_target: ExprLike) -> Call:
     """`collapse_sum_to` the shape of another tensor."""
-    return call(_COLLAPSE_LIKE, data, collapse_target)
+    return call(collapse_sum_like, data, collapse_target)
 
 
-def _infer_reverse_sequence(call: Call, context: Any) -> StructInfo:
+def _infer_reverse_sequence(call: Call, context: Context) -> StructInfo:
     info, lengths = infer.tensors(call, context)
     infer.need_integer(call, 1, lengths)
     infer.need_rank(call, 1, lengths, 1, "the batch")
@@ -323,14 +383,18 @@ def _infer_reverse_sequence(call: Call, context: Any) -> StructInfo:
     return info
 
 
-_REVERSE_SEQUENCE = register(
-    "relax.reverse_sequence", ("data", "seq_lengths"), _infer_reverse_sequence
+@operator(
+    "relax.reverse_sequence",
+    "data",
+    "seq_lengths",
+    infer=_infer_reverse_sequence,
+    legalize=by("reverse_sequence", "seq_axis", "batch_axis"),
 )
-
-
-def reverse_sequence(data: Any, seq_lengths: Any, seq_axis: int = 1, batch_axis: int = 0) -> Call:
+def reverse_sequence(
+    data: ExprLike, seq_lengths: ExprLike, seq_axis: int = 1, batch_axis: int = 0
+) -> Call:
     """The first `seq_lengths[b]` slices along `seq_axis` in reverse order, for each position b on
     `batch_axis`; what is behind them stays."""
     return call(
-        _REVERSE_SEQUENCE, data, seq_lengths, seq_axis=int(seq_axis), batch_axis=int(batch_axis)
+        reverse_sequence, data, seq_lengths, seq_axis=int(seq_axis), batch_axis=int(batch_axis)
     )

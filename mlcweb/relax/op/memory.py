@@ -8,31 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
 
-from mlcweb.relax.expr import Call, DataTypeImm, ShapeExpr
+from mlcweb.relax.deduction import Context
+from mlcweb.relax.expr import Call, DataTypeImm, ExprLike, ShapeExpr
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.registry import as_shape, call, register
+from mlcweb.relax.op.base import nothing, object_info
+from mlcweb.relax.op.registry import as_shape, call, operator
 from mlcweb.relax.struct_info import (
-    ObjectStructInfo,
     ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
-    TupleStructInfo,
 )  # fmt: skip
 
 
-def object_info(call: Call, context: Any) -> StructInfo:
-    """That of what is known to the virtual machine only."""
-    return ObjectStructInfo()
-
-
-def nothing(call: Call, context: Any) -> StructInfo:
-    """That of a call which is made for its effect."""
-    return TupleStructInfo(())
-
-
-def allocated(call: Call, context: Any) -> StructInfo:
+def allocated(call: Call, context: Context) -> StructInfo:
     """The tensor that a call makes, by its shape and, after it, its type among the arguments."""
     for shape, dtype in pairwise(call.args):
         if isinstance(dtype, DataTypeImm):
@@ -46,19 +35,22 @@ def allocated(call: Call, context: Any) -> StructInfo:
 
 def tensor_in_storage(name: str) -> Callable[..., Call]:
     """What calls the operator `name`, which makes a tensor in a storage."""
-    parameters = ("storage", "offset", "shape", "dtype", "runtime_device_ind")
-    op = register(name, parameters, allocated, pure=False)
 
+    @operator(name, infer=allocated, pure=False)
     def alloc_tensor(
-        storage: Any, offset: Any, shape: Any, dtype: Any, runtime_device_ind: Any = 0
+        storage: ExprLike,
+        offset: ExprLike,
+        shape: ExprLike,
+        dtype: ExprLike,
+        runtime_device_ind: ExprLike = 0,
     ) -> Call:
         """A tensor that starts at a byte of a storage."""
-        return call(op, storage, offset, as_shape(shape), dtype, runtime_device_ind)
+        return call(alloc_tensor, storage, offset, as_shape(shape), dtype, runtime_device_ind)
 
     return alloc_tensor
 
 
-def _infer_view(call: Call, context: Any) -> StructInfo:
+def _infer_view(call: Call, context: Context) -> StructInfo:
     _, shape, dtype, _ = call.args
     info = infer.tensor(call, 0, context)
     return TensorStructInfo(
@@ -67,48 +59,42 @@ def _infer_view(call: Call, context: Any) -> StructInfo:
     )
 
 
-_STORAGE = register(
-    "relax.memory.alloc_storage",
-    ("total_space", "virtual_device_index", "storage_scope", "dtype"),
-    object_info,
-    pure=False,
-)
-_KILL_STORAGE = register("relax.memory.kill_storage", ("storage",), nothing, pure=False)
-_KILL_TENSOR = register("relax.memory.kill_tensor", ("tensor",), nothing, pure=False)
-_VIEW = register(
-    "relax.memory.view", ("data", "shape", "dtype", "relative_byte_offset"), _infer_view
-)
-_ENSURE = register(
-    "relax.memory.ensure_zero_offset",
-    ("data",),
-    lambda call, context: infer.tensor(call, 0, context),
-)
-
-
-def alloc_storage(size: Any, virtual_device_index: Any, storage_scope: Any, dtype: Any) -> Call:
+@operator(
+    "relax.memory.alloc_storage", "total_space", "virtual_device_index", "storage_scope", "dtype",
+    infer=object_info, pure=False,
+)  # fmt: skip
+def alloc_storage(
+    size: ExprLike, virtual_device_index: ExprLike, storage_scope: ExprLike, dtype: ExprLike
+) -> Call:
     """Memory of `size` bytes."""
-    return call(_STORAGE, as_shape(size), virtual_device_index, storage_scope, dtype)
+    return call(alloc_storage, as_shape(size), virtual_device_index, storage_scope, dtype)
 
 
 alloc_tensor = tensor_in_storage("relax.memory.alloc_tensor")
 
 
-def kill_storage(storage: Any) -> Call:
+@operator("relax.memory.kill_storage", infer=nothing, pure=False)
+def kill_storage(storage: ExprLike) -> Call:
     """The end of a storage."""
-    return call(_KILL_STORAGE, storage)
+    return call(kill_storage, storage)
 
 
-def kill_tensor(tensor: Any) -> Call:
+@operator("relax.memory.kill_tensor", infer=nothing, pure=False)
+def kill_tensor(tensor: ExprLike) -> Call:
     """The end of a tensor."""
-    return call(_KILL_TENSOR, tensor)
+    return call(kill_tensor, tensor)
 
 
-def view(data: Any, shape: Any = (), dtype: Any = (), relative_byte_offset: Any = ()) -> Call:
+@operator("relax.memory.view", infer=_infer_view)
+def view(
+    data: ExprLike, shape: ExprLike = (), dtype: ExprLike = (), relative_byte_offset: ExprLike = ()
+) -> Call:
     """The memory of a tensor as another tensor; an empty tuple leaves a part as it is."""
     new_shape = as_shape(shape) if shape != () else shape
-    return call(_VIEW, data, new_shape, dtype, relative_byte_offset)
+    return call(view, data, new_shape, dtype, relative_byte_offset)
 
 
-def ensure_zero_offset(data: Any) -> Call:
+@operator("relax.memory.ensure_zero_offset", infer=infer.same)
+def ensure_zero_offset(data: ExprLike) -> Call:
     """A tensor that starts where its memory starts, copied if need be."""
-    return call(_ENSURE, data)
+    return call(ensure_zero_offset, data)

@@ -5,10 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from mlcweb.relax import dims
-from mlcweb.relax.expr import Call
+from mlcweb.relax.deduction import Context
+from mlcweb.relax.expr import Call, ExprLike
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.registry import call, register
+from mlcweb.relax.op.legalize import (
+    by,
+    te,
+)
+from mlcweb.relax.op.registry import call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
+from mlcweb.tir import arithmetic, intrinsics
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir.expr import PrimExpr
 
 QUANTIZED = ("int8", "uint8", "int16", "uint16", "int32")
 """The element types of quantised tensors."""
@@ -39,7 +47,7 @@ def _check(call: Call, infos: list[TensorStructInfo]) -> None:
                 )
 
 
-def _infer_quantize(call: Call, context: Any) -> StructInfo:
+def _infer_quantize(call: Call, context: Context) -> StructInfo:
     infos = infer.tensors(call, context)
     infer.need_float(call, 0, infos[0])
     infer.need_float(call, 1, infos[1])
@@ -52,7 +60,7 @@ def _infer_quantize(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo(infos[0].shape, wanted, ndim=infos[0].ndim)
 
 
-def _infer_dequantize(call: Call, context: Any) -> StructInfo:
+def _infer_dequantize(call: Call, context: Context) -> StructInfo:
     infos = infer.tensors(call, context)
     infer.need_float(call, 1, infos[1])
     wanted = infer.attribute(call, "out_dtype")
@@ -62,23 +70,70 @@ def _infer_dequantize(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo(infos[0].shape, wanted, ndim=infos[0].ndim)
 
 
-_ARGUMENTS = ("data", "scale", "zero_point")
-_QUANTIZE = register("relax.quantize", _ARGUMENTS, _infer_quantize)
-_DEQUANTIZE = register("relax.dequantize", _ARGUMENTS, _infer_dequantize)
+def _along(value: te.Tensor, index: Any, axis: int) -> Any:
+    """The element of a scalar, or of a vector along an axis, for an element of a tensor."""
+    if value.ndim == 0:
+        return value()
+    single = arithmetic.is_const_int(value.shape[0], 1)
+    return value(0 if single or not index else index[axis])
 
 
+def _quantize(
+    data: te.Tensor, scale: te.Tensor, zero_point: te.Tensor, axis: int, dtype: str
+) -> te.Tensor:
+    least, most = dtypes.min_value(dtype), dtypes.max_value(dtype)
+
+    def element(*index: PrimExpr) -> PrimExpr:
+        scaled = arithmetic.divide(data(*index), _along(scale, index, axis))
+        rounded = intrinsics.unary_functions["nearbyint"](scaled)
+        offset = arithmetic.cast(data.dtype, _along(zero_point, index, axis))
+        moved = arithmetic.add(rounded, offset)
+        low, high = (arithmetic.const(float(bound), data.dtype) for bound in (least, most))
+        kept = arithmetic.maximum(arithmetic.minimum(moved, high), low)
+        return arithmetic.cast(dtype, kept)
+
+    return te.compute(data.shape, element, "quantized")
+
+
+def _dequantize(
+    data: te.Tensor, scale: te.Tensor, zero_point: te.Tensor, axis: int, dtype: str
+) -> te.Tensor:
+    wide = "int32" if dtypes.is_integer(data.dtype) else data.dtype
+
+    def element(*index: PrimExpr) -> PrimExpr:
+        offset = arithmetic.cast(wide, _along(zero_point, index, axis))
+        away = arithmetic.subtract(arithmetic.cast(wide, data(*index)), offset)
+        factor = _along(scale, index, axis)
+        product = arithmetic.multiply(arithmetic.cast(factor.dtype, away), factor)
+        return arithmetic.cast(dtype, product)
+
+    return te.compute(data.shape, element, "dequantized")
+
+
+@operator(
+    "relax.quantize", "data", "scale", "zero_point",
+    infer=_infer_quantize, legalize=by(_quantize, "axis", "out_dtype", hint="quantize"),
+)  # fmt: skip
 def quantize(
-    data: Any, scale: Any, zero_point: Any, axis: int = -1, out_dtype: str = "int8"
+    data: ExprLike, scale: ExprLike, zero_point: ExprLike, axis: int = -1, out_dtype: str = "int8"
 ) -> Call:
     """data / scale + zero_point, rounded to even and kept in the range of `out_dtype`.
 
     `scale` and `zero_point` are numbers, or vectors with an element for each position on `axis`.
     """
-    return call(_QUANTIZE, data, scale, zero_point, out_dtype=str(out_dtype), axis=int(axis))
+    return call(quantize, data, scale, zero_point, out_dtype=str(out_dtype), axis=int(axis))
 
 
+@operator(
+    "relax.dequantize", "data", "scale", "zero_point",
+    infer=_infer_dequantize, legalize=by(_dequantize, "axis", "out_dtype", hint="dequantize"),
+)  # fmt: skip
 def dequantize(
-    data: Any, scale: Any, zero_point: Any, axis: int = -1, out_dtype: str = "float32"
+    data: ExprLike,
+    scale: ExprLike,
+    zero_point: ExprLike,
+    axis: int = -1,
+    out_dtype: str = "float32",
 ) -> Call:
     """(data - zero_point) * scale; see `quantize`."""
-    return call(_DEQUANTIZE, data, scale, zero_point, out_dtype=str(out_dtype), axis=int(axis))
+    return call(dequantize, data, scale, zero_point, out_dtype=str(out_dtype), axis=int(axis))

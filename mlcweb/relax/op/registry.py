@@ -1,41 +1,106 @@
-"""Registering operators: one line per operator, from which everything else follows.
+"""Registering operators: a decorator on the function that builds calls, and all else follows.
 
-    FMA = register("relax.ewise_fma", ("x1", "x2", "x3"), infer.elementwise)
+    @operator("relax.hypot", infer=infer.elementwise_float, legalize=by(_hypot))
+    def hypot(x1: ExprLike, x2: ExprLike) -> Call:
+        \"\"\"The square root of x1² + x2².\"\"\"
+        return call(hypot, x1, x2)
 
-The deduction `infer(call, context)` gives the struct info of a call and raises `ShapeError` or
-`DTypeError`; it is the operator's attribute "FInferStructInfo". How an operator is lowered is
-entered elsewhere, as the attribute "FLegalize": a function of a BlockBuilder and a Call.
+With that, `relax.op.hypot` and `R.hypot` build calls, scripts are parsed and printed, results are
+deduced and LegalizeOps lowers calls. What the decorator is told is kept as attributes of the `Op`:
+"FInferStructInfo", "FLegalize", "FBuild".
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
-from typing import Any
+from inspect import signature
+from typing import Any, TypeVar
 
 from mlcweb.ir.op import Op, register_op
 from mlcweb.relax.attrs import Attrs
-from mlcweb.relax.expr import Call, Expr, ShapeExpr, convert_to_expr
+from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.deduction import Context
+from mlcweb.relax.expr import Call, Expr, ExprLike, ShapeExpr, convert_to_expr
 from mlcweb.relax.struct_info import StructInfo
 
-Infer = Callable[[Call, Any], StructInfo]
-"""Deduces what a call gives; the second argument is a `mlcweb.relax.deduction.Context`."""
+Infer = Callable[[Call, Context], StructInfo]
+"""Deduces what a call gives; raises `ShapeError` or `DTypeError`."""
+
+Legalize = Callable[[BlockBuilder, Call], Expr]
+"""Gives the expression that a call is lowered to."""
+
+Builder = Callable[..., Expr]
+Function = TypeVar("Function", bound=Builder)
+
+builders: dict[str, Builder] = {}
+"""What builds calls, by the names that scripts know after `R.`: `add`, `nn.relu`."""
 
 
-def register(name: str, arguments: tuple[str, ...], infer: Infer, pure: bool = True) -> Op:
-    """Register an operator and how the result of a call is deduced."""
+def register(
+    name: str,
+    arguments: tuple[str, ...],
+    infer: Infer,
+    legalize: Legalize | None = None,
+    pure: bool = True,
+) -> Op:
+    """Register an operator that has no builder of its own; see `operator`."""
     op = register_op(name, pure, arguments)
     op.set_attr("FInferStructInfo", infer)
     op.set_attr("FPurity", pure)
+    if legalize is not None:
+        op.set_attr("FLegalize", legalize)
     return op
 
 
-def call(op: Op, *args: Any, **attrs: Any) -> Call:
-    """A call of an operator. Tuples, strings and numbers become expressions; `attrs` are kept in
-    the order in which they are to be printed."""
+def operator(
+    name: str, *arguments: str, infer: Infer, legalize: Legalize | None = None, pure: bool = True
+) -> Callable[[Function], Function]:
+    """Decorates the function that builds calls of an operator, and registers the operator.
+
+    Args:
+        name: "relax." and its name in scripts.
+        arguments: the names of its arguments; by default all parameters of the function. The other
+            parameters are attributes.
+        infer: deduces what a call gives.
+        legalize: gives what a call is lowered to; `keep` where the virtual machine runs it as it
+            is. None: there is no lowering.
+        pure: calls may be repeated, moved or dropped.
+    """
+
+    def decorate(build: Function) -> Function:
+        names = arguments or tuple(signature(build).parameters)
+        op = register(name, names, infer, legalize, pure)
+        op.set_attr("FBuild", build)
+        build.op = op  # type: ignore[attr-defined]
+        return builder(name)(build)
+
+    return decorate
+
+
+def builder(name: str) -> Callable[[Function], Function]:
+    """Decorates a function that builds an expression of operators, to be known by a name: as
+    `relax.op.linear` and `R.linear` for "relax.linear"."""
+
+    def decorate(build: Function) -> Function:
+        known = name.removeprefix("relax.")
+        builders[known] = build
+        namespace, _, short = f"{__package__}.{known}".rpartition(".")
+        if namespace in sys.modules:
+            setattr(sys.modules[namespace], short, build)
+        return build
+
+    return decorate
+
+
+def call(target: Op | Builder, *args: ExprLike, **attrs: Any) -> Call:
+    """A call of an operator, given itself or by its builder. Tuples, strings and numbers become
+    expressions; `attrs` are kept in the order in which they are to be printed."""
+    op = target if isinstance(target, Op) else getattr(target, "op")  # noqa: B009
     return Call(op, [convert_to_expr(arg) for arg in args], Attrs(attrs) if attrs else None)
 
 
-def as_shape(shape: Any) -> Any:
+def as_shape(shape: ExprLike) -> Expr:
     """A shape as an expression: extents in a tuple or list, one extent, or an expression."""
     if isinstance(shape, Expr):
         return shape

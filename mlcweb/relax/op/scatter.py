@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from mlcweb.relax import dims
-from mlcweb.relax.expr import Call, Expr, PrimValue
+from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.deduction import Context
+from mlcweb.relax.expr import Call, Expr, ExprLike, PrimValue
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.registry import call, register
+from mlcweb.relax.op.index import last_axis_first
+from mlcweb.relax.op.legalize import attribute, by, fields_of, te, topi
+from mlcweb.relax.op.registry import call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 
 
-def _infer_scatter(call: Call, context: Any) -> StructInfo:
+def _infer_scatter(call: Call, context: Context) -> StructInfo:
     info, indices, updates = infer.tensors(call, context)
     infer.need_integer(call, 1, indices)
     if info.dtype and updates.dtype and info.dtype != updates.dtype:
@@ -22,7 +23,7 @@ def _infer_scatter(call: Call, context: Any) -> StructInfo:
     return info
 
 
-def _infer_scatter_elements(call: Call, context: Any) -> StructInfo:
+def _infer_scatter_elements(call: Call, context: Context) -> StructInfo:
     info, indices, updates = infer.tensors(call, context)
     if info.ndim != -1:
         infer.normalized_axis(call, infer.attribute(call, "axis"), info.ndim)
@@ -37,32 +38,39 @@ def _infer_scatter_elements(call: Call, context: Any) -> StructInfo:
     return _infer_scatter(call, context)
 
 
-def _scatter(name: str, deduce: Any) -> Callable[..., Call]:
-    op = register(f"relax.{name}", ("data", "indices", "updates"), deduce)
-    return lambda data, indices, updates, **attrs: call(op, data, indices, updates, **attrs)
-
-
-_scatter_elements = _scatter("scatter_elements", _infer_scatter_elements)
-_scatter_nd = _scatter("scatter_nd", _infer_scatter)
-
-
+@operator(
+    "relax.scatter_elements", "data", "indices", "updates",
+    infer=_infer_scatter_elements, legalize=by("scatter_elements", "axis", "reduction"),
+)  # fmt: skip
 def scatter_elements(
-    data: Any, indices: Any, updates: Any, axis: int = 0, reduction: str = "update"
+    data: ExprLike, indices: ExprLike, updates: ExprLike, axis: int = 0, reduction: str = "update"
 ) -> Call:
     """`data` with out[indices[i][j]][j] = updates[i][j] for axis 0, and so on.
 
     `reduction` says what becomes of the old value: "update" replaces it, "add", "mul", "min" and
     "max" combine both, "mean" averages.
     """
-    return _scatter_elements(data, indices, updates, axis=int(axis), reduction=reduction)
+    return call(scatter_elements, data, indices, updates, axis=int(axis), reduction=reduction)
 
 
-def scatter_nd(data: Any, indices: Any, updates: Any, reduction: str = "update") -> Call:
+def _scatter_nd(
+    data: te.Tensor, indices: te.Tensor, updates: te.Tensor, reduction: str
+) -> te.Tensor:
+    return topi.scatter_nd(data, last_axis_first(indices), updates, reduction)
+
+
+@operator(
+    "relax.scatter_nd", "data", "indices", "updates",
+    infer=_infer_scatter, legalize=by(_scatter_nd, "reduction", hint="scatter_nd"),
+)  # fmt: skip
+def scatter_nd(
+    data: ExprLike, indices: ExprLike, updates: ExprLike, reduction: str = "update"
+) -> Call:
     """`data` with the slices at the positions that the last axis of `indices` holds updated."""
-    return _scatter_nd(data, indices, updates, reduction=reduction)
+    return call(scatter_nd, data, indices, updates, reduction=reduction)
 
 
-def _infer_index_put(call: Call, context: Any) -> StructInfo:
+def _infer_index_put(call: Call, context: Context) -> StructInfo:
     data, values = infer.tensor(call, 0, context), infer.tensor(call, 2, context)
     if data.dtype and values.dtype and data.dtype != values.dtype:
         raise infer.dtype_error(call, f"values must be {data.dtype} as data is, not {values.dtype}")
@@ -79,16 +87,30 @@ def _infer_index_put(call: Call, context: Any) -> StructInfo:
     return data
 
 
-_INDEX_PUT = register("relax.index_put", ("data", "indices", "values"), _infer_index_put)
+def _legalize_index_put(builder: BlockBuilder, call: Call) -> Expr:
+    data, where, values = call.args
+    tensors = isinstance(builder.context.struct_info(where), TensorStructInfo)
+    indices = [where] if tensors else fields_of(builder, where)
+    return builder.call_te(topi.index_put, data, indices, values, attribute(call, "accumulate"))
 
 
-def index_put(data: Any, indices: Any, values: Any, accumulate: bool = False) -> Call:
+@operator(
+    "relax.index_put",
+    "data",
+    "indices",
+    "values",
+    infer=_infer_index_put,
+    legalize=_legalize_index_put,
+)
+def index_put(
+    data: ExprLike, indices: ExprLike, values: ExprLike, accumulate: bool = False
+) -> Call:
     """`data` with `data[indices] = values`, or added if `accumulate`. `indices` are tensors of
     integers for the first axes, broadcast; one stands for itself."""
-    return call(_INDEX_PUT, data, indices, values, accumulate=bool(accumulate))
+    return call(index_put, data, indices, values, accumulate=bool(accumulate))
 
 
-def _infer_slice_scatter(call: Call, context: Any) -> StructInfo:
+def _infer_slice_scatter(call: Call, context: Context) -> StructInfo:
     data, source = infer.tensor(call, 0, context), infer.tensor(call, 1, context)
     if data.dtype and source.dtype and data.dtype != source.dtype:
         raise infer.dtype_error(call, f"src must be {data.dtype} as the tensor, not {source.dtype}")
@@ -100,14 +122,30 @@ def _infer_slice_scatter(call: Call, context: Any) -> StructInfo:
     return data
 
 
-_SLICE_SCATTER = register(
-    "relax.slice_scatter", ("input_tensor", "src", "start", "end", "step"), _infer_slice_scatter
+def _legalize_slice_scatter(builder: BlockBuilder, call: Call) -> Expr:
+    data, source, *bounds = call.args
+    values = [bound.value if isinstance(bound, PrimValue) else bound for bound in bounds]
+    return builder.call_te(topi.slice_scatter, data, source, *values, attribute(call, "axis"))
+
+
+@operator(
+    "relax.slice_scatter",
+    "input_tensor",
+    "src",
+    "start",
+    "end",
+    "step",
+    infer=_infer_slice_scatter,
+    legalize=_legalize_slice_scatter,
 )
-
-
 def slice_scatter(
-    input_tensor: Any, src: Any, start: Any, end: Any, step: Any = 1, axis: int = 0
+    input_tensor: ExprLike,
+    src: ExprLike,
+    start: ExprLike,
+    end: ExprLike,
+    step: ExprLike = 1,
+    axis: int = 0,
 ) -> Call:
     """A tensor with the slices start, start + step, … before end along an axis taken from `src`."""
     bounds = [v if isinstance(v, Expr) else PrimValue(v) for v in (start, end, step)]
-    return call(_SLICE_SCATTER, input_tensor, src, *bounds, axis=int(axis))
+    return call(slice_scatter, input_tensor, src, *bounds, axis=int(axis))

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from mlcweb.relax.expr import Call, Expr, PrimValue
+from mlcweb.relax.deduction import Context
+from mlcweb.relax.expr import Call, Expr, ExprLike, PrimValue
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.registry import call, register
+from mlcweb.relax.op.legalize import (
+    keep,
+)
+from mlcweb.relax.op.registry import call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 
 
-def _infer_nonzero(call: Call, context: Any) -> StructInfo:
+def _infer_nonzero(call: Call, context: Context) -> StructInfo:
     infer.tensor(call, 0, context)
     return TensorStructInfo(None, "int64", ndim=2)
 
 
-_NONZERO = register("relax.nonzero", ("x",), _infer_nonzero)
-
-
-def nonzero(x: Any) -> Call:
+@operator("relax.nonzero", infer=_infer_nonzero, legalize=keep)
+def nonzero(x: ExprLike) -> Call:
     """The places of the elements that are not zero: a row for each axis, a column for each."""
-    return call(_NONZERO, x)
+    return call(nonzero, x)
 
 
 def _number(call: Call, index: int) -> int:
@@ -32,7 +32,7 @@ def _number(call: Call, index: int) -> int:
     return int(value)
 
 
-def _infer_unique(call: Call, context: Any) -> StructInfo:
+def _infer_unique(call: Call, context: Context) -> StructInfo:
     info = infer.tensor(call, 0, context)
     ndim = 1
     if len(call.args) > 5:
@@ -44,15 +44,9 @@ def _infer_unique(call: Call, context: Any) -> StructInfo:
     return fields[0] if len(fields) == 1 else TupleStructInfo(fields)
 
 
-_UNIQUE = register(
-    "relax.unique",
-    ("x", "sorted", "return_index", "return_inverse", "return_counts", "axis"),
-    _infer_unique,
-)
-
-
+@operator("relax.unique", infer=_infer_unique, legalize=keep)
 def unique(
-    x: Any,
+    x: ExprLike,
     sorted: bool = True,
     return_index: bool = False,
     return_inverse: bool = False,
@@ -69,4 +63,4 @@ def unique(
     given = [value if isinstance(value, Expr) else PrimValue(bool(value)) for value in options]
     if axis is not None:
         given.append(PrimValue(int(axis)))
-    return call(_UNIQUE, x, *given)
+    return call(unique, x, *given)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from mlcweb.relax.expr import Call
+from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.deduction import Context
+from mlcweb.relax.expr import Call, Expr, ExprLike, constant_int
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.registry import call, register
+from mlcweb.relax.op.legalize import attribute, dtype_of, shape_of, topi
+from mlcweb.relax.op.registry import call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo, extent
 
 
@@ -17,35 +18,44 @@ def _sorted_axis(call: Call, info: TensorStructInfo) -> int | None:
     return infer.normalized_axis(call, infer.attribute(call, "axis"), info.ndim)
 
 
-def _infer_sort(call: Call, context: Any) -> StructInfo:
+def _infer_sort(call: Call, context: Context) -> StructInfo:
     info = infer.tensor(call, 0, context)
     _sorted_axis(call, info)
     return info
 
 
-def _infer_argsort(call: Call, context: Any) -> StructInfo:
+def _infer_argsort(call: Call, context: Context) -> StructInfo:
     info = infer.tensor(call, 0, context)
     _sorted_axis(call, info)
     dtype = infer.dtype_or(call, "int32")
     return TensorStructInfo(info.shape, dtype, ndim=info.ndim)
 
 
-_SORT = register("relax.sort", ("x",), _infer_sort)
-_ARGSORT = register("relax.argsort", ("data",), _infer_argsort)
+def _legalize_sort(builder: BlockBuilder, call: Call) -> Expr:
+    axis, descending = attribute(call, "axis"), attribute(call, "descending")
+    return builder.call_te(topi.sort, call.args[0], axis, not descending)
 
 
-def sort(x: Any, axis: int = -1, descending: bool = False) -> Call:
+@operator("relax.sort", "x", infer=_infer_sort, legalize=_legalize_sort)
+def sort(x: ExprLike, axis: int = -1, descending: bool = False) -> Call:
     """The elements along an axis in the order of their values."""
-    return call(_SORT, x, axis=int(axis), descending=bool(descending))
+    return call(sort, x, axis=int(axis), descending=bool(descending))
 
 
-def argsort(data: Any, axis: int = -1, descending: bool = False, dtype: str = "int32") -> Call:
+def _legalize_argsort(builder: BlockBuilder, call: Call) -> Expr:
+    axis, ascending = attribute(call, "axis"), not attribute(call, "descending")
+    dtype = dtype_of(builder, call)
+    return builder.call_te(topi.argsort, call.args[0], axis=axis, is_ascend=ascending, dtype=dtype)
+
+
+@operator("relax.argsort", "data", infer=_infer_argsort, legalize=_legalize_argsort)
+def argsort(data: ExprLike, axis: int = -1, descending: bool = False, dtype: str = "int32") -> Call:
     """Positions along an axis in the order of the elements there; of equal ones the first comes
     first."""
-    return call(_ARGSORT, data, axis=int(axis), descending=bool(descending), dtype=str(dtype))
+    return call(argsort, data, axis=int(axis), descending=bool(descending), dtype=str(dtype))
 
 
-def _infer_topk(call: Call, context: Any) -> StructInfo:
+def _infer_topk(call: Call, context: Context) -> StructInfo:
     info, k = infer.tensor(call, 0, context), infer.attribute(call, "k")
     kind = infer.attribute(call, "ret_type")
     if kind not in ("both", "values", "indices"):
@@ -65,11 +75,25 @@ def _infer_topk(call: Call, context: Any) -> StructInfo:
     return values if kind == "values" else indices
 
 
-_TOPK = register("relax.topk", ("data",), _infer_topk)
+def _legalize_topk(builder: BlockBuilder, call: Call) -> Expr:
+    k, axis = attribute(call, "k"), attribute(call, "axis")
+    extent = constant_int(shape_of(builder, call.args[0])[axis])
+    if extent is not None:
+        k = min(k, extent)
+    return builder.call_te(
+        topi.topk,
+        call.args[0],
+        k,
+        axis,
+        attribute(call, "ret_type"),
+        not attribute(call, "largest"),
+        attribute(call, "dtype"),
+    )
 
 
+@operator("relax.topk", "data", infer=_infer_topk, legalize=_legalize_topk)
 def topk(
-    data: Any,
+    data: ExprLike,
     k: int = 1,
     axis: int = -1,
     ret_type: str = "both",
@@ -85,6 +109,6 @@ def topk(
         dtype: of the positions.
     """
     return call(
-        _TOPK, data, k=int(k), axis=int(axis), ret_type=ret_type, largest=bool(largest),
+        topk, data, k=int(k), axis=int(axis), ret_type=ret_type, largest=bool(largest),
         dtype=str(dtype),
     )  # fmt: skip

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from mlcweb.relax import dims
-from mlcweb.relax.expr import Call
+from mlcweb.relax.deduction import Context
+from mlcweb.relax.expr import Call, ExprLike
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.registry import call, register
+from mlcweb.relax.op.legalize import (
+    by,
+    te,
+    topi,
+)
+from mlcweb.relax.op.registry import call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 
 
-def infer_reduction(call: Call, context: Any, dtype: str | None = None) -> StructInfo:
+def infer_reduction(call: Call, context: Context, dtype: str | None = None) -> StructInfo:
     """The shape without the reduced axes, or with extent 1 on them."""
     info = infer.tensor(call, 0, context)
     axis, keepdims = infer.attribute(call, "axis"), infer.attribute(call, "keepdims")
@@ -34,12 +39,17 @@ def infer_reduction(call: Call, context: Any, dtype: str | None = None) -> Struc
     return TensorStructInfo([info.values[i] for i in every if i not in gone], element)
 
 
-def _reduction(name: str, what: str) -> Callable[..., Call]:
-    op = register(f"relax.{name}", ("x",), infer_reduction)
+def _reduction(
+    name: str, what: str, function: str | Callable[..., te.Tensor] | None = None
+) -> Callable[..., Call]:
+    legalize = by(function or name, "axis", "keepdims", hint=name)
 
-    def build(x: Any, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Call:
+    @operator(f"relax.{name}", "x", infer=infer_reduction, legalize=legalize)
+    def build(x: ExprLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Call:
         axes = [axis] if isinstance(axis, int) else axis
-        return call(op, x, axis=None if axes is None else [int(a) for a in axes], keepdims=keepdims)
+        return call(
+            build, x, axis=None if axes is None else [int(a) for a in axes], keepdims=keepdims
+        )
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = (
@@ -54,10 +64,16 @@ max = _reduction("max", "greatest element")
 min = _reduction("min", "least element")
 prod = _reduction("prod", "product")
 variance = _reduction("variance", "variance, of the whole population,")
-std = _reduction("std", "standard deviation, of the whole population,")
 
 
-def _infer_scan(call: Call, context: Any) -> StructInfo:
+def _std(x: te.Tensor, axis: list[int] | None, keepdims: bool) -> te.Tensor:
+    return topi.sqrt(topi.variance(x, axis, keepdims))
+
+
+std = _reduction("std", "standard deviation, of the whole population,", _std)
+
+
+def _infer_scan(call: Call, context: Context) -> StructInfo:
     info = infer.tensor(call, 0, context)
     axis, dtype = infer.attribute(call, "axis"), infer.dtype_or(call, info.dtype)
     if axis is not None:
@@ -70,12 +86,13 @@ def _infer_scan(call: Call, context: Any) -> StructInfo:
 
 
 def _scan(name: str, what: str) -> Callable[..., Call]:
-    op = register(f"relax.{name}", ("data",), _infer_scan)
+    legalize = by(name, "axis", "dtype", "exclusive")
 
+    @operator(f"relax.{name}", "data", infer=_infer_scan, legalize=legalize)
     def build(
-        data: Any, axis: int | None = None, dtype: str | None = None, exclusive: bool = False
+        data: ExprLike, axis: int | None = None, dtype: str | None = None, exclusive: bool = False
     ) -> Call:
-        return call(op, data, axis=axis, dtype=str(dtype or "void"), exclusive=bool(exclusive))
+        return call(build, data, axis=axis, dtype=str(dtype or "void"), exclusive=bool(exclusive))
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = (

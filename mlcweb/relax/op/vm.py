@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from mlcweb.relax.expr import Call
-from mlcweb.relax.op.memory import nothing, object_info, tensor_in_storage
-from mlcweb.relax.op.registry import as_shape, call, register
-
-_STORAGE = register(
-    "relax.vm.alloc_storage",
-    ("shape", "runtime_device_index", "dtype", "storage_scope"),
-    object_info,
-    pure=False,
-)
-_KILL = register("relax.vm.kill_object", ("obj",), nothing, pure=False)
+from mlcweb.relax.expr import Call, ExprLike
+from mlcweb.relax.op.base import nothing, object_info
+from mlcweb.relax.op.memory import tensor_in_storage
+from mlcweb.relax.op.registry import as_shape, call, operator
 
 
+@operator("relax.vm.alloc_storage", infer=object_info, pure=False)
 def alloc_storage(
-    shape: Any, runtime_device_index: Any, dtype: Any, storage_scope: Any = "global"
+    shape: ExprLike,
+    runtime_device_index: ExprLike,
+    dtype: ExprLike,
+    storage_scope: ExprLike = "global",
 ) -> Call:
     """Memory for a tensor."""
-    return call(_STORAGE, as_shape(shape), runtime_device_index, dtype, storage_scope)
+    return call(alloc_storage, as_shape(shape), runtime_device_index, dtype, storage_scope)
 
 
 alloc_tensor = tensor_in_storage("relax.vm.alloc_tensor")
 
 
-def kill_object(obj: Any) -> Call:
+@operator("relax.vm.kill_object", infer=nothing, pure=False)
+def kill_object(obj: ExprLike) -> Call:
     """The end of a storage or tensor."""
-    return call(_KILL, obj)
+    return call(kill_object, obj)

@@ -12,23 +12,13 @@ from mlcweb.ir.transform import Pass, PassContext, PassInfo
 from mlcweb.relax import expr as E
 from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr_functor import PyExprMutator, mutator
+from mlcweb.relax.op.registry import Legalize
 from mlcweb.relax.struct_info import (
     ShapeStructInfo,
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
 )  # fmt: skip
-from mlcweb.relax.transform.legalize.common import Legalize
-
-NEEDS_NO_LOWERING = frozenset(
-    f"relax.{name}"
-    for name in (
-        "call_tir", "call_dps_packed", "call_pure_packed", "call_packed", "call_tir_inplace",
-        "call_inplace_packed", "shape_of", "tensor_to_shape", "null_value", "print", "assert_op",
-        "inspect.tensor_shape_i", "nonzero", "unique",
-    )
-)  # fmt: skip
-"""Operators that the virtual machine runs as they are."""
 
 
 class LegalizeOps(Pass):
@@ -64,12 +54,12 @@ class LegalizeOps(Pass):
                     legalizer.builder_.update_func(var, new)
         return legalizer.builder_.get()
 
-    def lowering(self, op: Any) -> Legalize | None:
+    def lowering(self, op: object) -> Legalize | None:
         """How calls of an operator are lowered, or None."""
         if not isinstance(op, Op) or op.name in self.skipped:
             return None
         found = self.customized.get(op.name) or op.get_attr("FLegalize")
-        if found is None and self.warns and op.name not in NEEDS_NO_LOWERING:
+        if found is None and self.warns:
             warnings.warn(
                 f"LegalizeOps: there is no lowering of {op.name}; it stays as it is. Give one with "
                 f'customize_legalize_map={{"{op.name}": fn}}',

@@ -37,7 +37,7 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Buffer, BufferRegion
 
-NAMESPACES: dict[str, dict[str, Any]] = {T.__name__: T.NAMES, I.__name__: I.NAMES}
+NAMESPACES: dict[str, Mapping[str, Any]] = {T.__name__: T.NAMES, I.__name__: I.NAMES}
 """Modules whose names the parser looks up in a table. Other dialects add theirs."""
 
 BUILTINS: dict[str, Any] = {

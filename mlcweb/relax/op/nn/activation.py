@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlcweb.relax import dims
-from mlcweb.relax.expr import Call
+from mlcweb.relax.deduction import Context
+from mlcweb.relax.expr import Call, ExprLike
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.registry import call, register
-from mlcweb.relax.op.unary import clip, unary
+from mlcweb.relax.op.elementwise import clip, unary
+from mlcweb.relax.op.legalize import (
+    by,
+    te,
+    topi,
+)
+from mlcweb.relax.op.registry import builder, call, operator
 from mlcweb.relax.struct_info import StructInfo, TupleStructInfo
 
 relu = unary("nn.relu")
@@ -16,26 +20,33 @@ gelu, gelu_tanh, silu, selu = (
     unary(f"nn.{name}", infer.elementwise_float) for name in ("gelu", "gelu_tanh", "silu", "selu")
 )
 
-_LEAKYRELU = register("relax.nn.leakyrelu", ("data",), infer.same_float)
-_SOFTPLUS = register("relax.nn.softplus", ("data",), infer.same_float)
 
-
-def relu6(data: Any) -> Call:
+@builder("relax.nn.relu6")
+def relu6(data: ExprLike) -> Call:
     """min(max(data, 0), 6), as a call of `clip`."""
     return clip(data, 0, 6)
 
 
-def leakyrelu(data: Any, alpha: float = 0.01) -> Call:
+@operator(
+    "relax.nn.leakyrelu", "data", infer=infer.same_float, legalize=by("nn.leaky_relu", "alpha")
+)
+def leakyrelu(data: ExprLike, alpha: float = 0.01) -> Call:
     """data where it is positive, alpha data elsewhere."""
-    return call(_LEAKYRELU, data, alpha=alpha)
+    return call(leakyrelu, data, alpha=alpha)
 
 
-def softplus(data: Any, beta: float = 1.0, threshold: float = 20.0) -> Call:
+@operator(
+    "relax.nn.softplus",
+    "data",
+    infer=infer.same_float,
+    legalize=by("nn.softplus", "beta", "threshold"),
+)
+def softplus(data: ExprLike, beta: float = 1.0, threshold: float = 20.0) -> Call:
     """log(1 + exp(beta data)) / beta; data itself where beta data is above the threshold."""
-    return call(_SOFTPLUS, data, beta=beta, threshold=threshold)
+    return call(softplus, data, beta=beta, threshold=threshold)
 
 
-def _infer_along_axis(call: Call, context: Any) -> StructInfo:
+def _infer_along_axis(call: Call, context: Context) -> StructInfo:
     info = infer.tensor(call, 0, context)
     infer.need_float(call, 0, info)
     if info.ndim != -1:
@@ -43,21 +54,21 @@ def _infer_along_axis(call: Call, context: Any) -> StructInfo:
     return info
 
 
-_SOFTMAX = register("relax.nn.softmax", ("data",), _infer_along_axis)
-_LOG_SOFTMAX = register("relax.nn.log_softmax", ("data",), _infer_along_axis)
-
-
-def softmax(data: Any, axis: int = -1) -> Call:
+@operator("relax.nn.softmax", "data", infer=_infer_along_axis, legalize=by("nn.softmax", "axis"))
+def softmax(data: ExprLike, axis: int = -1) -> Call:
     """exp(data) / sum(exp(data)) along an axis."""
-    return call(_SOFTMAX, data, axis=int(axis))
+    return call(softmax, data, axis=int(axis))
 
 
-def log_softmax(data: Any, axis: int = -1) -> Call:
+@operator(
+    "relax.nn.log_softmax", "data", infer=_infer_along_axis, legalize=by("nn.log_softmax", "axis")
+)
+def log_softmax(data: ExprLike, axis: int = -1) -> Call:
     """The logarithm of `softmax`."""
-    return call(_LOG_SOFTMAX, data, axis=int(axis))
+    return call(log_softmax, data, axis=int(axis))
 
 
-def _infer_prelu(call: Call, context: Any) -> StructInfo:
+def _infer_prelu(call: Call, context: Context) -> StructInfo:
     info = _infer_along_axis(call, context)
     data, alpha = infer.tensors(call, context)
     infer.common_dtype(call, [data, alpha])
@@ -70,22 +81,22 @@ def _infer_prelu(call: Call, context: Any) -> StructInfo:
     return info
 
 
-_PRELU = register("relax.nn.prelu", ("data", "alpha"), _infer_prelu)
-
-
-def prelu(data: Any, alpha: Any, axis: int = 1) -> Call:
+@operator("relax.nn.prelu", "data", "alpha", infer=_infer_prelu, legalize=by("nn.prelu", "axis"))
+def prelu(data: ExprLike, alpha: ExprLike, axis: int = 1) -> Call:
     """data where it is positive, alpha data elsewhere, with one alpha per position on `axis`."""
-    return call(_PRELU, data, alpha, axis=int(axis))
+    return call(prelu, data, alpha, axis=int(axis))
 
 
-def _infer_dropout(call: Call, context: Any) -> StructInfo:
+def _infer_dropout(call: Call, context: Context) -> StructInfo:
     info = infer.tensor(call, 0, context)
     return TupleStructInfo([info, info])
 
 
-_DROPOUT = register("relax.nn.dropout", ("data",), _infer_dropout)
+def _dropout(x: te.Tensor) -> list[te.Tensor]:
+    return [topi.identity(x), topi.full_like(x, 1.0)]
 
 
-def dropout(data: Any, rate: float = 0.5) -> Call:
+@operator("relax.nn.dropout", "data", infer=_infer_dropout, legalize=by(_dropout, hint="dropout"))
+def dropout(data: ExprLike, rate: float = 0.5) -> Call:
     """A tuple of the data and a mask. Where a model is run, as here, nothing is dropped."""
-    return call(_DROPOUT, data, rate=rate)
+    return call(dropout, data, rate=rate)

@@ -5,8 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from mlcweb.relax import dims
-from mlcweb.relax.expr import Call, constant_int
+from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.deduction import Context
+from mlcweb.relax.expr import (
+    Call,
+    Expr,
+    ExprLike,
+    constant_int,
+)
 from mlcweb.relax.op import infer
+from mlcweb.relax.op.legalize import (
+    attribute,
+    reordered,
+    te,
+    topi,
+)
 from mlcweb.relax.op.nn.layouts import (
     SPATIAL,
     arranged,
@@ -17,14 +30,14 @@ from mlcweb.relax.op.nn.layouts import (
     paddings,
     window_extent,
 )  # fmt: skip
-from mlcweb.relax.op.registry import Infer, call, register
+from mlcweb.relax.op.registry import Builder, Infer, Legalize, call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 
 
 def _infer(rank: int, transposed: bool) -> Infer:
     spatial = SPATIAL[rank]
 
-    def deduce(call: Call, context: Any) -> StructInfo:
+    def deduce(call: Call, context: Context) -> StructInfo:
         data, weight = infer.tensors(call, context)
         data_layout = check_layout(call, "data_layout", f"NC{spatial}")
         kernel_layout = check_layout(call, "kernel_layout", f"OI{spatial}")
@@ -75,24 +88,68 @@ def _infer(rank: int, transposed: bool) -> Infer:
     return deduce
 
 
-_CONV = {n: register(f"relax.nn.conv{n}d", ("data", "weight"), _infer(n, False)) for n in SPATIAL}
-_TRANSPOSE = {
-    n: register(f"relax.nn.conv{n}d_transpose", ("data", "weight"), _infer(n, True))
-    for n in SPATIAL
-}
+def _legalize_convolution(rank: int) -> Legalize:
+    """Convolutions give the layout of the data, and are put in `out_layout` after."""
+
+    name = f"conv{rank}d"
+
+    def legalize(builder: BlockBuilder, call: Call) -> Expr:
+        data_layout, out_layout = (attribute(call, key) for key in ("data_layout", "out_layout"))
+
+        def convolve(data: te.Tensor, weight: te.Tensor) -> te.Tensor:
+            result = getattr(topi.nn, name)(
+                data,
+                weight,
+                strides=attribute(call, "strides"),
+                padding=attribute(call, "padding"),
+                dilation=attribute(call, "dilation"),
+                groups=attribute(call, "groups"),
+                data_layout=data_layout,
+                kernel_layout=attribute(call, "kernel_layout"),
+                out_dtype=attribute(call, "out_dtype"),
+            )
+            return reordered(result, data_layout, out_layout)
+
+        return builder.call_te(convolve, *call.args, primfunc_name_hint=name)
+
+    return legalize
 
 
-def _convolution(rank: int, data: Any, weight: Any, options: dict[str, Any]) -> Call:
-    transposed = "output_padding" in options
-    attrs: dict[str, Any] = {
+def _legalize_transpose(rank: int) -> Legalize:
+    """Transposed convolutions are done channels first."""
+    spatial = SPATIAL[rank]
+    first, kernel_first = f"NC{spatial}", f"IO{spatial}"
+
+    def legalize(builder: BlockBuilder, call: Call) -> Expr:
+        def convolve(data: te.Tensor, weight: te.Tensor) -> te.Tensor:
+            result = topi.nn.conv_transpose(
+                reordered(data, attribute(call, "data_layout"), first),
+                reordered(weight, attribute(call, "kernel_layout"), kernel_first),
+                attribute(call, "strides"),
+                attribute(call, "padding"),
+                attribute(call, "output_padding"),
+                attribute(call, "dilation"),
+                attribute(call, "groups"),
+                attribute(call, "out_dtype"),
+            )
+            return reordered(result, first, attribute(call, "out_layout"))
+
+        return builder.call_te(convolve, *call.args, primfunc_name_hint=f"conv{rank}d_transpose")
+
+    return legalize
+
+
+def _convolution(
+    build: Builder, rank: int, data: ExprLike, weight: ExprLike, options: dict[str, Any]
+) -> Call:
+    attrs = {
         "strides": numbers(options["strides"], rank),
         "padding": paddings(options["padding"], rank),
     }
-    if transposed:
+    if "output_padding" in options:
         attrs["output_padding"] = numbers(options["output_padding"], rank)
-    op = _TRANSPOSE[rank] if transposed else _CONV[rank]
     return call(
-        op,
+        build,
         data,
         weight,
         **attrs,
@@ -105,18 +162,28 @@ def _convolution(rank: int, data: Any, weight: Any, options: dict[str, Any]) -> 
     )
 
 
+@operator(
+    "relax.nn.conv1d", "data", "weight",
+    infer=_infer(1, transposed=False), legalize=_legalize_convolution(1),
+)  # fmt: skip
 def conv1d(
-    data: Any, weight: Any, strides: Any = 1, padding: Any = 0, dilation: Any = 1,
+    data: ExprLike, weight: ExprLike,
+    strides: Any = 1, padding: Any = 0, dilation: Any = 1,
     groups: int = 1, data_layout: str = "NCW", kernel_layout: str = "OIW",
     out_layout: str | None = None, out_dtype: str | None = None,
 ) -> Call:  # fmt: skip
     """A convolution along one axis. See `conv2d`."""
     options = locals()
-    return _convolution(1, options.pop("data"), options.pop("weight"), options)
+    return _convolution(conv1d, 1, options.pop("data"), options.pop("weight"), options)
 
 
+@operator(
+    "relax.nn.conv2d", "data", "weight",
+    infer=_infer(2, transposed=False), legalize=_legalize_convolution(2),
+)  # fmt: skip
 def conv2d(
-    data: Any, weight: Any, strides: Any = (1, 1), padding: Any = (0, 0), dilation: Any = (1, 1),
+    data: ExprLike, weight: ExprLike,
+    strides: Any = (1, 1), padding: Any = (0, 0), dilation: Any = (1, 1),
     groups: int = 1, data_layout: str = "NCHW", kernel_layout: str = "OIHW",
     out_layout: str | None = None, out_dtype: str | None = None,
 ) -> Call:  # fmt: skip
@@ -131,31 +198,46 @@ def conv2d(
         out_dtype: the type of sums and result, that of the data by default.
     """
     options = locals()
-    return _convolution(2, options.pop("data"), options.pop("weight"), options)
+    return _convolution(conv2d, 2, options.pop("data"), options.pop("weight"), options)
 
 
+@operator(
+    "relax.nn.conv3d", "data", "weight",
+    infer=_infer(3, transposed=False), legalize=_legalize_convolution(3),
+)  # fmt: skip
 def conv3d(
-    data: Any, weight: Any, strides: Any = (1, 1, 1), padding: Any = (0, 0, 0),
+    data: ExprLike, weight: ExprLike,
+    strides: Any = (1, 1, 1), padding: Any = (0, 0, 0),
     dilation: Any = (1, 1, 1), groups: int = 1, data_layout: str = "NCDHW",
     kernel_layout: str = "OIDHW", out_layout: str | None = None, out_dtype: str | None = None,
 ) -> Call:  # fmt: skip
     """A convolution of a volume. See `conv2d`."""
     options = locals()
-    return _convolution(3, options.pop("data"), options.pop("weight"), options)
+    return _convolution(conv3d, 3, options.pop("data"), options.pop("weight"), options)
 
 
+@operator(
+    "relax.nn.conv1d_transpose", "data", "weight",
+    infer=_infer(1, transposed=True), legalize=_legalize_transpose(1),
+)  # fmt: skip
 def conv1d_transpose(
-    data: Any, weight: Any, strides: Any = 1, padding: Any = 0, output_padding: Any = 0,
+    data: ExprLike, weight: ExprLike,
+    strides: Any = 1, padding: Any = 0, output_padding: Any = 0,
     dilation: Any = 1, groups: int = 1, data_layout: str = "NCW", kernel_layout: str = "IOW",
     out_layout: str | None = None, out_dtype: str | None = None,
 ) -> Call:  # fmt: skip
     """The transpose of a convolution along one axis. See `conv2d_transpose`."""
     options = locals()
-    return _convolution(1, options.pop("data"), options.pop("weight"), options)
+    return _convolution(conv1d_transpose, 1, options.pop("data"), options.pop("weight"), options)
 
 
+@operator(
+    "relax.nn.conv2d_transpose", "data", "weight",
+    infer=_infer(2, transposed=True), legalize=_legalize_transpose(2),
+)  # fmt: skip
 def conv2d_transpose(
-    data: Any, weight: Any, strides: Any = (1, 1), padding: Any = (0, 0),
+    data: ExprLike, weight: ExprLike,
+    strides: Any = (1, 1), padding: Any = (0, 0),
     output_padding: Any = (0, 0), dilation: Any = (1, 1), groups: int = 1,
     data_layout: str = "NCHW", kernel_layout: str = "IOHW", out_layout: str | None = None,
     out_dtype: str | None = None,
@@ -168,15 +250,20 @@ def conv2d_transpose(
         output_padding: how much is added behind.
     """
     options = locals()
-    return _convolution(2, options.pop("data"), options.pop("weight"), options)
+    return _convolution(conv2d_transpose, 2, options.pop("data"), options.pop("weight"), options)
 
 
+@operator(
+    "relax.nn.conv3d_transpose", "data", "weight",
+    infer=_infer(3, transposed=True), legalize=_legalize_transpose(3),
+)  # fmt: skip
 def conv3d_transpose(
-    data: Any, weight: Any, strides: Any = (1, 1, 1), padding: Any = (0, 0, 0),
+    data: ExprLike, weight: ExprLike,
+    strides: Any = (1, 1, 1), padding: Any = (0, 0, 0),
     output_padding: Any = (0, 0, 0), dilation: Any = (1, 1, 1), groups: int = 1,
     data_layout: str = "NCDHW", kernel_layout: str = "IODHW", out_layout: str | None = None,
     out_dtype: str | None = None,
 ) -> Call:  # fmt: skip
     """The transpose of a convolution of a volume. See `conv2d_transpose`."""
     options = locals()
-    return _convolution(3, options.pop("data"), options.pop("weight"), options)
+    return _convolution(conv3d_transpose, 3, options.pop("data"), options.pop("weight"), options)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlcweb.relax import dims
-from mlcweb.relax.expr import Call
+from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.deduction import Context
+from mlcweb.relax.expr import Call, Expr, ExprLike
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.registry import call, register
+from mlcweb.relax.op.legalize import attribute, by, te, topi
+from mlcweb.relax.op.registry import call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
+from mlcweb.tir import arithmetic
 
 
-def _infer_cross_entropy(call: Call, context: Any) -> StructInfo:
+def _infer_cross_entropy(call: Call, context: Context) -> StructInfo:
     predictions, labels = infer.tensors(call, context)
     dtype = infer.common_dtype(call, [predictions, labels])
     both = f"{infer.described(call, 0, predictions)} and {infer.described(call, 1, labels)}"
@@ -23,18 +25,25 @@ def _infer_cross_entropy(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo((), dtype)
 
 
-_CROSS_ENTROPY = register(
-    "relax.nn.cross_entropy_with_logits", ("predictions", "labels"), _infer_cross_entropy
+def _cross_entropy(predictions: te.Tensor, labels: te.Tensor) -> te.Tensor:
+    total = topi.negative(topi.sum(topi.multiply(predictions, labels)))
+    if predictions.ndim < 2:
+        return total
+    return topi.divide(total, arithmetic.cast(predictions.dtype, predictions.shape[0]))
+
+
+@operator(
+    "relax.nn.cross_entropy_with_logits",
+    infer=_infer_cross_entropy,
+    legalize=by(_cross_entropy, hint="cross_entropy_with_logits"),
 )
-
-
-def cross_entropy_with_logits(predictions: Any, labels: Any) -> Call:
+def cross_entropy_with_logits(predictions: ExprLike, labels: ExprLike) -> Call:
     """-sum(predictions * labels), divided by the first extent where there are several dimensions;
     `predictions` are logarithms of probabilities."""
-    return call(_CROSS_ENTROPY, predictions, labels)
+    return call(cross_entropy_with_logits, predictions, labels)
 
 
-def _infer_nll_loss(call: Call, context: Any) -> StructInfo:
+def _infer_nll_loss(call: Call, context: Context) -> StructInfo:
     predictions, targets = infer.tensor(call, 0, context), infer.tensor(call, 1, context)
     infer.need_integer(call, 1, targets)
     reduction = infer.attribute(call, "reduction")
@@ -72,13 +81,36 @@ def _infer_nll_loss(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo((), predictions.dtype)
 
 
-_NLL_LOSS = register("relax.nn.nll_loss", ("predictions", "targets", "weights"), _infer_nll_loss)
+def _legalize_nll_loss(builder: BlockBuilder, call: Call) -> Expr:
+    predictions, targets, *weights = call.args
+
+    def nll_loss(*tensors: te.Tensor) -> te.Tensor:
+        chosen, wanted, *factors = tensors
+        if chosen.ndim == 1:  # one target
+            chosen = topi.expand_dims(chosen, 0)
+            wanted = topi.expand_dims(wanted, 0)
+        reduction = attribute(call, "reduction")
+        weight = factors[0] if factors else None
+        result = topi.nn.nll_loss(
+            chosen, wanted, weight, reduction, attribute(call, "ignore_index")
+        )
+        return topi.squeeze(result) if reduction == "none" and tensors[0].ndim == 1 else result
+
+    return builder.call_te(nll_loss, predictions, targets, *weights, primfunc_name_hint="nll_loss")
 
 
+@operator(
+    "relax.nn.nll_loss",
+    "predictions",
+    "targets",
+    "weights",
+    infer=_infer_nll_loss,
+    legalize=_legalize_nll_loss,
+)
 def nll_loss(
-    predictions: Any,
-    targets: Any,
-    weights: Any = None,
+    predictions: ExprLike,
+    targets: ExprLike,
+    weights: ExprLike | None = None,
     reduction: str = "mean",
     ignore_index: int = -100,
 ) -> Call:
@@ -92,4 +124,4 @@ def nll_loss(
         ignore_index: targets of this number do not count.
     """
     given = (predictions, targets) if weights is None else (predictions, targets, weights)
-    return call(_NLL_LOSS, *given, reduction=reduction, ignore_index=int(ignore_index))
+    return call(nll_loss, *given, reduction=reduction, ignore_index=int(ignore_index))

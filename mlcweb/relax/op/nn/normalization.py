@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mlcweb.relax import dims
-from mlcweb.relax.expr import Call, constant_int
+from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.deduction import Context
+from mlcweb.relax.expr import (
+    Call,
+    Expr,
+    ExprLike,
+    constant_int,
+)
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.registry import call, register
+from mlcweb.relax.op.legalize import attribute, by, topi
+from mlcweb.relax.op.registry import Legalize, call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 
 
-def _infos(call: Call, context: Any) -> list[TensorStructInfo]:
+def _infos(call: Call, context: Context) -> list[TensorStructInfo]:
     infos = infer.tensors(call, context)
     infer.common_dtype(call, infos)
     infer.need_float(call, 0, infos[0])
@@ -40,7 +47,7 @@ def _check_parameters(call: Call, infos: Sequence[TensorStructInfo], axes: Seque
                 )
 
 
-def _infer_batch_norm(call: Call, context: Any) -> StructInfo:
+def _infer_batch_norm(call: Call, context: Context) -> StructInfo:
     infos = _infos(call, context)
     data = infos[0]
     if data.ndim != -1:
@@ -49,17 +56,22 @@ def _infer_batch_norm(call: Call, context: Any) -> StructInfo:
     return TupleStructInfo([data, infos[3], infos[4]])
 
 
-_BATCH_NORM = register(
-    "relax.nn.batch_norm", ("data", "gamma", "beta", "moving_mean", "moving_var"), _infer_batch_norm
+@operator(
+    "relax.nn.batch_norm",
+    "data",
+    "gamma",
+    "beta",
+    "moving_mean",
+    "moving_var",
+    infer=_infer_batch_norm,
+    legalize=by("nn.batch_norm", "axis", "epsilon", "center", "scale", "training", "momentum"),
 )
-
-
 def batch_norm(
-    data: Any,
-    gamma: Any,
-    beta: Any,
-    moving_mean: Any,
-    moving_var: Any,
+    data: ExprLike,
+    gamma: ExprLike,
+    beta: ExprLike,
+    moving_mean: ExprLike,
+    moving_var: ExprLike,
     axis: int,
     epsilon: float = 1e-5,
     center: bool = True,
@@ -73,7 +85,7 @@ def batch_norm(
     result and the new moving mean and variance.
     """
     return call(
-        _BATCH_NORM,
+        batch_norm,
         data,
         gamma,
         beta,
@@ -92,7 +104,7 @@ def _axes(axes: int | Sequence[int]) -> list[int]:
     return [axes] if isinstance(axes, int) else [int(axis) for axis in axes]
 
 
-def _infer_over_axes(call: Call, context: Any) -> StructInfo:
+def _infer_over_axes(call: Call, context: Context) -> StructInfo:
     infos = _infos(call, context)
     if infos[0].ndim != -1:
         axes = infer.normalized_axes(call, infer.attribute(call, "axes"), infos[0].ndim, "axes")
@@ -100,14 +112,34 @@ def _infer_over_axes(call: Call, context: Any) -> StructInfo:
     return infos[0]
 
 
-_LAYER_NORM = register("relax.nn.layer_norm", ("data", "gamma", "beta"), _infer_over_axes)
-_RMS_NORM = register("relax.nn.rms_norm", ("data", "weight"), _infer_over_axes)
+def _legalize_normalization(name: str, *attributes: str) -> Legalize:
+    """Normalisations per element: without `scale` there is no gamma, without `center` no beta."""
+
+    def legalize(builder: BlockBuilder, call: Call) -> Expr:
+        data, gamma, beta = call.args
+        return builder.call_te(
+            getattr(topi.nn, name),
+            data,
+            gamma if attribute(call, "scale") else None,
+            beta if attribute(call, "center") else None,
+            *(attribute(call, key) for key in attributes),
+        )
+
+    return legalize
 
 
+@operator(
+    "relax.nn.layer_norm",
+    "data",
+    "gamma",
+    "beta",
+    infer=_infer_over_axes,
+    legalize=_legalize_normalization("layer_norm", "axes", "epsilon"),
+)
 def layer_norm(
-    data: Any,
-    gamma: Any,
-    beta: Any,
+    data: ExprLike,
+    gamma: ExprLike,
+    beta: ExprLike,
     axes: int | Sequence[int],
     epsilon: float = 1e-5,
     center: bool = True,
@@ -115,7 +147,7 @@ def layer_norm(
 ) -> Call:
     """(data - mean) / sqrt(variance + epsilon) gamma + beta, with the moments over `axes`."""
     return call(
-        _LAYER_NORM,
+        layer_norm,
         data,
         gamma,
         beta,
@@ -126,12 +158,21 @@ def layer_norm(
     )
 
 
-def rms_norm(data: Any, weight: Any, axes: int | Sequence[int] = -1, epsilon: float = 1e-5) -> Call:
+@operator(
+    "relax.nn.rms_norm",
+    "data",
+    "weight",
+    infer=_infer_over_axes,
+    legalize=by("nn.rms_norm", "axes", "epsilon"),
+)
+def rms_norm(
+    data: ExprLike, weight: ExprLike, axes: int | Sequence[int] = -1, epsilon: float = 1e-5
+) -> Call:
     """data / sqrt(mean(data²) + epsilon) weight, with the mean over `axes`."""
-    return call(_RMS_NORM, data, weight, axes=_axes(axes), epsilon=epsilon)
+    return call(rms_norm, data, weight, axes=_axes(axes), epsilon=epsilon)
 
 
-def _infer_per_channel(call: Call, context: Any) -> StructInfo:
+def _infer_per_channel(call: Call, context: Context) -> StructInfo:
     infos = _infos(call, context)
     data = infos[0]
     if data.ndim == -1:
@@ -152,14 +193,18 @@ def _infer_per_channel(call: Call, context: Any) -> StructInfo:
     return data
 
 
-_GROUP_NORM = register("relax.nn.group_norm", ("data", "gamma", "beta"), _infer_per_channel)
-_INSTANCE_NORM = register("relax.nn.instance_norm", ("data", "gamma", "beta"), _infer_per_channel)
-
-
+@operator(
+    "relax.nn.group_norm",
+    "data",
+    "gamma",
+    "beta",
+    infer=_infer_per_channel,
+    legalize=_legalize_normalization("group_norm", "num_groups", "channel_axis", "axes", "epsilon"),
+)
 def group_norm(
-    data: Any,
-    gamma: Any,
-    beta: Any,
+    data: ExprLike,
+    gamma: ExprLike,
+    beta: ExprLike,
     num_groups: int,
     channel_axis: int,
     axes: int | Sequence[int],
@@ -169,7 +214,7 @@ def group_norm(
 ) -> Call:
     """`layer_norm` of groups of channels, over them and `axes`; gamma and beta per channel."""
     return call(
-        _GROUP_NORM,
+        group_norm,
         data,
         gamma,
         beta,
@@ -182,10 +227,18 @@ def group_norm(
     )
 
 
+@operator(
+    "relax.nn.instance_norm",
+    "data",
+    "gamma",
+    "beta",
+    infer=_infer_per_channel,
+    legalize=_legalize_normalization("instance_norm", "channel_axis", "axes", "epsilon"),
+)
 def instance_norm(
-    data: Any,
-    gamma: Any,
-    beta: Any,
+    data: ExprLike,
+    gamma: ExprLike,
+    beta: ExprLike,
     channel_axis: int,
     axes: int | Sequence[int],
     epsilon: float = 1e-5,
@@ -194,7 +247,7 @@ def instance_norm(
 ) -> Call:
     """Every channel of every image normalised by itself, over `axes`."""
     return call(
-        _INSTANCE_NORM,
+        instance_norm,
         data,
         gamma,
         beta,

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mlcweb.relax import dims
-from mlcweb.relax.expr import Call, constant_int
+from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.deduction import Context
+from mlcweb.relax.expr import (
+    Call,
+    Expr,
+    ExprLike,
+    constant_int,
+)
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.registry import call, register
+from mlcweb.relax.op.legalize import attribute, by, te, to_result_shape, topi
+from mlcweb.relax.op.registry import call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
+from mlcweb.tir import arithmetic
+from mlcweb.tir.expr import PrimExpr
 
 PAD_MODES = ("constant", "reflect", "replicate", "circular")
 
 
-def _infer_pad(call: Call, context: Any) -> StructInfo:
+def _infer_pad(call: Call, context: Context) -> StructInfo:
     info, widths = infer.tensor(call, 0, context), infer.attribute(call, "pad_width")
     mode = infer.attribute(call, "pad_mode")
     if mode not in PAD_MODES:
@@ -38,11 +47,17 @@ def _infer_pad(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo(shape, info.dtype)
 
 
-_PAD = register("relax.nn.pad", ("data",), _infer_pad)
+def _legalize_pad(builder: BlockBuilder, call: Call) -> Expr:
+    widths, mode = list(attribute(call, "pad_width")), attribute(call, "pad_mode")
+    before, after = widths[::2], widths[1::2]
+    if mode != "constant":
+        return builder.call_te(getattr(topi.nn, f"{mode}_pad"), *call.args, before, after)
+    return builder.call_te(topi.nn.pad, *call.args, before, after, attribute(call, "pad_value"))
 
 
+@operator("relax.nn.pad", "data", infer=_infer_pad, legalize=_legalize_pad)
 def pad(
-    data: Any,
+    data: ExprLike,
     pad_width: Sequence[int],
     pad_mode: str = "constant",
     pad_value: float = 0.0,
@@ -55,10 +70,10 @@ def pad(
             "replicate" the border, "circular" the other end.
     """
     widths = [int(width) for width in pad_width]
-    return call(_PAD, data, pad_width=widths, pad_value=float(pad_value), pad_mode=pad_mode)
+    return call(pad, data, pad_width=widths, pad_value=float(pad_value), pad_mode=pad_mode)
 
 
-def _infer_batch_flatten(call: Call, context: Any) -> StructInfo:
+def _infer_batch_flatten(call: Call, context: Context) -> StructInfo:
     info = infer.tensor(call, 0, context)
     if info.values is None:
         return TensorStructInfo(None, info.dtype, ndim=2)
@@ -67,15 +82,13 @@ def _infer_batch_flatten(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo([info.values[0], dims.product(info.values[1:])], info.dtype)
 
 
-_BATCH_FLATTEN = register("relax.nn.batch_flatten", ("data",), _infer_batch_flatten)
-
-
-def batch_flatten(data: Any) -> Call:
+@operator("relax.nn.batch_flatten", infer=_infer_batch_flatten, legalize=to_result_shape)
+def batch_flatten(data: ExprLike) -> Call:
     """(n, …) as (n, product of the rest)."""
-    return call(_BATCH_FLATTEN, data)
+    return call(batch_flatten, data)
 
 
-def _infer_pixel_shuffle(call: Call, context: Any) -> StructInfo:
+def _infer_pixel_shuffle(call: Call, context: Context) -> StructInfo:
     info, factor = infer.tensor(call, 0, context), infer.attribute(call, "upscale_factor")
     if info.values is None:
         return TensorStructInfo(None, info.dtype, ndim=info.ndim)
@@ -92,10 +105,25 @@ def _infer_pixel_shuffle(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo([*outer, *(dims.simplify(n) for n in inner)], info.dtype)
 
 
-_PIXEL_SHUFFLE = register("relax.nn.pixel_shuffle", ("data",), _infer_pixel_shuffle)
+def _pixel_shuffle(x: te.Tensor, factor: int) -> te.Tensor:
+    *outer, channels, high, wide = x.shape
+    kept = arithmetic.floordiv(channels, factor * factor)
+
+    def element(*index: PrimExpr) -> PrimExpr:
+        *front, c, i, j = index
+        place = (c * factor + i % factor) * factor + j % factor
+        return x(*front, place, i // factor, j // factor)
+
+    return te.compute([*outer, kept, high * factor, wide * factor], element, "pixel_shuffle")
 
 
-def pixel_shuffle(data: Any, upscale_factor: int) -> Call:
+@operator(
+    "relax.nn.pixel_shuffle",
+    "data",
+    infer=_infer_pixel_shuffle,
+    legalize=by(_pixel_shuffle, "upscale_factor", hint="pixel_shuffle"),
+)
+def pixel_shuffle(data: ExprLike, upscale_factor: int) -> Call:
     """(…, c r², h, w) as (…, c, h r, w r): channels become neighbouring pixels (Shi et al.,
     "Real-Time Single Image and Video Super-Resolution", 2016)."""
-    return call(_PIXEL_SHUFFLE, data, upscale_factor=int(upscale_factor))
+    return call(pixel_shuffle, data, upscale_factor=int(upscale_factor))

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mlcweb.relax.expr import Call
+from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.deduction import Context
+from mlcweb.relax.expr import Call, Expr, ExprLike
 from mlcweb.relax.op import infer
+from mlcweb.relax.op.legalize import (
+    attribute,
+    reordered,
+    te,
+    topi,
+)
 from mlcweb.relax.op.nn.layouts import (
     SPATIAL,
     arranged,
@@ -17,14 +25,14 @@ from mlcweb.relax.op.nn.layouts import (
     paddings,
     window_extent,
 )  # fmt: skip
-from mlcweb.relax.op.registry import Infer, call, register
+from mlcweb.relax.op.registry import Infer, Legalize, call, operator
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, extent
 
 
 def _infer_pool(rank: int) -> Infer:
     letters = f"NC{SPATIAL[rank]}"
 
-    def deduce(call: Call, context: Any) -> StructInfo:
+    def deduce(call: Call, context: Context) -> StructInfo:
         info = infer.tensor(call, 0, context)
         layout, out = check_layout(call, "layout", letters), check_layout(
             call, "out_layout", letters
@@ -55,11 +63,33 @@ def _infer_pool(rank: int) -> Infer:
     return deduce
 
 
-def _pool(name: str, rank: int, counts_padding: bool) -> Callable[..., Call]:
-    op = register(f"relax.nn.{name}", ("data",), _infer_pool(rank))
+def _legalize_pool(name: str) -> Legalize:
+    def legalize(builder: BlockBuilder, call: Call) -> Expr:
+        layout = attribute(call, "layout")
 
+        def pool(data: te.Tensor) -> te.Tensor:
+            result = topi.nn.pool(
+                data,
+                attribute(call, "pool_size"),
+                attribute(call, "strides"),
+                attribute(call, "dilation"),
+                attribute(call, "padding"),
+                name[:3],
+                attribute(call, "ceil_mode"),
+                layout,
+                attribute(call, "count_include_pad"),
+            )
+            return reordered(result, layout, attribute(call, "out_layout"))
+
+        return builder.call_te(pool, *call.args, primfunc_name_hint=name)
+
+    return legalize
+
+
+def _pool(name: str, rank: int, counts_padding: bool) -> Callable[..., Call]:
+    @operator(f"relax.nn.{name}", "data", infer=_infer_pool(rank), legalize=_legalize_pool(name))
     def build(
-        data: Any,
+        data: ExprLike,
         pool_size: Any = 1,
         strides: Any = 1,
         padding: Any = 0,
@@ -70,7 +100,7 @@ def _pool(name: str, rank: int, counts_padding: bool) -> Callable[..., Call]:
         out_layout: str | None = None,
     ) -> Call:
         return call(
-            op,
+            build,
             data,
             pool_size=numbers(pool_size, rank),
             strides=numbers(strides, rank),
@@ -105,7 +135,7 @@ avg_pool3d = _pool("avg_pool3d", 3, True)
 def _infer_adaptive(rank: int) -> Infer:
     letters = f"NC{SPATIAL[rank]}"
 
-    def deduce(call: Call, context: Any) -> StructInfo:
+    def deduce(call: Call, context: Context) -> StructInfo:
         info = infer.tensor(call, 0, context)
         layout, out = check_layout(call, "layout", letters), check_layout(
             call, "out_layout", letters
@@ -123,17 +153,34 @@ def _infer_adaptive(rank: int) -> Infer:
     return deduce
 
 
-def _adaptive(name: str, rank: int) -> Callable[..., Call]:
-    op = register(f"relax.nn.{name}", ("data",), _infer_adaptive(rank))
+def _legalize_adaptive(name: str) -> Legalize:
+    def legalize(builder: BlockBuilder, call: Call) -> Expr:
+        layout, size = attribute(call, "layout"), attribute(call, "output_size")
 
+        def pool(data: te.Tensor) -> te.Tensor:
+            wanted = size
+            if wanted is None:
+                wanted = [n for n, c in zip(data.shape, layout, strict=True) if c not in "NC"]
+            result = topi.nn.adaptive_pool(data, wanted, "avg", layout)
+            return reordered(result, layout, attribute(call, "out_layout"))
+
+        return builder.call_te(pool, *call.args, primfunc_name_hint=name)
+
+    return legalize
+
+
+def _adaptive(name: str, rank: int) -> Callable[..., Call]:
+    legalize = _legalize_adaptive(name)
+
+    @operator(f"relax.nn.{name}", "data", infer=_infer_adaptive(rank), legalize=legalize)
     def build(
-        data: Any,
+        data: ExprLike,
         output_size: Any = None,
         layout: str = f"NC{SPATIAL[rank]}",
         out_layout: str | None = None,
     ) -> Call:
         size = None if output_size is None else numbers(output_size, rank)
-        return call(op, data, output_size=size, layout=layout, out_layout=out_layout or layout)
+        return call(build, data, output_size=size, layout=layout, out_layout=out_layout or layout)
 
     build.__name__ = build.__qualname__ = name
     build.__doc__ = (

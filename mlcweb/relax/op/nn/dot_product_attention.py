@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlcweb.relax import dims
-from mlcweb.relax.expr import Call
+from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.deduction import Context
+from mlcweb.relax.expr import Call, Expr, ExprLike
 from mlcweb.relax.op import infer
-from mlcweb.relax.op.registry import call, register
+from mlcweb.relax.op.legalize import attribute, te, topi
+from mlcweb.relax.op.registry import call, operator, register
 from mlcweb.relax.struct_info import StructInfo, TensorStructInfo
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.expr import PrimExpr
@@ -15,7 +16,7 @@ from mlcweb.tir.expr import PrimExpr
 _LAYOUT = "(batch, length, heads, features)"
 
 
-def _infer_attention(call: Call, context: Any) -> StructInfo:
+def _infer_attention(call: Call, context: Context) -> StructInfo:
     infos = infer.tensors(call, context)
     query, key, value = infos[:3]
     dtype = infer.common_dtype(call, infos)
@@ -45,15 +46,31 @@ def _infer_attention(call: Call, context: Any) -> StructInfo:
     return TensorStructInfo([batch, length, heads, value.values[3]], dtype)
 
 
-_ATTENTION = register("relax.nn.attention", ("query", "key", "value"), _infer_attention)
-_BIASED = register("relax.nn.attention_bias", ("query", "key", "value", "bias"), _infer_attention)
+def _legalize_attention(builder: BlockBuilder, call: Call) -> Expr:
+    query, key, value, *bias = call.args
+    scale = attribute(call, "scale")
+
+    def attention(*tensors: te.Tensor) -> te.Tensor:
+        return topi.nn.attention(
+            *tensors,
+            scale=None if scale is None else scale.value,
+            causal_mask=attribute(call, "causal_mask"),
+            window_size=attribute(call, "window_size"),
+        )
+
+    name = "attention_bias" if bias else "attention"
+    return builder.call_te(attention, query, key, value, *bias, primfunc_name_hint=name)
 
 
+@operator(
+    "relax.nn.attention", "query", "key", "value",
+    infer=_infer_attention, legalize=_legalize_attention,
+)  # fmt: skip
 def attention(
-    query: Any,
-    key: Any,
-    value: Any,
-    bias: Any = None,
+    query: ExprLike,
+    key: ExprLike,
+    value: ExprLike,
+    bias: ExprLike | None = None,
     scale: float | PrimExpr | None = None,
     causal_mask: str | None = None,
     window_size: int | None = None,
@@ -72,5 +89,11 @@ def attention(
         scale = const(float(scale), "float32")
     attrs = {"scale": scale, "causal_mask": causal_mask, "window_size": window_size}
     if bias is None:
-        return call(_ATTENTION, query, key, value, **attrs)
+        return call(attention, query, key, value, **attrs)
     return call(_BIASED, query, key, value, bias, **attrs)
+
+
+_BIASED = register(
+    "relax.nn.attention_bias", ("query", "key", "value", "bias"),
+    _infer_attention, _legalize_attention,
+)  # fmt: skip
