@@ -15,17 +15,20 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.errors import TVMError
+from mlcweb.ir.instrument import PassInstrument
 from mlcweb.ir.module import IRModule
+from mlcweb.ir.transform import PassContext, PassInfo
 from mlcweb.relax import expr as E
-from mlcweb.relax import transform
 from mlcweb.relax.frontend.onnx import from_onnx
 from mlcweb.relax.struct_info import TensorStructInfo
-from mlcweb.relax_vm import VirtualMachine, build
+from mlcweb.relax_vm import VirtualMachine
+from mlcweb.relax_vm.vm_build import build, prepare
 from mlcweb.runtime import ndarray
 from mlcweb.runtime.device import device as device_of
 from mlcweb.runtime.host.waiting import wait_for
@@ -34,16 +37,6 @@ from mlcweb.tir.function import PrimFunc
 
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.database import Database
-
-PASSES = (
-    transform.LegalizeOps,
-    transform.FoldConstant,
-    transform.AnnotateTIROpPattern,
-    transform.FuseOps,
-    transform.FuseTIR,
-    transform.DeadCodeElimination,
-)
-"""From operators of the graph level to functions of TensorIR, neighbours in one."""
 
 
 class TVMCException(TVMError):
@@ -134,7 +127,7 @@ def tune(
     tasks: Sequence[str] | None = None,
     workers: int | None = None,
     timeout: float = 10.0,
-    passes: Sequence[Any] = PASSES,
+    relax_pipeline: Any = "default",
     **options: Any,
 ) -> Database:
     """Search for fast schedules of the functions that `compile` would make of a model.
@@ -147,6 +140,7 @@ def tune(
         tasks: tune only functions whose name contains one of these.
         workers: programs measured at one time; by default what suits this machine.
         timeout: seconds that one program may take.
+        relax_pipeline: as in `relax.build`.
         options: those of `mlcweb.meta_schedule.relax_integration.tune_relax`, such as `seed`,
             `strategy`, `max_trials_per_task`, `max_seconds`, `runner`, `cost_model`.
 
@@ -169,7 +163,7 @@ def tune(
         database.merge(_records(prior_records))
     return wait_for(
         tune_extracted_async(
-            tasks_of(_lowered(tvmc_model, passes)[-1].mod, target),
+            tasks_of(_lowered(tvmc_model, relax_pipeline)[-1].mod, target),
             None,
             trials,
             op_names=tasks,
@@ -182,42 +176,50 @@ def tune(
 def compile(
     tvmc_model: Model | IRModule,
     target: str = "llvm",
-    passes: Sequence[Any] = PASSES,
+    relax_pipeline: Any = "default",
     tuning_records: str | os.PathLike[str] | Database | None = None,
 ) -> Package:
-    """Lower a model pass by pass, and build it.
+    """Build a model as `relax.build` does, and keep what each pass made.
 
     Args:
+        relax_pipeline: as in `relax.build`.
         tuning_records: what `tune` gave, or the folder that it wrote: functions that it knows get
             their fastest schedules.
 
     Raises:
         TVMCException: there are no records in this folder.
     """
-    stages = _lowered(tvmc_model, passes)
-    if tuning_records is not None:
-        database = _records(tuning_records)
-        begin = time.perf_counter()
-        with database:
-            scheduled = transform.MetaScheduleApplyDatabase()(stages[-1].mod)
-        seconds = time.perf_counter() - begin
-        stages.append(Stage("ApplyDatabase", scheduled, seconds))
+    with nullcontext() if tuning_records is None else _records(tuning_records):
+        stages = _lowered(tvmc_model, relax_pipeline)
     begin = time.perf_counter()
-    executable = build(stages[-1].mod, target)
+    executable = build(stages[-1].mod, target, relax_pipeline=None)
     return Package(executable, tuple(stages), target, time.perf_counter() - begin)
 
 
-def _lowered(tvmc_model: Model | IRModule, passes: Sequence[Any]) -> list[Stage]:
+def _lowered(tvmc_model: Model | IRModule, relax_pipeline: Any) -> list[Stage]:
     if isinstance(tvmc_model, IRModule):
         tvmc_model = Model(tvmc_model, 0.0)
-    mod = tvmc_model.mod
-    stages = [Stage("import", mod, tvmc_model.seconds)]
-    for make in passes:
-        begin = time.perf_counter()
-        step = make()
-        mod = step(mod)
-        stages.append(Stage(make.__name__, mod, time.perf_counter() - begin))
-    return stages
+    stages = _Stages(tvmc_model)
+    context = PassContext.current()
+    with context.with_instruments([*context.instruments, stages]):
+        prepare(tvmc_model.mod, relax_pipeline)
+    return stages.stages
+
+
+class _Stages(PassInstrument):
+    """Keeps the module after each pass, but not after those that a pass consists of."""
+
+    def __init__(self, model: Model) -> None:
+        self.stages = [Stage("import", model.mod, model.seconds)]
+        self.begun: list[float] = []
+
+    def run_before_pass(self, mod: IRModule, info: PassInfo) -> None:
+        self.begun.append(time.perf_counter())
+
+    def run_after_pass(self, mod: IRModule, info: PassInfo) -> None:
+        begin = self.begun.pop()
+        if not self.begun:
+            self.stages.append(Stage(info.name, mod, time.perf_counter() - begin))
 
 
 def _records(given: str | os.PathLike[str] | Database) -> Database:

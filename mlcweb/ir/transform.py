@@ -55,7 +55,18 @@ def checked_config(config: Mapping[str, Any] | None) -> dict[str, Any]:
         UnknownOption: lists the options that there are.
         OptionValueError: says what an option may be.
     """
-    return {name: _checked(name, value) for name, value in (config or {}).items()}
+    return {
+        canonical: _checked(canonical, value)
+        for name, value in (config or {}).items()
+        for canonical in (canonical_name(name),)
+    }
+
+
+def canonical_name(name: str) -> str:
+    """An option or pass under the name that TVM gave it until 0.22: the dialects `tirx` and `s_tir`
+    were one, `tir`."""
+    dialect, dot, rest = name.partition(".")
+    return f"tir.{rest}" if dot and dialect in ("tirx", "s_tir") else name
 
 
 def _checked(name: str, value: Any) -> Any:
@@ -133,9 +144,16 @@ class PassContext:
 
     def pass_enabled(self, info: PassInfo) -> bool:
         """Whether a pass may run: it is not disabled, and it is required or of this level."""
-        if info.name in self.disabled_pass:
+        if info.name in map(canonical_name, self.disabled_pass):
             return False
-        return info.name in self.required_pass or info.opt_level <= self.opt_level
+        required = info.name in map(canonical_name, self.required_pass)
+        return required or info.opt_level <= self.opt_level
+
+    def with_instruments(self, instruments: Iterable[Any]) -> PassContext:
+        """The same settings where others hear of passes; in another process, nobody."""
+        return PassContext(
+            self.opt_level, self.required_pass, self.disabled_pass, instruments, self.config
+        )
 
     def __repr__(self) -> str:
         return f"PassContext(opt_level={self.opt_level}, config={self.config})"

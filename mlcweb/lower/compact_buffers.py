@@ -8,6 +8,7 @@ from math import inf
 from mlcweb.arith import Analyzer, IntSet, eval_set, intersect, same_expression, union
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, Visitor, on
+from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -17,6 +18,7 @@ from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import reads_memory
 
 
+@lowering_pass("CompactBufferAllocation")
 def compact_buffers(func: PrimFunc) -> PrimFunc:
     """Give each allocation the least constant shape that holds its accesses.
 

@@ -9,6 +9,7 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.lower.convert_blocks_to_loops import row_major_strides
+from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -17,6 +18,7 @@ from mlcweb.tir.buffer import Buffer, has_constant_layout
 from mlcweb.tir.function import PrimFunc
 
 
+@lowering_pass("FlattenBuffer", needed=True)
 def flatten_buffers(func: PrimFunc) -> PrimFunc:
     """Rewrite accesses to a flat index, by the strides and offset of the buffer.
 

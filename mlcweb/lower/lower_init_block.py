@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on
+from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const, equal, logical_and
 from mlcweb.tir.function import PrimFunc
 
 
+@lowering_pass("LowerInitBlock", needed=True)
 def lower_init_block(func: PrimFunc) -> PrimFunc:
     """Initialise where all reduction iterators are at the start of their domains."""
     return func.with_body(_InitLowering().rewrite(func.body))

@@ -1,4 +1,10 @@
-"""The lowering of a function from TensorIR to flat loops: which passes run, and in which order."""
+"""The lowering of a function from TensorIR to flat loops: which passes run, and in which order.
+
+Each target has a list of passes that begins with one of those here. Whoever makes code (a build, a
+search, a model, the page) has `run_pipeline` run that list: under the `PassContext`, whose
+instruments hear of each pass, with the passes that the program added, and with an observer for
+those who want to see the function before and after each pass.
+"""
 
 from __future__ import annotations
 
@@ -6,35 +12,50 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
 
 from mlcweb.analysis.threads import exchanges_data
 from mlcweb.ir.module import IRModule
-from mlcweb.ir.transform import FunctionalPass, PassContext, PassInfo, register_option
+from mlcweb.ir.transform import Pass, PassContext, register_option
 from mlcweb.lower.compact_buffers import compact_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.lower.flatten_buffers import flatten_buffers
 from mlcweb.lower.lower_init_block import lower_init_block
+from mlcweb.lower.lowering_pass import PREFIX, LoweringPass, lowering_pass
 from mlcweb.lower.place_allocations import place_allocations
 from mlcweb.lower.serialize_threads import serialize_threads
 from mlcweb.lower.simplify import simplify
 from mlcweb.tir.function import PrimFunc
 
-Pass = Callable[[PrimFunc], PrimFunc]
-
-TO_SERIAL_LOOPS: tuple[Pass, ...] = (
+TO_SERIAL_LOOPS: tuple[LoweringPass, ...] = (
     lower_init_block,
     convert_blocks_to_loops,
     serialize_threads,
 )
 
-PASSES: tuple[Pass, ...] = (
+PASSES: tuple[LoweringPass, ...] = (
     *TO_SERIAL_LOOPS,
     place_allocations,
     compact_buffers,
     flatten_buffers,
     simplify,
 )
+"""The passes to flat loops."""
+
+
+@lowering_pass("SerializeExchangingThreads", needed=True)
+def without_threads(func: PrimFunc) -> PrimFunc:
+    """The function, with serial loops and no blocks if its threads exchange data: for those who
+    else take TensorIR as it is, and run loops over threads as any other."""
+    if not exchanges_data(func):
+        return func
+    for run in (*TO_SERIAL_LOOPS, simplify):
+        func = run(func)
+    return func
+
+
+ADDED_PASSES = register_option(PREFIX + "add_lower_pass", list)
+"""Passes of a program's own: pairs of a phase and a pass. Those of phase 0 run before a function is
+lowered, the others after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,21 +72,57 @@ class PassRecord:
         return self.after is not self.before
 
 
-def record_lowering(func: PrimFunc, passes: Sequence[Pass] = PASSES) -> list[PassRecord]:
-    """Run passes one after another and keep what each started from and made."""
-    records = []
-    for run in passes:
+Observer = Callable[[PassRecord], None]
+
+
+def run_pipeline(
+    func: PrimFunc,
+    lowering: Sequence[LoweringPass] = PASSES,
+    generation: Sequence[LoweringPass] = (),
+    observe: Observer | None = None,
+) -> PrimFunc:
+    """The function after passes, those that the current `PassContext` adds among them.
+
+    Args:
+        lowering: those after which the passes of phase 1 and later run. A list that leaves blocks
+            is not enough for these; the passes to flat loops then run in its place.
+        generation: those that follow.
+        observe: hears of each pass, what it has made of what.
+    """
+    context = PassContext.current()
+    added = sorted(context.config.get(ADDED_PASSES, ()), key=itemgetter(0))
+    first = [run for phase, run in added if phase == 0]
+    last = [run for phase, run in added if phase != 0]
+    if last and convert_blocks_to_loops not in lowering:
+        lowering = PASSES
+    for run in (*first, *lowering, *last, *generation):
+        if not (run.is_enabled(context) if isinstance(run, LoweringPass) else _may_run(run)):
+            continue
         start = time.perf_counter()
-        after = run(func)
-        seconds = time.perf_counter() - start
-        records.append(PassRecord(run.__name__, func, after, seconds))
+        after = _run(run, func, context)
+        if observe is not None:
+            seconds = time.perf_counter() - start
+            observe(PassRecord(run.name.removeprefix(PREFIX), func, after, seconds))
         func = after
+    return func
+
+
+def _may_run(run: Pass) -> bool:
+    return PassContext.current().pass_enabled(run.info)
+
+
+def _run(run: Pass, func: PrimFunc, context: PassContext) -> PrimFunc:
+    """What a pass makes of a function; a module is made for those who want to see one."""
+    if isinstance(run, LoweringPass) and not context.instruments:
+        return run(func)
+    return run(IRModule({"main": func}))["main"]
+
+
+def record_lowering(func: PrimFunc, passes: Sequence[LoweringPass] = PASSES) -> list[PassRecord]:
+    """Run passes one after another and keep what each started from and made."""
+    records: list[PassRecord] = []
+    run_pipeline(func, passes, observe=records.append)
     return records
-
-
-ADDED_PASSES = register_option("tir.add_lower_pass", list)
-"""Passes of a program's own: pairs of a phase and a pass. Those of phase 0 run before a function is
-lowered, the others after it."""
 
 
 def lower(func: PrimFunc) -> PrimFunc:
@@ -73,40 +130,4 @@ def lower(func: PrimFunc) -> PrimFunc:
 
     The kinds and annotations of loops are kept.
     """
-    added = PassContext.current().config.get(ADDED_PASSES, ())
-    for phase, run in added:
-        func = func if phase else run(IRModule({"main": func}))["main"]
-    func = run_passes(func, PASSES)
-    for phase, run in sorted(added, key=itemgetter(0)):
-        func = run(IRModule({"main": func}))["main"] if phase else func
-    return func
-
-
-def without_threads(func: PrimFunc) -> PrimFunc:
-    """The function, with serial loops and no blocks if its threads exchange data: for those who
-    else take TensorIR as it is, and run loops over threads as any other."""
-    return run_passes(func, (*TO_SERIAL_LOOPS, simplify)) if exchanges_data(func) else func
-
-
-def run_passes(func: PrimFunc, passes: Sequence[Pass]) -> PrimFunc:
-    """The function after some passes, of which the instruments of the `PassContext` hear."""
-    if not PassContext.current().instruments:
-        for run in passes:
-            func = run(func)
-        return func
-    module = IRModule({"main": func})
-    for run in passes:
-        step = PrimFuncPass(lambda func, mod, ctx, run=run: run(func), PassInfo(0, run.__name__))
-        module = step(module)
-    return module["main"]
-
-
-class PrimFuncPass(FunctionalPass):
-    """A pass made of `transform(func, mod, ctx) -> func`, run on each function of TensorIR."""
-
-    def transform_module(self, mod: IRModule, ctx: PassContext) -> IRModule:
-        functions: dict[Any, Any] = {
-            var: self.transform(func, mod, ctx) if isinstance(func, PrimFunc) else func
-            for var, func in mod.functions.items()
-        }
-        return IRModule(functions, mod.attrs)
+    return run_pipeline(func)

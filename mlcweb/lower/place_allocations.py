@@ -14,6 +14,7 @@ from mlcweb.analysis.threads import is_shared, thread_tag
 from mlcweb.arith import Analyzer, estimate_region, same_expression
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, children, on, walk
+from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.thread_axes import reduced_across_threads
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -27,6 +28,7 @@ Box = Sequence[Range]
 Domains = Mapping[E.Var, Range]
 
 
+@lowering_pass("PlaceAllocations", "PlanAndUpdateBufferAllocationLocation")
 def place_allocations(func: PrimFunc) -> PrimFunc:
     """Allocate each buffer where its accesses have their lowest common ancestor."""
     return func.with_body(_Placement().rewrite(func.body))

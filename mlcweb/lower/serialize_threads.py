@@ -15,6 +15,7 @@ from mlcweb.arith import conjuncts
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Dispatcher, Mutator, on
 from mlcweb.lower.compact_buffers import compact_buffers
+from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.place_allocations import place_in_threads, place_outside_of_threads
 from mlcweb.lower.statement_simplifier import NOTHING
 from mlcweb.lower.store_once import store_once
@@ -28,6 +29,7 @@ from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import reads_memory, substitute
 
 
+@lowering_pass("SerializeThreads", needed=True)
 def serialize_threads(func: PrimFunc) -> PrimFunc:
     """Serial loops for the threads of a function without blocks, if they exchange data.
 

@@ -7,6 +7,7 @@ from functools import reduce
 from typing import Any
 
 from mlcweb.arith import Analyzer, conjuncts
+from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.statement_simplifier import StatementSimplifier
 from mlcweb.tir import expr as E
 from mlcweb.tir.arithmetic import const, logical_and
@@ -15,6 +16,7 @@ from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import reads_memory
 
 
+@lowering_pass("Simplify", "StmtSimplify")
 def simplify(func: PrimFunc) -> PrimFunc:
     """Simplify by what loops and conditions say of their variables.
 

@@ -18,6 +18,7 @@ from mlcweb.arith import Analyzer
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Dispatcher, Mutator, children, on, walk
+from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.statement_simplifier import NOTHING
 from mlcweb.lower.thread_axes import ThreadError, Varying, reduced_across_threads
 from mlcweb.lower.thread_conflicts import (
@@ -41,6 +42,7 @@ from mlcweb.tir.substitute import reads_memory, substitute, variables_in
 READ_BIT, WRITE_BIT = 1, 2
 
 
+@lowering_pass("ThreadSync")
 def thread_sync(func: PrimFunc) -> PrimFunc:
     """Insert the barriers that accesses to memory shared between threads need.
 

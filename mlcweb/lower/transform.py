@@ -19,7 +19,7 @@ from mlcweb.lower.compact_buffers import compact_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.lower.flatten_buffers import flatten_buffers
 from mlcweb.lower.lower_init_block import lower_init_block
-from mlcweb.lower.pipeline import PrimFuncPass
+from mlcweb.lower.lowering_pass import LoweringPass, PrimFuncPass
 from mlcweb.lower.simplify import simplify
 from mlcweb.lower.thread_sync import thread_sync
 from mlcweb.tir.function import PrimFunc
@@ -30,7 +30,7 @@ prim_func_pass = PrimFuncPass.decorator
 
 
 def _named(name: str, run: Callable[[PrimFunc], PrimFunc]) -> PrimFuncPass:
-    return PrimFuncPass(lambda func, mod, ctx: run(func), PassInfo(0, f"tir.{name}"))
+    return LoweringPass(run, name)
 
 
 def _rewritten(func: PrimFunc, mutator: Mutator) -> PrimFunc:

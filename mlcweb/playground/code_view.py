@@ -9,22 +9,21 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
-from mlcweb.codegen.wasm.calls import calls_in_expressions
+from mlcweb.codegen.registry import RELAXED_MADD
+from mlcweb.codegen.wasm.checks import Check
 from mlcweb.codegen.wasm.kernel import WasmModule, compile_lowered
-from mlcweb.codegen.wasm.machine import MACHINE
 from mlcweb.codegen.wasm.module import Function
+from mlcweb.codegen.wasm.pipeline import lower_for_wasm
 from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.ir import IRModule, TVMError, structural_equal
 from mlcweb.ir.visitor import walk
-from mlcweb.lower import PASSES, PassRecord, record_lowering
-from mlcweb.lower.optimize import optimizations
-from mlcweb.lower.optimize.accesses import of_distinct_arrays
-from mlcweb.lower.optimize.rewriter import normalize
+from mlcweb.lower import PassRecord
 from mlcweb.playground.source_lines import Listing, line_of, listing
+from mlcweb.runtime.build import options_of
 from mlcweb.runtime.host.engine import Host, available, engine
 from mlcweb.runtime.registry import get_global_func
 from mlcweb.tir import PrimFunc
@@ -102,6 +101,11 @@ def code(identifier: str, name: str | None = None, fused: bool | None = None) ->
     return result
 
 
+def compiled_code(identifier: str, name: str) -> bytes:
+    """The bytes of the module whose text `code` shows."""
+    return _compiled(identifier, name, None).compiled.code
+
+
 def _error(error: TVMError) -> dict[str, Any]:
     """What is wrong, and at which line of the TensorIR or of the program."""
     message = getattr(error, "message", "") or str(error)
@@ -170,15 +174,14 @@ class _Build:
     shared: bool
     may_fuse: bool
     lookup: Callable[[str], Any]
+    checks: list[Check] = field(default_factory=list)
 
     @cached_property
     def records(self) -> list[PassRecord]:
-        to_loops = record_lowering(self.tensorir.function, PASSES)
-        flat = to_loops[-1].after
-        # The compiler leaves functions alone whose expressions have effects.
-        more = (normalize,) if calls_in_expressions(flat) else optimizations(MACHINE)
+        records: list[PassRecord] = []
         # What is shown is the code for calls whose arrays share no memory.
-        return to_loops + record_lowering(of_distinct_arrays(flat), more)
+        lower_for_wasm(self.tensorir.function, self.options, self.checks, True, records.append)
+        return records
 
     @cached_property
     def lowered(self) -> Listing:
@@ -189,7 +192,9 @@ class _Build:
         _require_constant_shapes(self.name, self.tensorir.function)
         originals = {self.name: self.tensorir.function}
         lowered = {self.name: self.lowered.function}
-        return compile_lowered(originals, lowered, self.options, self.shared, lookup=self.lookup)
+        return compile_lowered(
+            originals, lowered, self.options, self.shared, self.checks, self.lookup
+        )
 
     @property
     def function(self) -> Function:
@@ -215,13 +220,14 @@ def _lookup_in(module: IRModule) -> Callable[[str], Any]:
 
 
 def options(fused: bool | None) -> Options:
-    """What code for this machine may use, with fused multiply-adds as asked for where there are
-    any."""
+    """What code for this machine may use, as a build has it, with fused multiply-adds as asked for
+    where there are any."""
     host = _host()
-    best = host.options if host else Options()
-    if fused is None:
-        return best
-    return replace(best, relaxed_madd=fused and host is not None and host.relaxed_simd)
+    if host is None:
+        return Options()
+    from mlcweb.runtime.host.wasm_target import options_for
+
+    return options_for(host, options_of(None, {} if fused is None else {RELAXED_MADD: fused}))
 
 
 def _host() -> Host | None:

@@ -86,7 +86,9 @@ def default_pipeline() -> Pass:
     "op_pattern": somebody may have scheduled them, and looks for them by their names. A module of
     nothing but calls of such functions stays as it is.
     """
-    return ModulePass(_default, PassInfo(0, "default_pipeline"))
+    whole = ModulePass(_default, PassInfo(0, "default_pipeline"))
+    whole.transparent = True
+    return whole
 
 
 @register_pipeline("static_shape_tuning")
@@ -106,7 +108,9 @@ def fused(mod: IRModule) -> IRModule:
     if not any(map(_has_work, mod.functions.values())):
         return mod
     legal = transform.LegalizeOps()(mod)
-    folded = transform.FoldConstant()(annotate(legal, known=mod.functions))
+    pattern = PassInfo(0, "AnnotateTIROpPattern")
+    annotated = ModulePass(lambda legal, ctx: annotate(legal, known=mod.functions), pattern)(legal)
+    folded = transform.FoldConstant()(annotated)
     lowered = transform.FuseTIR()(transform.FuseOps()(folded))
     lowered = transform.DeadCodeElimination()(lowered)
     # Functions that nothing calls by reference may be called by name.
@@ -116,6 +120,12 @@ def fused(mod: IRModule) -> IRModule:
         if var in mod.functions and var not in lowered.functions and not is_primitive(func)
     }
     return IRModule({**lowered.functions, **dropped}, lowered.attrs) if dropped else lowered
+
+
+def has_operators(mod: IRModule) -> bool:
+    """Whether some graph function has an operator that is to be lowered."""
+    graphs = (func for func in mod.functions.values() if isinstance(func, E.Function))
+    return any(_is_operator_call(node) for func in graphs for node in walk(func))
 
 
 def _has_work(func: Any) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.module import IRModule
 from mlcweb.relax import expr as E
-from mlcweb.relax.pipeline import get_pipeline
+from mlcweb.relax.pipeline import get_pipeline, has_operators
 from mlcweb.relax.transform import LegalizeOps
 from mlcweb.relax_vm.compiler import compile_module
 from mlcweb.relax_vm.executable import Executable, VMExecutable
@@ -42,7 +42,9 @@ def build(
         params: values for parameters of "main", by name, which become constants.
         relax_pipeline: passes to run first: the name of a pipeline, or a pass, or any function of
             modules, after which operators that are left are lowered; None for no passes at all.
-        tir_pipeline, exec_mode, system_lib: accepted as in TVM; there is one way here.
+        tir_pipeline: a pass, or any function of modules, for the functions of TensorIR, before they
+            are lowered to machine code; a name means no other than that lowering.
+        exec_mode, system_lib: accepted as in TVM; there is one way here.
 
     Raises:
         DiagnosticError: a call that nothing can run, by operator, function and binding.
@@ -54,7 +56,10 @@ def build(
         raise TVMError(f"relax.build takes an IRModule, not {type(mod).__name__}")
     if params:
         mod = _bound(mod, params)
-    return _built(_prepared(mod, relax_pipeline), target)
+    ready = prepare(mod, relax_pipeline)
+    if callable(tir_pipeline):
+        ready = cast(Any, tir_pipeline)(ready)
+    return _built(ready, target)
 
 
 def load_model(ready: IRModule, library: Module | None, target: str) -> Executable:
@@ -85,12 +90,15 @@ def _built(ready: IRModule, target: Any) -> Executable:
     return Executable(plans, library, linked, ready)
 
 
-def _prepared(mod: IRModule, pipeline: Any) -> IRModule:
+def prepare(mod: IRModule, pipeline: Any = "default") -> IRModule:
+    """A module after the passes of a pipeline, all of its operators lowered; the arguments are
+    those of `build`."""
     if pipeline is None:
         return mod
     if isinstance(pipeline, str):
         pipeline = get_pipeline(pipeline)
-    return LegalizeOps()(pipeline(mod))
+    ready = pipeline(mod)
+    return LegalizeOps()(ready) if has_operators(ready) else ready
 
 
 def _bound(mod: IRModule, params: Mapping[str, Any]) -> IRModule:

@@ -64,7 +64,7 @@ def build(
     entry = find_target(chosen.kind.name) if chosen else default_target()
     if chosen:
         _say_what_is_meant(chosen.kind.name, entry.name)
-    kernels = entry.build(functions, lookup_in(functions), _options(chosen, config))
+    kernels = entry.build(functions, lookup_in(functions), options_of(chosen, config))
     main = next(iter(functions)) if len(functions) == 1 else "main"
     return Module(kernels, main, entry.name)
 
@@ -74,7 +74,7 @@ def _is_graph_function(func: BaseFunc) -> bool:
     return isinstance(func, BaseFunc) and not isinstance(func, PrimFunc)
 
 
-def _options(target: Target | None, config: Mapping[str, Any] | None) -> dict[str, Any]:
+def options_of(target: Target | None, config: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The options that are set: by the context, the target, or the call."""
     attrs = target.attrs if target else {}
     of_target = {TARGET_OPTIONS[key]: attrs[key] for key in attrs if key in TARGET_OPTIONS}

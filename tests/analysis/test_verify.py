@@ -167,8 +167,13 @@ def test_instruments_hear_of_steps_and_of_the_passes_of_lowering(heard):
     sch = Schedule(from_source(COPY))
     sch.split(sch.get_loops("B")[0], [2, 4])
     mlcweb.build(sch.mod, target="wasm")
-    assert heard[:3] == ["step split", "lower_init_block", "convert_blocks_to_loops"]
-    assert {"simplify", "vectorize"} < set(heard)
+    assert heard[:4] == [
+        "step split",
+        "tir.SetOffsetsToZero",
+        "tir.AssumeNoAlias",
+        "tir.LowerInitBlock",
+    ]
+    assert {"tir.Simplify", "tir.VectorizeLoop"} < set(heard)
 
 
 def test_the_error_names_the_pass():

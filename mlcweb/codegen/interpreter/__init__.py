@@ -13,7 +13,7 @@ from mlcweb.codegen.external import callables
 from mlcweb.codegen.interpreter.source import PythonSource
 from mlcweb.codegen.names import NameTable
 from mlcweb.codegen.registry import FunctionLookup, Kernel, one_by_one
-from mlcweb.lower import without_threads
+from mlcweb.lower.pipeline import run_pipeline, without_threads
 from mlcweb.tir.function import PrimFunc
 
 BuildFunction = Callable[[str, PrimFunc, FunctionLookup], Kernel]
@@ -46,7 +46,7 @@ def compile_python(
     from mlcweb.codegen.interpreter import support
 
     identifier = NameTable(writer.namespace).fresh(name)
-    source = writer.function(without_threads(func), identifier)
+    source = writer.function(run_pipeline(func, [without_threads]), identifier)
     names = {
         **writer.namespace,
         **writer.constants,

@@ -13,10 +13,6 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.op import register_op
 from mlcweb.ir.span import Span
 from mlcweb.ir.visitor import Mutator, on
-from mlcweb.lower import without_threads
-from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
-from mlcweb.lower.flatten_buffers import flatten_buffers
-from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.optimize.indices import Indices
 from mlcweb.lower.optimize.rewriter import bind_ranges
 from mlcweb.tir import dtype as dtypes
@@ -53,11 +49,9 @@ class Check:
         )
 
 
-def lower_with_checks(func: PrimFunc, checks: list[Check]) -> PrimFunc:
-    """The function as flat loops with checked indices; `checks` receives what they check."""
-    func = convert_blocks_to_loops(lower_init_block(without_threads(func)))
-    body = _Checking(func, checks).rewrite(func.body)
-    return flatten_buffers(replace(func, body=body))
+def check_accesses(func: PrimFunc, checks: list[Check]) -> PrimFunc:
+    """The function, without blocks, with checked indices; `checks` receives what they check."""
+    return func.with_body(_Checking(func, checks).rewrite(func.body))
 
 
 class _Checking(Mutator):

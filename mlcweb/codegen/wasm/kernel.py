@@ -9,11 +9,10 @@ from typing import Any
 
 from mlcweb.codegen.wasm.binary import encode
 from mlcweb.codegen.wasm.builder import FunctionBuilder
-from mlcweb.codegen.wasm.calls import Calls, PythonCall, calls_in_expressions
-from mlcweb.codegen.wasm.checks import FAULT_CHECK, FAULT_INDEX, Check, lower_with_checks
+from mlcweb.codegen.wasm.calls import Calls, PythonCall
+from mlcweb.codegen.wasm.checks import FAULT_CHECK, FAULT_INDEX, Check
 from mlcweb.codegen.wasm.helpers import helper_functions
 from mlcweb.codegen.wasm.instructions import ValueType
-from mlcweb.codegen.wasm.machine import MACHINE
 from mlcweb.codegen.wasm.module import (
     MAXIMUM_PAGES,
     Export,
@@ -24,11 +23,9 @@ from mlcweb.codegen.wasm.module import (
     Memory,
     Module,
 )
+from mlcweb.codegen.wasm.pipeline import lower_for_wasm
 from mlcweb.codegen.wasm.select_function import FunctionSelector, Options, Selected
 from mlcweb.codegen.wasm.text import Text, print_text
-from mlcweb.lower import lower
-from mlcweb.lower.optimize import optimize
-from mlcweb.lower.optimize.rewriter import normalize
 from mlcweb.tir.function import PrimFunc
 
 REPEAT_SUFFIX = "_repeat"
@@ -70,24 +67,20 @@ def compile_functions(
     options: Options = DEFAULT_OPTIONS,
     shared: bool = False,
     lookup: Callable[[str], Any] = lambda name: None,
+    distinct: bool | None = None,
 ) -> WasmModule:
     """Compile TensorIR functions of constant shapes. `lookup` finds the micro-kernels that they
-    call by name; what it finds no PrimFunc for is called in Python.
+    call by name; what it finds no PrimFunc for is called in Python. `distinct` is that of
+    `lower_for_wasm`.
 
     Raises:
         UnsupportedError: something in them has no WebAssembly form.
     """
     checks: list[Check] = []
-    lowered = {name: _lowered(func, options, checks) for name, func in functions.items()}
+    lowered = {
+        name: lower_for_wasm(func, options, checks, distinct) for name, func in functions.items()
+    }
     return compile_lowered(functions, lowered, options, shared, checks, lookup)
-
-
-def _lowered(func: PrimFunc, options: Options, checks: list[Check]) -> PrimFunc:
-    if options.bounds_check:
-        return lower_with_checks(func, checks)
-    flat = lower(func)
-    # Optimisation takes expressions as free of effects.
-    return normalize(flat) if calls_in_expressions(flat) else optimize(flat, MACHINE)
 
 
 def compile_lowered(
@@ -102,7 +95,7 @@ def compile_lowered(
     checks = list(checks)
 
     def select_callee(name: str, func: PrimFunc, calls: Calls) -> Selected:
-        func = _lowered(func, options, checks)
+        func = lower_for_wasm(func, options, checks)
         return FunctionSelector(func, name, options, checks, calls).select()
 
     calls = Calls(lookup, select_callee)

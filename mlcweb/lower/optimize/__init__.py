@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 
+from mlcweb.ir.transform import register_option
 from mlcweb.tir.function import PrimFunc
-from mlcweb.lower.pipeline import Pass, run_passes
+from mlcweb.lower.lowering_pass import LoweringPass
 from mlcweb.lower.optimize.hoist import hoist
 from mlcweb.lower.optimize.interleave import interleave
 from mlcweb.lower.optimize.machine import MachineModel
@@ -24,34 +25,41 @@ from mlcweb.lower.optimize.split_loops import split_loops
 from mlcweb.lower.optimize.unroll import unroll
 from mlcweb.lower.optimize.vectorize import vectorize
 
+DISABLE_VECTORIZE = register_option("tir.disable_vectorize", bool)
+"""Whether all loops stay scalar, those marked "vectorized" too."""
 
-def optimizations(machine: MachineModel) -> tuple[Pass, ...]:
+DISABLE_CSE = register_option("tir.disable_cse_tir", bool)
+"""Whether common parts of expressions are computed wherever they stand."""
+
+
+def optimizations(machine: MachineModel) -> tuple[LoweringPass, ...]:
     """The passes for a machine, in order."""
 
-    def told(run: Callable[[PrimFunc, MachineModel], PrimFunc]) -> Pass:
-        @wraps(run)
-        def run_for_machine(func: PrimFunc) -> PrimFunc:
-            return run(func, machine)
-
-        return run_for_machine
+    def told(
+        run: Callable[[PrimFunc, MachineModel], PrimFunc], *names: str, switch: str | None = None
+    ) -> LoweringPass:
+        bound = wraps(run)(lambda func: run(func, machine))
+        return LoweringPass(bound, *names, switch=switch)
 
     return (
         normalize,
         separate_init,
         split_loops,
-        told(vectorize),
-        told(interleave),
-        told(unroll),
-        told(place_in_registers),
-        told(promote_accumulators),
-        told(hoist),
-        told(share),
+        told(vectorize, "VectorizeLoop", switch=DISABLE_VECTORIZE),
+        told(interleave, "UnrollAndJam"),
+        told(unroll, "UnrollLoop"),
+        told(place_in_registers, "PlaceInRegisters"),
+        told(promote_accumulators, "PromoteAccumulators"),
+        told(hoist, "HoistInvariants"),
+        told(share, "CommonSubexprElim", "CommonSubexprElimTIR", switch=DISABLE_CSE),
     )
 
 
 def optimize(func: PrimFunc, machine: MachineModel) -> PrimFunc:
     """A lowered function after all loop optimisations for a machine."""
-    return run_passes(func, optimizations(machine))
+    for run in optimizations(machine):
+        func = run(func)
+    return func
 
 
 __all__ = ["MachineModel", "optimizations", "optimize"]

@@ -81,6 +81,11 @@ def of_distinct_arrays(func: PrimFunc) -> PrimFunc:
     return func.with_attr(NOALIAS, True)
 
 
+def of_overlapping_arrays(func: PrimFunc) -> PrimFunc:
+    """The function for calls whose arrays may share memory, whatever it says itself."""
+    return func.without_attr(NOALIAS)
+
+
 def may_alias(a: Buffer, b: Buffer, func: PrimFunc) -> bool:
     """Whether two buffers may share memory: the same data, or two parameters of a function that is
     not declared free of aliases."""

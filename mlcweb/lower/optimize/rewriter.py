@@ -13,6 +13,7 @@ from typing import Any
 from mlcweb.arith.linear import LinearForm, accumulate
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import on
+from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.optimize.accesses import Accesses
 from mlcweb.lower.optimize.indices import Indices, Sum
 from mlcweb.lower.statement_simplifier import NOTHING, StatementSimplifier, in_sequence, is_nothing
@@ -252,6 +253,7 @@ class Rewriter(StatementSimplifier):
         return self.rewrite(statement.body)
 
 
+@lowering_pass("NormalizeLoops", needed=True)
 def normalize(func: PrimFunc) -> PrimFunc:
     """Indices as sums, decided conditions and loops of one iteration gone."""
     return Rewriter(func).run()

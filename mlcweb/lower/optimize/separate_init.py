@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on
+from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.optimize.accesses import surely_runs
 from mlcweb.lower.statement_simplifier import in_sequence
 from mlcweb.tir import expr as E
@@ -16,6 +17,7 @@ from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import substitute, uses
 
 
+@lowering_pass("PeelInit")
 def separate_init(func: PrimFunc) -> PrimFunc:
     """Move statements that only the first iteration of a loop runs, first, before the loop."""
     return func.with_body(_SeparateInit().rewrite(func.body))

@@ -13,6 +13,7 @@ from typing import Any
 
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import children, on, walk
+from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.optimize.rewriter import Rewriter, is_choice
 from mlcweb.lower.statement_simplifier import in_sequence, is_nothing
 from mlcweb.tir import dtype as dtypes
@@ -28,6 +29,7 @@ MAX_NODES = 20_000
 """A function does not grow beyond this many nodes by splitting."""
 
 
+@lowering_pass("LoopPartition")
 def split_loops(func: PrimFunc) -> PrimFunc:
     """Split loops where conditions inside them change from false to true or back."""
     return _SplitLoops(func).run()

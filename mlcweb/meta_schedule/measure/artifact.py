@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import cast
 
 from mlcweb.codegen.registry import find_target
 from mlcweb.ir import IRModule
-from mlcweb.lower.optimize.accesses import of_distinct_arrays
+from mlcweb.ir.transform import PassContext
+from mlcweb.runtime.build import lookup_in, options_of
 from mlcweb.runtime.host import in_browser
 from mlcweb.runtime.target import Target
 from mlcweb.tir import PrimFunc
@@ -29,40 +29,51 @@ class WasmArtifact:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModuleArtifact:
-    """A program for a target whose code cannot travel; it is built where it is measured."""
+    """A program for a target whose code cannot travel; it is built where it is measured, in the
+    `PassContext` of the search."""
 
     module: IRModule
     function: str
     target: str
+    context: PassContext | None = None
 
 
 Artifact = WasmArtifact | ModuleArtifact
 
 
-def build_artifact(module: IRModule, function: str, target: str = "llvm") -> Artifact:
-    """Compile a function of a module.
+def build_artifact(
+    module: IRModule, function: str, target: str = "llvm", context: PassContext | None = None
+) -> Artifact:
+    """Compile a function of a module as `build` does.
 
     Args:
         target: what to build for, as `build` takes it.
+        context: the settings of another process; by default those here.
     """
-    found = find_target(Target(target).kind.name).name
-    if found != "wasm":
-        return ModuleArtifact(module, function, target)
+    if context is not None:
+        with context:
+            return build_artifact(module, function, target)
+    whole = ModuleArtifact(module, function, target, PassContext.current().with_instruments(()))
+    chosen = Target(target)
+    if find_target(chosen.kind.name).name != "wasm":
+        return whole
 
-    from mlcweb.codegen.wasm.kernel import REPEAT_SUFFIX, compile_functions
+    from mlcweb.codegen.wasm.kernel import REPEAT_SUFFIX
     from mlcweb.codegen.wasm.select_types import UnsupportedError
     from mlcweb.runtime.host.engine import engine
+    from mlcweb.runtime.host.wasm_target import WasmKernel, options_for
 
     host = engine()
-    # A worker of the page has a memory of its own, which nobody shares.
-    shared = host.shared and not in_browser()
+    functions = {
+        var.name_hint: func for var, func in module.functions.items() if isinstance(func, PrimFunc)
+    }
+    options = options_for(host, options_of(chosen))
+    kernel = WasmKernel(function, functions[function], options, host, lookup_in(functions))
     try:
-        # Trials run on arrays of their own.
-        func = of_distinct_arrays(cast(PrimFunc, module[function]))
-        compiled = compile_functions({function: func}, host.options, shared)
+        # A worker of the page has a memory of its own, which nobody shares.
+        compiled = kernel.compiled((), host.shared and not in_browser())
     except UnsupportedError:
-        return ModuleArtifact(module, function, target)
+        return whole
     if compiled.python_calls:
-        return ModuleArtifact(module, function, target)
-    code = compiled.code
-    return WasmArtifact(code, function, function + REPEAT_SUFFIX, compiled.scratch_bytes)
+        return whole
+    return WasmArtifact(compiled.code, function, function + REPEAT_SUFFIX, compiled.scratch_bytes)

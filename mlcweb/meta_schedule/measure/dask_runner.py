@@ -23,6 +23,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir import IRModule
+from mlcweb.ir.transform import PassContext
 from mlcweb.meta_schedule.measure.artifact import Artifact, build_artifact
 from mlcweb.meta_schedule.measure.local_runner import EvaluatorConfig
 from mlcweb.meta_schedule.measure.runner import RunnerClosed, RunnerState, Seconds, Timing, run_here
@@ -112,7 +113,8 @@ class ClusterRunner:
 
     async def build(self, module: IRModule, function: str, target: str) -> Artifact:
         """Compile on a worker, beside the search, as `build_artifact` does here."""
-        return await self._submit(build_artifact, module, function, target)
+        context = PassContext.current().with_instruments(())
+        return await self._submit(build_artifact, module, function, target, context)
 
     async def run(self, artifact: Artifact) -> Seconds:
         timing = self._state.next_timing()

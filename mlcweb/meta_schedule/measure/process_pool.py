@@ -205,11 +205,16 @@ def _ending(exitcode: int | None) -> str:
 
 def _portable(error: Exception) -> Exception:
     """The error, or its text where the other side could not make it again."""
+    return error if is_portable(error) else RuntimeError(f"{type(error).__name__}: {error}")
+
+
+def is_portable(value: Any) -> bool:
+    """Whether something can be sent to another process, and made again there."""
     try:
-        pickle.loads(pickle.dumps(error))
+        pickle.loads(pickle.dumps(value))
     except Exception:
-        return RuntimeError(f"{type(error).__name__}: {error}")
-    return error
+        return False
+    return True
 
 
 def _serve(connection: Connection) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from mlcweb.ir import IRModule
+from mlcweb.ir.transform import PassContext
 from mlcweb.meta_schedule.measure.artifact import Artifact, build_artifact
-from mlcweb.meta_schedule.measure.process_pool import PoolClosed, ProcessPool
+from mlcweb.meta_schedule.measure.process_pool import PoolClosed, ProcessPool, is_portable
 from mlcweb.meta_schedule.measure.runner import RunnerClosed, RunnerState, Seconds, Timing, run_here
 from mlcweb.meta_schedule.measure.trial_inputs import TrialInputs
 from mlcweb.runtime.speed_calibration import Timed
@@ -49,8 +50,12 @@ class ProcessRunner:
         return self._state.reference(timed)
 
     async def build(self, module: IRModule, function: str, target: str) -> Artifact:
-        """Compile in a worker, beside the search, as `build_artifact` does here."""
-        return await self._submit(build_artifact, module, function, target)
+        """Compile in a worker, beside the search, as `build_artifact` does here; passes that a
+        program has added and that do not pickle stay here."""
+        context = PassContext.current().with_instruments(())
+        if not is_portable(context):
+            return build_artifact(module, function, target)
+        return await self._submit(build_artifact, module, function, target, context)
 
     async def run(self, artifact: Artifact) -> Seconds:
         timed = await self._submit(_run, artifact, self._state.next_timing())

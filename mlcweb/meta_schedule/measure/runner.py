@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -191,7 +192,8 @@ def _in_batches(time_batch: Callable[[int], float], timing: Timing) -> Timed:
 
 
 def _prepare_module(artifact: ModuleArtifact, arguments: list[NDArray], timing: Timing) -> Prepared:
-    library = build(artifact.module, target=artifact.target)
+    with artifact.context or nullcontext():
+        library = build(artifact.module, target=artifact.target)
     function = artifact.function
     evaluator = library.time_evaluator(function, cpu(), 1, timing.batches, timing.min_ms)
     return partial(library[function], *arguments), lambda: Timed(evaluator(*arguments).results)

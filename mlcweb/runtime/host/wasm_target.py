@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from mlcweb.codegen.external import without_offsets
 from mlcweb.codegen.interpreter.support import AssertionFailed, IndexOutOfBounds
 from mlcweb.codegen.registry import BOUNDS_CHECK, RELAXED_MADD, FunctionLookup, find_target
 from mlcweb.codegen.wasm.checks import FAULT_CHECK, FAULT_INDEX
@@ -26,7 +25,6 @@ from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.codegen.wasm.select_types import UnsupportedError, stack_type
 from mlcweb.codegen.wasm.text import Text
 from mlcweb.ir.errors import TVMError
-from mlcweb.lower.optimize.accesses import NOALIAS, of_distinct_arrays
 from mlcweb.lower.specialize import size_symbols, specialize
 from mlcweb.runtime.arguments import written_parameters
 from mlcweb.runtime.build import UnknownFunction
@@ -52,11 +50,9 @@ def build(
     *,
     config: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """A kernel for each function, by default with the options that suit the engine: products and
-    sums are fused where it can do that."""
+    """A kernel for each function, by default with the options that suit the engine."""
     host = host or engine()
-    options = options or replace(host.options, relaxed_madd=host.relaxed_simd)
-    options = _configured(options, config)
+    options = options or options_for(host, config)
     kernels: dict[str, Any] = {}
     for name, func in functions.items():
         try:
@@ -70,28 +66,29 @@ def build(
     return kernels
 
 
-def _configured(options: Options, config: Mapping[str, Any]) -> Options:
-    """The options as they were asked for; fused operations only where the engine has them."""
-    if BOUNDS_CHECK in config:
-        options = replace(options, bounds_check=config[BOUNDS_CHECK])
-    if RELAXED_MADD in config:
-        fused = config[RELAXED_MADD] and engine().relaxed_simd
-        options = replace(options, relaxed_madd=fused)
-    return options
+def options_for(host: Host, config: Mapping[str, Any] = MappingProxyType({})) -> Options:
+    """The options that suit an engine, and those that were asked for: products and sums are fused
+    unless they may not be, where the engine can do that."""
+    return replace(
+        host.options,
+        bounds_check=config.get(BOUNDS_CHECK, host.options.bounds_check),
+        relaxed_madd=config.get(RELAXED_MADD, True) and host.relaxed_simd,
+    )
 
 
 def compile_together(kernels: Mapping[str, WasmKernel]) -> WasmModule:
     """One module of several kernels that stand alone."""
     first = next(iter(kernels.values()))
-    functions = {name: kernel.compiled_function(()) for name, kernel in kernels.items()}
+    functions = {name: kernel.function for name, kernel in kernels.items()}
     lookup = partial(_known, first.lookup)
-    return compile_functions(functions, first.options, first.host.shared, lookup)
+    return compile_functions(functions, first.options, first.host.shared, lookup, first.distinct)
 
 
 @dataclass(frozen=True)
 class LoadedModule(WasmModule):
-    """A module from a file. What its text would be is what its functions are compiled to again."""
+    """A module from a file. What its text would be is what its function is compiled to again."""
 
+    kernel: WasmKernel | None = None
     loaded: bytes = b""
 
     @property
@@ -100,7 +97,8 @@ class LoadedModule(WasmModule):
 
     @cached_property
     def text(self) -> Text:
-        return compile_functions(self.functions).text
+        assert self.kernel is not None
+        return self.kernel.compiled((), self.kernel.host.shared).text
 
 
 def load_code(
@@ -112,8 +110,11 @@ def load_code(
     kernels: dict[str, Any] = {}
     try:
         for name, func in functions.items():
-            kernel = WasmKernel(name, func, host.options, host, lookup)
-            compiled = LoadedModule(Module(), {name: func}, {}, scratch_bytes, loaded=code)
+            kernel = WasmKernel(name, func, options_for(host), host, lookup)
+            functions = {name: func}
+            compiled = LoadedModule(
+                Module(), functions, {}, scratch_bytes, kernel=kernel, loaded=code
+            )
             kernel.variants[()] = _Variant(host, name, compiled, lookup)
             kernels[name] = kernel
     except Exception as error:  # each engine has errors of its own
@@ -158,21 +159,24 @@ class WasmKernel:
         """The code for these values of the symbolic sizes."""
         known = self.variants.get(sizes)
         if known is None:
-            func = self.compiled_function(sizes)
-            compiled = compile_functions(
-                {self.name: func}, self.options, self.host.shared, partial(_known, self.lookup)
-            )
+            compiled = self.compiled(sizes, self.host.shared)
             known = _Variant(self.host, self.name, compiled, self.lookup)
             if len(self.variants) >= MAX_VARIANTS:
                 self.variants.pop(next(iter(self.variants)))
             self.variants[sizes] = known
         return known
 
-    def compiled_function(self, sizes: tuple[int, ...]) -> PrimFunc:
-        """What is compiled for these values of the symbolic sizes."""
-        func = without_offsets(self.function)
-        func = of_distinct_arrays(func) if self.distinct else func.without_attr(NOALIAS)
-        return specialize(func, dict(zip(self.symbols, sizes, strict=True))) if sizes else func
+    def compiled(self, sizes: tuple[int, ...], shared: bool) -> WasmModule:
+        """The module for these values of the symbolic sizes, for memory that is shared or not.
+
+        Raises:
+            UnsupportedError: something in the function has no WebAssembly form.
+        """
+        func = self.function
+        if sizes:
+            func = specialize(func, dict(zip(self.symbols, sizes, strict=True)))
+        lookup = partial(_known, self.lookup)
+        return compile_functions({self.name: func}, self.options, shared, lookup, self.distinct)
 
     @property
     def stands_alone(self) -> bool:
