@@ -79,5 +79,5 @@ def load_program(file: Path, name: str) -> dict[str, Any]:
     try:
         exec(compile(source, str(file), "exec", dont_inherit=True), vars(module))
     except Exception as error:
-        raise CommandError(diagnostics.describe(error, str(file))["text"]) from error
+        raise CommandError(diagnostics.describe(error, str(file)).text) from error
     return vars(module)

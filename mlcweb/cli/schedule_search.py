@@ -160,7 +160,7 @@ def _function(variables: Mapping[str, Any], options: argparse.Namespace) -> Sche
     if callable(function):
         return function
     found = namespace.schedule_functions(variables, [str(options.file)])
-    choice = ", ".join(each["name"] for each in found) or "none"
+    choice = ", ".join(each.name for each in found) or "none"
     raise CommandError(
         f"The program has no function {options.function}. Functions of a schedule: {choice}."
     )

@@ -7,14 +7,30 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable
+from dataclasses import astuple
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mlcweb.analysis.flop_count import estimate_flops
 from mlcweb.ir import IRModule, TVMError, structural_equal
 from mlcweb.playground.access import derivation
 from mlcweb.playground.access.small import Small, access_count, smaller
 from mlcweb.playground.code_view import find_program, function_names, programs
+from mlcweb.playground.protocol.access import (
+    FIRST_CACHE,
+    AccessBuffer,
+    AccessFigures,
+    AccessLoop,
+    AccessReport,
+    AccessResult,
+    AccessSite,
+    AccessSize,
+    AccessStep,
+    AccessStream,
+    AccessStride,
+    CacheSettings,
+    OtherFigures,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,127 +45,96 @@ SIZES = (16, 8, 4, 32, 64)
 """Limits on sizes, in the order in which they are tried where none is asked for."""
 ENOUGH = 100_000
 """Accesses that a small program may make; with more, smaller sizes are tried."""
-LINE, SIZE, WAYS = 32, 512, 4
-"""The cache at first: so small that a matrix of 16x16 does not fit."""
 
 
 def explain(
-    identifier: str,
-    name: str | None = None,
-    other: str | None = "",
+    program_id: str,
+    function_name: str | None = None,
+    other_id: str | None = "",
     size: int | None = None,
-    line: int = LINE,
-    cache_bytes: int = SIZE,
-    ways: int = WAYS,
-) -> dict[str, Any]:
+    cache: CacheSettings = FIRST_CACHE,
+) -> AccessReport:
     """Record the accesses of a function of a registered program.
 
     Args:
-        name: the function; by default "main", or the first.
-        other: the program to compare with, or a step on the way to this one; by default the one
+        function_name: by default "main", or the first.
+        other_id: the program to compare with, or a step on the way to this one; by default the one
             that its schedule started from, None for no comparison.
         size: the largest size that may stay; 0 for the program as it is, None for a good choice.
-        line, cache_bytes, ways: the simulated cache, see `access.cache.Cache`.
-
-    Returns:
-        Plain JSON. ``functions`` and ``function``; ``other`` (identifier or None); ``steps``, the
-        steps of its schedule that can be compared with (``id`` and ``title``); ``size``:
-        ``most`` (0 for the program as it is) and ``note``, a sentence on what was run; ``lines``,
-        the text of what was run; ``buffers``: ``name``, ``dtype``, ``shape``, ``itemBytes``,
-        ``base`` and ``parameter``; ``sites``, the subscripts: ``buffer`` (its number), ``write``,
-        ``text``, ``line``, ``block``, ``loops`` (``name``, ``low``, ``extent``), ``badge``,
-        ``loop`` (the innermost that takes turns, or None) and ``steps`` (``loop`` and
-        ``elements``, None where they differ) of all loops; ``stream``: ``count``, ``site``
-        (uint16), ``element`` (uint32) and ``point`` (float64) of every access, in base64;
-        ``operations`` of the whole run, None if it was not run to the end; and ``result``, see
-        `simulate`.
     """
-    module = find_program(identifier)
-    names = function_names(module)
-    chosen = _same_function(module, name or "main")
-    other = default_comparison(identifier) if other == "" else other
+    module = find_program(program_id)
+    chosen = _same_function(module, function_name or "main")
+    other = default_comparison(program_id) if other_id == "" else other_id
     most, note = _chosen_size(module, chosen, size)
     recording, strides = _recorded(module, chosen, most, derivation.of(module))
     func = recording.listing.function
-    return {
-        "functions": names,
-        "function": chosen,
-        "other": other,
-        "steps": [
-            {"id": str(step.number), "title": f"after step {step.number}, {step.method}"}
+    return AccessReport(
+        functions=function_names(module),
+        function=chosen,
+        other=other,
+        steps=[
+            AccessStep(str(step.number), f"after step {step.number}, {step.method}")
             for step in derivation.steps(module)
         ],
-        "size": {"most": most, "note": _told(note, recording.unfinished)},
-        "lines": recording.listing.text.split("\n"),
-        "buffers": [
-            {
-                "name": place.name,
-                "dtype": place.dtype,
-                "shape": list(place.shape),
-                "itemBytes": place.item_bytes,
-                "base": place.base,
-                "parameter": place.parameter,
-            }
+        size=AccessSize(most, _told(note, recording.unfinished)),
+        lines=recording.listing.text.split("\n"),
+        buffers=[
+            AccessBuffer(
+                place.name,
+                place.dtype,
+                list(place.shape),
+                place.item_bytes,
+                place.base,
+                place.parameter,
+            )
             for place in recording.places
         ],
-        "sites": _sites(recording, strides),
-        "stream": {
-            "count": len(recording.site),
-            "site": _packed(recording.site, "<u2"),
-            "element": _packed(recording.element, "<u4"),
-            "point": _packed(recording.point, "<f8"),
-        },
-        "operations": None if recording.unfinished else estimate_flops(func),
-        "result": simulate(identifier, chosen, other, most, line, cache_bytes, ways),
-    }
+        sites=_sites(recording, strides),
+        stream=AccessStream(
+            len(recording.site),
+            _packed(recording.site, "<u2"),
+            _packed(recording.element, "<u4"),
+            _packed(recording.point, "<f8"),
+        ),
+        operations=None if recording.unfinished else estimate_flops(func),
+        result=simulate(program_id, chosen, other, most, cache),
+    )
 
 
 def simulate(
-    identifier: str,
-    name: str,
-    other: str | None,
+    program_id: str,
+    function_name: str,
+    other_id: str | None,
     size: int,
-    line: int = LINE,
-    cache_bytes: int = SIZE,
-    ways: int = WAYS,
-) -> dict[str, Any]:
-    """Run recorded accesses through another cache, or compare them with another program's.
-
-    Args:
-        size: ``most`` of `explain`'s answer.
-
-    Returns:
-        Plain JSON. ``hit`` (uint8) and ``evicted`` (int32: the number of the line that had to go,
-        or -1) of every access, in base64; ``rows``, one for each site: ``accesses``, ``hits``,
-        ``first`` (misses on lines never touched before), ``fetched`` and ``written`` (lines) and
-        ``bytes`` moved for them; ``total``, the same of all; ``sentences`` on the program, or on
-        what is different from the other; and ``other``: None, or its ``title`` and ``total``.
-    """
+    cache: CacheSettings = FIRST_CACHE,
+) -> AccessResult:
+    """Run recorded accesses through another cache, or compare them with another program's; `size`
+    is ``most`` of `explain`'s answer."""
     from mlcweb.playground.access.cache import Cache
     from mlcweb.playground.access.sentences import compare, describe
 
-    cache = Cache(line, cache_bytes, ways)
-    module = find_program(identifier)
-    profile = _walk("this program", module, name, size, cache, derivation.of(module))
-    result = {
-        "hit": _packed(profile.outcome.hit, "u1"),
-        "evicted": _packed(profile.outcome.evicted, "<i4"),
-        "rows": _rows(profile),
-        "total": _total(profile),
-        "sentences": describe(profile),
-        "other": None,
-    }
-    if other is None or other == identifier:
+    model = Cache(cache.line, cache.size, cache.ways)
+    module = find_program(program_id)
+    profile = _walk("this program", module, function_name, size, model, derivation.of(module))
+    result = AccessResult(
+        hit=_packed(profile.outcome.hit, "u1"),
+        evicted=_packed(profile.outcome.evicted, "<i4"),
+        rows=_rows(profile),
+        total=_total(profile),
+        sentences=describe(profile),
+        other=None,
+    )
+    if other_id is None or other_id == program_id:
         return result
     try:
-        start, made = _other(module, other)
-        function = _same_function(start, name)
-        before = _walk("the other program", start, function, size, cache, made)
+        start, made = _other(module, other_id)
+        function = _same_function(start, function_name)
+        before = _walk("the other program", start, function, size, model, made)
     except TVMError as error:
-        result["sentences"].insert(0, f"The other program cannot be compared: {error}.")
+        result.sentences.insert(0, f"The other program cannot be compared: {error}.")
         return result
-    result["sentences"] = compare(profile, before)
-    result["other"] = {"total": _total(before)}
+    result.sentences = compare(profile, before)
+    result.other = OtherFigures(_total(before))
     return result
 
 
@@ -240,28 +225,26 @@ def _walk(
     return AccessProfile(title, recording, moves, cache, outcome)
 
 
-def _sites(recording: Recording, strides: Iterable[Strides]) -> list[dict[str, Any]]:
+def _sites(recording: Recording, strides: Iterable[Strides]) -> list[AccessSite]:
     return [
-        {
-            "buffer": place,
-            "write": site.write,
-            "text": site.text,
-            "line": site.line,
-            "block": site.block,
-            "loops": [
-                {"name": loop.name, "low": loop.low, "extent": loop.extent} for loop in site.loops
-            ],
-            "badge": strides_of.badge,
-            "loop": strides_of.innermost.loop if strides_of.innermost else None,
-            "steps": [{"loop": step.loop, "elements": step.elements} for step in strides_of.steps],
-        }
+        AccessSite(
+            place,
+            site.write,
+            site.text,
+            site.line,
+            site.block,
+            [AccessLoop(loop.name, loop.low, loop.extent) for loop in site.loops],
+            strides_of.badge,
+            strides_of.innermost.loop if strides_of.innermost else None,
+            [AccessStride(step.loop, step.elements) for step in strides_of.steps],
+        )
         for site, place, strides_of in zip(
             recording.sites, recording.place_of, strides, strict=True
         )
     ]
 
 
-def _rows(profile: AccessProfile) -> list[dict[str, int]]:
+def _rows(profile: AccessProfile) -> list[AccessFigures]:
     import numpy as np
 
     count, site = len(profile.recording.sites), profile.recording.site
@@ -274,25 +257,15 @@ def _rows(profile: AccessProfile) -> list[dict[str, int]]:
         profile.fetched,
         profile.outcome.written,
     )
-    return [_figures(profile.cache.line, *row) for row in zip(*columns, strict=True)]
+    line = profile.cache.line
+    return [
+        AccessFigures(*counts, bytes=(counts[3] + counts[4]) * line)
+        for counts in zip(*(column.tolist() for column in columns), strict=True)
+    ]
 
 
-def _total(profile: AccessProfile) -> dict[str, int]:
-    rows = _rows(profile)
-    keys = ("accesses", "hits", "first", "fetched", "written")
-    return _figures(profile.cache.line, *(sum(row[key] for row in rows) for key in keys))
-
-
-def _figures(line: int, accesses: Any, hits: Any, first: Any, fetched: Any, written: Any) -> Any:
-    """A row of the table."""
-    return {
-        "accesses": int(accesses),
-        "hits": int(hits),
-        "first": int(first),
-        "fetched": int(fetched),
-        "written": int(written),
-        "bytes": int(fetched + written) * line,
-    }
+def _total(profile: AccessProfile) -> AccessFigures:
+    return AccessFigures(*map(sum, zip(*map(astuple, _rows(profile)), strict=True)))
 
 
 def _same_function(module: IRModule, name: str) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import Callable
-from typing import Any
+from functools import cache
+from typing import Any, get_type_hints
 
 from mlcweb.playground import (
     access_view,
@@ -22,6 +23,9 @@ from mlcweb.playground import (
     trace_timing,
     trace_view,
 )
+from mlcweb.playground.protocol.program import Picture
+from mlcweb.playground.protocol.search import SearchNews
+from mlcweb.playground.protocol.wire import from_plain, to_json
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cell.execute": cell.execute_async,
@@ -58,6 +62,9 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 """What the page may call. A new view adds its functions here."""
 
+EVENTS: dict[str, Any] = {"picture": Picture, "search": SearchNews}
+"""What Python tells while it is busy, and its type."""
+
 
 async def call(name: str, arguments: str) -> str:
     """Call a function of `FUNCTIONS`; `arguments` is a JSON array.
@@ -66,11 +73,19 @@ async def call(name: str, arguments: str) -> str:
         JSON: ``{"value": …}``, or ``{"error": message}`` if the function raised.
     """
     try:
-        value = FUNCTIONS[name](*json.loads(arguments))
+        plain = zip(_parameters(name), json.loads(arguments), strict=False)
+        value = FUNCTIONS[name](*(from_plain(kind, argument) for kind, argument in plain))
         if inspect.isawaitable(value):
             value = await value
-        return json.dumps({"value": value})
+        return to_json({"value": value})
     except Exception as error:
         return json.dumps({"error": str(error) or type(error).__name__})
     except KeyboardInterrupt:
         return json.dumps({"error": "stopped"})
+
+
+@cache
+def _parameters(name: str) -> tuple[Any, ...]:
+    """The types of a function's parameters."""
+    types = get_type_hints(FUNCTIONS[name])
+    return tuple(types[parameter] for parameter in inspect.signature(FUNCTIONS[name]).parameters)

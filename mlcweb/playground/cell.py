@@ -20,28 +20,23 @@ from typing import Any
 
 from mlcweb.ir.display import display_hook, publish
 from mlcweb.playground import figures, magics
+from mlcweb.playground.protocol.program import RunResult
 from mlcweb.playground.search.watched import telling_of_searches
 from mlcweb.playground.shown import Gallery
 from mlcweb.runtime.build import reset_warnings
 from mlcweb.user_code import diagnostics, namespace
 
 
-def execute(source: str, filename: str = "lesson.py") -> dict[str, Any]:
+def execute(source: str, filename: str = "lesson.py") -> RunResult:
     """`execute_async` for callers without an event loop."""
     return asyncio.run(execute_async(source, filename))
 
 
-async def execute_async(source: str, filename: str = "lesson.py") -> dict[str, Any]:
+async def execute_async(source: str, filename: str = "lesson.py") -> RunResult:
     """Run `source` in a fresh module.
 
     Top-level ``await`` is allowed. The value of a last expression is shown as a notebook shows it,
     and notebook magics (``%…``, ``!…``) are skipped with a note.
-
-    Returns:
-        Plain JSON: ``ok``; ``error`` (None, or ``kind``, ``message``, ``text`` and
-        ``diagnostics``); ``elapsedMs``; the ``modules`` and ``traces`` to look at; and what a
-        search can start from, ``searchFunctions`` and ``searchModules``. What an unfinished program
-        has left behind is in it too.
     """
     reset_warnings()
     return await run_in(ModuleType("__main__"), source, filename)
@@ -49,8 +44,8 @@ async def execute_async(source: str, filename: str = "lesson.py") -> dict[str, A
 
 async def run_in(
     module: ModuleType, source: str, filename: str, earlier: Collection[str] = ()
-) -> dict[str, Any]:
-    """Run `source` in a module, which becomes ``__main__``; returns what `execute_async` does.
+) -> RunResult:
+    """Run `source` in a module, which becomes ``__main__``.
 
     Args:
         module: where names are looked up and defined; it may hold those of earlier cells.
@@ -75,14 +70,17 @@ async def run_in(
     except BaseException as raised:
         error = diagnostics.describe(raised, filename, own)
     elapsed = time.perf_counter() - started
-    return {
-        "ok": error is None,
-        "error": error,
-        "elapsedMs": elapsed * 1000,
-        **gallery.content(),
-        "searchFunctions": namespace.schedule_functions(variables, own),
-        "searchModules": namespace.search_modules(variables),
-    }
+    modules, traces, programs = gallery.content()
+    return RunResult(
+        ok=error is None,
+        error=error,
+        elapsed_ms=elapsed * 1000,
+        modules=modules,
+        traces=traces,
+        programs=programs,
+        search_functions=namespace.schedule_functions(variables, own),
+        search_modules=namespace.search_modules(variables),
+    )
 
 
 async def _run(source: str, filename: str, variables: dict[str, Any]) -> None:

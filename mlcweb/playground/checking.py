@@ -18,6 +18,7 @@ from mlcweb.script.parser.environment import names_around
 from mlcweb.script.parser.functions import parse_function, parse_module
 from mlcweb.script.parser.source import source_of_text
 from mlcweb.user_code import diagnostics
+from mlcweb.user_code.diagnostics import Diagnostic
 
 FILENAME = "program being written.py"
 
@@ -27,8 +28,8 @@ _ROOTS = ("tvm", "mlcweb", "numpy")
 _DECORATORS = {"prim_func": parse_function, "function": parse_function, "ir_module": parse_module}
 
 
-def check(source: str) -> list[dict[str, Any]]:
-    """The diagnostics of a program's text, as `diagnostics.describe` makes them.
+def check(source: str) -> list[Diagnostic]:
+    """The diagnostics of a program's text.
 
     Names that the program defines only when it runs are not complained about.
     """
@@ -39,10 +40,10 @@ def check(source: str) -> list[dict[str, Any]]:
         # A notebook's magics are no Python, and run all the same.
         if re.search(r"^\s*[%!]\S", source, re.MULTILINE):
             return []
-        return diagnostics.describe(error, FILENAME)["diagnostics"]
+        return diagnostics.describe(error, FILENAME).diagnostics
     names = _names(tree)
     late = _defined(tree) - names.keys()
-    found: list[dict[str, Any]] = []
+    found: list[Diagnostic] = []
     for statement in tree.body:
         parse = _parser_of(statement)
         if parse is None:
@@ -54,7 +55,7 @@ def check(source: str) -> list[dict[str, Any]]:
         except TVMError as error:
             unknown = re.match(r'"(\w+)" is not defined', str(getattr(error, "message", error)))
             if unknown is None or unknown[1] not in late:
-                found += diagnostics.describe(error, FILENAME)["diagnostics"]
+                found += diagnostics.describe(error, FILENAME).diagnostics
         except Exception:
             # It is told when the program runs, with its traceback.
             continue

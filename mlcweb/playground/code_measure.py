@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from mlcweb.analysis.flop_count import estimate_flops
 from mlcweb.codegen.registry import RELAXED_MADD
 from mlcweb.ir import TVMError
 from mlcweb.playground.code_view import find_program
+from mlcweb.playground.protocol.code import CodeMeasurement
 from mlcweb.runtime import nd
 from mlcweb.runtime.build import build
 from mlcweb.runtime.device import cpu
@@ -23,25 +23,18 @@ REPEATS = 7
 MIN_BATCH_MS = 10.0
 
 
-def measure(identifier: str, name: str, fused: bool | None = None) -> dict[str, Any]:
+def measure(program_id: str, function_name: str, fused: bool | None = None) -> CodeMeasurement:
     """Time a function of a registered program on random content.
 
     Args:
         fused: whether multiply-adds may be fused; by default as the engine's builds do.
-
-    Returns:
-        Plain JSON: ``seconds`` of a call (the median of the ``repeats``); ``operations`` and
-        ``bytes`` (of all arguments, each once) of a call; ``rate``, operations a second; ``peak``:
-        ``dtype``, ``flops``, ``fusedFlops`` (or None), ``memoryBandwidth`` and ``cacheBandwidth``
-        (both in bytes a second); ``fused``, whether the code uses fused multiply-adds; and how it
-        was measured: ``clockStep`` in seconds, and ``isolated`` (None outside of browsers).
 
     Raises:
         TVMError: the function has no machine code, or takes something else than buffers.
     """
     from mlcweb.meta_schedule.measure.trial_inputs import random_inputs
 
-    module = find_program(identifier)
+    module, name = find_program(program_id), function_name
     func = module[name]
     library = build(module, "wasm", config={} if fused is None else {RELAXED_MADD: fused})
     kernel = library[name].kernel
@@ -53,25 +46,17 @@ def measure(identifier: str, name: str, fused: bool | None = None) -> dict[str, 
     )
     times = evaluator(*arguments)
     operations = estimate_flops(func)
-    uses_fused = ".relaxed_madd" in kernel.source
-    peak = _peak(func)
-    return {
-        "seconds": times.median,
-        "repeats": list(times.results),
-        "operations": operations,
-        "bytes": argument_bytes(func),
-        "rate": operations / times.median,
-        "fused": uses_fused,
-        "peak": {
-            "dtype": peak.dtype,
-            "flops": peak.flops,
-            "fusedFlops": peak.fused_flops,
-            "memoryBandwidth": peak.memory_bandwidth,
-            "cacheBandwidth": peak.cache_bandwidth,
-        },
-        "clockStep": clock_step(),
-        "isolated": engine().shared if in_browser() else None,
-    }
+    return CodeMeasurement(
+        seconds=times.median,
+        repeats=list(times.results),
+        operations=operations,
+        bytes=argument_bytes(func),
+        rate=operations / times.median,
+        fused=".relaxed_madd" in kernel.source,
+        peak=_peak(func),
+        clock_step=clock_step(),
+        isolated=engine().shared if in_browser() else None,
+    )
 
 
 def argument_bytes(func: PrimFunc) -> int:

@@ -22,6 +22,21 @@ from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.ir import IRModule, TVMError, structural_equal
 from mlcweb.ir.visitor import walk
 from mlcweb.lower import PassRecord
+from mlcweb.playground.protocol.code import (
+    VECTOR_PREFIXES,
+    CodeError,
+    CodeSize,
+    FusedUse,
+    LineChange,
+    LoopSize,
+    MachineCode,
+    PassLine,
+    PassName,
+    PassResult,
+    SourceText,
+    TracedText,
+)
+from mlcweb.playground.protocol.program import ShownProgram
 from mlcweb.playground.source_lines import Listing, line_of, listing
 from mlcweb.runtime.build import options_of
 from mlcweb.runtime.host.engine import Host, available, engine
@@ -31,17 +46,12 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.expr import IntImm
 
-VECTOR_PREFIXES = ("v128.", "i8x16.", "i16x8.", "i32x4.", "i64x2.", "f32x4.", "f64x2.")
-
 _programs: dict[str, IRModule] = {}
 
 
-def register(programs: Iterable[tuple[str, IRModule]]) -> list[dict[str, str]]:
-    """Keep the modules of a run for the page, those of the run before are forgotten.
-
-    Returns:
-        ``id`` and ``title`` of each that has a TensorIR function.
-    """
+def register(programs: Iterable[tuple[str, IRModule]]) -> list[ShownProgram]:
+    """Keep the modules of a run that have a TensorIR function; those of the run before are
+    forgotten."""
     _programs.clear()
     _compiled.cache_clear()
     shown = []
@@ -49,55 +59,37 @@ def register(programs: Iterable[tuple[str, IRModule]]) -> list[dict[str, str]]:
         if function_names(module):
             identifier = f"p{len(_programs)}"
             _programs[identifier] = module
-            shown.append({"id": identifier, "title": title})
+            shown.append(ShownProgram(identifier, title))
     return shown
 
 
-def code(identifier: str, name: str | None = None, fused: bool | None = None) -> dict[str, Any]:
+def code(
+    program_id: str, function_name: str | None = None, fused: bool | None = None
+) -> MachineCode:
     """The machine code of a function of a program.
 
     Args:
-        name: the function; by default "main", or the first.
+        function_name: by default "main", or the first.
         fused: whether multiply-adds may be fused; by default as the engine's builds do.
-
-    Returns:
-        Plain JSON: ``functions`` (names) and ``function`` (the chosen one); ``tensorir``,
-        ``lowered`` and ``wat``, each with ``lines`` (text), the latter two with ``origins``: for
-        each line the numbers, from 1, of the lines it was made from, of ``tensorir`` or
-        ``lowered``; ``tensorir`` has ``stands_for``: the lines whose code a line means. ``passes``
-        (``name`` and ``changed``); ``size`` (see `_size`); ``fused`` (``available``, ``on`` and
-        how many are ``used``). Where there is no machine code, ``error`` (``message`` and
-        ``line`` of the TensorIR, or None) says why, and what is missing is None. ``notes`` are
-        sentences on what is different here.
     """
-    module = find_program(identifier)
-    names = function_names(module)
-    chosen = name if name in names else "main" if "main" in names else names[0]
-    built = _compiled(identifier, chosen, fused)
-    result: dict[str, Any] = {
-        "functions": names,
-        "function": chosen,
-        "tensorir": {
-            "lines": built.tensorir.text.split("\n"),
-            "standsFor": _stands_for(built.tensorir),
-        },
-        "passes": None,
-        "lowered": None,
-        "wat": None,
-        "size": None,
-        "fused": {"available": built.may_fuse, "on": built.options.relaxed_madd, "used": 0},
-        "error": None,
-        "notes": _notes(built.tensorir.function),
-    }
+    names = function_names(find_program(program_id))
+    default = "main" if "main" in names else names[0]
+    chosen = function_name if function_name in names else default
+    built = _compiled(program_id, chosen, fused)
+    result = MachineCode(
+        names,
+        chosen,
+        SourceText(built.tensorir.text.split("\n"), _stands_for(built.tensorir)),
+        FusedUse(built.may_fuse, built.options.relaxed_madd, 0),
+        _notes(built.tensorir.function),
+    )
     try:
-        result["passes"] = [
-            {"name": record.name, "changed": _changed(record)} for record in built.records
-        ]
-        result["lowered"] = _with_origins(built.lowered)
-        result |= {"wat": _wat(built.compiled), "size": _size(built)}
-        result["fused"]["used"] = sum("relaxed_" in i[0] for i in built.function.body)
+        result.passes = [PassName(record.name, _changed(record)) for record in built.records]
+        result.lowered = _with_origins(built.lowered)
+        result.wat, result.size = _wat(built.compiled), _size(built)
+        result.fused.used = sum("relaxed_" in i[0] for i in built.function.body)
     except TVMError as error:
-        result["error"] = _error(error)
+        result.error = _error(error)
     return result
 
 
@@ -106,13 +98,13 @@ def compiled_code(identifier: str, name: str) -> bytes:
     return _compiled(identifier, name, None).compiled.code
 
 
-def _error(error: TVMError) -> dict[str, Any]:
+def _error(error: TVMError) -> CodeError:
     """What is wrong, and at which line of the TensorIR or of the program."""
     message = getattr(error, "message", "") or str(error)
     span = error.span
     if span is not None and span.filename:
         message += f" (line {span.line} of {span.filename})"
-    return {"message": message, "line": span.line if span and not span.filename else None}
+    return CodeError(message, span.line if span and not span.filename else None)
 
 
 def _notes(func: PrimFunc) -> list[str]:
@@ -124,22 +116,21 @@ def _notes(func: PrimFunc) -> list[str]:
     return [f"Loops bound to GPU threads ({names}) run one turn after the other here."]
 
 
-def after_pass(identifier: str, name: str, index: int) -> dict[str, Any]:
-    """The loops after pass `index` (from 0), against those before it: ``lines`` with a ``kind``
-    ("same", "added", "removed"), ``text`` and ``origins`` in the TensorIR."""
-    built = _compiled(identifier, name, None)
+def after_pass(program_id: str, function_name: str, index: int) -> PassResult:
+    """The loops after pass `index` (from 0), against those before it."""
+    built = _compiled(program_id, function_name, None)
     record = built.records[index]
     before, after = listing(record.before), listing(record.after)
-    return {"lines": line_diff_with_origins(before, after)}
+    return PassResult(line_diff_with_origins(before, after))
 
 
-def line_diff_with_origins(before: Listing, after: Listing) -> list[dict[str, Any]]:
+def line_diff_with_origins(before: Listing, after: Listing) -> list[PassLine]:
     """Both texts line by line, removed lines before those in their place."""
     old, new = before.text.split("\n"), after.text.split("\n")
     first, last = _common_ends(old, new)
 
-    def lines(kind: str, side: Listing, texts: list[str], numbers: range) -> list[dict[str, Any]]:
-        return [{"kind": kind, "text": texts[n], "origins": list(side.origins[n])} for n in numbers]
+    def lines(kind: LineChange, side: Listing, texts: list[str], numbers: range) -> list[PassLine]:
+        return [PassLine(kind, texts[n], list(side.origins[n])) for n in numbers]
 
     result = lines("same", after, new, range(first))
     middle_old, middle_new = old[first : len(old) - last], new[first : len(new) - last]
@@ -286,43 +277,32 @@ def _changed(record: PassRecord) -> bool:
     return record.changed and not structural_equal(record.before, record.after)
 
 
-def _with_origins(lowered: Listing) -> dict[str, Any]:
-    origins = [list(lines) for lines in lowered.origins]
-    return {"lines": lowered.text.split("\n"), "origins": origins}
+def _with_origins(lowered: Listing) -> TracedText:
+    return TracedText(lowered.text.split("\n"), [list(lines) for lines in lowered.origins])
 
 
-def _wat(compiled: WasmModule) -> dict[str, Any]:
+def _wat(compiled: WasmModule) -> TracedText:
     text = compiled.text
     tags = (getattr(source, "line", None) for source in text.sources)
-    return {
-        "lines": text.text.rstrip("\n").split("\n"),
-        "origins": [[line] if line else [] for line in tags],
-    }
+    return TracedText(text.text.rstrip("\n").split("\n"), [[line] if line else [] for line in tags])
 
 
-def _size(built: _Build) -> dict[str, Any]:
-    """``bytes`` of the module; ``instructions`` of the function and how many are ``simd``; and of
-    its innermost loop, the one that runs most instructions, ``loop``: its ``name``, ``line`` in
-    the loops, ``instructions`` and ``simd`` (None where there is no loop)."""
+def _size(built: _Build) -> CodeSize:
     body = built.function.body
-    return {
-        "bytes": len(built.compiled.code),
-        "instructions": len(body),
-        "simd": _count_simd(body),
-        "loop": _hottest_loop(built.function, _trips(built.lowered.function)),
-    }
+    loop = _hottest_loop(built.function, _trips(built.lowered.function))
+    return CodeSize(len(built.compiled.code), len(body), _count_simd(body), loop)
 
 
 def _count_simd(body: Sequence[tuple[Any, ...]]) -> int:
     return sum(instruction[0].startswith(VECTOR_PREFIXES) for instruction in body)
 
 
-def _hottest_loop(function: Function, trips: Mapping[int, float]) -> dict[str, Any] | None:
+def _hottest_loop(function: Function, trips: Mapping[int, float]) -> LoopSize | None:
     """Of the loops without a loop inside, the one that runs most instructions."""
     labels = iter(function.label_names)
     opened: list[tuple[int, str]] = []
     innermost = False
-    found: list[tuple[float, dict[str, Any]]] = []
+    found: list[tuple[float, LoopSize]] = []
     for index, instruction in enumerate(function.body):
         mnemonic = instruction[0]
         if mnemonic in ("block", "loop", "if"):
@@ -336,12 +316,7 @@ def _hottest_loop(function: Function, trips: Mapping[int, float]) -> dict[str, A
                 body = function.body[start + 1 : index]
                 source = function.sources[start]
                 line = getattr(source, "line", None)
-                entry = {
-                    "name": label,
-                    "line": line,
-                    "instructions": len(body),
-                    "simd": _count_simd(body),
-                }
+                entry = LoopSize(label, line, len(body), _count_simd(body))
                 found.append((trips.get(line or 0, 1) * len(body), entry))
     return max(found, key=lambda pair: pair[0])[1] if found else None
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from mlcweb.ir import IRModule
 from mlcweb.ir.visitor import walk
+from mlcweb.playground.protocol.program import LiveNames
 from mlcweb.tir import Block, For, PrimFunc
 from mlcweb.user_code import namespace
 
@@ -21,10 +22,8 @@ _CLASSES = {
 """Classes whose members the editor knows."""
 
 
-def live() -> dict[str, Any]:
-    """What the program has: ``variables`` with the names of their classes (None where the editor
-    knows nothing of it), and the names of ``functions``, ``blocks``, ``loops`` and ``buffers`` of
-    its modules and schedules, each once, in the order of the text."""
+def live() -> LiveNames:
+    """What the program has: variables, and the names in its modules and schedules."""
     variables = vars(sys.modules["__main__"])
     modules = [*namespace.modules(variables).values()]
     modules += [schedule.mod for schedule in namespace.schedules(variables).values()]
@@ -32,10 +31,10 @@ def live() -> dict[str, Any]:
     for module in modules:
         _collect(module, names)
     public = ((name, value) for name, value in variables.items() if not name.startswith("_"))
-    return {
-        "variables": {name: _class_of(value) for name, value in islice(public, LIMIT)},
+    return LiveNames(
+        {name: _class_of(value) for name, value in islice(public, LIMIT)},
         **{kind: list(islice(found, LIMIT)) for kind, found in names.items()},
-    }
+    )
 
 
 def _class_of(value: Any) -> str | None:

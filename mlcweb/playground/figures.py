@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import base64
 import io
-import json
 import sys
 from typing import Any
 
 from mlcweb.ir.display import publish
+from mlcweb.playground.protocol.program import Picture
+from mlcweb.playground.protocol.wire import tell
 from mlcweb.runtime.host.clock import in_browser
-from mlcweb.runtime.host.page_events import tell_page
 
 SHARPNESS = 2
 """Dots of a figure's picture for each of the page's, so that it is sharp on fine screens."""
@@ -52,13 +52,9 @@ def show_picture(shown: Any) -> bool:
     png, scale = drawn
     sys.stdout.flush()
     width, height = (int.from_bytes(png[at : at + 4], "big") for at in (16, 20))
-    picture = {
-        "url": f"data:image/png;base64,{base64.b64encode(png).decode()}",
-        "width": round(width / scale),
-        "height": round(height / scale),
-        "description": str(shown),
-    }
-    tell_page("picture", json.dumps(picture))
+    url = f"data:image/png;base64,{base64.b64encode(png).decode()}"
+    picture = Picture(url, round(width / scale), round(height / scale), str(shown))
+    tell("picture", picture)
     return True
 
 

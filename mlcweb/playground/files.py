@@ -9,22 +9,20 @@ from functools import cache
 from pathlib import Path
 
 from mlcweb.ir import TVMError
+from mlcweb.playground.protocol.program import ProgramFile
 
 
-def place(files: list[dict[str, str]]) -> None:
+def place(files: list[ProgramFile]) -> None:
     """Write the files of a program into a folder of their own on Python's path.
 
     What an earlier call wrote and is no longer there is removed, and modules imported from the
     folder are forgotten, so that the next ``import`` reads them anew.
 
-    Args:
-        files: each a ``name`` (without folders) and a ``text``.
-
     Raises:
         TVMError: a name has a folder in it.
     """
     folder = _folder()
-    names = {file["name"] for file in files}
+    names = {file.name for file in files}
     for name in names:
         if Path(name).name != name or name in ("", ".", ".."):
             raise TVMError(f"{name!r} is no name of a file: it must not contain a folder")
@@ -32,7 +30,7 @@ def place(files: list[dict[str, str]]) -> None:
         if old.is_file() and old.name not in names:
             old.unlink()
     for file in files:
-        (folder / file["name"]).write_text(file["text"], encoding="utf-8")
+        (folder / file.name).write_text(file.text, encoding="utf-8")
     for name, module in list(sys.modules.items()):
         origin = getattr(module, "__file__", None)
         if origin is not None and Path(origin).parent == folder:

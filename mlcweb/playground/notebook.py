@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any
 
 from mlcweb.ir import TVMError
 from mlcweb.playground import cell, checks
+from mlcweb.playground.protocol.program import RunResult, Verdict
 from mlcweb.runtime.build import reset_warnings
 
 
@@ -26,7 +26,7 @@ def filename_of(lesson: str, number: int) -> str:
     return f"{lesson}-cell-{number}.py"
 
 
-async def execute(source: str, lesson: str, number: int) -> dict[str, Any]:
+async def execute(source: str, lesson: str, number: int) -> RunResult:
     """Run a cell with the names that earlier cells of its lesson have defined.
 
     Args:
@@ -34,9 +34,7 @@ async def execute(source: str, lesson: str, number: int) -> dict[str, Any]:
         lesson: which cells belong together.
         number: the cell's place in the lesson, from 1.
 
-    Returns:
-        What `cell.execute_async` does. Diagnostics are places in this cell, even where the error
-        was raised in a function of another one.
+    Diagnostics are places in this cell, even where the error was raised in a function of another.
     """
     if lesson not in _notebooks:
         reset_warnings()
@@ -53,13 +51,8 @@ def restart(lesson: str) -> None:
     _notebooks.pop(lesson, None)
 
 
-def check(exercise: str, lesson: str) -> dict[str, Any]:
-    """Judge an exercise by what the lesson's cells have defined.
-
-    Returns:
-        ``passed`` and ``message``, a few sentences for the reader.
-    """
+def check(exercise: str, lesson: str) -> Verdict:
+    """Judge an exercise by what the lesson's cells have defined."""
     if lesson not in _notebooks:
         raise TVMError("nothing of this lesson has run yet; run the exercise's cell first")
-    verdict = checks.judge(exercise, vars(_notebooks[lesson].module))
-    return {"passed": verdict.passed, "message": verdict.message}
+    return checks.judge(exercise, vars(_notebooks[lesson].module))

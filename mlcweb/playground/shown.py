@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 from mlcweb.ir import BaseFunc, IRModule, Node
 from mlcweb.playground import code_view, figures, trace_view
 from mlcweb.playground.access import derivation
+from mlcweb.playground.protocol.program import ShownModule, ShownProgram
+from mlcweb.playground.protocol.trace import ShownTrace
 from mlcweb.schedule import Schedule, Trace
 from mlcweb.tir import PrimFunc
 from mlcweb.user_code import namespace
 
 
-class _ShownTrace(NamedTuple):
+class _Trace(NamedTuple):
     """A trace as it was when it was shown; its start and its result where they are known."""
 
     title: str
@@ -39,8 +41,8 @@ class Gallery:
     def __init__(self, variables: Mapping[str, Any], filename: str) -> None:
         self._variables = variables
         self._filename = filename
-        self._modules: list[dict[str, Any]] = []
-        self._traces: list[_ShownTrace] = []
+        self._modules: list[ShownModule] = []
+        self._traces: list[_Trace] = []
         self._programs: list[tuple[str, IRModule]] = []
 
     def show(self, shown: Any, title: str = "") -> None:
@@ -62,8 +64,8 @@ class Gallery:
         elif not figures.show_picture(shown):
             print(str(shown) if hasattr(shown, "_repr_mimebundle_") else repr(shown))
 
-    def content(self) -> dict[str, Any]:
-        """``modules``, ``traces`` and ``programs`` for the page.
+    def content(self) -> tuple[list[ShownModule], list[ShownTrace], list[ShownProgram]]:
+        """Modules, traces and programs for the page.
 
         Where the program shows no module, they are those that its schedules arrived at, or else
         those that it defines. Traces are those of its schedules. Programs, whose machine code can
@@ -88,7 +90,7 @@ class Gallery:
         ]
         derivation.register(shown[1:] for shown in self._traces)
         programs = code_view.register(self._all_programs(schedules))
-        return {"modules": self._modules, "traces": traces, "programs": programs}
+        return self._modules, traces, programs
 
     def _all_programs(self, schedules: Mapping[str, Schedule]) -> Iterator[tuple[str, IRModule]]:
         """Modules that are defined, then those shown, then those of schedules; each once."""
@@ -106,7 +108,7 @@ class Gallery:
     def _add_trace(self, title: str, trace: Trace, schedule: Schedule | None = None) -> None:
         if trace.insts:
             original, result = (schedule.original, schedule.mod) if schedule else (None, None)
-            self._traces.append(_ShownTrace(title, trace.copy(), original, result))
+            self._traces.append(_Trace(title, trace.copy(), original, result))
 
     def _add_module(self, shown: IRModule | Node, title: str) -> None:
         title = title or self._title(shown)
@@ -118,9 +120,8 @@ class Gallery:
         print(f"→ TensorIR: {title}")
 
     def _add(self, title: str, source: str) -> None:
-        if len(self._modules) == LIMIT:
-            return
-        self._modules.append({"id": f"m{len(self._modules)}", "title": title, "source": source})
+        if len(self._modules) < LIMIT:
+            self._modules.append(ShownModule(f"m{len(self._modules)}", title, source))
 
     def _title(self, shown: Any) -> str:
         """How the program calls what it shows, and the line, such as "sch.mod, line 58"."""

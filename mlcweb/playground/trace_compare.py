@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mlcweb.ir import structural_equal
+from mlcweb.playground.protocol.trace import Changes, TraceComparison
 from mlcweb.playground.trace_replay import Replay
 from mlcweb.playground.trace_view import marked_diff, replayed
 from mlcweb.schedule.instruction import BlockRV, Instruction, LoopRV
@@ -14,16 +15,9 @@ from mlcweb.tir.expr import Var
 
 
 def compare(
-    first: str, first_changes: Mapping[str, Any], second: str, second_changes: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Align the steps of two traces, and compare the programs that they arrive at.
-
-    Returns:
-        Plain JSON: ``rows``, pairs of steps (from 0, the programs before any), one of them None
-        where the other trace has no such step; ``decided``, the numbers of the rows whose steps
-        are the same but for what they decide; ``equal``, whether the programs are in the end;
-        and ``diff`` of their texts (see `trace_view.marked_diff`).
-    """
+    first: str, first_changes: Changes, second: str, second_changes: Changes
+) -> TraceComparison:
+    """Align the steps of two traces, and compare the programs that they arrive at."""
     left, right = replayed(first, first_changes), replayed(second, second_changes)
     rows: list[tuple[int | None, int | None]] = [(0, 0)]
     numbers: dict[Any, int] = {}
@@ -37,12 +31,8 @@ def compare(
             rows += [(None, n + 1) for n in range(j, j_end)]
     decided = [n for n, row in enumerate(rows) if _decides_otherwise(left, right, row)]
     before, after = left.modules[-1], right.modules[-1]
-    return {
-        "rows": rows,
-        "decided": decided,
-        "equal": structural_equal(before, after),
-        "diff": marked_diff(before.script().rstrip("\n"), after.script().rstrip("\n")),
-    }
+    diff = marked_diff(before.script().rstrip("\n"), after.script().rstrip("\n"))
+    return TraceComparison(rows, decided, structural_equal(before, after), diff)
 
 
 def _decides_otherwise(left: Replay, right: Replay, row: tuple[int | None, int | None]) -> bool:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 from math import prod
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
+from mlcweb.playground.protocol.trace import TraceControl, TraceOption, TracePart
 from mlcweb.playground.trace_origins import extent_text
 from mlcweb.playground.trace_replay import (
     REFUSALS,
@@ -37,31 +38,20 @@ SMALL = 17
 """Whole numbers below this are always offered as factors, also those that cannot be."""
 
 
-def controls(trace: Trace, done: Replay, changes: Changes) -> list[dict[str, Any]]:
-    """The decisions of a replayed trace, and the literal factors of its splits.
-
-    Returns:
-        Plain JSON for each: ``step``; ``kind`` ("tile", "choice", "location" or "factors");
-        ``label``, what is decided; ``decision``, that in force; ``recorded``, that of the trace;
-        ``changed``, whether they differ; and ``parts``, for each number to choose its ``name``, its
-        ``value`` as text, and ``options``: ``text``, the whole ``decision`` that it would make, and
-        ``reason``, why it cannot be (None where it can, as far as this step goes).
-    """
+def controls(trace: Trace, done: Replay, changes: Changes) -> list[TraceControl]:
+    """The decisions of a replayed trace, and the literal factors of its splits."""
     found = []
     for number, step in enumerate(done.steps, 1):
-        made = _control(step)
-        if made is None:
+        choice = _choice_of(step)
+        if choice is None:
             continue
         inst = trace.insts[number - 1]
         recorded = plain(trace.get_decision(inst)) if inst.kind.sampling else literal_factors(inst)
-        decision = made["decision"]
+        changed = number in changes and choice.decision != recorded
         found.append(
-            {
-                "step": number,
-                "recorded": recorded,
-                "changed": number in changes and decision != recorded,
-                **made,
-            }
+            TraceControl(
+                number, choice.kind, choice.label, choice.decision, recorded, changed, choice.parts
+            )
         )
     return found
 
@@ -76,26 +66,35 @@ def refusal(trace: Trace, done: Replay, changes: Changes, step: int, decision: A
     return f"step {failure.step}, {name}: {failure}"
 
 
-def _control(step: ReplayedStep) -> dict[str, Any] | None:
+class _Choice(NamedTuple):
+    """What a step decides; the fields are those of a `TraceControl`."""
+
+    kind: Literal["tile", "choice", "location", "factors"]
+    label: str
+    decision: Any
+    parts: list[TracePart]
+
+
+def _choice_of(step: ReplayedStep) -> _Choice | None:
     method = step.instruction.kind.method
     if method in ("sample_perfect_tile", "sample_partitioned_tile"):
         return _tile(step)
     if method == "sample_categorical":
-        return _choice(step)
+        return _category(step)
     if method == "sample_compute_location":
         return _location(step)
     factors = literal_factors(step.instruction)
     return None if factors is None else _factors(step, factors)
 
 
-def _tile(step: ReplayedStep) -> dict[str, Any] | None:
+def _tile(step: ReplayedStep) -> _Choice | None:
     loop = step.found[0]
     if not isinstance(loop, LoopPlace) or not isinstance(loop.loop.extent, IntImm):
         return None
     extent = loop.loop.extent.value
     factors = [int(plain(factor)) for factor in step.decision]
     parts = [
-        _part(
+        TracePart(
             _part_name(loop, position, len(factors)),
             str(factors[position]),
             [
@@ -105,29 +104,24 @@ def _tile(step: ReplayedStep) -> dict[str, Any] | None:
         )
         for position in range(len(factors))
     ]
-    return {
-        "kind": "tile",
-        "label": f"tiles of {loop.loop.loop_var.name} ({extent})",
-        "decision": factors,
-        "parts": parts,
-    }
+    return _Choice("tile", f"tiles of {loop.loop.loop_var.name} ({extent})", factors, parts)
 
 
 def _tile_option(
     step: ReplayedStep, extent: int, factors: Sequence[int], position: int, value: int
-) -> dict[str, Any]:
+) -> TraceOption:
     """One factor set to a value; another one takes what is left, the outermost where it can."""
     new = list(factors)
     new[position] = value
     if len(new) == 1:
         reason = None if value == extent else f"{value} ≠ {extent}"
-        return _option(str(value), new, reason)
+        return TraceOption(str(value), new, reason)
     rest = 1 if position == 0 else 0
     others = prod(factor for n, factor in enumerate(new) if n != rest)
     if extent % others:
-        return _option(str(value), new, _does_not_divide(new, rest, extent))
+        return TraceOption(str(value), new, _does_not_divide(new, rest, extent))
     new[rest] = extent // others
-    return _option(str(value), new, _outside_space(step, new))
+    return TraceOption(str(value), new, _outside_space(step, new))
 
 
 def _does_not_divide(factors: Sequence[int], rest: int, extent: int) -> str:
@@ -150,7 +144,7 @@ def _outside_space(step: ReplayedStep, factors: Sequence[int]) -> str | None:
     return None
 
 
-def _factors(step: ReplayedStep, factors: Sequence[int | None]) -> dict[str, Any] | None:
+def _factors(step: ReplayedStep, factors: Sequence[int | None]) -> _Choice | None:
     """The written factors of a split; None is what is left, and stays so."""
     loop = step.found[0]
     if not isinstance(loop, LoopPlace) or not isinstance(loop.loop.extent, IntImm):
@@ -162,24 +156,20 @@ def _factors(step: ReplayedStep, factors: Sequence[int | None]) -> dict[str, Any
     for position, factor in enumerate(factors):
         name = _part_name(loop, position, len(factors))
         shown = extent_text(made[position]) if position < len(made) else "?"
-        options: list[dict[str, Any]] = []
+        options: list[TraceOption] = []
         if position != rest and factor is not None:
             options = [
                 _factor_option(extent, factors, position, rest, value)
                 for value in _candidates(extent, factor)
             ]
-        parts.append(_part(name, shown, options))
-    return {
-        "kind": "factors",
-        "label": f"factors of {loop.loop.loop_var.name} ({extent})",
-        "decision": list(factors),
-        "parts": parts,
-    }
+        parts.append(TracePart(name, shown, options))
+    label = f"factors of {loop.loop.loop_var.name} ({extent})"
+    return _Choice("factors", label, list(factors), parts)
 
 
 def _factor_option(
     extent: int, factors: Sequence[int | None], position: int, rest: int, value: int
-) -> dict[str, Any]:
+) -> TraceOption:
     new = list(factors)
     new[position] = value
     others = prod(factor for n, factor in enumerate(new) if n != rest and factor is not None)
@@ -188,51 +178,43 @@ def _factor_option(
         new[rest] = needed
     covered = needed * others
     text = str(value) if covered == extent else f"{value} ({covered - extent} past the end skipped)"
-    return _option(text, new, f"{others} > {extent}" if others > extent else None)
+    return TraceOption(text, new, f"{others} > {extent}" if others > extent else None)
 
 
-def _choice(step: ReplayedStep) -> dict[str, Any]:
+def _category(step: ReplayedStep) -> _Choice:
     candidates, probabilities = step.instruction.attrs
     options = [
-        _option(f"{plain(candidate)} (p = {float(plain(p)):.3g})", n, None)
+        TraceOption(f"{plain(candidate)} (p = {float(plain(p)):.3g})", n, None)
         for n, (candidate, p) in enumerate(zip(candidates, probabilities, strict=True))
     ]
     chosen = int(step.decision)
-    return {
-        "kind": "choice",
-        "label": "choice",
-        "decision": chosen,
-        "parts": [_part("value", options[chosen]["text"], options)],
-    }
+    parts = [TracePart("value", options[chosen].text, options)]
+    return _Choice("choice", "choice", chosen, parts)
 
 
-def _location(step: ReplayedStep) -> dict[str, Any] | None:
+def _location(step: ReplayedStep) -> _Choice | None:
     block = step.found[0]
     if not isinstance(block, BlockPlace):
         return None
     options = _location_options(step.before, block)
     chosen = int(step.decision)
-    value = next((option["text"] for option in options if option["decision"] == chosen), "?")
-    return {
-        "kind": "location",
-        "label": f"place of block {block.block.name_hint}",
-        "decision": chosen,
-        "parts": [_part("place", value, options)],
-    }
+    value = next((option.text for option in options if option.decision == chosen), "?")
+    parts = [TracePart("place", value, options)]
+    return _Choice("location", f"place of block {block.block.name_hint}", chosen, parts)
 
 
-def _location_options(state: ScheduleState, block: BlockPlace) -> list[dict[str, Any]]:
+def _location_options(state: ScheduleState, block: BlockPlace) -> list[TraceOption]:
     identity = block.block.identity
     possible = {number for number, _ in locations(state, identity)}
     inline = None if -2 in possible else "it cannot be inlined"
-    options = [_option("inlined", -2, inline), _option("where it is", -1, None)]
+    options = [TraceOption("inlined", -2, inline), TraceOption("where it is", -1, None)]
     consumers = scope_at(state, state.scope_of(block)).consumers(block)
     around = consumers[0].loops if consumers else ()
     for number, loop in enumerate(around):
         place = state.loop(loop.loop_var)
         text = f"in {loop_path(place)} ({extent_text(loop.extent)})"
         reason = None if number in possible else _why_not_there(state, block, place)
-        options.append(_option(text, number, reason))
+        options.append(TraceOption(text, number, reason))
     return options
 
 
@@ -259,11 +241,3 @@ def _candidates(extent: int, chosen: int) -> list[int]:
 def _part_name(loop: LoopPlace, position: int, count: int) -> str:
     name = loop.loop.loop_var.name
     return f"{name}_{position}" if count > 1 else name
-
-
-def _part(name: str, value: str, options: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"name": name, "value": value, "options": options}
-
-
-def _option(text: str, decision: Any, reason: str | None) -> dict[str, Any]:
-    return {"text": text, "decision": decision, "reason": reason}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
 from typing import Any
 
 from mlcweb.ir import TVMError
 from mlcweb.ir.module import the_function_name
+from mlcweb.playground.protocol.trace import Changes, ExportedRecord, ShownTrace
 from mlcweb.playground.trace_replay import replay
 from mlcweb.playground.trace_timing import scheduled_function
 from mlcweb.playground.trace_view import find, register, replayed, starting_program
@@ -16,12 +16,12 @@ from mlcweb.schedule import Schedule, Trace
 from mlcweb.user_code import namespace
 
 
-def python(identifier: str, changes: Mapping[str, Any]) -> str:
+def python(trace_id: str, changes: Changes) -> str:
     """A program that runs as it stands, here and in a TVM of the courses' spelling: the module, and
     the steps of the trace with their decisions."""
-    record = find(identifier)
+    record = find(trace_id)
     start = starting_program(record)
-    done = replayed(identifier, changes)
+    done = replayed(trace_id, changes)
     script = "\n".join(
         line for line in start.script().rstrip("\n").split("\n") if not line.startswith("# from")
     ).strip("\n")
@@ -44,23 +44,12 @@ def python(identifier: str, changes: Mapping[str, Any]) -> str:
     )
 
 
-def record(
-    identifier: str, changes: Mapping[str, Any], run_secs: list[float] | None = None
-) -> dict[str, Any]:
-    """The trace as TVM's databases keep it.
-
-    Args:
-        run_secs: the measured seconds, if it was measured.
-
-    Returns:
-        Plain JSON: ``workload`` (hash and module) and ``record`` (trace, run_secs, target,
-        args_info): a line of ``database_workload.json`` and, but for the number of that line in
-        front, of ``database_tuning_record.json``.
-    """
+def record(trace_id: str, changes: Changes, run_secs: list[float] | None = None) -> ExportedRecord:
+    """The trace as TVM's databases keep it; `run_secs` are its measured seconds, if there are."""
     from mlcweb.meta_schedule.arg_info import ArgInfo
     from mlcweb.meta_schedule.database.tuning_record import TuningRecord, Workload
 
-    done = replayed(identifier, changes)
+    done = replayed(trace_id, changes)
     start = done.start.module
     name = the_function_name(start, scheduled_function(done))
     entry = TuningRecord(
@@ -70,17 +59,17 @@ def record(
         "llvm",
         ArgInfo.from_prim_func(start[name]),
     )
-    return {"workload": entry.workload.as_json(), "record": entry.as_json()}
+    return ExportedRecord(entry.workload.as_json(), entry.as_json())
 
 
-def steps_json(identifier: str, changes: Mapping[str, Any]) -> list[Any]:
+def steps_json(trace_id: str, changes: Changes) -> list[Any]:
     """The trace alone, to be found again by `load`."""
-    return replayed(identifier, changes).schedule.trace.as_json()
+    return replayed(trace_id, changes).schedule.trace.as_json()
 
 
-def load(title: str, steps: list[Any]) -> dict[str, Any]:
+def load(title: str, steps: list[Any]) -> ShownTrace:
     """Register a trace in JSON form (of `steps_json`, or of a record of TVM), of a module of the
-    program that ran last; returns what `trace_view.register` does.
+    program that ran last.
 
     Raises:
         TVMError: it fits none of the program's modules.

@@ -1,12 +1,23 @@
-"""The loop nest of a program as nested plain JSON: loops with where they come from, and blocks with
-what they read and write."""
+"""The loop nest of a program: loops with where they come from, and blocks with what they read and
+write."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from math import prod
 from typing import Any
 
+from mlcweb.playground.protocol.trace import (
+    LoopKind,
+    NestBlock,
+    NestEntry,
+    NestFunction,
+    NestIterator,
+    NestLoop,
+    NestRegion,
+    NestStatement,
+)
 from mlcweb.playground.trace_origins import TIMES, Origins, extent_text
 from mlcweb.schedule.scopes import is_trivially_true
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, executed_substatements
@@ -15,7 +26,7 @@ from mlcweb.tir.buffer import BufferRegion, constant_shape
 from mlcweb.tir.expr import IntImm
 from mlcweb.tir.function import PrimFunc
 
-KINDS = {
+KINDS: dict[S.ForKind, LoopKind] = {
     S.ForKind.SERIAL: "serial",
     S.ForKind.PARALLEL: "parallel",
     S.ForKind.VECTORIZED: "vectorized",
@@ -33,25 +44,15 @@ ITERATORS = {
 
 def nest(
     state: ScheduleState, origins: Origins, before: ScheduleState | None = None
-) -> list[dict[str, Any]]:
+) -> list[NestFunction]:
     """The functions of a program, each with its nest.
 
     Args:
         before: the program before the step; what is other than there is marked.
-
-    Returns:
-        Plain JSON, nested by ``body``. Each entry has a ``kind``. A "function" has its ``name``. A
-        "loop" has ``name``, ``extent``, ``how`` (serial, parallel, vectorized, unrolled, thread),
-        ``thread`` (its axis, or None), ``notes`` (annotations), ``origin`` in words, ``colours``
-        (numbers of the loops that it goes back to), and ``change``. A "block" has ``name``,
-        ``iterators`` (``name``, ``type``, ``value``), ``where`` (its predicate or None), ``reads``
-        and ``writes`` (see `_region`), ``init``, ``statement``, ``buffers``, ``notes`` and
-        ``change``. Everything else is a "statement" with its ``text``. ``change`` is "new",
-        "moved", what the loop has become, "edited", or None.
     """
     writer = _Writer(state, origins, before)
     return [
-        {"kind": "function", "name": var.name_hint, "body": writer.function(func)}
+        NestFunction(var.name_hint, writer.function(func))
         for var, func in state.module.functions.items()
         if isinstance(func, PrimFunc)
     ]
@@ -80,14 +81,14 @@ class _Writer:
         self.origins = origins
         self.before = before
 
-    def function(self, func: PrimFunc) -> list[dict[str, Any]]:
+    def function(self, func: PrimFunc) -> list[NestEntry]:
         root = func.root_block
         if root is None:
             return self.statement(func.body)
-        allocated = [_leaf(_allocation(buffer)) for buffer in root.alloc_buffers]
-        return allocated + self.statement(root.body)
+        allocated = [NestStatement(_allocation(buffer), []) for buffer in root.alloc_buffers]
+        return [*allocated, *self.statement(root.body)]
 
-    def statement(self, node: S.Stmt) -> list[dict[str, Any]]:
+    def statement(self, node: S.Stmt) -> list[NestEntry]:
         if isinstance(node, S.SeqStmt):
             return [entry for each in node.seq for entry in self.statement(each)]
         if isinstance(node, S.For):
@@ -95,40 +96,38 @@ class _Writer:
         if isinstance(node, S.BlockRealize):
             return [self.block(node)]
         body = [e for each in executed_substatements(node) for e in self.statement(each)]
-        text = _first_line(node)
-        return [{"kind": "statement", "text": text, "body": body} if body else _leaf(text)]
+        return [NestStatement(_first_line(node), body)]
 
-    def loop(self, loop: S.For) -> dict[str, Any]:
+    def loop(self, loop: S.For) -> NestLoop:
         var = loop.loop_var
         known = var in self.origins.loops
-        return {
-            "kind": "loop",
-            "name": var.name,
-            "extent": extent_text(loop.extent),
-            "how": KINDS[loop.kind],
-            "thread": loop.thread_binding.thread_tag if loop.thread_binding else None,
-            "notes": _notes(loop.annotations),
-            "origin": self.origins.loops[var].text() if known else "",
-            "colours": self.origins.colours(var) if known else [],
-            "change": self._loop_change(loop),
-            "body": self.statement(loop.body),
-        }
+        return NestLoop(
+            name=var.name,
+            extent=extent_text(loop.extent),
+            how=KINDS[loop.kind],
+            thread=loop.thread_binding.thread_tag if loop.thread_binding else None,
+            notes=_notes(loop.annotations),
+            origin=self.origins.loops[var].text() if known else "",
+            colours=self.origins.colours(var) if known else [],
+            change=self._loop_change(loop),
+            body=self.statement(loop.body),
+        )
 
-    def block(self, realize: S.BlockRealize) -> dict[str, Any]:
+    def block(self, realize: S.BlockRealize) -> NestBlock:
         block = realize.block
         where = None if is_trivially_true(realize.predicate) else repr(realize.predicate)
-        values = [repr(value) for value in realize.iter_values]
+        iterators = zip(block.iter_vars, realize.iter_values, strict=True)
         inner = [] if isinstance(block.body, S.BufferStore) else self.statement(block.body)
-        return {
-            **_block_facts(block),
-            "iterators": [
-                {**iterator, "value": value}
-                for iterator, value in zip(_iterators(block), values, strict=True)
+        return replace(
+            _block_facts(block),
+            iterators=[
+                NestIterator(each.var.name, ITERATORS[each.iter_type], repr(value))
+                for each, value in iterators
             ],
-            "where": where,
-            "change": self._block_change(realize),
-            "body": inner,
-        }
+            where=where,
+            change=self._block_change(realize),
+            body=inner,
+        )
 
     def _loop_change(self, loop: S.For) -> str | None:
         if self.before is None:
@@ -178,38 +177,27 @@ def _around(place: LoopPlace | BlockPlace, other: ScheduleState) -> set[Any]:
 
 
 @lru_cache(maxsize=1024)
-def _block_facts(block: S.Block) -> dict[str, Any]:
+def _block_facts(block: S.Block) -> NestBlock:
     """What a block says of itself; blocks stay the same objects over many steps."""
-    statement = repr(block.body) if isinstance(block.body, S.BufferStore) else None
-    return {
-        "kind": "block",
-        "name": block.name_hint,
-        "reads": [_region(region) for region in block.reads],
-        "writes": [_region(region) for region in block.writes],
-        "init": None if block.init is None else _first_line(block.init),
-        "statement": statement,
-        "buffers": [_allocation(buffer) for buffer in block.alloc_buffers],
-        "notes": _notes(block.annotations),
-    }
-
-
-@lru_cache(maxsize=1024)
-def _iterators(block: S.Block) -> tuple[dict[str, Any], ...]:
-    return tuple(
-        {"name": each.var.name, "type": ITERATORS[each.iter_type]} for each in block.iter_vars
+    return NestBlock(
+        name=block.name_hint,
+        iterators=[],
+        where=None,
+        reads=[_region(region) for region in block.reads],
+        writes=[_region(region) for region in block.writes],
+        init=None if block.init is None else _first_line(block.init),
+        statement=repr(block.body) if isinstance(block.body, S.BufferStore) else None,
+        buffers=[_allocation(buffer) for buffer in block.alloc_buffers],
+        notes=_notes(block.annotations),
+        change=None,
+        body=[],
     )
 
 
-def _region(region: BufferRegion) -> dict[str, Any]:
-    """A region as ``text``, its ``buffer``, the memory ``scope``, and how many ``elements`` it has
-    (None where that is not constant)."""
+def _region(region: BufferRegion) -> NestRegion:
     extents = [r.extent.value if isinstance(r.extent, IntImm) else None for r in region.region]
-    return {
-        "text": repr(region),
-        "buffer": region.buffer.name,
-        "scope": region.buffer.scope(),
-        "elements": None if None in extents else prod(e for e in extents if e is not None),
-    }
+    elements = None if None in extents else prod(e for e in extents if e is not None)
+    return NestRegion(repr(region), region.buffer.name, region.buffer.scope(), elements)
 
 
 def _allocation(buffer: Any) -> str:
@@ -221,10 +209,6 @@ def _allocation(buffer: Any) -> str:
 
 def _notes(annotations: Any) -> list[str]:
     return [f"{key} = {value!r}" for key, value in annotations.items()]
-
-
-def _leaf(text: str) -> dict[str, Any]:
-    return {"kind": "statement", "text": text, "body": []}
 
 
 def _first_line(node: S.Stmt) -> str:

@@ -12,6 +12,7 @@ from itertools import count
 from typing import Any
 
 from mlcweb.ir import IRModule, TVMError, structural_hash
+from mlcweb.playground.protocol.trace import Changes, StepOutcome, TimingStart
 from mlcweb.playground.trace_replay import Replay, reason_of
 from mlcweb.playground.trace_view import find, replayed, starting_program
 from mlcweb.tir import PrimFunc
@@ -28,19 +29,16 @@ class _Session:
     function: str
     local: Any
     runner: Any
-    outcomes: dict[int, dict[str, Any]] = field(default_factory=dict)
+    outcomes: dict[int, StepOutcome] = field(default_factory=dict)
 
 
 _sessions: dict[str, _Session] = {}
 _numbers = count(1)
 
 
-async def begin(identifier: str, changes: dict[str, Any]) -> dict[str, Any]:
-    """Run and time the program that a trace starts from, and keep workers for its steps.
-
-    Returns:
-        Plain JSON: ``id`` of the session, to be ended by `finish`; and the ``outcome`` of the
-        program (see `step`).
+async def begin(trace_id: str, changes: Changes) -> TimingStart:
+    """Run and time the program that a trace starts from, and keep workers for its steps, which
+    `finish` ends.
 
     Raises:
         TVMError: the program cannot be run on random content, or not be built; or the trace is
@@ -49,8 +47,8 @@ async def begin(identifier: str, changes: dict[str, Any]) -> dict[str, Any]:
     from mlcweb.meta_schedule.measure.local_runner import EvaluatorConfig, LocalRunner
     from mlcweb.meta_schedule.measure.trial_inputs import random_inputs
 
-    start = starting_program(find(identifier))
-    workload = random_inputs(start, scheduled_function(replayed(identifier, changes)))
+    start = starting_program(find(trace_id))
+    workload = random_inputs(start, scheduled_function(replayed(trace_id, changes)))
     local = LocalRunner(TIMEOUT_S, EvaluatorConfig(repeat=5, min_repeat_ms=5.0), max_workers=1)
     session = _Session(workload.function, local, local.open(workload))
     key = f"m{next(_numbers)}"
@@ -64,40 +62,32 @@ async def begin(identifier: str, changes: dict[str, Any]) -> dict[str, Any]:
         ) from error
     outcome = _measured(seconds)
     session.outcomes[structural_hash(start)] = outcome
-    return {"id": key, "outcome": outcome}
+    return TimingStart(key, outcome)
 
 
-async def step(key: str, identifier: str, changes: dict[str, Any], index: int) -> dict[str, Any]:
-    """Build, check and time the program after a step (0: before any).
-
-    Returns:
-        Plain JSON: ``state`` ("measured", "failed" or "stopped"); ``seconds`` of a call, the median
-        of the ``repeats``; and ``reason``, why there is no time: the program cannot be built,
-        computes something else than the program before any step, or takes too long.
-    """
+async def step(timing_id: str, trace_id: str, changes: Changes, step: int) -> StepOutcome:
+    """Build, check and time the program after a step (0: before any)."""
     from mlcweb.meta_schedule.measure.runner import RunnerClosed
 
-    session = _sessions.get(key)
+    session = _sessions.get(timing_id)
     if session is None:
-        return {"state": "stopped", "seconds": None, "repeats": [], "reason": "stopped"}
-    module = replayed(identifier, changes).modules[index]
+        return StepOutcome("stopped", reason="stopped")
+    module = replayed(trace_id, changes).modules[step]
     shash = structural_hash(module)
     if shash not in session.outcomes:
         try:
             artifact = _artifact(module, session.function)
             session.outcomes[shash] = _measured(await session.runner.run(artifact))
         except RunnerClosed:
-            return {"state": "stopped", "seconds": None, "repeats": [], "reason": "stopped"}
+            return StepOutcome("stopped", reason="stopped")
         except Exception as error:
-            reason = reason_of(error)
-            failed = {"state": "failed", "seconds": None, "repeats": [], "reason": reason}
-            session.outcomes[shash] = failed
+            session.outcomes[shash] = StepOutcome("failed", reason=reason_of(error))
     return session.outcomes[shash]
 
 
-def finish(key: str) -> None:
+def finish(timing_id: str) -> None:
     """End a session and its workers."""
-    session = _sessions.pop(key, None)
+    session = _sessions.pop(timing_id, None)
     if session is not None:
         session.runner.close()
         session.local.close()
@@ -118,6 +108,5 @@ def _artifact(module: IRModule, function: str) -> Any:
     return build_artifact(module, function)
 
 
-def _measured(seconds: tuple[float, ...]) -> dict[str, Any]:
-    median = statistics.median(seconds)
-    return {"state": "measured", "seconds": median, "repeats": list(seconds), "reason": None}
+def _measured(seconds: tuple[float, ...]) -> StepOutcome:
+    return StepOutcome("measured", statistics.median(seconds), list(seconds))

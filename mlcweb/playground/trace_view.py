@@ -9,13 +9,22 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
 from mlcweb.ir import IRModule, TVMError, structural_equal
 from mlcweb.playground import trace_controls
+from mlcweb.playground.protocol.code import DiffLine
+from mlcweb.playground.protocol.trace import Changes as PlainChanges
+from mlcweb.playground.protocol.trace import (
+    DerivedTrace,
+    Instruction,
+    ShownTrace,
+    TraceFailure,
+    TraceStep,
+)
 from mlcweb.playground.trace_nest import nest, vanished
 from mlcweb.playground.trace_replay import Changes, Replay, replay
 from mlcweb.playground.trace_words import words
@@ -49,8 +58,8 @@ def register(
     trace: Trace,
     originals: Iterable[IRModule],
     result: IRModule | None = None,
-) -> dict[str, Any]:
-    """Keep a trace for the page; returns its ``id``, ``title`` and ``steps`` as plain JSON.
+) -> ShownTrace:
+    """Keep a trace for the page.
 
     Args:
         owner: who `forget`s it again.
@@ -60,7 +69,7 @@ def register(
     """
     identifier = f"t{next(_numbers)}"
     _records[identifier] = Record(owner, title, trace.copy(), tuple(originals), result)
-    return {"id": identifier, "title": title, "steps": instructions(trace)}
+    return ShownTrace(identifier, title, instructions(trace))
 
 
 def forget(owner: str) -> None:
@@ -69,97 +78,56 @@ def forget(owner: str) -> None:
         del _records[identifier]
 
 
-def instructions(trace: Trace) -> list[dict[str, Any]]:
-    """The steps of a trace: ``index`` from 1, ``text`` as Python, ``name`` of the method,
-    ``decision`` as Python (None where nothing is decided) and ``isSampling``."""
+def instructions(trace: Trace) -> list[Instruction]:
+    """The steps of a trace."""
     names = trace.names()
     steps = []
     for index, (inst, text) in enumerate(zip(trace.insts, trace.as_python(), strict=True), 1):
         sampling = inst.kind.sampling
-        steps.append(
-            {
-                "index": index,
-                "text": text,
-                "name": inst.kind.method,
-                "decision": python_text(trace.get_decision(inst), names) if sampling else None,
-                "isSampling": sampling,
-            }
-        )
+        decision = python_text(trace.get_decision(inst), names) if sampling else None
+        steps.append(Instruction(index, text, inst.kind.method, decision, sampling))
     return steps
 
 
-def trace_steps(identifier: str) -> list[dict[str, Any]]:
+def trace_steps(trace_id: str) -> list[TraceStep]:
     """Every step of a trace as recorded, step 0 (the program before any) included.
-
-    Returns:
-        For each step plain JSON: ``index``; ``words``, what it did; ``changed``, whether the
-        program is another one after it. Where it is (and for step 0), ``module``, the program's
-        text; ``diff``, all lines of the texts before and after (see `marked_diff`); ``nest`` (see
-        `trace_nest.nest`); and ``gone``, the loops and blocks that are no more. Elsewhere these are
-        None.
 
     Raises:
         TVMError: the trace fits no program, or is of an earlier run.
     """
-    return _steps(replayed(identifier))
+    return _steps(replayed(trace_id))
 
 
-def derive(identifier: str, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """A trace with some decisions replaced.
-
-    Args:
-        changes: decisions by step (as a string, since this is JSON).
-
-    Returns:
-        Plain JSON: ``instructions``, ``steps`` (see `trace_steps`) as far as they can be done,
-        ``controls`` (see `trace_controls.controls`) and, where a step cannot be done, ``failure``:
-        its ``step`` and the reason as ``message``.
-    """
-    done = replayed(identifier, changes)
+def derive(trace_id: str, changes: PlainChanges) -> DerivedTrace:
+    """A trace with some decisions replaced."""
+    done = replayed(trace_id, changes)
     failure = done.failure
-    return {
-        "instructions": instructions(done.schedule.trace),
-        "steps": _steps(done),
-        "controls": trace_controls.controls(find(identifier).trace, done, numbered(changes)),
-        "failure": failure and {"step": failure.step, "message": str(failure)},
-    }
+    return DerivedTrace(
+        instructions(done.schedule.trace),
+        _steps(done),
+        trace_controls.controls(find(trace_id).trace, done, numbered(changes)),
+        failure and TraceFailure(failure.step, str(failure)),
+    )
 
 
-def refusal(identifier: str, changes: Mapping[str, Any], step: int, decision: Any) -> str | None:
+def refusal(trace_id: str, changes: PlainChanges, step: int, decision: Any) -> str | None:
     """Why a step of a trace cannot decide so, if a later step refuses what comes of it."""
-    done = replayed(identifier, changes)
-    return trace_controls.refusal(find(identifier).trace, done, numbered(changes), step, decision)
+    done = replayed(trace_id, changes)
+    return trace_controls.refusal(find(trace_id).trace, done, numbered(changes), step, decision)
 
 
-def _steps(done: Replay) -> list[dict[str, Any]]:
+def _steps(done: Replay) -> list[TraceStep]:
     text = done.start.module.script().rstrip("\n")
-    steps = [
-        {
-            "index": 0,
-            "words": "the program before any step",
-            "changed": False,
-            "module": text,
-            "diff": marked_diff(text, text),
-            "nest": nest(done.start, done.first_origins),
-            "gone": [],
-        }
-    ]
+    shown = text, marked_diff(text, text), nest(done.start, done.first_origins)
+    steps = [TraceStep(0, "the program before any step", False, *shown, gone=[])]
     for index, step in enumerate(done.steps, 1):
-        entry: dict[str, Any] = {
-            "index": index,
-            "words": words(step),
-            "changed": step.changed,
-            "module": None,
-            "diff": None,
-            "nest": None,
-            "gone": None,
-        }
+        entry = TraceStep(index, words(step), step.changed)
         if step.changed:
             previous, text = text, step.after.module.script().rstrip("\n")
-            entry["module"] = text
-            entry["diff"] = marked_diff(previous, text)
-            entry["nest"] = nest(step.after, step.origins, step.before)
-            entry["gone"] = vanished(step.before, step.after)
+            entry.module = text
+            entry.diff = marked_diff(previous, text)
+            entry.nest = nest(step.after, step.origins, step.before)
+            entry.gone = vanished(step.before, step.after)
         steps.append(entry)
     return steps
 
@@ -168,24 +136,23 @@ def marked_diff(before: str, after: str) -> str:
     """Both texts line by line, what was removed before what was added in its place, each line with
     "-", "+" or a blank in front."""
     return "\n".join(
-        _MARKS[line["kind"]] + line["text"]
-        for line in line_diff(before.splitlines(), after.splitlines())
+        _MARKS[line.kind] + line.text for line in line_diff(before.splitlines(), after.splitlines())
     )
 
 
 _MARKS = {"same": " ", "removed": "-", "added": "+"}
 
 
-def line_diff(before: Sequence[str], after: Sequence[str]) -> list[dict[str, str]]:
+def line_diff(before: Sequence[str], after: Sequence[str]) -> list[DiffLine]:
     """Both texts line by line, with what was removed before what was added in its place."""
-    lines: list[dict[str, str]] = []
+    lines: list[DiffLine] = []
     matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
     for kind, i, i_end, j, j_end in matcher.get_opcodes():
         if kind == "equal":
-            lines += [{"kind": "same", "text": text} for text in after[j:j_end]]
+            lines += [DiffLine("same", text) for text in after[j:j_end]]
         else:
-            lines += [{"kind": "removed", "text": text} for text in before[i:i_end]]
-            lines += [{"kind": "added", "text": text} for text in after[j:j_end]]
+            lines += [DiffLine("removed", text) for text in before[i:i_end]]
+            lines += [DiffLine("added", text) for text in after[j:j_end]]
     return lines
 
 
@@ -196,12 +163,12 @@ def find(identifier: str) -> Record:
     return _records[identifier]
 
 
-def numbered(changes: Mapping[str, Any]) -> Changes:
+def numbered(changes: PlainChanges) -> Changes:
     """Changes as JSON has them, by number."""
     return {int(step): decision for step, decision in changes.items()}
 
 
-def replayed(identifier: str, changes: Mapping[str, Any] | None = None) -> Replay:
+def replayed(identifier: str, changes: PlainChanges | None = None) -> Replay:
     """The replay of a registered trace with other decisions; done once and kept."""
     record = find(identifier)
     changes = changes or {}

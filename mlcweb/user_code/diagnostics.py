@@ -6,67 +6,79 @@ import linecache
 import sys
 import traceback
 from collections.abc import Collection
+from dataclasses import dataclass
 from itertools import islice
 from types import TracebackType
-from typing import Any
+from typing import Literal
 
 from mlcweb.schedule import ScheduleError
 from mlcweb.user_code import fixes, packages
+from mlcweb.user_code.fixes import Fix, TextRange
 
 
-def describe(
-    error: BaseException, filename: str, own: Collection[str] | None = None
-) -> dict[str, Any]:
+@dataclass(slots=True)
+class Diagnostic(TextRange):
+    """What is wrong with a range of a program's text; columns in UTF-16 units, as editors count.
+
+    Attributes:
+        fix: where there is an obvious one.
+    """
+
+    message: str
+    severity: Literal["error", "warning"] = "error"
+    fix: Fix | None = None
+
+
+@dataclass(slots=True)
+class RunError:
+    """An exception that ended a program.
+
+    Attributes:
+        kind: the name of its class.
+        text: the traceback, with the program's own frames only.
+    """
+
+    kind: str
+    message: str
+    text: str
+    diagnostics: list[Diagnostic]
+
+
+def describe(error: BaseException, filename: str, own: Collection[str] | None = None) -> RunError:
     """What to show for an exception that a program named `filename` raised.
 
     Args:
         error: the exception.
         filename: the text in which the place at fault is looked for.
         own: names of all files of the program, whose frames are shown; `filename` alone if None.
-
-    Returns:
-        ``kind`` (the class), ``message``, ``text`` (a traceback of the program's own
-        frames), and ``diagnostics``: ranges in the program, lines from 1, columns from 0 in UTF-16
-        units, as editors count; a ``fix``, where there is an obvious one, has a ``title``, a
-        ``text``, and the range that it replaces.
     """
     message = error.msg if isinstance(error, SyntaxError) else _message(error)
     place = _place(error, filename)
     kind = _kind(error)
     marks = []
     if place is not None and not isinstance(error, KeyboardInterrupt):
-        mark = {
-            **_range(filename, place),
-            "message": f"{kind}: {message}",
-            "severity": "error",
-        }
-        if fix := _fix(error, message, place, filename):
-            mark["fix"] = fix
-        marks.append(mark)
+        fix = _fix(error, message, place, filename)
+        marks.append(Diagnostic(*_range(filename, place), f"{kind}: {message}", fix=fix))
     own_name = f"{type(error).__module__}.{type(error).__qualname__}: "
     text = _traceback(error, own or (filename,)).replace(own_name, f"{kind}: ") + _hint(error)
-    return {"kind": kind, "message": message, "text": text, "diagnostics": marks}
+    return RunError(kind, message, text, marks)
 
 
-def _range(filename: str, place: tuple[int, int, int, int]) -> dict[str, int]:
+def _range(filename: str, place: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
+    """A range in characters, in UTF-16 units."""
     line, column, end_line, end_column = place
-    return {
-        "line": line,
-        "column": _utf16(filename, line, column),
-        "endLine": end_line,
-        "endColumn": _utf16(filename, end_line, end_column),
-    }
+    return line, _utf16(filename, line, column), end_line, _utf16(filename, end_line, end_column)
 
 
 def _fix(
     error: BaseException, message: str, place: tuple[int, int, int, int], filename: str
-) -> dict[str, Any] | None:
+) -> Fix | None:
     lines = [line.rstrip("\r\n") for line in linecache.getlines(filename)]
     fix = fixes.suggest(error, message, place, lines, vars(sys.modules["__main__"]))
     if fix is None:
         return None
-    where = (fix["line"], fix["column"], fix["endLine"], fix["endColumn"])
-    return {"title": fix["title"], "text": fix["text"], **_range(filename, where)}
+    where = _range(filename, (fix.line, fix.column, fix.end_line, fix.end_column))
+    return Fix(*where, fix.title, fix.text)
 
 
 def _kind(error: BaseException) -> str:

@@ -6,7 +6,7 @@ import builtins
 import difflib
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import dataclass
 
 IMPORTS = {
     "np": "import numpy as np",
@@ -23,6 +23,25 @@ IMPORTS = {
 }
 """What names stand for in all courses."""
 
+
+@dataclass(slots=True)
+class TextRange:
+    """A range of a program's text: lines from 1, columns from 0, the end exclusive."""
+
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+
+
+@dataclass(slots=True)
+class Fix(TextRange):
+    """An edit that would mend an error: `text` in the place of a range."""
+
+    title: str
+    text: str
+
+
 _QUOTED = re.compile(r"\"([^\"\s]+)\"|'([^'\s]+)'")
 _MEANT = re.compile(r"did you mean:? (.+?)\?", re.IGNORECASE)
 
@@ -33,8 +52,9 @@ def suggest(
     place: tuple[int, int, int, int],
     lines: Sequence[str],
     known: Iterable[str] = (),
-) -> dict[str, Any] | None:
-    """The edit that would mend an error.
+) -> Fix | None:
+    """The edit that would mend an error, None where there is no obvious one; its range is in
+    characters, as in `place`.
 
     Args:
         error: the exception.
@@ -43,10 +63,6 @@ def suggest(
             characters from 0.
         lines: the program's lines.
         known: names that the program has.
-
-    Returns:
-        None, or ``title``, the ``text`` to insert, and the range that it replaces, as in `place`:
-        ``line``, ``column``, ``endLine``, ``endColumn``.
     """
     if isinstance(error, NameError) and not isinstance(error, UnboundLocalError):
         if error.name in IMPORTS:
@@ -75,7 +91,7 @@ def _replacement(
     candidates: Iterable[str],
     place: tuple[int, int, int, int],
     lines: Sequence[str],
-) -> dict[str, Any] | None:
+) -> Fix | None:
     """`wrong`, where it stands in the place at fault, replaced by what it looks most like."""
     found = difflib.get_close_matches(wrong or "", [n for n in candidates if n != wrong], n=1)
     if not wrong or not found:
@@ -87,27 +103,14 @@ def _replacement(
         end = end_column if number == end_line else len(text)
         match = re.compile(rf"(?<!\w){re.escape(wrong)}(?!\w)").search(text, start, end)
         if match:
-            return {
-                "title": f"Change {wrong} to {found[0]}",
-                "text": found[0],
-                "line": number,
-                "column": match.start(),
-                "endLine": number,
-                "endColumn": match.end(),
-            }
+            title = f"Change {wrong} to {found[0]}"
+            return Fix(number, match.start(), number, match.end(), title, found[0])
     return None
 
 
-def _import(statement: str, lines: Sequence[str]) -> dict[str, Any]:
+def _import(statement: str, lines: Sequence[str]) -> Fix:
     """The statement as a line before the first import, or before the first statement."""
     imports = [n for n, text in enumerate(lines, 1) if re.match(r"(import|from)\s", text)]
     code = [n for n, text in enumerate(lines, 1) if text.strip() and not text.startswith("#")]
     line = next(iter(imports or code), 1)
-    return {
-        "title": f"Add {statement}",
-        "text": f"{statement}\n",
-        "line": line,
-        "column": 0,
-        "endLine": line,
-        "endColumn": 0,
-    }
+    return Fix(line, 0, line, 0, f"Add {statement}", f"{statement}\n")

@@ -4,12 +4,35 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
 from mlcweb.ir import IRModule
 from mlcweb.schedule import Schedule
 from mlcweb.tir import PrimFunc
+
+
+@dataclass(slots=True)
+class SearchModule:
+    """A module of the program.
+
+    Attributes:
+        functions: its TensorIR functions.
+        model: whether it has a graph function "main", which can be timed as a whole.
+    """
+
+    name: str
+    functions: list[str]
+    model: bool
+
+
+@dataclass(slots=True)
+class ScheduleFunction:
+    """A function that takes a schedule, and the line at which it begins."""
+
+    name: str
+    line: int
 
 
 def modules(variables: Mapping[str, Any]) -> dict[str, IRModule]:
@@ -23,16 +46,14 @@ def modules(variables: Mapping[str, Any]) -> dict[str, IRModule]:
     return found
 
 
-def search_modules(variables: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The modules of a search: ``name``, the names of their TensorIR ``functions``, and whether
-    they are a ``model``, with a graph function "main" that can be timed as a whole."""
-    found: list[dict[str, Any]] = []
+def search_modules(variables: Mapping[str, Any]) -> list[SearchModule]:
+    """The modules that have a TensorIR function."""
+    found: list[SearchModule] = []
     for name, module in modules(variables).items():
         kinds = {var.name_hint: isinstance(f, PrimFunc) for var, f in module.functions.items()}
         functions = [function for function, is_prim in kinds.items() if is_prim]
         if functions:
-            model = kinds.get("main") is False
-            found.append({"name": name, "functions": functions, "model": model})
+            found.append(SearchModule(name, functions, model=kinds.get("main") is False))
     return found
 
 
@@ -47,13 +68,13 @@ def schedules(variables: Mapping[str, Any]) -> dict[str, Schedule]:
 
 def schedule_functions(
     variables: Mapping[str, Any], filenames: Collection[str]
-) -> list[dict[str, Any]]:
+) -> list[ScheduleFunction]:
     """Functions of the program that take a schedule and nothing else that they insist on.
 
     `filenames` are those of the program: functions that it imports are not its own.
     """
     return [
-        {"name": name, "line": value.__code__.co_firstlineno}
+        ScheduleFunction(name, value.__code__.co_firstlineno)
         for name, value in _public(variables)
         if isinstance(value, FunctionType)
         and value.__code__.co_filename in filenames

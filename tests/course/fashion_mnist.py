@@ -125,6 +125,6 @@ def run_chapter(names, folder):
                 result = cell.execute(source, f"{names[0]}.py")
         finally:
             compat.uninstall()
-        assert result["ok"], result["error"]
+        assert result.ok, result.error
         defined = dict(vars(sys.modules["__main__"]))
     return SimpleNamespace(**defined, printed=printed.getvalue())

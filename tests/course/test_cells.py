@@ -28,7 +28,7 @@ def run_cells(capsys, monkeypatch):
 
     def run(name):
         result = cell.execute((HERE / "cells" / f"{name}.txt").read_text(), f"{name}.py")
-        assert result["ok"], result["error"]
+        assert result.ok, result.error
         return result, capsys.readouterr().out
 
     compat.install()
@@ -44,23 +44,23 @@ def test_chapter_4_up_to_the_random_search(run_cells):
     assert [number for number, _ in attempts] == ["0", "1", "2", "3", "4"]
     assert printed.count("b8 = sch.decompose_reduction(block=b0, loop=l3)") >= 7
     assert "sch.sample_perfect_tile(loop=l2, n=2, max_innermost_factor=16, decision=" in printed
-    assert {f["name"] for f in result["searchFunctions"]} >= {"stochastic_schedule_mm"}
-    assert result["traces"]
+    assert {f.name for f in result.search_functions} >= {"stochastic_schedule_mm"}
+    assert result.traces
 
 
 def test_chapter_2(run_cells):
     result, printed = run_cells("chapter2")
     assert re.search(r"Time cost of MyModule \d\S* sec", printed)
     assert re.search(r"Time cost of transformed mod_transformed \d\S* sec", printed)
-    last = result["modules"][-1]["source"]
+    last = result.modules[-1].source
     assert "for i, j_0 in T.grid(128, 16):" in last
     assert 'with T.block("C"):' in last
 
 
 def test_chapter_2_exercises(run_cells):
     result, _ = run_cells("chapter2_exercises")
-    assert "for i_0 in T.parallel(2):" in result["modules"][-1]["source"]
-    assert "for j in T.vectorized(4):" in result["modules"][-1]["source"]
+    assert "for i_0 in T.parallel(2):" in result.modules[-1].source
+    assert "for j in T.vectorized(4):" in result.modules[-1].source
 
 
 def test_types_have_the_names_that_the_course_prints():

@@ -56,13 +56,13 @@ def stand_ins(tmp_path, monkeypatch):
 def test_the_cells_of_chapter_5(stand_ins, capsys):
     image, params = stand_ins
     result = cell.execute((HERE / "cells" / "chapter5.txt").read_text(), "chapter5.py")
-    assert result["ok"], result["error"]
+    assert result.ok, result.error
     printed = capsys.readouterr().out
     assert "Class: Pullover" in printed
     predictions = re.findall(r"(Torch|MLPModule) Prediction: (.*)", printed)
     assert [where for where, _ in predictions] == ["Torch", "MLPModule"]
     assert predictions[0][1] == predictions[1][1]
-    sources = [module["source"] for module in result["modules"]]
+    sources = [module.source for module in result.modules]
     assert "R.call_tir(cls.te_matmul, (A, B)" in sources[-4]
     assert "R.call_tir(cls.te_relu, (lv,)" in sources[-3]
     assert "R.call_tir(cls.dense, (x, metadata" in sources[-2]
@@ -79,6 +79,6 @@ def test_the_books_module_gives_what_pytorch_gives(stand_ins, capsys):
         " tvm.cpu())['main'](data_nd).numpy())\n"
     )
     result = cell.execute(source + check, "chapter5.py")
-    assert result["ok"], result["error"]
+    assert result.ok, result.error
     for name in ("low.npy", "high.npy"):
         np.testing.assert_allclose(np.load(name), expected, rtol=1e-5, atol=1e-6)

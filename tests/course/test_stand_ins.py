@@ -98,7 +98,7 @@ def expect_predictions(printed: str) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_in_one_go(document: str, course: str, capsys: pytest.CaptureFixture[str]) -> None:
     result = cell.execute("\n# %%\n".join(cells_of(document)), "document.py")
-    assert result["ok"], result["error"]
+    assert result.ok, result.error
     expect_predictions(capsys.readouterr().out)
 
 
@@ -107,6 +107,6 @@ def test_cell_by_cell(document: str, course: str, capsys: pytest.CaptureFixture[
     notebook.restart(document)
     for number, source in enumerate(cells_of(document), 1):
         result = asyncio.run(notebook.execute(source, document, number))
-        assert result["ok"], result["error"]
+        assert result.ok, result.error
     expect_predictions(capsys.readouterr().out)
     notebook.restart(document)

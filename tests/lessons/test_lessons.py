@@ -52,7 +52,7 @@ def loads(module: IRModule) -> float:
     return code.count(".load") / len(re.findall(r"f32x4\.(?:mul|relaxed_madd)", code))
 
 
-def run(lesson: Lesson, number: int, source: str) -> dict[str, Any]:
+def run(lesson: Lesson, number: int, source: str) -> Any:
     return asyncio.run(notebook.execute(source, lesson.id, number))
 
 
@@ -61,16 +61,16 @@ def test_all_cells_run_and_solutions_pass(lesson: Lesson) -> None:
     notebook.restart(lesson.id)
     for cell in lesson.cells:
         result = run(lesson, cell.number, cell.source)
-        assert result["ok"], f"cell {cell.number}: {result['error']['text']}"
+        assert result.ok, f"cell {cell.number}: {result.error.text}"
         if cell.exercise is None:
             continue
         begun = notebook.check(cell.exercise, lesson.id)
-        assert not begun["passed"], f"{cell.exercise} is solved from the start"
-        assert "raised" not in begun["message"], begun["message"]
+        assert not begun.passed, f"{cell.exercise} is solved from the start"
+        assert "raised" not in begun.message, begun.message
         result = run(lesson, cell.number, lesson.solutions[cell.exercise])
-        assert result["ok"], f"solution of {cell.exercise}: {result['error']['text']}"
+        assert result.ok, f"solution of {cell.exercise}: {result.error.text}"
         solved = notebook.check(cell.exercise, lesson.id)
-        assert solved["passed"], solved["message"]
+        assert solved.passed, solved.message
 
 
 @each_lesson

@@ -51,6 +51,6 @@ def own_main() -> Iterator[None]:
 
 
 @pytest.fixture
-def run() -> Callable[[str], dict[str, Any]]:
+def run() -> Callable[[str], Any]:
     """Runs a program after the matrix product above."""
     return lambda source: cell.execute(PROGRAM + source)

@@ -1,11 +1,13 @@
 """Searches as the page leads them, for tests."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 from mlcweb.meta_schedule.measure.runner import ThreadRunner, Timing
 from mlcweb.meta_schedule.measure.trial_inputs import TrialInputs
 from mlcweb.playground import search
+from mlcweb.playground.protocol.search import EarlierRecord, EarlierRecords, SearchSettings
 
 
 class FastRunner(ThreadRunner):
@@ -24,47 +26,34 @@ def fast_runner(workload: TrialInputs, workers: int | None, ran: list[str] | Non
     return FastRunner(workload, [] if ran is None else ran)
 
 
-def settings(**changes: Any) -> dict[str, Any]:
+def settings(**changes: Any) -> SearchSettings:
     """The form's settings: by default, 4 trials of the schedule function of the test's program."""
-    return {
-        "module": "MyModule",
-        "function": None,
-        "strategy": "function",
-        "scheduleFunction": "stochastic_schedule_mm",
-        "seed": 0,
-        "trials": 4,
-        "seconds": None,
-        "workers": 1,
-        **changes,
-    }
+    asked = SearchSettings(
+        "MyModule", schedule_function="stochastic_schedule_mm", trials=4, workers=1
+    )
+    return replace(asked, **changes)
 
 
-def followed(
-    asked: dict[str, Any], earlier: dict[str, Any] | None = None
-) -> tuple[str, list[dict[str, Any]]]:
+def followed(asked: SearchSettings, earlier: EarlierRecords | None = None) -> tuple[str, list[Any]]:
     """A search's name, and all that its steps tell."""
 
-    async def main() -> tuple[str, list[dict[str, Any]]]:
+    async def main() -> tuple[str, list[Any]]:
         begun = await search.begin(asked, earlier)
-        assert begun["baselineSeconds"] > 0
-        assert begun["workers"] == 1
+        assert begun.baseline_seconds
+        assert begun.workers == 1
         told = []
-        while (trial := await search.step(begun["id"])) is not None:
+        while (trial := await search.step(begun.id)) is not None:
             told.append(trial)
-        search.finish(begun["id"])
-        return begun["id"], told
+        search.finish(begun.id)
+        return begun.id, told
 
     return asyncio.run(main())
 
 
-def earlier_of(told: list[dict[str, Any]]) -> dict[str, Any]:
+def earlier_of(told: list[Any]) -> EarlierRecords:
     """What the page would keep of trials, and hand to the next search."""
-    kept = {trial["record"]["id"]: trial["record"] for trial in told if trial["record"]}
-    return {
-        "programs": [[r["program"], r["seconds"]] for r in kept.values()],
-        "lines": [
-            {"record": r["record"], "program": r["program"]}
-            for r in kept.values()
-            if r["seconds"] is not None
-        ],
-    }
+    kept = {trial.record.id: trial.record for trial in told if trial.record}
+    return EarlierRecords(
+        [(r.program, r.seconds) for r in kept.values()],
+        [EarlierRecord(r.record, r.program) for r in kept.values() if r.seconds is not None],
+    )

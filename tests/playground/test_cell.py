@@ -9,27 +9,28 @@ from typing import Any
 import pytest
 
 from mlcweb.playground import cell, magics
+from mlcweb.user_code.namespace import SearchModule
 
-Run = Callable[[str], dict[str, Any]]
+Run = Callable[[str], Any]
 
 
 def test_output_and_the_value_of_the_last_expression(capsys: pytest.CaptureFixture[str]) -> None:
     result = cell.execute("print('first')\n1 + 2")
     assert capsys.readouterr().out == "first\n3\n"
-    assert result["ok"]
-    assert result["error"] is None
-    assert result["elapsedMs"] > 0
+    assert result.ok
+    assert result.error is None
+    assert result.elapsed_ms > 0
 
 
 @pytest.mark.parametrize("source", ["", "# nothing", "x = 1", "1 + 2;", "None"])
 def test_no_value_to_show(source: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cell.execute(source)["ok"]
+    assert cell.execute(source).ok
     assert capsys.readouterr().out == ""
 
 
 def test_top_level_await(capsys: pytest.CaptureFixture[str]) -> None:
     source = "import asyncio\nx = await asyncio.sleep(0, 'slept')\nawait asyncio.sleep(0, x + '!')"
-    assert cell.execute(source)["ok"]
+    assert cell.execute(source).ok
     assert capsys.readouterr().out == "'slept!'\n"
 
 
@@ -48,12 +49,12 @@ def test_main_guard_runs(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_each_run_starts_afresh() -> None:
     cell.execute("x = 1")
-    error = cell.execute("x")["error"]
-    assert error["kind"] == "NameError"
+    error = cell.execute("x").error
+    assert error.kind == "NameError"
 
 
 def test_notebook_magics_are_skipped_with_a_note(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cell.execute("!pip install -q einops\n%matplotlib inline\nprint('on')")["ok"]
+    assert cell.execute("!pip install -q einops\n%matplotlib inline\nprint('on')").ok
     lines = capsys.readouterr().out.splitlines()
     assert 'micropip.install("einops")' in lines[0]
     assert lines[1].startswith("line 2: %matplotlib inline")
@@ -61,42 +62,42 @@ def test_notebook_magics_are_skipped_with_a_note(capsys: pytest.CaptureFixture[s
 
 
 def test_magics_leave_valid_python_alone(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cell.execute('text = """\n%d items\n"""\nprint(text % 3)')["ok"]
+    assert cell.execute('text = """\n%d items\n"""\nprint(text % 3)').ok
     assert capsys.readouterr().out == "\n3 items\n\n"
 
 
 def test_exit_is_no_error() -> None:
-    assert cell.execute("import sys\nsys.exit(0)")["ok"]
+    assert cell.execute("import sys\nsys.exit(0)").ok
 
 
 def test_an_interrupt_ends_the_run_without_a_mark() -> None:
     result = cell.execute("x = 1\nraise KeyboardInterrupt")
-    assert result["error"]["kind"] == "KeyboardInterrupt"
-    assert result["error"]["diagnostics"] == []
+    assert result.error.kind == "KeyboardInterrupt"
+    assert result.error.diagnostics == []
 
 
 def test_shown_modules_have_a_name_and_a_line(run: Run) -> None:
     result = run("sch = tvm.tir.Schedule(MyModule)\nsch.mod.show()\nMyModule")
-    assert [m["title"].split(",")[0] for m in result["modules"]] == ["sch.mod", "MyModule"]
-    assert 'with T.block("C"):' in result["modules"][0]["source"]
+    assert [m.title.split(",")[0] for m in result.modules] == ["sch.mod", "MyModule"]
+    assert 'with T.block("C"):' in result.modules[0].source
 
 
 def test_without_anything_shown_the_last_state_of_schedules_is(run: Run) -> None:
     result = run("sch = stochastic_schedule_mm(tvm.tir.Schedule(MyModule, seed=1))")
-    [shown] = result["modules"]
-    assert shown["title"] == "sch.mod"
-    assert 'with T.block("C_init"):' in shown["source"]
+    [shown] = result.modules
+    assert shown.title == "sch.mod"
+    assert 'with T.block("C_init"):' in shown.source
 
 
 def test_traces_of_schedules(run: Run) -> None:
     result = run("sch = stochastic_schedule_mm(tvm.tir.Schedule(MyModule, seed=1))")
-    [trace] = result["traces"]
-    assert trace["title"] == "sch"
-    names = [step["name"] for step in trace["steps"]]
+    [trace] = result.traces
+    assert trace.title == "sch"
+    names = [step.name for step in trace.steps]
     assert names[:4] == ["get_block", "get_loops", "sample_perfect_tile", "split"]
-    [sampling] = [step for step in trace["steps"] if step["isSampling"]]
-    assert f"decision={sampling['decision']}" in sampling["text"]
-    assert sampling["index"] == 3
+    [sampling] = [step for step in trace.steps if step.is_sampling]
+    assert f"decision={sampling.decision}" in sampling.text
+    assert sampling.index == 3
 
 
 def test_a_shown_schedule_keeps_its_trace_under_its_line(run: Run) -> None:
@@ -106,42 +107,42 @@ def test_a_shown_schedule_keeps_its_trace_under_its_line(run: Run) -> None:
         "sch = tvm.tir.Schedule(MyModule)\n"
         "i, j, k = sch.get_loops(sch.get_block('C'))\n"
     )
-    first, last = result["traces"]
-    assert first["title"].startswith("sch, line ")
-    assert [len(first["steps"]), last["title"], len(last["steps"])] == [6, "sch", 2]
+    first, last = result.traces
+    assert first.title.startswith("sch, line ")
+    assert [len(first.steps), last.title, len(last.steps)] == [6, "sch", 2]
 
 
 def test_what_a_search_can_start_from(run: Run) -> None:
     result = run("")
-    assert [f["name"] for f in result["searchFunctions"]] == ["stochastic_schedule_mm"]
-    offered = {"name": "MyModule", "functions": ["main"], "model": False}
-    assert result["searchModules"] == [offered]
+    assert [f.name for f in result.search_functions] == ["stochastic_schedule_mm"]
+    offered = SearchModule("MyModule", ["main"], model=False)
+    assert result.search_modules == [offered]
 
 
 def test_a_failed_run_still_offers_what_it_defined(run: Run) -> None:
     result = run("1 / 0")
-    assert not result["ok"]
-    offered = {"name": "MyModule", "functions": ["main"], "model": False}
-    assert result["searchModules"] == [offered]
-    assert result["modules"][0]["title"] == "MyModule"
+    assert not result.ok
+    offered = SearchModule("MyModule", ["main"], model=False)
+    assert result.search_modules == [offered]
+    assert result.modules[0].title == "MyModule"
 
 
 def test_imports_from_the_future_need_not_be_first_and_hold_for_later_cells() -> None:
     source = "'''About it.'''\nx = 1\nfrom __future__ import annotations\ndef f(a: unknown): ...\n"
     result = cell.execute(source + "assert f.__annotations__ == {'a': 'unknown'}, __doc__\n")
-    assert result["ok"], result["error"]
+    assert result.ok, result.error
     module = ModuleType("__main__")
     for text in ("x = 1\nfrom __future__ import annotations", "def f(a: unknown): ...\nf"):
         result = asyncio.run(cell.run_in(module, text, "cell.py"))
-        assert result["ok"], result["error"]
+        assert result.ok, result.error
     # The next program starts without it.
-    assert cell.execute("def f(a: unknown): ...")["error"]["kind"] == "NameError"
+    assert cell.execute("def f(a: unknown): ...").error.kind == "NameError"
 
 
 def test_a_future_that_is_none_is_an_error_at_its_line() -> None:
-    error = cell.execute("x = 1\nfrom __future__ import brackets")["error"]
-    assert error["kind"] == "SyntaxError"
-    assert error["diagnostics"][0]["line"] == 2
+    error = cell.execute("x = 1\nfrom __future__ import brackets").error
+    assert error.kind == "SyntaxError"
+    assert error.diagnostics[0].line == 2
 
 
 @pytest.mark.parametrize(
@@ -156,7 +157,7 @@ def test_a_future_that_is_none_is_an_error_at_its_line() -> None:
 def test_what_is_said_of_packages(
     package: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cell.execute(f"!python3 -m pip install --pre {package}")["ok"]
+    assert cell.execute(f"!python3 -m pip install --pre {package}").ok
     assert words in capsys.readouterr().out
 
 
@@ -171,7 +172,7 @@ def test_a_file_that_is_known_is_made_in_place_of_its_download(
     source = "!wget -nc https://example.org/models/weights.pkl\n!wget https://example.org/x.pkl\n"
     assert cell.execute(
         source + "from pathlib import Path\nprint(Path('weights.pkl').read_text())"
-    )["ok"]
+    ).ok
     made, skipped, content = capsys.readouterr().out.splitlines()
     assert made.startswith("line 1: weights.pkl is not downloaded")
     assert "is skipped here" in skipped

@@ -23,8 +23,8 @@ def test_a_right_program_is_not_complained_about() -> None:
 )
 def test_errors_are_found_at_their_place(right: str, wrong: str, line: int, message: str) -> None:
     (mark,) = checking.check(PROGRAM.replace(right, wrong))
-    assert mark["line"] == line
-    assert message in mark["message"]
+    assert mark.line == line
+    assert message in mark.message
 
 
 def test_nothing_of_the_program_is_run(capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,7 +56,7 @@ def test_nothing_of_a_script_is_run(
 
 def test_names_of_imports_constants_and_the_last_run_are_known() -> None:
     source = PROGRAM.replace("(16, 16), ", "(n, m), ").replace("(16, 16, 16)", "(n, m, k)")
-    assert "n" in checking.check(source)[0]["message"]
+    assert "n" in checking.check(source)[0].message
     assert checking.check("n, m = 16, 16\nk = 16\n" + source) == []
     cell.execute("n = m = k = int('16')")
     assert checking.check(source) == []
@@ -66,7 +66,7 @@ def test_names_that_come_only_with_the_run_are_not_complained_about() -> None:
     cell.execute("")
     source = PROGRAM.replace("T.grid(16, 16, 16)", "T.grid(size, 16, 16)")
     assert checking.check("size = int('16')\n" + source) == []
-    assert '"size" is not defined' in checking.check(source)[0]["message"]
+    assert '"size" is not defined' in checking.check(source)[0].message
 
 
 def test_magics_of_notebooks_are_let_through() -> None:
@@ -76,9 +76,9 @@ def test_magics_of_notebooks_are_let_through() -> None:
 def test_live_names_after_a_run() -> None:
     cell.execute(PROGRAM + "sch = stochastic_schedule_mm(tvm.tir.Schedule(MyModule))")
     names = completion.live()
-    assert names["variables"]["sch"] == "Schedule"
-    assert names["variables"]["MyModule"] == "IRModule"
-    assert names["functions"] == ["main"]
-    assert set(names["blocks"]) == {"root", "C", "C_init", "C_update"}
-    assert {"i", "j", "k", "j_0", "j_1"} <= set(names["loops"])
-    assert names["buffers"] == ["A", "B", "C"]
+    assert names.variables["sch"] == "Schedule"
+    assert names.variables["MyModule"] == "IRModule"
+    assert names.functions == ["main"]
+    assert set(names.blocks) == {"root", "C", "C_init", "C_update"}
+    assert {"i", "j", "k", "j_0", "j_1"} <= set(names.loops)
+    assert names.buffers == ["A", "B", "C"]

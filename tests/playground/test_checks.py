@@ -130,9 +130,9 @@ def told(exercise: str, old: str | None, new: str) -> tuple[bool, str]:
     sources = {number: lesson.cells[number - 1].source for number in NEEDS[exercise]}
     for number, source in {**sources, cell.number: wrong}.items():
         result = asyncio.run(notebook.execute(source, lesson.id, number))
-        assert result["ok"], result["error"]["text"]
+        assert result.ok, result.error.text
     verdict = notebook.check(exercise, lesson.id)
-    return verdict["passed"], verdict["message"]
+    return verdict.passed, verdict.message
 
 
 @pytest.mark.parametrize(("exercise", "old", "new", "message"), MISTAKES)

@@ -9,7 +9,7 @@ from mlcweb.ir import TVMError
 from mlcweb.playground import code_measure, code_view
 from tests.playground.conftest import PROGRAM
 
-Run = Callable[[str], dict[str, Any]]
+Run = Callable[[str], Any]
 
 SCHEDULE = """
 sch = tvm.tir.Schedule(MyModule)
@@ -23,8 +23,8 @@ UPDATE = "C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]"
 
 
 @pytest.fixture
-def code(run: Run) -> dict[str, Any]:
-    return code_view.code(run(SCHEDULE)["programs"][-1]["id"])
+def code(run: Run) -> Any:
+    return code_view.code(run(SCHEDULE).programs[-1].id)
 
 
 def numbers(lines: list[str], part: str) -> set[int]:
@@ -32,55 +32,55 @@ def numbers(lines: list[str], part: str) -> set[int]:
     return {number for number, line in enumerate(lines, 1) if part in line}
 
 
-def in_tensorir(code: dict[str, Any], wat_line: int) -> set[int]:
-    loops = code["wat"]["origins"][wat_line - 1]
-    return {origin for line in loops for origin in code["lowered"]["origins"][line - 1]}
+def in_tensorir(code: Any, wat_line: int) -> set[int]:
+    loops = code.wat.origins[wat_line - 1]
+    return {origin for line in loops for origin in code.lowered.origins[line - 1]}
 
 
 def test_programs_are_the_modules_then_the_schedules(run: Run) -> None:
-    programs = run(SCHEDULE + "MyModule.show()")["programs"]
-    assert [program["title"] for program in programs] == ["MyModule", "sch.mod"]
-    assert [p["title"] for p in run(SCHEDULE + "sch.mod.show()")["programs"]] == [
+    programs = run(SCHEDULE + "MyModule.show()").programs
+    assert [program.title for program in programs] == ["MyModule", "sch.mod"]
+    assert [p.title for p in run(SCHEDULE + "sch.mod.show()").programs] == [
         "MyModule",
         f"sch.mod, line {(PROGRAM + SCHEDULE).count(chr(10)) + 1}",
     ]
 
 
-def test_every_line_of_code_comes_from_a_line_that_there_is(code: dict[str, Any]) -> None:
-    count = len(code["lowered"]["lines"])
-    assert len(code["wat"]["origins"]) == len(code["wat"]["lines"])
-    assert {line for lines in code["wat"]["origins"] for line in lines} <= set(range(1, count + 1))
-    tensorir = {line for lines in code["lowered"]["origins"] for line in lines}
-    assert tensorir <= set(range(1, len(code["tensorir"]["lines"]) + 1))
+def test_every_line_of_code_comes_from_a_line_that_there_is(code: Any) -> None:
+    count = len(code.lowered.lines)
+    assert len(code.wat.origins) == len(code.wat.lines)
+    assert {line for lines in code.wat.origins for line in lines} <= set(range(1, count + 1))
+    tensorir = {line for lines in code.lowered.origins for line in lines}
+    assert tensorir <= set(range(1, len(code.tensorir.lines) + 1))
 
 
-def test_the_multiplication_comes_from_the_update(code: dict[str, Any]) -> None:
-    wat = code["wat"]["lines"]
+def test_the_multiplication_comes_from_the_update(code: Any) -> None:
+    wat = code.wat.lines
     multiplications = numbers(wat, "f32x4.mul") | numbers(wat, "f32x4.relaxed_madd")
     assert multiplications
-    update = numbers(code["tensorir"]["lines"], UPDATE)
+    update = numbers(code.tensorir.lines, UPDATE)
     assert all(in_tensorir(code, line) == update for line in multiplications)
     for line in multiplications:
-        [loop_line] = code["wat"]["origins"][line - 1]
-        assert " * B_1[" in code["lowered"]["lines"][loop_line - 1]
+        [loop_line] = code.wat.origins[line - 1]
+        assert " * B_1[" in code.lowered.lines[loop_line - 1]
 
 
-def test_the_zeros_come_from_the_initialisation(code: dict[str, Any]) -> None:
-    zeros = numbers(code["lowered"]["lines"], "T.Broadcast(T.float32(0), 4)")
+def test_the_zeros_come_from_the_initialisation(code: Any) -> None:
+    zeros = numbers(code.lowered.lines, "T.Broadcast(T.float32(0), 4)")
     assert zeros
-    made_from = {origin for line in zeros for origin in code["lowered"]["origins"][line - 1]}
-    assert made_from & numbers(code["tensorir"]["lines"], "C[vi, vj] = T.float32(0)")
+    made_from = {origin for line in zeros for origin in code.lowered.origins[line - 1]}
+    assert made_from & numbers(code.tensorir.lines, "C[vi, vj] = T.float32(0)")
 
 
-def test_loops_in_the_machine_code_come_from_loops(code: dict[str, Any]) -> None:
-    loops = numbers(code["wat"]["lines"], "    loop $")
+def test_loops_in_the_machine_code_come_from_loops(code: Any) -> None:
+    loops = numbers(code.wat.lines, "    loop $")
     assert loops
     for line in loops:
-        assert all("for " in code["tensorir"]["lines"][n - 1] for n in in_tensorir(code, line))
+        assert all("for " in code.tensorir.lines[n - 1] for n in in_tensorir(code, line))
 
 
-def test_a_line_about_a_block_stands_for_its_code(code: dict[str, Any]) -> None:
-    lines, stands_for = code["tensorir"]["lines"], code["tensorir"]["standsFor"]
+def test_a_line_about_a_block_stands_for_its_code(code: Any) -> None:
+    lines, stands_for = code.tensorir.lines, code.tensorir.stands_for
     [update] = numbers(lines, UPDATE)
     [header] = numbers(lines, 'with T.block("C_update")')
     [axis] = numbers(lines, "vk = T.axis.reduce")
@@ -89,40 +89,43 @@ def test_a_line_about_a_block_stands_for_its_code(code: dict[str, Any]) -> None:
     assert stands_for[signature - 1] == []
 
 
-def test_sizes(code: dict[str, Any]) -> None:
-    size, wat = code["size"], code["wat"]["lines"]
-    assert size["bytes"] > 100
-    name = size["loop"]["name"]
+def test_sizes(code: Any) -> None:
+    size, wat = code.size, code.wat.lines
+    assert size.bytes > 100
+    name = size.loop.name
     assert len(numbers(wat, f" loop ${name}")) == 1
-    assert 0 < size["loop"]["simd"] <= size["loop"]["instructions"] < size["instructions"]
+    assert 0 < size.loop.simd <= size.loop.instructions < size.instructions
     vectors = [line for line in wat if line.strip().startswith(("f32x4.", "v128."))]
-    assert size["simd"] == len(vectors)
-    assert name in code["lowered"]["lines"][size["loop"]["line"] - 1]
+    assert size.simd == len(vectors)
+    assert name in code.lowered.lines[size.loop.line - 1]
 
 
 def test_passes_lead_from_the_program_to_the_loops(run: Run) -> None:
-    identifier = run(SCHEDULE)["programs"][-1]["id"]
+    identifier = run(SCHEDULE).programs[-1].id
     code = code_view.code(identifier)
-    names = [entry["name"] for entry in code["passes"]]
+    assert code.passes
+    names = [entry.name for entry in code.passes]
     assert "LowerInitBlock" in names
     assert {"FlattenBuffer", "VectorizeLoop", "UnrollLoop"} <= set(names)
-    previous = code["tensorir"]["lines"]
-    for index, entry in enumerate(code["passes"]):
-        lines = code_view.after_pass(identifier, "main", index)["lines"]
-        assert [line["text"] for line in lines if line["kind"] != "added"] == previous
-        previous = [line["text"] for line in lines if line["kind"] != "removed"]
-        if not entry["changed"]:
-            assert all(line["kind"] == "same" for line in lines)
-    assert previous == code["lowered"]["lines"]
+    previous = code.tensorir.lines
+    for index, entry in enumerate(code.passes):
+        lines = code_view.after_pass(identifier, "main", index).lines
+        assert [line.text for line in lines if line.kind != "added"] == previous
+        previous = [line.text for line in lines if line.kind != "removed"]
+        if not entry.changed:
+            assert all(line.kind == "same" for line in lines)
+    assert code.lowered
+    assert previous == code.lowered.lines
 
 
 def test_lines_after_a_pass_know_their_origin(run: Run) -> None:
-    identifier = run(SCHEDULE)["programs"][-1]["id"]
+    identifier = run(SCHEDULE).programs[-1].id
     code = code_view.code(identifier)
-    flat = [entry["name"] for entry in code["passes"]].index("FlattenBuffer")
-    lines = code_view.after_pass(identifier, "main", flat)["lines"]
-    [update] = [line for line in lines if line["kind"] == "added" and " * B_1[" in line["text"]]
-    assert set(update["origins"]) == numbers(code["tensorir"]["lines"], UPDATE)
+    assert code.passes
+    flat = [entry.name for entry in code.passes].index("FlattenBuffer")
+    lines = code_view.after_pass(identifier, "main", flat).lines
+    [update] = [line for line in lines if line.kind == "added" and " * B_1[" in line.text]
+    assert set(update.origins) == numbers(code.tensorir.lines, UPDATE)
 
 
 def test_fused_multiply_adds_can_be_turned_off(run: Run) -> None:
@@ -130,16 +133,16 @@ def test_fused_multiply_adds_can_be_turned_off(run: Run) -> None:
         "sch.reorder(i, j_0, k, j_1)",
         ("i_0, i_1 = sch.split(i, [None, 4])\nsch.reorder(i_0, j_0, k, i_1, j_1)\nsch.unroll(i_1)"),
     )
-    identifier = run(wide)["programs"][-1]["id"]
+    identifier = run(wide).programs[-1].id
     off = code_view.code(identifier, "main", False)
-    assert not off["fused"]["on"]
-    assert off["fused"]["used"] == 0
-    assert not numbers(off["wat"]["lines"], "relaxed_madd")
+    assert not off.fused.on
+    assert off.fused.used == 0
+    assert not numbers(off.wat.lines, "relaxed_madd")
     on = code_view.code(identifier, "main", True)
-    assert on["fused"]["on"] is on["fused"]["available"]
-    assert on["fused"]["used"] == len(numbers(on["wat"]["lines"], "relaxed_madd"))
-    if on["fused"]["available"]:
-        assert on["fused"]["used"] > 0
+    assert on.fused.on is on.fused.available
+    assert on.fused.used == len(numbers(on.wat.lines, "relaxed_madd"))
+    if on.fused.available:
+        assert on.fused.used > 0
 
 
 TWO = """
@@ -162,20 +165,20 @@ class Two:
 
 
 def test_a_function_of_several_can_be_chosen(run: Run) -> None:
-    identifier = run(TWO)["programs"][-1]["id"]
+    identifier = run(TWO).programs[-1].id
     code = code_view.code(identifier)
-    assert (code["functions"], code["function"]) == (["first", "second"], "first")
+    assert (code.functions, code.function) == (["first", "second"], "first")
     other = code_view.code(identifier, "second")
-    assert other["function"] == "second"
-    assert numbers(other["tensorir"]["lines"], "A[vi] = T.float32(2)")
+    assert other.function == "second"
+    assert numbers(other.tensorir.lines, "A[vi] = T.float32(2)")
 
 
 def test_loops_on_gpu_threads_are_told(run: Run) -> None:
     decompose = "sch.decompose_reduction"
     bound = SCHEDULE.replace(decompose, f'sch.bind(j_0, "threadIdx.x")\n{decompose}')
-    code = code_view.code(run(bound)["programs"][-1]["id"])
-    assert code["error"] is None
-    assert "GPU threads (j_0)" in code["notes"][0]
+    code = code_view.code(run(bound).programs[-1].id)
+    assert code.error is None
+    assert "GPU threads (j_0)" in code.notes[0]
 
 
 SYMBOLIC = """
@@ -192,17 +195,17 @@ def copy(a: T.handle, b: T.handle):
 
 
 def test_what_cannot_be_compiled_says_why(run: Run) -> None:
-    identifier = run(SYMBOLIC)["programs"][-1]["id"]
+    identifier = run(SYMBOLIC).programs[-1].id
     code = code_view.code(identifier)
-    assert 'the shape of "A" is known only then' in code["error"]["message"]
-    assert code["wat"] is None
-    assert code["lowered"]["lines"]
+    assert 'the shape of "A" is known only then' in code.error.message
+    assert code.wat is None
+    assert code.lowered.lines
     with pytest.raises(TVMError, match="constant shape"):
         code_measure.measure(identifier, "main")
 
 
 def test_programs_of_earlier_runs_are_gone(run: Run) -> None:
-    identifier = run(SCHEDULE + TWO)["programs"][-1]["id"]
+    identifier = run(SCHEDULE + TWO).programs[-1].id
     run("del MyModule")
     with pytest.raises(TVMError, match="earlier run"):
         code_view.code(identifier)
@@ -211,10 +214,10 @@ def test_programs_of_earlier_runs_are_gone(run: Run) -> None:
 @pytest.mark.parametrize("fused", [False, True])
 def test_a_rate_is_told_beside_the_peak(run: Run, fused: bool) -> None:
     pytest.importorskip("wasmtime")
-    result = code_measure.measure(run(SCHEDULE)["programs"][-1]["id"], "main", fused)
-    assert result["operations"] == 2 * 16**3
-    assert result["bytes"] == 3 * 4 * 16**2
-    assert result["rate"] == result["operations"] / result["seconds"]
-    assert len(result["repeats"]) == code_measure.REPEATS
-    peak = result["peak"]
-    assert min(result["rate"], peak["flops"]) > 0
+    result = code_measure.measure(run(SCHEDULE).programs[-1].id, "main", fused)
+    assert result.operations == 2 * 16**3
+    assert result.bytes == 3 * 4 * 16**2
+    assert result.rate == result.operations / result.seconds
+    assert len(result.repeats) == code_measure.REPEATS
+    peak = result.peak
+    assert min(result.rate, peak.flops) > 0

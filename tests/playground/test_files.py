@@ -8,6 +8,7 @@ import pytest
 
 from mlcweb.ir import TVMError
 from mlcweb.playground import cell, files
+from mlcweb.playground.protocol.program import ProgramFile
 
 MODULE = """
 import mlcweb as tvm
@@ -30,30 +31,30 @@ def no_files_left() -> Iterator[None]:
     sys.modules.pop("kernels_of_test", None)
 
 
-def run(source: str) -> dict[str, Any]:
+def run(source: str) -> Any:
     return cell.execute(source)
 
 
 def test_another_file_is_imported_with_its_decorated_functions() -> None:
-    files.place([{"name": "kernels_of_test.py", "text": MODULE}])
+    files.place([ProgramFile("kernels_of_test.py", MODULE)])
     result = run("from kernels_of_test import doubled\nprint(doubled.script())")
-    assert result["error"] is None
+    assert result.error is None
 
 
 def test_an_edited_file_is_imported_anew(capsys: pytest.CaptureFixture[str]) -> None:
     for value in (1, 2):
-        files.place([{"name": "kernels_of_test.py", "text": f"value = {value}"}])
-        assert run("import kernels_of_test\nprint(kernels_of_test.value)")["ok"]
+        files.place([ProgramFile("kernels_of_test.py", f"value = {value}")])
+        assert run("import kernels_of_test\nprint(kernels_of_test.value)").ok
     assert capsys.readouterr().out.split() == ["1", "2"]
 
 
 def test_a_removed_file_is_gone() -> None:
-    files.place([{"name": "kernels_of_test.py", "text": ""}])
+    files.place([ProgramFile("kernels_of_test.py", "")])
     files.place([])
-    assert run("import kernels_of_test")["error"]["kind"] == "ModuleNotFoundError"
+    assert run("import kernels_of_test").error.kind == "ModuleNotFoundError"
 
 
 @pytest.mark.parametrize("name", ["../evil.py", "a/b.py", "", ".."])
 def test_a_name_with_a_folder_is_refused(name: str) -> None:
     with pytest.raises(TVMError, match="no name of a file"):
-        files.place([{"name": name, "text": ""}])
+        files.place([ProgramFile(name, "")])

@@ -10,7 +10,7 @@ from mlcweb.ir import TVMError
 from mlcweb.playground import cell, search, trace_view
 from tests.playground.searching import earlier_of, fast_runner, followed, settings
 
-Run = Callable[[str], dict[str, Any]]
+Run = Callable[[str], Any]
 
 
 @pytest.fixture(autouse=True)
@@ -22,40 +22,40 @@ def runner_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_search_from_begin_to_the_code_for_the_editor(run: Run) -> None:
     run("")
     identifier, told = followed(settings(seed=3, trials=6))
-    first = [trial for trial in told if not trial["confirmed"]]
-    trials = {trial["index"]: trial for trial in first}
-    assert [trial["index"] for trial in first] == list(range(6))
+    first = [trial for trial in told if not trial.confirmed]
+    trials = {trial.index: trial for trial in first}
+    assert [trial.index for trial in first] == list(range(6))
     assert len(told) > len(first)
     # 16 has five factors, so six trials must repeat one.
-    assert {trial["state"] for trial in told} == {"measured", "repeated"}
+    assert {trial.state for trial in told} == {"measured", "repeated"}
     for trial in told:
-        assert min(trial["repeats"]) <= trial["seconds"] <= max(trial["repeats"])
+        assert min(trial.repeats) <= trial.seconds <= max(trial.repeats)
     for trial in first:
-        [decision] = trial["decisions"]
+        [decision] = trial.decisions
         outer, inner = eval(decision)
         assert outer * inner == 16
-        if trial["state"] == "repeated":
-            assert trials[trial["sameAs"]]["decisions"] == trial["decisions"]
-    assert [trial["labels"] for trial in first] == [["j"], *[None] * 5]
+        if trial.state == "repeated":
+            assert trials[trial.same_as].decisions == trial.decisions
+    assert [trial.labels for trial in first] == [["j"], *[None] * 5]
 
     details = search.details(identifier, 2)
-    steps = trace_view.trace_steps(details["trace"]["id"])
-    changed = [step["module"] for step in steps if step["changed"]]
-    assert changed[-1] == details["source"].rstrip("\n")
-    assert any(line.startswith("+") for line in details["diff"].splitlines())
-    assert f"decision={trials[2]['decisions'][0]}" in details["code"]
-    again = run(details["code"])
-    assert again["ok"]
-    assert again["modules"][-1]["source"] == details["source"]
+    steps = trace_view.trace_steps(details.trace.id)
+    changed = [step.module for step in steps if step.changed]
+    assert changed[-1] == details.source.rstrip("\n")
+    assert any(line.startswith("+") for line in details.diff.splitlines())
+    assert f"decision={trials[2].decisions[0]}" in details.code
+    again = run(details.code)
+    assert again.ok
+    assert again.modules[-1].source == details.source
 
 
 def test_code_replaces_the_function_in_its_module(run: Run) -> None:
     run("")
     identifier, _ = followed(settings(trials=2))
     details = search.details(identifier, 1)
-    again = run(details["replacing"])
-    assert again["ok"], again["error"]
-    assert again["modules"][-1]["source"] == details["source"]
+    again = run(details.replacing)
+    assert again.ok, again.error
+    assert again.modules[-1].source == details.source
 
 
 def test_the_seed_decides_what_is_sampled(run: Run) -> None:
@@ -63,7 +63,7 @@ def test_the_seed_decides_what_is_sampled(run: Run) -> None:
 
     def decisions(seed: int) -> list[list[str]]:
         _, told = followed(settings(seed=seed, trials=4))
-        return [trial["decisions"] for trial in told if not trial["confirmed"]]
+        return [trial.decisions for trial in told if not trial.confirmed]
 
     assert decisions(1) == decisions(1)
     assert decisions(1) != decisions(2)
@@ -80,13 +80,13 @@ def test_programs_known_from_earlier_are_not_measured(
         lambda workload, workers: fast_runner(workload, workers, ran),
     )
     _, again = followed(settings(trials=8), earlier_of(told))
-    before = {t["index"]: t["seconds"] for t in told}
+    before = {t.index: t.seconds for t in told}
     for trial in again:
-        if not trial["confirmed"]:
-            assert trial["state"] in ("recalled", "repeated")
-            assert trial["record"] is None or trial["state"] == "repeated"
-            assert trial["seconds"] == pytest.approx(before[trial["index"]])
-    finalists = {trial["index"] for trial in again if trial["confirmed"]}
+        if not trial.confirmed:
+            assert trial.state in ("recalled", "repeated")
+            assert trial.record is None or trial.state == "repeated"
+            assert trial.seconds == pytest.approx(before[trial.index])
+    finalists = {trial.index for trial in again if trial.confirmed}
     assert len(ran) <= 3 * len(finalists)
 
 
@@ -94,16 +94,16 @@ def test_a_finished_search_ends_and_keeps_its_trials(run: Run) -> None:
     run("")
 
     async def main() -> None:
-        identifier = (await search.begin(settings()))["id"]
+        identifier = (await search.begin(settings())).id
         trial = await search.step(identifier)
         assert trial is not None
         search.finish(identifier)
         while await search.step(identifier) is not None:
             pass
-        assert search.details(identifier, trial["index"])["code"]
+        assert search.details(identifier, trial.index).code
         search.forget(identifier)
         with pytest.raises(TVMError, match="no search"):
-            search.details(identifier, trial["index"])
+            search.details(identifier, trial.index)
 
     asyncio.run(main())
 
@@ -114,14 +114,14 @@ def test_a_failing_schedule_function_makes_failed_trials(run: Run) -> None:
         '    i, j, k = sch.get_loops(sch.get_block("C"))\n'
         "    sch.parallel(k)\n"
     )
-    identifier, [trial] = followed(settings(scheduleFunction="bad", trials=1))
-    assert trial["state"] == "failed"
-    assert trial["seconds"] is None
-    assert "Error: " in trial["reason"]
-    assert trial["record"] is None
+    identifier, [trial] = followed(settings(schedule_function="bad", trials=1))
+    assert trial.state == "failed"
+    assert trial.seconds is None
+    assert "Error: " in trial.reason
+    assert trial.record is None
     details = search.details(identifier, 0)
-    assert details["code"] is None
-    assert [step["name"] for step in details["trace"]["steps"]] == ["get_block", "get_loops"]
+    assert details.code is None
+    assert [step.name for step in details.trace.steps] == ["get_block", "get_loops"]
 
 
 def test_a_schedule_of_something_else_is_told_so(run: Run) -> None:
@@ -132,8 +132,8 @@ def test_a_schedule_of_something_else_is_told_so(run: Run) -> None:
         "    fresh = tvm.tir.Schedule(found.mod)\n"
         "    return fresh\n"
     )
-    identifier, told = followed(settings(scheduleFunction="other", trials=1))
-    assert told[0]["state"] == "measured"
+    identifier, told = followed(settings(schedule_function="other", trials=1))
+    assert told[0].state == "measured"
     with pytest.raises(TVMError, match="does not start from the program"):
         search.details(identifier, 0)
 
@@ -146,7 +146,7 @@ def test_unknown_names_are_refused(run: Run) -> None:
         asyncio.run(search.step("s999"))
     run("")
     with pytest.raises(TVMError, match="no nothing; run it first"):
-        asyncio.run(search.begin(settings(scheduleFunction="nothing")))
+        asyncio.run(search.begin(settings(schedule_function="nothing")))
     with pytest.raises(TVMError, match='no TensorIR function "other", but main'):
         asyncio.run(search.begin(settings(function="other")))
     with pytest.raises(TVMError, match='no strategy "best"'):

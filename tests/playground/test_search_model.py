@@ -7,9 +7,11 @@ import pytest
 
 from mlcweb.ir import TVMError
 from mlcweb.playground import cell, search
+from mlcweb.playground.protocol.search import ModelInput
+from mlcweb.user_code.namespace import SearchModule
 from tests.playground.searching import fast_runner, followed, settings
 
-Run = Callable[[str], dict[str, Any]]
+Run = Callable[[str], Any]
 
 MODEL = """
 import mlcweb as tvm
@@ -60,26 +62,26 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_modules_are_offered_with_their_functions() -> None:
-    offered = cell.execute(MODEL)["searchModules"]
-    assert offered == [{"name": "Model", "functions": ["scale", "shift"], "model": True}]
+    offered = cell.execute(MODEL).search_modules
+    assert offered == [SearchModule("Model", ["scale", "shift"], model=True)]
 
 
 def test_a_function_of_a_model_is_replaced_and_timed_end_to_end() -> None:
     cell.execute(MODEL)
-    asked = settings(module="Model", function="shift", scheduleFunction="halved", trials=2)
+    asked = settings(module="Model", function="shift", schedule_function="halved", trials=2)
     identifier, told = followed(asked)
-    assert {trial["state"] for trial in told} <= {"measured", "repeated"}
+    assert {trial.state for trial in told} <= {"measured", "repeated"}
     times = search.compare(identifier, 0)
-    assert times["before"] > 0
-    assert times["after"] > 0
-    assert times["entry"] == "main"
+    assert times.before > 0
+    assert times.after > 0
+    assert times.entry == "main"
     # `w` has the parameter's name; `x` fits two arrays, so neither is taken.
-    assert times["inputs"] == [{"name": "x", "from": "random"}, {"name": "w", "from": "w"}]
+    assert times.inputs == [ModelInput("x", "random"), ModelInput("w", "w")]
     details = search.details(identifier, 0)
-    assert 'Model["shift"].with_attr("global_symbol", "main")' in details["code"]
-    again = cell.execute(MODEL + details["replacing"])
-    assert again["ok"], again["error"]
-    shown = again["modules"][-1]["source"]
+    assert 'Model["shift"].with_attr("global_symbol", "main")' in details.code
+    again = cell.execute(MODEL + details.replacing)
+    assert again.ok, again.error
+    shown = again.modules[-1].source
     assert "def shift" in shown
     assert "j_0, j_1" in shown
 

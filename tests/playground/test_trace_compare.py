@@ -5,7 +5,7 @@ from typing import Any
 
 from mlcweb.playground.trace_compare import compare
 
-Run = Callable[[str], dict[str, Any]]
+Run = Callable[[str], Any]
 SOURCE = """
 sch = stochastic_schedule_mm(tvm.tir.Schedule(MyModule, seed=1))
 other = tvm.tir.Schedule(MyModule)
@@ -18,24 +18,24 @@ other.parallel(i)
 
 
 def test_the_same_trace_differs_in_what_it_decides(run: Run) -> None:
-    first, _ = run(SOURCE)["traces"]
-    same = compare(first["id"], {}, first["id"], {})
-    assert same["equal"]
-    assert same["decided"] == []
-    assert not any(line[0] in "+-" for line in same["diff"].split("\n"))
-    changed = compare(first["id"], {}, first["id"], {"3": [2, 8]})
-    assert changed["rows"] == [(n, n) for n in range(7)]
-    assert changed["decided"] == [3]
-    assert not changed["equal"]
-    assert "-        for i, j_0 in T.grid(16, 1):" in changed["diff"].split("\n")
-    assert "+        for i, j_0 in T.grid(16, 2):" in changed["diff"].split("\n")
+    first, _ = run(SOURCE).traces
+    same = compare(first.id, {}, first.id, {})
+    assert same.equal
+    assert same.decided == []
+    assert not any(line[0] in "+-" for line in same.diff.split("\n"))
+    changed = compare(first.id, {}, first.id, {"3": [2, 8]})
+    assert changed.rows == [(n, n) for n in range(7)]
+    assert changed.decided == [3]
+    assert not changed.equal
+    assert "-        for i, j_0 in T.grid(16, 1):" in changed.diff.split("\n")
+    assert "+        for i, j_0 in T.grid(16, 2):" in changed.diff.split("\n")
 
 
 def test_steps_that_both_traces_have_are_aligned(run: Run) -> None:
-    first, second = run(SOURCE)["traces"]
-    found = compare(first["id"], {}, second["id"], {})
+    first, second = run(SOURCE).traces
+    found = compare(first.id, {}, second.id, {})
     # Sampling is in the first alone, and so are the init's decomposition here, parallel there.
-    assert found["rows"] == [
+    assert found.rows == [
         (0, 0),
         (1, 1),
         (2, 2),
@@ -46,4 +46,4 @@ def test_steps_that_both_traces_have_are_aligned(run: Run) -> None:
         (None, 5),
     ]
     # One splits by what was drawn, the other by a number.
-    assert found["decided"] == [4]
+    assert found.decided == [4]

@@ -38,18 +38,18 @@ def matmul(
             D[vi, vj] = T.max(C[vi, vj], T.float32(0))
 
 
-def entries(nested: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def entries(nested: list[Any]) -> Iterator[Any]:
     for entry in nested:
         yield entry
-        yield from entries(entry["body"])
+        yield from entries(entry.body)
 
 
-def told(done: Replay, block: str = "C") -> dict[str, dict[str, Any]]:
+def told(done: Replay, block: str = "C") -> dict[str, Any]:
     """The loops and blocks of a block's nest after the last step, by name."""
     last = done.steps[-1]
     [function] = nest(last.after, last.origins, last.before)
-    for top in function["body"]:
-        found = {e["name"]: e for e in entries([top]) if e["kind"] in ("loop", "block")}
+    for top in function.body:
+        found = {e.name: e for e in entries([top]) if e.kind in ("loop", "block")}
         if any(name.startswith(block) for name in found):
             return found
     raise AssertionError(f"no block {block}")
@@ -91,14 +91,14 @@ def split_and_fuse(sch: Schedule) -> None:
 )
 def test_each_loop_tells_where_it_came_from(name: str, extent: str, how: str, origin: str) -> None:
     loop = told(replayed(split_and_fuse))[name]
-    assert (loop["extent"], loop["how"], loop["origin"]) == (extent, how, origin)
+    assert (loop.extent, loop.how, loop.origin) == (extent, how, origin)
 
 
 def test_loops_share_the_colour_of_the_loop_that_they_go_back_to() -> None:
     found = told(replayed(split_and_fuse))
-    assert found["k_0"]["colours"] == found["k_1"]["colours"] == found["k_2"]["colours"] == [2]
-    assert found["j_1"]["colours"] == [1]
-    assert found["i_j_0_fused"]["colours"] == [0, 1]
+    assert found["k_0"].colours == found["k_1"].colours == found["k_2"].colours == [2]
+    assert found["j_1"].colours == [1]
+    assert found["i_j_0_fused"].colours == [0, 1]
 
 
 def test_loops_that_a_step_makes_go_back_to_those_that_drove_the_block() -> None:
@@ -108,10 +108,10 @@ def test_loops_that_a_step_makes_go_back_to_those_that_drove_the_block() -> None
         sch.decompose_reduction(sch.get_block("C"), k)
 
     found = told(replayed(steps))
-    assert found["ax0"]["origin"] == "runs over j; made by step 4, reverse_compute_at"
-    assert found["j"]["origin"] == "a loop of the program"
+    assert found["ax0"].origin == "runs over j; made by step 4, reverse_compute_at"
+    assert found["j"].origin == "a loop of the program"
     # No loop inside of k is left to repeat for the init, which j itself is around.
-    assert found["C_init"]["change"] == "new"
+    assert found["C_init"].change == "new"
 
 
 def test_the_init_of_a_reduction_repeats_its_loops() -> None:
@@ -121,8 +121,8 @@ def test_the_init_of_a_reduction_repeats_its_loops() -> None:
         sch.decompose_reduction(sch.get_block("C"), k)
 
     found = told(replayed(steps))
-    assert found["j_init"]["origin"] == "repeats j; made by step 5, decompose_reduction"
-    assert found["j_init"]["colours"] == found["j"]["colours"]
+    assert found["j_init"].origin == "repeats j; made by step 5, decompose_reduction"
+    assert found["j_init"].colours == found["j"].colours
 
 
 def test_what_a_step_changed_is_marked() -> None:
@@ -131,7 +131,7 @@ def test_what_a_step_changed_is_marked() -> None:
         sch.reorder(k, j)
 
     done = replayed(steps)
-    assert {name: entry["change"] for name, entry in told(done).items() if entry["change"]} == {
+    assert {name: entry.change for name, entry in told(done).items() if entry.change} == {
         "k": "moved",
         "j": "moved",
     }
@@ -142,22 +142,22 @@ def test_a_loop_that_runs_otherwise_and_what_is_gone_are_told() -> None:
     fused, parallel = done.steps[5], done.steps[6]
     assert vanished(fused.before, fused.after) == ["i (128)", "j_0 (8)"]
     after = entries(nest(parallel.after, parallel.origins, parallel.before))
-    changes = {e["name"]: e["change"] for e in after if e.get("change")}
+    changes = {e.name: e.change for e in after if getattr(e, "change", None)}
     assert changes == {"i_j_0_fused": "parallel"}
 
 
 def test_blocks_tell_what_they_read_and_write() -> None:
     found = told(replayed(split_and_fuse))
     block = found["C"]
-    assert [region["text"] for region in block["reads"]] == ["A[vi, vk]", "B[vk, vj]"]
-    assert [region["text"] for region in block["writes"]] == ["C[vi, vj]"]
-    assert block["init"] == "C[vi, vj] = T.float32(0)"
-    assert [(each["name"], each["type"]) for each in block["iterators"]] == [
+    assert [region.text for region in block.reads] == ["A[vi, vk]", "B[vk, vj]"]
+    assert [region.text for region in block.writes] == ["C[vi, vj]"]
+    assert block.init == "C[vi, vj] = T.float32(0)"
+    assert [(each.name, each.type) for each in block.iterators] == [
         ("vi", "spatial"),
         ("vj", "spatial"),
         ("vk", "reduce"),
     ]
-    assert block["iterators"][2]["value"] == "k_0 * 32 + k_1 * 4 + k_2"
+    assert block.iterators[2].value == "k_0 * 32 + k_1 * 4 + k_2"
 
 
 def test_a_blockized_block_reads_whole_regions() -> None:
@@ -167,8 +167,8 @@ def test_a_blockized_block_reads_whole_regions() -> None:
         sch.blockize(j_1)
 
     outer = told(replayed(steps), "D")["D_o"]
-    assert [region["elements"] for region in outer["reads"]] == [32]
-    assert outer["change"] == "new"
+    assert [region.elements for region in outer.reads] == [32]
+    assert outer.change == "new"
 
 
 def test_a_split_that_does_not_divide_has_a_predicate() -> None:
@@ -176,7 +176,7 @@ def test_a_split_that_does_not_divide_has_a_predicate() -> None:
         i, j = sch.get_loops(sch.get_block("D"))
         sch.split(j, factors=[None, 48])
 
-    assert told(replayed(steps), "D")["D"]["where"] == "j_0 * 48 + j_1 < 128"
+    assert told(replayed(steps), "D")["D"].where == "j_0 * 48 + j_1 < 128"
 
 
 def test_threads_are_told_by_their_axis() -> None:
@@ -184,7 +184,7 @@ def test_threads_are_told_by_their_axis() -> None:
         sch.bind(sch.get_loops(sch.get_block("D"))[0], "blockIdx.x")
 
     loop = told(replayed(steps), "D")["i"]
-    assert (loop["how"], loop["thread"], loop["change"]) == ("thread", "blockIdx.x", "thread")
+    assert (loop.how, loop.thread, loop.change) == ("thread", "blockIdx.x", "thread")
 
 
 def all_words(steps: Callable[[Schedule], object]) -> list[str]:
@@ -239,8 +239,9 @@ def test_every_schedule_can_be_told(seed: int) -> None:
     assert len(done.steps) == len(sch.trace.insts)
     for step in done.steps:
         assert words(step)
-        drawn = [e for e in entries(nest(step.after, step.origins, step.before)) if "how" in e]
+        functions = nest(step.after, step.origins, step.before)
+        drawn = [entry for entry in entries(functions) if entry.kind == "loop"]
         # A block's init is no part of what can be scheduled; its loops, if any, are not drawn.
         assert len(drawn) == len(step.after.index.loops)
-        assert all(entry["origin"] and entry["colours"] for entry in drawn)
+        assert all(entry.origin and entry.colours for entry in drawn)
     controls(sch.trace, done, {})

@@ -9,7 +9,7 @@ import pytest
 from mlcweb.ir import TVMError
 from mlcweb.playground import trace_view
 
-Run = Callable[[str], dict[str, Any]]
+Run = Callable[[str], Any]
 SCHEDULE = "sch = stochastic_schedule_mm(tvm.tir.Schedule(MyModule, seed=1))\n"
 
 
@@ -24,7 +24,7 @@ def sides(diff: str) -> tuple[str, str]:
 def test_line_diff_keeps_both_texts_in_order() -> None:
     before, after = ["a", "b", "c"], ["a", "x", "y", "c"]
     diff = trace_view.line_diff(before, after)
-    assert [(line["kind"], line["text"]) for line in diff] == [
+    assert [(line.kind, line.text) for line in diff] == [
         ("same", "a"),
         ("removed", "b"),
         ("added", "x"),
@@ -36,34 +36,34 @@ def test_line_diff_keeps_both_texts_in_order() -> None:
 
 def test_steps_go_from_the_program_to_the_scheduled_program(run: Run) -> None:
     result = run(SCHEDULE)
-    [trace] = result["traces"]
-    steps = trace_view.trace_steps(trace["id"])
-    assert [step["index"] for step in steps] == list(range(len(trace["steps"]) + 1))
-    assert "for i, j, k in T.grid(16, 16, 16):" in steps[0]["module"]
-    assert steps[-1]["module"] == result["modules"][0]["source"].rstrip("\n")
+    [trace] = result.traces
+    steps = trace_view.trace_steps(trace.id)
+    assert [step.index for step in steps] == list(range(len(trace.steps) + 1))
+    assert "for i, j, k in T.grid(16, 16, 16):" in steps[0].module
+    assert steps[-1].module == result.modules[0].source.rstrip("\n")
 
 
 def test_each_diff_leads_from_one_step_to_the_next(run: Run) -> None:
-    [trace] = run(SCHEDULE)["traces"]
-    steps = trace_view.trace_steps(trace["id"])
-    changing = [step for step in steps if step["changed"]]
+    [trace] = run(SCHEDULE).traces
+    steps = trace_view.trace_steps(trace.id)
+    changing = [step for step in steps if step.changed]
     for previous, step in pairwise([steps[0], *changing]):
-        assert sides(step["diff"]) == (previous["module"], step["module"])
-    names = [trace["steps"][step["index"] - 1]["name"] for step in changing]
+        assert sides(step.diff) == (previous.module, step.module)
+    names = [trace.steps[step.index - 1].name for step in changing]
     assert names == ["split", "reorder", "decompose_reduction"]
-    looking = [step for step in steps[1:] if not step["changed"]]
+    looking = [step for step in steps[1:] if not step.changed]
     for step in looking:
-        assert step["module"] is step["diff"] is step["nest"] is step["gone"] is None
+        assert step.module is step.diff is step.nest is step.gone is None
 
 
 def test_a_changed_decision_leads_to_another_program(run: Run) -> None:
-    [trace] = run(SCHEDULE)["traces"]
-    derived = trace_view.derive(trace["id"], {"3": [2, 8]})
-    assert derived["failure"] is None
-    assert "for i, j_0 in T.grid(16, 2):" in derived["steps"][-1]["module"]
-    assert derived["instructions"][2]["decision"] == "[2, 8]"
+    [trace] = run(SCHEDULE).traces
+    derived = trace_view.derive(trace.id, {"3": [2, 8]})
+    assert derived.failure is None
+    assert "for i, j_0 in T.grid(16, 2):" in derived.steps[-1].module
+    assert derived.instructions[2].decision == "[2, 8]"
     # The trace itself stays as it is.
-    assert "T.grid(16, 1)" in trace_view.trace_steps(trace["id"])[-1]["module"]
+    assert "T.grid(16, 1)" in trace_view.trace_steps(trace.id)[-1].module
 
 
 def test_a_step_that_cannot_be_done_says_why(run: Run) -> None:
@@ -74,19 +74,19 @@ j_0, j_1 = sch.split(j, factors=[4, 4])
 sch.reorder(k, j_1)
 sch.vectorize(j_1)
 """
-    [trace] = run(source)["traces"]
-    derived = trace_view.derive(trace["id"], {"3": [4, 0]})
-    assert derived["failure"]["step"] == 3
-    assert "factor" in derived["failure"]["message"]
-    assert [step["index"] for step in derived["steps"]] == [0, 1, 2]
-    assert "factor" in (trace_view.refusal(trace["id"], {}, 3, [4, 0]) or "")
-    assert trace_view.refusal(trace["id"], {}, 3, [2, 8]) is None
+    [trace] = run(source).traces
+    derived = trace_view.derive(trace.id, {"3": [4, 0]})
+    assert derived.failure.step == 3
+    assert "factor" in derived.failure.message
+    assert [step.index for step in derived.steps] == [0, 1, 2]
+    assert "factor" in (trace_view.refusal(trace.id, {}, 3, [4, 0]) or "")
+    assert trace_view.refusal(trace.id, {}, 3, [2, 8]) is None
 
 
 def test_a_trace_shows_the_schedule_as_it_was(run: Run) -> None:
     source = SCHEDULE + "sch.trace.show()\nsch.enter_postproc()\n"
-    shown, last = run(source)["traces"]
-    assert len(last["steps"]) == len(shown["steps"]) + 1
+    shown, last = run(source).traces
+    assert len(last.steps) == len(shown.steps) + 1
 
 
 def test_the_original_is_found_among_several_modules(run: Run) -> None:
@@ -101,24 +101,24 @@ def other(A: T.Buffer((8,), "float32")):
 sch = tvm.tir.Schedule(other)
 sch.parallel(sch.get_loops(sch.get_block("C"))[0])
 """
-    [trace] = run(source)["traces"]
-    assert "T.Buffer((8,)" in trace_view.trace_steps(trace["id"])[0]["module"]
+    [trace] = run(source).traces
+    assert "T.Buffer((8,)" in trace_view.trace_steps(trace.id)[0].module
 
 
 def test_a_schedule_knows_its_original(run: Run) -> None:
-    [trace] = run(SCHEDULE + "del MyModule\n")["traces"]
-    assert "@I.ir_module" in trace_view.trace_steps(trace["id"])[0]["module"]
+    [trace] = run(SCHEDULE + "del MyModule\n").traces
+    assert "@I.ir_module" in trace_view.trace_steps(trace.id)[0].module
 
 
 def test_a_trace_without_its_original_says_so(run: Run) -> None:
     source = SCHEDULE + "sch.trace.show()\ndel MyModule, sch\n"
-    [trace] = run(source)["traces"]
+    [trace] = run(source).traces
     with pytest.raises(TVMError, match="keeps in a variable"):
-        trace_view.trace_steps(trace["id"])
+        trace_view.trace_steps(trace.id)
 
 
 def test_traces_of_earlier_runs_are_gone(run: Run) -> None:
-    [trace] = run(SCHEDULE)["traces"]
+    [trace] = run(SCHEDULE).traces
     run(SCHEDULE)
     with pytest.raises(TVMError, match="earlier run"):
-        trace_view.trace_steps(trace["id"])
+        trace_view.trace_steps(trace.id)

@@ -8,13 +8,13 @@ import pytest
 
 from mlcweb.playground import cell
 
-Run = Callable[[str], dict[str, Any]]
+Run = Callable[[str], Any]
 
 
 def marked(source: str) -> tuple[int, int, int, int]:
     """Line, column, end line and end column of the only diagnostic of a program."""
-    [mark] = cell.execute(source)["error"]["diagnostics"]
-    return mark["line"], mark["column"], mark["endLine"], mark["endColumn"]
+    [mark] = cell.execute(source).error.diagnostics
+    return mark.line, mark.column, mark.end_line, mark.end_column
 
 
 def text_at(source: str) -> str:
@@ -41,9 +41,9 @@ def test_the_range_at_fault_is_marked(source: str, expected: str) -> None:
 
 
 def test_syntax_errors_are_marked() -> None:
-    error = cell.execute("a = 1\nb = (2,\n")["error"]
-    assert error["kind"] == "SyntaxError"
-    assert error["message"] == "'(' was never closed"
+    error = cell.execute("a = 1\nb = (2,\n").error
+    assert error.kind == "SyntaxError"
+    assert error.message == "'(' was never closed"
     assert marked("a = 1\nb = (2,\n") == (2, 4, 2, 5)
 
 
@@ -52,7 +52,7 @@ def test_ranges_over_several_lines() -> None:
 
 
 def test_the_traceback_shows_the_programs_frames_only() -> None:
-    text = cell.execute("import json\njson.loads('{')")["error"]["text"]
+    text = cell.execute("import json\njson.loads('{')").error.text
     assert 'File "lesson.py", line 2, in <module>' in text
     assert "decoder.py" not in text.replace("json.decoder", "")
     assert text.endswith("(3 frames inside the library are not shown)")
@@ -60,7 +60,7 @@ def test_the_traceback_shows_the_programs_frames_only() -> None:
 
 def test_causes_are_shown_too() -> None:
     source = "try:\n    1 / 0\nexcept ZeroDivisionError as e:\n    raise ValueError('no') from e"
-    text = cell.execute(source)["error"]["text"]
+    text = cell.execute(source).error.text
     assert text.index("ZeroDivisionError") < text.index("direct cause") < text.index("ValueError")
 
 
@@ -73,9 +73,9 @@ def wrong(A: T.Buffer((4,), "float32")):
             vi = T.axis.spatial(4, i)
             A[vi] = undefined_name
 """
-    [mark] = run(source)["error"]["diagnostics"]
-    text = linecache.getline("lesson.py", mark["line"])
-    assert text[mark["column"] : mark["endColumn"]] == "undefined_name"
+    [mark] = run(source).error.diagnostics
+    text = linecache.getline("lesson.py", mark.line)
+    assert text[mark.column : mark.end_column] == "undefined_name"
 
 
 def test_a_schedule_error_is_marked_at_the_step(run: Run) -> None:
@@ -84,8 +84,8 @@ def test_a_schedule_error_is_marked_at_the_step(run: Run) -> None:
         'i, j, k = sch.get_loops(sch.get_block("C"))\n'
         "sch.parallel(k)\n"
     )
-    assert result["error"]["kind"] == "ScheduleError"
-    assert "\nScheduleError: " in result["error"]["text"]
-    [mark] = result["error"]["diagnostics"]
-    assert linecache.getline("lesson.py", mark["line"]) == "sch.parallel(k)\n"
-    assert "sch.parallel(k)" in result["error"]["text"]
+    assert result.error.kind == "ScheduleError"
+    assert "\nScheduleError: " in result.error.text
+    [mark] = result.error.diagnostics
+    assert linecache.getline("lesson.py", mark.line) == "sch.parallel(k)\n"
+    assert "sch.parallel(k)" in result.error.text

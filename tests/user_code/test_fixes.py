@@ -8,9 +8,9 @@ from tests.playground.conftest import PROGRAM
 
 def apply(source: str, fix: dict) -> str:
     lines = source.split("\n")
-    line = lines[fix["line"] - 1]
-    assert fix["line"] == fix["endLine"]
-    lines[fix["line"] - 1] = line[: fix["column"]] + fix["text"] + line[fix["endColumn"] :]
+    line = lines[fix.line - 1]
+    assert fix.line == fix.end_line
+    lines[fix.line - 1] = line[: fix.column] + fix.text + line[fix.end_column :]
     return "\n".join(lines)
 
 
@@ -32,9 +32,9 @@ def apply(source: str, fix: dict) -> str:
 )
 def test_the_fix_mends_the_program(wrong: str, title: str) -> None:
     source = PROGRAM + wrong
-    (mark,) = cell.execute(source)["error"]["diagnostics"]
-    assert mark["fix"]["title"] == title
-    assert cell.execute(apply(source, mark["fix"]))["error"] is None
+    (mark,) = cell.execute(source).error.diagnostics
+    assert mark.fix.title == title
+    assert cell.execute(apply(source, mark.fix)).error is None
 
 
 @pytest.mark.parametrize(
@@ -48,5 +48,5 @@ def test_the_fix_mends_the_program(wrong: str, title: str) -> None:
     ],
 )
 def test_no_fix_is_offered_where_none_is_obvious(wrong: str) -> None:
-    (mark,) = cell.execute(PROGRAM + wrong)["error"]["diagnostics"]
-    assert "fix" not in mark
+    (mark,) = cell.execute(PROGRAM + wrong).error.diagnostics
+    assert mark.fix is None

@@ -303,9 +303,9 @@ function trial(index: number, more: Partial<Trial> = {}): Trial {
 test("trials are placed by their index, and a confirmed one replaces the first but for what it leaves out", () => {
   const trials: ShownTrial[] = [];
   for (const [at, index] of [1, 0, 3, 2].entries())
-    place(trials, { ...trial(index, { decisions: ["[4]"] }), record: null }, at);
-  const { decisions: _, space: __, ...told } = trial(1, { seconds: 5, confirmed: true });
-  place(trials, { ...told, record: null }, 9);
+    place(trials, { ...trial(index, { decisions: ["[4]"] }), labels: null, record: null }, at);
+  const told = trial(1, { seconds: 5, confirmed: true });
+  place(trials, { ...told, decisions: null, space: null, labels: null, record: null }, 9);
   expect(trials.map(({ index, seconds, at }) => [index, seconds, at])).toEqual([
     [0, 1, 1],
     [1, 5, 0],

@@ -15,6 +15,7 @@ function at(line: number, column: number, endLine: number, endColumn: number): [
     endColumn,
     message: "",
     severity: "error",
+    fix: null,
   });
   return [from, to];
 }

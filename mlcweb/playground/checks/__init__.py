@@ -11,7 +11,8 @@ from typing import Any
 
 from mlcweb.ir import TVMError
 from mlcweb.ir.lazy_attributes import lazy_attributes
-from mlcweb.playground.checks.verdict import Verdict, Wrong
+from mlcweb.playground.checks.verdict import Wrong
+from mlcweb.playground.protocol.program import Verdict
 
 EXERCISES = (
     "first_program",
@@ -46,4 +47,4 @@ def judge(exercise: str, variables: Mapping[str, Any]) -> Verdict:
         return Verdict(False, f"Your program raised {type(error).__name__}: {reason}")
 
 
-__all__ = ["EXERCISES", "Verdict", "Wrong", "judge"]
+__all__ = ["EXERCISES", "Wrong", "judge"]

@@ -17,6 +17,7 @@ from mlcweb.meta_schedule.measure.artifact import Artifact, ModuleArtifact
 from mlcweb.meta_schedule.measure.measuring import Build
 from mlcweb.meta_schedule.measure.runner import Runner, Seconds
 from mlcweb.meta_schedule.trial import Trial
+from mlcweb.playground.protocol.search import EarlierRecords
 from mlcweb.playground.search.fastest import FastestRecords
 
 REPLAYED = 64
@@ -41,19 +42,18 @@ class Earlier:
     seconds: dict[int, Seconds] = field(default_factory=dict)
 
     @staticmethod
-    def from_json(plain: Mapping[str, Any] | None, program: IRModule) -> Earlier:
-        """Read what the page keeps: ``lines``, whole records as JSON, and ``programs``, pairs of a
-        program's hash and its seconds (None where it failed)."""
+    def of(records: EarlierRecords | None, program: IRModule) -> Earlier:
+        """Read what the page keeps."""
         found = Earlier(FastestRecords(program))
-        if not plain:
+        if not records:
             return found
-        for shash, seconds in plain["programs"]:
+        for shash, seconds in records.programs:
             found.seconds[int(shash, 16)] = () if seconds is None else (seconds,)
         workload = found.database.commit_workload(program)
-        for number, line in enumerate(plain["lines"]):
+        for number, line in enumerate(records.lines):
             try:
-                record = TuningRecord.from_json(json.loads(line["record"]), workload)
-                if line["program"] is None and number < REPLAYED:
+                record = TuningRecord.from_json(json.loads(line.record), workload)
+                if line.program is None and number < REPLAYED:
                     shash = structural_hash(record.schedule().mod)
                     found.seconds[shash] = record.run_secs or ()
             except (TVMError, ValueError, IndexError, TypeError):

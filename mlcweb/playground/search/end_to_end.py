@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir import IRModule, TVMError
+from mlcweb.playground.protocol.search import ModelInput, ModelTimes
 from mlcweb.playground.search import calls
 from mlcweb.playground.search import program as programs
 from mlcweb.playground.search.program import Program
@@ -28,19 +29,14 @@ MIN_MS = 8.0
 SEED = 0
 
 
-def compare(identifier: str, index: int) -> dict[str, Any]:
+def compare(search_id: str, index: int) -> ModelTimes:
     """Time a model with its function as it was, and with what a trial made of it.
-
-    Returns:
-        Plain JSON: ``before`` and ``after`` in seconds a call; ``entry``, the graph function; and
-        its ``inputs``: for each parameter its ``name`` and where its content is ``from``: a
-        variable of the program, or "random".
 
     Raises:
         TVMError: the module has no graph function, it takes something else than tensors of constant
             shape, or the two compute different things.
     """
-    program, module = calls.scheduled(identifier, index)
+    program, module = calls.scheduled(search_id, index)
     model = program.module
     if not has_graph(model):
         raise TVMError(f'{program.name} has no graph function "{ENTRY}" to time')
@@ -54,7 +50,7 @@ def compare(identifier: str, index: int) -> dict[str, Any]:
             timer = machine.time_evaluator(ENTRY, number=1, repeat=REPEATS, min_repeat_ms=MIN_MS)
             times += timer(*arguments).results
     before, after = map(statistics.median, seconds)
-    return {"before": before, "after": after, "entry": ENTRY, "inputs": origins}
+    return ModelTimes(before, after, ENTRY, origins)
 
 
 def has_graph(module: IRModule) -> bool:
@@ -83,7 +79,7 @@ def _machine(model: IRModule) -> VirtualMachine:
     return VirtualMachine(relax.build(model, target=TARGET), cpu())
 
 
-def _arguments(model: IRModule) -> tuple[list[NDArray], list[dict[str, str]]]:
+def _arguments(model: IRModule) -> tuple[list[NDArray], list[ModelInput]]:
     """Content for the parameters: the program's array of the same name, or else the only one that
     has their shape, or else random numbers."""
     import numpy as np
@@ -91,14 +87,14 @@ def _arguments(model: IRModule) -> tuple[list[NDArray], list[dict[str, str]]]:
     generator = np.random.default_rng(SEED)
     arrays = {k: v for k, v in programs.variables().items() if isinstance(v, NDArray)}
     found: list[NDArray] = []
-    origins: list[dict[str, str]] = []
+    origins: list[ModelInput] = []
     for parameter in model[ENTRY].params:
         name = parameter.name_hint
         shape, dtype = _constant_type(name, parameter.struct_info)
         fitting = [k for k, v in arrays.items() if tuple(v.shape) == shape and v.dtype == dtype]
         chosen = name if name in fitting else fitting[0] if len(fitting) == 1 else None
         found.append(arrays[chosen] if chosen else _random(generator, shape, dtype))
-        origins.append({"name": name, "from": chosen or "random"})
+        origins.append(ModelInput(name, chosen or "random"))
     return found, origins
 
 

@@ -17,11 +17,11 @@ from mlcweb.meta_schedule.measure.runner import Runner, RunnerClosed, Seconds
 from mlcweb.meta_schedule.measure.trial_inputs import TrialInputs, random_inputs
 from mlcweb.meta_schedule.trial import Trial
 from mlcweb.meta_schedule.utils import gc_frozen
+from mlcweb.playground.protocol.search import SearchSettings, StoredRecord
 from mlcweb.playground.search import program as programs
 from mlcweb.playground.search.earlier import Earlier, Remembering
 from mlcweb.playground.search.kept import KeptTrial
 from mlcweb.playground.search.program import Program
-from mlcweb.playground.search.settings import Settings
 from mlcweb.playground.search.sources import TARGET, DefaultSpace, OwnFunction, Source
 from mlcweb.playground.search.storage import Recorder
 from mlcweb.runtime.host import clock
@@ -40,7 +40,7 @@ class Run:
         recalled: the numbers of trials whose time comes from an earlier search.
     """
 
-    def __init__(self, program: Program, settings: Settings, earlier: Earlier) -> None:
+    def __init__(self, program: Program, settings: SearchSettings, earlier: Earlier) -> None:
         self.program = program
         self.settings = settings
         self.earlier = earlier
@@ -103,7 +103,7 @@ class Run:
             ):
                 yield trial
 
-    def record(self, trial: Trial, kept: KeptTrial) -> dict[str, Any] | None:
+    def record(self, trial: Trial, kept: KeptTrial) -> StoredRecord | None:
         """Keep a trial for later searches; what the page stores of it. None where there is nothing
         to keep: the schedule was not finished, its time comes from there, or its worker was lost,
         which tells nothing of it.

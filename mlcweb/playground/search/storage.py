@@ -14,6 +14,12 @@ from mlcweb.meta_schedule.database import TuningRecord, Workload
 from mlcweb.meta_schedule.database.exchange import load
 from mlcweb.meta_schedule.database.tuning_record import FAILED_SECONDS
 from mlcweb.meta_schedule.trial import Trial
+from mlcweb.playground.protocol.search import (
+    ReadRecords,
+    RecordGroup,
+    StoredRecord,
+    WorkloadKey,
+)
 from mlcweb.playground.search.kept import KeptTrial
 
 
@@ -22,71 +28,56 @@ class Recorder:
 
     Attributes:
         workload: the program as databases know it.
-        key: how the page's storage knows it.
-        line: its line of TVM's file of workloads.
+        workload_key: how the page's storage knows it.
     """
 
     def __init__(self, program: IRModule, target: str = "llvm") -> None:
         self.workload = Workload(program)
         self.target = target
-        self.key, self.line = _known_as(self.workload)
+        self.workload_key = _key_of(self.workload)
 
     def record(self, trial: Trial, kept: KeptTrial) -> TuningRecord:
         """A trial as a record; `kept` has its own steps."""
         run_secs = trial.run_secs or (FAILED_SECONDS,)
         return TuningRecord(kept.text, self.workload, run_secs, self.target)
 
-    def stored(self, record: TuningRecord, kept: KeptTrial) -> dict[str, Any]:
+    def stored(self, record: TuningRecord, kept: KeptTrial) -> StoredRecord:
         """A record as the page stores it."""
-        return _stored(record, self.key, f"{kept.shash:x}")
+        return _stored(record, self.workload_key.key, f"{kept.shash:x}")
 
 
-def read_files(files: Mapping[str, str]) -> dict[str, Any]:
+def read_files(files: Mapping[str, str]) -> ReadRecords:
     """The records of files in TVM's layout.
-
-    Returns:
-        Plain JSON: ``groups``, for each program its ``key`` and ``line``, and its ``records`` as
-        they are stored; and ``warnings``, sentences about lines that were skipped.
 
     Raises:
         TVMError: there is no record in the files.
     """
-    groups: dict[int, dict[str, Any]] = {}
+    groups: dict[int, RecordGroup] = {}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         records = load(files).get_standing_records()
     for record in records:
         shash = record.workload.shash
         if shash not in groups:
-            key, line = _known_as(record.workload)
-            groups[shash] = {"key": key, "line": line, "records": []}
-        group = groups[shash]
-        group["records"].append(_stored(record, group["key"], None))
+            known = _key_of(record.workload)
+            groups[shash] = RecordGroup(known.key, known.line, [])
+        groups[shash].records.append(_stored(record, groups[shash].key, None))
     if not groups:
         raise TVMError(
             "no record can be read from these files; there should be two, "
             "database_workload.json and database_tuning_record.json"
         )
-    told = [str(warning.message) for warning in caught]
-    return {"groups": list(groups.values()), "warnings": told}
+    return ReadRecords(list(groups.values()), [str(warning.message) for warning in caught])
 
 
-def _stored(record: TuningRecord, key: str, program: str | None) -> dict[str, Any]:
-    """The ``id`` is that of the schedule: a later time of it takes the place of the first.
-    ``program`` is the structural hash of what was measured, where it is known; ``seconds`` is None
-    for a schedule that failed."""
+def _stored(record: TuningRecord, key: str, program: str | None) -> StoredRecord:
     seconds = statistics.median(record.run_secs or (0.0,)) if record.is_valid else None
-    return {
-        "id": _digest(key + record.trace_text),
-        "workload": key,
-        "program": program,
-        "seconds": seconds,
-        "record": _compact(record.as_json()),
-    }
+    identifier = _digest(key + record.trace_text)
+    return StoredRecord(identifier, key, program, seconds, _compact(record.as_json()))
 
 
-def _known_as(workload: Workload) -> tuple[str, str]:
-    return _digest(workload.mod.script()), _compact(workload.as_json())
+def _key_of(workload: Workload) -> WorkloadKey:
+    return WorkloadKey(_digest(workload.mod.script()), _compact(workload.as_json()))
 
 
 def _compact(item: Any) -> str:

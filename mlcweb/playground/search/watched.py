@@ -3,11 +3,9 @@ Search view while they go on, and printed, a line now and then."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 from mlcweb.ir import IRModule, structural_equal
 from mlcweb.meta_schedule.progress import line
@@ -15,15 +13,14 @@ from mlcweb.meta_schedule.task_scheduler import Task, TaskScheduler
 from mlcweb.meta_schedule.trial import Trial
 from mlcweb.meta_schedule.tune_context import normalized
 from mlcweb.meta_schedule.watching import watching
+from mlcweb.playground.protocol.search import ProgramSearch, SearchNews, ToldTrial
+from mlcweb.playground.protocol.wire import tell
 from mlcweb.playground.search import calls
 from mlcweb.playground.search import program as programs
 from mlcweb.playground.search.program import Program
 from mlcweb.playground.search.storage import Recorder
 from mlcweb.runtime.host import clock
-from mlcweb.runtime.host.page_events import tell_page
 from mlcweb.user_code import namespace
-
-EVENT = "search"
 
 TELLING_S = 0.2
 PRINTING_S = 2.0
@@ -43,7 +40,7 @@ class _Watched:
 
     identifier: str
     search: calls.Search
-    waiting: list[dict[str, Any]] = field(default_factory=list)
+    waiting: list[ToldTrial] = field(default_factory=list)
     begun: bool = False
 
 
@@ -88,22 +85,20 @@ class _Watcher:
             if not watched.waiting and not over:
                 continue
             task = scheduler.tasks[number]
-            message: dict[str, Any] = {"id": watched.identifier, "trials": watched.waiting}
+            start = None
             if not watched.begun:
                 watched.begun = True
-                recorder = watched.search.recorder
-                assert recorder is not None
-                message["start"] = {
-                    "id": watched.identifier,
-                    "title": f"{task.name}, by the program",
-                    "baselineSeconds": task.baseline,
-                    "workers": task.runner.workers,
-                    "operations": task.flops,
-                    "planned": scheduler.max_trials_global if len(scheduler.tasks) == 1 else None,
-                    "workload": {"key": recorder.key, "line": recorder.line},
-                }
-            message["over"] = over
-            tell_page(EVENT, json.dumps(message))
+                assert watched.search.recorder is not None
+                start = ProgramSearch(
+                    id=watched.identifier,
+                    title=f"{task.name}, by the program",
+                    baseline_seconds=task.baseline,
+                    workers=task.runner.workers,
+                    operations=task.flops,
+                    planned=scheduler.max_trials_global if len(scheduler.tasks) == 1 else None,
+                    workload=watched.search.recorder.workload_key,
+                )
+            tell("search", SearchNews(watched.identifier, start, watched.waiting, over))
             watched.waiting = []
 
     def _end(self, scheduler: TaskScheduler) -> None:

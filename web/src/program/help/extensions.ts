@@ -14,7 +14,8 @@ import {
 import { element } from "../../dom";
 import { activeParameter, openCall, parametersOf } from "./calls";
 import "./help.css";
-import { type ApiTable, type LiveNames, type Member, type Members, Names, NO_NAMES } from "./table";
+import type { LiveNames } from "../../python/wire";
+import { type ApiTable, type Member, type Members, Names, NO_NAMES } from "./table";
 
 /** Calls whose first string names something of the program, and what. */
 const STRINGS: [pattern: RegExp, kind: "blocks" | "functions"][] = [

@@ -1,5 +1,7 @@
 /** The API of the package, as its stubs tell it, and what the program's names lead to in it. */
 
+import type { LiveNames } from "../../python/wire";
+
 /** Kind, signature, text, and the module or class that the name leads to. */
 export type Member = [
   kind: "module" | "class" | "function" | "value",
@@ -12,15 +14,6 @@ export type Members = Record<string, Member>;
 export interface ApiTable {
   modules: Record<string, Members>;
   classes: Record<string, Members>;
-}
-
-/** Names of the program that ran last; see `mlcweb.playground.completion`. */
-export interface LiveNames {
-  variables: Record<string, string | null>;
-  functions: string[];
-  blocks: string[];
-  loops: string[];
-  buffers: string[];
 }
 
 export const NO_NAMES: LiveNames = {

@@ -1,86 +1,8 @@
 /** What Python tells about the accesses of a program, and its streams as numbers. */
 
-/** A subscript in the text of the program. */
-export interface AccessSite {
-  /** Its number among the buffers. */
-  buffer: number;
-  write: boolean;
-  /** Such as "A[vi, vk]". */
-  text: string;
-  line: number;
-  block: string;
-  /** Outermost first. */
-  loops: AccessLoop[];
-  /** "unit", "stride n", "same", "irregular" or "once", in `loop`, the innermost that takes turns. */
-  badge: string;
-  loop: string | null;
-  /** Elements that a turn of each loop goes on; null where they differ. */
-  steps: { loop: string; elements: number | null }[];
-}
+import type { AccessLoop, AccessReport, AccessResult, AccessSite } from "../../python/wire";
 
-export interface AccessLoop {
-  name: string;
-  low: number;
-  extent: number;
-}
-
-export interface AccessBuffer {
-  name: string;
-  dtype: string;
-  shape: number[];
-  itemBytes: number;
-  /** The byte of the simulated memory that it begins at. */
-  base: number;
-  /** Whether the caller made it. */
-  parameter: boolean;
-}
-
-/** Counts of accesses, and of lines. */
-export interface AccessFigures {
-  accesses: number;
-  hits: number;
-  /** Misses on lines that were never touched before. */
-  first: number;
-  fetched: number;
-  written: number;
-  bytes: number;
-}
-
-/** What a cache made of the accesses. `hit` and `evicted` are packed. */
-export interface AccessResult {
-  hit: string;
-  evicted: string;
-  /** One for each site. */
-  rows: AccessFigures[];
-  total: AccessFigures;
-  sentences: string[];
-  other: { total: AccessFigures } | null;
-}
-
-export interface AccessReport {
-  functions: string[];
-  function: string;
-  /** The program that it is compared with. */
-  other: string | null;
-  /** Steps of its schedule that it can be compared with. */
-  steps: { id: string; title: string }[];
-  /** The largest size left, 0 for the program as it is, and what that means. */
-  size: { most: number; note: string };
-  lines: string[];
-  buffers: AccessBuffer[];
-  sites: AccessSite[];
-  stream: { count: number; site: string; element: string; point: string };
-  /** Null where the run was not finished. */
-  operations: number | null;
-  result: AccessResult;
-}
-
-/** The simulated cache, in bytes; 0 ways for one set of all lines. */
-export interface CacheSettings {
-  line: number;
-  size: number;
-  ways: number;
-}
+export type * from "../../python/wire";
 
 /** The accesses of a run in order. */
 export interface Accesses {

@@ -1,7 +1,7 @@
 /** What to look at, what to compare it with, and the cache to simulate. */
 
 import { element } from "../../dom";
-import type { AccessReport, CacheSettings } from "./report";
+import { type AccessReport, type CacheSettings, FIRST_CACHE } from "../../python/wire";
 import { size as bytesText } from "./tables";
 
 const SIZES: [value: string, text: string][] = [
@@ -16,7 +16,6 @@ const SIZES: [value: string, text: string][] = [
 const LINES = [8, 16, 32, 64, 128];
 const CACHES = [128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536];
 const WAYS = [1, 2, 4, 8, 16, 0];
-const START: CacheSettings = { line: 32, size: 512, ways: 4 };
 
 interface SettingsOptions {
   onProgram: () => void;
@@ -51,9 +50,9 @@ export class Settings {
         ),
       );
     };
-    choices(this.lineBox, LINES, START.line, bytesText);
-    choices(this.bytesBox, CACHES, START.size, bytesText);
-    choices(this.waysBox, WAYS, START.ways, (ways) =>
+    choices(this.lineBox, LINES, FIRST_CACHE.line, bytesText);
+    choices(this.bytesBox, CACHES, FIRST_CACHE.size, bytesText);
+    choices(this.waysBox, WAYS, FIRST_CACHE.ways, (ways) =>
       ways === 1 ? "1 (direct)" : ways ? `${ways} ways` : "full",
     );
     this.programs = element(

@@ -123,7 +123,6 @@ export function accessView(context: ViewContext): View {
     const mine = ++request;
     player.pause();
     panel.setAttribute("aria-busy", "true");
-    const { line, size, ways } = settings.settings;
     const compared = other === null ? "" : other === NO_OTHER ? null : other;
     const ask = (): Promise<AccessReport> =>
       session.call(
@@ -132,9 +131,7 @@ export function accessView(context: ViewContext): View {
         functionName,
         compared,
         settings.size,
-        line,
-        size,
-        ways,
+        settings.settings,
       );
     try {
       const answer = await during("Recording accesses", () => void session.stop(), ask);
@@ -187,7 +184,6 @@ export function accessView(context: ViewContext): View {
     const now = report;
     if (!now) return;
     const mine = ++request;
-    const { line, size, ways } = settings.settings;
     player.pause();
     tableBox.setAttribute("aria-busy", "true");
     try {
@@ -197,9 +193,7 @@ export function accessView(context: ViewContext): View {
         now.function,
         now.other,
         now.size.most,
-        line,
-        size,
-        ways,
+        settings.settings,
       );
       if (mine === request) showResult(answer);
     } catch (error) {

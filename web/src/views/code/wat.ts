@@ -1,6 +1,7 @@
 /** Lines of WebAssembly's text format in colour, with the classes that the editor uses. */
 
 import { element } from "../../dom";
+import { VECTOR_PREFIXES } from "../../python/wire";
 
 const TOKEN =
   /(;;.*)|("(?:[^"\\]|\\.)*")|(\$[^\s()]+)|(-?\b(?:0x[\da-f]+|\d[\d.]*(?:e[+-]?\d+)?|inf|nan\S*)\b)|([a-z][\w.]*)/gi;
@@ -8,7 +9,6 @@ const CONTROL =
   /^(block|loop|if|else|end|br|br_if|br_table|call|call_indirect|return|unreachable|select|drop)$/;
 const DECLARATION =
   /^(module|import|export|func|param|result|local|memory|global|table|elem|data|mut|shared|i32|i64|f32|f64|v128)$/;
-const VECTOR = /^(v128|i8x16|i16x8|i32x4|i64x2|f32x4|f64x2)\./;
 
 export function watLine(text: string): DocumentFragment {
   const line = new DocumentFragment();
@@ -38,5 +38,5 @@ export function watLine(text: string): DocumentFragment {
 
 function wordClass(word: string): string | null {
   if (CONTROL.test(word) || DECLARATION.test(word)) return "tok-keyword";
-  return VECTOR.test(word) ? "tok-className" : null;
+  return VECTOR_PREFIXES.some((prefix) => word.startsWith(prefix)) ? "tok-className" : null;
 }

@@ -185,7 +185,7 @@ export class TrialDetail {
 const TIMING = "Timing the model before and after …";
 
 function worthText({ entry, before, after, inputs }: ModelTimes): string {
-  const from = inputs.map(({ name, from: source }) =>
+  const from = inputs.map(({ name, source }) =>
     source === "random" ? `${name} random` : `${name} from ${source}`,
   );
   return (

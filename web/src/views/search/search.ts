@@ -64,7 +64,7 @@ export class Search {
 
   /** Take a trial in. */
   add(told: ToldTrial): ShownTrial {
-    if (told.labels && told.space !== undefined) this.labels.set(told.space, told.labels);
+    if (told.labels && told.space !== null) this.labels.set(told.space, told.labels);
     if (told.confirmed) this.confirming = true;
     else this.sampled = this.spent;
     return place(this.trials, told, this.spent / 1000);

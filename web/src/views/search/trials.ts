@@ -23,13 +23,18 @@ export interface ShownTrial extends Trial {
 /** Put a trial in its place by its index; it replaces what it says better, and keeps the rest. */
 export function place(
   trials: ShownTrial[],
-  { record: _record, labels: _labels, ...told }: ToldTrial,
+  { record: _record, labels: _labels, decisions, space, ...told }: ToldTrial,
   at: number,
 ): ShownTrial {
   let position = trials.length;
   while (position > 0 && trials[position - 1]!.index >= told.index) position -= 1;
   const there = trials[position]?.index === told.index ? trials[position] : undefined;
-  const shown: ShownTrial = { decisions: [], space: 0, ...there, ...told, at: there?.at ?? at };
+  const shown: ShownTrial = {
+    ...told,
+    decisions: decisions ?? there?.decisions ?? [],
+    space: space ?? there?.space ?? 0,
+    at: there?.at ?? at,
+  };
   trials.splice(position, there ? 1 : 0, shown);
   return shown;
 }

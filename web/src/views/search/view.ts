@@ -1,7 +1,7 @@
 /** Search: schedules are sampled, built, checked and timed; charts, a table, and each trial's steps. */
 
 import { element } from "../../dom";
-import type { SearchNews } from "../../python/search_protocol";
+import { MAX_SEARCHES, type SearchNews } from "../../python/wire";
 import { setUpTabs } from "../../shell/tabs";
 import { viewPanel } from "../parts";
 import type { View, ViewContext } from "../view";
@@ -24,9 +24,6 @@ import "./search.css";
 /** Milliseconds between two drawings while trials come in: of the chart, and of all else. */
 const DRAWING_INTERVAL = 200;
 const STUDY_INTERVAL = 1000;
-
-/** So many searches are kept to be looked at and compared. */
-const MAX_SEARCHES = 8;
 
 export function searchView(context: ViewContext): View {
   const { session, editor, during, isBusy, show, toast } = context;

@@ -1,0 +1,91 @@
+"""Running programs: what comes of a run, and what is told while it goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mlcweb.playground.protocol.trace import ShownTrace
+from mlcweb.user_code.diagnostics import RunError
+from mlcweb.user_code.namespace import ScheduleFunction, SearchModule
+
+
+@dataclass(slots=True)
+class ProgramFile:
+    """A file that a program may import; its name has no folders."""
+
+    name: str
+    text: str
+
+
+@dataclass(slots=True)
+class ShownModule:
+    """A module that a program shows, as text."""
+
+    id: str
+    title: str
+    source: str
+
+
+@dataclass(slots=True)
+class ShownProgram:
+    """A module whose machine code and accesses can be looked at."""
+
+    id: str
+    title: str
+
+
+@dataclass(slots=True)
+class RunResult:
+    """What a program left behind, also where it did not get to its end.
+
+    Attributes:
+        programs: the latest last.
+        search_functions: functions that take a schedule.
+    """
+
+    ok: bool
+    error: RunError | None
+    elapsed_ms: float
+    modules: list[ShownModule]
+    traces: list[ShownTrace]
+    programs: list[ShownProgram]
+    search_functions: list[ScheduleFunction]
+    search_modules: list[SearchModule]
+
+
+@dataclass(slots=True)
+class Verdict:
+    """Whether an exercise is solved, and what to tell its reader."""
+
+    passed: bool
+    message: str
+
+
+@dataclass(slots=True)
+class LiveNames:
+    """Names of the program that ran last, for the editor to offer: each once, in the order of the
+    text.
+
+    Attributes:
+        variables: with the names of their classes; None where the editor knows nothing of it.
+    """
+
+    variables: dict[str, str | None]
+    functions: list[str]
+    blocks: list[str]
+    loops: list[str]
+    buffers: list[str]
+
+
+@dataclass(slots=True)
+class Picture:
+    """A picture that a program shows, such as a figure; its size in the page's pixels.
+
+    Attributes:
+        url: a ``data:`` URL.
+    """
+
+    url: str
+    width: int
+    height: int
+    description: str
