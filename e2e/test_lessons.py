@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 from e2e.conftest import DIST
 from e2e.lesson_page import LessonPage
+from e2e.page_states import VIEWS
 from web.scripts.lesson_source import OUTPUTS, Lesson, lessons
 
 LESSONS = lessons()
@@ -67,6 +68,19 @@ def test_a_wrong_answer_is_explained(lesson):
     assert "C is a copy of A so far" in lesson.check(4, state="fail")
     lesson.write(4, "1 / 0")
     assert "ends in an error" in lesson.check(4, state="fail")
+
+
+def test_with_any_view_open_all_cells_run_and_answers_are_checked(lesson, playground):
+    lesson.open(FIRST)
+    lesson.take_solution(7)
+    for view in VIEWS:
+        playground.open_view(view)
+        lesson.run_all()
+        assert {output["state"] for output in lesson.outputs()} == {"done"}, view
+        # The view reacts to what has run; meanwhile the reader goes on.
+        assert lesson.check(7, state="pass").startswith("Solved."), view
+        lesson.run(3)
+        playground.settle()
 
 
 @pytest.mark.thorough

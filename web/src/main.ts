@@ -22,7 +22,7 @@ import { views as viewFactories } from "./views/index";
 import type { View, ViewContext } from "./views/view";
 
 export function startPage(session: PythonSession): void {
-  const activity = new Activity();
+  const activity = new Activity(session);
   const views: View[] = [];
   const runner = new Runner(session, activity, (result) => showResult(views, session, result));
   const show = (pane: string): void => panes.show(pane);
@@ -32,7 +32,8 @@ export function startPage(session: PythonSession): void {
   const context: ViewContext = {
     session,
     editor: program.editor,
-    during: (what, stop, work) => activity.during(what, stop, work),
+    during: (what, stop, work) => activity.during(what, stop, work, true),
+    looking: (what, stop, work) => activity.looking(what, stop, work),
     isBusy: () => activity.running !== null,
     show,
     toast,
@@ -89,7 +90,7 @@ export function startPage(session: PythonSession): void {
   void route();
 
   followActivity(views, session, activity);
-  setUpStatus(session, activity);
+  setUpStatus(session, activity, () => panes.document.running);
   setUpSplitter(byId("split-columns"), byId("workbench"), {
     property: "split-columns",
     direction: "column",
@@ -98,7 +99,7 @@ export function startPage(session: PythonSession): void {
   });
 
   byId("run").addEventListener("click", () => panes.document.run());
-  byId("stop").addEventListener("click", () => activity.running?.stop());
+  byId("stop").addEventListener("click", () => activity.stop());
   document.querySelector("#run kbd")!.textContent = `${COMMAND}↵`;
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || event.defaultPrevented)

@@ -3,7 +3,7 @@
 import { element } from "../dom";
 import { ConsolePanel } from "../program/console";
 import { Editor } from "../program/editor";
-import { runOpenFile } from "../program/run";
+import { ProgramRun } from "../program/run";
 import { BadLink, decode } from "../share/state";
 import { toast } from "../shell/toast";
 import type { FrameContent, FrameHost } from "./frame";
@@ -27,22 +27,23 @@ export async function cellContent(
     tabindex: "0",
     "aria-label": "Output",
   });
-  const run = async (): Promise<void> => {
-    if (runner.busy) return;
-    await runOpenFile(runner, editor, console, { files, open });
-  };
+  const run = (): void => void program.run({ files, open });
   const editor = new Editor({
     parent: editorBox,
-    onRun: () => void run(),
+    onRun: run,
     onChange: () => undefined,
   });
   editor.open(open, files.find(({ name }) => name === open)?.text ?? "");
   const console = new ConsolePanel(consoleBox, (line, column) => editor.goTo(line, column));
   runner.listen(console);
+  const program = new ProgramRun(runner, editor, console);
   return {
     root: element("div", { class: "embed-cell" }, editorBox, consoleBox),
     editor,
-    run: () => void run(),
+    get running() {
+      return program.active;
+    },
+    run,
     shared: () => ({ version: 1, files: [{ name: open, text: editor.text }, ...others], open }),
   };
 }

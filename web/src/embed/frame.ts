@@ -23,6 +23,8 @@ export interface FrameContent {
   root: HTMLElement;
   /** Where views put code; null where there is no program. */
   editor: Editor | null;
+  /** Whether its code runs, or waits to. */
+  readonly running: boolean;
   run(): void;
   /** What the link to the playground opens: a program, or else the hash of its address. */
   shared(): SharedState | string;
@@ -46,7 +48,7 @@ export async function startFrame(
 ): Promise<(theme: string | null) => void> {
   imposeTheme(options.theme);
   document.body.classList.toggle("has-fixed-height", options.fixedHeight);
-  const activity = new Activity();
+  const activity = new Activity(session);
   const views: View[] = [];
   const runner = new Runner(session, activity, (result) => {
     showResult(views, session, result);
@@ -73,7 +75,8 @@ export async function startFrame(
     const context: ViewContext = {
       session,
       editor,
-      during: (what, stop, work) => activity.during(what, stop, work),
+      during: (what, stop, work) => activity.during(what, stop, work, true),
+      looking: (what, stop, work) => activity.looking(what, stop, work),
       isBusy: () => activity.running !== null,
       show: host.show,
       toast,
@@ -102,9 +105,9 @@ export async function startFrame(
   }
 
   followActivity(views, session, activity);
-  setUpStatus(session, activity);
+  setUpStatus(session, activity, () => content.running);
   byId("run").addEventListener("click", () => content.run());
-  byId("stop").addEventListener("click", () => activity.running?.stop());
+  byId("stop").addEventListener("click", () => activity.stop());
   setUpLink(byId<HTMLAnchorElement>("playground"), () => content.shared());
   if (!options.fixedHeight) tellHeight(say);
   if (options.run && options.lesson === null) content.run();

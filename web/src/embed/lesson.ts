@@ -30,6 +30,9 @@ export async function lessonContent(
   return {
     root,
     editor: null,
+    get running() {
+      return reader.running;
+    },
     run: () => reader.run(),
     shared: () => `lesson=${reader.id ?? ""}`,
   };

@@ -7,8 +7,10 @@ import { duration } from "../views/format";
 import type { LessonCode } from "./lesson";
 import { CellOutput } from "./output";
 
-/** `stale`: it has run, but in a Python that is gone. */
-export type CellState = "idle" | "running" | "done" | "failed" | "stale";
+/** `stale`: it has run, but in a Python that is gone; `waiting`: for what was asked before it. */
+export type CellState = "idle" | "waiting" | "running" | "done" | "failed" | "stale";
+
+const STALE = "not run in this session";
 
 export interface CellActions {
   /** Run the cell, and check it if it is an exercise and `check` is asked. */
@@ -34,6 +36,8 @@ export class LessonCell {
   private editor: Editor | null = null;
   private text: string;
   private now: CellState = "idle";
+  /** Its state before it waited. */
+  private before: [CellState, string] = ["idle", ""];
 
   constructor(
     readonly code: LessonCode,
@@ -140,8 +144,8 @@ export class LessonCell {
   set state(state: CellState) {
     this.now = state;
     this.root.dataset.state = state;
-    if (state === "running") this.status.textContent = "running …";
-    else if (state === "stale") this.status.textContent = "not run in this session";
+    if (state === "running" || state === "waiting") this.status.textContent = `${state} …`;
+    else if (state === "stale") this.status.textContent = STALE;
     else if (state !== "done") this.status.textContent = "";
   }
 
@@ -154,6 +158,26 @@ export class LessonCell {
       this.root.querySelector("details")?.setAttribute("open", "");
       this.edit().underline(result.error.diagnostics);
     }
+  }
+
+  /** A run was asked for, and begins when it is its turn. */
+  wait(): void {
+    if (this.now === "running" || this.now === "waiting") return;
+    this.before = [this.now, this.status.textContent];
+    this.state = "waiting";
+  }
+
+  /** It does not run after all. */
+  leave(): void {
+    if (this.now !== "waiting") return;
+    [this.state, this.status.textContent] = this.before;
+  }
+
+  /** What it has defined is gone. */
+  lose(): void {
+    if (this.now === "waiting") {
+      if (this.before[0] !== "idle") this.before = ["stale", STALE];
+    } else if (this.now !== "idle") this.state = "stale";
   }
 
   /** A run begins. */

@@ -18,6 +18,10 @@ export class LessonDocument implements PageDocument {
     this.pointTo(recall("lesson") ?? "");
   }
 
+  get running(): boolean {
+    return this.reader.running;
+  }
+
   run(): void {
     this.reader.run();
   }

@@ -1,8 +1,9 @@
 /** Shows a lesson in a panel, and runs its cells, which share their names. */
 
 import { element } from "../dom";
-import { type PythonSession, Stopped } from "../python/client";
+import type { PythonSession } from "../python/client";
 import type { ShownModule } from "../python/protocol";
+import type { Job } from "../shell/activity";
 import type { Runner } from "../shell/runner";
 import { LESSONS, type LoadedLesson, loadLesson } from "./catalogue";
 import { type CellActions, LessonCell } from "./cell";
@@ -40,7 +41,7 @@ export class LessonReader {
     private readonly host: LessonHost,
   ) {
     host.session.on("restarted", () => {
-      for (const cell of this.cells) if (cell.state !== "idle") cell.state = "stale";
+      for (const cell of this.cells) cell.lose();
     });
     panel.addEventListener("click", (event) => this.follow(event));
     addEventListener("pagehide", () => this.save());
@@ -62,18 +63,19 @@ export class LessonReader {
     this.panel.scrollTop = 0;
   }
 
+  get running(): boolean {
+    return this.cells.some(({ state }) => state === "running" || state === "waiting");
+  }
+
   /** Run the cell that the reader is at, and go on to the next. */
   run(): void {
     const cell = this.current ?? this.cells.find(({ state }) => state !== "done") ?? this.cells[0];
-    if (cell) void this.runCell(cell, false).then((done) => done && this.advance(cell));
+    if (cell) void this.runCells([cell]).then((done) => done && this.advance(cell));
   }
 
   /** Run all cells in order in a fresh namespace, until one fails. */
   async runAll(): Promise<void> {
-    if (this.host.runner.busy || this.id === null) return;
-    if (this.host.session.state === "ready")
-      await this.host.session.call("notebook.restart", this.id);
-    await this.runCells(this.cells);
+    await this.runCells(this.cells, (cell) => cell.code.exercise !== null && cell.edited, true);
   }
 
   private showList(): void {
@@ -164,7 +166,9 @@ export class LessonReader {
 
   private cell(code: LessonCode, recording: Recording | null): LessonCell {
     const actions: CellActions = {
-      run: (cell, check) => void this.runCell(cell, check),
+      run: (cell, check) => {
+        if (check || cell.state !== "waiting") void this.runCells([cell], () => check);
+      },
       runAbove: (cell) => void this.runCells(this.above(cell)),
       openInEditor: (cell) => this.host.openProgram?.(`${this.id}.py`, this.program(cell)),
       changed: () => this.saveSoon(),
@@ -198,32 +202,59 @@ export class LessonReader {
     return `${[...this.above(cell), cell].map(({ source }) => source.trimEnd()).join("\n\n")}\n`;
   }
 
-  private async runCells(cells: LessonCell[]): Promise<void> {
-    for (const cell of cells) {
-      cell.root.scrollIntoView({ block: "nearest" });
-      if (!(await this.runCell(cell, cell.code.exercise !== null && cell.edited))) return;
-    }
+  /**
+   * Run cells, and check those that `checks` names, until one fails; `afresh` in a new namespace.
+   * Returns whether all ran through.
+   */
+  private async runCells(
+    cells: LessonCell[],
+    checks: (cell: LessonCell) => boolean = () => false,
+    afresh = false,
+  ): Promise<boolean> {
+    const lesson = this.id;
+    if (lesson === null) return false;
+    const { runner } = this.host;
+    for (const cell of cells) cell.wait();
+    this.moveTo(cells[0]!);
+    const name = cells.length === 1 ? `Running cell ${cells[0]!.code.number}` : "Running all cells";
+    return runner.ask(name, async (job) => {
+      let done = 0;
+      try {
+        if (afresh) await runner.restart(lesson);
+        for (const cell of cells) {
+          if (cells.length > 1) cell.root.scrollIntoView({ block: "nearest" });
+          if (!(await this.runCell(job, cell, lesson, checks(cell)))) break;
+          done += 1;
+        }
+      } finally {
+        for (const cell of cells) cell.leave();
+      }
+      return done === cells.length;
+    });
   }
 
   /** Returns whether the cell ran through. */
-  private async runCell(cell: LessonCell, check: boolean): Promise<boolean> {
+  private async runCell(
+    job: Job,
+    cell: LessonCell,
+    lesson: string,
+    check: boolean,
+  ): Promise<boolean> {
     const { runner } = this.host;
-    if (runner.busy || this.id === null) return false;
-    const lesson = this.id;
     this.moveTo(cell);
     cell.begin();
-    const result = await runner.runCell(cell.source, lesson, cell.code.number, cell.output);
+    const result = await runner.runCell(job, cell.source, lesson, cell.code.number, cell.output);
     if (!result) {
       cell.state = "stale";
       return false;
     }
     cell.finish(result);
     if (result.ok)
-      this.keep((progress) => (progress.ran = withItem(progress.ran, cell.code.number)));
+      this.keep(lesson, (progress) => (progress.ran = withItem(progress.ran, cell.code.number)));
     else if (result.error?.kind === "NameError") this.offerAbove(cell);
     const { exercise } = cell.code;
     if (check && exercise) {
-      if (result.ok) await this.check(cell, exercise, lesson);
+      if (result.ok) await this.check(job, cell, exercise, lesson);
       else
         cell.judge(
           "fail",
@@ -233,16 +264,15 @@ export class LessonReader {
     return result.ok;
   }
 
-  private async check(cell: LessonCell, exercise: string, lesson: string): Promise<void> {
+  private async check(job: Job, cell: LessonCell, exercise: string, lesson: string): Promise<void> {
     try {
-      const verdict = await this.host.runner.check(exercise, lesson, cell.output);
+      const verdict = await this.host.runner.check(job, exercise, lesson, cell.output);
       if (!verdict) return;
       cell.judge(verdict.passed ? "pass" : "fail", verdict.message);
       if (verdict.passed)
-        this.keep((progress) => (progress.passed = withItem(progress.passed, exercise)));
+        this.keep(lesson, (progress) => (progress.passed = withItem(progress.passed, exercise)));
     } catch (error) {
-      if (!(error instanceof Stopped))
-        cell.judge("fail", error instanceof Error ? error.message : String(error));
+      cell.judge("fail", error instanceof Error ? error.message : String(error));
     }
   }
 
@@ -267,6 +297,7 @@ export class LessonReader {
   }
 
   private moveTo(cell: LessonCell): void {
+    if (!this.cells.includes(cell)) return;
     this.current?.root.removeAttribute("data-current");
     this.current = cell;
     cell.root.dataset.current = "true";
@@ -287,10 +318,10 @@ export class LessonReader {
     this.host.show?.(link.getAttribute("href")!.slice("view:".length));
   }
 
-  private keep(change: (progress: Progress) => void): void {
-    if (this.id === null) return;
-    change(this.progress);
-    keepProgress(this.id, this.progress);
+  private keep(lesson: string, change: (progress: Progress) => void): void {
+    const progress = lesson === this.id ? this.progress : progressOf(lesson);
+    change(progress);
+    keepProgress(lesson, progress);
   }
 
   private saveSoon(): void {
@@ -304,7 +335,7 @@ export class LessonReader {
     const edited = this.cells.filter((cell) => cell.edited);
     const edits = Object.fromEntries(edited.map((cell) => [cell.code.number, cell.source]));
     if (JSON.stringify(edits) === JSON.stringify(this.progress.edits)) return;
-    this.keep((progress) => (progress.edits = edits));
+    this.keep(this.id, (progress) => (progress.edits = edits));
   }
 }
 

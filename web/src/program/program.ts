@@ -24,7 +24,7 @@ import {
 import firstProgram from "./first_program.py?raw";
 import { TypingCheck } from "./help/typing";
 import "./program.css";
-import { runOpenFile } from "./run";
+import { ProgramRun } from "./run";
 import { acceptDrops, chooseFiles, downloadNotebook, downloadPython, readFiles } from "./transfer";
 import { Workspace } from "./workspace";
 
@@ -43,6 +43,7 @@ export class ProgramDocument implements PageDocument {
   /** Called when the page shows something else than the link in its address. */
   onLeaveLink?: () => void;
   private readonly console: ConsolePanel;
+  private readonly program: ProgramRun;
   private readonly workspace = new Workspace({
     files: [{ name: FIRST, text: firstProgram }],
     open: FIRST,
@@ -52,7 +53,7 @@ export class ProgramDocument implements PageDocument {
   private saving = 0;
 
   constructor(
-    private readonly runner: Runner,
+    runner: Runner,
     session: PythonSession,
     private readonly show: (pane: string) => void,
   ) {
@@ -77,6 +78,12 @@ export class ProgramDocument implements PageDocument {
       this.editor.goTo(line, column);
     });
     runner.listen(this.console);
+    this.program = new ProgramRun(
+      runner,
+      this.editor,
+      this.console,
+      (name) => this.files.open === name,
+    );
     byId("clear").addEventListener("click", () => this.console.clear());
     byId("reset").addEventListener("click", () => this.reset());
     setUpSplitter(byId("split-rows"), byId("document-program"), {
@@ -94,6 +101,10 @@ export class ProgramDocument implements PageDocument {
 
   get files(): ProgramFiles {
     return this.workspace.files;
+  }
+
+  get running(): boolean {
+    return this.program.active;
   }
 
   run(): void {
@@ -130,16 +141,9 @@ export class ProgramDocument implements PageDocument {
   }
 
   private async runProgram(): Promise<void> {
-    if (this.runner.busy) return;
     this.show("console");
     this.typing.cancel();
-    await runOpenFile(
-      this.runner,
-      this.editor,
-      this.console,
-      this.files,
-      (name) => this.files.open === name,
-    );
+    await this.program.run(this.files);
   }
 
   /** Add a file, and open it. */

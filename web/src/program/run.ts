@@ -3,21 +3,39 @@
 import type { Runner } from "../shell/runner";
 import type { ConsolePanel } from "./console";
 import type { Editor } from "./editor";
-import type { ProgramFiles } from "./files";
+import { type ProgramFiles, textOf, withText } from "./files";
 
-/** `isOpen` says, once the program has ended, whether the editor still shows that file. */
-export async function runOpenFile(
-  runner: Runner,
-  editor: Editor,
-  console: ConsolePanel,
-  { files, open }: ProgramFiles,
-  isOpen: (name: string) => boolean = () => true,
-): Promise<void> {
-  console.clear();
-  editor.underline([]);
-  const others = files.filter(({ name }) => name !== open);
-  const result = await runner.run(editor.text, open, console, others);
-  if (result?.error && result.error.kind !== "KeyboardInterrupt" && isOpen(open)) {
-    editor.underline(result.error.diagnostics);
+export class ProgramRun {
+  /** Whether a program runs, or waits to. */
+  active = false;
+  /** What was asked for and has not begun; asked once more, the newer text runs. */
+  private waiting: ProgramFiles | null = null;
+
+  /** `isOpen` says, once the program has ended, whether the editor still shows that file. */
+  constructor(
+    private readonly runner: Runner,
+    private readonly editor: Editor,
+    private readonly console: ConsolePanel,
+    private readonly isOpen: (name: string) => boolean = () => true,
+  ) {}
+
+  /** Run the open one of `files`, whose text is the editor's. */
+  async run(files: ProgramFiles): Promise<void> {
+    const waits = this.waiting !== null;
+    this.waiting = withText(files, files.open, this.editor.text);
+    if (waits) return;
+    this.active = true;
+    await this.runner.ask(`Running ${files.open}`, async (job) => {
+      const now = this.waiting!;
+      const { open } = now;
+      this.waiting = null;
+      this.console.clear();
+      this.editor.underline([]);
+      const others = now.files.filter(({ name }) => name !== open);
+      const result = await this.runner.run(job, textOf(now), open, this.console, others);
+      if (result?.error && result.error.kind !== "KeyboardInterrupt" && this.isOpen(open))
+        this.editor.underline(result.error.diagnostics);
+      this.active = this.waiting !== null;
+    });
   }
 }

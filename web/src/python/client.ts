@@ -4,6 +4,7 @@ import { soon } from "../dom";
 import { TrialPool } from "../trials/pool";
 import { type Connect, type Connection, type Receiver, startWorker } from "./connection";
 import type { CallName, Calls, FromWorker, OutputChunk, RuntimeFacts, ToWorker } from "./protocol";
+import { CallQueue } from "./queue";
 import { StallWatch } from "./stall";
 
 export type SessionState = "loading" | "ready" | "failed";
@@ -33,12 +34,24 @@ interface Pending {
   reject: (error: Error) => void;
   /** Who has asked: another frame, or null for this page. */
   guest: Guest | null;
+  look: boolean;
+  /** It was interrupted for what the reader asks, and is to be made again. */
+  interrupted: boolean;
+}
+
+/** How a call is made. */
+interface Manner {
+  guest?: Guest | null;
+  look?: boolean;
+  signal?: AbortSignal | null;
 }
 
 /** A frame that uses this page's Python. */
 export interface Guest {
   output(chunks: OutputChunk[], size: number): void;
 }
+
+const NO_LONGER = "It is no longer asked for.";
 
 export class PythonSession {
   state: SessionState = "loading";
@@ -58,8 +71,11 @@ export class PythonSession {
 
   private readonly watch = new StallWatch((complaint) => this.emit("stalled", complaint));
   private connection: Connection | null = null;
-  /** Calls in the order in which they were made; Python has the first of them. */
-  private readonly pending = new Map<number, Pending>();
+  private readonly calls = new CallQueue<Pending>();
+  /** How many jobs want Python for themselves. */
+  private held = 0;
+  /** Whether all of Python is there: an import that is interrupted would stay broken. */
+  private whole = false;
   private lastId = 0;
   private readonly listeners: { [K in keyof SessionEvents]: Set<SessionEvents[K]> } = {
     state: new Set(),
@@ -83,7 +99,7 @@ export class PythonSession {
   }
 
   get busy(): boolean {
-    return this.pending.size > 0;
+    return !this.calls.empty;
   }
 
   on<K extends keyof SessionEvents>(event: K, listener: SessionEvents[K]): void {
@@ -94,6 +110,7 @@ export class PythonSession {
   launch(): void {
     this.progress = ["Loading Python", 0];
     this.watch.progress("Starting the worker");
+    this.whole = false;
     this.setState("loading");
     this.setFetching(null);
     const receiver: Receiver = {
@@ -109,27 +126,70 @@ export class PythonSession {
   }
 
   /**
-   * Call a function of `mlcweb.playground`.
+   * Call a function of `mlcweb.playground`, for something that the reader asks.
    *
    * Rejects with `Stopped` if Python is ended meanwhile, and with an `Error` if the call fails for a
    * reason that is no result (a broken runtime, unknown arguments).
    */
   call<K extends CallName>(name: K, ...args: Parameters<Calls[K]>): Promise<ReturnType<Calls[K]>> {
-    return this.callFor(null, name, args);
+    return this.make(name, args);
   }
 
-  /** `call` for another frame, which gets the output. */
-  callFor<K extends CallName>(
-    guest: Guest | null,
+  /**
+   * `call` for a view that looks something up: it waits for what the reader asks, which may interrupt
+   * it; then it is made again. It must leave Python as it was. An aborted `signal` ends it with
+   * `Stopped`.
+   */
+  look<K extends CallName>(
+    signal: AbortSignal | null,
+    name: K,
+    ...args: Parameters<Calls[K]>
+  ): Promise<ReturnType<Calls[K]>> {
+    return this.make(name, args, { look: true, signal });
+  }
+
+  /** `call`, or with `look` the other, also for another frame, which gets the output. */
+  make<K extends CallName>(
     name: K,
     args: unknown[],
+    { guest = null, look = false, signal = null }: Manner = {},
   ): Promise<ReturnType<Calls[K]>> {
     if (this.state === "failed") return Promise.reject(new Error(this.failure));
+    if (signal?.aborted) return Promise.reject(new Stopped(NO_LONGER));
     const id = ++this.lastId;
     return new Promise((resolve, reject) => {
-      this.pending.set(id, { message: { type: "call", id, name, args }, resolve, reject, guest });
-      if (this.state === "ready" && this.pending.size === 1) this.sendFirst();
+      const message = { type: "call", id, name, args, look } as const;
+      const call = { message, resolve, reject, guest, look, interrupted: false };
+      signal?.addEventListener("abort", () => this.abandon(call), { once: true });
+      this.calls.add(call);
+      this.sendNext();
     });
+  }
+
+  /**
+   * The reader asks for something: interrupt what a view looks up, where that is possible.
+   *
+   * For another frame: its own look-ups go back to it, to be asked again in its time.
+   */
+  makeWay(guest: Guest | null = null): void {
+    for (const each of guest ? this.calls.all : []) {
+      if (each.look && each.guest === guest && this.calls.remove(each))
+        each.reject(new Stopped(NO_LONGER));
+    }
+    const { sent } = this.calls;
+    if (this.interruptLook() && sent) sent.interrupted = guest === null || sent.guest !== guest;
+  }
+
+  /** From now on views wait, also between two calls. */
+  hold(): void {
+    this.held += 1;
+    this.makeWay();
+  }
+
+  /** The end of what `hold` began. */
+  release(): void {
+    this.held -= 1;
+    this.sendNext();
   }
 
   /** Stop what this page runs: by an interrupt where that is possible, else by starting Python again. */
@@ -137,19 +197,21 @@ export class PythonSession {
     await this.stopFor(null);
   }
 
-  /** `stop` for another frame, or for this page: what others run goes on. */
+  /** `stop` for another frame, or for this page: what others run goes on, and so do looks of views
+   * while there is something that the reader asked. */
   async stopFor(guest: Guest | null): Promise<void> {
-    const reason = "Stopped before it began.";
-    const first = this.first;
-    for (const [id, each] of this.pending) {
-      if (each.guest !== guest || (each === first && this.state !== "loading")) continue;
-      this.pending.delete(id);
-      each.reject(new Stopped(reason));
+    const own = this.calls.all.filter((each) => each.guest === guest);
+    const look = own.every((each) => each.look);
+    const { sent } = this.calls;
+    for (const each of own) {
+      if (each.look === look && this.calls.remove(each))
+        each.reject(new Stopped("Stopped before it began."));
     }
-    if (!first || first.guest !== guest) return;
-    const running = (): boolean => this.first === first;
+    if (!sent || sent.guest !== guest || sent.look !== look) return;
+    sent.interrupted = false;
+    const running = (): boolean => this.calls.sent === sent;
     const { connection } = this;
-    if (running() && connection?.interrupt()) {
+    if (this.whole && connection?.interrupt()) {
       const end = performance.now() + connection.grace;
       while (running() && performance.now() < end) await new Promise((r) => setTimeout(r, 20));
     }
@@ -184,6 +246,7 @@ export class PythonSession {
         this.emit("progress", message.stage, message.fraction);
         break;
       case "loaded":
+        this.whole = true;
         this.watch.stop();
         this.setFetching(null);
         break;
@@ -191,7 +254,7 @@ export class PythonSession {
         this.watch.stop();
         this.runtime = message.runtime;
         this.setState("ready");
-        this.sendFirst();
+        this.sendNext();
         break;
       case "kept":
         this.emit("kept", message.done);
@@ -205,7 +268,7 @@ export class PythonSession {
         this.passOn(message.chunks, message.size);
         break;
       case "event":
-        if (!this.first?.guest) this.emit("event", message.name, message.data);
+        if (!this.calls.sent?.guest) this.emit("event", message.name, message.data);
         break;
       case "answer":
         this.take(message.id)?.resolve(message.value as never);
@@ -215,9 +278,7 @@ export class PythonSession {
         this.rejectAll(new Stopped(message.reason));
         break;
       case "refusal":
-        this.take(message.id)?.reject(
-          message.stopped ? new Stopped(message.message) : new Error(message.message),
-        );
+        this.refuse(message);
         break;
     }
   }
@@ -229,12 +290,21 @@ export class PythonSession {
 
   private passOn(chunks: OutputChunk[], size: number): void {
     const { connection } = this;
-    const guest = this.first?.guest;
+    const guest = this.calls.sent?.guest;
     if (guest) guest.output(chunks, size);
     else {
       this.emit("output", chunks);
       soon(() => connection?.seen(size));
     }
+  }
+
+  private refuse({ id, message, stopped }: FromWorker & { type: "refusal" }): void {
+    const { sent } = this.calls;
+    if (sent?.message.id === id && sent.interrupted) {
+      sent.interrupted = false;
+      this.calls.done(true);
+      this.sendNext();
+    } else this.take(id)?.reject(stopped ? new Stopped(message) : new Error(message));
   }
 
   private fail(message: string): void {
@@ -244,29 +314,37 @@ export class PythonSession {
     this.rejectAll(new Error(message));
   }
 
-  private take(id: number): Pending | undefined {
-    const pending = this.pending.get(id);
-    this.pending.delete(id);
-    this.sendFirst();
-    return pending;
+  /** Who waits for the answer that has come; Python gets the next call. */
+  private take(id: number): Pending | null {
+    const { sent } = this.calls;
+    if (sent?.message.id !== id) return null;
+    this.calls.done();
+    this.sendNext();
+    return sent;
   }
 
-  /** The call that Python has, or gets next. */
-  private get first(): Pending | undefined {
-    return this.pending.values().next().value;
-  }
-
-  private sendFirst(): void {
-    const { first } = this;
-    if (!first || this.state !== "ready") return;
+  private sendNext(): void {
+    if (this.state !== "ready") return;
+    const next = this.calls.next(this.held === 0);
+    if (!next) return;
+    if (this.held) this.connection?.makeWay(false);
     this.connection?.allow();
-    this.connection?.post(first.message);
+    this.connection?.post(next.message);
+  }
+
+  /** Nobody waits for a look any more. */
+  private abandon(call: Pending): void {
+    if (!this.calls.remove(call) && this.calls.sent === call) this.interruptLook();
+    call.interrupted = false;
+    call.reject(new Stopped(NO_LONGER));
+  }
+
+  private interruptLook(): boolean {
+    return this.whole && this.connection?.makeWay(this.calls.sent?.look === true) === true;
   }
 
   private rejectAll(error: Error): void {
-    const all = [...this.pending.values()];
-    this.pending.clear();
-    for (const { reject } of all) reject(error);
+    for (const { reject } of this.calls.clear()) reject(error);
   }
 
   private setFetching(what: string | null): void {

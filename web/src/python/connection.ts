@@ -13,6 +13,11 @@ export interface Connection {
   allow(): void;
   /** Ask what runs to stop; false where only ending Python stops it. */
   interrupt(): boolean;
+  /**
+   * Ask look-ups to end for now, of other frames, too; `looking` says whether this page waits for one.
+   * Returns whether that comes to an end.
+   */
+  makeWay(looking: boolean): boolean;
   /** End Python; where it is another frame's, ask for that. */
   end(): void;
 }
@@ -43,15 +48,17 @@ export function startWorker(receiver: Receiver, base: string, trials: MessagePor
   worker.onerror = (event) => receiver.fail(event.message || "the worker's script did not load");
   const start: ToWorker = { type: "start", base, interrupt: signal, backlog: memory, trials };
   worker.postMessage(start, [trials]);
+  const interrupt = (): boolean => {
+    signal?.set([2]);
+    return signal !== null;
+  };
   return {
     grace: 1000,
     post: (message, transfer = []) => worker.postMessage(message, transfer),
     seen: (size) => backlog?.remove(size),
     allow: () => signal?.set([0]),
-    interrupt: () => {
-      signal?.set([2]);
-      return signal !== null;
-    },
+    interrupt,
+    makeWay: (looking) => looking && interrupt(),
     end: () => worker.terminate(),
   };
 }

@@ -11,9 +11,10 @@ export function host(session: PythonSession, port: MessagePort): void {
     output: (chunks, size) => post({ type: "output", chunks, size }),
   };
   const tell = (): void => {
-    if (session.state === "ready" && session.runtime)
+    if (session.state === "ready" && session.runtime) {
       post({ type: "ready", runtime: session.runtime });
-    else if (session.state === "failed") post({ type: "failed", message: session.failure });
+      post({ type: "loaded" });
+    } else if (session.state === "failed") post({ type: "failed", message: session.failure });
     else post({ type: "progress", stage: session.progress[0], fraction: session.progress[1] });
   };
   session.on("state", tell);
@@ -23,10 +24,11 @@ export function host(session: PythonSession, port: MessagePort): void {
     if (data.type === "join") tell();
     else if (data.type === "seen") session.seen(data.size);
     else if (data.type === "stop") void session.stopFor(guest);
+    else if (data.type === "makeWay") session.makeWay(guest);
     else if (data.type === "end") session.restart("Another part of this page restarted Python.");
     else if (data.type === "call") {
-      const { id } = data;
-      session.callFor(guest, data.name, data.args).then(
+      const { id, name, args, look } = data;
+      session.make(name, args, { guest, look }).then(
         (value) => post({ type: "answer", id, value }),
         (error: Error) =>
           post({ type: "refusal", id, message: error.message, stopped: error instanceof Stopped }),
@@ -51,6 +53,10 @@ export function connectTo(port: MessagePort): Connect {
       interrupt: () => {
         post({ type: "stop" });
         return true;
+      },
+      makeWay: (looking) => {
+        post({ type: "makeWay" });
+        return looking;
       },
       end: () => post({ type: "end" }),
     };

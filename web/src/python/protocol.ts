@@ -31,11 +31,14 @@ export type ToWorker =
       backlog: SharedArrayBuffer | null;
       trials: MessagePort;
     }
-  | { type: "call"; id: number; name: CallName; args: unknown[] }
-  /** Where Python is another frame's: join in, output was seen, stop what this frame runs there, end Python. */
+  /** `look`: a view looks something up; what the reader asks comes first. */
+  | { type: "call"; id: number; name: CallName; args: unknown[]; look: boolean }
+  /** Where Python is another frame's: join in, output was seen, stop what this frame runs there, interrupt
+   * what views look up, end Python. */
   | { type: "join" }
   | { type: "seen"; size: number }
   | { type: "stop" }
+  | { type: "makeWay" }
   | { type: "end" };
 
 export type FromWorker =

@@ -5,6 +5,8 @@ export interface PageDocument {
   readonly id: string;
   /** Its panes; on a phone each has a tab beside the views. */
   readonly panes: { id: string; title: string; panel: HTMLElement }[];
+  /** Whether its code runs, or waits to. */
+  readonly running: boolean;
   /** What the Run button does while this document is open. */
   run(): void;
 }

@@ -3,7 +3,7 @@
 import { type PythonSession, Stopped } from "../python/client";
 import type { OutputChunk, RunError, RunResult, Verdict } from "../python/protocol";
 import { duration } from "../views/format";
-import type { Activity } from "./activity";
+import type { Activity, Job } from "./activity";
 
 /** Where the output of a program goes, and what the page says of its run. */
 export interface OutputSink {
@@ -15,21 +15,25 @@ export interface OutputSink {
 export class Runner {
   /** Of the program that runs, or ran last. */
   private sink: OutputSink | null = null;
+  /** What views have not seen yet. */
+  private result: RunResult | null = null;
 
+  /** `onResult` hears of the latest result once nothing runs any more that the reader has asked. */
   constructor(
     private readonly session: PythonSession,
     private readonly activity: Activity,
-    private readonly onResult: (result: RunResult) => void,
+    onResult: (result: RunResult) => void,
   ) {
     session.on("output", (chunks) => this.sink?.append(chunks));
     session.on("restarted", (reason) => this.sink?.note(reason, "warning"));
     session.on("state", (state) => {
       if (state === "failed") this.sink?.note(`Python did not load: ${session.failure}`, "warning");
     });
-  }
-
-  get busy(): boolean {
-    return this.activity.running !== null || this.session.state === "failed";
+    activity.onRest(() => {
+      const { result } = this;
+      this.result = null;
+      if (result) onResult(result);
+    });
   }
 
   /** Where output goes while nothing of a document's own has run yet. */
@@ -37,75 +41,88 @@ export class Runner {
     this.sink = sink;
   }
 
+  /** Do something that takes several calls, when all that was asked before is done. */
+  ask<T>(what: string, work: (job: Job) => Promise<T>): Promise<T> {
+    return this.activity.during(what, () => void this.session.stop(), work);
+  }
+
   /**
-   * Run a program; null if something else runs, or if it was stopped by ending Python.
+   * Run a program; null if it was stopped by ending Python.
    *
    * `filename` is what tracebacks call the program; it can import the `others`.
    */
   async run(
+    job: Job,
     source: string,
     filename: string,
     sink: OutputSink,
     others: { name: string; text: string }[] = [],
   ): Promise<RunResult | null> {
-    return this.perform("Running", sink, async (session) => {
-      await session.call("files.place", others);
-      return session.call("cell.execute", source, filename);
+    return this.perform(job, sink, async () => {
+      await this.session.call("files.place", others);
+      return this.session.call("cell.execute", source, filename);
     });
   }
 
   /** Run a cell of a lesson, which shares its names with the lesson's other cells; else as `run`. */
   async runCell(
+    job: Job,
     source: string,
     lesson: string,
     number: number,
     sink: OutputSink,
   ): Promise<RunResult | null> {
-    return this.perform(`Running cell ${number}`, sink, (session) =>
-      session.call("notebook.execute", source, lesson, number),
+    this.activity.rename(job, `Running cell ${number}`);
+    return this.perform(job, sink, () =>
+      this.session.call("notebook.execute", source, lesson, number),
     );
   }
 
-  /** Judge an exercise by what the cells of its lesson have defined; null if something else runs. */
-  async check(exercise: string, lesson: string, sink: OutputSink): Promise<Verdict | null> {
-    const { session, activity } = this;
-    if (this.busy) return null;
+  /** Forget what the cells of a lesson have defined. */
+  async restart(lesson: string): Promise<void> {
+    await this.session.call("notebook.restart", lesson);
+  }
+
+  /** Judge an exercise by what the cells of its lesson have defined; null if it was stopped. */
+  async check(
+    job: Job,
+    exercise: string,
+    lesson: string,
+    sink: OutputSink,
+  ): Promise<Verdict | null> {
+    if (job.stopped) return null;
     this.sink = sink;
-    return activity.during(
-      "Checking",
-      () => void session.stop(),
-      async () => {
-        const verdict = await session.call("notebook.check", exercise, lesson);
-        activity.outcome = { text: verdict.passed ? "Solved" : "Not solved yet", failed: false };
-        return verdict;
-      },
-    );
+    this.activity.rename(job, "Checking");
+    try {
+      const verdict = await this.session.call("notebook.check", exercise, lesson);
+      this.activity.outcome = {
+        text: verdict.passed ? "Solved" : "Not solved yet",
+        failed: false,
+      };
+      return verdict;
+    } catch (error) {
+      if (error instanceof Stopped) return null;
+      throw error;
+    }
   }
 
   private async perform(
-    what: string,
+    job: Job,
     sink: OutputSink,
-    work: (session: PythonSession) => Promise<RunResult>,
+    work: () => Promise<RunResult>,
   ): Promise<RunResult | null> {
-    const { session, activity } = this;
-    if (this.busy) return null;
+    if (job.stopped) return null;
     this.sink = sink;
-    return activity.during(
-      what,
-      () => void session.stop(),
-      async () => {
-        try {
-          const result = await work(session);
-          this.finish(result, sink);
-          return result;
-        } catch (error) {
-          if (error instanceof Stopped) return null;
-          sink.note(error instanceof Error ? error.message : String(error), "warning");
-          activity.outcome = { text: "The run failed", failed: true };
-          return null;
-        }
-      },
-    );
+    try {
+      const result = await work();
+      this.finish(result, sink);
+      return result;
+    } catch (error) {
+      if (error instanceof Stopped) return null;
+      sink.note(error instanceof Error ? error.message : String(error), "warning");
+      this.activity.outcome = { text: "The run failed", failed: true };
+      return null;
+    }
   }
 
   private finish(result: RunResult, sink: OutputSink): void {
@@ -125,6 +142,6 @@ export class Runner {
         failed: true,
       };
     }
-    this.onResult(result);
+    this.result = result;
   }
 }

@@ -9,7 +9,12 @@ import { showStartNotice } from "./start_notice";
 
 type PageState = "loading" | "ready" | "running" | "error";
 
-export function setUpStatus(session: PythonSession, activity: Activity): void {
+/** `isRunning` says whether what the Run button would run does so already, or waits to. */
+export function setUpStatus(
+  session: PythonSession,
+  activity: Activity,
+  isRunning: () => boolean,
+): void {
   const status = byId("status");
   const text = byId("status-text");
   const progress = byId("progress");
@@ -18,17 +23,20 @@ export function setUpStatus(session: PythonSession, activity: Activity): void {
 
   /** What comes behind a ready Python concerns only who waits for it. */
   const toTell = (): string | null =>
-    session.state !== "ready" || activity.running ? session.complaint : null;
+    session.state !== "ready" || activity.shown ? session.complaint : null;
 
   const describe = (): [PageState, string] => {
-    const { running, outcome } = activity;
+    const { shown, outcome } = activity;
     const complaint = toTell();
     if (complaint !== null) return [session.state === "ready" ? "running" : "error", complaint];
     if (session.state === "loading") {
       const [stage] = session.progress;
-      return ["loading", running ? `${stage} …; then the program runs` : `${stage} …`];
+      return ["loading", shown ? `${stage} …; then the program runs` : `${stage} …`];
     }
-    if (running) return ["running", session.fetching ? `${session.fetching} …` : running.what];
+    if (shown) {
+      const waiting = activity.waiting ? `; ${activity.waiting} more to come` : "";
+      return ["running", (session.fetching ? `${session.fetching} …` : shown.what) + waiting];
+    }
     if (outcome) return [outcome.failed ? "error" : "ready", outcome.text];
     return ["ready", "Ready"];
   };
@@ -43,12 +51,12 @@ export function setUpStatus(session: PythonSession, activity: Activity): void {
     if (text.textContent !== sentence) text.textContent = sentence;
     status.dataset.start = session.runtime ? (session.runtime.restored ? "restored" : "plain") : "";
     status.title = session.runtime ? describeRuntime(session.runtime) : "";
-    runButton.disabled = activity.running !== null || session.state === "failed";
-    stopButton.disabled = activity.running === null;
+    runButton.disabled = isRunning() || session.state === "failed";
+    stopButton.disabled = activity.shown === null;
     const loading = session.state === "loading";
     progress.style.setProperty("--done", String(loading ? session.progress[1] : 1));
-    progress.classList.toggle("busy", activity.running !== null && !loading);
-    progress.classList.toggle("idle", activity.running === null && !loading);
+    progress.classList.toggle("busy", activity.shown !== null && !loading);
+    progress.classList.toggle("idle", activity.shown === null && !loading);
   };
 
   activity.onChange(refresh);

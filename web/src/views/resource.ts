@@ -16,7 +16,7 @@ export class Resource<T> {
     value: null,
     error: null,
   });
-  private request = 0;
+  private asking = new AbortController();
 
   get state(): ResourceState {
     return this.current.value.state;
@@ -41,21 +41,27 @@ export class Resource<T> {
     return this.state === "loading" || this.state === "stale";
   }
 
-  /** Whether an answer has come, and nothing has been asked since: `value`, asked again, is it. */
-  async load(ask: () => Promise<T>, take?: (value: T) => void): Promise<boolean> {
-    const mine = ++this.request;
+  /**
+   * Whether an answer has come, and nothing has been asked since: `value`, asked again, is it. The
+   * signal that `ask` gets says when nobody waits any more.
+   */
+  async load(
+    ask: (signal: AbortSignal) => Promise<T>,
+    take?: (value: T) => void,
+  ): Promise<boolean> {
+    const { signal } = this.renew();
     const { value } = this.current.peek();
     this.current.value = { state: value === null ? "loading" : "stale", value, error: null };
     try {
-      const answer = await ask();
-      if (mine !== this.request) return false;
+      const answer = await ask(signal);
+      if (signal.aborted) return false;
       batch(() => {
         this.set(answer);
         take?.(answer);
       });
       return true;
     } catch (error) {
-      if (mine === this.request)
+      if (!signal.aborted)
         this.current.value = { state: "error", value: this.current.peek().value, error };
       return false;
     }
@@ -63,8 +69,15 @@ export class Resource<T> {
 
   /** Take `value` for the answer, or nothing at all; what was asked before counts no more. */
   set(value: T | null): void {
-    this.request += 1;
+    this.renew();
     this.current.value = { state: value === null ? "empty" : "ready", value, error: null };
+  }
+
+  /** From now on what was asked before counts no more. */
+  private renew(): AbortController {
+    this.asking.abort();
+    this.asking = new AbortController();
+    return this.asking;
   }
 }
 

@@ -27,9 +27,14 @@ export interface View {
 export interface ViewContext {
   session: PythonSession;
   editor: Editor;
-  /** Mark the page as running `what` while `work` goes on; `stop` is what the Stop button does. */
+  /**
+   * Do something that the reader asks, when all that was asked before is done. The page runs `what`
+   * while `work` goes on; `stop` is what the Stop button does.
+   */
   during<T>(what: string, stop: () => void, work: () => Promise<T>): Promise<T>;
-  /** Whether something runs already. */
+  /** Show that the view looks something up by itself (`session.look`), which may take long. */
+  looking<T>(what: string, stop: () => void, work: () => Promise<T>): Promise<T>;
+  /** Whether something runs that the reader has asked. */
   isBusy(): boolean;
   /** Bring a view or the editor to the front. */
   show(pane: string): void;

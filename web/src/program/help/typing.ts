@@ -44,7 +44,7 @@ export class TypingCheck {
     }
     this.text = null;
     try {
-      const found = await session.call("checking.check", text);
+      const found = await session.look(null, "checking.check", text);
       // Written on meanwhile: the next check tells.
       if (this.text === null) this.show(found);
     } catch {

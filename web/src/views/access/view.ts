@@ -20,7 +20,7 @@ const NO_OTHER = "none";
 const GAP = 14;
 
 export function accessView(context: ViewContext): View {
-  const { session, during, isBusy } = context;
+  const { session, during, looking, isBusy } = context;
   const panel = viewPanel("access", "Why is it faster?");
 
   const settings = new Settings({
@@ -109,23 +109,29 @@ export function accessView(context: ViewContext): View {
   let replay: Replay | null = null;
   let drawn: BufferGrid[] = [];
   let colours: Palette | null = null;
-  /** Another program has to be recorded when the view is next in sight and nothing else runs. */
+  /** Another program has to be recorded when the view is next in sight. */
   let stale = false;
   let request = 0;
+  let asking = new AbortController();
   let frame = 0;
 
+  /** Ask for something in the place of what was asked before. */
+  function ask(): { signal: AbortSignal; mine: number } {
+    asking.abort();
+    asking = new AbortController();
+    request += 1;
+    return { signal: asking.signal, mine: request };
+  }
+
   async function load(functionName: string | null, other: string | null): Promise<void> {
-    if (isBusy()) {
-      stale = true;
-      return;
-    }
     stale = false;
-    const mine = ++request;
+    const { signal, mine } = ask();
     player.pause();
     panel.setAttribute("aria-busy", "true");
     const compared = other === null ? "" : other === NO_OTHER ? null : other;
-    const ask = (): Promise<AccessReport> =>
-      session.call(
+    const look = (): Promise<AccessReport> =>
+      session.look(
+        signal,
         "access_view.explain",
         settings.program,
         functionName,
@@ -134,7 +140,7 @@ export function accessView(context: ViewContext): View {
         settings.settings,
       );
     try {
-      const answer = await during("Recording accesses", () => void session.stop(), ask);
+      const answer = await looking("Recording accesses", () => void session.stop(), look);
       if (mine === request) show(answer);
     } catch (error) {
       if (mine === request) fail(error, functionName, other);
@@ -183,11 +189,12 @@ export function accessView(context: ViewContext): View {
   async function simulate(): Promise<void> {
     const now = report;
     if (!now) return;
-    const mine = ++request;
+    const { signal, mine } = ask();
     player.pause();
     tableBox.setAttribute("aria-busy", "true");
     try {
-      const answer = await session.call(
+      const answer = await session.look(
+        signal,
         "access_view.simulate",
         settings.program,
         now.function,
@@ -279,7 +286,6 @@ export function accessView(context: ViewContext): View {
 
   function update(): void {
     measure.disabled = isBusy() || !report;
-    if (stale && !panel.hidden && !isBusy()) void load(null, null);
   }
 
   stage.addEventListener("keydown", (event) => player.onKey(event));
@@ -300,7 +306,7 @@ export function accessView(context: ViewContext): View {
     panel,
     onResult({ programs, ok }) {
       player.pause();
-      request += 1;
+      ask();
       if (!programs.length) {
         if (!ok) return;
         report = replay = null;

@@ -122,16 +122,25 @@ export function codeView(context: ViewContext): View {
   let stale = false;
   let wantsFused: boolean | null = null;
   let request = 0;
+  let asking = new AbortController();
   let measured = 0;
   /** The text of loops after a pass, asked for once. */
   let afterPass = new Map<number, Promise<{ lines: PassLine[] }>>();
 
   async function load(functionName: string | null): Promise<void> {
     const mine = ++request;
+    asking.abort();
+    asking = new AbortController();
     stale = false;
     panel.setAttribute("aria-busy", "true");
     try {
-      const answer = await session.call("code_view.code", programs.value, functionName, wantsFused);
+      const answer = await session.look(
+        asking.signal,
+        "code_view.code",
+        programs.value,
+        functionName,
+        wantsFused,
+      );
       if (mine === request) show(answer);
     } catch (error) {
       if (mine !== request || error instanceof Stopped) return;
@@ -227,7 +236,7 @@ export function codeView(context: ViewContext): View {
     }
     const asked =
       afterPass.get(index) ??
-      session.call("code_view.after_pass", programs.value, now.function, index);
+      session.look(null, "code_view.after_pass", programs.value, now.function, index);
     afterPass.set(index, asked);
     try {
       const { lines } = await asked;

@@ -23,8 +23,8 @@ const RESTARTED =
 interface DetailActions {
   /** Append code to the program. */
   use: (code: string, told: string) => void;
-  /** Do something that takes Python's time; null where something else does. */
-  during: <T>(what: string, work: () => Promise<T>) => Promise<T> | null;
+  /** Do something that takes Python's time. */
+  during: <T>(what: string, work: () => Promise<T>) => Promise<T>;
 }
 
 interface Shown {
@@ -93,9 +93,9 @@ export class TrialDetail {
   }
 
   private async fetch(id: string, index: number): Promise<[TrialDetails, TraceStep[]]> {
-    const details = await this.session.call("search.details", id, index);
+    const details = await this.session.look(null, "search.details", id, index);
     const steps = details.trace
-      ? await this.session.call("trace_view.trace_steps", details.trace.id)
+      ? await this.session.look(null, "trace_view.trace_steps", details.trace.id)
       : [];
     return [details, steps];
   }
@@ -163,7 +163,6 @@ export class TrialDetail {
       const work = this.actions.during("Timing the model", () =>
         this.session.call("search.compare", search.id, trial.index),
       );
-      if (!work) return;
       tell(TIMING);
       work.then(tell).catch((error: unknown) => tell(message(error)));
     };

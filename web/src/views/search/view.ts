@@ -48,7 +48,7 @@ export function searchView(context: ViewContext): View {
       editor.append(code);
       toast(told);
     },
-    during: (what, work) => (isBusy() ? null : during(what, () => void session.stop(), work)),
+    during: (what, work) => during(what, () => void session.stop(), work),
   });
   const store = openStore();
   const records = new RecordsPanel(store, session, toast);

@@ -150,7 +150,7 @@ export class TraceModel {
     const { session } = this.context;
     for (const [key, decision] of decisions) {
       const reason = await session
-        .call("trace_view.refusal", now.trace.id, now.changes, step, decision)
+        .look(null, "trace_view.refusal", now.trace.id, now.changes, step, decision)
         .catch(() => null);
       if (this.shown.value !== now) return;
       if (reason !== null) this.refused.value = new Map([...this.refused.value, [key, reason]]);
@@ -290,7 +290,7 @@ export class TraceModel {
     await this.compared.load(async () => {
       const [second, comparison] = await Promise.all([
         this.derive(other.id, {}),
-        this.context.session.call("trace_compare.compare", trace.id, changes, other.id, {}),
+        this.context.session.look(null, "trace_compare.compare", trace.id, changes, other.id, {}),
       ]);
       const title = this.isChanged.value ? `${trace.title}, changed` : trace.title;
       const sides: [Side, Side] = [
@@ -308,7 +308,7 @@ export class TraceModel {
     const key = keyOf({ trace: { id }, changes });
     const cached = this.derivations.get(key);
     if (cached) return cached;
-    const asked = this.context.session.call("trace_view.derive", id, changes);
+    const asked = this.context.session.look(null, "trace_view.derive", id, changes);
     this.derivations.set(key, asked);
     asked.catch(() => this.derivations.delete(key));
     return asked;
