@@ -41,6 +41,13 @@ def _libraries(name: str) -> Any:
     return getattr(library, name)
 
 
+@provides("mlcweb.tir.function", "specialize_params")
+def _specialization(name: str) -> Any:
+    from mlcweb.lower.specialize import specialize_params
+
+    return specialize_params
+
+
 @provides("mlcweb.relax.analysis", "estimate_memory_usage")
 def _memory_report(name: str) -> Any:
     from mlcweb.relax_vm.memory_report import estimate_memory_usage

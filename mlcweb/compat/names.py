@@ -21,6 +21,8 @@ MODULES: dict[str, str] = {
     "s_tir": "tir",
     "s_tir.meta_schedule": "meta_schedule",
     "tirx": "tir",
+    "tir.stmt": "tir",
+    "tir.function": "tir",
     "script.tirx": "script.tir",
     "script.ir_builder.tirx": "script.ir_builder.tir",
     "tir.script.builder": "script.ir_builder.tir",

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from mlcweb.arith import Analyzer
+from mlcweb.arith.equality import same_expression
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import const
+from mlcweb.tir.arithmetic import cast, const
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion
 from mlcweb.tir.function import PrimFunc
 
@@ -22,6 +24,52 @@ def specialize(func: PrimFunc, values: Mapping[E.Var, int]) -> PrimFunc:
     rewriter = _Specializer({var: const(value, var.dtype) for var, value in values.items()})
     buffer_map = {param: rewriter.buffer(buffer) for param, buffer in func.buffer_map.items()}
     return replace(func, buffer_map=buffer_map, body=rewriter.rewrite(func.body))
+
+
+def specialize_params(func: PrimFunc, param_map: Mapping[E.Var, Any]) -> PrimFunc:
+    """The function with parameters given: a scalar its value, which takes it from the signature, or
+    a handle a buffer, whose extents give those of the parameter's buffer their values.
+
+    Raises:
+        ValueError: what is named is no such parameter, or does not fit it.
+    """
+    values: dict[E.Var, E.PrimExpr] = {}
+    for param, given in param_map.items():
+        if param not in func.params:
+            names = ", ".join(p.name for p in func.params)
+            raise ValueError(f'"{param.name}" is not a parameter of the function; it has {names}')
+        buffer = func.buffer_map.get(param)
+        if (buffer is None) == isinstance(given, Buffer):
+            what = "a scalar" if buffer is None else "a buffer"
+            raise ValueError(f'"{param.name}" is {what}; {given!r} cannot be given for it')
+        if buffer is None:
+            values[param] = cast(param.dtype, given)
+        else:
+            values.update(_matched(param, buffer, given))
+    rewriter = _Specializer(values)
+    params = tuple(param for param in func.params if param not in values)
+    buffers = {param: rewriter.buffer(buffer) for param, buffer in func.buffer_map.items()}
+    return replace(func, params=params, buffer_map=buffers, body=rewriter.rewrite(func.body))
+
+
+def _matched(param: E.Var, buffer: Buffer, given: Buffer) -> dict[E.Var, E.PrimExpr]:
+    """The variables of a parameter's buffer by what `given` has in their place."""
+    if given.dtype != buffer.dtype or given.ndim != buffer.ndim:
+        raise ValueError(
+            f'The buffer "{buffer.name}" has {buffer.ndim} dimensions of {buffer.dtype}; what is '
+            f'given for "{param.name}" has {given.ndim} of {given.dtype}'
+        )
+    values: dict[E.Var, E.PrimExpr] = {}
+    own = (*buffer.shape, *buffer.strides, buffer.elem_offset)
+    others = (*given.shape, *given.strides, given.elem_offset)
+    if len(own) != len(others):
+        raise ValueError(f'Of "{buffer.name}" and what is given for it, one only has strides')
+    for expected, found in zip(own, others, strict=True):
+        if isinstance(expected, E.Var):
+            values[expected] = found
+        elif not same_expression(expected, found):
+            raise ValueError(f'An extent of "{buffer.name}" is {expected}, not {found}')
+    return values
 
 
 def size_symbols(func: PrimFunc) -> dict[E.Var, tuple[int, int]]:

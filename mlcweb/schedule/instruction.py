@@ -93,6 +93,11 @@ class InstructionKind:
         return kind_of(name)
 
     @property
+    def is_pure(self) -> bool:
+        """Whether the primitive changes nothing, under TVM's name."""
+        return self.pure
+
+    @property
     def method(self) -> str:
         """The name of the method of `Schedule`."""
         return self.function.__name__

@@ -36,6 +36,12 @@ if TYPE_CHECKING:
     from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError, Trace
 
 
+if not TYPE_CHECKING:
+    from mlcweb.tir.constructors import CONSTRUCTORS
+
+    globals().update(CONSTRUCTORS)
+
+
 def __getattr__(name: str) -> Any:
     from mlcweb.tir.intrinsics import binary_functions, unary_functions
 

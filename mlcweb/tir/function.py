@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import BaseFunc
 from mlcweb.ir.node import definition, node, replace
 from mlcweb.tir.buffer import Buffer
@@ -41,6 +42,15 @@ class PrimFunc(BaseFunc):
     def with_body(self, new_body: Stmt, span: Any = None) -> PrimFunc:
         """The function with another body; the same object where it has that body."""
         return self if new_body is self.body else replace(self, body=new_body)
+
+    def specialize(self, param_map: Mapping[Var, Any]) -> PrimFunc:
+        """The function with values for some of its scalar parameters, which leave the signature,
+        or with buffers for its handles, whose extents give symbolic ones their values.
+
+        Raises:
+            ValueError: what is named is no such parameter, or does not fit it.
+        """
+        return provided(__name__, "specialize_params")(self, param_map)
 
     @property
     def root_block(self) -> Block | None:

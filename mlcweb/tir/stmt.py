@@ -60,6 +60,10 @@ class IterVar(Arithmetic, Node):
     def asobject(self) -> Var:
         return self.var
 
+    def __repr__(self) -> str:
+        name = self.iter_type.name.title().replace("_", "").replace("DataParallel", "DataPar")
+        return f'T.iter_var({self.var!r}, {self.dom!r}, "{name}", "{self.thread_tag}")'
+
 
 @node
 class BufferStore(Stmt):

@@ -1,0 +1,262 @@
+"""Node classes as programs call them: `tir.For(i, 0, 8, tir.ForKind.SERIAL, body)`.
+
+Inside the package nodes are made of nodes alone, which costs nothing. Programs give Python's
+numbers, lists, texts and the conditions of `a == b`, so the public classes convert what they are
+given by the type of the field, and make the node of it. Such a class equals the node class, and has
+its instances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields
+from typing import Any
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.node import Node
+from mlcweb.tir import arithmetic
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, decl_buffer
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.reduction import CommReducer, Reduce
+
+
+def as_range(value: Any) -> Range | None:
+    """A range, also of a pair (begin, end)."""
+    if value is None or isinstance(value, Range):
+        return value
+    low, high = (arithmetic.convert(end) for end in value)
+    return Range(low, arithmetic.subtract(high, low))
+
+
+def _variable(value: Any) -> E.Var:
+    return E.Var(value, "int32") if isinstance(value, str) else value
+
+
+def _each(convert: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
+    return lambda values: tuple(map(convert, values or ()))
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+_CONVERSIONS: dict[str, Callable[[Any], Any]] = {
+    "PrimExpr": arithmetic.convert,
+    "int": int,
+    "str": str,
+    "Var": _variable,
+    "Range": as_range,
+    "Range | None": as_range,
+    "ForKind": S.ForKind,
+    "IterType": S.IterType,
+    "tuple[PrimExpr, ...]": _each(arithmetic.convert),
+    "tuple[Range, ...]": _each(as_range),
+    **{
+        f"tuple[{name}, ...]": _each(_as_it_is)
+        for name in ("Stmt", "IterVar", "BufferRegion", "MatchBufferRegion", "Buffer", "Var")
+    },
+}
+"""How to convert what a field is given, by the field's type."""
+
+
+class Constructor(type):
+    """The type of the public classes; `make` builds the node, `node_class` is what it is of."""
+
+    node_class: type[Node]
+    make: Callable[..., Any]
+
+    def __call__(cls, *args: Any, **options: Any) -> Any:
+        if "node_class" not in vars(cls):  # a class of the program's own, derived from it
+            return super().__call__(*args, **options)
+        try:
+            return vars(cls)["make"](*args, **options)
+        except DiagnosticError as error:
+            raise TypeError(f"tir.{cls.__name__}: {error.message}") from None
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, vars(cls).get("node_class", ()))
+
+    def __subclasscheck__(cls, other: type) -> bool:
+        return issubclass(other, vars(cls).get("node_class", ()))
+
+    def __eq__(cls, other: object) -> bool:
+        own = vars(cls).get("node_class", cls)
+        return own is (other.node_class if isinstance(other, Constructor) else other)
+
+    def __hash__(cls) -> int:
+        return type.__hash__(vars(cls).get("node_class", cls))
+
+
+def constructor(
+    node_class: type[Node], make: Callable[..., Any] | None = None, name: str = ""
+) -> Constructor:
+    """The public class of a node class."""
+    namespace = {
+        "__slots__": (),
+        "__doc__": node_class.__doc__,
+        "__module__": node_class.__module__,
+        "node_class": node_class,
+        "make": make or _by_fields(node_class),
+    }
+    return Constructor(name or node_class.__name__, (node_class,), namespace)
+
+
+def _by_fields(node_class: Any) -> Callable[..., Any]:
+    own = [f for f in fields(node_class) if f.init and not f.kw_only]
+    names = [f.name for f in own]
+    convert = {f.name: _CONVERSIONS.get(str(f.type), _as_it_is) for f in own}
+    optional = {f.name for f in own if f.default is not MISSING or f.default_factory is not MISSING}
+
+    def make(*args: Any, span: Any = None, **options: Any) -> Any:
+        given = dict(zip(names, args, strict=False))
+        if len(args) == len(names) + 1:  # the span is the last parameter of each
+            span = args[-1]
+        elif len(args) > len(names) or given.keys() & options.keys():
+            node_class(*args, **options)  # Python's own complaint
+        given |= options
+        values = {
+            key: convert.get(key, _as_it_is)(value)
+            for key, value in given.items()
+            if not (value is None and key in optional)
+        }
+        return node_class(**values, span=span)
+
+    return make
+
+
+def _binary(node_class: Any) -> Callable[..., Any]:
+    def make(a: Any, b: Any, span: Any = None) -> Any:
+        """Python's numbers take the type of the other operand."""
+        if isinstance(a, (bool, int, float)) or isinstance(b, (bool, int, float)):
+            a, b = arithmetic.match_types(a, b)
+        a, b = arithmetic.convert(a), arithmetic.convert(b)
+        if a.dtype != b.dtype:
+            raise DiagnosticError(f"mismatched types: {a.dtype} vs. {b.dtype}")
+        return node_class(a, b, span=span)
+
+    return make
+
+
+def _var(name: str, dtype: Any = "int32", type_annotation: Any = None, span: Any = None) -> E.Var:
+    if isinstance(dtype, E.PointerType):
+        return E.Var(name, "handle", dtype, span=span)
+    return E.Var(name, str(dtype), type_annotation, span=span)
+
+
+def _integer(dtype: Any, value: Any, span: Any = None) -> E.IntImm:
+    return E.IntImm(str(dtype), int(value), span=span)
+
+
+def _float(dtype: Any, value: Any, span: Any = None) -> E.FloatImm:
+    return E.FloatImm(str(dtype), float(value), span=span)
+
+
+def _select(condition: Any, true_value: Any, false_value: Any, span: Any = None) -> E.Select:
+    true_value, false_value = arithmetic.match_types(true_value, false_value)
+    return E.Select(arithmetic.convert(condition), true_value, false_value, span=span)
+
+
+def _store(
+    buffer: Buffer, value: Any, indices: Sequence[Any], predicate: Any = None, span: Any = None
+) -> S.BufferStore:
+    _no_predicate(predicate)
+    places = tuple(map(arithmetic.convert, indices))
+    if isinstance(value, (bool, int, float)):
+        value = arithmetic.cast(buffer.dtype, value)
+    return S.BufferStore(buffer, arithmetic.convert(value), places, span=span)
+
+
+def _load(
+    buffer: Buffer, indices: Sequence[Any], predicate: Any = None, span: Any = None
+) -> E.BufferLoad:
+    _no_predicate(predicate)
+    return E.BufferLoad(buffer, tuple(map(arithmetic.convert, indices)), span=span)
+
+
+def _no_predicate(predicate: Any) -> None:
+    if predicate is not None:
+        raise DiagnosticError(
+            "an access under a predicate is not here; put tir.IfThenElse around it"
+        )
+
+
+def _allocate(
+    buffer_var: E.Var,
+    dtype: Any,
+    extents: Sequence[Any],
+    condition: Any,
+    body: S.Stmt,
+    annotations: Any = None,
+    span: Any = None,
+) -> S.Stmt:
+    """Memory is a buffer here; what the annotations say stands around the body."""
+    if not arithmetic.is_const_int(arithmetic.convert(condition), 1):
+        raise DiagnosticError("memory under a condition is not here; put tir.IfThenElse around it")
+    for key, value in (annotations or {}).items():
+        body = S.AttrStmt(buffer_var, key, arithmetic.convert(value), body)
+    shape = list(map(arithmetic.convert, extents))
+    buffer = decl_buffer(shape, str(dtype), buffer_var.name, buffer_var)
+    return S.AllocBuffer(buffer, body, span=span)
+
+
+def prim_func(
+    params: Sequence[Any],
+    body: S.Stmt,
+    ret_type: Any = None,
+    buffer_map: Mapping[E.Var, Buffer] | None = None,
+    attrs: Mapping[str, Any] | None = None,
+    span: Any = None,
+) -> PrimFunc:
+    """A function; a buffer among the parameters gets a handle of its own."""
+    buffers, own = dict(buffer_map or {}), []
+    for param in params:
+        if isinstance(param, Buffer):
+            handle = E.Var(f"{param.name}_handle", "handle")
+            buffers[handle] = param
+            param = handle
+        own.append(param)
+    returns = None if ret_type is None else str(getattr(ret_type, "dtype", ret_type))
+    return PrimFunc(tuple(own), body, returns, buffers, attrs=dict(attrs or {}), span=span)
+
+
+def make_range(begin: Any, end: Any = None, span: Any = None) -> Range:
+    """The integers from `begin` to before `end`, or from 0 to before `begin`."""
+    low, high = (0, begin) if end is None else (begin, end)
+    return Range(
+        arithmetic.convert(low),
+        arithmetic.subtract(arithmetic.convert(high), arithmetic.convert(low)),
+        span=span,
+    )
+
+
+_BINARY = (
+    E.Add, E.Sub, E.Mul, E.Div, E.Mod, E.FloorDiv, E.FloorMod, E.Min, E.Max, E.EQ, E.NE, E.LT, E.LE,
+    E.GT, E.GE, E.And, E.Or,
+)  # fmt: skip
+
+_BY_FIELDS = (
+    E.StringImm, E.Cast, E.Not, E.Ramp, E.Broadcast, E.Call, E.Let, BufferRegion, MatchBufferRegion,
+    S.IterVar, S.Evaluate, S.SeqStmt, S.For, S.While, S.IfThenElse, S.LetStmt, S.AttrStmt,
+    S.AssertStmt, S.AllocBuffer, S.DeclBuffer, S.Block, S.BlockRealize, CommReducer, Reduce,
+)  # fmt: skip
+
+_SPECIAL: dict[type[Node], Callable[..., Any]] = {
+    E.Var: _var,
+    E.IntImm: _integer,
+    E.FloatImm: _float,
+    E.Select: _select,
+    E.BufferLoad: _load,
+    S.BufferStore: _store,
+    PrimFunc: prim_func,
+}
+
+CONSTRUCTORS: dict[str, Any] = {
+    **{cls.__name__: constructor(cls, _binary(cls)) for cls in _BINARY},
+    **{cls.__name__: constructor(cls) for cls in _BY_FIELDS},
+    **{cls.__name__: constructor(cls, make) for cls, make in _SPECIAL.items()},
+    "SizeVar": constructor(E.Var, _var, "SizeVar"),
+    "Allocate": constructor(S.AllocBuffer, _allocate, "Allocate"),
+}
+"""The public classes by name."""
