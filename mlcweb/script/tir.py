@@ -28,7 +28,8 @@ from mlcweb.script.namespace.types import (
 )  # fmt: skip
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir import expr as E
-from mlcweb.tir.builtins import BUILTINS, NAMESPACES
+from mlcweb.tir.builtins import NAMESPACES
+from mlcweb.tir.op_functions import BUILTIN_FUNCTIONS, ceildiv, infinity
 from mlcweb.tir.operators import BINARY_NODES, DIVISIONS, OPERATORS
 from mlcweb.tir.target_description import TargetDescription
 
@@ -102,12 +103,7 @@ NAMES: dict[str, Any] = {
     "buffer_store": statements.buffer_store,
     # expressions
     **{name: expressions.MachineNamespace(name) for name in NAMESPACES},
-    **{
-        name: expressions.builtin_function(row)
-        for row in BUILTINS.values()
-        for name in (row.name, row.spelling or row.name)
-        if "." not in row.name
-    },
+    **BUILTIN_FUNCTIONS,
     **{cls.__name__: expressions.node_builder(cls) for cls in BINARY_NODES},
     **{
         key: expressions.typed(build)
@@ -115,7 +111,7 @@ NAMES: dict[str, Any] = {
         if isinstance(key, str)
     },
     **{OPERATORS[key].name: expressions.typed(intrinsics.BUILDERS[key]) for key in DIVISIONS},
-    "ceildiv": expressions.ceildiv,
+    "ceildiv": ceildiv,
     "power": expressions.typed(intrinsics.power),
     "max": expressions.fold_left(arithmetic.maximum),
     "min": expressions.fold_left(arithmetic.minimum),
@@ -127,7 +123,7 @@ NAMES: dict[str, Any] = {
     "ramp": expressions.ramp,
     "Broadcast": expressions.broadcast,
     "broadcast": expressions.broadcast,
-    "infinity": expressions.infinity,
+    "infinity": infinity,
     "min_value": expressions.min_value,
     "max_value": expressions.max_value,
     "call_intrin": expressions.call_intrin,

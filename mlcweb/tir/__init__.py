@@ -43,7 +43,6 @@ if not TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    from mlcweb.tir.intrinsics import binary_functions, unary_functions
+    from mlcweb.tir.op_functions import FUNCTIONS
 
-    intrinsic = unary_functions.get(name) or binary_functions.get(name)
-    return provided(__name__, name) if intrinsic is None else intrinsic
+    return FUNCTIONS[name] if name in FUNCTIONS else provided(__name__, name)

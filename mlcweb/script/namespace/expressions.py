@@ -13,7 +13,7 @@ from mlcweb.ir.op import register_op
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir import expr as E
 from mlcweb.tir.buffer import Buffer
-from mlcweb.tir.builtins import BUILTINS, Builtin, builtin, call_builtin
+from mlcweb.tir.builtins import BUILTINS, builtin, call_builtin
 from mlcweb.tir.operators import OPERATORS
 from mlcweb.tir.reduction import CommReducer
 
@@ -65,10 +65,6 @@ def _lanes(value: Any) -> int:
     return int(value)
 
 
-def infinity(dtype: Any) -> E.PrimExpr:
-    return arithmetic.const(float("inf"), str(dtype))
-
-
 def min_value(dtype: Any) -> E.PrimExpr:
     return intrinsics.min_value(str(dtype))
 
@@ -85,11 +81,6 @@ def fold_left(build: Callable[[Any, Any], E.PrimExpr]) -> Callable[..., E.PrimEx
         return result
 
     return apply
-
-
-def ceildiv(a: Any, b: Any) -> E.PrimExpr:
-    """a / b, rounded up."""
-    return arithmetic.floordiv(arithmetic.subtract(arithmetic.add(a, b), 1), b)
 
 
 def buffer_load(buffer: Buffer, indices: Sequence[Any]) -> E.BufferLoad:
@@ -118,16 +109,6 @@ def typed(build: Callable[..., E.PrimExpr]) -> Callable[..., E.PrimExpr]:
         return value
 
     apply.__name__ = build.__name__
-    return apply
-
-
-def builtin_function(row: Builtin) -> Callable[..., E.PrimExpr]:
-    """What `T` calls by the name of a builtin."""
-
-    def apply(*args: Any, **options: Any) -> E.PrimExpr:
-        return call_builtin(row, *args, **options)
-
-    apply.__name__ = row.script_name
     return apply
 
 
