@@ -1,4 +1,7 @@
-"""Operators that put elements by index."""
+"""Operators that put elements by index.
+
+An index out of range fails the kernel's assertion: without it, it would write into other arrays.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from mlcweb.te.operation import compute, extern
 from mlcweb.te.tensor import Tensor
 from mlcweb.tir import arithmetic, intrinsics
 from mlcweb.tir.buffer import Buffer
-from mlcweb.tir.expr import BufferLoad, PrimExpr, Var
-from mlcweb.tir.stmt import BufferStore, For, ForKind, Stmt, sequence
+from mlcweb.tir.expr import BufferLoad, PrimExpr, StringImm, Var
+from mlcweb.tir.stmt import AssertStmt, BufferStore, For, ForKind, Stmt, sequence
 from mlcweb.topi import shapes
 from mlcweb.topi.index import from_end
 from mlcweb.topi.transform import index_type
@@ -90,10 +93,23 @@ def _scattered(
         value = combine(BufferLoad(result, position), BufferLoad(new, tuple(steps)))
         return sequence(
             _nested(loops, data.shape, copy),
-            _nested(steps, shape, BufferStore(result, value, position)),
+            _nested(steps, shape, _store(name, result, value, position)),
         )
 
     return extern(data.shape, [data, indices, updates], body, f"{name}_generic", dtype=data.dtype)
+
+
+def _store(name: str, result: Buffer, value: PrimExpr, position: Sequence[PrimExpr]) -> Stmt:
+    """A store whose position must be in `result`, as loops are by themselves."""
+    store: Stmt = BufferStore(result, value, tuple(position))
+    for axis, (index, extent) in enumerate(zip(position, result.shape, strict=True)):
+        if isinstance(index, Var):
+            continue
+        above = arithmetic.greater_equal(index, arithmetic.const(0, index.dtype))
+        below = arithmetic.less(index, arithmetic.cast(index.dtype, extent))
+        message = f"{name}: an index is out of range in axis {axis}, which has extent {extent}"
+        store = AssertStmt(arithmetic.logical_and(above, below), StringImm(message), store)
+    return store
 
 
 def _nested(loops: Sequence[Var], extents: Sequence[PrimExpr], body: Stmt) -> Stmt:
@@ -128,7 +144,7 @@ def index_put(
             value = arithmetic.add(BufferLoad(result, position), value)
         return sequence(
             _nested(loops, data.shape, copy),
-            _nested(steps, shape, BufferStore(result, value, position)),
+            _nested(steps, shape, _store("index_put", result, value, position)),
         )
 
     return extern(data.shape, [data, values, *indices], body, "index_put", dtype=data.dtype)

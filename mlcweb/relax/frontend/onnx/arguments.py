@@ -62,6 +62,8 @@ def slice_arguments(node: Node, ndim: int) -> tuple[list[Any], list[Any], list[i
         axes = node.ints(3, "axes") if node.has(3) else None
         steps = node.ints(4, "steps") if node.has(4) else None
     places = range(len(starts)) if axes is None else axes
+    if steps and 0 in steps:
+        raise node.wrong(f"a step is 0: {steps}")
     return starts, ends, [normalized(node, a, ndim) for a in places], steps or [1] * len(starts)
 
 
@@ -77,8 +79,13 @@ def _reshape(node: Node, shape: list[Any]) -> list[Any]:
         wanted = list(node.attrs["shape"])
     if not node.attrs.get("allowzero", 0):
         wanted = [shape[i] if _is(extent, 0) else extent for i, extent in enumerate(wanted)]
-    if any(_is(extent, -1) for extent in wanted):
-        place = next(i for i, extent in enumerate(wanted) if _is(extent, -1))
+    if any(not isinstance(extent, PrimExpr) and extent < -1 for extent in wanted):
+        raise node.wrong(f"the shape {wanted} has a negative extent")
+    unknown = [i for i, extent in enumerate(wanted) if _is(extent, -1)]
+    if len(unknown) > 1:
+        raise node.wrong(f"the shape {wanted} leaves {len(unknown)} extents open; one can be")
+    if unknown:
+        (place,) = unknown
         rest = wanted[:place] + wanted[place + 1 :]
         wanted[place] = _quotient(shape, rest)
     return wanted
@@ -116,6 +123,8 @@ def _unsqueeze(node: Node, shape: list[Any]) -> list[Any]:
     axes = int_list(node, "axes", 1) or []
     ndim = len(shape) + len(axes)
     new = {normalized(node, axis, ndim) for axis in axes}
+    if len(new) < len(axes):
+        raise node.wrong(f"the axes {axes} name one place twice")
     old = iter(shape)
     return [1 if axis in new else next(old) for axis in range(ndim)]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mlcweb.ir.errors import TVMError
 
 
@@ -22,3 +24,24 @@ class ConstantNeeded(OnnxError):
     def __init__(self, message: str, input_name: str) -> None:
         super().__init__(message)
         self.input_name = input_name
+
+
+class importing:
+    """With this around, whatever goes wrong is an `OnnxError` that begins with what was imported.
+
+    A class, since a generator could not pass on a StopIteration.
+    """
+
+    def __init__(self, what: Callable[[], str]) -> None:
+        self.what = what
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if error is None or isinstance(error, OnnxError) or not isinstance(error, Exception):
+            return
+        reason = str(error)
+        if not isinstance(error, TVMError):
+            reason = f"it is malformed ({type(error).__name__}: {error})"
+        raise OnnxError(f"{self.what()}: {reason}") from error

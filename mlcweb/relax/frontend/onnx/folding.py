@@ -39,7 +39,8 @@ def fold(op_type: str, node: Any, values: list[Known | None]) -> Known | None:
         return None
     try:
         result = rule(node, *values)
-    except (_Undecided, ZeroDivisionError, OverflowError, ValueError):
+    except (_Undecided, ArithmeticError, ValueError, LookupError, TypeError, AttributeError):
+        # Where the node itself is wrong, its converter says how.
         return None
     return None if result is None or math.prod(result.shape) > MAX_ELEMENTS else result
 
@@ -104,6 +105,17 @@ def _equal(a: Any, b: Any, whole: bool) -> bool:
         if isinstance(one, PrimExpr) and isinstance(other, int) and other < 0:
             return False  # an extent is not negative
     raise _Undecided
+
+
+def _power(a: Any, b: Any) -> Any:
+    if isinstance(a, int) and isinstance(b, int):
+        if b < 0:
+            raise _Undecided
+        return pow(a, b, 1 << 64)  # wrapped to its type by whoever asks
+    result = a**b
+    if isinstance(result, complex):
+        raise _Undecided
+    return result
 
 
 def _fold_binary(compute: Callable[[Any, Any], Any]) -> Callable[..., Any]:
@@ -240,7 +252,7 @@ _RULES: dict[str, Callable[..., Known | None]] = {
     "Mul": _elementwise(_product),
     "Div": _elementwise(_divide),
     "Mod": _elementwise(_number_rule(_remainder)),
-    "Pow": _elementwise(_number_rule(operator.pow)),
+    "Pow": _elementwise(_number_rule(_power)),
     "Min": _elementwise(_minimum),
     "Max": _elementwise(_maximum),
     "Neg": _elementwise(_number_rule(operator.neg)),

@@ -10,11 +10,13 @@ from typing import Any
 from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.frontend.onnx import arguments, control
-from mlcweb.relax.frontend.onnx.errors import OnnxError, OpNotImplemented
+from mlcweb.relax.frontend.onnx.errors import OnnxError, OpNotImplemented, importing
 from mlcweb.relax.frontend.onnx.folding import fold
 from mlcweb.relax.frontend.onnx.known import Known, as_known, known_list
 from mlcweb.relax.frontend.onnx.node import CONVERTERS, Node, Value, as_expression, converter
 from mlcweb.relax.frontend.onnx.tensors import host_tensor
+from mlcweb.relax.struct_info import TensorStructInfo
+from mlcweb.tir.expr import IntImm
 
 _STANDARD = ("", "ai.onnx")
 
@@ -52,10 +54,12 @@ class Graph:
         """Import nodes, which are in an order in which they can be computed."""
         for proto in protos:
             inputs = [self.value(name, f'{proto.op_type} "{proto.name}"') for name in proto.input]
-            results = self._results(proto, inputs)
-            for name, result in zip(proto.output, results, strict=False):
-                if name:
-                    self.values[name] = self._bound(result)
+            node = Node(proto, inputs, self.opset, self.builder)
+            with importing(node.described):
+                results = self._results(proto, node)
+                for name, result in zip(proto.output, results, strict=False):
+                    if name:
+                        self.values[name] = self._bound(result, node)
             missing = [name for name in proto.output[len(results) :] if name]
             if missing:
                 raise OpNotImplemented(
@@ -63,16 +67,18 @@ class Graph:
                     f'"{missing[0]}" is not supported'
                 )
 
-    def _results(self, proto: Any, inputs: list[Value]) -> Sequence[Value]:
+    def _results(self, proto: Any, node: Node) -> Sequence[Value]:
+        inputs = node.inputs
         function = self.functions.get((proto.domain, proto.op_type))
         if function is not None:
             return self._inlined(function, proto, inputs)
-        node = Node(proto, inputs, self.opset, self.builder)
         if proto.op_type in CONTROL and proto.domain in _STANDARD:
             return CONTROL[proto.op_type](self, node)
         name = proto.op_type if proto.domain in _STANDARD else f"{proto.domain}.{proto.op_type}"
         values = [as_known(value) for value in inputs]
-        if all(v is not None or given is None for v, given in zip(values, inputs, strict=True)):
+        if any(v is not None for v in values) and all(
+            v is not None or given is None for v, given in zip(values, inputs, strict=True)
+        ):
             folded = fold(name, node, values)
             if folded is not None:
                 return (folded,)
@@ -85,11 +91,16 @@ class Graph:
         result = convert(node)
         return result if isinstance(result, (list, tuple)) else (result,)
 
-    def _bound(self, result: Value) -> Value:
+    def _bound(self, result: Value, node: Node) -> Value:
         """A value that can be used many times: calls are bound to variables."""
         if isinstance(result, (Known, E.Var, E.Constant)) or result is None:
             return result
-        return self.builder.emit(result)
+        var = self.builder.emit(result)
+        info = var.struct_info
+        extents = info.values if isinstance(info, TensorStructInfo) else None
+        if any(isinstance(extent, IntImm) and extent.value < 0 for extent in extents or ()):
+            raise node.wrong(f"the result has a negative extent: {info}")
+        return var
 
     def body(self, graph: Any, inputs: Sequence[Value]) -> list[Value]:
         """The outputs of a graph inside of this one, whose nodes are put in its place."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from mlcweb.ir.module import IRModule
 from mlcweb.ir.names import unique_name
 from mlcweb.relax import expr as E
 from mlcweb.relax.block_builder import BlockBuilder
-from mlcweb.relax.frontend.onnx.errors import OnnxError
+from mlcweb.relax.frontend.onnx.errors import OnnxError, importing
 from mlcweb.relax.frontend.onnx.graph import Graph
 from mlcweb.relax.frontend.onnx.schema import DECODER
 from mlcweb.relax.frontend.onnx.tensors import dtype_name
@@ -42,7 +43,7 @@ def load(model: Any) -> tuple[Any, Path | None]:
         )
     try:
         proto = DECODER.decode("ModelProto", model)
-    except WireError as error:
+    except (WireError, struct.error, RecursionError) as error:
         raise OnnxError(f"This is not an ONNX model: {error}") from None
     if proto.graph is None:
         raise OnnxError("This is not an ONNX model: it has no graph")
@@ -81,6 +82,14 @@ def from_onnx(
         one, that is not supported; ConstantNeeded: a shape that depends on the values of inputs.
     """
     proto, folder = load(model)
+    with importing(lambda: "The model cannot be imported"):
+        given = _Inputs(shape_dict or {}, dtype_dict, sanitize_input_names)
+        return _imported(proto, folder, given, opset, keep_params_in_input)
+
+
+def _imported(
+    proto: Any, folder: Path | None, inputs: _Inputs, opset: int | None, keep_params: bool
+) -> IRModule:
     graph = proto.graph
     builder = BlockBuilder()
     functions = {(function.domain, function.name): function for function in proto.functions}
@@ -90,7 +99,6 @@ def from_onnx(
     )
     importer.initializers(graph.initializer)
     weights = list(importer.values)[1:]
-    inputs = _Inputs(shape_dict or {}, dtype_dict, sanitize_input_names)
     params = []
     for given in graph.input:
         if given.name not in importer.values:
@@ -100,7 +108,7 @@ def from_onnx(
     inputs.check_names([given.name for given in graph.input])
     arrays: list[Any] = []
     attrs = {"num_input": len(params)}
-    if keep_params_in_input:
+    if keep_params:
         for name in weights:
             constant = importer.values[name]
             if _is_weight(constant):
@@ -115,7 +123,7 @@ def from_onnx(
             result = builder.emit_output(outputs[0] if len(outputs) == 1 else E.Tuple(outputs))
         builder.emit_func_output(result)
     module = builder.get()
-    if keep_params_in_input:
+    if keep_params:
         module["main"] = module["main"].with_attr("params", arrays)
     return module
 

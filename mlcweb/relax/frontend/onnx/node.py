@@ -38,6 +38,11 @@ def converter(*op_types: str) -> Callable[[Converter], Converter]:
     return decorate
 
 
+_COUNTS = {"strides", "dilations", "kernel_shape", "group", "blocksize", "num_outputs",
+           "hidden_size", "num_heads", "kv_num_heads"}  # fmt: skip
+"""Attributes that are positive integers in every operator that has them."""
+
+
 class Node:
     """A node of the graph that is being imported."""
 
@@ -51,11 +56,25 @@ class Node:
         self.outputs: list[str] = list(proto.output)
         self.opset = opset
         self.builder = builder
-        self.attrs = {attribute.name: attribute_value(attribute) for attribute in proto.attribute}
+        self.attrs = _Attributes(self)
+        for attribute in proto.attribute:
+            self.attrs[attribute.name] = attribute_value(attribute)
+        for name in _COUNTS & self.attrs.keys():
+            self._check_count(name, self.attrs[name])
 
     def __str__(self) -> str:
         name = f' "{self.name}"' if self.name else f" that gives {', '.join(self.outputs)}"
         return f"{self.op_type}{name} (opset {self.opset})"
+
+    def described(self) -> str:
+        """The node with its attributes, for errors that may be due to any of them."""
+        attributes = [f"{name}={_short(value)}" for name, value in self.attrs.items()]
+        return f"{self} with {', '.join(attributes)}" if attributes else str(self)
+
+    def _check_count(self, name: str, value: Any) -> None:
+        counts = value if isinstance(value, list) else [value]
+        if not all(isinstance(count, int) and count > 0 for count in counts):
+            raise self.wrong(f"{name}={_short(value)} must be positive integers")
 
     def unsupported(self, what: str) -> OpNotImplemented:
         """The error that says which form of the operator is not there."""
@@ -74,17 +93,22 @@ class Node:
         """An input's elements, where they are known."""
         return as_known(self.inputs[index]) if self.has(index) else None
 
-    def tensor(self, index: int) -> Any:
-        """An input as an expression."""
+    def given(self, index: int) -> Value:
+        """An input that must be there. Raises: OnnxError."""
         if not self.has(index):
             raise self.wrong(f"input {index} is missing")
-        return as_expression(self.inputs[index], self.builder)
+        return self.inputs[index]
+
+    def tensor(self, index: int) -> Any:
+        """An input as an expression."""
+        return as_expression(self.given(index), self.builder)
 
     def tensors(self) -> list[Any]:
         return [self.tensor(index) for index in range(len(self.inputs))]
 
     def needed(self, index: int, what: str) -> Known:
         """An input that must be known; `what` it is, for messages. Raises: ConstantNeeded."""
+        self.given(index)
         found = self.known(index)
         if found is None:
             name = self.input_names[index]
@@ -120,8 +144,9 @@ class Node:
 
     def shape(self, index: int = 0) -> list[Any]:
         """An input's extents: integers, and expressions where they are symbolic."""
-        if isinstance(self.inputs[index], Known):
-            return list(self.inputs[index].shape)
+        value = self.given(index)
+        if isinstance(value, Known):
+            return list(value.shape)
         values = self.info(index).values
         if values is None:
             raise self.unsupported(f"the shape of input {index} is not known")
@@ -139,7 +164,7 @@ class Node:
         return len(self.shape(index))
 
     def dtype(self, index: int = 0) -> str:
-        value = self.inputs[index]
+        value = self.given(index)
         return value.dtype if isinstance(value, Known) else self.info(index).dtype
 
     # Results
@@ -151,6 +176,23 @@ class Node:
     def const(self, value: Any, dtype: str) -> E.Constant:
         """A constant from a number or a nested list."""
         return E.const(value, dtype)
+
+
+class _Attributes(dict[str, Any]):
+    """The attributes of a node by name; one that must be there and is not is an error."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__()
+        self.node = node
+
+    def __missing__(self, name: str) -> Any:
+        raise self.node.wrong(f'the attribute "{name}" is missing')
+
+
+def _short(value: Any) -> str:
+    """A value for a message, cut where it is long."""
+    text = type(value).__name__ if hasattr(value, "dtype") else repr(value)
+    return text if len(text) <= 60 else f"{text[:60]} …"
 
 
 def as_expression(value: Value, builder: BlockBuilder) -> Any:

@@ -46,15 +46,20 @@ def host_tensor(tensor: Any, folder: Path | None = None) -> HostArray:
     name = tensor.name or "without a name"
     dtype = dtype_name(tensor.data_type, f'The tensor "{name}"')
     shape = tuple(tensor.dims)
+    if any(extent < 0 for extent in shape):
+        raise OnnxError(f'The tensor "{name}" has a negative extent: {shape}')
+    expected = math.prod(shape) * dtypes.size_in_bytes(dtype)
     if tensor.data_location == EXTERNAL:
-        data = _external(tensor, folder)
+        data = _external(tensor, folder, expected)
     elif tensor.raw_data:
         data = tensor.raw_data
     else:
         field, form = _STORED[dtype]
         values = getattr(tensor, field)
-        data = struct.pack(f"<{len(values)}{form}", *values)
-    expected = math.prod(shape) * dtypes.size_in_bytes(dtype)
+        try:
+            data = struct.pack(f"<{len(values)}{form}", *values)
+        except struct.error as error:
+            raise OnnxError(f'The tensor "{name}" has elements beyond {dtype}: {error}') from None
     if len(data) != expected:
         raise OnnxError(
             f'The tensor "{name}" of shape {shape} and type {dtype} has {len(data)} bytes of data '
@@ -63,18 +68,39 @@ def host_tensor(tensor: Any, folder: Path | None = None) -> HostArray:
     return HostArray(shape, dtype, data)
 
 
-def _external(tensor: Any, folder: Path | None) -> bytes:
+def _external(tensor: Any, folder: Path | None, expected: int) -> bytes:
+    """The bytes of a tensor in a file of its own; no more are read than it needs."""
     where = {entry.key: entry.value for entry in tensor.external_data}
+    name, location = f'The tensor "{tensor.name}"', where.get("location", "")
     if folder is None:
         raise OnnxError(
-            f'The data of the tensor "{tensor.name}" is in the file "{where.get("location")}": '
+            f'The data of the tensor "{tensor.name}" is in the file "{location}": '
             "pass the path of the model instead of its contents"
         )
     root = folder.resolve()
-    path = (root / where["location"]).resolve()
+    try:
+        path = (root / location).resolve()
+        size = path.stat().st_size if path.is_file() else None
+        offset, length = (int(where.get(key, default)) for key, default in _RANGE.items())
+    except ValueError as error:
+        raise OnnxError(f"{name} does not say where its data is: {error}") from None
     if root not in path.parents:
-        raise OnnxError(f'The tensor "{tensor.name}" is not in the folder of the model: {path}')
-    offset = int(where.get("offset", 0))
+        raise OnnxError(f"{name} is not in the folder of the model: {path}")
+    if size is None:
+        raise OnnxError(f'{name} is in the file "{location}", which is not there')
+    if length < 0 and "length" not in where:
+        length = size - offset
+    if not (0 <= offset and 0 <= length and offset + length <= size):
+        raise OnnxError(
+            f'{name} has {length} bytes from byte {offset} of the file "{location}", '
+            f"which has {size}"
+        )
+    if length != expected:
+        raise OnnxError(f"{name} has {length} bytes of data where it needs {expected}")
     with path.open("rb") as file:
         file.seek(offset)
-        return file.read(int(where.get("length", -1)))
+        return file.read(length)
+
+
+_RANGE = {"offset": 0, "length": -1}
+"""What of the file is the tensor's, where it does not say so."""

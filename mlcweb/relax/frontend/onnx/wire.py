@@ -48,9 +48,12 @@ class Decoder:
         return result
 
     def _store(self, result: Message, field: _Field, wire_type: int, raw: Any) -> None:
+        packed = wire_type == _BYTES and field.repeated and field.kind in _PACKED
+        if not packed and wire_type != _WIRE_TYPES.get(field.kind, _BYTES):
+            raise WireError(f'the field "{field.name}" has the wire type {wire_type}')
         if field.kind in self._fields:
             value = self.decode(field.kind, raw)
-        elif wire_type == _BYTES and field.kind in _PACKED:
+        elif packed:
             getattr(result, field.name).extend(_unpacked(field.kind, raw))
             return
         else:
@@ -81,6 +84,10 @@ class _Field:
 _DEFAULTS: dict[str, Any] = {"int": 0, "float": 0.0, "double": 0.0, "str": "", "bytes": b""}
 _PACKED = {"int": None, "uint": None, "float": "f", "double": "d"}
 """Kinds of which many may stand in one field, and the format of those of a fixed size."""
+
+
+_WIRE_TYPES = {"int": _VARINT, "uint": _VARINT, "float": _FIXED32, "double": _FIXED64}
+"""How kinds are written, one at a time; all others have a length and bytes."""
 
 
 def _signed(value: int) -> int:

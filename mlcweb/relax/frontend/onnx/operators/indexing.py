@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from mlcweb.relax import op
+from mlcweb.relax.constant_data import HostArray
+from mlcweb.relax.expr import Constant
 from mlcweb.relax.frontend.onnx.arguments import axis_of, normalized
-from mlcweb.relax.frontend.onnx.known import known
+from mlcweb.relax.frontend.onnx.known import Known, known
 from mlcweb.relax.frontend.onnx.node import Node, converter
 from mlcweb.relax.frontend.onnx.tensors import dtype_name
 from mlcweb.tir.expr import PrimExpr
@@ -15,6 +18,7 @@ from mlcweb.tir.expr import PrimExpr
 def counted_from_front(node: Node, index: int, extent: Any) -> Any:
     """An input of indices, with negative ones counted from the end."""
     found = node.known(index)
+    check_range(node, index, [extent])
     if found is not None and not isinstance(extent, PrimExpr):
         elements = [i + extent if i < 0 else i for i in found.elements]
         return known(found.shape, elements, found.dtype).constant()
@@ -23,6 +27,21 @@ def counted_from_front(node: Node, index: int, extent: Any) -> Any:
         raise node.unsupported(f"the extent {extent} that indices count in is symbolic")
     wrapped = op.add(indices, node.const(extent, dtype))
     return node.emit(op.where(op.less(indices, node.const(0, dtype)), wrapped, indices))
+
+
+def check_range(node: Node, index: int, extents: Sequence[Any]) -> None:
+    """Constant indices must be in range; those of as many axes as there are extents alternate."""
+    value = node.given(index)
+    data = value.data if isinstance(value, Constant) else None
+    elements = value.elements if isinstance(value, Known) else ()
+    if data is not None:
+        elements = data.elements() if isinstance(data, HostArray) else data.numpy().ravel().tolist()
+    for place, element in enumerate(elements):
+        extent = extents[place % len(extents)]
+        if isinstance(element, PrimExpr) or isinstance(extent, PrimExpr):
+            continue
+        if not -extent <= element < extent:
+            raise node.wrong(f"the index {element} is out of range for an extent of {extent}")
 
 
 @converter("Gather")
@@ -50,10 +69,22 @@ def _gather_nd(node: Node) -> Any:
     return op.gather_nd(node.tensor(0), _places(node, batch), batch)
 
 
-def _places(node: Node, batch: int) -> Any:
-    """Indices of GatherND and ScatterND, with negative ones counted from the end."""
-    count = node.static_shape(1)[-1]
+def _check_places(node: Node, batch: int) -> list[int]:
+    """Checks the indices of GatherND and ScatterND, gives the extents that they count in."""
+    shape, ndim = node.static_shape(1), node.ndim(0)
+    count = shape[-1] if shape else 0
+    if not 0 <= batch <= batch + count <= ndim:
+        raise node.wrong(f"indices of shape {shape} do not fit a tensor of {ndim} dimension(s)")
+    if count == 0:
+        raise node.unsupported("indices of no axis")
     extents = node.static_shape(0, range(batch, batch + count))
+    check_range(node, 1, extents)
+    return extents
+
+
+def _places(node: Node, batch: int) -> Any:
+    """Indices of GatherND, with negative ones counted from the end."""
+    extents = _check_places(node, batch)
     dtype, indices = node.dtype(1), node.tensor(1)
     wrapped = op.add(indices, node.const(extents, dtype))
     return node.emit(op.where(op.less(indices, node.const(0, dtype)), wrapped, indices))
@@ -62,31 +93,40 @@ def _places(node: Node, batch: int) -> Any:
 _REDUCTIONS = {"none": "update", "add": "add", "mul": "mul", "max": "max", "min": "min"}
 
 
+def _reduction(node: Node) -> str:
+    name = node.attrs.get("reduction", "none")
+    if name not in _REDUCTIONS:
+        raise node.wrong(f'there is no reduction "{name}", but {", ".join(_REDUCTIONS)}')
+    return _REDUCTIONS[name]
+
+
 @converter("ScatterElements", "Scatter")
 def _scatter_elements(node: Node) -> Any:
     shape = node.shape(0)
     axis = axis_of(node, 0, len(shape))
-    indices = counted_from_front(node, 1, shape[axis])
-    how = _REDUCTIONS[node.attrs.get("reduction", "none")]
-    return op.scatter_elements(node.tensor(0), indices, node.tensor(2), axis, how)
+    check_range(node, 1, [shape[axis]])
+    chosen = node.tensor(1), node.tensor(2)
+    return op.scatter_elements(node.tensor(0), *chosen, axis, _reduction(node))
 
 
 @converter("ScatterND")
 def _scatter_nd(node: Node) -> Any:
-    how = _REDUCTIONS[node.attrs.get("reduction", "none")]
-    return op.scatter_nd(node.tensor(0), _places(node, 0), node.tensor(2), how)
+    _check_places(node, 0)
+    return op.scatter_nd(node.tensor(0), node.tensor(1), node.tensor(2), _reduction(node))
 
 
 @converter("OneHot")
 def _one_hot(node: Node) -> Any:
     """By comparing: the values may be any two numbers, and indices may be of any type."""
     depth = int(node.number(1, "depth"))
+    if depth < 1:
+        raise node.wrong(f"the depth must be positive, not {depth}")
     ndim = node.ndim(0)
     axis = normalized(node, node.attrs.get("axis", -1), ndim + 1)
     indices = op.astype(node.tensor(0), "int64")
     wrapped = op.add(indices, node.const(depth, "int64"))
     indices = node.emit(op.where(op.less(indices, node.const(0, "int64")), wrapped, indices))
-    counted = node.const(list(range(depth)), "int64")
+    counted = node.emit(op.arange(0, depth, 1, "int64"))
     if ndim > axis:
         counted = op.expand_dims(counted, [1 + i for i in range(ndim - axis)])
     chosen = node.emit(op.equal(op.expand_dims(indices, axis), counted))

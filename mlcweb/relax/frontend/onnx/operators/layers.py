@@ -8,6 +8,7 @@ from typing import Any
 from mlcweb.relax import op
 from mlcweb.relax.expr import TupleGetItem
 from mlcweb.relax.frontend.onnx.arguments import axis_of, normalized
+from mlcweb.relax.frontend.onnx.control import MAX_STEPS
 from mlcweb.relax.frontend.onnx.node import Node, converter
 from mlcweb.relax.frontend.onnx.operators.elementwise import number
 from mlcweb.relax.frontend.onnx.operators.windows import window_pads
@@ -220,6 +221,8 @@ def _lp_norm(node: Node) -> Any:
 def _local_response(node: Node) -> Any:
     """x / (bias + alpha / size * sum of squares of the neighbouring channels) ** beta."""
     x, size = node.tensor(0), node.attrs["size"]
+    if not 0 < size <= MAX_STEPS:
+        raise node.unsupported(f"{size} channels at a time; there can be 1 to {MAX_STEPS}")
     channels = node.static_shape(0, [1])[0]
     low, high = (size - 1) // 2, size - 1 - (size - 1) // 2
     widths = [0, 0, low, high] + [0, 0] * (node.ndim(0) - 2)

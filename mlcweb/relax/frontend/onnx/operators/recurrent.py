@@ -11,6 +11,7 @@ from typing import Any
 
 from mlcweb.relax import op
 from mlcweb.relax.expr import TupleGetItem
+from mlcweb.relax.frontend.onnx.control import MAX_STEPS
 from mlcweb.relax.frontend.onnx.node import Node, converter
 
 _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
@@ -178,6 +179,8 @@ def _recurrent(node: Node) -> Any:
         x = node.emit(op.permute_dims(x, [1, 0, 2]))
     count = {"forward": 1, "reverse": 1, "bidirectional": 2}[node.attrs.get("direction", "forward")]
     length = node.static_shape(0)[1 if batch_first else 0]
+    if not 0 < length <= MAX_STEPS:
+        raise node.unsupported(f"{length} steps; there can be 1 to {MAX_STEPS}")
     batch = node.shape(0)[0 if batch_first else 1]
     hidden = node.attrs["hidden_size"]
     parts = node.emit(op.split(x, length, 0)) if length > 1 else None

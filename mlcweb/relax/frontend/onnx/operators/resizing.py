@@ -13,6 +13,9 @@ from mlcweb.relax import op
 from mlcweb.relax.frontend.onnx.arguments import normalized
 from mlcweb.relax.frontend.onnx.node import Node, converter
 
+MAX_EXTENT = 1 << 16
+"""Places are lists of numbers when a model is imported."""
+
 Neighbour = tuple[list[int], list[float] | None]
 """Of every position of the result: where the neighbour is, and its weight (None: 1)."""
 
@@ -60,6 +63,8 @@ def _resized(node: Node, shape: list[int], sizes: list[int], scales: list[float]
     for axis, (extent, size, scale) in enumerate(zip(shape, sizes, scales, strict=True)):
         if scale == 1.0 and size == extent:
             continue
+        if size > MAX_EXTENT:
+            raise node.unsupported(f"an extent of {size}, of more than {MAX_EXTENT}")
         places = [_source(node, i, extent, size, scale) for i in range(size)]
         terms = []
         for indices, weights in _neighbours(node, places, extent, scale):

@@ -39,6 +39,8 @@ def _split(node: Node) -> Any:
     if sizes is None:
         extent = node.static_shape(0, [axis])[0]
         count = node.attrs.get("num_outputs", len(node.outputs))
+        if count != len(node.outputs):
+            raise node.wrong(f"{len(node.outputs)} outputs, where num_outputs={count}")
         step = -(-extent // count)
         sizes = [min(step, extent - i * step) for i in range(count)]
     if len(sizes) == 1:
