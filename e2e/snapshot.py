@@ -17,7 +17,7 @@ from typing import NamedTuple
 from playwright.sync_api import Browser, BrowserContext
 
 from e2e.playground import Playground
-from mlcweb.server import Answer, PageServer
+from mlcweb.server import Answer, Headers, PageServer
 
 READ = """async () => {
     const cache = await caches.open("mlcweb-start");
@@ -48,9 +48,9 @@ class SnapshotServer(PageServer):
 
     snapshot: Snapshot | None = None
 
-    def answer(self, target: str, accepted: str = "", known: str = "") -> Answer:
+    def answer(self, target: str, given: Headers | None = None) -> Answer:
         if self.snapshot is None or target != self.snapshot.path:
-            return super().answer(target, accepted, known)
+            return super().answer(target, given)
         length = str(self.snapshot.file.stat().st_size)
         return Answer(HTTPStatus.OK, {"Content-Length": length}, self.snapshot.file)
 

@@ -2,17 +2,22 @@
 
 The page works on any file host. What this server adds is cross-origin isolation, which gives
 the page shared memory and a fine clock, and caching that never serves a stale file.
+
+It answers only who asks for this machine by name: a page of another site whose name leads here
+(DNS rebinding) gets nothing.
 """
 
 import hashlib
 import re
+from collections.abc import Mapping, Sequence
+from email.message import Message
 from functools import lru_cache
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 from shutil import copyfileobj
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 ISOLATION_HEADERS = {
@@ -43,8 +48,19 @@ MIME_TYPES = {
     ".zip": "application/zip",
 }
 
+COMMON_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    # Where the page lies on this machine concerns no other server.
+    "Referrer-Policy": "no-referrer",
+}
+
+LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
+
 ENCODINGS = {"br": ".br", "gzip": ".gz"}
 """Content encodings, best first, and the suffix of a file compressed beforehand."""
+
+_RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})$")
+"""One range; several at once are not served, which is allowed."""
 
 _NAMED_BY_CONTENT = re.compile(r"[-.][A-Za-z0-9_-]{8,}\.\w+$")
 """The bundler's file names: a hash of the content before the suffix."""
@@ -65,12 +81,17 @@ def built_page() -> Path:
     return Path(package.submodule_search_locations[0])
 
 
+Headers: TypeAlias = Mapping[str, str] | Message
+"""Of a request."""
+
+
 class Answer(NamedTuple):
-    """What to send for a request: a status, headers, and a file as the body, if any."""
+    """What to send for a request: a status, headers, and a file, or a part of it, if any."""
 
     status: HTTPStatus
     headers: dict[str, str]
     body: Path | None = None
+    part: range | None = None
 
 
 class PageServer(ThreadingHTTPServer):
@@ -81,6 +102,7 @@ class PageServer(ThreadingHTTPServer):
         port: the port wished for; if it is taken, the next free one of the following twenty,
             or any. 0 takes any at once.
         isolated: send the headers of cross-origin isolation.
+        names: names besides this machine's own under which it may be asked, of a proxy before it.
 
     Raises:
         FileNotFoundError: `root` holds no ``index.html``.
@@ -90,11 +112,14 @@ class PageServer(ThreadingHTTPServer):
     # Otherwise a port that another server listens on counts as free on some systems.
     allow_reuse_port = False
 
-    def __init__(self, root: Path, *, port: int = 0, isolated: bool = True):
+    def __init__(
+        self, root: Path, *, port: int = 0, isolated: bool = True, names: Sequence[str] = ()
+    ):
         if not (root / "index.html").is_file():
             raise FileNotFoundError(f"{root} holds no built page (no index.html)")
         self.root = root.resolve()
         self.isolated = isolated
+        self.names = {*LOCAL_NAMES, *(name.lower() for name in names)}
         candidates = [0] if port == 0 else [*range(port, port + 21), 0]
         for candidate in candidates:
             try:
@@ -109,19 +134,14 @@ class PageServer(ThreadingHTTPServer):
         """The address to open, with a final slash."""
         return f"http://localhost:{self.server_port}/"
 
-    def answer(self, target: str, accepted: str = "", known: str = "") -> Answer:
-        """The answer to a request.
-
-        Args:
-            target: the request's path, as sent.
-            accepted: content encodings that the client takes (``Accept-Encoding``).
-            known: the version that the client has (``If-None-Match``).
-        """
-        common = ISOLATION_HEADERS if self.isolated else {}
-        path = (self.root / unquote(urlsplit(target).path).lstrip("/")).resolve()
-        if path.is_dir():
-            path /= "index.html"
-        if not path.is_relative_to(self.root) or not path.is_file():
+    def answer(self, target: str, given: Headers | None = None) -> Answer:
+        """The answer to a request for the path `target`, as sent, with the headers `given`."""
+        given = given or {}
+        common = {**COMMON_HEADERS, **(ISOLATION_HEADERS if self.isolated else {})}
+        if not self.is_meant(given.get("Host", "localhost")):
+            return Answer(HTTPStatus.MISDIRECTED_REQUEST, {**common, "Content-Length": "0"})
+        path = self.file(target)
+        if path is None:
             return Answer(HTTPStatus.NOT_FOUND, {**common, "Content-Length": "0"})
         stat = path.stat()
         tag = f'"{_digest(path, stat.st_mtime_ns, stat.st_size)}"'
@@ -132,19 +152,69 @@ class PageServer(ThreadingHTTPServer):
             "Cache-Control": "max-age=31536000, immutable" if immutable else "no-cache",
             "ETag": tag,
             "Vary": "Accept-Encoding",
-            "X-Content-Type-Options": "nosniff",
+            "Accept-Ranges": "bytes",
         }
-        if tag in known:
+        if tag in given.get("If-None-Match", ""):
             return Answer(HTTPStatus.NOT_MODIFIED, headers)
         body = path
         for encoding, suffix in ENCODINGS.items():
-            compressed = path.with_name(path.name + suffix)
-            if encoding in accepted and compressed.is_file():
+            compressed = self._inside(path.with_name(path.name + suffix))
+            if encoding in given.get("Accept-Encoding", "") and compressed is not None:
                 headers["Content-Encoding"] = encoding
                 body = compressed
                 break
-        headers["Content-Length"] = str(body.stat().st_size)
-        return Answer(HTTPStatus.OK, headers, body)
+        if given.get("If-Range", tag) != tag:
+            given = {}
+        return _part_of(body, given.get("Range", ""), headers)
+
+    def is_meant(self, host: str) -> bool:
+        """Whether a request with this ``Host`` is for this server."""
+        name = re.sub(r":\d*$", "", host.strip().lower())
+        return name in self.names or name.endswith(".localhost")
+
+    def file(self, target: str) -> Path | None:
+        """The file that a path of a request names; None where there is none below the root."""
+        try:
+            name = unquote(urlsplit(target).path).lstrip("/")
+        except ValueError:
+            return None
+        path = self._inside(self.root / name)
+        if path is not None:
+            return path
+        return self._inside(self.root / name / "index.html")
+
+    def _inside(self, path: Path) -> Path | None:
+        """The file behind all links of `path`, if it lies below the root."""
+        try:
+            path = path.resolve()
+            return path if path.is_relative_to(self.root) and path.is_file() else None
+        except (
+            OSError,
+            ValueError,
+            RuntimeError,
+        ):  # names too long, zeros in them, links in circles
+            return None
+
+
+def _part_of(body: Path, wanted: str, headers: dict[str, str]) -> Answer:
+    """The answer with a file, or with the range of it that is wanted."""
+    size = body.stat().st_size
+    asked = _RANGE.match(wanted)
+    if asked is None or asked.groups() == ("", ""):
+        return Answer(HTTPStatus.OK, {**headers, "Content-Length": str(size)}, body)
+    first, last = asked.groups()
+    if first:
+        part = range(int(first), min(int(last) + 1, size) if last else size)
+    else:
+        part = range(max(size - int(last), 0), size)
+    if not part:
+        headers = {**headers, "Content-Range": f"bytes */{size}", "Content-Length": "0"}
+        return Answer(HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE, headers)
+    headers |= {
+        "Content-Range": f"bytes {part.start}-{part.stop - 1}/{size}",
+        "Content-Length": str(len(part)),
+    }
+    return Answer(HTTPStatus.PARTIAL_CONTENT, headers, body, part)
 
 
 class PageHandler(BaseHTTPRequestHandler):
@@ -153,26 +223,27 @@ class PageHandler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        body = self._send_head()
-        if body is not None:
-            with body.open("rb") as file:
+        answer = self._send_head()
+        if answer.body is None:
+            return
+        with answer.body.open("rb") as file:
+            if answer.part is None:
                 copyfileobj(file, self.wfile)
+            else:
+                file.seek(answer.part.start)
+                self.wfile.write(file.read(len(answer.part)))
 
     def do_HEAD(self) -> None:
         self._send_head()
 
-    def _send_head(self) -> Path | None:
+    def _send_head(self) -> Answer:
         assert isinstance(self.server, PageServer)
-        status, headers, body = self.server.answer(
-            self.path,
-            self.headers.get("Accept-Encoding", ""),
-            self.headers.get("If-None-Match", ""),
-        )
-        self.send_response(status)
-        for name, value in headers.items():
+        answer = self.server.answer(self.path, self.headers)
+        self.send_response(answer.status)
+        for name, value in answer.headers.items():
             self.send_header(name, value)
         self.end_headers()
-        return body
+        return answer
 
     def handle(self) -> None:
         # A reader who closes the tab, or goes on before a file is through, is no error.

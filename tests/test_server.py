@@ -77,9 +77,9 @@ def test_known_content_is_not_sent_again_until_it_changes(server, site):
     with urlopen(server.url) as response:
         assert response.headers["Cache-Control"] == "no-cache"
         tag = response.headers["ETag"]
-    assert server.answer("/", known=tag).status == HTTPStatus.NOT_MODIFIED
+    assert server.answer("/", {"If-None-Match": tag}).status == HTTPStatus.NOT_MODIFIED
     (site / "index.html").write_text("<title>new page</title>")
-    assert server.answer("/", known=tag).status == HTTPStatus.OK
+    assert server.answer("/", {"If-None-Match": tag}).status == HTTPStatus.OK
 
 
 def test_files_named_by_their_content_never_expire(server):
@@ -116,3 +116,83 @@ def test_the_page_is_a_checkouts_or_else_a_packages(tmp_path, monkeypatch):
         (folder / "index.html").write_text("page")
         importlib.invalidate_caches()
         assert built_page() == folder
+
+
+@pytest.mark.parametrize("path", ["/%00", "/a%00b", "/" + "long" * 2000, "//[", "/loop", "/%ff"])
+def test_no_path_is_too_strange(server, site, path):
+    (site / "loop").symlink_to("loop")
+    assert server.answer(path).status == HTTPStatus.NOT_FOUND
+    with pytest.raises(HTTPError, match="404"):
+        urlopen(server.url.rstrip("/") + path)
+
+
+def test_no_link_leads_out(server, site):
+    outside = site.parent / "secret.txt"
+    (site / "link.txt").symlink_to(outside)
+    (site / "folder").mkdir()
+    (site / "folder" / "index.html").symlink_to(outside)
+    (site / "page.js").write_text("plain")
+    (site / "page.js.gz").symlink_to(outside)
+    for path in ("/link.txt", "/folder/", "/folder"):
+        assert server.answer(path).status == HTTPStatus.NOT_FOUND
+    answer = server.answer("/page.js", {"Accept-Encoding": "gzip"})
+    assert answer.body == site / "page.js"
+    assert "Content-Encoding" not in answer.headers
+    # Within the folder it may.
+    (site / "inside.js").symlink_to(site / "page.js")
+    assert server.answer("/inside.js").body == site / "page.js"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "content", "where"),
+    [
+        ("bytes=1-2", b"as", "bytes 1-2/4"),
+        ("bytes=2-", b"sm", "bytes 2-3/4"),
+        ("bytes=-1", b"m", "bytes 3-3/4"),
+        ("bytes=0-99", b"\0asm", "bytes 0-3/4"),
+        ("bytes=-99", b"\0asm", "bytes 0-3/4"),
+    ],
+)
+def test_a_part_of_a_file(server, wanted, content, where):
+    request = Request(server.url + "pyodide.asm.wasm", headers={"Range": wanted})
+    with urlopen(request) as response:
+        assert (response.status, response.read()) == (206, content)
+        assert response.headers["Content-Range"] == where
+        assert response.headers["Content-Length"] == str(len(content))
+
+
+@pytest.mark.parametrize("wanted", ["bytes=-", "bytes=0-1,2-3", "lines=1-2", "bytes=x-", ""])
+def test_what_is_no_single_range_gets_the_whole_file(server, wanted):
+    answer = server.answer("/pyodide.asm.wasm", {"Range": wanted})
+    assert (answer.status, answer.part) == (HTTPStatus.OK, None)
+    assert answer.headers["Accept-Ranges"] == "bytes"
+
+
+def test_a_range_beyond_the_file_and_one_of_another_version(server):
+    for wanted in ("bytes=4-", "bytes=3-1", "bytes=-0"):
+        answer = server.answer("/pyodide.asm.wasm", {"Range": wanted})
+        assert answer.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE
+        assert answer.headers["Content-Range"] == "bytes */4"
+        assert answer.body is None
+    given = {"Range": "bytes=1-2", "If-Range": '"another"'}
+    assert server.answer("/pyodide.asm.wasm", given).status == HTTPStatus.OK
+    given["If-Range"] = server.answer("/pyodide.asm.wasm").headers["ETag"]
+    assert server.answer("/pyodide.asm.wasm", given).status == HTTPStatus.PARTIAL_CONTENT
+
+
+def test_names_of_other_machines_get_nothing(server, site):
+    for host in ("localhost", "127.0.0.1:8000", "LOCALHOST:1", "[::1]:80", "a.localhost"):
+        assert server.answer("/", {"Host": host}).status == HTTPStatus.OK
+    for host in ("evil.example", "evil.example:8000", "localhost.evil.example", ""):
+        answer = server.answer("/", {"Host": host})
+        assert (answer.status, answer.body) == (HTTPStatus.MISDIRECTED_REQUEST, None)
+    request = Request(server.url, headers={"Host": "rebound.example"})
+    with pytest.raises(HTTPError, match="421"):
+        urlopen(request)
+    with PageServer(site, names=["Proxy.example"]) as behind:
+        assert behind.answer("/", {"Host": "proxy.example"}).status == HTTPStatus.OK
+
+
+def test_other_servers_do_not_learn_where_the_page_is(server):
+    for path in ("/", "/nothing"):
+        assert server.answer(path).headers["Referrer-Policy"] == "no-referrer"

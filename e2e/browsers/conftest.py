@@ -13,7 +13,7 @@ from e2e.browsers import install
 from e2e.browsers.browser_page import BrowserPage
 from e2e.browsers.driver import START, Driver
 from e2e.conftest import DIST
-from mlcweb.server import Answer, PageServer
+from mlcweb.server import Answer, Headers, PageServer
 
 COURSE_PAGE = """<!doctype html>
 <title>A course page</title>
@@ -29,9 +29,9 @@ class CourseServer(PageServer):
 
     course: Path
 
-    def answer(self, target: str, accepted: str = "", known: str = "") -> Answer:
+    def answer(self, target: str, given: Headers | None = None) -> Answer:
         if target != "/course.html":
-            return super().answer(target, accepted, known)
+            return super().answer(target, given)
         headers = {**super().answer("/embed.html").headers}
         for name in ("Content-Encoding", "ETag"):
             headers.pop(name, None)

@@ -15,6 +15,9 @@ def add_command(commands: Commands) -> None:
     command.add_argument("folder", type=Path, nargs="?", help="another page")
     command.add_argument("--port", type=int, default=8000, help="default: %(default)s, or the next")
     command.add_argument("--open", action="store_true", help="open it, where there is a desktop")
+    command.add_argument(
+        "--name", action="append", default=[], help="a proxy's name that requests may be for"
+    )
     command.add_argument("--plain", action="store_true", help="without cross-origin isolation")
 
 
@@ -24,7 +27,9 @@ def serve(options: argparse.Namespace) -> None:
 
     try:
         folder = options.folder or built_page()
-        server = PageServer(folder, port=options.port, isolated=not options.plain)
+        server = PageServer(
+            folder, port=options.port, isolated=not options.plain, names=options.name
+        )
     except FileNotFoundError as error:
         raise CommandError(
             f"{error}; pip install 'mlcweb[page]', or in a checkout, `make play`"
