@@ -83,7 +83,7 @@ def test_sentences_say_what_the_schedule_changes(access):
     access["access-other"].select_option(label="after step 3, split")
     access.settle()
     expect(sentences.nth(0)).to_contain_text("instead of i, j_0, j_1, k.")
-    access["access-other"].select_option(label="nothing")
+    access["access-other"].select_option(label="none")
     access.settle()
     expect(sentences.first).to_contain_text("accesses fetch")
 
@@ -127,7 +127,7 @@ def test_accesses_are_gone_through_step_by_step(access):
     blank = picture(access, "C")
     access["access-step"].click()
     expect(caption).to_have_text(
-        "Access 1 of 16,640: writes C[0, 0] at i=0, j_0=0, j_1_init=0: a miss, so line 64 is "
+        "Access 1 of 16,640: writes C[0, 0] at i=0, j_0=0, j_1_init=0: a miss; line 64 is "
         "fetched."
     )
     first = picture(access, "C")
@@ -140,7 +140,7 @@ def test_accesses_are_gone_through_step_by_step(access):
     )
     access["access-miss"].click()
     expect(caption).to_contain_text("reads B[0, 0]")
-    expect(caption).to_contain_text("a miss, so line 32 is fetched")
+    expect(caption).to_contain_text("a miss; line 32 is fetched")
     expect(access["access-code"].locator(".is-current")).to_contain_text("A[vi, vk] * B[vk, vj]")
     access["access-stage"].focus()
     access.page.keyboard.press("End")

@@ -1,7 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { frame, layout } from "../src/views/access/grid";
 import { Replay } from "../src/views/access/replay";
-import { type AccessSite, badgeText, hitsOf, indices, turns } from "../src/views/access/report";
+import {
+  type AccessSite,
+  badgeText,
+  hitsOf,
+  indices,
+  iterationsOf,
+} from "../src/views/access/report";
 import { accessSentence, rate, size } from "../src/views/access/tables";
 
 /** Two buffers of 2×4 floats; a line holds four, and the cache holds one line. */
@@ -87,7 +93,7 @@ describe("the replay of accesses", () => {
     expect(accessSentence(run)).toBe("Nothing is touched yet; 5 accesses follow.");
     run.goTo(3);
     expect(accessSentence(run)).toBe(
-      "Access 3 of 5: writes B[1, 0] at i=0, j=2: a miss, so line 5 is fetched and line 0 goes.",
+      "Access 3 of 5: writes B[1, 0] at i=0, j=2: a miss; line 5 is fetched, line 0 is evicted.",
     );
     run.goTo(4);
     expect(accessSentence(run)).toBe("Access 4 of 5: writes B[1, 1] at i=0, j=3: a hit in line 5.");
@@ -100,8 +106,8 @@ describe("numbers of an access", () => {
     expect(indices([], 0)).toEqual([]);
   });
 
-  it("become turns of loops", () => {
-    expect(turns(loops, 6)).toEqual([
+  it("become iterations of loops", () => {
+    expect(iterationsOf(loops, 6)).toEqual([
       ["i", 1],
       ["j", 3],
     ]);

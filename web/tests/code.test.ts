@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { Links, ranges } from "../src/views/code/links";
-import { axes, peakOf, roof, sentence, ticks } from "../src/views/code/roofline";
+import { axes, peakOf, roof, sentence } from "../src/views/code/roofline";
 import { short, timing } from "../src/views/format";
+import { logTicks as ticks } from "../src/views/plot";
 
 /** Line 2 of the TensorIR is a loop, 4 its update in the block whose head is 3. */
 const code = {

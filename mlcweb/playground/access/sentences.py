@@ -43,7 +43,7 @@ class AccessProfile:
 
     @property
     def lines(self) -> int:
-        """Lines that moved, to the cache and back."""
+        """Lines that moved between cache and memory."""
         return int(self.fetched.sum() + self.outcome.written.sum())
 
     @property
@@ -244,7 +244,7 @@ def _partly(new: AccessProfile, old: AccessProfile) -> str:
 
 
 def _totals(new: AccessProfile, old: AccessProfile, scale: float) -> str:
-    lines = _fewer(new.lines, old.lines * scale, "moved, to the cache and back")
+    lines = _fewer(new.lines, old.lines * scale, "moved between cache and memory")
     hits = f"{_share(new.hit_rate)} of the accesses hit instead of {_share(old.hit_rate)}"
     return f"In all, {lines}; {hits}."
 
@@ -253,7 +253,7 @@ def _whole(profile: AccessProfile) -> str:
     moved = profile.lines * profile.cache.line / 1024
     return (
         f"In all, {_share(profile.hit_rate)} of {_count(profile.accesses, 'access')} hit, and "
-        f"{moved:,.3g} KiB are moved, to the cache and back."
+        f"{moved:,.3g} KiB are moved between cache and memory."
     )
 
 

@@ -83,7 +83,7 @@ def test_the_product_by_itself() -> None:
         "lines, 0 % hit.",
         "C is read and written at the same place throughout the innermost loop k: 8,448 accesses "
         "fetch 32 lines, 99.6 % hit.",
-        "In all, 73.5 % of 16,640 accesses hit, and 139 KiB are moved, to the cache and back.",
+        "In all, 73.5 % of 16,640 accesses hit, and 139 KiB are moved between cache and memory.",
     ]
 
 
@@ -97,7 +97,7 @@ def test_the_schedule_of_the_course_against_the_product() -> None:
         "k: 3 times fewer lines fetched (96 instead of 288).",
         "C is now read and written with stride 1 in the innermost loop j_1 instead of at the same "
         "place throughout k: as many lines fetched as before (32).",
-        "In all, 3.76 times fewer lines moved, to the cache and back (1,184 instead of 4,448); "
+        "In all, 3.76 times fewer lines moved between cache and memory (1,184 instead of 4,448); "
         "93.1 % of the accesses hit instead of 73.5 %.",
     ]
 

@@ -42,14 +42,13 @@ export function perFrame<T>(source: ReadonlySignal<T>): ReadonlySignal<T> {
   return shown;
 }
 
-/** Work that waits until its panel is in sight and `may` allows it. */
+/** Work that waits until its panel is in sight. */
 export class Pending {
   private due = false;
 
   constructor(
     private readonly panel: HTMLElement,
     private readonly work: () => void,
-    private readonly may: () => boolean = () => true,
   ) {}
 
   ask(): void {
@@ -61,9 +60,9 @@ export class Pending {
     this.due = false;
   }
 
-  /** Do it, if it is due and can be done. */
+  /** Do it, if it is due and can be seen. */
   look(): void {
-    if (!this.due || this.panel.hidden || !this.may()) return;
+    if (!this.due || this.panel.hidden) return;
     this.due = false;
     this.work();
   }
@@ -124,6 +123,22 @@ export function optionList(options: Option[], value: string): TemplateResult[] {
       value=${id} ?disabled=${disabled} ?hidden=${hidden} .selected=${live(id === value)}
     >${title}</option>`,
   );
+}
+
+/** A table of numbers, or of a term and numbers. */
+export function dataTable(
+  caption: string,
+  heads: unknown[],
+  rows: (string | number)[][],
+  { testId, terms = 0 }: { testId?: string; terms?: number } = {},
+): TemplateResult {
+  const row = (cells: (string | number)[]): TemplateResult =>
+    html`<tr>${cells.map((cell, at) => html`<td class=${at < terms ? "" : "number"}>${cell}</td>`)}</tr>`;
+  return html`<div class="table-box"><table class="trials" data-testid=${testId ?? nothing}>
+    <caption class="visually-hidden">${caption}</caption>
+    <thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
+    <tbody>${rows.map(row)}</tbody>
+  </table></div>`;
 }
 
 /** The value of the field that an event is of. */

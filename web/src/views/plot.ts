@@ -1,21 +1,9 @@
 /** Small drawings in SVG: scales, axes and marks. Tables stand behind them for those who cannot see. */
 
-const NAMESPACE = "http://www.w3.org/2000/svg";
-
-type Attributes = Record<string, string | number | undefined>;
-
-export function svg<K extends keyof SVGElementTagNameMap>(
-  tag: K,
-  attributes: Attributes = {},
-  ...children: (Node | string)[]
-): SVGElementTagNameMap[K] {
-  const made = document.createElementNS(NAMESPACE, tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (value !== undefined) made.setAttribute(name, String(value));
-  }
-  made.append(...children);
-  return made;
-}
+import { signal } from "@preact/signals-core";
+import { html, nothing, svg, type TemplateResult } from "lit-html";
+import { ref } from "lit-html/directives/ref.js";
+import "./plot.css";
 
 export type Scale = (value: number) => number;
 
@@ -60,11 +48,15 @@ export function ticks([low, high]: readonly [number, number], count: number): nu
   return found;
 }
 
-/** Numbers with one significant digit of 1, 2 or 5 inside a range; more where it is narrow. */
+/**
+ * Numbers with one significant digit of 1, 2 or 5 inside a range; more where it is narrow, powers
+ * of ten alone where it is wide.
+ */
 export function logTicks([low, high]: readonly [number, number]): number[] {
   const found: number[] = [];
+  const digits = high / low > 200 ? [1] : [1, 2, 5];
   for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) {
-    for (const digit of [1, 2, 5]) {
+    for (const digit of digits) {
       const value = Number(`${digit}e${power}`);
       if (value >= low && value <= high) found.push(value);
     }
@@ -72,41 +64,30 @@ export function logTicks([low, high]: readonly [number, number]): number[] {
   return found.length > 1 ? found : ticks([low, high], 4).filter((value) => value > 0);
 }
 
-/** A drawing that is made anew for its width. Hidden, it is not drawn at all. */
-export class Drawing {
-  private readonly resize = new ResizeObserver(() => this.redraw());
-  private width = 0;
+/** A drawing that is as wide as there is room; a part of templates. */
+export class Plot {
+  private readonly width = signal(0);
+  private readonly observer = new ResizeObserver(([entry]) => {
+    // Hidden it keeps the width that it had.
+    if (entry?.target.clientWidth) this.width.value = entry.target.clientWidth;
+  });
+  private readonly host = ref((host) => {
+    this.observer.disconnect();
+    if (host) this.observer.observe(host);
+  });
 
   constructor(
-    readonly root: HTMLElement,
     private readonly height: number,
-    private readonly draw: (width: number, height: number) => (Node | string)[],
-  ) {
-    this.resize.observe(root);
-  }
+    private readonly testId: string,
+  ) {}
 
-  /** Draw, where there is room. */
-  redraw(always = false): void {
-    const width = this.root.clientWidth;
-    if (!width || (width === this.width && !always)) return;
-    this.width = width;
-    const picture = svg(
-      "svg",
-      {
-        width,
-        height: this.height,
-        viewBox: `0 0 ${width} ${this.height}`,
-        "aria-hidden": "true",
-        focusable: "false",
-      },
-      ...this.draw(width, this.height),
-    );
-    this.root.replaceChildren(picture);
-  }
-
-  /** What is drawn has changed. */
-  update(): void {
-    this.redraw(true);
+  /** The drawing of what `draw` makes of a width; null keeps its place free. */
+  template(label: string, draw: ((width: number) => unknown) | null): TemplateResult {
+    const width = this.width.value;
+    const picture = (): TemplateResult => html`<svg width=${width} height=${this.height}
+      viewBox="0 0 ${width} ${this.height}" aria-hidden="true" focusable="false">${draw?.(width)}</svg>`;
+    return html`<div class="plot ${draw ? "" : "blank"}" role="img" aria-label=${label}
+      data-testid=${this.testId} ${this.host}>${draw && width ? picture() : nothing}</div>`;
   }
 }
 
@@ -117,7 +98,7 @@ export interface Frame {
   bottom: number;
 }
 
-interface AxisOptions {
+interface Axis {
   scale: Scale;
   ticks: number[];
   text: (value: number) => string;
@@ -125,25 +106,26 @@ interface AxisOptions {
 }
 
 /** Both axes of a drawing, with a line across for each tick. */
-export function axes(frame: Frame, x: AxisOptions, y: AxisOptions): SVGGElement {
-  const group = svg("g", { class: "plot-axes" });
-  for (const tick of y.ticks) {
-    const at = y.scale(tick);
-    group.append(
-      svg("line", { x1: frame.left, x2: frame.right, y1: at, y2: at }),
-      svg("text", { x: frame.left - 6, y: at + 4, "text-anchor": "end" }, y.text(tick)),
-    );
-  }
-  for (const tick of x.ticks) {
-    const at = x.scale(tick);
-    group.append(
-      svg("line", { x1: at, x2: at, y1: frame.bottom, y2: frame.bottom + 4 }),
-      svg("text", { x: at, y: frame.bottom + 16, "text-anchor": "middle" }, x.text(tick)),
-    );
-  }
-  group.append(
-    svg("text", { x: frame.right, y: frame.bottom + 32, "text-anchor": "end" }, x.title),
-    svg("text", { x: 14, y: frame.top - 6 }, y.title),
-  );
-  return group;
+export function axes({ left, right, top, bottom }: Frame, x: Axis, y: Axis): unknown {
+  return svg`<g class="plot-axes">
+    ${y.ticks.map((tick) => {
+      const at = y.scale(tick);
+      return svg`<line x1=${left} x2=${right} y1=${at} y2=${at}></line>
+        <text x=${left - 6} y=${at + 4} text-anchor="end">${y.text(tick)}</text>`;
+    })}
+    ${x.ticks.map((tick) => {
+      const at = x.scale(tick);
+      return svg`<line x1=${at} x2=${at} y1=${bottom} y2=${bottom + 4}></line>
+        <text x=${at} y=${bottom + 16} text-anchor="middle">${x.text(tick)}</text>`;
+    })}
+    <text x=${right} y=${bottom + 32} text-anchor="end">${x.title}</text>
+    <text x="14" y=${top - 6}>${y.title}</text>
+  </g>`;
+}
+
+/** What the marks of a drawing mean: classes and texts. */
+export function legend(...keys: [kind: string, text: string][]): unknown {
+  return html`<div class="legend" aria-hidden="true">${keys.map(
+    ([kind, text]) => html`<span class="key ${kind}">${text}</span>`,
+  )}</div>`;
 }

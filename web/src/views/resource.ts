@@ -1,6 +1,6 @@
 /** What a view asks Python for, and how the answer stands. */
 
-import { batch, signal } from "@preact/signals-core";
+import { batch, computed, signal } from "@preact/signals-core";
 import { Stopped } from "../python/client";
 
 export type ResourceState = "empty" | "loading" | "ready" | "stale" | "error";
@@ -17,13 +17,15 @@ export class Resource<T> {
     error: null,
   });
   private asking = new AbortController();
+  private readonly answer = computed(() => this.current.value.value);
 
   get state(): ResourceState {
     return this.current.value.state;
   }
 
+  /** Who reads it follows the answers alone, whatever the state. */
   get value(): T | null {
-    return this.current.value.value;
+    return this.answer.value;
   }
 
   /** For the reader; empty where nothing failed. */
@@ -71,6 +73,11 @@ export class Resource<T> {
   set(value: T | null): void {
     this.renew();
     this.current.value = { state: value === null ? "empty" : "ready", value, error: null };
+  }
+
+  /** Wait for no answer any more; the one before stays. */
+  cancel(): void {
+    this.set(this.answer.peek());
   }
 
   /** From now on what was asked before counts no more. */

@@ -1,118 +1,106 @@
 /** The controls of the animation: play, steps, speed, and where it is. */
 
-import { element } from "../../dom";
+import { signal } from "@preact/signals-core";
+import { html, type TemplateResult } from "lit-html";
+import { live } from "lit-html/directives/live.js";
+import { fieldValue, optionList } from "../kit";
 
 const SPEEDS = [2, 10, 50, 200, 1000, 5000, 20_000];
 const START_SPEED = 50;
 /** The most steps a second for those who want little motion. */
 const CALM_SPEED = 2;
 
-const calm = matchMedia("(prefers-reduced-motion: reduce)");
-
-export function wantsLittleMotion(): boolean {
-  return calm.matches;
-}
+const query = matchMedia("(prefers-reduced-motion: reduce)");
+/** Whether the reader wants little motion. */
+export const calm = signal(query.matches);
+query.addEventListener("change", () => {
+  calm.value = query.matches;
+});
 
 interface PlayerOptions {
-  /** Go to a position; those in between are passed through. */
+  /** Called before `position` says so; those in between are passed through. */
   goTo: (position: number) => void;
   nextMiss: () => number;
   /** What the last access did, for the slider. */
   describe: () => string;
-  /** It has begun to play, or has stopped. */
-  onPlaying: () => void;
   /** Whether anybody can see it. */
   isVisible: () => boolean;
 }
 
 export class Player {
-  readonly root: HTMLElement;
-  playing = false;
-  private position = 0;
-  private count = 0;
+  readonly playing = signal(false);
+  readonly position = signal(0);
+  private readonly count = signal(0);
+  private readonly speed = signal(START_SPEED);
   private due = 0;
   private drawnAt = 0;
-  private readonly play = button("play", "Play");
-  private readonly slider = element("input", {
-    type: "range",
-    min: 0,
-    step: 1,
-    class: "player-slider",
-    "aria-label": "Accesses made",
-    "data-testid": "access-position",
-  });
-  private readonly speed = element("select", {
-    "aria-label": "Accesses a second",
-    "data-testid": "access-speed",
-  });
 
-  constructor(private readonly options: PlayerOptions) {
-    const start = button("start", "To the start");
-    const back = button("back", "One access back");
-    const step = button("step", "One access on");
-    const miss = button("miss", "To the next miss");
-    this.play.classList.add("primary");
-    for (const speed of SPEEDS) {
-      this.speed.append(
-        element(
-          "option",
-          { value: speed, selected: speed === START_SPEED },
-          `${speed.toLocaleString("en")} / s`,
-        ),
-      );
-    }
-    this.root = element(
-      "div",
-      { class: "player" },
-      element(
-        "div",
-        { class: "player-buttons", role: "group", "aria-label": "Animation" },
-        start,
-        back,
-        this.play,
-        step,
-        miss,
-        this.speed,
-      ),
-      this.slider,
-    );
-    this.play.addEventListener("click", () => this.toggle());
-    start.addEventListener("click", () => this.jump(0));
-    back.addEventListener("click", () => this.jump(this.position - 1));
-    step.addEventListener("click", () => this.jump(this.position + 1));
-    miss.addEventListener("click", () => this.jump(options.nextMiss()));
-    this.slider.addEventListener("input", () => this.jump(Number(this.slider.value)));
-    this.showSpeed();
-    calm.addEventListener("change", () => this.showSpeed());
+  constructor(private readonly options: PlayerOptions) {}
+
+  template(): TemplateResult {
+    const here = this.position.value;
+    const playing = this.playing.value;
+    const to = (position: () => number) => (): void => this.jump(position());
+    const play = playing ? "Pause" : "Play";
+    const speeds = SPEEDS.map((speed) => ({
+      id: String(speed),
+      title: `${speed.toLocaleString("en")} / s`,
+    }));
+    return html`<div class="player">
+      <div class="player-buttons" role="group" aria-label="Animation">
+        ${button(
+          "start",
+          "To the start",
+          to(() => 0),
+        )}
+        ${button(
+          "back",
+          "Previous access",
+          to(() => here - 1),
+        )}
+        ${button("play", play, () => this.toggle(), playing ? PATHS.pause : PATHS.play)}
+        ${button(
+          "step",
+          "Next access",
+          to(() => here + 1),
+        )}
+        ${button("miss", "To the next miss", to(this.options.nextMiss))}
+        <select aria-label="Accesses a second" data-testid="access-speed" ?hidden=${calm.value}
+          @change=${(event: Event) => {
+            this.speed.value = Number(fieldValue(event));
+          }}>${optionList(speeds, String(this.speed.value))}</select>
+      </div>
+      <input type="range" min="0" step="1" max=${this.count.value} class="player-slider"
+        aria-label="Accesses made" data-testid="access-position" .value=${live(String(here))}
+        aria-valuetext=${this.options.describe()}
+        @input=${(event: Event) => this.jump(Number(fieldValue(event)))}>
+    </div>`;
   }
 
   /** Begin anew with a run of `count` accesses. */
   reset(count: number): void {
     this.pause();
-    this.count = count;
-    this.slider.max = String(count);
+    this.count.value = count;
     this.move(0);
   }
 
   toggle(): void {
-    if (this.playing) this.pause();
+    if (this.playing.value) this.pause();
     else this.start();
   }
 
   start(): void {
-    if (this.playing || !this.count) return;
-    if (this.position === this.count) this.move(0);
-    this.playing = true;
+    const count = this.count.value;
+    if (this.playing.value || !count) return;
+    if (this.position.value === count) this.move(0);
+    this.playing.value = true;
     this.due = 0;
     this.drawnAt = performance.now();
-    this.showPlay();
     requestAnimationFrame((now) => this.tick(now));
   }
 
   pause(): void {
-    if (!this.playing) return;
-    this.playing = false;
-    this.showPlay();
+    this.playing.value = false;
   }
 
   /** Stop playing and go somewhere. */
@@ -122,57 +110,46 @@ export class Player {
   }
 
   /** Keys of the pictures: arrows step, Space plays. */
-  onKey(event: KeyboardEvent): void {
-    const far = Math.max(10, Math.round(this.count / 100));
-    const actions: Record<string, () => void> = {
-      " ": () => this.toggle(),
-      ArrowLeft: () => this.jump(this.position - 1),
-      ArrowRight: () => this.jump(this.position + 1),
-      PageUp: () => this.jump(this.position - far),
-      PageDown: () => this.jump(this.position + far),
-      Home: () => this.jump(0),
-      End: () => this.jump(this.count),
+  readonly onKey = (event: KeyboardEvent): void => {
+    const [here, count] = [this.position.value, this.count.value];
+    const far = Math.max(10, Math.round(count / 100));
+    const targets: Record<string, number> = {
+      ArrowLeft: here - 1,
+      ArrowRight: here + 1,
+      PageUp: here - far,
+      PageDown: here + far,
+      Home: 0,
+      End: count,
     };
-    const action = event.ctrlKey || event.metaKey || event.altKey ? undefined : actions[event.key];
-    if (!action) return;
+    const target = targets[event.key];
+    const plain = !(event.ctrlKey || event.metaKey || event.altKey);
+    if (!plain || (target === undefined && event.key !== " ")) return;
     event.preventDefault();
-    action();
-  }
+    if (target === undefined) this.toggle();
+    else this.jump(target);
+  };
 
   private move(position: number): void {
-    this.position = Math.min(Math.max(0, position), this.count);
-    this.options.goTo(this.position);
-    this.slider.value = String(this.position);
-    this.slider.setAttribute("aria-valuetext", this.options.describe());
+    const target = Math.min(Math.max(0, position), this.count.value);
+    this.options.goTo(target);
+    this.position.value = target;
   }
 
   private tick(now: number): void {
-    if (!this.playing) return;
+    if (!this.playing.value) return;
     if (!this.options.isVisible()) {
       this.pause();
       return;
     }
-    const speed = calm.matches ? CALM_SPEED : Number(this.speed.value);
+    const speed = calm.value ? CALM_SPEED : this.speed.value;
     // A page that was not drawn for a while goes on where it was.
     this.due += (Math.min(250, now - this.drawnAt) / 1000) * speed;
     this.drawnAt = now;
     const steps = Math.floor(this.due);
     this.due -= steps;
-    if (steps) this.move(this.position + steps);
-    if (this.position === this.count) this.pause();
+    if (steps) this.move(this.position.value + steps);
+    if (this.position.value === this.count.value) this.pause();
     else requestAnimationFrame((next) => this.tick(next));
-  }
-
-  private showSpeed(): void {
-    this.speed.hidden = calm.matches;
-  }
-
-  private showPlay(): void {
-    const name = this.playing ? "pause" : "play";
-    this.play.replaceChildren(icon(name));
-    this.play.setAttribute("aria-label", this.playing ? "Pause" : "Play");
-    this.play.title = this.playing ? "Pause" : "Play";
-    this.options.onPlaying();
   }
 }
 
@@ -185,24 +162,13 @@ const PATHS = {
   miss: "M1 1v10l5-5zM6 1v10l5-5z M11 1h1v10h-1z",
 };
 
-function button(name: keyof typeof PATHS, label: string): HTMLButtonElement {
-  const made = element("button", {
-    class: "button",
-    type: "button",
-    title: label,
-    "aria-label": label,
-    "data-testid": `access-${name}`,
-  });
-  made.append(icon(name));
-  return made;
-}
-
-function icon(name: keyof typeof PATHS): Element {
-  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  svg.setAttribute("viewBox", "0 0 12 12");
-  svg.setAttribute("aria-hidden", "true");
-  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
-  path.setAttribute("d", PATHS[name]);
-  svg.append(path);
-  return svg;
+function button(
+  name: keyof typeof PATHS,
+  label: string,
+  run: () => void,
+  path = PATHS[name],
+): TemplateResult {
+  return html`<button class="button ${name === "play" ? "primary" : ""}" type="button"
+    title=${label} aria-label=${label} data-testid="access-${name}" @click=${run}
+    ><svg viewBox="0 0 12 12" aria-hidden="true"><path d=${path}></path></svg></button>`;
 }

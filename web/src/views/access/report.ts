@@ -11,7 +11,7 @@ export interface Accesses {
   site: Uint16Array;
   /** The element touched, counted row by row. */
   element: Uint32Array;
-  /** The turns of the loops around, as digits of one number. */
+  /** The iterations of the loops around, as digits of one number. */
   point: Float64Array;
 }
 
@@ -24,7 +24,7 @@ export function accessesOf({ stream }: AccessReport): Accesses {
   };
 }
 
-/** For each access whether it hit, and the line that had to go for it, or -1. */
+/** For each access whether it hit, and the line that was evicted for it, or -1. */
 export interface Hits {
   hit: Uint8Array;
   evicted: Int32Array;
@@ -46,7 +46,7 @@ function bytes(base64: string): ArrayBuffer {
 }
 
 /** The loops' values at an access, outermost first. */
-export function turns(loops: AccessLoop[], point: number): [name: string, value: number][] {
+export function iterationsOf(loops: AccessLoop[], point: number): [name: string, value: number][] {
   let rest = point;
   return loops
     .toReversed()

@@ -1,91 +1,56 @@
 /** The passes in their order, as a row of stations: arrow keys go from one to the next. */
 
-import { element } from "../../dom";
+import { html, nothing, type TemplateResult } from "lit-html";
+import { ref } from "lit-html/directives/ref.js";
+import { onArrows, range } from "../kit";
 
-export class PassList {
-  readonly root: HTMLOListElement;
-  /** The pass whose result is shown; null for the end of them all. */
-  selected: number | null = null;
+interface Pass {
+  name: string;
+  changed: boolean;
+}
 
-  constructor(private readonly onSelect: (index: number | null) => void) {
-    this.root = element("ol", {
-      class: "passes",
-      role: "listbox",
-      tabindex: 0,
-      "aria-label": "Loops after a pass",
-      "aria-orientation": "horizontal",
-      "data-testid": "code-passes",
-    });
-    this.root.addEventListener("keydown", (event) => this.onKey(event));
-    this.root.addEventListener("click", (event) => {
-      const item = (event.target as HTMLElement).closest("li");
-      if (item) this.select([...this.root.children].indexOf(item));
-    });
-  }
+/** The list; `selected` is the pass whose result is shown, null for the end of them all. */
+export function passList(
+  passes: Pass[],
+  selected: number | null,
+  onSelect: (index: number | null) => void,
+): TemplateResult {
+  const last = passes.length;
+  const current = selected ?? last;
+  const select = (position: number): void => {
+    if (position !== current) onSelect(position === last ? null : position);
+  };
+  const idOf = (position: number): string =>
+    position === last ? "code-pass-end" : `code-pass-${position}`;
+  const item = (position: number, kind: string, title: string | null, text: unknown) =>
+    html`<li class="pass ${kind}" role="option" id=${idOf(position)} title=${title ?? nothing}
+      data-testid=${position === last ? "code-pass-end" : "code-pass"}
+      aria-selected=${position === current} @click=${() => select(position)}
+      ${position === current ? ref(reveal) : nothing}>${text}</li>`;
+  return html`<ol class="passes" role="listbox" tabindex="0" aria-label="Loops after a pass"
+    aria-orientation="horizontal" data-testid="code-passes" ?hidden=${!last}
+    aria-activedescendant=${idOf(current)}
+    @keydown=${(event: KeyboardEvent) => onArrows(event, range(last + 1), current, select)}>
+    ${passes.map(({ name, changed }, position) =>
+      changed
+        ? item(position, "changed", `After ${name}`, name.replaceAll("_", " "))
+        : item(
+            position,
+            "",
+            `${name} leaves these loops as they are`,
+            html`${name.replaceAll("_", " ")}<span class="visually-hidden">, no change</span>`,
+          ),
+    )}${item(last, "end", null, "result")}</ol>`;
+}
 
-  /** Show passes; what all of them made is shown until one is chosen. */
-  show(passes: { name: string; changed: boolean }[]): void {
-    this.selected = null;
-    const items = passes.map(({ name, changed }, index) =>
-      element(
-        "li",
-        {
-          class: changed ? "pass changed" : "pass",
-          role: "option",
-          id: `code-pass-${index}`,
-          "data-testid": "code-pass",
-          title: changed ? `After ${name}` : `${name} leaves these loops as they are`,
-        },
-        name.replaceAll("_", " "),
-        changed ? null : element("span", { class: "visually-hidden" }, ", no change"),
-      ),
-    );
-    const end = element(
-      "li",
-      { class: "pass end", role: "option", id: "code-pass-end", "data-testid": "code-pass-end" },
-      "result",
-    );
-    this.root.replaceChildren(...items, end);
-    this.root.hidden = !passes.length;
-    this.root.scrollLeft = 0;
-    this.mark();
-  }
-
-  private select(position: number): void {
-    const last = this.root.children.length - 1;
-    const index = Math.min(Math.max(0, position), last);
-    const selected = index === last ? null : index;
-    if (selected === this.selected) return;
-    this.selected = selected;
-    this.mark();
-    this.onSelect(selected);
-  }
-
-  private mark(): void {
-    const items = [...this.root.children] as HTMLElement[];
-    const current = items[this.selected ?? items.length - 1];
-    for (const item of items) item.setAttribute("aria-selected", String(item === current));
-    if (!current) return;
-    this.root.setAttribute("aria-activedescendant", current.id);
-    const [left, right] = [current.offsetLeft - 24, current.offsetLeft + current.offsetWidth + 24];
-    if (left < this.root.scrollLeft) this.root.scrollLeft = left;
-    else if (right > this.root.scrollLeft + this.root.clientWidth)
-      this.root.scrollLeft = right - this.root.clientWidth;
-  }
-
-  private onKey(event: KeyboardEvent): void {
-    const at = this.selected ?? this.root.children.length - 1;
-    const targets: Record<string, number> = {
-      ArrowLeft: at - 1,
-      ArrowUp: at - 1,
-      ArrowRight: at + 1,
-      ArrowDown: at + 1,
-      Home: 0,
-      End: this.root.children.length - 1,
-    };
-    const target = targets[event.key];
-    if (target === undefined) return;
-    event.preventDefault();
-    this.select(target);
-  }
+/** Scroll the row so far that a pass and something of its neighbours are in sight. */
+function reveal(item: Element | undefined): void {
+  // Once it is in the page.
+  queueMicrotask(() => {
+    const row = item?.parentElement;
+    if (!(item instanceof HTMLElement) || !row) return;
+    const [left, right] = [item.offsetLeft - 24, item.offsetLeft + item.offsetWidth + 24];
+    if (left < row.scrollLeft) row.scrollLeft = left;
+    else if (right > row.scrollLeft + row.clientWidth) row.scrollLeft = right - row.clientWidth;
+  });
 }

@@ -5,19 +5,25 @@
  * a second; both axes are logarithmic. A table stands beside it.
  */
 
-import { element } from "../../dom";
+import { html, nothing, svg, type TemplateResult } from "lit-html";
 import type { CodeMeasurement, MachinePeak } from "../../python/protocol";
 import { short, timing } from "../format";
+import { axes as drawAxes, legend, logarithmic, logTicks, type Plot } from "../plot";
 
-const HEIGHT = 230;
-const PLOT = { left: 46, right: 14, top: 14, bottom: 36 };
-const SVG = "http://www.w3.org/2000/svg";
+export const HEIGHT = 230;
 
 export interface Point {
   /** Operations a byte. */
   intensity: number;
   /** Operations a second. */
   rate: number;
+}
+
+/** A measured kernel; `simulated` is how many operations a byte of simulated traffic gets. */
+export interface Measured {
+  name: string;
+  measurement: CodeMeasurement;
+  simulated: number | null;
 }
 
 /** The peak that a kernel is measured against: with fused multiply-adds where it uses some. */
@@ -45,165 +51,72 @@ export function axes(
   return { x, y: [Math.min(rate, roof(x[0], peak.memoryBandwidth, top)) / 2, top * 2] };
 }
 
-/** Powers of ten within a range, and where these are few, twos and fives, too. */
-export function ticks([low, high]: [number, number]): number[] {
-  const found: number[] = [];
-  const steps = high / low > 200 ? [1] : [1, 2, 5];
-  for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
-    for (const step of steps) {
-      const tick = Number(`${step}e${power}`);
-      if (tick >= low && tick <= high) found.push(tick);
-    }
-  }
-  return found;
+/** The drawing of a measured kernel and its tables. */
+export function roofline(plot: Plot, measured: Measured): TemplateResult {
+  const { name, measurement, simulated } = measured;
+  const keys: [string, string][] = [["trial", "this kernel"]];
+  if (simulated !== null) keys.push(["simulated", "per byte that the small cache moves"]);
+  keys.push(["memory", "memory roof"], ["cache", "cache roof"]);
+  const label = `${sentence(name, measurement)} The table has the numbers.`;
+  const drawing = (): TemplateResult =>
+    html`${plot.template(label, (width) => marks(measured, width))}${legend(...keys)}`;
+  return html`<div class="roofline">
+    ${measurement.operations ? drawing() : nothing}${numbers(measured)}
+  </div>`;
 }
 
-export class Roofline {
-  readonly root = element("div", { class: "roofline" });
-  private readonly chart = element("div", { class: "roofline-chart" });
-  private readonly table = element("div", { class: "roofline-numbers" });
-  private shown: { name: string; measurement: CodeMeasurement; simulated: number | null } | null =
-    null;
-
-  constructor() {
-    this.root.append(this.chart, this.table);
-    new ResizeObserver(() => this.draw()).observe(this.chart);
-  }
-
-  /** Show a measurement; `simulated` is how many operations a byte of simulated traffic gets. */
-  show(name: string, measurement: CodeMeasurement, simulated: number | null = null): void {
-    this.shown = { name, measurement, simulated };
-    this.table.replaceChildren(numbers(measurement, simulated));
-    this.draw();
-  }
-
-  private draw(): void {
-    const width = this.chart.clientWidth;
-    if (!this.shown?.measurement.operations) this.chart.replaceChildren();
-    else if (width) {
-      const { name, measurement, simulated } = this.shown;
-      this.chart.replaceChildren(
-        drawing(name, measurement, simulated, width),
-        legend(simulated !== null),
-      );
-    }
-  }
-}
-
-function drawing(
-  name: string,
-  measurement: CodeMeasurement,
-  simulated: number | null,
-  width: number,
-): SVGElement {
+function marks({ measurement, simulated }: Measured, width: number): TemplateResult {
   const { peak } = measurement;
   const point = { intensity: measurement.operations / measurement.bytes, rate: measurement.rate };
   const range = axes(point, peak, simulated === null ? [] : [simulated]);
-  const across = scale(range.x, PLOT.left, width - PLOT.right);
-  const upwards = scale(range.y, HEIGHT - PLOT.bottom, PLOT.top);
-  const svg = node("svg", {
-    width,
-    height: HEIGHT,
-    role: "img",
-    "aria-label": `${sentence(name, measurement)} The table has the numbers.`,
-  });
-  for (const tick of ticks(range.x)) {
-    const x = across(tick);
-    svg.append(
-      node("line", { class: "grid", x1: x, x2: x, y1: PLOT.top, y2: HEIGHT - PLOT.bottom }),
-      node(
-        "text",
-        { class: "tick", x, y: HEIGHT - PLOT.bottom + 15, "text-anchor": "middle" },
-        short(tick),
-      ),
-    );
-  }
-  for (const tick of ticks([range.y[0] / 1e9, range.y[1] / 1e9])) {
-    const y = upwards(tick * 1e9);
-    svg.append(
-      node("line", { class: "grid", x1: PLOT.left, x2: width - PLOT.right, y1: y, y2: y }),
-      node(
-        "text",
-        { class: "tick", x: PLOT.left - 6, y: y + 4, "text-anchor": "end" },
-        short(tick),
-      ),
-    );
-  }
-  const right = width - PLOT.right;
+  const frame = { left: 46, right: width - 14, top: 14, bottom: HEIGHT - 36 };
+  const across = logarithmic(range.x, [frame.left, frame.right]);
+  const upwards = logarithmic(range.y, [frame.bottom, frame.top]);
   const top = peakOf(measurement);
-  const line = (kind: string, bandwidth: number, height: number, from = range.x[0]): SVGElement => {
+  const line = (kind: string, bandwidth: number, height: number, from = range.x[0]): unknown => {
     const bend = Math.min(Math.max(height / bandwidth, from), range.x[1]);
     const points = [from, bend, range.x[1]].map(
       (x) => `${across(x)},${upwards(roof(x, bandwidth, height))}`,
     );
-    return node("polyline", { class: `roof ${kind}`, points: points.join(" ") });
+    return svg`<polyline class="roof ${kind}" points=${points.join(" ")}></polyline>`;
   };
-  const highest = Math.max(...peaks(peak));
-  for (const height of peaks(peak)) {
-    if (height !== top)
-      svg.append(
-        line("other", peak.memoryBandwidth, height, Math.min(height, top) / peak.memoryBandwidth),
-      );
-  }
-  svg.append(line("cache", peak.cacheBandwidth, top), line("memory", peak.memoryBandwidth, top));
-  const x = across(point.intensity);
-  const y = upwards(point.rate);
-  svg.append(
-    node("line", {
-      class: "drop",
-      x1: x,
-      x2: x,
-      y1: y,
-      y2: upwards(roof(point.intensity, peak.cacheBandwidth, top)),
-    }),
-  );
-  svg.append(
-    node(
-      "text",
-      { class: "roof-label", x: right, y: upwards(highest) - 6, "text-anchor": "end" },
-      roofLabel(peak),
-    ),
-  );
-  if (simulated !== null) {
-    svg.append(
-      node("line", { class: "drop", x1: x, x2: across(simulated), y1: y, y2: y }),
-      node("circle", { class: "dot simulated", cx: across(simulated), cy: y, r: 4.5 }),
-    );
-  }
-  svg.append(node("circle", { class: "dot", cx: x, cy: y, r: 5.5 }));
+  const heights = [peak.flops, ...(peak.fusedFlops === null ? [] : [peak.fusedFlops])];
+  const others = heights.filter((height) => height !== top);
+  const [x, y] = [across(point.intensity), upwards(point.rate)];
+  const cache = upwards(roof(point.intensity, peak.cacheBandwidth, top));
   const left = x > width * 0.6;
-  svg.append(
-    node(
-      "text",
-      {
-        class: "dot-label",
-        x: x + (left ? -9 : 9),
-        y: y + 17,
-        "text-anchor": left ? "end" : "start",
-      },
-      `${short(point.rate / 1e9)} GFLOPS`,
-    ),
-    node(
-      "text",
-      { class: "axis", x: right, y: HEIGHT - 4, "text-anchor": "end" },
-      "operations per byte of the arguments",
-    ),
-    node("text", { class: "axis", x: 4, y: PLOT.top - 9 }, "GFLOPS"),
-  );
-  return svg;
-}
-
-function legend(simulated: boolean): HTMLElement {
-  return element(
-    "div",
-    { class: "legend", "aria-hidden": "true" },
-    element("span", { class: "key trial" }, "this kernel"),
-    simulated
-      ? element("span", { class: "key simulated" }, "per byte that the small cache moves")
-      : null,
-    element("span", { class: "key memory" }, "roof of memory"),
-    element("span", { class: "key cache" }, "roof of the cache"),
-  );
+  const moved = simulated === null ? null : across(simulated);
+  return svg`${drawAxes(
+    frame,
+    {
+      scale: across,
+      ticks: logTicks(range.x),
+      text: short,
+      title: "operations per byte of the arguments",
+    },
+    {
+      scale: upwards,
+      ticks: logTicks(range.y),
+      text: (rate) => short(rate / 1e9),
+      title: "GFLOPS",
+    },
+  )}
+    ${others.map((height) =>
+      line("other", peak.memoryBandwidth, height, Math.min(height, top) / peak.memoryBandwidth),
+    )}
+    ${line("cache", peak.cacheBandwidth, top)}${line("memory", peak.memoryBandwidth, top)}
+    <line class="drop" x1=${x} x2=${x} y1=${y} y2=${cache}></line>
+    <text class="roof-label" x=${frame.right} y=${upwards(Math.max(...heights)) - 6}
+      text-anchor="end">${roofLabel(peak)}</text>
+    ${
+      moved === null
+        ? nothing
+        : svg`<line class="drop" x1=${x} x2=${moved} y1=${y} y2=${y}></line>
+            <circle class="dot simulated" cx=${moved} cy=${y} r="4.5"></circle>`
+    }
+    <circle class="dot" cx=${x} cy=${y} r="5.5"></circle>
+    <text class="dot-label" x=${x + (left ? -9 : 9)} y=${y + 17}
+      text-anchor=${left ? "end" : "start"}>${short(point.rate / 1e9)} GFLOPS</text>`;
 }
 
 /** What was measured, in one sentence. */
@@ -220,58 +133,48 @@ function roofLabel({ flops, fusedFlops }: MachinePeak): string {
   return fusedFlops === null ? plain : `fused ${short(fusedFlops / 1e9)} · ${plain}`;
 }
 
-function peaks({ flops, fusedFlops }: MachinePeak): number[] {
-  return fusedFlops === null ? [flops] : [flops, fusedFlops];
-}
-
-function numbers(measurement: CodeMeasurement, simulated: number | null): HTMLElement {
+function numbers({ measurement, simulated }: Measured): TemplateResult {
   const { seconds, repeats, operations, bytes, rate, peak, clockStep, isolated } = measurement;
   const intensity = operations / bytes;
   const memory = roof(intensity, peak.memoryBandwidth, peakOf(measurement));
-  const spread = `${timing(Math.min(...repeats))} – ${timing(Math.max(...repeats))}`;
-  const count = repeats.length;
   const gflops = (value: number): string => `${short(value / 1e9)} GFLOPS`;
+  const bandwidth = (value: number): string => `${short(value / 1e9)} GB/s`;
   const kernel: [string, string][] = [
-    [`Time, median of ${count}`, timing(seconds)],
-    ["Fastest – slowest", spread],
-    ["Operations", counted(operations)],
-    ["Arguments", `${counted(bytes)}B`],
-    ["Rate", operations ? gflops(rate) : `${short(bytes / seconds / 1e9)} GB/s`],
+    [`Time, median of ${repeats.length}`, timing(seconds)],
+    ["Fastest – slowest", `${timing(Math.min(...repeats))} – ${timing(Math.max(...repeats))}`],
+    ["Operations", scaled(operations)],
+    ["Arguments", `${scaled(bytes)}B`],
+    ["Rate", operations ? gflops(rate) : bandwidth(bytes / seconds)],
   ];
   if (operations) {
     kernel.push(
       ["Share of the peak", `${Math.round((100 * rate) / peakOf(measurement))} %`],
       ["Operations per byte", short(intensity)],
-      ["What memory allows", gflops(memory)],
+      ["Memory-bound limit", gflops(memory)],
     );
     if (simulated !== null)
       kernel.push(["Operations per byte moved, small cache", short(simulated)]);
   }
-  const machine: [string, string][] = [
-    [`Peak, ${peak.dtype}`, gflops(peak.flops)],
-    ["Peak, fused", peak.fusedFlops === null ? "not here" : gflops(peak.fusedFlops)],
-    ["Copying memory", `${short(peak.memoryBandwidth / 1e9)} GB/s`],
-    ["Copying in the cache", `${short(peak.cacheBandwidth / 1e9)} GB/s`],
-    ["Step of the clock", timing(clockStep)],
-    ["Isolated page", isolated === null ? "no page" : isolated ? "yes" : "no"],
-  ];
-  return element(
-    "div",
-    { class: "roofline-tables" },
-    table("This kernel", kernel),
-    table("One thread of this tab", machine),
-  );
+  return html`<div class="roofline-tables">
+    ${table("This kernel", kernel)}
+    ${table("One thread of this tab", [
+      [`Peak, ${peak.dtype}`, gflops(peak.flops)],
+      ["Peak, fused", peak.fusedFlops === null ? "not here" : gflops(peak.fusedFlops)],
+      ["Memory bandwidth", bandwidth(peak.memoryBandwidth)],
+      ["Cache bandwidth", bandwidth(peak.cacheBandwidth)],
+      ["Timer resolution", timing(clockStep)],
+      ["Isolated page", isolated === null ? "no page" : isolated ? "yes" : "no"],
+    ])}
+  </div>`;
 }
 
-function table(caption: string, rows: [string, string][]): HTMLElement {
-  const body = element("tbody");
-  for (const [name, value] of rows) {
-    body.append(element("tr", {}, element("th", { scope: "row" }, name), element("td", {}, value)));
-  }
-  return element("table", {}, element("caption", {}, caption), body);
+function table(caption: string, rows: [string, string][]): TemplateResult {
+  return html`<table><caption>${caption}</caption><tbody>${rows.map(
+    ([name, value]) => html`<tr><th scope="row">${name}</th><td>${value}</td></tr>`,
+  )}</tbody></table>`;
 }
 
-function counted(value: number): string {
+function scaled(value: number): string {
   const units: [number, string][] = [
     [1e9, "G"],
     [1e6, "M"],
@@ -279,15 +182,4 @@ function counted(value: number): string {
   ];
   const [size, unit] = units.find(([least]) => value >= least) ?? [1, ""];
   return `${short(value / size)} ${unit}`.replace(/ $/, "\u00a0");
-}
-
-function scale([low, high]: [number, number], from: number, to: number): (value: number) => number {
-  return (value) => from + ((to - from) * Math.log(value / low)) / Math.log(high / low);
-}
-
-function node(tag: string, attributes: Record<string, string | number>, text = ""): SVGElement {
-  const made = document.createElementNS(SVG, tag);
-  for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, String(value));
-  if (text) made.append(text);
-  return made;
 }

@@ -11,34 +11,39 @@ const HEIGHT = 220;
 
 export class SearchChart {
   private plot: uPlot | null = null;
+  private host: HTMLElement | null = null;
   private trials: Trial[] = [];
   private baseline: number | null = null;
   private planned = 1;
   private readonly resize = new ResizeObserver(() => this.fit());
 
-  constructor(
-    private readonly parent: HTMLElement,
-    private readonly onPick: (index: number) => void,
-  ) {
-    this.resize.observe(parent);
-    onThemeChange(() => {
-      this.plot?.destroy();
-      this.plot = null;
-      this.draw();
-    });
+  constructor(private readonly onPick: (index: number) => void) {
+    onThemeChange(() => this.renew());
   }
 
-  /** Draw trials that were measured so far out of `planned`; `baseline` in seconds. */
-  show(trials: Trial[], planned: number, baseline: number | null): void {
+  /** Draw in `host` the trials measured so far out of `planned`; `baseline` in seconds. */
+  show(host: HTMLElement, trials: Trial[], planned: number, baseline: number | null): void {
     this.trials = trials;
     this.planned = planned;
     this.baseline = baseline;
+    if (host === this.host) this.draw();
+    else {
+      this.resize.disconnect();
+      this.host = host;
+      this.resize.observe(host);
+      this.renew();
+    }
+  }
+
+  private renew(): void {
+    this.plot?.destroy();
+    this.plot = null;
     this.draw();
   }
 
   private draw(): void {
-    if (!this.parent.clientWidth) return;
-    this.plot ??= this.create();
+    if (!this.host?.clientWidth) return;
+    this.plot ??= this.create(this.host);
     this.plot.setData(this.data());
   }
 
@@ -58,14 +63,14 @@ export class SearchChart {
     return [xs, times, bests, baseline];
   }
 
-  private create(): uPlot {
-    const style = getComputedStyle(this.parent);
+  private create(host: HTMLElement): uPlot {
+    const style = getComputedStyle(host);
     const colour = (name: string): string => style.getPropertyValue(name).trim();
     const resolve = (name: string): string => {
       const probe = document.createElement("span");
       // Where the system imposes its colours on text, a picture still tells things apart by colour.
       probe.style.cssText = `color: var(${name}); forced-color-adjust: none`;
-      this.parent.append(probe);
+      host.append(probe);
       const value = getComputedStyle(probe).color;
       probe.remove();
       return value;
@@ -80,7 +85,7 @@ export class SearchChart {
       ticks: { stroke: grid, width: 1, size: 4 },
     };
     const options: uPlot.Options = {
-      width: this.parent.clientWidth,
+      width: host.clientWidth,
       height: HEIGHT,
       padding: [12, 14, 0, 0],
       legend: { show: false },
@@ -129,7 +134,7 @@ export class SearchChart {
         { label: "unscheduled", stroke: ink, width: 1, dash: [4, 4], points: { show: false } },
       ],
     };
-    const plot = new uPlot(options, this.data(), this.parent);
+    const plot = new uPlot(options, this.data(), host);
     plot.over.addEventListener("click", () => {
       const index = plot.cursor.idx;
       if (typeof index === "number") this.onPick(this.trials[index]!.index);
@@ -138,7 +143,7 @@ export class SearchChart {
   }
 
   private fit(): void {
-    const width = this.parent.clientWidth;
+    const width = this.host?.clientWidth;
     if (!width) return;
     if (this.plot) this.plot.setSize({ width, height: HEIGHT });
     else if (this.trials.length) this.draw();

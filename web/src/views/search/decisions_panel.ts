@@ -1,8 +1,9 @@
-/** Decisions against time: parallel coordinates, and a table of what each choice came to. */
+/** Decisions against time: parallel coordinates, and a table of the times by choice. */
 
-import { element } from "../../dom";
-import { chooser } from "../parts";
-import { Drawing, extent, linear, logarithmic, logTicks, type Scale, svg } from "../plot";
+import { signal } from "@preact/signals-core";
+import { html, svg, type TemplateResult } from "lit-html";
+import { choice, counted, dataTable } from "../kit";
+import { extent, linear, logarithmic, logTicks, Plot, type Scale } from "../plot";
 import {
   choices,
   type DecidedTrial,
@@ -17,7 +18,7 @@ import type { ShownTrial } from "./trials";
 const HEIGHT = 240;
 const MARGIN = { left: 30, right: 46, top: 34, bottom: 16 };
 
-/** More lines than these hide each other: the best half of them, and every so manyth of the rest. */
+/** More lines than these hide each other: the best half of them, and every nth of the rest. */
 const MAX_LINES = 240;
 
 /** The share of trials that count as good. */
@@ -28,178 +29,107 @@ type Table = DecisionTable<ShownTrial>;
 export class DecisionsPanel implements SearchPanel {
   readonly id = "search-decisions";
   readonly title = "Decisions";
-  readonly root: HTMLElement;
-  private readonly note = element("p", { class: "panel-note" });
-  private readonly choice = element("div");
-  private readonly picture = element("div", {
-    class: "plot",
-    role: "img",
-    "aria-label": "Decisions against time; the table below has the numbers",
-    "data-testid": "search-parallel",
-  });
-  private readonly body = element("tbody");
-  private readonly drawing: Drawing;
-  private search: Search | null = null;
-  private space: number | null = null;
-  private table: Table = { axes: [], rows: [] };
+  private readonly plot = new Plot(HEIGHT, "search-parallel");
+  /** The design space that the reader has chosen for a search. */
+  private readonly chosen = signal<{ search: Search | null; space: number } | null>(null);
 
-  constructor(private readonly onChoose: (index: number) => void) {
-    this.drawing = new Drawing(this.picture, HEIGHT, (width) => this.draw(width));
-    const head = ["Decision", "Value", "Trials", "Best, ms", "Median, ms"];
-    this.root = element(
-      "div",
-      { class: "search-panel" },
-      this.choice,
-      this.note,
-      this.picture,
-      element(
-        "details",
-        { class: "numbers" },
-        element("summary", {}, "What each choice came to"),
-        element(
-          "div",
-          { class: "table-box" },
-          element(
-            "table",
-            { class: "trials", "data-testid": "search-choices" },
-            element("caption", { class: "visually-hidden" }, "Times by decision"),
-            element(
-              "thead",
-              {},
-              element("tr", {}, ...head.map((name) => element("th", { scope: "col" }, name))),
-            ),
-            this.body,
-          ),
-        ),
-      ),
-    );
-  }
+  constructor(private readonly onChoose: (index: number) => void) {}
 
-  show(search: Search | null): void {
-    if (search !== this.search) this.space = null;
-    this.search = search;
-    const spaces = search ? spacesOf(search.trials) : [];
-    const space = this.space ?? spaces[0]?.space ?? 0;
-    this.table = decisionTable(search?.trials ?? [], space, search?.labels.get(space) ?? []);
-    const { axes, rows } = this.table;
-    const items = spaces.map(({ space: id, trials }) => ({
-      id: String(id),
-      title: `${id + 1}: ${trials} ${trials === 1 ? "trial" : "trials"}`,
-    }));
-    const select = chooser("Design space", items, String(space), (id) => {
-      this.space = Number(id);
-      this.show(this.search);
-    });
-    if (this.choice.textContent !== select.textContent) this.choice.replaceChildren(select);
-    this.picture.classList.toggle("blank", rows.length === 0);
-    this.note.textContent = rows.length
-      ? `Each line is a trial: what it decided, and at the right its time. Emphasised are the fastest ${Math.round(GOOD * 100)} %.`
-      : axes.length === 0 && search?.trials.length
-        ? "Nothing is decided by chance here, or not by numbers."
+  template(search: Search | null): TemplateResult {
+    const trials = search?.trials ?? [];
+    const spaces = spacesOf(trials);
+    const chosen = this.chosen.value?.search === search ? this.chosen.value?.space : undefined;
+    const space = chosen ?? spaces[0]?.space ?? 0;
+    const table = decisionTable(trials, space, search?.labels.get(space) ?? []);
+    const { axes, rows } = table;
+    const note = rows.length
+      ? `Each line is a trial: what it decided, and at the right its time. The fastest ${Math.round(GOOD * 100)} % are highlighted.`
+      : axes.length === 0 && trials.length
+        ? "No decision here is a number."
         : "Decisions appear with the first trials.";
-    this.drawing.update();
-    this.body.replaceChildren(...this.tableRows());
-  }
-
-  private tableRows(): HTMLElement[] {
-    return this.table.axes.flatMap(({ label }, axis) =>
-      choices(this.table, axis).map(({ value, trials, best, median: middle }) =>
-        element(
-          "tr",
-          {},
-          element("td", {}, label),
-          ...[String(value), String(trials), ms(best), ms(middle)].map((text) =>
-            element("td", { class: "number" }, text),
-          ),
-        ),
-      ),
+    const numbers = axes.flatMap(({ label }, axis) =>
+      choices(table, axis).map(({ value, trials: count, best, median }) => [
+        label,
+        value,
+        count,
+        ms(best),
+        ms(median),
+      ]),
     );
+    return html`${choice({
+      label: "Design space",
+      options: spaces.map(({ space: id, trials: count }) => ({
+        id: String(id),
+        title: `${id + 1}: ${counted(count, "trial")}`,
+      })),
+      value: String(space),
+      onChange: (id) => {
+        this.chosen.value = { search, space: Number(id) };
+      },
+    })}
+      <p class="panel-note">${note}</p>
+      ${this.plot.template(
+        "Decisions against time; the table below has the numbers",
+        rows.length ? (width) => this.draw(table, width) : null,
+      )}
+      <details class="numbers"><summary>Time by choice</summary>${dataTable(
+        "Times by decision",
+        ["Decision", "Value", "Trials", "Best, ms", "Median, ms"],
+        numbers,
+        { testId: "search-choices", terms: 1 },
+      )}</details>`;
   }
 
-  private draw(width: number): (Node | string)[] {
-    const { axes, rows } = this.table;
-    if (!rows.length) return [];
-    const top = MARGIN.top;
+  private draw({ axes, rows }: Table, width: number): unknown {
+    const { top } = MARGIN;
     const bottom = HEIGHT - MARGIN.bottom;
     const across = linear([0, axes.length], [MARGIN.left, width - MARGIN.right]);
     const times = extent(rows.map(({ trial }) => trial.seconds! * 1000));
     const time = logarithmic(times, [bottom, top]);
     const fast: Scale = (value) => top + bottom - time(value);
     const scales = axes.map(({ values }): Scale => {
-      const place = linear([0, Math.max(1, values.length - 1)], [bottom, top]);
-      return (value) => (values.length === 1 ? (top + bottom) / 2 : place(values.indexOf(value)));
+      const position = linear([0, Math.max(1, values.length - 1)], [bottom, top]);
+      return (value) =>
+        values.length === 1 ? (top + bottom) / 2 : position(values.indexOf(value));
     });
-    const lines = svg("g", { class: "parallel" });
-    for (const { row, good } of ranked(rows)) {
+    const labels = axes.map(({ label }) => label);
+    const line = ({ row, good }: Ranked): unknown => {
       const points = [
         ...row.values.map((value, axis) => [across(axis), scales[axis]!(value)] as const),
+        [across(axes.length), fast(row.trial.seconds! * 1000)] as const,
       ];
-      points.push([across(axes.length), fast(row.trial.seconds! * 1000)]);
-      const d = points
-        .map(([x, y], at) => `${at ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`)
-        .join("");
-      const line = svg(
-        "path",
-        { d, class: good ? "good" : "" },
-        title(
-          row,
-          axes.map(({ label }) => label),
-        ),
-      );
-      line.addEventListener("click", () => this.onChoose(row.trial.index));
-      lines.append(line);
-    }
-    const upright = axes.map(({ label, values }, axis) => {
-      const shown =
-        values.length > 9
-          ? values.filter((_, at) => at % Math.ceil(values.length / 8) === 0)
-          : values;
-      return axisLine(across(axis), top, bottom, label, axis, shown, scales[axis]!, String);
-    });
-    const timeAxis = axisLine(
-      across(axes.length),
-      top,
-      bottom,
-      "ms",
-      axes.length,
-      logTicks(times),
-      fast,
-      (v) => ms(v / 1000),
-      true,
-    );
-    return [lines, ...upright, timeAxis];
+      const path = points.map(([x, y], at) => `${at ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`);
+      return svg`<path d=${path.join("")} class=${good ? "good" : ""}
+        @click=${() => this.onChoose(row.trial.index)}><title>${lineTitle(row, labels)}</title></path>`;
+    };
+    // Names of neighbours are on two levels, so that they have room.
+    const axis = (at: number, name: string, texts: [y: number, text: string][]): unknown => {
+      const x = across(at);
+      const last = at === axes.length;
+      return svg`<g class="plot-axes parallel-axis">
+        <line x1=${x} x2=${x} y1=${top} y2=${bottom}></line>
+        <text x=${x} y=${at % 2 ? 12 : 24} class="axis-name"
+          text-anchor=${last ? "end" : at ? "middle" : "start"}>${short(name)}</text>
+        ${texts.map(
+          ([y, text]) => svg`<text x=${last ? x + 6 : x - 4} y=${y + 4}
+            text-anchor=${last ? "start" : "end"}>${text}</text>`,
+        )}</g>`;
+    };
+    const valueTexts = (at: number): [number, string][] => {
+      const { values } = axes[at]!;
+      const step = values.length > 9 ? Math.ceil(values.length / 8) : 1;
+      return values
+        .filter((_, index) => index % step === 0)
+        .map((value) => [scales[at]!(value), String(value)]);
+    };
+    const timeTexts = logTicks(times).map((tick): [number, string] => [
+      fast(tick),
+      ms(tick / 1000),
+    ]);
+    return svg`<g class="parallel">${ranked(rows).map(line)}</g>
+      ${labels.map((label, at) => axis(at, label, valueTexts(at)))}
+      ${axis(axes.length, "ms", timeTexts)}`;
   }
-}
-
-function axisLine(
-  x: number,
-  top: number,
-  bottom: number,
-  label: string,
-  index: number,
-  values: number[],
-  scale: Scale,
-  text: (value: number) => string,
-  right = false,
-): SVGGElement {
-  const side = right ? { x: x + 6, "text-anchor": "start" } : { x: x - 4, "text-anchor": "end" };
-  return svg(
-    "g",
-    { class: "plot-axes parallel-axis" },
-    svg("line", { x1: x, x2: x, y1: top, y2: bottom }),
-    // Names of neighbours stand on two levels, so that they have room.
-    svg(
-      "text",
-      {
-        x,
-        y: index % 2 ? 12 : 24,
-        "text-anchor": right ? "end" : index ? "middle" : "start",
-        class: "axis-name",
-      },
-      short(label),
-    ),
-    ...values.map((value) => svg("text", { ...side, y: scale(value) + 4 }, text(value))),
-  );
 }
 
 function short(label: string): string {
@@ -207,15 +137,18 @@ function short(label: string): string {
   return named.length > 14 ? `${named.slice(0, 13)}…` : named;
 }
 
-function title({ trial, values }: DecidedTrial, labels: string[]): SVGTitleElement {
+function lineTitle({ trial, values }: DecidedTrial, labels: string[]): string {
   const decided = labels.map((label, axis) => `${label} = ${values[axis]}`).join("\n");
-  return svg("title", {}, `Trial ${trial.index}, ${ms(trial.seconds!)} ms\n${decided}`);
+  return `Trial ${trial.index}, ${ms(trial.seconds!)} ms\n${decided}`;
+}
+
+interface Ranked {
+  row: DecidedTrial<ShownTrial>;
+  good: boolean;
 }
 
 /** The lines to draw, slow ones first, so that the best lie on top. */
-function ranked(
-  rows: readonly DecidedTrial<ShownTrial>[],
-): { row: DecidedTrial<ShownTrial>; good: boolean }[] {
+function ranked(rows: Table["rows"]): Ranked[] {
   const sorted = [...rows].sort((a, b) => b.trial.seconds! - a.trial.seconds!);
   const good = Math.max(1, Math.round(sorted.length * GOOD));
   const surplus = sorted.length - MAX_LINES;

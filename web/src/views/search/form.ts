@@ -1,13 +1,18 @@
 /** The settings of a search. */
 
-import { element } from "../../dom";
+import { computed, signal } from "@preact/signals-core";
+import { html, nothing, type TemplateResult } from "lit-html";
+import { live } from "lit-html/directives/live.js";
 import type { SearchModule, SearchSettings, Strategy } from "../../python/search_protocol";
+import { choice, fieldValue, type Option, optionList } from "../kit";
 
 /** So many workers by default at most; more share caches, and disturb each other's times. */
 const MAX_WORKERS = 4;
 
-const MAX_TRIALS = 100_000;
 const MAX_SECONDS = 3600;
+
+/** Least and greatest value of each field of a number. */
+const BOUNDS = { amount: [1, 100_000], seed: [0, 2 ** 31], workers: [1, 16] } as const;
 
 const STRATEGIES: [Strategy, string][] = [
   ["function", "Random, my schedule function"],
@@ -16,249 +21,222 @@ const STRATEGIES: [Strategy, string][] = [
   ["exhaustive", "Exhaustive, default space"],
 ];
 
-export interface FormActions {
+/** What can be pressed: a search that runs, anything that runs, a search that pauses. */
+export interface FormState {
+  running: boolean;
+  busy: boolean;
+  paused: boolean;
+}
+
+interface FormActions {
   start: () => void;
   pause: () => void;
   stop: () => void;
 }
 
+/** What the reader has set, as it was written; a choice counts where it is on offer. */
+interface Fields {
+  module: string;
+  function: string;
+  strategy: Strategy | null;
+  scheduleFunction: string;
+  unit: "trials" | "seconds";
+  amount: string;
+  seed: string;
+  workers: string;
+}
+
 export class SearchForm {
-  readonly root: HTMLFormElement;
-  private readonly module = element("select", { id: "search-module" });
-  private readonly func = element("select", {
-    id: "search-primfunc",
-    "data-testid": "search-primfunc",
+  private readonly modules = signal<SearchModule[]>([]);
+  private readonly functions = signal<string[]>([]);
+  private readonly fields = signal<Fields>({
+    module: "",
+    function: "",
+    strategy: null,
+    scheduleFunction: "",
+    unit: "trials",
+    amount: "10",
+    seed: "0",
+    workers: String(Math.min(navigator.hardwareConcurrency || 1, MAX_WORKERS)),
   });
-  private readonly strategy = element("select", {
-    id: "search-strategy",
-    "data-testid": "search-strategy",
-  });
-  private readonly scheduler = element("select", { id: "search-function" });
-  private readonly amount = numberField("search-trials", 1, MAX_TRIALS, 10);
-  private readonly unit = element("select", {
-    id: "search-unit",
-    "data-testid": "search-unit",
-    "aria-label": "Unit of the budget",
-  });
-  private readonly seed = numberField("search-seed", 0, 2 ** 31, 0);
-  private readonly workers = numberField(
-    "search-workers",
-    1,
-    16,
-    Math.min(navigator.hardwareConcurrency || 1, MAX_WORKERS),
-  );
-  private readonly startButton = actionButton("search-start", "Start", "submit", "button primary");
-  private readonly pauseButton = actionButton("search-pause", "Pause");
-  private readonly stopButton = actionButton("search-stop", "Stop");
-  private modules: SearchModule[] = [];
-  private busy = false;
-  /** Whether the reader has set anything. */
   private touched = false;
   /** Settings of a link, until the program that they are for has run. */
-  private wanted: Partial<SearchSettings> | null = null;
+  private linked: Partial<SearchSettings> | null = null;
+  private readonly module = computed(() => {
+    const { module } = this.fields.value;
+    return this.modules.value.find(({ name }) => name === module) ?? this.modules.value[0];
+  });
+  /** The choices that count: the reader's where they are on offer, else the first. */
+  private readonly chosen = computed(() => {
+    const { function: name, scheduleFunction, strategy } = this.fields.value;
+    const own = this.functions.value;
+    const names = this.module.value?.functions ?? [];
+    const fallback: Strategy = own.length ? "function" : "evolutionary";
+    return {
+      function: names.includes(name) ? name : (names[0] ?? ""),
+      scheduleFunction: own.includes(scheduleFunction)
+        ? scheduleFunction
+        : (own.find((each) => each.includes("stochastic")) ?? own[0] ?? ""),
+      strategy: strategy === "function" && !own.length ? fallback : (strategy ?? fallback),
+    };
+  });
 
-  constructor(actions: FormActions) {
-    this.unit.append(
-      element("option", { value: "trials" }, "trials"),
-      element("option", { value: "seconds" }, "seconds"),
-    );
-    this.strategy.append(...STRATEGIES.map(([value, text]) => element("option", { value }, text)));
-    this.root = element(
-      "form",
-      { class: "search-form", "aria-label": "Search settings" },
-      field("Module", this.module),
-      field("Function", this.func),
-      field("Strategy", this.strategy),
-      field("Schedule function", this.scheduler),
-      element(
-        "div",
-        { class: "field budget" },
-        element("label", { for: "search-trials" }, "Budget"),
-        element("div", { class: "budget-parts" }, this.amount, this.unit),
-      ),
-      field("Seed", this.seed),
-      field("Workers", this.workers),
-      element("div", { class: "actions" }, this.startButton, this.pauseButton, this.stopButton),
-    );
-    this.root.addEventListener("submit", (event) => {
-      event.preventDefault();
-      if (!this.startButton.disabled) actions.start();
-    });
-    this.pauseButton.addEventListener("click", actions.pause);
-    this.stopButton.addEventListener("click", actions.stop);
-    this.root.addEventListener("input", () => {
-      this.touched = true;
-      this.wanted = null;
-    });
-    this.module.addEventListener("change", () => this.offerFunctions());
-    this.strategy.addEventListener("change", () => this.update());
-    this.update();
-  }
+  constructor(private readonly actions: FormActions) {}
 
   /** Whether there is anything to search. */
   get known(): boolean {
-    return this.modules.length > 0;
+    return this.modules.value.length > 0;
   }
 
   /** The chosen module is a model with a graph function. */
   get isModel(): boolean {
-    return this.chosen?.model ?? false;
+    return this.module.value?.model ?? false;
   }
 
+  /** The settings, with numbers brought into their bounds; the fields show what is meant. */
   settings(): SearchSettings {
-    const amount = whole(this.amount);
-    const own = this.strategy.value === "function";
-    const bySeconds = this.unit.value === "seconds";
+    const amount = this.whole("amount");
+    const { function: name, scheduleFunction, strategy } = this.chosen.value;
+    const bySeconds = this.fields.value.unit === "seconds";
     return {
-      module: this.module.value,
-      function: this.func.value || null,
-      strategy: this.strategy.value as Strategy,
-      scheduleFunction: own ? this.scheduler.value : null,
-      seed: whole(this.seed),
+      module: this.module.value?.name ?? "",
+      function: name || null,
+      strategy,
+      scheduleFunction: strategy === "function" ? scheduleFunction : null,
+      seed: this.whole("seed"),
       trials: bySeconds ? null : amount,
       seconds: bySeconds ? Math.min(amount, MAX_SECONDS) : null,
-      workers: whole(this.workers),
+      workers: this.whole("workers"),
     };
   }
 
-  /** The settings, if the reader has made any. */
+  /** The settings, if the reader or a link has made any. */
   state(): Partial<SearchSettings> | null {
-    return this.wanted ?? (this.touched ? this.settings() : null);
+    return this.linked ?? (this.touched ? this.settings() : null);
   }
 
-  /** Set what `state` told, as far as the program has it; the rest when it has run. */
+  /** Set what `state` told; of choices those that the program has when it has run. */
   restore(state: unknown): void {
     if (typeof state !== "object" || state === null) return;
-    this.wanted = state;
-    this.applyWanted();
+    this.linked = state;
+    const { trials, seconds, seed, workers, module, scheduleFunction, strategy } = this.linked;
+    const amount = trials ?? seconds;
+    const text = (value: unknown, old: string): string =>
+      typeof value === typeof 0 || typeof value === typeof "" ? String(value) : old;
+    const old = this.fields.value;
+    this.fields.value = {
+      module: text(module, old.module),
+      function: text(this.linked.function, old.function),
+      scheduleFunction: text(scheduleFunction, old.scheduleFunction),
+      strategy: STRATEGIES.find(([each]) => each === strategy)?.[0] ?? old.strategy,
+      unit: amount === undefined || amount === null ? old.unit : trials ? "trials" : "seconds",
+      amount: text(amount, old.amount),
+      seed: text(seed, old.seed),
+      workers: text(workers, old.workers),
+    };
+    for (const name of ["amount", "seed", "workers"] as const) this.whole(name);
+    if (this.known) this.settle();
   }
 
   /** Offer what a program has left behind. */
   offer(functions: string[], modules: SearchModule[]): void {
-    if (modules.length) {
-      this.modules = modules;
-      refill(
-        this.module,
-        modules.map(({ name }) => name),
-      );
-      this.offerFunctions();
-    }
-    if (functions.length || modules.length) {
-      const had = this.scheduler.options.length > 0;
-      refill(this.scheduler, functions, "stochastic");
-      if (functions.length && !had) this.strategy.value = "function";
-    }
-    this.update();
-    this.applyWanted();
+    if (functions.length || modules.length) this.functions.value = functions;
+    if (!modules.length) return;
+    this.modules.value = modules;
+    if (this.linked) this.settle();
   }
 
   /** Nothing is known any more. */
   forget(): void {
-    this.modules = [];
-    for (const select of [this.module, this.func, this.scheduler]) select.replaceChildren();
-    this.update();
+    this.modules.value = [];
+    this.functions.value = [];
   }
 
-  /** Say what can be pressed: `running` a search, `busy` with anything, a search that is `paused`. */
-  show({ running, busy, paused }: { running: boolean; busy: boolean; paused: boolean }): void {
-    this.busy = busy;
-    this.pauseButton.textContent = paused ? "Resume" : "Pause";
-    this.pauseButton.disabled = paused ? busy : !running;
-    this.stopButton.disabled = !running && !paused;
-    this.update();
+  template({ running, busy, paused }: FormState): TemplateResult {
+    const { unit } = this.fields.value;
+    const { function: name, scheduleFunction, strategy } = this.chosen.value;
+    const { actions } = this;
+    const named = (names: string[]): Option[] => names.map((id) => ({ id, title: id }));
+    const functions = this.module.value?.functions ?? [];
+    const own = this.functions.value;
+    const strategies = STRATEGIES.map(([id, title]) => ({
+      id,
+      title,
+      disabled: id === "function" && !own.length,
+    }));
+    const submit = (event: Event): void => {
+      event.preventDefault();
+      if (!busy && this.known) actions.start();
+    };
+    const select = (
+      label: string,
+      id: string,
+      options: Option[],
+      value: string,
+      field: keyof Fields,
+      disabled = false,
+    ): TemplateResult =>
+      choice({
+        label,
+        id,
+        options,
+        value,
+        hidden: false,
+        disabled,
+        onChange: (next) => this.set({ [field]: next }),
+      });
+    const number = (id: string, field: keyof typeof BOUNDS): TemplateResult => html`<input
+      id=${id} data-testid=${id} type="number" inputmode="numeric" min=${BOUNDS[field][0]}
+      max=${BOUNDS[field][1]} .value=${live(this.fields.value[field])}
+      @input=${(event: Event) => this.set({ [field]: fieldValue(event) })}>`;
+    const action = (
+      id: string,
+      text: string,
+      disabled: boolean,
+      run: (() => void) | null,
+    ): TemplateResult => html`<button class=${run ? "button" : "button primary"} data-testid=${id}
+      type=${run ? "button" : "submit"} ?disabled=${disabled} @click=${run ?? nothing}>${text}</button>`;
+    const numberField = (label: string, id: string, field: keyof typeof BOUNDS): TemplateResult =>
+      html`<label class="field" for=${id}>${label}${number(id, field)}</label>`;
+    return html`<form class="search-form" aria-label="Search settings" @submit=${submit}>
+      ${select("Module", "search-module", named(this.modules.value.map((each) => each.name)), this.module.value?.name ?? "", "module")}
+      ${select("Function", "search-primfunc", named(functions), name, "function", functions.length < 2)}
+      ${select("Strategy", "search-strategy", strategies, strategy, "strategy")}
+      ${select("Schedule function", "search-function", named(own), scheduleFunction, "scheduleFunction", strategy !== "function")}
+      <div class="field budget">
+        <label for="search-trials">Budget</label>
+        <div class="budget-parts">${number("search-trials", "amount")}<select id="search-unit"
+          data-testid="search-unit" aria-label="Unit of the budget"
+          @change=${(event: Event) => this.set({ unit: fieldValue(event) as Fields["unit"] })}
+          >${optionList(named(["trials", "seconds"]), unit)}</select></div>
+      </div>
+      ${numberField("Seed", "search-seed", "seed")}
+      ${numberField("Workers", "search-workers", "workers")}
+      <div class="actions">
+        ${action("search-start", "Start", busy || !this.known, null)}
+        ${action("search-pause", paused ? "Resume" : "Pause", paused ? busy : !running, actions.pause)}
+        ${action("search-stop", "Stop", !running && !paused, actions.stop)}
+      </div>
+    </form>`;
   }
 
-  private applyWanted(): void {
-    const { wanted } = this;
-    if (!wanted) return;
-    const amount = wanted.trials ?? wanted.seconds;
-    if (typeof amount === "number") {
-      this.amount.value = String(amount);
-      this.unit.value = wanted.trials ? "trials" : "seconds";
-      whole(this.amount);
-    }
-    for (const [input, value] of [
-      [this.seed, wanted.seed],
-      [this.workers, wanted.workers],
-    ] as const) {
-      if (typeof value !== "number") continue;
-      input.value = String(value);
-      whole(input);
-    }
-    choose(this.module, wanted.module);
-    this.offerFunctions();
-    choose(this.func, wanted.function);
-    choose(this.scheduler, wanted.scheduleFunction);
-    choose(this.strategy, wanted.strategy);
-    this.update();
-    if (!this.known) return;
-    this.wanted = null;
+  private set(changed: Partial<Fields>): void {
+    this.settle();
+    this.fields.value = { ...this.fields.value, ...changed };
+  }
+
+  /** The settings are the reader's own from here on. */
+  private settle(): void {
     this.touched = true;
+    this.linked = null;
   }
 
-  private get chosen(): SearchModule | undefined {
-    return this.modules.find(({ name }) => name === this.module.value);
+  /** The whole number of a field, brought into its bounds. */
+  private whole(field: keyof typeof BOUNDS): number {
+    const [least, greatest] = BOUNDS[field];
+    const value = Math.round(Number(this.fields.value[field])) || least;
+    const bounded = Math.min(greatest, Math.max(least, value));
+    this.fields.value = { ...this.fields.value, [field]: String(bounded) };
+    return bounded;
   }
-
-  private offerFunctions(): void {
-    refill(this.func, this.chosen?.functions ?? []);
-    this.func.disabled = this.func.options.length < 2;
-  }
-
-  private update(): void {
-    const own = this.strategy.options[0]!;
-    own.disabled = this.scheduler.options.length === 0;
-    if (own.disabled && this.strategy.value === "function") this.strategy.value = "evolutionary";
-    this.scheduler.disabled = this.strategy.value !== "function";
-    this.func.disabled = this.func.options.length < 2;
-    this.startButton.disabled = this.busy || !this.known;
-  }
-}
-
-function actionButton(
-  id: string,
-  text: string,
-  type = "button",
-  kind = "button",
-): HTMLButtonElement {
-  return element("button", { class: kind, "data-testid": id, type, disabled: true }, text);
-}
-
-function numberField(id: string, min: number, max: number, value: number): HTMLInputElement {
-  return element("input", {
-    id,
-    "data-testid": id,
-    type: "number",
-    min,
-    max,
-    value,
-    inputmode: "numeric",
-  });
-}
-
-function field(label: string, control: HTMLElement): HTMLElement {
-  return element("label", { class: "field", for: control.id }, label, control);
-}
-
-/** The whole number that a field holds, brought into its bounds; the field shows what is meant. */
-function whole(input: HTMLInputElement): number {
-  const [least, most] = [Number(input.min), Number(input.max)];
-  const value = Math.min(most, Math.max(least, Math.round(input.valueAsNumber) || least));
-  input.value = String(value);
-  return value;
-}
-
-/** Choose an option, if there is one of this value that can be chosen. */
-function choose(select: HTMLSelectElement, value: unknown): void {
-  const option = [...select.options].find((each) => each.value === value && !each.disabled);
-  if (option) select.value = option.value;
-}
-
-/** New options, keeping the choice where it is still there; else the first that has `preferred`. */
-function refill(select: HTMLSelectElement, names: string[], preferred = ""): void {
-  const old = select.value;
-  select.replaceChildren(...names.map((name) => element("option", { value: name }, name)));
-  select.value = names.includes(old)
-    ? old
-    : (names.find((name) => name.includes(preferred)) ?? names[0] ?? "");
 }

@@ -56,7 +56,7 @@ export class SearchLead {
       search.begin(await this.session.call("search.begin", settings, known));
       const count = known?.programs.length ?? 0;
       this.events.say(
-        `${search.title}: sampling${count ? `, ${count} programs are known from earlier searches` : ""}`,
+        `${search.title}: sampling${count ? `, ${count} programs measured in earlier searches` : ""}`,
       );
     });
   }

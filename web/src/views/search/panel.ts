@@ -5,9 +5,8 @@ import type { Search } from "./search";
 export interface SearchPanel {
   readonly id: string;
   readonly title: string;
-  readonly root: HTMLElement;
-  /** Show a search as it is now. Only called while the panel is in sight, and not for each trial. */
-  show(search: Search | null, all: readonly Search[]): void;
+  /** The search as it is now; asked for while the panel is in sight, and not for each trial. */
+  template(search: Search | null, all: readonly Search[]): unknown;
 }
 
 /** Seconds of a trial as a number of milliseconds for axes and tables. */

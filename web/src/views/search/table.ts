@@ -1,6 +1,9 @@
 /** The trials of a search as rows: in their order, or the fastest first. */
 
-import { element } from "../../dom";
+import { signal } from "@preact/signals-core";
+import { html, nothing, type TemplateResult } from "lit-html";
+import { guard } from "lit-html/directives/guard.js";
+import { repeat } from "lit-html/directives/repeat.js";
 import { comparison, milliseconds } from "../format";
 import type { Search } from "./search";
 import { bestOf, type ShownTrial } from "./trials";
@@ -11,167 +14,82 @@ const PAGE = 200;
 type Order = "trial" | "time";
 
 export class TrialTable {
-  readonly root: HTMLElement;
-  private readonly rows = element("tbody");
-  private readonly more = element("button", {
-    class: "button quiet small",
-    type: "button",
-    hidden: true,
+  private readonly order = signal<Order>("trial");
+  /** How many rows a search may have. */
+  private readonly room = signal<{ search: Search | null; rows: number }>({
+    search: null,
+    rows: PAGE,
   });
-  private readonly headers: Record<Order, HTMLButtonElement>;
-  private readonly shown = new Map<number, { row: HTMLTableRowElement; trial: ShownTrial }>();
-  private search: Search | null = null;
-  private order: Order = "trial";
-  private room = PAGE;
-  private chosen: number | null = null;
 
-  constructor(private readonly onChoose: (index: number) => void) {
-    const sorting = (order: Order, text: string): HTMLButtonElement => {
-      const button = element(
-        "button",
-        { class: "sort", type: "button", title: `Sort by ${order}` },
-        text,
-      );
-      button.addEventListener("click", () => this.sort(order));
-      return button;
-    };
-    this.headers = { trial: sorting("trial", "Trial"), time: sorting("time", "Time, ms") };
-    const heads = [this.headers.trial, this.headers.time, "Against unscheduled", "Decisions"];
-    const table = element(
-      "table",
-      { class: "trials" },
-      element("caption", { class: "visually-hidden" }, "Trials of the search"),
-      element(
-        "thead",
-        {},
-        element("tr", {}, ...heads.map((name) => element("th", { scope: "col" }, name))),
-      ),
-      this.rows,
-    );
-    this.root = element("div", { class: "table-box" }, table, this.more);
-    this.more.addEventListener("click", () => {
-      this.room += PAGE;
-      this.update();
-    });
-    this.rows.addEventListener("keydown", (event) => this.onKey(event));
-    this.sort("trial");
-  }
+  constructor(private readonly onChoose: (index: number) => void) {}
 
-  show(search: Search | null): void {
-    this.search = search;
-    this.room = PAGE;
-    this.chosen = null;
-    this.shown.clear();
-    this.rows.replaceChildren();
-    this.update();
-  }
-
-  choose(index: number | null): void {
-    this.chosen = index;
-    for (const { row, trial } of this.shown.values())
-      row.setAttribute("aria-selected", String(trial.index === index));
-  }
-
-  /** Bring the rows up to date; those of trials that are as they were stay the same elements. */
-  update(): void {
-    const trials = this.search?.trials ?? [];
-    const ordered = this.order === "trial" ? trials : byTime(trials);
-    const wanted = ordered.slice(0, this.room);
+  template(search: Search | null, chosen: number | null): TemplateResult {
+    const trials = search?.trials ?? [];
+    const { room } = this;
+    const rows = room.value.search === search ? room.value.rows : PAGE;
+    const order = this.order.value;
+    const shown = (order === "trial" ? trials : byTime(trials)).slice(0, rows);
     const best = bestOf(trials)?.index;
-    for (const [at, trial] of wanted.entries()) {
-      const there = this.rows.rows[at];
-      if (
-        there?.dataset.trial === String(trial.index) &&
-        this.shown.get(trial.index)?.trial === trial
-      )
-        continue;
-      const row = this.rowOf(trial);
-      this.rows.insertBefore(row, this.rows.rows[at] ?? null);
-    }
-    while (this.rows.rows.length > wanted.length) {
-      const last = this.rows.rows[this.rows.rows.length - 1]!;
-      if (this.shown.get(Number(last.dataset.trial))?.row === last)
-        this.shown.delete(Number(last.dataset.trial));
-      last.remove();
-    }
-    for (const { row, trial } of this.shown.values())
-      row.classList.toggle("is-best", trial.index === best);
-    const hidden = trials.length - wanted.length;
-    this.more.hidden = hidden === 0;
-    this.more.textContent = `Show ${Math.min(PAGE, hidden)} more of ${hidden}`;
+    const hidden = trials.length - shown.length;
+    const head = (by: Order, text: string): TemplateResult => html`<th scope="col"
+      aria-sort=${by === order ? "ascending" : "none"}><button class="sort" type="button"
+      title="Sort by ${by}" @click=${() => {
+        this.order.value = by;
+      }}>${text}</button></th>`;
+    const row = (trial: ShownTrial): unknown => {
+      const marks = [trial.index === best, trial.index === chosen] as const;
+      return guard([trial, search?.baseline, ...marks], () =>
+        this.row(trial, search?.baseline ?? null, ...marks),
+      );
+    };
+    return html`<div class="table-box">
+      <table class="trials">
+        <caption class="visually-hidden">Trials of the search</caption>
+        <thead><tr>${head("trial", "Trial")}${head("time", "Time, ms")}
+          <th scope="col">Speedup</th><th scope="col">Decisions</th></tr></thead>
+        <tbody @keydown=${this.onKey}>${repeat(shown, ({ index }) => index, row)}</tbody>
+      </table>
+      <button class="button quiet small" type="button" ?hidden=${hidden === 0} @click=${() => {
+        room.value = { search, rows: rows + PAGE };
+      }}>Show ${Math.min(PAGE, hidden)} more of ${hidden}</button>
+    </div>`;
   }
 
-  private rowOf(trial: ShownTrial): HTMLTableRowElement {
-    const known = this.shown.get(trial.index);
-    if (known?.trial === trial) return known.row;
-    const row = this.makeRow(trial);
-    known?.row.remove();
-    this.shown.set(trial.index, { row, trial });
-    return row;
-  }
-
-  private makeRow({
-    index,
-    state,
-    seconds,
-    reason,
-    sameAs,
-    confirmed,
-    decisions,
-  }: ShownTrial): HTMLTableRowElement {
-    const open = element("button", { class: "row-button", type: "button" }, String(index));
-    open.setAttribute("aria-label", `Trial ${index}: show its trace`);
-    const baseline = this.search?.baseline;
-    const against = seconds !== null && baseline ? comparison(seconds, baseline) : "";
+  private row(
+    trial: ShownTrial,
+    baseline: number | null,
+    best: boolean,
+    chosen: boolean,
+  ): TemplateResult {
+    const { index, state, seconds, reason, sameAs, confirmed, decisions } = trial;
+    const notes: Partial<Record<ShownTrial["state"], string>> = {
+      repeated: `duplicate of trial ${sameAs}`,
+      recalled: "from an earlier search",
+    };
     const note =
-      { repeated: `as trial ${sameAs}`, recalled: "known from earlier" }[state as string] ??
-      against;
-    const row = element(
-      "tr",
-      {
-        class: confirmed ? `trial-${state} trial-confirmed` : `trial-${state}`,
-        "data-testid": "search-row",
-        "data-trial": index,
-        "data-state": state,
-      },
-      element("td", {}, open),
-      element("td", { class: "number" }, seconds === null ? "failed" : milliseconds(seconds)),
-      element("td", { class: "number soft" }, note),
-      element(
-        "td",
-        {},
-        element(
-          "div",
-          { class: "decisions" },
-          ...decisions.map((text) => element("code", { class: "chip" }, text)),
-        ),
-        reason ? element("div", { class: "reason" }, reason) : null,
-      ),
-    );
-    row.addEventListener("click", () => this.onChoose(index));
-    row.setAttribute("aria-selected", String(index === this.chosen));
-    if (confirmed) row.title = "Measured again at the end, in turn with the other best trials";
-    return row;
+      notes[state] ?? (seconds !== null && baseline ? comparison(seconds, baseline) : "");
+    const again = "Measured again at the end, in turn with the other best trials";
+    return html`<tr class="trial-${state} ${confirmed ? "trial-confirmed" : ""} ${best ? "is-best" : ""}"
+      data-testid="search-row" data-trial=${index} data-state=${state} aria-selected=${chosen}
+      title=${confirmed ? again : nothing} @click=${() => this.onChoose(index)}>
+      <td><button class="row-button" type="button" aria-label="Trial ${index}: show its trace">${index}</button></td>
+      <td class="number">${seconds === null ? "failed" : milliseconds(seconds)}</td>
+      <td class="number soft">${note}</td>
+      <td><div class="decisions">${decisions.map((text) => html`<code class="chip">${text}</code>`)}</div>
+        ${reason ? html`<div class="reason">${reason}</div>` : nothing}</td>
+    </tr>`;
   }
 
-  private sort(order: Order): void {
-    this.order = order;
-    for (const [name, button] of Object.entries(this.headers)) {
-      button.parentElement?.setAttribute("aria-sort", name === order ? "ascending" : "none");
-    }
-    this.update();
-  }
-
-  private onKey(event: KeyboardEvent): void {
+  private readonly onKey = (event: KeyboardEvent): void => {
     const row = (event.target as HTMLElement).closest("tr");
     const next = { ArrowDown: row?.nextElementSibling, ArrowUp: row?.previousElementSibling }[
       event.key
     ];
-    if (!next) return;
+    if (!(next instanceof HTMLElement)) return;
     event.preventDefault();
     next.querySelector("button")?.focus();
-    this.onChoose(Number((next as HTMLElement).dataset.trial));
-  }
+    this.onChoose(Number(next.dataset.trial));
+  };
 }
 
 function byTime(trials: readonly ShownTrial[]): ShownTrial[] {

@@ -66,8 +66,8 @@ export function outcome(trials: readonly Trial[]): string {
   const repeated = trials.filter(({ state }) => state === "repeated").length;
   const recalled = trials.filter(({ state }) => state === "recalled").length;
   const parts = [`${trials.length} ${trials.length === 1 ? "trial" : "trials"}`];
-  if (recalled) parts.push(`${recalled} of them known from earlier searches`);
-  if (repeated) parts.push(`${repeated} of them repeated earlier programs`);
+  if (recalled) parts.push(`${recalled} of them from earlier searches`);
+  if (repeated) parts.push(`${repeated} of them duplicates`);
   if (failed) parts.push(`${failed} failed`);
   return parts.join(", ");
 }

@@ -1,21 +1,23 @@
 /** Search: schedules are sampled, built, checked and timed; charts, a table, and each trial's steps. */
 
+import { batch, effect, signal } from "@preact/signals-core";
+import { html, noChange, type TemplateResult } from "lit-html";
 import { element } from "../../dom";
 import { MAX_SEARCHES, type SearchNews } from "../../python/wire";
 import { setUpTabs } from "../../shell/tabs";
-import { viewPanel } from "../parts";
+import { choice, reactive, viewPanel } from "../kit";
 import type { View, ViewContext } from "../view";
 import { ComparePanel } from "./compare_panel";
 import { DecisionsPanel } from "./decisions_panel";
 import { TrialDetail } from "./detail";
-import { SearchForm } from "./form";
+import { type FormState, SearchForm } from "./form";
 import { SearchLead } from "./lead";
 import { ModelPanel } from "./model_panel";
 import type { SearchPanel } from "./panel";
 import { openStore, RecordWriter } from "./records";
 import { RecordsPanel } from "./records_panel";
 import { Search } from "./search";
-import { Summary } from "./summary";
+import { summary } from "./summary";
 import { TrialTable } from "./table";
 import { TimesPanel } from "./times_panel";
 import { bestOf, outcome } from "./trials";
@@ -28,19 +30,19 @@ const STUDY_INTERVAL = 1000;
 export function searchView(context: ViewContext): View {
   const { session, editor, during, isBusy, show, toast } = context;
   const panel = viewPanel("search", "Search");
-  const searches: Search[] = [];
-  let shown: Search | null = null;
-  let chosen: number | null = null;
+  const searches = signal<readonly Search[]>([]);
+  const shown = signal<Search | null>(null);
+  const chosen = signal<number | null>(null);
+  const said = signal("");
+  const front = signal("search-times");
+  const state = signal<FormState>({ running: false, busy: isBusy(), paused: false });
+  /** Drawings of the trials so far, and of the panels other than the chart. */
+  const drawn = signal(0);
+  const studied = signal(0);
+  let studiedAt = 0;
   let timer = 0;
-  let studied = 0;
 
-  const hint = element("p", {
-    class: "search-hint",
-    "aria-live": "polite",
-    "data-testid": "search-hint",
-  });
   const form = new SearchForm({ start, pause, stop });
-  const summary = new Summary(choose);
   const table = new TrialTable(choose);
   const detail = new TrialDetail(session, {
     use(code, told) {
@@ -53,65 +55,75 @@ export function searchView(context: ViewContext): View {
   const store = openStore();
   const records = new RecordsPanel(store, session, toast);
   const writer = new RecordWriter(store, () => void records.refresh());
-  const panels: SearchPanel[] = [
-    new TimesPanel(choose),
-    new DecisionsPanel(choose),
-    new ModelPanel(choose),
-    new ComparePanel(),
-    records,
-  ];
-  let front = panels[0]!;
-  const kept = element("select", { id: "search-shown", "data-testid": "search-shown" });
-  const keptField = element(
-    "label",
-    { class: "field search-kept", for: "search-shown", hidden: true },
-    "Shown",
-    kept,
-  );
-  const tabs = element("div", {
-    class: "subtabs",
-    role: "tablist",
-    "aria-label": "Aspects of the search",
-  });
-  const panelBox = element("div", { class: "search-panels" });
-  for (const { root, id, title } of panels) {
-    root.id = `panel-${id}`;
-    root.setAttribute("role", "tabpanel");
-    root.setAttribute("aria-label", title);
-    panelBox.append(root);
-  }
-  const list = setUpTabs(
-    tabs,
-    panels.map(({ id, title, root }) => ({ id, title, panel: root })),
-    (id) => {
-      for (const each of panels) each.root.hidden = each.id !== id;
-      front = panels.find((each) => each.id === id)!;
-      front.show(shown, searches);
-    },
-  );
-  list.select(front.id);
-  const results = element(
-    "div",
-    { class: "search-results" },
-    summary.root,
-    tabs,
-    panelBox,
-    table.root,
-    detail.root,
-  );
-  results.classList.add("empty-search");
-  panel.append(form.root, element("div", { class: "search-head" }, hint, keptField), results);
-
   const lead = new SearchLead(session, store, writer, {
     say: (text) => {
-      hint.textContent = text;
+      said.value = text;
     },
     onTrial: reportSoon,
     onState(search) {
       update();
       report();
-      if (search.state !== "running" && search === shown && chosen === null) chooseBest();
+      if (search.state !== "running" && search === shown.value && chosen.value === null)
+        chooseBest();
     },
+  });
+
+  const panels = [
+    new TimesPanel(choose),
+    new DecisionsPanel(choose),
+    new ModelPanel(choose),
+    new ComparePanel(),
+    records,
+  ].map((each: SearchPanel) => {
+    const { id, title } = each;
+    const root = element("div", {
+      class: "search-panel",
+      id: `panel-${id}`,
+      role: "tabpanel",
+      "aria-label": title,
+    });
+    reactive(root, () => {
+      if (front.value !== id) return noChange;
+      void studied.value;
+      return each.template(shown.value, searches.value);
+    });
+    effect(() => {
+      root.hidden = front.value !== id;
+    });
+    return { id, title, panel: root };
+  });
+  const tabs = element("div", {
+    class: "subtabs",
+    role: "tablist",
+    "aria-label": "Aspects of the search",
+  });
+  setUpTabs(tabs, panels, (id) => {
+    front.value = id;
+    if (id === records.id) void records.refresh();
+  }).select(front.value);
+  const panelBox = element("div", { class: "search-panels" }, ...panels.map((each) => each.panel));
+
+  reactive(panel, (): TemplateResult => {
+    void drawn.value;
+    const options = searches.value.map(({ number, name }) => ({ id: String(number), title: name }));
+    const hint = form.known
+      ? said.value
+      : "Run the program first: functions that take a schedule, and modules, are offered here.";
+    return html`${form.template(state.value)}
+      <div class="search-head">
+        <p class="search-hint" aria-live="polite" data-testid="search-hint">${hint}</p>
+        <div class="search-kept">${choice({
+          label: "Shown",
+          id: "search-shown",
+          options,
+          value: String(shown.value?.number ?? ""),
+          onChange: display,
+        })}</div>
+      </div>
+      <div class="search-results ${shown.value ? "" : "empty-search"}">
+        ${summary(shown.value, choose)}${tabs}${panelBox}
+        ${table.template(shown.value, chosen.value)}${detail.root}
+      </div>`;
   });
 
   function start(): void {
@@ -122,92 +134,86 @@ export function searchView(context: ViewContext): View {
         : settings.module;
     const search = new Search(name, settings, settings.trials, form.isModel);
     keep(search);
-    display(search);
     void during(`Searching ${name}`, stop, () => lead.start(search, settings, records.reused));
   }
 
   function pause(): void {
-    if (lead.isPaused && lead.current) {
-      if (isBusy()) return;
-      display(lead.current);
-      void during(`Searching ${lead.current.title}`, stop, () => lead.resume());
-    } else lead.pause();
+    const { current } = lead;
+    if (!lead.isPaused || !current) lead.pause();
+    else if (!isBusy()) {
+      open(current);
+      void during(`Searching ${current.title}`, stop, () => lead.resume());
+    }
   }
 
   function stop(): void {
     lead.stop();
   }
 
+  /** Keep a new search, and show it. */
   function keep(search: Search): void {
-    searches.push(search);
-    for (const old of searches.splice(0, searches.length - MAX_SEARCHES)) {
-      detail.forget(old);
-      if (old.id && session.state === "ready")
-        session.call("search.forget", old.id).catch(() => undefined);
+    const all = [...searches.value, search];
+    const old = all.splice(0, all.length - MAX_SEARCHES);
+    for (const each of old) {
+      detail.forget(each);
+      if (each.id && session.state === "ready")
+        session.call("search.forget", each.id).catch(() => undefined);
     }
-    kept.replaceChildren(
-      ...searches.map(({ number, name }) => element("option", { value: number }, name)),
-    );
-    keptField.hidden = searches.length < 2;
+    searches.value = all;
+    open(search);
   }
 
-  function display(search: Search): void {
-    shown = search;
-    chosen = null;
-    kept.value = String(search.number);
-    results.classList.remove("empty-search");
-    if (search !== lead.current) hint.textContent = told(search);
-    detail.hide();
-    table.show(search);
+  function open(search: Search): void {
+    batch(() => {
+      shown.value = search;
+      chosen.value = null;
+      if (search !== lead.current) said.value = told(search);
+      detail.hide();
+    });
     report();
+  }
+
+  /** Show the search of a number. */
+  function display(number: string): void {
+    const search = searches.value.find((each) => String(each.number) === number);
+    if (!search) return;
+    open(search);
+    if (search.state !== "running") chooseBest();
   }
 
   /** Drawing takes time from what is measured, so that one drawing shows several trials. */
   function reportSoon(search: Search): void {
-    if (search === shown && !timer) timer = window.setTimeout(report, DRAWING_INTERVAL);
+    if (search === shown.value && !timer) timer = window.setTimeout(report, DRAWING_INTERVAL);
   }
 
   function report(): void {
     clearTimeout(timer);
     timer = 0;
     if (!panel.offsetParent) return;
-    summary.show(shown);
-    table.update();
-    const option = kept.selectedOptions[0];
-    if (option && shown) option.dataset.trials = String(shown.trials.length);
     const now = performance.now();
-    const settled = shown?.state !== "running";
-    if (front !== panels[0] && !settled && now - studied < STUDY_INTERVAL) return;
-    studied = now;
-    front.show(shown, searches);
+    const running = shown.value?.state === "running";
+    const study = front.value === "search-times" || !running || now - studiedAt >= STUDY_INTERVAL;
+    batch(() => {
+      drawn.value += 1;
+      if (study) studied.value += 1;
+    });
+    if (study) studiedAt = now;
   }
 
   function choose(index: number): void {
-    if (!shown) return;
-    chosen = index;
-    table.choose(index);
-    void detail.show(shown, index);
+    if (!shown.value) return;
+    chosen.value = index;
+    void detail.show(shown.value, index);
   }
 
   function chooseBest(): void {
-    const winner = shown && bestOf(shown.trials);
+    const winner = shown.value && bestOf(shown.value.trials);
     if (winner) choose(winner.index);
   }
 
   function update(): void {
-    form.show({ running: lead.isRunning, busy: isBusy(), paused: lead.isPaused });
-    if (!form.known) {
-      hint.textContent =
-        "Run the program first: functions that take a schedule, and modules, are offered here.";
-    }
+    state.value = { running: lead.isRunning, busy: isBusy(), paused: lead.isPaused };
   }
-
-  kept.addEventListener("change", () => {
-    const search = searches.find(({ number }) => String(number) === kept.value);
-    if (!search) return;
-    display(search);
-    if (search.state !== "running") chooseBest();
-  });
 
   const byProgram = new Map<string, { search: Search; since: number }>();
 
@@ -219,15 +225,14 @@ export function searchView(context: ViewContext): View {
       search.workload = begun.workload;
       byProgram.set(id, { search, since: performance.now() });
       keep(search);
-      display(search);
     }
     const led = byProgram.get(id);
     if (!led) return;
     const { search, since } = led;
     search.spent = performance.now() - since;
-    for (const told of trials) {
-      if (told.record && search.workload) writer.add(search.workload, told.record);
-      search.add(told);
+    for (const trial of trials) {
+      if (trial.record && search.workload) writer.add(search.workload, trial.record);
+      search.add(trial);
     }
     if (over) end(id);
     reportSoon(search);
@@ -238,13 +243,12 @@ export function searchView(context: ViewContext): View {
     byProgram.delete(id);
     if (!led) return;
     led.search.state = "ended";
-    if (led.search === shown) hint.textContent = told(led.search);
+    if (led.search === shown.value) said.value = told(led.search);
   }
 
   session.on("event", (name, data) => {
     if (name === "search") onNews(data as SearchNews);
   });
-  update();
 
   return {
     id: "search",
@@ -255,19 +259,19 @@ export function searchView(context: ViewContext): View {
         searchFunctions.map(({ name }) => name),
         searchModules,
       );
-      if (!lead.current) hint.textContent = "";
+      if (!lead.current) said.value = "";
     },
     onRestart() {
       form.forget();
       lead.onRestart();
       for (const id of [...byProgram.keys()]) end(id);
-      for (const search of searches) search.id = "";
+      for (const search of searches.value) search.id = "";
       update();
     },
     onActivity: update,
     onShow: report,
     state: () => form.state(),
-    restore: (state) => form.restore(state),
+    restore: (linked) => form.restore(linked),
   };
 }
 
