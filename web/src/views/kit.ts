@@ -1,4 +1,4 @@
-/** The pieces that views are made of; docs/views.md says how they go together. */
+/** The pieces that views are made of; docs/add/view.md says how they go together. */
 
 import { effect, type ReadonlySignal, signal, untracked } from "@preact/signals-core";
 import { html, nothing, render, type TemplateResult } from "lit-html";

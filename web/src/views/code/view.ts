@@ -201,7 +201,7 @@ export function codeView(context: ViewContext): View {
         available
           ? "One rounding instead of two: faster, and the last bit of results may differ"
           : "This browser has no relaxed SIMD instructions"
-      }><input id="code-fused" type="checkbox" data-testid="code-fused" .checked=${live(on)}
+      }><input id="code-fused" type="checkbox" data-testid="code-fused" .checked=${live(wantsFused.value ?? on)}
         ?disabled=${!available} @change=${({ currentTarget }: Event) => {
           wantsFused.value = (currentTarget as HTMLInputElement).checked;
           void load(name);
