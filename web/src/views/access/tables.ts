@@ -67,9 +67,9 @@ export function accessTable(replay: Replay): TemplateResult {
   const rows = Array.from({ length: to - from }, (_, index) => {
     const at = from + index;
     const { what, when, line, hit } = accessParts(replay, at);
-    return html`<tr aria-current=${at === replay.position - 1 ? "step" : nothing}>
-      <th scope="row">${counted(at + 1)}</th><td>${what}</td><td>${when}</td><td>${line}</td>
-      <td>${hit ? "hit" : "miss"}</td></tr>`;
+    const cells = [what, when, line, hit ? "hit" : "miss"];
+    return html`<tr aria-current=${at === replay.position - 1 ? "step" : nothing}><th scope="row"
+      >${counted(at + 1)}</th>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>`;
   });
   return html`<table class="cache-table" data-testid="access-steps">
     <caption class="visually-hidden">The accesses around the one shown</caption>

@@ -46,6 +46,8 @@ export function codeView(context: ViewContext): View {
   const program = signal("");
   const wantsFused = signal<boolean | null>(null);
   const code = new Resource<MachineCode>();
+  /** The function that is asked for. */
+  const asked = signal<string | null>(null);
   /** The pass whose loops are shown; null for those after all passes. */
   const pass = signal<number | null>(null);
   const passed = new Resource<AfterPass>();
@@ -135,11 +137,13 @@ export function codeView(context: ViewContext): View {
   );
 
   const load = async (functionName: string | null): Promise<void> => {
+    asked.value = functionName;
     await code.load(
       (signal) =>
         session.look(signal, "code_view.code", program.value, functionName, wantsFused.value),
       () => {
         afterPass = new Map();
+        asked.value = null;
         pass.value = acted.value = chosen.value = pointed.value = null;
         passed.set(null);
         measurement.reset();
@@ -194,7 +198,7 @@ export function codeView(context: ViewContext): View {
         label: "Function",
         id: "code-function",
         options: options(functions),
-        value: name,
+        value: asked.value ?? name,
         onChange: (id) => void load(id),
       })}
       <label class="switch" for="code-fused" title=${

@@ -16,7 +16,8 @@ export function decisions(model: TraceModel): TemplateResult {
   const count = counted(controls.length, "decision");
 
   const option = (control: TraceControl, each: TraceOption, number: number): TemplateResult => {
-    const { step, decision } = control;
+    const { step } = control;
+    const decision = model.asked.value?.changes[step] ?? control.decision;
     const reason = each.reason ?? model.refused.value.get(refusalKey(step, each.decision)) ?? null;
     return html`<option value=${number} ?disabled=${reason !== null} title=${reason ?? nothing}
       .selected=${live(same(each.decision, decision))}

@@ -37,6 +37,8 @@ interface Progress {
 export class TraceModel {
   readonly traces = signal<ShownTrace[]>([]);
   readonly shown = new Resource<Shown>();
+  /** The trace and the decisions that are asked for. */
+  readonly asked = signal<{ id: string; changes: Changes } | null>(null);
   readonly step = signal(0);
   /** What stands beside the trace: NONE, RECORDED or the name of another trace. */
   readonly beside = signal(NONE);
@@ -57,7 +59,8 @@ export class TraceModel {
   private readonly derivations = new Map<string, Promise<DerivedTrace>>();
   /** Steps of traces that are none of the run, as links hold them. */
   private readonly foreign = new Map<string, unknown[]>();
-  private asked = new Set<number>();
+  /** Steps whose decisions `lookAhead` has asked about. */
+  private looked = new Set<number>();
 
   constructor(private readonly context: ViewContext) {
     this.timer = new StepTimer(context.session);
@@ -86,6 +89,7 @@ export class TraceModel {
   }
 
   async show(trace: ShownTrace, changes: Changes = {}, step?: number): Promise<void> {
+    this.asked.value = { id: trace.id, changes };
     await this.shown.load(
       async () => ({ trace, changes, derived: await this.derive(trace.id, changes) }),
       (now) => this.take(now, step),
@@ -97,6 +101,7 @@ export class TraceModel {
     const before = this.shown.value;
     if (!before) return;
     const { trace } = before;
+    this.asked.value = { id: trace.id, changes };
     this.say("Updating the program …", "busy");
     let refusal = "";
     const derive = async (): Promise<Shown> => {
@@ -111,6 +116,7 @@ export class TraceModel {
     };
     const answered = await this.shown.load(derive, (now) => {
       if (refusal) {
+        this.asked.value = null;
         this.say(refusal, "bad");
         return;
       }
@@ -139,8 +145,8 @@ export class TraceModel {
   /** Ask of every value that seems possible whether the steps that follow can live with it. */
   async lookAhead(step: number): Promise<void> {
     const now = this.shown.value;
-    if (!now || this.asked.has(step) || this.context.isBusy()) return;
-    this.asked.add(step);
+    if (!now || this.looked.has(step) || this.context.isBusy()) return;
+    this.looked.add(step);
     const control = now.derived.controls.find((each) => each.step === step)!;
     const decisions = new Map<string, unknown>();
     for (const { decision, reason } of control.parts.flatMap(({ options }) => options)) {
@@ -197,8 +203,9 @@ export class TraceModel {
   }
 
   private take(now: Shown, step = now.derived.steps.length - 1): void {
+    this.asked.value = null;
     this.step.value = Math.max(0, step);
-    this.asked = new Set();
+    this.looked = new Set();
     this.refused.value = new Map();
     const { trace, derived } = now;
     const recorded = this.beside.value === RECORDED && !this.isChanged.value;

@@ -47,7 +47,7 @@ export function traceView(context: ViewContext): View {
   });
 
   const choosers = (): TemplateResult[] => {
-    const id = shown.value?.trace.id ?? traces.value.at(-1)?.id ?? "";
+    const id = model.asked.value?.id ?? shown.value?.trace.id ?? traces.value.at(-1)?.id ?? "";
     const others = [
       { id: NONE, title: "none" },
       ...(model.isChanged.value ? [{ id: RECORDED, title: "this one as recorded" }] : []),
