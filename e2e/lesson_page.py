@@ -80,4 +80,4 @@ class LessonPage:
         cell = self.cell(number)
         solution = cell.locator("xpath=following-sibling::*[@data-testid='lesson-solution'][1]")
         solution.locator("summary").click()
-        solution.get_by_role("button", name="Put it into the cell").click()
+        solution.get_by_role("button", name="Use this solution").click()

@@ -127,8 +127,7 @@ def test_accesses_are_gone_through_step_by_step(access):
     blank = picture(access, "C")
     access["access-step"].click()
     expect(caption).to_have_text(
-        "Access 1 of 16,640: writes C[0, 0] at i=0, j_0=0, j_1_init=0: a miss; line 64 is "
-        "fetched."
+        "Access 1 of 16,640: writes C[0, 0] at i=0, j_0=0, j_1_init=0: a miss; line 64 is fetched."
     )
     first = picture(access, "C")
     assert first != blank

@@ -154,7 +154,9 @@ def test_fused_multiply_adds_can_be_switched(code):
     lines(code["code-tensorir"], UPDATE).hover()
     expect(wat.locator(".lit").filter(has_text="f32x4.mul").first).to_be_visible()
     switch.check()
-    expect(code["view-code"]).to_contain_text(re.compile(r"multiply-add \([1-9]\d* in this kernel\)"))
+    expect(code["view-code"]).to_contain_text(
+        re.compile(r"multiply-add \([1-9]\d* in this kernel\)")
+    )
     lines(code["code-tensorir"], UPDATE).hover()
     expect(wat.locator(".lit").filter(has_text="relaxed_madd").first).to_be_visible()
 

@@ -148,8 +148,8 @@ def test_a_python_file_is_chosen_and_downloaded(page):
 @pytest.mark.thorough
 def test_what_is_no_program_is_refused(page):
     for name, text, reason in [
-        ("broken.ipynb", "{}", "no Jupyter notebook"),
-        ("picture.py", "a\0b", "no text"),
+        ("broken.ipynb", "{}", "Not a Jupyter notebook"),
+        ("picture.py", "a\0b", "Not a text file"),
     ]:
         drop(page, name, text)
         expect(page.page.locator("#toast")).to_contain_text(

@@ -87,7 +87,7 @@ describe("notebooks", () => {
   });
 
   it("that are none are refused", () => {
-    expect(() => fromNotebook("x = 1")).toThrow(/no Jupyter notebook/);
-    expect(() => fromNotebook("{}")).toThrow(/no Jupyter notebook/);
+    expect(() => fromNotebook("x = 1")).toThrow(/Not a Jupyter notebook/);
+    expect(() => fromNotebook("{}")).toThrow(/Not a Jupyter notebook/);
   });
 });

@@ -92,7 +92,7 @@ function doneMark({ id, cells, exercises }: LessonEntry): HTMLElement {
     ? `${progress.passed.length} of ${exercises.length} exercises solved`
     : progress.ran.length
       ? "begun"
-      : "not begun";
+      : "Not started";
   const begun = progress.ran.length > 0 ? "true" : null;
   const mark = element("span", { class: "lesson-done", "data-begun": begun, title: words });
   mark.append(element("span", { class: "visually-hidden" }, words));

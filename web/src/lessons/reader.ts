@@ -88,7 +88,7 @@ export class LessonReader {
         element(
           "p",
           {},
-          "Machine learning compilation from the first tensor program to fused models, in lessons that run. What you change and solve is kept in this browser.",
+          "Machine learning compilation from the first tensor program to fused models, in interactive lessons. What you change and solve is stored in this browser.",
         ),
         lessonList(null, true),
       ),
@@ -149,11 +149,7 @@ export class LessonReader {
         element("p", { class: "recorded-note" }, "to be read; it does not run in the page"),
       );
     }
-    const take = element(
-      "button",
-      { class: "button small", type: "button" },
-      "Put it into the cell",
-    );
+    const take = element("button", { class: "button small", type: "button" }, "Use this solution");
     take.addEventListener("click", () => exercise?.replace(part.source));
     return element(
       "details",

@@ -19,7 +19,7 @@ export function fromNotebook(text: string): string {
     cells = (JSON.parse(text) as { cells: NotebookCell[] }).cells;
     if (!Array.isArray(cells)) throw new Error();
   } catch {
-    throw new Error("This is no Jupyter notebook (version 4).");
+    throw new Error("Not a Jupyter notebook (version 4).");
   }
   const parts = cells
     .filter(({ cell_type }) => cell_type === "code" || cell_type === "markdown")

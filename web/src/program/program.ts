@@ -136,7 +136,7 @@ export class ProgramDocument implements PageDocument {
       },
       { label: "New file", run: () => this.add("untitled", "") },
       { label: `Rename ${open}`, run: () => this.tabs.rename(open) },
-      { label: "Put the first program back", run: () => this.reset() },
+      { label: "Restore the starter program", run: () => this.reset() },
     ];
   }
 

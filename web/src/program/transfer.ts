@@ -17,7 +17,7 @@ export async function readFiles(
     try {
       if (file.size > LIMIT) throw new Error("It is longer than 2 MB.");
       const text = await file.text();
-      if (text.includes("\0")) throw new Error("It is no text.");
+      if (text.includes("\0")) throw new Error("Not a text file.");
       programs.push({
         name: file.name,
         text: file.name.endsWith(".ipynb") ? fromNotebook(text) : text,

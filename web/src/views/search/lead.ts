@@ -43,7 +43,7 @@ export class SearchLead {
   async start(search: Search, settings: SearchSettings, reuse: boolean): Promise<void> {
     if (this.current?.state === "paused") this.end(this.current);
     this.current = search;
-    this.events.say(`Timing ${search.title} as it stands …`);
+    this.events.say(`Timing ${search.title} unscheduled …`);
     await this.lead(search, async () => {
       search.workload = await this.session.call(
         "search.workload",

@@ -78,6 +78,7 @@ export class TraceModel {
     this.measured.value = new Map();
     this.beside.value = NONE;
     this.said.value = "";
+    this.asked.value = null;
     this.shown.set(null);
     this.traces.value = traces;
   }
