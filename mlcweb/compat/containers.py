@@ -1,7 +1,8 @@
-"""TVM's containers are Python's here: `isinstance` of these classes says what programs mean."""
+"""Classes of TVM that are others here: `isinstance` of them says what programs mean."""
 
 from typing import Any
 
+from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.tir.buffer import Range as NodeOfRange
 from mlcweb.tir.constructors import constructor, make_range
 
@@ -13,3 +14,11 @@ ShapeTuple = tuple
 Range: Any = constructor(NodeOfRange, make_range)
 """Integers from `begin` to before `end`, or from 0 to before `begin`: makes the node of
 TensorIR, which has `min` and `extent`."""
+
+
+def _tensor_of(ndim: int = -1, dtype: str | None = "float32", span: Any = None) -> TensorStructInfo:
+    return TensorStructInfo(None, dtype, ndim=ndim, span=span)
+
+
+DynTensorType: Any = constructor(TensorStructInfo, _tensor_of, "DynTensorType")
+"""A tensor of so many dimensions, as it was called until 2024."""

@@ -206,7 +206,7 @@ ATTRIBUTES: dict[str, str] = {
     "ir.Range": "compat.containers.Range",
     **_PRIM_EXPRESSIONS,
     "relax.TensorType": "relax.TensorStructInfo",
-    "relax.DynTensorType": "relax.TensorStructInfo",
+    "relax.DynTensorType": "compat.containers.DynTensorType",
     "relax.ShapeType": "relax.ShapeStructInfo",
     "relax.ObjectType": "relax.ObjectStructInfo",
     "relax.AnyType": "relax.ObjectStructInfo",

@@ -10,7 +10,7 @@ from mlcweb.ir.errors import DiagnosticError
 from mlcweb.relax import dims
 from mlcweb.relax import expr as E
 from mlcweb.relax.attrs import Attrs
-from mlcweb.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo
+from mlcweb.relax.struct_info import PrimStructInfo, ShapeStructInfo, StructInfo, TensorStructInfo
 from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.expr import Var as PrimVar
 from mlcweb.tir.function import PrimFunc
@@ -26,6 +26,8 @@ class _Arguments:
     def __init__(self) -> None:
         self.own: dict[PrimVar, PrimVar] = {}
         self.tensors: list[Any] = []
+        self.inputs: list[Any] = []
+        """The tensors, and the variables that are given at run time, in order."""
         self.call_args: list[Any] = []
         self.scalars: list[PrimExpr] = []
 
@@ -58,7 +60,18 @@ class _Arguments:
             return [self.convert(extent) for extent in value.values]
         if isinstance(value, E.Tuple):
             return [self.convert(field) for field in value.fields]
+        if isinstance(info, PrimStructInfo):
+            return self.scalar(value, info)
         raise DiagnosticError(f"emit_te takes tensors and shapes; {value} is {info}")
+
+    def scalar(self, value: Any, info: PrimStructInfo) -> PrimExpr:
+        """A number that is known when the program runs, unless its type says which it is."""
+        if info.value is not None:
+            return self.convert(info.value)
+        var = PrimVar(value.name_hint if isinstance(value, E.Var) else "scalar", info.dtype)
+        self.inputs.append(var)
+        self.call_args.append(value)
+        return var
 
     def tensor(self, value: Any, info: TensorStructInfo) -> Any:
         from mlcweb import te
@@ -77,6 +90,7 @@ class _Arguments:
         shape = [self.renamed(extent) for extent in info.values]
         tensor = te.placeholder(shape, info.dtype, name)
         self.tensors.append(tensor)
+        self.inputs.append(tensor)
         self.call_args.append(value)
         return tensor
 
@@ -110,7 +124,7 @@ def call_te_inputs(
         raise TypeError("emit_te needs a function that returns a te.Tensor or several")
     unbound = arguments.unbound(outputs)
     prim_func: Any = te.create_prim_func(
-        [*arguments.tensors, *outputs, *unbound], index_dtype_override="int64"
+        [*arguments.inputs, *outputs, *unbound], index_dtype_override="int64"
     )
     if attrs:
         prim_func = prim_func.with_attr(attrs)

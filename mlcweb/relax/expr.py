@@ -22,7 +22,7 @@ from mlcweb.ir.structural import COMPARED_AS, VARIABLE_CLASSES
 from mlcweb.relax.attrs import Attrs
 from mlcweb.relax.constant_data import contents
 from mlcweb.relax.operators import ExprOperators
-from mlcweb.relax.struct_info import FuncStructInfo, StructInfo, extents
+from mlcweb.relax.struct_info import FuncStructInfo, StructInfo, TensorStructInfo, extents
 from mlcweb.tir.arithmetic import const as prim_const
 from mlcweb.tir.arithmetic import convert
 from mlcweb.tir.expr import IntImm, PrimExpr
@@ -79,6 +79,20 @@ class Var(Expr):
     name_hint: str = hint()
     struct_info: Any = reference(default=None)
 
+    def __init__(
+        self,
+        name_hint: str,
+        struct_info: Any = None,
+        type_annotation: StructInfo | None = None,
+        *,
+        span: Span | None = None,
+    ) -> None:
+        if struct_info is not None and not isinstance(struct_info, StructInfo):
+            struct_info = _of_shape(struct_info, type_annotation)
+        self.name_hint = name_hint
+        self.struct_info = struct_info or type_annotation
+        self.span = span
+
     @property
     def struct_info_(self) -> StructInfo | None:
         return self.struct_info
@@ -91,6 +105,22 @@ class Var(Expr):
 @node
 class DataflowVar(Var):
     """A variable that is not seen outside of its dataflow block."""
+
+    __init__ = Var.__init__
+
+
+def _of_shape(shape: Any, type_annotation: StructInfo | None) -> StructInfo:
+    """A tensor's struct info as it was said until 2023: `relax.Var("x", (n, m), DynTensorType(2))`,
+    of which the type need not be given."""
+    if not isinstance(shape, (Sequence, ShapeExpr)) or isinstance(shape, str):
+        raise DiagnosticError(
+            f'{shape!r} is no type of a variable, such as relax.TensorStructInfo((3, 4), "float32")'
+        )
+    if type_annotation is None:
+        return TensorStructInfo(shape, None)
+    if not isinstance(type_annotation, TensorStructInfo):
+        raise DiagnosticError(f"A variable with a shape is a tensor, not {type_annotation}")
+    return TensorStructInfo(shape, type_annotation.dtype, ndim=type_annotation.ndim)
 
 
 VARIABLE_CLASSES.update((Var, DataflowVar))

@@ -181,3 +181,16 @@ def test_a_function_that_is_absent_names_what_there_is(tvm, name, message):
         value = getattr(value, part)
     with pytest.raises(AbsentError, match=rf"\.{name.rpartition('.')[2]} is not here: {message}"):
         value()
+
+
+def test_variables_as_they_were_made_until_2023(tvm):
+    n = tvm.tir.Var("n", "int64")
+    x = tvm.relax.Var("x", (n, 4), tvm.relax.DynTensorType(2, "float16"))
+    assert x.struct_info.dtype == "float16" and x.struct_info.shape.values[0] is n
+    y = tvm.relax.DataflowVar("y", [2, 3])
+    assert y.struct_info.ndim == 2 and y.struct_info.dtype == ""
+    assert isinstance(tvm.relax.DynTensorType(ndim=3), tvm.relax.DynTensorType)
+    with pytest.raises(tvm.error.DiagnosticError, match="does not have 3 dimension"):
+        tvm.relax.Var("x", (n, 4), tvm.relax.DynTensorType(3, "float32"))
+    with pytest.raises(tvm.error.DiagnosticError, match="no type of a variable"):
+        tvm.relax.Var("x", 3)

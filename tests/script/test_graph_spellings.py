@@ -101,3 +101,52 @@ def test_what_is_refused(body, message):
 def test_what_modules_do_not_have_says_what_is_written_instead():
     with pytest.raises(AttributeError, match="I has no pyfunc: write T"):
         _ = I.pyfunc
+
+
+def test_names_that_mean_nothing_else_are_extents():
+    """As scripts of 2022 wrote them, whose annotations Python does not evaluate."""
+    older = parse(
+        """@R.function
+def main(x: Tensor((n, m), "float32"), y: R.Tensor[(m, 4), "float32"], z: R.Tensor(_, "float32")):
+    w = R.matmul(x, y)
+    return R.reshape(w, (n * 4,))""",
+        {"Tensor": R.Tensor},
+    )
+    newer = parse("""@R.function
+def main(x: R.Tensor(("n", "m"), "float32"), y: R.Tensor(("m", 4), "float32"),
+         z: R.Tensor(dtype="float32")):
+    n = T.int64()
+    w = R.matmul(x, y)
+    return R.reshape(w, (n * 4,))""")
+    assert structural_equal(older, newer)
+
+
+def test_older_functions_say_what_took_their_place():
+    with pytest.raises(DiagnosticError, match=r"replaced in 2023: R\.match_cast"):
+        read("return R.match_shape(x, (2, 2))")
+
+
+@pytest.mark.parametrize(
+    ("operator", "compute"),
+    [("add", np.add), ("less", np.less), ("multiply", np.multiply), ("power", np.power)],
+)
+def test_scalars_beside_tensors(operator, compute):
+    mod = parse(f"""@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32"), s: R.Prim("float32")):
+        y = R.{operator}(x, s)
+        z = R.{operator}(x, R.prim_value(T.float32(3)))
+        return (y, z)""")
+    info = mod["main"].ret_struct_info.fields[0]
+    assert info.dtype == ("bool" if operator == "less" else "float32") and info.ndim == 2
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    vm = relax.VirtualMachine(relax.build(mod, "numpy"), mlcweb.cpu())
+    y, z = vm["main"](mlcweb.nd.array(x), 2.0)
+    np.testing.assert_allclose(y.numpy(), compute(x, np.float32(2)))
+    np.testing.assert_allclose(z.numpy(), compute(x, np.float32(3)))
+
+
+def test_two_scalars_make_no_tensor():
+    with pytest.raises(DiagnosticError, match="x1 must be a tensor, but s is"):
+        parse("@R.function\ndef f(s: R.Prim('float32')):\n    return R.add(s, s)")

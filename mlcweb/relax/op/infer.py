@@ -55,6 +55,22 @@ def tensors(call: Call, context: Context, count: int | None = None) -> list[Tens
     return [tensor(call, index, context) for index in range(total)]
 
 
+def operands(call: Call, context: Context) -> list[TensorStructInfo]:
+    """The struct infos of all arguments: tensors, and numbers beside them, which are tensors
+    without dimensions."""
+    infos = [context.struct_info(arg) for arg in call.args]
+    if len(infos) != len(call.op.arguments) or not any(
+        isinstance(info, TensorStructInfo) for info in infos
+    ):
+        return tensors(call, context)
+    return [
+        TensorStructInfo((), info.dtype)
+        if isinstance(info, PrimStructInfo)
+        else tensor(call, index, context)
+        for index, info in enumerate(infos)
+    ]
+
+
 def tensors_of_tuple(call: Call, index: int, context: Context) -> list[TensorStructInfo]:
     """The struct infos of an argument that must be a tuple of tensors, at least one."""
     info = context.struct_info(call.args[index])
@@ -161,13 +177,13 @@ def common_dtype(call: Call, infos: Sequence[TensorStructInfo]) -> str:
 
 def elementwise(call: Call, context: Context) -> StructInfo:
     """One tensor, or several that are broadcast: the result has their element type."""
-    infos = tensors(call, context)
+    infos = operands(call, context)
     return infos[0] if len(infos) == 1 else broadcast(call, infos, common_dtype(call, infos))
 
 
 def elementwise_float(call: Call, context: Context) -> StructInfo:
     """As `elementwise`, for functions that only floats have."""
-    infos = tensors(call, context)
+    infos = operands(call, context)
     for index, info in enumerate(infos):
         need_float(call, index, info)
     return infos[0] if len(infos) == 1 else broadcast(call, infos, common_dtype(call, infos))
@@ -181,7 +197,7 @@ def predicate(call: Call, context: Context) -> StructInfo:
 
 def elementwise_integer(call: Call, context: Context) -> StructInfo:
     """As `elementwise`, for functions of bits: integers and bool."""
-    infos = tensors(call, context)
+    infos = operands(call, context)
     for index, info in enumerate(infos):
         if info.dtype != "bool":
             need_integer(call, index, info)
@@ -190,7 +206,7 @@ def elementwise_integer(call: Call, context: Context) -> StructInfo:
 
 def elementwise_bool(call: Call, context: Context) -> StructInfo:
     """As `elementwise`, for functions of truth values."""
-    infos = tensors(call, context)
+    infos = operands(call, context)
     for index, info in enumerate(infos):
         if info.dtype not in ("", "bool"):
             raise dtype_error(call, f"{argument_name(call, index)} must be bool, not {info.dtype}")
@@ -199,7 +215,7 @@ def elementwise_bool(call: Call, context: Context) -> StructInfo:
 
 def comparison(call: Call, context: Context) -> StructInfo:
     """Tensors of one element type that are broadcast: the result is bool."""
-    infos = tensors(call, context)
+    infos = operands(call, context)
     common_dtype(call, infos)
     return broadcast(call, infos, "bool")
 

@@ -148,6 +148,7 @@ REPLACED = {
     "hint_on_device": _ONE_DEVICE,
     "module_global_infos": _ONE_DEVICE,
     "vdevice": _ONE_DEVICE,
+    "match_shape": 'it was replaced in 2023: R.match_cast(x, R.Tensor(("n", "m"), "float32"))',
     "make_closure": "functions inside of functions see the names around them",
     "invoke_closure": "call the function itself",
     "invoke_pure_closure": "call the function itself",

@@ -8,9 +8,11 @@ from typing import Any, TypeVar
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.relax.struct_info import StructInfo
 from mlcweb.script.namespace.relax import to_struct_info
-from mlcweb.script.parser.expressions import Evaluator
+from mlcweb.script.parser.expressions import BUILTINS, Evaluator
 from mlcweb.script.parser.functions import unquoted
 from mlcweb.tir.expr import Var as PrimVar
+
+_UNKNOWN = object()
 
 
 def annotation(node: ast.expr, evaluator: Evaluator) -> StructInfo:
@@ -54,11 +56,19 @@ class _Extents(ast.NodeTransformer):
         return expression
 
     def _type_variables(self, node: ast.expr) -> None:
-        """Python's type variables, by which TVM writes extents since 2026, become extents."""
+        """Python's type variables, by which TVM writes extents since 2026, become extents, and so
+        do names that mean nothing else, as TVM's first scripts of graphs wrote them."""
         for part in ast.walk(node):
             if isinstance(part, ast.Name):
-                if isinstance(self.evaluator.scopes.find(part.id), TypeVar):
+                found = self.evaluator.scopes.find(part.id, _UNKNOWN)
+                if isinstance(found, TypeVar) or (found is _UNKNOWN and part.id not in BUILTINS):
                     self._define(part.id, part)
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """`_` stood for what is not known."""
+        if node.id == "_" and self.evaluator.scopes.find("_", _UNKNOWN) is _UNKNOWN:
+            return ast.copy_location(ast.Constant(None), node)
+        return node
 
     def _define(self, name: str, node: ast.expr) -> None:
         scopes = self.evaluator.scopes
