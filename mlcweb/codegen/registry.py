@@ -107,13 +107,20 @@ class TargetEntry:
         builder = self.load()
         with nesting_limit("built"):
             for func in functions.values():
-                _refuse_small_floats(func)
+                _refuse_element_types(func)
             return builder(functions, lookup, config=config)
 
 
-def _refuse_small_floats(func: PrimFunc) -> None:
-    """Floats of fewer than 16 bits are read, printed and scheduled, but no target computes them."""
+def _refuse_element_types(func: PrimFunc) -> None:
+    """Floats of fewer than 16 bits, and vectors as elements of buffers, are read, printed and
+    scheduled, but no target computes them."""
     for node in (*func.buffer_map.values(), *walk(func.body)):
+        buffer = getattr(node, "buffer", node)
+        if isinstance(buffer, Buffer) and dtypes.lanes(buffer.dtype) > 1:
+            raise TVMError(
+                f'No target here has buffers of vectors, as "{buffer.name}" of {buffer.dtype}; '
+                "declare its numbers one by one, and index it with a slice"
+            )
         if not isinstance(node, (Buffer, BufferLoad, Cast)):
             continue
         if dtypes.is_float(node.dtype) and dtypes.bits(node.dtype) < 16:

@@ -110,15 +110,10 @@ _ROWS_IN: dict[str, dict[str, str]] = {
         ),
     },
     "lower.transform": {
-        "sch.loop_partition divides a loop": "LoopPartition",
-        "memory is shared when a kernel is made": "StorageRewrite",
-        "kernels share common parts when they are made": "CommonSubexprElim CommonSubexprElimTIR",
         "indices keep the type that the program gives them": (
             "NarrowDataType ForceNarrowIndexToInt32"
         ),
-        "threads stay where they are until they are made serial": (
-            "LiftThreadBinding UnifyThreadBinding"
-        ),
+        "threads stay where they are until they are made serial": ("LiftThreadBinding"),
         "reductions across threads run in sch.rfactor's order": (
             "LowerThreadAllreduce LowerCrossThreadReduction"
         ),
@@ -127,7 +122,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
             "InjectSoftwarePipeline InjectDoubleBuffer"
         ),
         "Simplify has one form of indices": "RenormalizeSplitPattern",
-        "both values of a Select may be computed": "RewriteUnsafeSelect",
         "padded blocks are made by sch.decompose_padding": "ReduceBranchingThroughOvercompute",
         "T.assume is only kept": "UseAssumeToReduceBranches",
         "there is no T.undef here": "RemoveUndef RemoveStoreUndef",
@@ -136,7 +130,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
             "InstrumentBoundCheckers"
         ),
         "kernels are timed whole, by time_evaluator": "InstrumentProfileIntrinsics",
-        "tir.analysis.verify_memory tells": "VerifyMemory",
         "code for GPUs is not generated here": (
             "InferFragment LowerWarpMemory LowerDeviceStorageAccessInfo "
             "MergeSharedMemoryAllocations DefaultGPUSchedule DecorateDeviceScope SplitHostDevice "

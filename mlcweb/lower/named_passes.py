@@ -6,6 +6,7 @@ from typing import Any
 
 from mlcweb.analysis.access_regions import with_access_regions
 from mlcweb.analysis.queries import detect_buffer_access_lca
+from mlcweb.arith import same_expression
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Mutator, on
@@ -14,17 +15,34 @@ from mlcweb.lower.statement_simplifier import NOTHING, StatementSimplifier, in_s
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import add, const, is_const_int, multiply
+from mlcweb.tir.arithmetic import add, const, is_const_int, may_trap, multiply
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.intrinsics import if_then_else
 from mlcweb.tir.substitute import reads_memory, substitute, uses
 
 
 class RemoveNoOp(StatementSimplifier):
-    """Drops statements that do nothing and loops of one iteration; expressions stay."""
+    """Drops statements that do nothing, such as loops of no iteration, and stores of what an
+    element holds already; expressions stay."""
 
     def rewrite(self, node: Any) -> Any:
         return node if isinstance(node, E.PrimExpr) else super().rewrite(node)
+
+    def once(self, loop: S.For, low: E.PrimExpr) -> S.Stmt:
+        return self.finished_loop(loop, self.rewrite(loop.body))
+
+    @on(S.BufferStore)
+    def store(self, store: S.BufferStore) -> S.Stmt:
+        value = store.value
+        if not isinstance(value, E.BufferLoad) or value.buffer is not store.buffer:
+            return store
+        same = all(map(same_expression, value.indices, store.indices))
+        return NOTHING if same else store
+
+    @on(S.Evaluate)
+    def evaluate(self, statement: S.Evaluate) -> S.Stmt:
+        return statement if may_trap(statement.value) else NOTHING
 
 
 class ConvertForLoopsToSerial(Mutator):
@@ -67,18 +85,16 @@ class RemoveAssume(StatementSimplifier):
         return statement
 
 
-class HoistIfThenElse(Mutator):
-    """Moves conditions that a loop does not change out of it."""
+class RewriteUnsafeSelect(Mutator):
+    """Computes only the chosen value of a `T.Select` where one might fail, or reads memory."""
 
-    @on(S.For)
-    def loop(self, loop: S.For) -> S.Stmt:
-        new = self.rewrite_children(loop)
-        branch = new.body
-        if not isinstance(branch, S.IfThenElse) or branch.else_case is not None:
+    @on(E.Select)
+    def select(self, select: E.Select) -> E.PrimExpr:
+        new = self.rewrite_children(select)
+        values = (new.true_value, new.false_value)
+        if not any(reads_memory(value) or may_trap(value) for value in values):
             return new
-        if uses(branch.condition, loop.loop_var) or reads_memory(branch.condition):
-            return new
-        return S.IfThenElse(branch.condition, replace(new, body=branch.then_case), span=branch.span)
+        return if_then_else(new.condition, *values)
 
 
 class UnrollLoop(Mutator):

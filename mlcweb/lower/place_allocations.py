@@ -55,7 +55,7 @@ class _Placement(Mutator):
     def __init__(self, is_common: Callable[[Buffer], bool] = lambda buffer: False) -> None:
         self.is_common = is_common
         self.domains: dict[E.Var, Range] = {}
-        self.touched = _Touched()
+        self.touched = Touched()
 
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
@@ -75,7 +75,7 @@ class _Placement(Mutator):
         return statement if same else placed
 
 
-class _Touched:
+class Touched:
     """The data of the buffers that parts of a function touch, found once for each part."""
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ class _Sinking:
     """Moves one allocation down."""
 
     def __init__(
-        self, allocation: S.AllocBuffer, touched: _Touched, stops_at_threads: bool = False
+        self, allocation: S.AllocBuffer, touched: Touched, stops_at_threads: bool = False
     ) -> None:
         self.stops_at_threads = stops_at_threads
         self.allocation = allocation
@@ -203,7 +203,7 @@ class _Coverage:
     `outside` are the variables of the loops around the statement.
     """
 
-    def __init__(self, buffer: Buffer, outside: set[E.Var], touched: _Touched) -> None:
+    def __init__(self, buffer: Buffer, outside: set[E.Var], touched: Touched) -> None:
         self.buffer = buffer
         self.outside = outside
         self.touched = touched

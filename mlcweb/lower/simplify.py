@@ -23,10 +23,12 @@ def simplify(func: PrimFunc) -> PrimFunc:
     Conditions that always or never hold disappear, and so do loops of one iteration, unless a
     thread is bound to them. What reads memory is assumed nowhere: a statement may overwrite it.
     """
-    return func.with_body(_Simplification().rewrite(func.body))
+    return func.with_body(Simplification().rewrite(func.body))
 
 
-class _Simplification(StatementSimplifier):
+class Simplification(StatementSimplifier):
+    """Simplifies a statement under what is known of its variables."""
+
     def __init__(self) -> None:
         self.analyzer = Analyzer()
 

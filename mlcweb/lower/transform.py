@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mlcweb.analysis.queries import verify_ssa
+from mlcweb.analysis.queries import verify_memory, verify_ssa
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.transform import ModulePass, PassContext, PassInfo
@@ -18,9 +18,14 @@ from mlcweb.lower import named_passes
 from mlcweb.lower.compact_buffers import compact_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.lower.flatten_buffers import flatten_buffers
+from mlcweb.lower.hoist_conditions import hoist_expression, hoist_if_then_else
 from mlcweb.lower.lower_init_block import lower_init_block
-from mlcweb.lower.lowering_pass import LoweringPass, PrimFuncPass
+from mlcweb.lower.lowering_pass import PREFIX, LoweringPass, PrimFuncPass
+from mlcweb.lower.optimize.share import eliminate_common_subexpressions
+from mlcweb.lower.optimize.split_loops import partition_loops
 from mlcweb.lower.simplify import simplify
+from mlcweb.lower.storage_rewrite import storage_rewrite
+from mlcweb.lower.thread_axes import unify_thread_bindings
 from mlcweb.lower.thread_sync import thread_sync
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.stmt import Block
@@ -43,18 +48,32 @@ def _compact_buffers(func: PrimFunc) -> PrimFunc:
     return compact_buffers(func)
 
 
-_PHASES: dict[str, Callable[[PrimFunc], PrimFunc]] = {
-    "Simplify": simplify,
-    "StmtSimplify": simplify,
-    "LowerInitBlock": lower_init_block,
+def _verify_memory(func: PrimFunc) -> PrimFunc:
+    if not verify_memory(func):
+        name = func.attrs.get("global_symbol", "main")
+        raise TVMError(
+            f'Memory verification failed: "{name}" touches memory outside of its threads; bind its '
+            "loops to blockIdx and threadIdx"
+        )
+    return func
+
+
+_LOWERING: dict[str, LoweringPass] = {
+    name.removeprefix(PREFIX): run
+    for run in (
+        simplify, lower_init_block, convert_blocks_to_loops, flatten_buffers, hoist_if_then_else,
+        hoist_expression, partition_loops, eliminate_common_subexpressions, storage_rewrite,
+    )
+    for name in (info.name for info in run.infos)
+}  # fmt: skip
+_FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "PlanAndUpdateBufferAllocationLocation": named_passes.plan_buffer_allocation,
-    "LowerOpaqueBlock": convert_blocks_to_loops,
-    "FlattenBuffer": flatten_buffers,
     "CompactBufferAllocation": _compact_buffers,
     "ConvertSSA": lambda func: func if verify_ssa(func) else renew_defs(func),
-    "HoistExpression": lambda func: _rewritten(func, named_passes.HoistIfThenElse()),
     "VectorizeLoop": lambda func: simplify(_rewritten(func, named_passes.VectorizeLoop())),
     "UnrollLoop": lambda func: simplify(_rewritten(func, named_passes.UnrollLoop())),
+    "UnifyThreadBinding": unify_thread_bindings,
+    "VerifyMemory": _verify_memory,
 }
 _MUTATORS: dict[str, type[Mutator]] = {
     mutator.__name__: mutator
@@ -66,7 +85,7 @@ _MUTATORS: dict[str, type[Mutator]] = {
         named_passes.CanonicalizeLoop,
         named_passes.SkipAssert,
         named_passes.RemoveAssume,
-        named_passes.HoistIfThenElse,
+        named_passes.RewriteUnsafeSelect,
     )
 }
 
@@ -119,8 +138,10 @@ def AnnotateEntryFunc() -> ModulePass:
 
 
 def __getattr__(name: str) -> Any:
-    if name in _PHASES:
-        return lambda: _named(name, _PHASES[name])
+    if name in _LOWERING:
+        return lambda *options: _LOWERING[name]
+    if name in _FUNCTIONS:
+        return lambda: _named(name, _FUNCTIONS[name])
     if name in _MUTATORS:
         return lambda *options: _named(name, lambda func: _rewritten(func, _MUTATORS[name]()))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

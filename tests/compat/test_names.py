@@ -170,7 +170,7 @@ def test_relay_names_its_successor(tvm):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("tir.transform.StorageRewrite", "memory is shared when a kernel is made"),
+        ("tir.transform.InjectDoubleBuffer", "the annotation is kept"),
         ("arith.solve_linear_equations", "detect_linear_equation gives the coefficients"),
         ("tir.analysis.verify_gpu_code", "no target here has limits of a GPU"),
     ],

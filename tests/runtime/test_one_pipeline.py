@@ -96,7 +96,7 @@ def by_tvmc() -> bytes:
 
 def by_page() -> bytes:
     [program] = code_view.register([("products", kernels())])
-    return code_view.compiled_code(program["id"], "mm")
+    return code_view.compiled_code(program.id, "mm")
 
 
 ROUTES = [by_builder_of_the_search, by_worker, by_relax, by_tvmc, by_page]

@@ -16,7 +16,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const, equal, logical_and, logical_not
 from mlcweb.tir.buffer import Buffer, has_constant_layout
-from mlcweb.tir.substitute import reads_memory, substitute
+from mlcweb.tir.substitute import reads_memory, substitute, variables_in
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -110,8 +110,17 @@ def _acts(value: E.PrimExpr) -> bool:
 
 
 def _can_be_inlined(let: S.LetStmt) -> bool:
-    """Whether computing the value where it is used gives the same."""
-    return isinstance(let.body, S.BufferStore) or not reads_memory(let.value)
+    """Whether computing the value where it is used gives the same, and it is used by no buffer's
+    layout."""
+    if isinstance(let.body, S.BufferStore):
+        return True
+    return not reads_memory(let.value) and not any(
+        let.var in variables_in(part)
+        for statement in S.statements_in(let.body)
+        if isinstance(statement, (S.AllocBuffer, S.DeclBuffer))
+        for buffer in (statement.buffer,)
+        for part in (*buffer.shape, *buffer.strides, buffer.elem_offset)
+    )
 
 
 def _guarded(place: Leaf, statement: S.Stmt, condition: E.PrimExpr) -> Leaf:

@@ -1,0 +1,110 @@
+"""Programs that a real TVM printed compute the same on all targets.
+
+Of the programs stored here two thirds are what TVM has in the middle of its pipelines; those that
+take packed arguments, call other functions or run too long are left out (`CannotRun`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+import pytest
+
+from mlcweb.tir.stmt import DeclBuffer, statements_in
+from tests.corpus.numbers import CannotRun, disagreement, functions_of
+from tests.corpus.test_printed import printed_programs
+
+SAMPLE = 25
+
+
+def check(programs: Iterable[tuple[str, str]], least: float) -> None:
+    """No program computes something else on some target, and at least a share is run."""
+    outcomes: Counter[str] = Counter()
+    differ: dict[str, str] = {}
+    for origin, text in programs:
+        try:
+            functions = functions_of(text)
+        except Exception:  # which test_printed.py looks at
+            continue
+        for name, func in functions:
+            try:
+                difference = disagreement(func)
+            except CannotRun:
+                outcomes["not run"] += 1
+                continue
+            outcomes["run"] += 1
+            if difference:
+                differ[f"{origin}: {name}"] = difference
+    assert not differ
+    assert outcomes["run"] >= least * outcomes.total(), outcomes
+
+
+@pytest.mark.parametrize("version", ["0.25", "0.27"])
+def test_sample_computes_the_same_on_all_targets(version: str) -> None:
+    programs = printed_programs(version)
+    check(programs[11 :: len(programs) // SAMPLE], 0.25)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("version", ["0.25", "0.27"])
+def test_all_compute_the_same_on_all_targets(version: str) -> None:
+    check(printed_programs(version), 0.4)
+
+
+def test_sizes_by_name_are_of_views_too() -> None:
+    """A view whose size has a name, as common subexpressions get one (numpy: NameError)."""
+    text = """
+@T.prim_func
+def main(a: T.handle, c: T.handle):
+    n = T.int64()
+    A = T.match_buffer(a, (n, 8))
+    C = T.match_buffer(c, (n, 8))
+    size = n * T.int64(8)
+    A_1 = T.decl_buffer((size,), data=A.data)
+    C_1 = T.decl_buffer((size,), data=C.data)
+    for i, j in T.grid(n, 8):
+        C_1[i * T.int64(8) + T.Cast("int64", j)] = A_1[i * T.int64(8) + T.Cast("int64", j)]
+"""
+    [(_, func)] = functions_of(text)
+    assert disagreement(func) == ""
+
+
+def test_buffers_of_vectors_are_refused() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((2,), "float32x4"), B: T.Buffer((2,), "float32x4")):
+    for i in range(2):
+        B[i] = A[i]
+"""
+    [(_, func)] = functions_of(text)
+    with pytest.raises(CannotRun, match=r"has elements of float32x4"):
+        disagreement(func)
+
+
+def test_views_of_another_type_have_their_elements() -> None:
+    """`A.view("int8")` was a view with one axis of a size called int8."""
+    text = """
+@T.prim_func
+def main(A: T.Buffer((2, 8), "int32"), B: T.Buffer((8,), "bool"), C: T.Buffer((64,), "int16")):
+    bytes_of = A.view("int8")
+    pairs = A.view("int64")
+    flags = B.view("int8")
+    rows = C.view(-1, 16)
+    for i in range(2):
+        for j in range(32):
+            if j < 8:
+                flags[j] = T.Cast("int8", T.Cast("bool", bytes_of[i, j]))
+            if j < 4:
+                C[i * 4 + j] = T.Cast("int16", pairs[i, j] % T.int64(1000))
+            if j < 16:
+                rows[i + 2, j] = rows[i, j]
+"""
+    [(_, func)] = functions_of(text)
+    assert disagreement(func) == ""
+    shapes = {
+        statement.buffer.name: [int(extent) for extent in statement.buffer.shape]
+        for statement in statements_in(func.body)
+        if isinstance(statement, DeclBuffer)
+    }
+    assert shapes == {"bytes_of": [2, 32], "pairs": [2, 4], "flags": [8], "rows": [4, 16]}

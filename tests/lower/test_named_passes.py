@@ -1,0 +1,259 @@
+"""Passes for programs: they do what TVM 0.27's do, and what is computed stays.
+
+The texts expected are what TVM 0.27 prints after the pass, in our spelling.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlcweb as tvm
+from mlcweb import IRModule, TVMError, tir
+from mlcweb.analysis.verify import VerifyEachPass
+from mlcweb.ir.transform import PassContext
+from mlcweb.lower import lower, transform
+from mlcweb.script import from_source
+from tests.lower.test_tvm_names import body, computed_at, loops, matmul
+from tests.random_programs.plain_python import evaluate
+from tests.random_programs.stages import random_program
+
+NESTED = """
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), n: T.int32):
+    for i in range(8):
+        for j in range(8):
+            if i < n:
+                if n > 2:
+                    A[i * 8 + j] = T.float32(1)
+                else:
+                    A[i * 8 + j] = T.float32(2)
+"""
+
+CONJUNCTS = """
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), n: T.int32):
+    for i in range(8):
+        for j in range(8):
+            if n > 2 and j < 3 and i < 2:
+                A[i * 8 + j] = T.if_then_else(n > 3, T.float32(1), T.float32(3))
+"""
+
+NAMED = """
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), n: T.int32):
+    for i in range(8):
+        for j in range(8):
+            x = T.float32(3) * T.Cast("float32", n)
+            if i < 3 and j < 4:
+                A[i * 8 + j] = x
+"""
+
+TILED = """
+@T.prim_func
+def main(A: T.Buffer((128,), "float32"), n: T.int32):
+    for i in range(8):
+        for j in range(17):
+            if T.likely(i * 17 + j < 128):
+                A[i * 17 + j] = A[i * 17 + j] + T.float32(1)
+"""
+
+REPEATED = """
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), n: T.int32):
+    for i in range(8):
+        A[i + (n * 3 + 1)] = T.Cast("float32", (n * 3 + 1) * 2) + A[(n * 3 + 1) * 3]
+"""
+
+NOTHING = """
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), n: T.int32):
+    for i in range(8):
+        A[i] = A[i]
+    for i in range(0):
+        A[i] = T.float32(1)
+    for i in range(1):
+        A[i] = T.float32(1)
+    if n > 3:
+        T.evaluate(0)
+    T.evaluate(n * 2)
+"""
+
+UNSAFE = """
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), n: T.int32):
+    for i in range(8):
+        A[i] = T.Select(i < n, A[i + 10], T.float32(0))
+        A[i + 8] = T.Select(i < n, T.float32(1), T.float32(0))
+"""
+
+CHAIN = """
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), n: T.int32):
+    B = T.alloc_buffer((64,))
+    C = T.alloc_buffer((64,))
+    D = T.alloc_buffer((32,))
+    for i in range(64):
+        B[i] = A[i] + T.float32(1)
+    for i in range(64):
+        C[i] = B[63 - i] * T.float32(2)
+    for i in range(32):
+        D[i] = C[63 - i] * T.float32(2)
+    for i in range(32):
+        A[i] = D[31 - i] + T.float32(1)
+"""
+
+EXPECTED: list[tuple[str, Any, dict[str, Any], str]] = [
+    (NESTED, transform.HoistIfThenElse, {}, """
+if 2 < n:
+    for i in range(8):
+        if i < n:
+            for j in range(8):
+                A[i * 8 + j] = T.float32(1)
+else:
+    for i in range(8):
+        if i < n:
+            for j in range(8):
+                A[i * 8 + j] = T.float32(2)"""),
+    (CONJUNCTS, transform.HoistIfThenElse, {}, """
+for i, j in T.grid(8, 8):
+    if n > 2 and j < 3 and i < 2:
+        A[i * 8 + j] = T.if_then_else(n > 3, T.float32(1), T.float32(3))"""),
+    (CONJUNCTS, transform.HoistExpression, {}, """
+if 2 < n:
+    if 3 < n:
+        for i in range(8):
+            if i < 2:
+                for j in range(8):
+                    if j < 3:
+                        A[i * 8 + j] = T.float32(1)
+    else:
+        for i in range(8):
+            if i < 2:
+                for j in range(8):
+                    if j < 3:
+                        A[i * 8 + j] = T.float32(3)"""),
+    (NAMED, transform.HoistExpression, {}, """
+x: T.float32 = T.float32(3) * T.Cast("float32", n)
+for i in range(8):
+    if i < 3:
+        for j in range(8):
+            if j < 4:
+                A[i * 8 + j] = x"""),
+    (TILED, transform.LoopPartition, {}, """
+for i, j in T.grid(8, 17):
+    if i * 17 + j < 128:
+        A[i * 17 + j] = A[i * 17 + j] + T.float32(1)"""),
+    (TILED, transform.LoopPartition, {"tir.LoopPartition": {"partition_const_loop": True}}, """
+for i, j in T.grid(7, 17):
+    A[i * 17 + j] = A[i * 17 + j] + T.float32(1)
+for j in range(9):
+    A[j + 119] = A[j + 119] + T.float32(1)"""),
+    (REPEATED, transform.CommonSubexprElim, {}, """
+for i in range(8):
+    cse_v1: T.int32 = n * 3 + 1
+    A[i + cse_v1] = T.Cast("float32", cse_v1 * 2) + A[cse_v1 * 3]"""),
+    (NOTHING, transform.RemoveNoOp, {}, """
+for i in range(1):
+    A[i] = T.float32(1)"""),
+    (UNSAFE, transform.RewriteUnsafeSelect, {}, """
+for i in range(8):
+    A[i] = T.if_then_else(i < n, A[i + 10], T.float32(0))
+    A[i + 8] = T.Select(i < n, T.float32(1), T.float32(0))"""),
+]  # fmt: skip
+
+
+def computed(func: tir.PrimFunc, n: int) -> list[float]:
+    """What a function makes of small numbers; the interpreter checks all accesses."""
+    array = tvm.nd.array(np.arange(len_of(func), dtype="float32") % 7)
+    tvm.build(IRModule({"main": func}), "interpreter")["main"](array, n)
+    return array.numpy().tolist()
+
+
+def len_of(func: tir.PrimFunc) -> int:
+    [buffer] = func.parameter_buffers
+    [extent] = buffer.shape
+    assert isinstance(extent, tir.IntImm)
+    return extent.value
+
+
+@pytest.mark.parametrize(("text", "make", "config", "expected"), EXPECTED)
+def test_what_a_pass_makes(text: str, make: Any, config: dict[str, Any], expected: str) -> None:
+    func = from_source(text)
+    with PassContext(config=config, instruments=[VerifyEachPass()]):
+        new = make()(IRModule({"main": func}))
+    assert body(new).strip() == expected.strip()
+    for n in (2, 3, 5):
+        assert computed(new["main"], n) == computed(func, n)
+
+
+def allocations(func: tir.PrimFunc) -> list[str]:
+    found: list[str] = []
+
+    def visit(node: Any) -> None:
+        if isinstance(node, tir.stmt.AllocBuffer):
+            found.append(node.buffer.name)
+
+    tir.stmt_functor.post_order_visit(func.body, visit)
+    return sorted(found)
+
+
+def test_buffers_that_are_done_with_give_their_memory() -> None:
+    func = lower(from_source(CHAIN))
+    new = transform.StorageRewrite()(IRModule({"main": func}))["main"]
+    assert (allocations(func), allocations(new)) == (["B", "C", "D"], ["B", "C"])
+    assert computed(new, 3) == computed(func, 3)
+
+
+def test_iterations_do_not_share_what_each_needs() -> None:
+    """C of one iteration may not take the memory of B, which the next one reads."""
+    text = """
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), n: T.int32):
+    B = T.alloc_buffer((8,))
+    for i in range(8):
+        B[i] = A[i]
+    for i in range(4):
+        with T.block(""):
+            C = T.alloc_buffer((8,))
+            for j in range(8):
+                C[j] = B[j] + T.float32(1)
+            for j in range(8):
+                A[i * 8 + j] = C[j]
+"""
+    func = lower(from_source(text))
+    new = transform.StorageRewrite()(IRModule({"main": func}))["main"]
+    assert allocations(new) == ["B", "C"]
+    assert computed(new, 3) == computed(func, 3)
+
+
+PASSES = ["HoistIfThenElse", "HoistExpression", "LoopPartition", "CommonSubexprElim", "RemoveNoOp",
+          "RewriteUnsafeSelect", "StorageRewrite", "UnrollLoop", "CanonicalizeLoop", "StmtSimplify",
+          "VectorizeLoop"]  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(0, 120, 3))
+def test_passes_keep_what_random_programs_compute(seed: int) -> None:
+    program = random_program(seed)
+    arrays = program.inputs()
+    wanted = evaluate(program.text, arrays)
+    func = lower(from_source(program.text))
+    for name in PASSES:
+        config = {"tir.LoopPartition": {"partition_const_loop": True}}
+        with PassContext(config=config):
+            new = getattr(transform, name)()(IRModule({"main": func}))
+        given = [tvm.nd.array(array) for array in arrays]
+        tvm.build(new, "interpreter")["main"](*given)
+        for array, want in zip(given, wanted, strict=True):
+            np.testing.assert_array_equal(array.numpy(), want, err_msg=f"{name}\n{program.text}")
+
+
+def test_memory_outside_of_threads_is_found() -> None:
+    bound = from_source(NESTED).with_attr("target", tvm.target.Target("cuda"))
+    with pytest.raises(TVMError, match=r"Memory verification failed: .* outside of its threads"):
+        transform.VerifyMemory()(IRModule({"main": bound}))
+    for func in (computed_at, loops, matmul):
+        module = IRModule({"main": func})
+        assert transform.VerifyMemory()(module)["main"] is func
