@@ -194,12 +194,26 @@ def test_a_program_may_search_by_itself(programs):
     programs.run_to_end(
         PROGRAM
         + """
-from tvm.meta_schedule.session import search
-from tvm.meta_schedule.trial import best_trial
+from tvm import meta_schedule as ms
+from tvm.meta_schedule.events import Confirmed, Trial
+from tvm.meta_schedule.history import History
+from tvm.meta_schedule.measure.trial_inputs import random_inputs
+from tvm.meta_schedule.search import search
+from tvm.meta_schedule.strategy.replay import CallFunction
 
-trials = search(Copy, fine, 6)
+module = Copy
+runner = ms.runner.LocalRunner().open(random_inputs(module))
+history = History(ms.database.MemoryDatabase(), module)
+events = [
+    event
+    async for event in search(
+        module, None, CallFunction(fine), runner=runner, history=history, trials=6
+    )
+]
+runner.close()
+trials = [event for event in events if isinstance(event, Trial)]
 failed = [trial for trial in trials if trial.state == "failed"]
-print(len(trials), len(failed), best_trial(trials).confirmed)
+print(len(trials), len(failed), any(isinstance(event, Confirmed) for event in events))
 """
     )
     programs.expect_state("ready")

@@ -23,7 +23,13 @@ PROGRAM = f"""\
 import time
 import tvm
 from tvm.script import tir as T
-from mlcweb.meta_schedule.session import Search
+from mlcweb.meta_schedule.database import MemoryDatabase
+from mlcweb.meta_schedule.events import Trial
+from mlcweb.meta_schedule.history import History
+from mlcweb.meta_schedule.measure.local_runner import LocalRunner
+from mlcweb.meta_schedule.measure.trial_inputs import random_inputs
+from mlcweb.meta_schedule.search import search
+from mlcweb.meta_schedule.strategy.replay import CallFunction
 
 
 @tvm.script.ir_module
@@ -55,15 +61,20 @@ def schedule(sch):
 
 
 async def main():
-    session = Search(Module, schedule, trials={TRIALS}, workers={WORKERS}, seed=SEED)
+    runner = LocalRunner(max_workers={WORKERS}).open(random_inputs(Module))
+    history = History(MemoryDatabase(), Module)
+    events = search(
+        Module, None, CallFunction(schedule), runner=runner, history=history, trials={TRIALS},
+        seed=SEED,
+    )
     try:
-        await session.begin()
+        await anext(events)
         start, checked = time.perf_counter(), 0
-        async for trial in session.trials():
-            if trial.state == "measured" and not trial.confirmed:
+        async for event in events:
+            if isinstance(event, Trial) and event.state == "measured":
                 checked, end = checked + 1, time.perf_counter()
     finally:
-        session.close()
+        runner.close()
     print("{MARK}", (end - start) / checked)
 
 

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from mlcweb import meta_schedule as ms
-from mlcweb.ir import structural_hash
-from mlcweb.meta_schedule.measure.artifact import Artifact, WasmArtifact
+from mlcweb.ir import IRModule, structural_hash
+from mlcweb.meta_schedule.measure.artifact import Artifact, WasmArtifact, build_artifact
 from mlcweb.meta_schedule.measure.runner import Seconds
 from mlcweb.script import ir as I
 from mlcweb.script import tir as T
@@ -64,10 +64,13 @@ class CodeTimer:
 
     workers = 2
 
+    async def build(self, module: IRModule, target: str) -> Artifact:
+        return build_artifact(module, "main", target)
+
     async def begin(self, reference: Artifact) -> Seconds:
         return (1.0,)
 
-    async def run(self, artifact: Artifact) -> Seconds:
+    async def measure(self, artifact: Artifact) -> Seconds:
         if isinstance(artifact, WasmArtifact):
             code = artifact.code
         else:

@@ -1,8 +1,6 @@
 """``mlcweb search``: a progress bar while trials are measured, then a table of them.
 
-Trials are measured in worker processes with a time limit, so none can end the search. A function of
-the program is called anew for each trial; with a strategy that learns, with a budget of seconds or
-with a folder of records, `StrategySearch` does the work.
+Trials are measured in worker processes with a time limit, so none can end the search.
 """
 
 import argparse
@@ -10,7 +8,7 @@ import asyncio
 import json
 import random
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,11 +20,14 @@ from rich.table import Table
 from mlcweb.cli.common import CommandError, open_runner
 from mlcweb.ir import IRModule, TVMError
 from mlcweb.meta_schedule.database import Database, JSONDatabase, MemoryDatabase
-from mlcweb.meta_schedule.random_search import ScheduleFunction
-from mlcweb.meta_schedule.session import Search
-from mlcweb.meta_schedule.strategy_search import StrategySearch
-from mlcweb.meta_schedule.trial import Trial, best_trial
+from mlcweb.meta_schedule.events import Confirmed, Event, Started, Trial, best_trial
+from mlcweb.meta_schedule.history import History
+from mlcweb.meta_schedule.measure.local_runner import OpenRunner
+from mlcweb.meta_schedule.measure.trial_inputs import random_inputs
+from mlcweb.meta_schedule.search import search
+from mlcweb.meta_schedule.strategy.replay import CallFunction
 from mlcweb.meta_schedule.tune_context import normalized
+from mlcweb.schedule import Schedule
 from mlcweb.user_code import namespace
 
 DEFAULT_TRIALS = 20
@@ -48,14 +49,22 @@ def search_schedules(variables: Mapping[str, Any], options: argparse.Namespace) 
     module = _module(variables, options.module)
     function = None if options.function is None else _function(variables, options)
     seed = random.randrange(2**31) if options.seed is None else options.seed
+    runners = open_runner(options)
     try:
-        session, database = _session(module, function, options, seed)
+        database = MemoryDatabase()
+        if options.work_dir is not None:
+            database = JSONDatabase(work_dir=options.work_dir)
+        earlier = len(database.get_standing_records())
+        events = _events(module, function, options, seed, runners.open, database)
     except (TVMError, ValueError, ImportError, OSError) as error:
+        runners.close()
         raise CommandError(f"There is nothing to search over: {error}") from error
-    earlier = len(database)
     trials: dict[int, Trial] = {}
-    with _progress(console) as progress:
-        baseline = asyncio.run(_follow(session, trials, progress))
+    try:
+        with _progress(console) as progress:
+            baseline = asyncio.run(_follow(events, trials, progress, _limit(options)))
+    finally:
+        runners.close()
     done = [trials[index] for index in sorted(trials)]
 
     best = best_trial(done)
@@ -70,43 +79,36 @@ def search_schedules(variables: Mapping[str, Any], options: argparse.Namespace) 
     return best is not None
 
 
-def _session(
-    module: IRModule, function: ScheduleFunction | None, options: argparse.Namespace, seed: int
-) -> tuple[Search | StrategySearch, Database]:
-    strategy = options.strategy or ("evolutionary" if function is None else "random")
-    plain = options.work_dir is None and options.seconds is None and options.dask is None
-    trials = options.trials
-    if trials is None and options.seconds is None and strategy != "exhaustive":
-        trials = DEFAULT_TRIALS
-    if function is not None and strategy == "random" and plain:
-        search = Search(
-            module,
-            function,
-            trials=trials,
-            target=options.target,
-            seed=seed,
-            workers=options.workers or 1,
-            timeout_s=options.timeout,
-        )
-        return search, MemoryDatabase()
-    if strategy == "random":
-        strategy = "replay-trace" if function is None else "replay-func"
-    database = MemoryDatabase()
-    if options.work_dir is not None:
-        database = JSONDatabase(work_dir=options.work_dir)
-    runner = open_runner(options)
-    return StrategySearch(
+def _events(
+    module: IRModule,
+    function: Callable[[Schedule], Any] | None,
+    options: argparse.Namespace,
+    seed: int,
+    open_workers: OpenRunner,
+    database: Database,
+) -> AsyncIterator[Event]:
+    """What the options ask for: a function is called for each trial, unless there is a strategy
+    that searches the decisions of its trace."""
+    name = options.strategy or ("evolutionary" if function is None else "random")
+    calls = function is not None and name == "random"
+    return search(
         module,
-        space="post-order-apply" if function is None else function,
-        strategy=strategy,
-        trials=trials,
+        None if calls else function or "post-order-apply",
+        CallFunction(function) if calls and function else name,
+        runner=open_workers(random_inputs(module)),
+        history=History(database, normalized(module)),
         target=options.target,
         seed=seed,
-        runner=runner,
-        database=database,
+        trials=_limit(options),
+        seconds=options.seconds,
         cost_model=options.cost_model,
-        max_seconds=options.seconds,
-    ), database
+    )
+
+
+def _limit(options: argparse.Namespace) -> int | None:
+    """How many trials there are at most; None where something else ends the search."""
+    ends = options.seconds is not None or options.strategy == "exhaustive"
+    return DEFAULT_TRIALS if options.trials is None and not ends else options.trials
 
 
 def _tell_records(
@@ -114,34 +116,38 @@ def _tell_records(
 ) -> None:
     best = database.query_tuning_record(normalized(module))
     fastest = "" if best is None else f"; the fastest takes {best.seconds * 1e3:.3f} ms"
-    fresh = len(database) - earlier
-    console.print(f"{fresh} records are new in {folder}, which has {len(database)}{fastest}")
+    # The best have one more line each in the file, with their confirmed times.
+    known = len(database.get_standing_records())
+    console.print(f"{known - earlier} records are new in {folder}, which has {known}{fastest}")
 
 
 async def _follow(
-    session: Search | StrategySearch, trials: dict[int, Trial], progress: Progress
+    events: AsyncIterator[Event],
+    trials: dict[int, Trial],
+    progress: Progress,
+    limit: int | None,
 ) -> float:
     """Collects trials until the last, or until Ctrl-C: what was found by then counts.
 
     Returns:
         The unscheduled program's time in seconds.
     """
-    task = progress.add_task("timing the program as it stands", total=session.limit)
+    task = progress.add_task("timing the program as it stands", total=limit)
     try:
-        try:
-            baseline = await session.begin()
-        except Exception as error:
-            raise CommandError(f"The unscheduled program cannot be timed: {error}") from error
-        # asyncio turns Ctrl-C into a cancellation.
-        with suppress(asyncio.CancelledError):
-            async for trial in session.trials():
+        started = await anext(events)
+    except Exception as error:
+        raise CommandError(f"The unscheduled program cannot be timed: {error}") from error
+    assert isinstance(started, Started)
+    # asyncio turns Ctrl-C into a cancellation.
+    with suppress(asyncio.CancelledError):
+        async for event in events:
+            if isinstance(event, Trial | Confirmed):
+                trial = event.trial if isinstance(event, Confirmed) else event
                 trials[trial.index] = trial
                 progress.update(
                     task, completed=len(trials), description=_best_so_far([*trials.values()])
                 )
-    finally:
-        session.close()
-    return statistics.median(baseline)
+    return statistics.median(started.baseline)
 
 
 def _module(variables: Mapping[str, Any], name: str | None) -> IRModule:
@@ -155,7 +161,9 @@ def _module(variables: Mapping[str, Any], name: str | None) -> IRModule:
     return modules[name]
 
 
-def _function(variables: Mapping[str, Any], options: argparse.Namespace) -> ScheduleFunction:
+def _function(
+    variables: Mapping[str, Any], options: argparse.Namespace
+) -> Callable[[Schedule], Any]:
     function = variables.get(options.function)
     if callable(function):
         return function

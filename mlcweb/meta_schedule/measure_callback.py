@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
+from mlcweb.meta_schedule.events import Confirmed, Event, Trial
 from mlcweb.meta_schedule.measure.user_runner import BuilderResult
 from mlcweb.meta_schedule.strategy.search_strategy import MeasureCandidate, RunnerResult
-from mlcweb.meta_schedule.watching import watching
+from mlcweb.meta_schedule.task_scheduler import Listener, TaskScheduler
 from mlcweb.schedule import Schedule
 
-if TYPE_CHECKING:
-    from mlcweb.meta_schedule.task_scheduler import TaskScheduler
-    from mlcweb.meta_schedule.trial import Trial
+Observer = Callable[[TaskScheduler, "int | None"], Any]
 
 
 class MeasureCallback:
@@ -59,27 +57,36 @@ class UpdateCostModel(_DoneBySearch):
     """Teaches the cost model; each search does."""
 
 
-def calling(callbacks: Sequence[MeasureCallback], scheduler: TaskScheduler) -> ExitStack:
-    """While active, the callbacks are told of the measurements of a scheduler."""
+def listener_of(
+    callbacks: Sequence[MeasureCallback | Observer], scheduler: TaskScheduler
+) -> Listener:
+    """Tells callbacks of the measurements of a scheduler. What is no `MeasureCallback` is an
+    observer: called with the scheduler and the number of the task after each trial, and with None
+    at the beginning and the end."""
+    own = [each for each in callbacks if not isinstance(each, _DoneBySearch)]
 
-    def tell(source: TaskScheduler, number: int | None, trial: Trial | None) -> None:
-        if source is not scheduler or number is None or trial is None:
+    def tell(source: TaskScheduler, number: int | None, event: Event | None) -> None:
+        trial = event.trial if isinstance(event, Confirmed) else event
+        if source is not scheduler or not (number is None or isinstance(trial, Trial)):
             return
-        context = source.tasks[number].context
-        assert context.mod is not None
-        sch = Schedule(context.mod)
-        trial.trace.apply_to_schedule(sch)
-        failed = trial.reason
-        for callback in callbacks:
-            callback.apply(
-                source,
-                number,
-                [MeasureCandidate(sch, getattr(context.search_strategy, "args_info", ()))],
-                [BuilderResult(None, failed)],
-                [RunnerResult(trial.run_secs or None, failed)],
-            )
+        for callback in own:
+            if not isinstance(callback, MeasureCallback):
+                callback(source, number)
+            elif number is not None and isinstance(trial, Trial):
+                callback.apply(source, number, *_measurement(source, number, trial))
 
-    stack = ExitStack()
-    if any(not isinstance(callback, _DoneBySearch) for callback in callbacks):
-        stack.enter_context(watching(tell))
-    return stack
+    return tell
+
+
+def _measurement(
+    scheduler: TaskScheduler, number: int, trial: Trial
+) -> tuple[list[MeasureCandidate], list[BuilderResult], list[RunnerResult]]:
+    context = scheduler.tasks[number].context
+    assert context.mod is not None
+    sch = Schedule(context.mod)
+    trial.trace.apply_to_schedule(sch)
+    return (
+        [MeasureCandidate(sch, getattr(context.search_strategy, "args_info", ()))],
+        [BuilderResult(None, trial.reason)],
+        [RunnerResult(trial.run_secs or None, trial.reason)],
+    )

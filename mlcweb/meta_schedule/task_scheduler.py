@@ -5,39 +5,48 @@ from __future__ import annotations
 import random
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from typing import Any
 
 from mlcweb.ir import TVMError
-from mlcweb.meta_schedule import watching
 from mlcweb.meta_schedule.cost_model.cost_model import CostModel
 from mlcweb.meta_schedule.database.database import Database
+from mlcweb.meta_schedule.events import Event, Round
+from mlcweb.meta_schedule.history import History
 from mlcweb.meta_schedule.measure.local_runner import OpenRunner
 from mlcweb.meta_schedule.measure.measuring import reason_of
-from mlcweb.meta_schedule.measure.runner import RunnerClosed
 from mlcweb.meta_schedule.measure.trial_inputs import random_inputs
-from mlcweb.meta_schedule.task import Task, build_for
-from mlcweb.meta_schedule.trial import Trial
+from mlcweb.meta_schedule.search import Budget, TaskRecord
 from mlcweb.meta_schedule.tune_context import TuneContext
 from mlcweb.meta_schedule.utils import gc_frozen
-from mlcweb.runtime.host import clock
 
-Step = tuple[int, Trial]
-"""The number of a task, and a trial of it that is done."""
+Listener = Callable[["TaskScheduler", "int | None", "Event | None"], None]
+"""Told of each event with the number of its task; of the beginning and the end of all with None."""
 
-Observer = Callable[["TaskScheduler", int | None], None]
-"""Told of each trial (with its task's number), and of the beginning and the end (None)."""
+_listeners: list[Listener] = []
+
+
+@contextmanager
+def listening(*listeners: Listener) -> Iterator[None]:
+    """While active, `listeners` are told of the events of all schedulers."""
+    _listeners.extend(listeners)
+    try:
+        yield
+    finally:
+        for listener in listeners:
+            _listeners.remove(listener)
 
 
 class TaskScheduler(ABC):
-    """Measures rounds of tasks until all trials are spent or all tasks have come to their end.
+    """Interleaves searches, round by round, until all trials are spent or all have come to their
+    end.
 
     Attributes:
         tasks: the tasks of the present search.
     """
 
-    tasks: Sequence[Task] = ()
+    tasks: Sequence[TaskRecord] = ()
     max_trials_global = 0
 
     @abstractmethod
@@ -55,6 +64,7 @@ class TaskScheduler(ABC):
         open_runner: OpenRunner,
         database: Database,
         cost_model: CostModel | None,
+        early_stopping: int | None = None,
     ) -> None:
         """Prepare a search over tasks."""
         if not tasks:
@@ -66,18 +76,25 @@ class TaskScheduler(ABC):
         made = []
         for context, weight in zip(tasks, task_weights, strict=True):
             assert context.mod is not None
+            runner = None
             try:
-                context.pre_tuning(
-                    min(per_task, max_trials_global),
-                    num_trials_per_iter,
-                    database=database,
-                    cost_model=cost_model,
-                )
                 runner = open_runner(random_inputs(context.mod))
+                made.append(
+                    TaskRecord(
+                        context,
+                        runner,
+                        History(database, context.mod),
+                        weight=weight,
+                        trials=min(per_task, max_trials_global),
+                        per_round=num_trials_per_iter,
+                        cost_model=cost_model,
+                        early_stopping=early_stopping,
+                    )
+                )
             except (TVMError, ValueError) as error:
+                if runner is not None:
+                    runner.close()
                 self._leave_out(context, error, len(tasks))
-                continue
-            made.append(Task(context, weight, runner, database, build_for(context, runner)))
         if not made:
             raise ValueError("None of the tasks can be tuned")
         self.tasks = made
@@ -88,80 +105,63 @@ class TaskScheduler(ABC):
             raise error
         warnings.warn(f'"{context.task_name}" is not tuned: {reason_of(error)}', stacklevel=3)
 
-    async def steps(
-        self, early_stopping: int | None = None, max_seconds: float | None = None
-    ) -> AsyncIterator[Step]:
-        """All trials, as they are done; at last the best few of each task again.
+    async def events(
+        self, max_seconds: float | None = None
+    ) -> AsyncGenerator[tuple[int, Event], None]:
+        """The events of all tasks, each with the number of its task; at the end of the trials the
+        best few of each task are confirmed.
 
         Args:
-            early_stopping: trials without progress that end a task.
             max_seconds: no more trials are begun after so many seconds.
         """
-        end = float("inf") if max_seconds is None else clock() + max_seconds
-        try:
-            with gc_frozen():
-                async with aclosing(self._rounds(end, early_stopping)) as rounds:
-                    async for step in rounds:
-                        yield step
-                for number, task in enumerate(self.tasks):
-                    async for trial in task.confirm():
-                        yield number, trial
-        except RunnerClosed:
-            return
-        finally:
-            for task in self.tasks:
-                task.context.post_tuning()
+        budget = Budget(self.max_trials_global, max_seconds)
+        streams = [task.events(budget) for task in self.tasks]
+        with gc_frozen():
+            while any(not task.terminated for task in self.tasks) and not budget.is_spent:
+                number = self.next_task_id()
+                async for event in self._round(number, streams[number]):
+                    yield number, event
+            for number, task in enumerate(self.tasks):
+                if task.baseline is not None:
+                    async for event in streams[number]:
+                        yield number, event
 
-    async def _rounds(self, end: float, early_stopping: int | None) -> AsyncGenerator[Step, None]:
-        while any(not task.terminated for task in self.tasks) and clock() < end:
-            left = self.max_trials_global - self.total_trials
-            if left <= 0:
-                break
-            number = self.next_task_id()
-            task = self.tasks[number]
-            try:
-                await task.begin()
-            except RunnerClosed:
+    async def _round(self, number: int, events: AsyncIterator[Event]) -> AsyncIterator[Event]:
+        """The events of a task up to the end of its next round, or to its own end."""
+        task = self.tasks[number]
+        try:
+            async for event in events:
+                yield event
+                if isinstance(event, Round):
+                    return
+        except Exception as error:
+            if task.baseline is not None:
                 raise
-            except Exception as error:
-                self._leave_out(task.context, error, len(self.tasks))
-                task.terminated = True
-                continue
-            assert task.context.search_strategy is not None
-            strategy = task.context.search_strategy
-            strategy.max_trials = min(strategy.max_trials, strategy.proposed + left)
-            async for trial in task.round(end):
-                yield number, trial
-            idle = task.trials - task.last_gain
-            if early_stopping is not None and idle >= early_stopping:
-                task.terminated = True
+            self._leave_out(task.context, error, len(self.tasks))
 
     async def tune_async(
         self,
         tasks: Sequence[TuneContext],
         task_weights: Sequence[float],
         *,
-        observer: Observer | None = None,
-        early_stopping: int | None = None,
         max_seconds: float | None = None,
         **options: Any,
     ) -> None:
-        """Search to the end. The other options are those of `begin` and `steps`."""
+        """Search to the end, and tell listeners. The other options are those of `begin`."""
         self.begin(tasks, task_weights, **options)
         try:
-            if observer is not None:
-                observer(self, None)
-            watching.tell(self)
-            async for number, trial in self.steps(early_stopping, max_seconds):
-                if observer is not None:
-                    observer(self, number)
-                watching.tell(self, number, trial)
+            self._tell(None, None)
+            async with aclosing(self.events(max_seconds)) as events:
+                async for number, event in events:
+                    self._tell(number, event)
         finally:
             for task in self.tasks:
                 task.runner.close()
-            if observer is not None:
-                observer(self, None)
-            watching.tell(self)
+            self._tell(None, None)
+
+    def _tell(self, number: int | None, event: Event | None) -> None:
+        for listener in tuple(_listeners):
+            listener(self, number, event)
 
     @property
     def total_trials(self) -> int:
@@ -208,16 +208,16 @@ class GradientBased(TaskScheduler):
         alive = [n for n, task in enumerate(self.tasks) if not task.terminated]
         if not alive:
             raise ValueError("All tasks have ended")
-        fresh = [number for number in alive if not self.tasks[number].history]
+        fresh = [number for number in alive if not self.tasks[number].round_bests]
         if fresh:
             return fresh[0]
         gains = {number: self._gain(self.tasks[number]) for number in alive}
         largest = max(gains.values())
         return self._rng.choice([number for number in alive if gains[number] == largest])
 
-    def _gain(self, task: Task) -> float:
+    def _gain(self, task: TaskRecord) -> float:
         """Seconds of the whole model that one more round may save."""
-        history = task.history
+        history = task.round_bests
         if history[-1] == float("inf"):
             # Nothing ran yet: one program that does is the most that there is to gain.
             return float("inf") if task.trials < 2 * task.failed else 0.0

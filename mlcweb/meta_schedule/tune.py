@@ -12,9 +12,9 @@ from mlcweb.meta_schedule.cost_model.cost_model import CostModel
 from mlcweb.meta_schedule.database.database import Database
 from mlcweb.meta_schedule.measure.local_runner import LocalBuilder, LocalRunner, OpenRunner, Runners
 from mlcweb.meta_schedule.measure.user_runner import Builder, UserRunner, UserRunners
-from mlcweb.meta_schedule.measure_callback import MeasureCallback, calling
+from mlcweb.meta_schedule.measure_callback import MeasureCallback, listener_of
 from mlcweb.meta_schedule.progress import Progress
-from mlcweb.meta_schedule.task_scheduler import TaskScheduler
+from mlcweb.meta_schedule.task_scheduler import TaskScheduler, listening
 from mlcweb.meta_schedule.tune_context import TuneContext
 from mlcweb.runtime.host.waiting import wait_for
 
@@ -102,22 +102,17 @@ async def tune_tasks_async(
     model = _made(cost_model, CostModel.create)
     records = _database(database, work_dir, module_equality)
     measuring = _runner(runner, builder)
-    given = [] if measure_callbacks == "default" else measure_callbacks
-    single = callable(given) or isinstance(given, MeasureCallback)
-    observers: list[Any] = [given] if single else list(given)  # type: ignore[arg-type]
-    callbacks = [one for one in observers if not isinstance(one, MeasureCallback)]
-    told = [one for one in observers if isinstance(one, MeasureCallback)]
+    callbacks: Any = [] if measure_callbacks == "default" else measure_callbacks
+    if callable(callbacks) or isinstance(callbacks, MeasureCallback):
+        callbacks = [callbacks]
     try:
-        with calling(told, scheduler), Progress() as progress:
-
-            def observe(scheduler: TaskScheduler, task_id: int | None) -> None:
-                for callback in (progress, *callbacks):
-                    callback(scheduler, task_id)
-
+        with (
+            Progress() as progress,
+            listening(listener_of([progress, *callbacks], scheduler)),
+        ):
             await scheduler.tune_async(
                 tasks,
                 task_weights,
-                observer=observe,
                 early_stopping=early_stopping,
                 max_seconds=max_seconds,
                 max_trials_global=max_trials_global,

@@ -105,7 +105,9 @@ class TuneContext:
     ) -> None:
         """Begin a search of at most `max_trials` candidates."""
         strategy = self._strategy()
-        spaces = self.generate_design_space() if design_spaces is None else design_spaces
+        spaces = design_spaces
+        if spaces is None:
+            spaces = [] if self.space_generator is None else self.generate_design_space()
         if isinstance(strategy, EvolutionarySearch):
             database = MemoryDatabase() if database is None else database
             cost_model = RandomModel() if cost_model is None else cost_model

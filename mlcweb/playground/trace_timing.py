@@ -77,7 +77,7 @@ async def step(timing_id: str, trace_id: str, changes: Changes, step: int) -> St
     if shash not in session.outcomes:
         try:
             artifact = _artifact(module, session.function)
-            session.outcomes[shash] = _measured(await session.runner.run(artifact))
+            session.outcomes[shash] = _measured(await session.runner.measure(artifact))
         except RunnerClosed:
             return StepOutcome("stopped", reason="stopped")
         except Exception as error:

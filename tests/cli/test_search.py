@@ -58,13 +58,30 @@ def test_search_without_a_function_makes_a_space_and_keeps_records(program, tmp_
     folder = tmp_path / "records"
     done = search(program, "--trials", 3, "--seed", 1, "--work-dir", folder)
     assert (done.stderr, done.returncode) == ("", 0)
-    assert "records are new in" in done.stdout
+    # As many as there were trials, though the best were measured and written twice.
+    assert "3 records are new in" in done.stdout
     assert "sch.enter_postproc()" in done.stdout
     first = (folder / "database_tuning_record.json").read_text().splitlines()
     again = search(program, "--trials", 3, "--seed", 1, "--work-dir", folder)
     assert again.returncode in (0, 1)  # 1: the space has no more
     lines = (folder / "database_tuning_record.json").read_text().splitlines()
     assert lines[: len(first)] == first
+
+
+def test_a_folder_of_records_changes_nothing_but_what_is_measured(program, tmp_path):
+    """The same seed samples the same schedules, by the same number of workers."""
+    plain, kept = tmp_path / "plain.json", tmp_path / "kept.json"
+    options = ["--function", "sampled", "--trials", 6, "--seed", 5]
+    for file, more in ((plain, []), (kept, ["--work-dir", tmp_path / "records"])):
+        done = search(program, *options, *more, "--json", file)
+        assert (done.stderr, done.returncode) == ("", 0)
+    first, second = (json.loads(file.read_text())["trials"] for file in (plain, kept))
+    assert len(first) == 6
+    assert [(t["seed"], t["trace"]) for t in first] == [(t["seed"], t["trace"]) for t in second]
+    again = search(program, *options, "--work-dir", tmp_path / "records", "--json", kept)
+    assert "0 records are new in" in again.stdout
+    states = {trial["state"] for trial in json.loads(kept.read_text())["trials"]}
+    assert states <= {"recalled", "repeated"}
 
 
 def test_search_tries_all_of_a_small_space(program, tmp_path):

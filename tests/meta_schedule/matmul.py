@@ -56,10 +56,13 @@ class FakeRunner:
     def __init__(self, workload: TrialInputs | None = None) -> None:
         self.measured: list[IRModule] = []
 
+    async def build(self, module: IRModule, target: str) -> Artifact:
+        return ModuleArtifact(module, "main", target)
+
     async def begin(self, reference: Artifact) -> Seconds:
         return (1.0,)
 
-    async def run(self, artifact: Artifact) -> Seconds:
+    async def measure(self, artifact: Artifact) -> Seconds:
         assert isinstance(artifact, ModuleArtifact)
         self.measured.append(artifact.module)
         return (seconds(artifact.module),) * 2

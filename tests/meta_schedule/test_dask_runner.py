@@ -70,21 +70,21 @@ def test_what_is_wrong_or_hangs_costs_its_own_trial_alone(client, monkeypatch) -
         opened = DaskRunner(client, HANG_S, QUICK).open(random_inputs(programs.Double))
         await opened.begin(build_artifact(programs.Double, "main"))
         with pytest.raises(WrongResult, match="differ from the unscheduled"):
-            await opened.run(build_artifact(programs.Triple, "main"))
+            await opened.measure(build_artifact(programs.Triple, "main"))
         opened.timeout_s = 1.0
         with pytest.raises(TimeoutError, match="no result after 1 s"):
-            await opened.run(build_artifact(programs.Hangs, "main"))
+            await opened.measure(build_artifact(programs.Hangs, "main"))
         # The worker is back, and so is what it computes on.
         opened.timeout_s = HANG_S
-        assert await opened.run(await opened.build(programs.Double, "main", "llvm"))
+        assert await opened.measure(await opened.build(programs.Double, "llvm"))
         opened.timeout_s = 1.0
-        waiting = asyncio.ensure_future(opened.run(build_artifact(programs.Hangs, "main")))
+        waiting = asyncio.ensure_future(opened.measure(build_artifact(programs.Hangs, "main")))
         await asyncio.to_thread(until, lambda: any(client.run(is_executing).values()))
         opened.close()
         with pytest.raises(RunnerClosed):
             await waiting
         with pytest.raises(RunnerClosed):
-            await opened.run(build_artifact(programs.Double, "main"))
+            await opened.measure(build_artifact(programs.Double, "main"))
 
     asyncio.run(trials())
 
@@ -102,7 +102,7 @@ def test_a_worker_is_rid_of_a_hanging_trial_of_a_search_that_was_closed(client) 
         await hung.begin(build_artifact(programs.Double, "main"))
         hung.timeout_s = 2.0
         code = build_artifact(programs.Hangs, "main")
-        waiting = [asyncio.ensure_future(hung.run(code)) for _ in before]
+        waiting = [asyncio.ensure_future(hung.measure(code)) for _ in before]
 
         def some_hang() -> bool:
             executing = client.run(is_executing)
@@ -118,7 +118,7 @@ def test_a_worker_is_rid_of_a_hanging_trial_of_a_search_that_was_closed(client) 
         following = DaskRunner(client, HANG_S, QUICK).open(random_inputs(programs.Double))
         double = build_artifact(programs.Double, "main")
         await following.begin(double)
-        times = await asyncio.gather(*(following.run(double) for _ in range(8)))
+        times = await asyncio.gather(*(following.measure(double) for _ in range(8)))
         assert all(times)
         following.close()
 

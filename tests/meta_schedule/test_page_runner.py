@@ -75,9 +75,9 @@ def test_what_is_far_slower_than_the_best_may_be_left_early(page_runner) -> None
         code = build_artifact(programs.Double, "main")
         assert runner.workers == 4
         assert await runner.begin(code) == (9.0, 9.0)
-        assert await runner.run(code) == (0.1, 0.1)
-        assert await runner.run(code) == (0.02, 0.02)
-        assert await runner.run(code) == (0.25, 0.25)
+        assert await runner.measure(code) == (0.1, 0.1)
+        assert await runner.measure(code) == (0.02, 0.02)
+        assert await runner.measure(code) == (0.25, 0.25)
 
     asyncio.run(main())
     # The program as it stands is no measure; then three times the best, but a batch at least.

@@ -2,17 +2,20 @@
 
 import asyncio
 import math
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from mlcweb.ir import IRModule, structural_equal
+from mlcweb.meta_schedule.database import MemoryDatabase
+from mlcweb.meta_schedule.events import Confirmed, Ended, Event, Round, Started, Trial, best_trial
+from mlcweb.meta_schedule.history import History
 from mlcweb.meta_schedule.measure.artifact import Artifact, ModuleArtifact
-from mlcweb.meta_schedule.measure.confirm import ROUNDS, confirm
+from mlcweb.meta_schedule.measure.confirm import ROUNDS, Finalists
 from mlcweb.meta_schedule.measure.runner import RunnerClosed, Seconds
-from mlcweb.meta_schedule.random_search import random_search
-from mlcweb.meta_schedule.session import Search
-from mlcweb.meta_schedule.trial import Trial, best_trial
+from mlcweb.meta_schedule.search import search
+from mlcweb.meta_schedule.strategy.replay import CallFunction
 from mlcweb.tir import Schedule
 from tests.meta_schedule.programs import Double, tile
 
@@ -29,10 +32,13 @@ class FakeRunner:
         self.most_under_way = 0
         self.closed = False
 
+    async def build(self, module: IRModule, target: str) -> Artifact:
+        return ModuleArtifact(module, "main", target)
+
     async def begin(self, reference: Artifact) -> Seconds:
         return (64.0,)
 
-    async def run(self, artifact: Artifact) -> Seconds:
+    async def measure(self, artifact: Artifact) -> Seconds:
         assert isinstance(artifact, ModuleArtifact)
         number = len(self.measured)
         self.measured.append(artifact.module)
@@ -66,14 +72,27 @@ def inner_extent(module: IRModule) -> int:
     return int(schedule.get(schedule.get_loops(schedule.get_block("B"))[-1]).extent)
 
 
-def build(module: IRModule) -> Artifact:
-    return ModuleArtifact(module, "main", "numpy")
+def events(
+    runner: FakeRunner, limit: int | None = 20, seed: int = 5, function: Any = tile
+) -> AsyncIterator[Event]:
+    history = History(MemoryDatabase(), Double)
+    return search(
+        Double, None, CallFunction(function), runner=runner, history=history, target="numpy",
+        seed=seed, trials=limit,
+    )  # fmt: skip
 
 
 def searched(runner: FakeRunner, limit: int = 20, seed: int = 5, function: Any = tile) -> list:
+    """The trials before the last rounds."""
+
     async def main() -> list[Trial]:
-        trials = random_search(Double, function, build=build, runner=runner, seed=seed, limit=limit)
-        return [trial async for trial in trials]
+        found = []
+        async for event in events(runner, limit, seed, function):
+            if isinstance(event, Trial):
+                found.append(event)
+            elif isinstance(event, Round):
+                return found
+        return found
 
     return asyncio.run(main())
 
@@ -96,14 +115,12 @@ def test_equal_programs_are_measured_once() -> None:
 
 
 def test_equal_code_is_measured_once() -> None:
-    runner = FakeRunner()
-    one_code = ModuleArtifact(Double, "main", "numpy")
+    class OneCode(FakeRunner):
+        async def build(self, module: IRModule, target: str) -> Artifact:
+            return ModuleArtifact(Double, "main", "numpy")
 
-    async def main() -> list[Trial]:
-        trials = random_search(Double, tile, build=lambda module: one_code, runner=runner, limit=10)
-        return [trial async for trial in trials]
-
-    trials = asyncio.run(main())
+    runner = OneCode()
+    trials = searched(runner, 10)
     assert len(runner.measured) == 1
     assert [trial.same_as for trial in trials if trial.index] == [0] * 9
 
@@ -129,11 +146,11 @@ def test_workers_are_kept_busy_and_no_more_is_sampled_than_that_takes() -> None:
         sch.annotate(i, "number", len(sampled))
 
     async def main() -> None:
-        trials = random_search(Double, counted, build=build, runner=runner)
-        async for trial in trials:
-            assert len(sampled) <= trial.index + 1 + 2 * runner.workers
-            if trial.index == 10:
-                break
+        async for trial in events(runner, None, function=counted):
+            if isinstance(trial, Trial):
+                assert len(sampled) <= trial.index + 1 + 2 * runner.workers
+                if trial.index == 10:
+                    break
 
     asyncio.run(main())
     assert runner.most_under_way == 4
@@ -158,14 +175,13 @@ def test_every_exception_fails_its_trial_only() -> None:
 
 
 def test_a_program_that_cannot_be_built_fails_its_trial() -> None:
-    def refused(module: IRModule) -> Artifact:
-        raise ValueError("no form")
+    class Refuses(FakeRunner):
+        async def build(self, module: IRModule, target: str) -> Artifact:
+            if module is not Double:
+                raise ValueError("no form")
+            return await super().build(module, target)
 
-    async def main() -> list[Trial]:
-        trials = random_search(Double, tile, build=refused, runner=FakeRunner(), limit=3)
-        return [trial async for trial in trials]
-
-    assert {trial.reason for trial in asyncio.run(main())} == {"ValueError: no form"}
+    assert {trial.reason for trial in searched(Refuses(), 3)} == {"ValueError: no form"}
 
 
 def test_an_interrupt_is_not_swallowed() -> None:
@@ -187,13 +203,14 @@ def test_a_failed_schedule_keeps_the_steps_before() -> None:
 def test_closing_the_runner_keeps_what_was_done() -> None:
     async def main() -> list[Trial]:
         runner = FakeRunner(2, (1, 1, 1, 50))
-        session = Search(Double, tile, trials=None, seed=5, runner=runner)
-        session.build = build
         found = []
-        async for trial in session.trials():
-            found.append(trial)
-            if len(found) == 3:
-                session.close()
+        async for event in events(runner, None):
+            last = event
+            if isinstance(event, Trial):
+                found.append(event)
+                if len(found) == 3:
+                    runner.close()
+        assert last == Ended(len(found))
         return found
 
     found = asyncio.run(main())
@@ -214,11 +231,17 @@ class NoisyRunner(FakeRunner):
 def test_the_best_are_measured_again_in_turn_and_decide() -> None:
     async def main() -> tuple[list[Trial], list[int]]:
         runner = NoisyRunner(2)
-        sampled = random_search(Double, tile, build=build, runner=runner, seed=5, limit=20)
-        trials = {trial.index: trial async for trial in sampled}
+        best = Finalists(2)
+        trials: dict[int, Trial] = {}
+        async for event in events(runner):
+            if isinstance(event, Round):
+                break
+            if isinstance(event, Trial):
+                trials[event.index] = event
+                best.add(event)
         runner.quiet = True
         runner.measured.clear()
-        async for trial in confirm([*trials.values()], build=build, runner=runner, finalists=2):
+        async for trial in best.confirm(runner, "numpy"):
             assert trial.confirmed
             trials[trial.index] = trial
         return [*trials.values()], [inner_extent(module) for module in runner.measured]
@@ -241,3 +264,17 @@ def test_a_confirmed_time_goes_before_a_shorter_one_that_is_not() -> None:
     sure = Trial(2, 1, trial.trace, trial.module, run_secs=(1.0,), confirmed=True)
     assert best_trial([lucky, sure]) is sure
     assert best_trial([lucky]) is lucky
+
+
+def test_a_search_tells_its_start_each_trial_the_rounds_what_is_confirmed_and_its_end() -> None:
+    async def main() -> list[Event]:
+        return [event async for event in events(FakeRunner(), 6)]
+
+    told = asyncio.run(main())
+    assert told[0] == Started((64.0,), 1, 64.0)
+    assert [event.index for event in told[1:7] if isinstance(event, Trial)] == list(range(6))
+    assert told[7] == Round(0, min(event.seconds for event in told[1:7]))
+    assert all(isinstance(event, Confirmed) and event.trial.confirmed for event in told[8:-1])
+    # Every trial shares its program with one of the best.
+    assert sorted(event.trial.index for event in told[8:-1]) == list(range(6))
+    assert told[-1] == Ended(6)

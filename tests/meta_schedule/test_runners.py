@@ -67,11 +67,11 @@ def test_correct_programs_are_timed_and_wrong_ones_refused(
             await runner.begin(build_artifact(programs.Double, "main", target))
             schedule = Schedule(programs.Double, seed=1)
             programs.tile(schedule)
-            seconds = await runner.run(build_artifact(schedule.mod, "main", target))
+            seconds = await runner.measure(build_artifact(schedule.mod, "main", target))
             assert seconds
             assert all(second > 0 for second in seconds)
             with pytest.raises(WrongResult, match=r"64 of 64 elements of B .* first is B\[0\]"):
-                await runner.run(build_artifact(programs.Triple, "main", target))
+                await runner.measure(build_artifact(programs.Triple, "main", target))
         finally:
             runner.close()
 
@@ -92,13 +92,13 @@ def test_each_fault_costs_its_own_trial() -> None:
         async with opened(runner, programs.Copy):
             mixed = [programs.Divides, programs.Copy, programs.Huge, programs.Copy]
             trap, one, huge, other = await asyncio.gather(
-                *(runner.run(code(module)) for module in mixed), return_exceptions=True
+                *(runner.measure(code(module)) for module in mixed), return_exceptions=True
             )
             runner._pool.timeout_s = 1.0
             with pytest.raises(TimeoutError, match=r"^no result within 1 s$"):
-                await runner.run(code(programs.Hangs))
+                await runner.measure(code(programs.Hangs))
             runner._pool.timeout_s = HANG_S
-            after = await runner.run(code(programs.Copy))
+            after = await runner.measure(code(programs.Copy))
         assert isinstance(trap, KernelTrap)
         assert trap.message.endswith("was stopped: it divided an integer by zero")
         assert isinstance(huge, OutOfMemory)
@@ -111,8 +111,8 @@ def test_a_worker_killed_mid_trial_costs_one_trial() -> None:
     async def main() -> None:
         runner = processes(programs.Copy)
         async with opened(runner, programs.Copy):
-            lost = asyncio.ensure_future(runner.run(code(programs.Hangs)))
-            after = asyncio.ensure_future(runner.run(code(programs.Copy)))
+            lost = asyncio.ensure_future(runner.measure(code(programs.Hangs)))
+            after = asyncio.ensure_future(runner.measure(code(programs.Copy)))
             os.kill(await worker_at_work(runner), signal.SIGKILL)
             with pytest.raises(WorkerDied, match="killed by SIGKILL"):
                 await lost
@@ -135,14 +135,14 @@ def test_closing_ends_what_runs_and_what_waits() -> None:
         runner = processes(programs.Copy)
         async with opened(runner, programs.Copy):
             under_way = [
-                asyncio.ensure_future(runner.run(code(programs.Hangs))),
-                asyncio.ensure_future(runner.run(code(programs.Copy))),
+                asyncio.ensure_future(runner.measure(code(programs.Hangs))),
+                asyncio.ensure_future(runner.measure(code(programs.Copy))),
             ]
             await worker_at_work(runner)
         outcomes = await asyncio.gather(*under_way, return_exceptions=True)
         assert [type(outcome) for outcome in outcomes] == [RunnerClosed, RunnerClosed]
         with pytest.raises(RunnerClosed):
-            await runner.run(code(programs.Copy))
+            await runner.measure(code(programs.Copy))
 
     asyncio.run(main())
 
@@ -155,7 +155,7 @@ def test_memory_stays_bounded_over_thousands_of_trials() -> None:
         sizes = []
         await runner.begin(artifacts[0])
         for index in range(2000):
-            await runner.run(artifacts[index % 3])
+            await runner.measure(artifacts[index % 3])
             if index % 500 == 499:
                 gc.collect()
                 sizes.append(resident_bytes())
@@ -205,11 +205,11 @@ def test_runners_remember_the_best(make: Any) -> None:
         try:
             await runner.begin(code(programs.Double))
             assert runner._state._best == math.inf
-            assert len(await runner.run(code(programs.Double))) == 3
+            assert len(await runner.measure(code(programs.Double))) == 3
             assert 0 < runner._state._best < math.inf
             # Beside one that takes no time at all, every other is hopeless.
             runner._state._best = 1e-12
-            assert len(await runner.run(code(programs.Double))) == 1
+            assert len(await runner.measure(code(programs.Double))) == 1
         finally:
             runner.close()
 

@@ -130,7 +130,7 @@ def test_the_gradient_goes_where_most_is_gained() -> None:
         terminated, trials, failed = False, 10, 0
 
         def __init__(self, weight, *history):
-            self.weight, self.history = weight, list(history)
+            self.weight, self.round_bests = weight, list(history)
 
     scheduler = GradientBased(seed=1)
     scheduler.tasks = [Fake(1.0, 5.0, 5.0), Fake(1.0, 50.0, 40.0), Fake(1.0, 1.0, 1.0)]

@@ -17,9 +17,9 @@ class FastRunner(ThreadRunner):
         super().__init__(workload, Timing(2, 0.05))
         self.ran = ran
 
-    async def run(self, artifact: Any) -> tuple[float, ...]:
+    async def measure(self, artifact: Any) -> tuple[float, ...]:
         self.ran.append(artifact.function)
-        return await super().run(artifact)
+        return await super().measure(artifact)
 
 
 def fast_runner(workload: TrialInputs, workers: int | None, ran: list[str] | None = None) -> Any:

@@ -16,7 +16,7 @@ Run = Callable[[str], Any]
 @pytest.fixture(autouse=True)
 def runner_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """The page has its own workers; here the programs are known to end."""
-    monkeypatch.setattr("mlcweb.playground.search.run.open_runner", fast_runner)
+    monkeypatch.setattr("mlcweb.playground.search.calls.open_runner", fast_runner)
 
 
 def test_a_search_from_begin_to_the_code_for_the_editor(run: Run) -> None:
@@ -76,7 +76,7 @@ def test_programs_known_from_earlier_are_not_measured(
     _, told = followed(settings(trials=8))
     ran: list[str] = []
     monkeypatch.setattr(
-        "mlcweb.playground.search.run.open_runner",
+        "mlcweb.playground.search.calls.open_runner",
         lambda workload, workers: fast_runner(workload, workers, ran),
     )
     _, again = followed(settings(trials=8), earlier_of(told))

@@ -4,7 +4,7 @@ import pytest
 
 from mlcweb.ir import TVMError
 from mlcweb.meta_schedule.database import TuningRecord
-from mlcweb.playground.search.fastest import FastestRecords
+from mlcweb.playground.search.history import FastestRecords
 from tests.programs import matmul, matmul_relu
 
 

@@ -57,7 +57,7 @@ def halved(sch):
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlcweb.playground.search.run.open_runner", fast_runner)
+    monkeypatch.setattr("mlcweb.playground.search.calls.open_runner", fast_runner)
     monkeypatch.setattr("mlcweb.playground.search.end_to_end.MIN_MS", 0.1)
 
 

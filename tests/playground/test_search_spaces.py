@@ -16,7 +16,7 @@ Run = Callable[[str], Any]
 
 @pytest.fixture(autouse=True)
 def runner_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mlcweb.playground.search.run.open_runner", fast_runner)
+    monkeypatch.setattr("mlcweb.playground.search.calls.open_runner", fast_runner)
 
 
 def in_space(strategy: str, **changes: Any) -> SearchSettings:
@@ -71,7 +71,7 @@ def test_seconds_are_a_budget_that_pauses_do_not_spend(
 ) -> None:
     run("")
     ticks = iter(range(100_000))
-    monkeypatch.setattr("mlcweb.playground.search.run.clock", lambda: float(next(ticks)))
+    monkeypatch.setattr("mlcweb.meta_schedule.search.clock", lambda: float(next(ticks)))
     # The clock is read twice for each trial, and once to see whether the search is over.
     _, told = followed(in_space("random", trials=None, seconds=20.0))
     assert 5 <= len(new(told)) <= 20

@@ -95,7 +95,7 @@ def test_a_stopped_measurement_is_no_failure(run: Run, monkeypatch: pytest.Monke
         async def closed(self: Any, artifact: Any) -> Any:
             raise RunnerClosed("stopped")
 
-        monkeypatch.setattr(ThreadRunner, "run", closed)
+        monkeypatch.setattr(ThreadRunner, "measure", closed)
         outcome = await trace_timing.step(begun.id, trace.id, {}, 4)
         assert outcome.state == "stopped"
         trace_timing.finish(begun.id)

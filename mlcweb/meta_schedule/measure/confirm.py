@@ -1,60 +1,76 @@
 """The verdict of a search: the best few programs measured again, in turn and with nothing beside.
 
-During a search programs are timed beside each other and beside the compiler. Putting their times
-right for the pace of the machine leaves some percent of error, which is more than the best differ
-by; so they go into the last rounds, and only what they take there decides. Measuring them in turn
-spreads what changes with time (the clock rate, other programs) over all of them alike.
+During a search programs are timed beside each other and beside the compiler. Calibrating their
+times leaves some percent of error, which is more than the best differ by; so they go into the last
+rounds, and only what they take there decides. Measuring them in turn spreads what changes with time
+(the clock rate, other programs) over all of them alike.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import AsyncIterator, Sequence
+import heapq
+from collections.abc import AsyncIterator
 from dataclasses import replace
 
-from mlcweb.meta_schedule.measure.artifact import Artifact
-from mlcweb.meta_schedule.measure.measuring import Build
+from mlcweb.meta_schedule.events import Trial
 from mlcweb.meta_schedule.measure.runner import Runner, RunnerClosed
-from mlcweb.meta_schedule.trial import Trial
 
 FINALISTS = 8
 ROUNDS = 2
 
 
-async def confirm(
-    trials: Sequence[Trial], *, build: Build, runner: Runner, finalists: int = FINALISTS
-) -> AsyncIterator[Trial]:
-    """The best trials again with the times of the last rounds, and after each those that had taken
-    over its times. A trial that fails this time is left as it was.
+class Finalists:
+    """The best few trials, and those that share their times.
 
-    Raises:
-        RunnerClosed: the runner was closed before all rounds were done.
+    Args:
+        count: how many.
     """
-    codes = [(trial, await _built(build, trial)) for trial in _shortlist(trials, finalists)]
-    seconds: dict[int, list[float]] = {trial.index: [] for trial, _ in codes}
-    failed: set[int] = set()
-    for _ in range(ROUNDS):
-        for trial, code in codes:
-            if trial.index in failed:
-                continue
-            try:
-                seconds[trial.index] += await runner.run(code)
-            except RunnerClosed:
-                raise
-            except Exception:
-                failed.add(trial.index)
-    for trial, _ in codes:
-        if trial.index not in failed:
-            run_secs = tuple(seconds[trial.index])
-            for each in (trial, *(t for t in trials if t.same_as == trial.index)):
-                yield replace(each, run_secs=run_secs, confirmed=True)
 
+    def __init__(self, count: int = FINALISTS) -> None:
+        self.count = count
+        self._heap: list[tuple[float, int, Trial]] = []
+        self._sharing: dict[int, list[Trial]] = {}
 
-async def _built(build: Build, trial: Trial) -> Artifact:
-    made = build(trial.module)
-    return await made if inspect.isawaitable(made) else made
+    def add(self, trial: Trial) -> None:
+        """Keep a trial if it is among the best, or shares the time of one that is."""
+        if trial.seconds is None:
+            return
+        if trial.same_as is not None:
+            # It may come before the one whose time it shares.
+            if len(self._heap) < self.count or trial.seconds <= -self._heap[0][0]:
+                self._sharing.setdefault(trial.same_as, []).append(trial)
+            return
+        heapq.heappush(self._heap, (-trial.seconds, -trial.index, trial))
+        if len(self._heap) > self.count:
+            _, index, _ = heapq.heappop(self._heap)
+            self._sharing.pop(-index, None)
 
+    def __len__(self) -> int:
+        return len(self._heap)
 
-def _shortlist(trials: Sequence[Trial], finalists: int) -> list[Trial]:
-    measured = [trial for trial in trials if trial.state == "measured"]
-    return sorted(measured, key=lambda trial: (trial.seconds, trial.index))[:finalists]
+    async def confirm(self, runner: Runner, target: str) -> AsyncIterator[Trial]:
+        """The best trials again with the times of the last rounds, and after each those that share
+        them. A trial that fails this time is left as it was.
+
+        Raises:
+            RunnerClosed: the runner was closed before all rounds were done.
+        """
+        best = [trial for _, _, trial in sorted(self._heap, key=lambda each: (-each[0], -each[1]))]
+        codes = [(trial, await runner.build(trial.module, target)) for trial in best]
+        seconds: dict[int, list[float]] = {trial.index: [] for trial in best}
+        failed: set[int] = set()
+        for _ in range(ROUNDS):
+            for trial, code in codes:
+                if trial.index in failed:
+                    continue
+                try:
+                    seconds[trial.index] += await runner.measure(code)
+                except RunnerClosed:
+                    raise
+                except Exception:
+                    failed.add(trial.index)
+        for trial in best:
+            if trial.index not in failed:
+                run_secs = tuple(seconds[trial.index])
+                for each in (trial, *self._sharing.get(trial.index, ())):
+                    yield replace(each, run_secs=run_secs, confirmed=True)

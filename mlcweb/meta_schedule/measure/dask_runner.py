@@ -111,12 +111,12 @@ class ClusterRunner:
         self._shared = self._share(self._workload)
         return self._state.reference(timed)
 
-    async def build(self, module: IRModule, function: str, target: str) -> Artifact:
+    async def build(self, module: IRModule, target: str) -> Artifact:
         """Compile on a worker, beside the search, as `build_artifact` does here."""
-        context = PassContext.current().with_instruments(())
+        function, context = self._workload.function, PassContext.current().with_instruments(())
         return await self._submit(build_artifact, module, function, target, context)
 
-    async def run(self, artifact: Artifact) -> Seconds:
+    async def measure(self, artifact: Artifact) -> Seconds:
         timing = self._state.next_timing()
         timed = await self._submit(_run, artifact, self._shared, timing, self.timeout_s)
         return self._state.seconds(timed)

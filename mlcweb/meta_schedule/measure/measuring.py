@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from mlcweb.ir import IRModule, structural_hash
+from mlcweb.meta_schedule.events import Trial
 from mlcweb.meta_schedule.measure.artifact import Artifact, WasmArtifact
 from mlcweb.meta_schedule.measure.runner import Runner, RunnerClosed, Seconds
-from mlcweb.meta_schedule.trial import Trial
 from mlcweb.schedule.errors import ScheduleError
 
-Build = Callable[[IRModule], Artifact | Awaitable[Artifact]]
+FAILED_EARLIER = "it failed in an earlier search"
 
 
 @dataclass(slots=True)
@@ -31,6 +31,7 @@ class _Measurement:
     task: asyncio.Task[Seconds] | None = None
     seconds: Seconds = ()
     reason: str | None = None
+    recalled: bool = False
     closed: RunnerClosed | None = None
 
     def is_done(self) -> bool:
@@ -53,90 +54,91 @@ class Measuring:
     """Measures programs. Equal programs and equal code are measured once.
 
     Args:
-        build: makes code from a scheduled module.
-        runner: called once per distinct code. Every exception of `build`, and every one of the
-            runner but `RunnerClosed`, makes a failed trial with the exception as its reason.
+        runner: builds and measures. Every exception of it but `RunnerClosed` makes a failed trial
+            with the exception as its reason.
+        target: what to build for.
+        outcomes: seconds of programs that need no measuring, by structural hash; empty for those
+            that failed.
     """
 
-    def __init__(self, build: Build, runner: Runner) -> None:
-        self.build = build
+    def __init__(
+        self,
+        runner: Runner,
+        target: str,
+        outcomes: Mapping[int, Seconds] = MappingProxyType({}),
+    ) -> None:
         self.runner = runner
+        self.target = target
+        self._outcomes = outcomes
         self._programs: dict[int, _Measurement] = {}
         self._codes: dict[Any, _Measurement] = {}
 
     async def measure(self, samples: Iterator[Trial]) -> AsyncIterator[Trial]:
-        """Trials as they are done; `Trial.index` tells the order in which they were sampled.
-
-        Sampling and compiling go on while earlier programs are measured.
+        """Trials as they are done. Sampling and compiling go on while earlier programs are
+        measured. A sample that has a reason already is passed on.
 
         Raises:
             RunnerClosed: the runner was closed. What was done by then has been yielded.
         """
-        under_way: dict[int, tuple[Trial, int]] = {}
+        under_way: dict[int, Trial] = {}
         # So many that a worker that comes free finds the next program ready.
-        most = 2 * self.runner.workers
+        room = 2 * self.runner.workers
         while True:
             for trial in self._finished(under_way):
                 yield trial
-            trial = next(samples, None) if len(under_way) < most else None
+            trial = next(samples, None) if len(under_way) < room else None
             if trial is not None:
                 if trial.reason is None:
-                    under_way[trial.index] = (trial, self._begin(trial))
+                    under_way[trial.index] = self._begin(trial)
                 # Lets the program travel to its worker, and answers of others arrive.
                 await asyncio.sleep(0)
                 if trial.reason is not None:
                     yield trial
             elif under_way:
-                waited_for = (self._programs[shash].task for _, shash in under_way.values())
+                waited_for = (self._programs[each.shash or 0].task for each in under_way.values())
                 tasks = {task for task in waited_for if task is not None}
                 if tasks:
                     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             else:
                 return
 
-    def _begin(self, trial: Trial) -> int:
-        """Begin the trial's measurement, unless its like was met before; the program's hash."""
-        shash = structural_hash(trial.module)
+    def _begin(self, trial: Trial) -> Trial:
+        """Begin a trial's measurement, unless its like was met before; the trial with its hash."""
+        shash = structural_hash(trial.module) if trial.shash is None else trial.shash
         if shash not in self._programs:
             own = self._programs[shash] = _Measurement(trial.index)
-            try:
-                artifact = self.build(trial.module)
-                if inspect.isawaitable(artifact):
-                    own.task = _begun(self._built_and_run(shash, artifact))
-                elif self._is_new(shash, artifact):
-                    own.task = _begun(self.runner.run(artifact))
-            except Exception as error:
-                own.reason = reason_of(error)
-        return shash
+            if shash in self._outcomes:
+                own.recalled = True
+                own.seconds = self._outcomes[shash]
+                own.reason = None if own.seconds else FAILED_EARLIER
+            else:
+                own.task = _begun(self._built_and_measured(shash, trial.module))
+        return replace(trial, shash=shash)
 
-    async def _built_and_run(self, shash: int, building: Awaitable[Artifact]) -> Seconds:
-        artifact = await building
-        if self._is_new(shash, artifact):
-            return await self.runner.run(artifact)
-        known = self._programs[shash]
-        while not known.is_done():
-            assert known.task is not None
-            await asyncio.wait([known.task])
-        return known.seconds
-
-    def _is_new(self, shash: int, artifact: Artifact) -> bool:
-        """Whether this code was never met; the measurement of the first is the program's."""
+    async def _built_and_measured(self, shash: int, module: IRModule) -> Seconds:
+        artifact = await self.runner.build(module, self.target)
         own = self._programs[shash]
-        known = self._programs[shash] = self._codes.setdefault(_key(artifact), own)
-        return known is own
+        first = self._programs[shash] = self._codes.setdefault(_key(artifact), own)
+        # Whose code was met before is done when that is.
+        return await self.runner.measure(artifact) if first is own else ()
 
-    def _finished(self, under_way: dict[int, tuple[Trial, int]]) -> Iterator[Trial]:
+    def _finished(self, under_way: dict[int, Trial]) -> Iterator[Trial]:
         """Takes out what is done. That the runner is closed is raised after all else."""
         closed: RunnerClosed | None = None
-        done = [i for i, (_, shash) in under_way.items() if self._programs[shash].is_done()]
+        done = [i for i, each in under_way.items() if self._programs[each.shash or 0].is_done()]
         for index in done:
-            trial, shash = under_way.pop(index)
-            seen = self._programs[shash]
+            trial = under_way.pop(index)
+            seen = self._programs[trial.shash or 0]
             if seen.closed is not None:
                 closed = seen.closed
                 continue
-            same_as = None if seen.index == index else seen.index
-            yield replace(trial, run_secs=seen.seconds, reason=seen.reason, same_as=same_as)
+            yield replace(
+                trial,
+                run_secs=seen.seconds,
+                reason=seen.reason,
+                same_as=None if seen.index == index else seen.index,
+                recalled=seen.recalled,
+            )
         if closed is not None:
             raise closed
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from mlcweb.meta_schedule.measure.artifact import Artifact, WasmArtifact
+from mlcweb.ir import IRModule
+from mlcweb.meta_schedule.measure.artifact import Artifact, WasmArtifact, build_artifact
 from mlcweb.meta_schedule.measure.runner import (
     Runner,
     RunnerClosed,
@@ -82,6 +83,9 @@ class PageRunner:
         self._pool = TrialWorkers(workers, timeout_s + measuring_s)
         self.workers = self._pool.workers
 
+    async def build(self, module: IRModule, target: str) -> Artifact:
+        return build_artifact(module, self.workload.function, target)
+
     async def begin(self, reference: Artifact) -> Seconds:
         self._pool.open(self._arrays())
         timed, results = await self._measure(reference, self.timing)
@@ -89,7 +93,7 @@ class PageRunner:
         self._pool.open(self._arrays())
         return self._state.reference(timed)
 
-    async def run(self, artifact: Artifact) -> Seconds:
+    async def measure(self, artifact: Artifact) -> Seconds:
         timed, _ = await self._measure(artifact, self._state.next_timing())
         return self._state.seconds(timed)
 

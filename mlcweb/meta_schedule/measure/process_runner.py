@@ -49,15 +49,15 @@ class ProcessRunner:
         self.workload = self.workload.expecting(results)
         return self._state.reference(timed)
 
-    async def build(self, module: IRModule, function: str, target: str) -> Artifact:
+    async def build(self, module: IRModule, target: str) -> Artifact:
         """Compile in a worker, beside the search, as `build_artifact` does here; passes that a
         program has added and that do not pickle stay here."""
-        context = PassContext.current().with_instruments(())
+        function, context = self.workload.function, PassContext.current().with_instruments(())
         if not is_portable(context):
             return build_artifact(module, function, target)
         return await self._submit(build_artifact, module, function, target, context)
 
-    async def run(self, artifact: Artifact) -> Seconds:
+    async def measure(self, artifact: Artifact) -> Seconds:
         timed = await self._submit(_run, artifact, self._state.next_timing())
         return self._state.seconds(timed)
 

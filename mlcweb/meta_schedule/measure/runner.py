@@ -14,8 +14,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mlcweb.ir import TVMError
-from mlcweb.meta_schedule.measure.artifact import Artifact, ModuleArtifact, WasmArtifact
+from mlcweb.ir import IRModule, TVMError
+from mlcweb.meta_schedule.measure.artifact import (
+    Artifact,
+    ModuleArtifact,
+    WasmArtifact,
+    build_artifact,
+)
 from mlcweb.meta_schedule.measure.trial_inputs import TrialInputs
 from mlcweb.runtime.benchmark import STEPS_PER_BATCH, long_enough
 from mlcweb.runtime.build import build
@@ -100,20 +105,24 @@ class RunnerState:
 
 
 class Runner(Protocol):
-    """Runs programs on a workload, and times them.
+    """Builds programs, runs them on a workload, and times them.
 
     A program that traps, hangs, runs out of memory or takes its worker with it raises from its own
-    `run` alone, and a runner that is still open takes the next.
+    `measure` alone, and a runner that is still open takes the next.
     """
 
     workers: int
     """How many programs are measured at one time."""
 
+    async def build(self, module: IRModule, target: str) -> Artifact:
+        """Compile the workload's function of a module, as `build_artifact` does."""
+        ...
+
     async def begin(self, reference: Artifact) -> Seconds:
         """Run and time the unscheduled program. What it computes is what all others must."""
         ...
 
-    async def run(self, artifact: Artifact) -> Seconds:
+    async def measure(self, artifact: Artifact) -> Seconds:
         """Run a program once, check what it computed, and time it.
 
         Raises:
@@ -210,12 +219,15 @@ class ThreadRunner:
         self._state = RunnerState(self.timing)
         self._closed = False
 
+    async def build(self, module: IRModule, target: str) -> Artifact:
+        return build_artifact(module, self.workload.function, target)
+
     async def begin(self, reference: Artifact) -> Seconds:
         timed, results = run_here(reference, self.workload, self.timing)
         self.workload = self.workload.expecting(results)
         return self._state.reference(timed)
 
-    async def run(self, artifact: Artifact) -> Seconds:
+    async def measure(self, artifact: Artifact) -> Seconds:
         if self._closed:
             raise RunnerClosed("The search was stopped")
         timed, _ = run_here(artifact, self.workload, self._state.next_timing())

@@ -146,13 +146,13 @@ class _Measured:
     def __init__(self, runner: UserRunner, builder: Builder, infos: Sequence[ArgInfo]) -> None:
         self.runner, self.builder, self.infos = runner, builder, infos
 
-    def build(self, module: IRModule, function: str, target: str) -> ModuleArtifact:
-        return ModuleArtifact(module, function, target)
+    async def build(self, module: IRModule, target: str) -> ModuleArtifact:
+        return ModuleArtifact(module, "main", target)
 
     async def begin(self, reference: Artifact) -> Seconds:
-        return await self.run(reference)
+        return await self.measure(reference)
 
-    async def run(self, artifact: Artifact) -> Seconds:
+    async def measure(self, artifact: Artifact) -> Seconds:
         assert isinstance(artifact, ModuleArtifact)
         target = Target(artifact.target)
         (built,) = self.builder.build([BuilderInput(artifact.module, target)])

@@ -1,12 +1,15 @@
-"""Random search: steps of the design spaces drawn anew, or the generator called anew."""
+"""Random search: steps of the design spaces drawn anew, the generator called anew, or a function
+of a schedule called as it is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from mlcweb.ir import structural_hash
+from mlcweb.meta_schedule.measure.measuring import reason_of
 from mlcweb.meta_schedule.strategy.search_strategy import MeasureCandidate, SearchStrategy, peeked
-from mlcweb.schedule import ScheduleError
+from mlcweb.schedule import Schedule, ScheduleError
 
 
 class ReplayTrace(SearchStrategy):
@@ -54,3 +57,44 @@ class ReplayFunc(SearchStrategy):
                 failures = 0
                 count -= 1
                 yield self.candidate(finished, shash)
+
+
+class CallFunction(SearchStrategy):
+    """Calls a function with a new schedule, and a seed of its own, for each trial, whatever the
+    function makes of it: the same program again, or an error. It needs no design space.
+
+    Args:
+        function: transforms the schedule that it is given. What it returns is used if it is a
+            schedule.
+    """
+
+    repeats = True
+
+    def __init__(self, function: Callable[[Schedule], Any]) -> None:
+        self.function = function
+
+    def pre_tuning(
+        self, max_trials: int, num_trials_per_iter: int, *others: Any, **named: Any
+    ) -> None:
+        self.max_trials = max_trials
+        self.num_trials_per_iter = num_trials_per_iter
+        self.proposed = 0
+
+    def propose(self) -> Iterator[MeasureCandidate] | None:
+        return self._called(self.room()) if self.room() > 0 else None
+
+    def _called(self, count: int) -> Iterator[MeasureCandidate]:
+        mod = self.context.mod
+        assert mod is not None
+        for _ in range(count):
+            seed = self.rng.randrange(1, 2**31 - 1)
+            sch = Schedule(mod, seed=seed)
+            reason = None
+            try:
+                result = self.function(sch)
+                if isinstance(result, Schedule):
+                    sch = result
+            except Exception as error:
+                reason = reason_of(error)
+            self.proposed += 1
+            yield MeasureCandidate(sch, self.args_info, seed=seed, reason=reason)

@@ -29,12 +29,16 @@ class MeasureCandidate:
     Attributes:
         predicted: what the cost model thinks of it; larger is faster.
         known_hash: the structural hash of its program, where it was made already.
+        seed: the seed of the schedule, where a function was called with it.
+        reason: why there is nothing to measure: the function that was called failed.
     """
 
     sch: Schedule
     args_info: Sequence[ArgInfo] = ()
     predicted: float | None = None
     known_hash: int | None = None
+    seed: int = 0
+    reason: str | None = None
 
     @property
     def shash(self) -> int:
@@ -59,7 +63,12 @@ class SearchStrategy(ABC):
 
     After `pre_tuning`, each `propose` gives a round, until it gives None; `notify_runner_results`
     tells what became of it.
+
+    Attributes:
+        repeats: whether it may propose what was measured before.
     """
+
+    repeats = False
 
     def _initialize_with_tune_context(self, context: TuneContext) -> None:
         if context.mod is None:

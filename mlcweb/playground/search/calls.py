@@ -5,48 +5,66 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 
-from mlcweb.analysis.flop_count import estimate_flops
-from mlcweb.ir import DiagnosticError, IRModule, TVMError
-from mlcweb.meta_schedule.trial import Trial
+from mlcweb.ir import IRModule, TVMError
+from mlcweb.meta_schedule.database import Workload
+from mlcweb.meta_schedule.events import Confirmed, Event, Started, Trial
+from mlcweb.meta_schedule.measure.confirm import FINALISTS
+from mlcweb.meta_schedule.measure.local_runner import LocalRunner
+from mlcweb.meta_schedule.measure.runner import Runner
+from mlcweb.meta_schedule.measure.trial_inputs import TrialInputs, random_inputs
+from mlcweb.meta_schedule.search import search
+from mlcweb.meta_schedule.strategy.replay import CallFunction
+from mlcweb.meta_schedule.strategy.search_strategy import SearchStrategy
 from mlcweb.playground import trace_view
 from mlcweb.playground.protocol.search import (
     MAX_SEARCHES,
     EarlierRecords,
     SearchSettings,
     SearchStart,
-    StoredRecord,
     ToldTrial,
     TrialDetails,
-    TrialState,
     WorkloadKey,
 )
 from mlcweb.playground.protocol.trace import ShownTrace
 from mlcweb.playground.search import program as programs
 from mlcweb.playground.search.code import replacing_code, schedule_code
-from mlcweb.playground.search.earlier import Earlier
-from mlcweb.playground.search.kept import KeptTrial
+from mlcweb.playground.search.history import history_of
 from mlcweb.playground.search.program import Program
-from mlcweb.playground.search.run import Run
 from mlcweb.playground.search.settings import check
 from mlcweb.playground.search.spaces import labels, signature
-from mlcweb.playground.search.storage import Recorder
+from mlcweb.playground.search.storage import PackedTrial, stored, stored_workload
+
+TARGET = "llvm"
+"""What programs are built for: the fastest code of this machine."""
 
 
 @dataclass(slots=True)
 class Search:
-    """A search as the page knows it: one that has a `run`, or one that a program of the page runs
-    by itself, whose trials become records by a `recorder`."""
+    """A search as the page knows it.
+
+    Attributes:
+        program: what is scheduled.
+        workload: how the page's storage knows it.
+        events: what is to come; None for a search that a program of the page runs by itself.
+        runner: measures; closing it ends the search.
+        trials: what is kept of those that came, by index.
+    """
 
     program: Program
-    run: Run | None = None
-    recorder: Recorder | None = None
-    trials: AsyncIterator[Trial] | None = None
-    kept: dict[int, KeptTrial] = field(default_factory=dict)
+    workload: WorkloadKey
+    events: AsyncIterator[Event] | None = None
+    runner: Runner | None = None
+    trials: dict[int, PackedTrial] = field(default_factory=dict)
     spaces: dict[tuple[str, ...], int] = field(default_factory=dict)
     trace_ids: dict[int, str] = field(default_factory=dict)
+
+    def close(self) -> None:
+        """End the workers, and so the search; its trials can still be looked at."""
+        if self.runner is not None:
+            self.runner.close()
 
 
 _searches: dict[str, Search] = {}
@@ -55,32 +73,57 @@ _numbers = count(1)
 
 def workload(module_name: str, function_name: str | None = None) -> WorkloadKey:
     """How the page's storage knows a function of the program."""
-    return Recorder(programs.find(module_name, function_name).scheduled).workload_key
+    return stored_workload(Workload(programs.find(module_name, function_name).scheduled))
 
 
 async def begin(settings: SearchSettings, earlier: EarlierRecords | None = None) -> SearchStart:
     """Start a search over the program that ran last; one that still runs is ended."""
     check(settings)
     program = programs.find(settings.module, settings.function)
-    if settings.schedule_function is not None:
-        programs.named(settings.schedule_function)
+    space, strategy = _chosen(settings)
     for other in _searches.values():
-        if other.run is not None:
-            other.run.close()
-    run = Run(program, settings, Earlier.of(earlier, program.scheduled))
+        other.close()
+    runner = open_runner(random_inputs(program.scheduled, program.main), settings.workers)
+    history = history_of(earlier, program.scheduled)
     try:
-        baseline = await run.begin()
+        events = search(
+            program.scheduled,
+            space,
+            strategy,
+            runner=runner,
+            history=history,
+            target=TARGET,
+            seed=settings.seed,
+            trials=settings.trials,
+            seconds=settings.seconds,
+            recall=0 if settings.strategy == "function" else FINALISTS,
+        )
+        started = await anext(events)
+        assert isinstance(started, Started)
     except Exception as error:
-        run.close()
+        runner.close()
         raise TVMError(f"the unscheduled program cannot be timed: {error}") from error
-    identifier = keep(Search(program, run, trials=run.trials()))
     return SearchStart(
-        identifier,
+        keep(Search(program, stored_workload(history.workload), events, runner)),
         program.title,
-        statistics.median(baseline),
-        run.runner.workers,
-        operations(program.scheduled),
+        statistics.median(started.baseline),
+        started.workers,
+        started.flops,
     )
+
+
+def open_runner(workload: TrialInputs, workers: int | None) -> Runner:
+    """Workers of this page or machine for one program."""
+    return LocalRunner(max_workers=workers).open(workload)
+
+
+def _chosen(settings: SearchSettings) -> tuple[str | None, SearchStrategy | str]:
+    """The space and the strategy; no space where a function of the program is called."""
+    if settings.schedule_function is not None:
+        function = programs.named(settings.schedule_function)
+        if settings.strategy == "function":
+            return None, CallFunction(function)
+    return "post-order-apply", settings.strategy
 
 
 async def step(search_id: str) -> ToldTrial | None:
@@ -89,65 +132,43 @@ async def step(search_id: str) -> ToldTrial | None:
     Trials come in the order in which they are done. After all were sampled, the best come a second
     time, ``confirmed``, with the times that decide.
     """
-    search = _find(search_id)
-    if search.run is None or search.trials is None:
-        raise TVMError("this search is led by a program")
-    trial = await anext(search.trials, None)
-    return None if trial is None else told(search, trial)
+    events = _find(search_id).events
+    if events is None:
+        raise TVMError("this search is run by a program")
+    async for event in events:
+        if isinstance(event, Trial | Confirmed):
+            return told(_find(search_id), event)
+    return None
 
 
-def told(search: Search, trial: Trial) -> ToldTrial:
+def told(search: Search, event: Trial | Confirmed) -> ToldTrial:
     """A trial for the page; it is kept, so that its details can be asked for."""
-    if trial.confirmed and trial.same_as is not None:
-        # It took over a time, and its steps were let go of since.
-        kept = replace(search.kept[trial.index], seconds=trial.seconds)
-        decisions = None, None, None
-    else:
-        kept = KeptTrial.of(trial)
-        decisions = _decided(search, trial)
-    search.kept[trial.index] = kept
-    run = search.run
+    trial = event.trial if isinstance(event, Confirmed) else event
+    search.trials[trial.index] = PackedTrial.of(trial)
+    kind = signature(trial.trace)
+    names = None if kind in search.spaces else labels(trial.trace, search.program.scheduled)
     return ToldTrial(
         trial.index,
         trial.seed,
-        _state(run, trial),
+        trial.state,
         trial.seconds,
         list(trial.run_secs),
         trial.reason,
         trial.same_as,
         trial.confirmed,
         trial.predicted,
-        0 if run is None else run.rounds.get(trial.index, 0),
-        *decisions,
-        record=_record(search, trial, kept),
+        trial.round,
+        decisions=[str(decision) for _, decision in trial.decisions],
+        space=search.spaces.setdefault(kind, len(search.spaces)),
+        labels=names,
+        record=None if trial.record is None else stored(trial.record, search.workload.key),
     )
-
-
-def _record(search: Search, trial: Trial, kept: KeptTrial) -> StoredRecord | None:
-    if search.run is not None:
-        return search.run.record(trial, kept)
-    if search.recorder is None:
-        return None
-    return search.recorder.stored(search.recorder.record(trial, kept), kept)
-
-
-def _decided(search: Search, trial: Trial) -> tuple[list[str], int, list[str] | None]:
-    """The decisions of a trial, its space, and their names where the space is a new one."""
-    kind = signature(trial.trace)
-    names = None if kind in search.spaces else labels(trial.trace, search.program.scheduled)
-    space = search.spaces.setdefault(kind, len(search.spaces))
-    return [str(decision) for _, decision in trial.decisions], space, names
-
-
-def _state(run: Run | None, trial: Trial) -> TrialState:
-    recalled = run is not None and trial.index in run.recalled
-    return "recalled" if recalled and trial.state == "measured" else trial.state
 
 
 def details(search_id: str, index: int) -> TrialDetails:
     """One trial, looked at."""
     search = _find(search_id)
-    program, trial = search.program, search.kept[index]
+    program, trial = search.program, search.trials[index]
     sch = trial.schedule(program.scheduled)
     title = f"Trial {index}"
     if index not in search.trace_ids:
@@ -167,17 +188,15 @@ def details(search_id: str, index: int) -> TrialDetails:
 
 def finish(search_id: str) -> None:
     """End the search and its workers; the trials that were made can still be looked at."""
-    search = _find(search_id)
-    if search.run is not None:
-        search.run.close()
+    _find(search_id).close()
 
 
 def forget(search_id: str) -> None:
     """Let go of a search and all that is kept of it."""
     search = _searches.pop(search_id, None)
     trace_view.forget(search_id)
-    if search is not None and search.run is not None:
-        search.run.close()
+    if search is not None:
+        search.close()
 
 
 def keep(search: Search) -> str:
@@ -192,15 +211,7 @@ def keep(search: Search) -> str:
 def scheduled(search_id: str, index: int) -> tuple[Program, IRModule]:
     """The program of a search, and what a trial made of it."""
     search = _find(search_id)
-    return search.program, search.kept[index].schedule(search.program.scheduled).mod
-
-
-def operations(module: IRModule) -> float:
-    """Arithmetic operations of a call; 0 where they cannot be counted."""
-    try:
-        return estimate_flops(module)
-    except DiagnosticError:
-        return 0.0
+    return search.program, search.trials[index].schedule(search.program.scheduled).mod
 
 
 def _find(search_id: str) -> Search:

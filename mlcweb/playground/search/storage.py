@@ -1,49 +1,81 @@
-"""Records as the page's storage keeps them, and TVM's files as records."""
+"""Trials, records and workloads as the page keeps them, and TVM's files as records."""
 
 from __future__ import annotations
 
 import json
 import statistics
 import warnings
+import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
-from mlcweb.ir import IRModule, TVMError
+from mlcweb.ir import IRModule, TVMError, structural_hash
 from mlcweb.meta_schedule.database import TuningRecord, Workload
 from mlcweb.meta_schedule.database.exchange import load
-from mlcweb.meta_schedule.database.tuning_record import FAILED_SECONDS
-from mlcweb.meta_schedule.trial import Trial
+from mlcweb.meta_schedule.database.tuning_record import trace_text
+from mlcweb.meta_schedule.events import Trial
 from mlcweb.playground.protocol.search import (
     ReadRecords,
     RecordGroup,
     StoredRecord,
     WorkloadKey,
 )
-from mlcweb.playground.search.kept import KeptTrial
+from mlcweb.schedule import Schedule, Trace
 
 
-class Recorder:
-    """Makes records of the trials of one program.
+@dataclass(frozen=True, slots=True)
+class PackedTrial:
+    """A trial without its program, which its trace makes again: a few hundred bytes.
 
     Attributes:
-        workload: the program as databases know it.
-        workload_key: how the page's storage knows it.
+        trace: its steps as JSON, compressed.
+        shash: the structural hash of its program.
     """
 
-    def __init__(self, program: IRModule, target: str = "llvm") -> None:
-        self.workload = Workload(program)
-        self.target = target
-        self.workload_key = _key_of(self.workload)
+    trace: bytes
+    shash: int
+    seconds: float | None
 
-    def record(self, trial: Trial, kept: KeptTrial) -> TuningRecord:
-        """A trial as a record; `kept` has its own steps."""
-        run_secs = trial.run_secs or (FAILED_SECONDS,)
-        return TuningRecord(kept.text, self.workload, run_secs, self.target)
+    @staticmethod
+    def of(trial: Trial) -> PackedTrial:
+        """What is kept of a trial for as long as the page shows it."""
+        text = trace_text(trial.trace) if trial.record is None else trial.record.trace_text
+        shash = structural_hash(trial.module) if trial.shash is None else trial.shash
+        return PackedTrial(zlib.compress(text.encode()), shash, trial.seconds)
 
-    def stored(self, record: TuningRecord, kept: KeptTrial) -> StoredRecord:
-        """A record as the page stores it."""
-        return _stored(record, self.workload_key.key, f"{kept.shash:x}")
+    def schedule(self, program: IRModule) -> Schedule:
+        """The trial's schedule again.
+
+        Raises:
+            TVMError: its function returned a schedule of something else than the program.
+        """
+        sch = Schedule(program)
+        Trace.apply_json_to_schedule(json.loads(zlib.decompress(self.trace)), sch)
+        if structural_hash(sch.mod) != self.shash:
+            raise TVMError("the schedule of this trial does not start from the program")
+        return sch
+
+
+def stored(record: TuningRecord, key: str) -> StoredRecord:
+    """A record as the page stores it.
+
+    Args:
+        key: how the page's storage knows the workload.
+    """
+    return StoredRecord(
+        id=_digest(key + record.trace_text),
+        workload=key,
+        program=None if record.program is None else f"{record.program:x}",
+        seconds=statistics.median(record.run_secs or (0.0,)) if record.is_valid else None,
+        record=_compact(record.as_json()),
+    )
+
+
+def stored_workload(workload: Workload) -> WorkloadKey:
+    """How the page's storage knows a program."""
+    return WorkloadKey(_digest(workload.mod.script()), _compact(workload.as_json()))
 
 
 def read_files(files: Mapping[str, str]) -> ReadRecords:
@@ -59,25 +91,15 @@ def read_files(files: Mapping[str, str]) -> ReadRecords:
     for record in records:
         shash = record.workload.shash
         if shash not in groups:
-            known = _key_of(record.workload)
+            known = stored_workload(record.workload)
             groups[shash] = RecordGroup(known.key, known.line, [])
-        groups[shash].records.append(_stored(record, groups[shash].key, None))
+        groups[shash].records.append(stored(record, groups[shash].key))
     if not groups:
         raise TVMError(
             "no record can be read from these files; there should be two, "
             "database_workload.json and database_tuning_record.json"
         )
     return ReadRecords(list(groups.values()), [str(warning.message) for warning in caught])
-
-
-def _stored(record: TuningRecord, key: str, program: str | None) -> StoredRecord:
-    seconds = statistics.median(record.run_secs or (0.0,)) if record.is_valid else None
-    identifier = _digest(key + record.trace_text)
-    return StoredRecord(identifier, key, program, seconds, _compact(record.as_json()))
-
-
-def _key_of(workload: Workload) -> WorkloadKey:
-    return WorkloadKey(_digest(workload.mod.script()), _compact(workload.as_json()))
 
 
 def _compact(item: Any) -> str:

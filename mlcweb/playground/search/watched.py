@@ -8,17 +8,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from mlcweb.ir import IRModule, structural_equal
+from mlcweb.meta_schedule.events import Confirmed, Event, Trial
 from mlcweb.meta_schedule.progress import line
-from mlcweb.meta_schedule.task_scheduler import Task, TaskScheduler
-from mlcweb.meta_schedule.trial import Trial
+from mlcweb.meta_schedule.search import TaskRecord
+from mlcweb.meta_schedule.task_scheduler import TaskScheduler, listening
 from mlcweb.meta_schedule.tune_context import normalized
-from mlcweb.meta_schedule.watching import watching
 from mlcweb.playground.protocol.search import ProgramSearch, SearchNews, ToldTrial
 from mlcweb.playground.protocol.wire import tell
 from mlcweb.playground.search import calls
 from mlcweb.playground.search import program as programs
 from mlcweb.playground.search.program import Program
-from mlcweb.playground.search.storage import Recorder
+from mlcweb.playground.search.storage import stored_workload
 from mlcweb.runtime.host import clock
 from mlcweb.user_code import namespace
 
@@ -30,7 +30,7 @@ PRINTING_S = 2.0
 @contextmanager
 def telling_of_searches() -> Iterator[None]:
     """While active, the page hears of searches that programs run."""
-    with watching(_Watcher()):
+    with listening(_Watcher()):
         yield
 
 
@@ -52,26 +52,25 @@ class _Watcher:
         self._scheduler: TaskScheduler | None = None
         self._start = self._told = self._printed = clock()
 
-    def __call__(self, scheduler: TaskScheduler, number: int | None, trial: Trial | None) -> None:
+    def __call__(self, scheduler: TaskScheduler, number: int | None, event: Event | None) -> None:
         if scheduler is not self._scheduler:
             self._begin(scheduler)
         elif number is None:
             self._end(scheduler)
-        else:
-            assert trial is not None
-            self._add(scheduler, number, trial)
+        elif isinstance(event, Trial | Confirmed):
+            self._add(scheduler, number, event)
 
     def _begin(self, scheduler: TaskScheduler) -> None:
         self._scheduler = scheduler
         self._watched = {}
         self._start = self._told = self._printed = clock()
 
-    def _add(self, scheduler: TaskScheduler, number: int, trial: Trial) -> None:
+    def _add(self, scheduler: TaskScheduler, number: int, event: Trial | Confirmed) -> None:
         task = scheduler.tasks[number]
         watched = self._watched.get(number)
         if watched is None:
             watched = self._watched[number] = _watched(task)
-        watched.waiting.append(calls.told(watched.search, trial))
+        watched.waiting.append(calls.told(watched.search, event))
         now = clock()
         if now - self._told >= TELLING_S:
             self._told = now
@@ -88,7 +87,6 @@ class _Watcher:
             start = None
             if not watched.begun:
                 watched.begun = True
-                assert watched.search.recorder is not None
                 start = ProgramSearch(
                     id=watched.identifier,
                     title=f"{task.name}, by the program",
@@ -96,7 +94,7 @@ class _Watcher:
                     workers=task.runner.workers,
                     operations=task.flops,
                     planned=scheduler.max_trials_global if len(scheduler.tasks) == 1 else None,
-                    workload=watched.search.recorder.workload_key,
+                    workload=watched.search.workload,
                 )
             tell("search", SearchNews(watched.identifier, start, watched.waiting, over))
             watched.waiting = []
@@ -108,9 +106,9 @@ class _Watcher:
             print(line(scheduler, number, clock() - self._start))
 
 
-def _watched(task: Task) -> _Watched:
+def _watched(task: TaskRecord) -> _Watched:
     assert task.context.mod is not None
-    search = calls.Search(_program(task.context.mod), recorder=Recorder(task.context.mod))
+    search = calls.Search(_program(task.context.mod), stored_workload(task.history.workload))
     return _Watched(calls.keep(search), search)
 
 

@@ -1,13 +1,38 @@
-"""The fastest records of one program: what a search needs of a database, in bounded memory."""
+"""What searches before this one have measured, as the page keeps it: never measured a second time.
+
+The page holds records in the browser's storage and hands over those of the program: all by the hash
+of what they measured, the fastest as a whole.
+"""
 
 from __future__ import annotations
 
 import heapq
+import json
 
 from mlcweb.ir import IRModule, TVMError, structural_equal
 from mlcweb.meta_schedule.database import Database, TuningRecord, Workload
+from mlcweb.meta_schedule.history import History, outcomes_of
+from mlcweb.playground.protocol.search import EarlierRecords
 
 MAX_RECORDS = 256
+
+
+def history_of(earlier: EarlierRecords | None, program: IRModule) -> History:
+    """Read what the page keeps of a program."""
+    database = FastestRecords(program)
+    silent: list[TuningRecord] = []
+    for line in earlier.lines if earlier else ():
+        try:
+            record = TuningRecord.from_json(json.loads(line.record), database.workload)
+        except (TVMError, ValueError, IndexError, TypeError):
+            continue  # a record of another version
+        database.commit_tuning_record(record)
+        if line.program is None:
+            silent.append(record)
+    outcomes = dict(outcomes_of(silent))
+    for shash, seconds in earlier.programs if earlier else ():
+        outcomes[int(shash, 16)] = () if seconds is None else (seconds,)
+    return History(database, program, outcomes)
 
 
 class FastestRecords(Database):
@@ -37,8 +62,8 @@ class FastestRecords(Database):
             return
         self._by_trace[record.trace_text] = record
         if len(self._by_trace) >= 2 * self.max_records:
-            kept = self.get_top_k(self.workload, self.max_records)
-            self._by_trace = {record.trace_text: record for record in kept}
+            fastest = self.get_top_k(self.workload, self.max_records)
+            self._by_trace = {record.trace_text: record for record in fastest}
 
     def get_top_k(self, workload: Workload, top_k: int) -> list[TuningRecord]:
         records = self._by_trace.values()
@@ -46,6 +71,9 @@ class FastestRecords(Database):
 
     def get_all_tuning_records(self) -> list[TuningRecord]:
         return list(self._by_trace.values())
+
+    def find_record(self, workload: Workload, trace_text: str) -> TuningRecord | None:
+        return self._by_trace.get(trace_text)
 
     def __len__(self) -> int:
         return len(self._by_trace)

@@ -1,0 +1,326 @@
+"""One search: `async for event in search(task, runner=…, history=…)`.
+
+A strategy proposes schedules round by round, a runner builds and measures them, the strategy learns
+from a round before it proposes the next, and the best are confirmed at last. A task scheduler
+interleaves several searches, one round at a time.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import aclosing
+from typing import Any
+
+from mlcweb.analysis.flop_count import estimate_flops
+from mlcweb.ir import DiagnosticError, IRModule
+from mlcweb.meta_schedule.cost_model.cost_model import CostModel
+from mlcweb.meta_schedule.database.tuning_record import trace_text
+from mlcweb.meta_schedule.events import Confirmed, Ended, Event, Round, Started, Trial
+from mlcweb.meta_schedule.history import History
+from mlcweb.meta_schedule.measure.confirm import Finalists
+from mlcweb.meta_schedule.measure.measuring import Measuring
+from mlcweb.meta_schedule.measure.runner import Runner, RunnerClosed
+from mlcweb.meta_schedule.strategy.search_strategy import (
+    MeasureCandidate,
+    RunnerResult,
+)
+from mlcweb.meta_schedule.tune_context import SearchStrategyType, SpaceGeneratorType, TuneContext
+from mlcweb.meta_schedule.utils import gc_frozen
+from mlcweb.runtime.host import clock
+from mlcweb.runtime.target import Target
+from mlcweb.tir.function import PrimFunc
+
+MIN_GAIN = 0.01
+"""A program that is faster by less than this share is no progress."""
+
+PER_ROUND = 64
+"""Programs in a round, at most."""
+
+
+class Budget:
+    """What one or several searches may spend, together.
+
+    Attributes:
+        trials: how many are left.
+    """
+
+    def __init__(self, trials: int | None = None, seconds: float | None = None) -> None:
+        self.trials = sys.maxsize if trials is None else trials
+        self._seconds = float("inf") if seconds is None else seconds
+        self._end: float | None = None
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether no more trials may begin. Seconds count from when this is first asked."""
+        if self._end is None:
+            self._end = clock() + self._seconds
+        return self.trials <= 0 or clock() >= self._end
+
+    async def unhurried(self, events: AsyncGenerator[Any, None]) -> AsyncIterator[Any]:
+        """The same events. Seconds in which nobody waits for the next one are not spent."""
+        async with aclosing(events):
+            async for event in events:
+                left = clock()
+                yield event
+                if self._end is not None:
+                    self._end += clock() - left
+
+
+class TaskRecord:
+    """A task under way.
+
+    Args:
+        history: what is known already, and where records go.
+        weight: how often its program runs in the whole model.
+        trials: programs measured, at most.
+        per_round: programs in a round, at most.
+        early_stopping: trials without progress that end it.
+        recall: how many of the fastest records are trials as well, the first ones.
+
+    Attributes:
+        flops: operations of its program; 0 where they cannot be counted.
+        trials: how many were measured, or failed.
+        round_bests: the best seconds after each round.
+        best: seconds of the fastest program, of earlier searches as well.
+        baseline: seconds of the program as it stands, once it was timed.
+        last_gain: the number of the trial that was the last progress.
+        terminated: whether it measures no more.
+    """
+
+    def __init__(
+        self,
+        context: TuneContext,
+        runner: Runner,
+        history: History,
+        *,
+        weight: float = 1.0,
+        trials: int | None = None,
+        per_round: int = PER_ROUND,
+        cost_model: CostModel | None = None,
+        early_stopping: int | None = None,
+        recall: int = 0,
+    ) -> None:
+        self.context = context
+        self.runner = runner
+        self.history = history
+        self.weight = weight
+        self.flops = 0.0
+        self.trials = 0
+        self.failed = 0
+        self.best = history.best
+        self.baseline: float | None = None
+        self.last_gain = 0
+        self.terminated = False
+        self.round_bests: list[float] = []
+        self._early_stopping = early_stopping
+        self._recall = recall
+        self._next = 0
+        self._finalists = Finalists()
+        limit = sys.maxsize if trials is None else trials
+        context.pre_tuning(limit, per_round, None, history.database, cost_model)
+        strategy = context._strategy()
+        self.strategy = strategy
+        if history.size and not strategy.repeats:
+            strategy.seen.update(history.outcomes)
+            # The same seed would draw what is known already.
+            strategy.rng.seed(f"{context.rand_state} after {history.size}")
+
+    @property
+    def name(self) -> str:
+        return self.context.task_name
+
+    @property
+    def target(self) -> str:
+        return str(self.context.target or "llvm")
+
+    @property
+    def gflops(self) -> float | None:
+        """The speed of the best program, in 1e9 operations a second."""
+        if not self.flops or self.best == float("inf"):
+            return None
+        return self.flops / self.best / 1e9
+
+    async def events(self, budget: Budget) -> AsyncGenerator[Event, None]:
+        """All events of the search. Where the runner is closed meanwhile, what was done by then
+        comes, and the end."""
+        try:
+            yield await self._start()
+            for trial in self.history.fastest(self._recall):
+                self._next += 1
+                self._finalists.add(trial)
+                yield trial
+            measuring = Measuring(self.runner, self.target, self._recalled_outcomes())
+            while (proposed := self._propose(budget)) is not None:
+                async with aclosing(self._round(measuring, proposed, budget)) as trials:
+                    async for trial in trials:
+                        yield trial
+                yield Round(len(self.round_bests) - 1, self.best)
+            self.terminated = True
+            if len(self._finalists):
+                self.best = self.history.best
+            async for trial in self._finalists.confirm(self.runner, self.target):
+                self.best = min(self.best, trial.seconds or float("inf"))
+                trial = self._recorded(trial, trace_text(trial.trace))
+                self.history.commit(trial)
+                yield Confirmed(trial)
+        except RunnerClosed:
+            pass
+        finally:
+            self.terminated = True
+            self.context.post_tuning()
+        yield Ended(self.trials)
+
+    async def _start(self) -> Started:
+        """Run and time the program as it stands; what it computes is what all others must."""
+        mod = self.context.mod
+        assert mod is not None
+        try:
+            self.flops = estimate_flops(mod)
+        except DiagnosticError:
+            self.flops = 0.0
+        baseline = await self.runner.begin(await self.runner.build(mod, self.target))
+        self.baseline = statistics.median(baseline)
+        return Started(baseline, self.runner.workers, self.flops)
+
+    def _recalled_outcomes(self) -> Any:
+        return self.history.outcomes if self.strategy.repeats else {}
+
+    def _propose(self, budget: Budget) -> Iterator[MeasureCandidate] | None:
+        """The next round; None at the end."""
+        idle = self.trials - self.last_gain
+        if self._early_stopping is not None and self.round_bests and idle >= self._early_stopping:
+            return None
+        if budget.is_spent:
+            return None
+        strategy = self.strategy
+        strategy.max_trials = min(strategy.max_trials, strategy.proposed + budget.trials)
+        return strategy.propose()
+
+    async def _round(
+        self, measuring: Measuring, proposed: Iterator[MeasureCandidate], budget: Budget
+    ) -> AsyncGenerator[Trial, None]:
+        """Measure a round: trials as they come. Records are written as they come, too, in the order
+        of their proposal, so that nothing is lost where the search ends.
+
+        Raises:
+            RunnerClosed: the runner was closed. What was done by then has been yielded.
+        """
+        candidates: dict[int, tuple[MeasureCandidate, str]] = {}
+        done: dict[int, Trial] = {}
+        written = self._next
+        try:
+            async for measured in measuring.measure(self._samples(proposed, candidates, budget)):
+                candidate, text = candidates[measured.index]
+                trial = measured if candidate.reason else self._recorded(measured, text)
+                done[trial.index] = trial
+                self._count(trial, budget)
+                while written in done:
+                    self.history.commit(done[written])
+                    written += 1
+                yield trial
+        finally:
+            finished = sorted(done)
+            for index in finished:
+                if index >= written:
+                    self.history.commit(done[index])
+            self.strategy.notify_runner_results(
+                [candidates[index][0] for index in finished],
+                [RunnerResult(done[i].run_secs or None, done[i].reason) for i in finished],
+            )
+            self.round_bests.append(self.best)
+
+    def _samples(
+        self,
+        proposed: Iterator[MeasureCandidate],
+        candidates: dict[int, tuple[MeasureCandidate, str]],
+        budget: Budget,
+    ) -> Iterator[Trial]:
+        number = len(self.round_bests)
+        while not budget.is_spent and (candidate := next(proposed, None)) is not None:
+            sch = candidate.sch
+            text = trace_text(sch.trace)
+            if not self.strategy.repeats and self.history.has(text):
+                # An earlier search, or another at the same time, has measured it.
+                self.strategy.proposed -= 1
+                continue
+            index = self._next
+            self._next += 1
+            candidates[index] = candidate, text
+            yield Trial(
+                index, candidate.seed, sch.trace, sch.mod, reason=candidate.reason,
+                predicted=candidate.predicted, round=number, shash=candidate.known_hash,
+            )  # fmt: skip
+
+    def _recorded(self, trial: Trial, text: str) -> Trial:
+        args_info = getattr(self.strategy, "args_info", ())
+        return self.history.with_record(trial, text, self.context.target, args_info)
+
+    def _count(self, trial: Trial, budget: Budget) -> None:
+        self.trials += 1
+        budget.trials -= 1
+        self.failed += trial.state == "failed"
+        seconds = trial.seconds
+        if seconds is None:
+            return
+        if seconds < self.best * (1 - MIN_GAIN):
+            self.last_gain = self.trials
+        self.best = min(self.best, seconds)
+        self._finalists.add(trial)
+
+
+def search(
+    task: TuneContext | IRModule | PrimFunc,
+    space: SpaceGeneratorType | None = "post-order-apply",
+    strategy: SearchStrategyType = "evolutionary",
+    *,
+    runner: Runner,
+    history: History,
+    target: Target | str = "llvm",
+    seed: int = 0,
+    trials: int | None = None,
+    seconds: float | None = None,
+    cost_model: CostModel | str = "numpy",
+    recall: int = 0,
+) -> AsyncIterator[Event]:
+    """Search for fast schedules of a program: a `Started`, a `Trial` for each schedule as soon as
+    it is done, a `Round` after each round, a `Confirmed` for each of the best, and `Ended`.
+
+    To end a search early, close the runner; events that are there by then still come.
+
+    Args:
+        task: the program, whatever its function is called, or a `TuneContext`, which has a space, a
+            strategy, a target and a seed.
+        space: the design spaces: a generator, its name or a schedule function; None for a strategy
+            that needs none.
+        strategy: a strategy or its name.
+        runner: builds and measures.
+        history: what is known already, and where records go.
+        target: what to build for.
+        seed: the same seed and the same measurements give the same search.
+        trials: programs measured, at most; without end if None.
+        seconds: no more trials are begun after so many, in which somebody waits for an event.
+        cost_model: a model or its name.
+        recall: how many of the fastest records are trials as well, the first ones.
+
+    Raises:
+        TVMError: the function takes something else than buffers of constant shape.
+        ValueError: there is no design space.
+    """
+    if not isinstance(task, TuneContext):
+        program, task = task, TuneContext(
+            task, target=target, space_generator=space, search_strategy=strategy,
+            rand_state=seed + 1,  # 0 means any to a schedule
+        )  # fmt: skip
+        if isinstance(program, IRModule):
+            task.mod = program
+    model = CostModel.create(cost_model) if isinstance(cost_model, str) else cost_model
+    record = TaskRecord(task, runner, history, trials=trials, cost_model=model, recall=recall)
+    return _frozen(Budget(trials, seconds), record)
+
+
+async def _frozen(budget: Budget, record: TaskRecord) -> AsyncIterator[Event]:
+    with gc_frozen():
+        async for event in budget.unhurried(record.events(budget)):
+            yield event
