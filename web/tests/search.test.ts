@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { StoredRecord, Trial } from "../src/python/search_protocol";
+import type { SearchSettings, StoredRecord, ToldTrial, Trial } from "../src/python/search_protocol";
 import { linear, logarithmic, logTicks, ticks } from "../src/views/plot";
 import { bestAt, reached, runningBest } from "../src/views/search/curves";
 import { choices, decisionTable, median, numbersOf, spacesOf } from "../src/views/search/decisions";
@@ -14,7 +14,7 @@ import {
   WORKLOADS,
 } from "../src/views/search/records";
 import { Search } from "../src/views/search/search";
-import type { ShownTrial } from "../src/views/search/trials";
+import { outcome, type ShownTrial } from "../src/views/search/trials";
 
 function trial(index: number, seconds: number | null, more: Partial<Trial> = {}): ShownTrial {
   const nothing = {
@@ -181,4 +181,29 @@ test("records are written together, a while after the first", async () => {
   expect(stored).toHaveBeenCalledTimes(1);
   await writer.flush();
   expect(stored).toHaveBeenCalledTimes(1);
+});
+
+test("the figures of a search agree with each other, and with its budget", () => {
+  const settings = { strategy: "random", seconds: null } as SearchSettings;
+  const search = new Search("MyModule", settings, 4);
+  const { at: _at, ...plain } = trial(0, 0.001, { state: "recalled" });
+  search.add({ ...plain, record: null } as ToldTrial);
+  for (const index of [1, 2, 3, 4]) {
+    search.spent = 500 * index;
+    const { at: _when, ...next } = trial(
+      index,
+      0.001,
+      index > 2 ? { state: "repeated", sameAs: 1 } : {},
+    );
+    search.add({ ...next, record: null } as ToldTrial);
+  }
+  expect(search.share).toBe(1);
+  search.spent = 2300;
+  search.add({ ...plain, confirmed: true, record: null } as ToldTrial);
+  const { trials, seconds, rate, confirming } = search.figures;
+  expect([trials, seconds, rate]).toEqual([4, 2, 2]);
+  expect(confirming).toBeCloseTo(0.3);
+  expect(outcome(search.tried, search.trials)).toBe(
+    "4 trials, 2 of them duplicates, 1 more from earlier searches",
+  );
 });

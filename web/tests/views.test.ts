@@ -70,5 +70,5 @@ test("the best trial is the fastest, and failed trials are none", () => {
   const trials = [trial(0, null, "failed"), trial(1, 2), trial(2, 1), trial(3, 1, "repeated")];
   expect(bestOf(trials)?.index).toBe(2);
   expect(bestOf([trial(0, null, "failed")])).toBeNull();
-  expect(outcome(trials)).toBe("4 trials, 1 of them duplicates, 1 failed");
+  expect(outcome(4, trials)).toBe("4 trials, 1 of them duplicates, 1 failed");
 });

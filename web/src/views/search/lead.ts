@@ -110,14 +110,16 @@ export class SearchLead {
       await this.follow(search);
       if (this.leaving === "pause") {
         search.state = "paused";
-        this.events.say(`Paused: ${outcome(search.trials)}`);
+        this.events.say(`Paused: ${outcome(search.tried, search.trials)}`);
       } else await this.finish(search);
     } catch (error) {
       const stopped = error instanceof Stopped || this.leaving === "stop";
       const reason = stopped
         ? "Stopped"
         : `Failed: ${error instanceof Error ? error.message : String(error)}`;
-      this.events.say(`${reason}. ${search.trials.length ? outcome(search.trials) : ""}`);
+      this.events.say(
+        `${reason}. ${search.trials.length ? outcome(search.tried, search.trials) : ""}`,
+      );
       this.end(search);
     } finally {
       this.running = false;
@@ -143,7 +145,7 @@ export class SearchLead {
 
   private async finish(search: Search): Promise<void> {
     this.events.say(
-      `${this.leaving === "stop" || !this.running ? "Stopped" : "Done"}: ${outcome(search.trials)}`,
+      `${this.leaving === "stop" || !this.running ? "Stopped" : "Done"}: ${outcome(search.tried, search.trials)}`,
     );
     this.end(search);
     this.events.onState(search);

@@ -70,10 +70,26 @@ export class Search {
     return place(this.trials, told, this.spent / 1000);
   }
 
+  /** How many trials it made: what it only took over from records is no part of its budget. */
+  get tried(): number {
+    if (this.settings?.strategy === "function") return this.trials.length;
+    return this.trials.filter(({ state }) => state !== "recalled").length;
+  }
+
+  /**
+   * Its figures, which agree with each other: the trials, the seconds from the first to the last of
+   * them, their quotient, and the seconds in which the best were confirmed.
+   */
+  get figures(): { trials: number; seconds: number; rate: number | null; confirming: number } {
+    const seconds = this.sampled / 1000;
+    const rate = seconds > 0 ? this.tried / seconds : null;
+    return { trials: this.tried, seconds, rate, confirming: (this.spent - this.sampled) / 1000 };
+  }
+
   /** How far it has come, from 0 to 1; null where nobody knows. */
   get share(): number | null {
     if (this.state === "ended") return 1;
     if (this.seconds !== null) return Math.min(1, this.spent / 1000 / this.seconds);
-    return this.planned ? Math.min(1, this.trials.length / this.planned) : null;
+    return this.planned ? Math.min(1, this.tried / this.planned) : null;
   }
 }

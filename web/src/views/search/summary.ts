@@ -4,17 +4,19 @@ import { html, nothing, type TemplateResult } from "lit-html";
 import { comparison, duration, milliseconds, short } from "../format";
 import { counted } from "../kit";
 import type { Search } from "./search";
-import { bestOf, failures, runs } from "./trials";
+import { bestOf, failures } from "./trials";
 
 export function summary(search: Search | null, onChoose: (index: number) => void): TemplateResult {
   const winner = search && bestOf(search.trials);
   const found = failures(search?.trials ?? []);
-  const ran = search ? runs(search.trials) : 0;
-  const perSecond = search && search.sampled > 0 ? (ran * 1000) / search.sampled : null;
-  const rate = search && [
+  const figures = search?.figures;
+  const perSecond = figures?.rate ?? null;
+  const rate = figures && [
+    perSecond === null ? "" : counted(figures.trials, "trial"),
+    perSecond === null ? "" : duration(figures.seconds * 1000),
     perSecond === null ? "" : `${perSecond.toFixed(1)} trials/s`,
     search.workers ? counted(search.workers, "worker") : "",
-    search.spent ? duration(search.spent) : "",
+    search.confirming ? `best confirmed in ${duration(figures.confirming * 1000)}` : "",
     search.state === "paused" ? "paused" : "",
   ];
   return html`<div>

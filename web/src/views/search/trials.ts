@@ -39,12 +39,6 @@ export function place(
   return shown;
 }
 
-/** How many trials were really run: those that did not take over what another came to, now or in an
- * earlier search. */
-export function runs(trials: readonly Trial[]): number {
-  return trials.filter(({ sameAs, state }) => sameAs === null && state !== "recalled").length;
-}
-
 /** Why trials failed, each reason once: how often, and in which trial first. */
 export function failures(
   trials: readonly Trial[],
@@ -60,14 +54,15 @@ export function failures(
   return [...found.values()].sort((a, b) => b.count - a.count);
 }
 
-/** A sentence's worth of what a search came to. */
-export function outcome(trials: readonly Trial[]): string {
+/** A sentence's worth of what a search of so many trials came to. */
+export function outcome(tried: number, trials: readonly Trial[]): string {
   const failed = trials.filter(({ state }) => state === "failed").length;
   const repeated = trials.filter(({ state }) => state === "repeated").length;
   const recalled = trials.filter(({ state }) => state === "recalled").length;
-  const parts = [`${trials.length} ${trials.length === 1 ? "trial" : "trials"}`];
-  if (recalled) parts.push(`${recalled} of them from earlier searches`);
+  const parts = [`${tried} ${tried === 1 ? "trial" : "trials"}`];
   if (repeated) parts.push(`${repeated} of them duplicates`);
   if (failed) parts.push(`${failed} failed`);
+  const whose = tried < trials.length ? "more" : "of them";
+  if (recalled) parts.push(`${recalled} ${whose} from earlier searches`);
   return parts.join(", ");
 }

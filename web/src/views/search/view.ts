@@ -276,6 +276,6 @@ export function searchView(context: ViewContext): View {
 }
 
 /** Where a search is that the reader does not lead just now. */
-function told({ state, title, trials }: Search): string {
-  return state === "running" ? `${title}: sampling` : `Ended: ${outcome(trials)}`;
+function told({ state, title, tried, trials }: Search): string {
+  return state === "running" ? `${title}: sampling` : `Ended: ${outcome(tried, trials)}`;
 }
