@@ -53,6 +53,21 @@ def wait_until(page: Page, condition: str, arg: object = None) -> None:
     page.wait_for_function("() => window.isTrue")
 
 
+def wait_until_kept(page: Page, document: str, scroll: float = 0) -> None:
+    """Waits until the browser's database has a document, with this much scrolled."""
+    wait_until(page, _IS_KEPT, [document, scroll])
+
+
+_IS_KEPT = """([id, scroll]) => new Promise((resolve, reject) => {
+    const opening = indexedDB.open("mlcweb-documents");
+    opening.onerror = reject;
+    opening.onsuccess = () => {
+        const asked = opening.result.transaction("documents").objectStore("documents").get(id);
+        asked.onsuccess = () => resolve(asked.result?.scroll === scroll);
+    };
+})"""
+
+
 class Playground:
     """A page of the playground; `problems` are the errors that the browser has reported."""
 

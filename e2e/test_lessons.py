@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from e2e.conftest import DIST
 from e2e.lesson_page import LessonPage
 from e2e.page_states import VIEWS
+from e2e.playground import wait_until_kept
 from web.scripts.lesson_source import OUTPUTS, Lesson, lessons
 
 LESSONS = lessons()
@@ -162,6 +163,49 @@ def test_progress_and_edits_are_kept(lesson):
     expect(done).to_contain_text(LESSONS[0].title)
     lesson.cell(7).get_by_test_id("cell-reset").click()
     expect(lesson.cell(7).locator(".cm-content")).to_contain_text("= A[vi] + T.float32(1)")
+
+
+def test_results_are_kept(lesson, playground):
+    lesson.open(FIRST)
+    lesson.write(2, "print('written by', 'me')\n")
+    lesson.run(2)
+    lesson.run(3)
+    playground.open_view("tensorir")
+    lesson.open("10-beat-this-time")
+    expect(playground["view-tensorir"]).not_to_contain_text("def main")
+    lesson.open(FIRST)
+    expect(lesson.cell(2)).to_have_attribute("data-state", "done")
+    expect(lesson.cell(2)).to_contain_text("written by me")
+    expect(playground["view-tensorir"]).to_contain_text("def main")
+    lesson.cell(3).scroll_into_view_if_needed()
+    position = lesson.page.locator("#pane-lesson").evaluate("pane => pane.scrollTop")
+    wait_until_kept(lesson.page, FIRST, position)
+    lesson.page.reload()
+    expect(lesson.cell(2)).to_contain_text("written by me")
+    expect(lesson.cell(2)).to_have_attribute("data-state", "stale")
+    expect(lesson.cell(2)).to_contain_text("not run in this session")
+    expect(playground["tab-tensorir"]).to_have_attribute("aria-selected", "true")
+    expect(playground["view-tensorir"]).to_contain_text("def main")
+    assert lesson.page.locator("#pane-lesson").evaluate("pane => pane.scrollTop") == position
+    lesson.run(2)
+
+
+def test_cells_say_that_their_output_is_of_other_code(lesson):
+    lesson.open(FIRST)
+    lesson.write(1, "x = 1\n")
+    lesson.write(2, "print('x is', x)\n")
+    lesson.run(1)
+    lesson.run(2)
+    lesson.write(1, "x = 2\n")
+    expect(lesson.cell(1)).to_contain_text("edited since it ran")
+    expect(lesson.cell(2)).to_contain_text("a cell above has changed")
+    lesson.write(1, "x = 1\n")
+    expect(lesson.cell(2)).to_have_attribute("data-state", "done")
+    lesson.write(1, "x = 2\n")
+    lesson.run(1)
+    expect(lesson.cell(2)).to_have_attribute("data-state", "stale")
+    lesson.run(2)
+    expect(lesson.cell(2)).to_contain_text("x is 2")
 
 
 @pytest.mark.thorough

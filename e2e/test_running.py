@@ -3,6 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
+from e2e.playground import wait_until_kept
+
 PROGRAM = """\
 import tvm
 from tvm.script import tir as T
@@ -35,6 +37,14 @@ def test_the_lesson_runs(playground):
 
 
 @pytest.mark.thorough
+def test_the_console_is_kept_over_a_reload(playground):
+    playground.run_to_end("print('sum', 20 + 22)\n")
+    wait_until_kept(playground.page, "program")
+    playground.page.reload()
+    expect(playground["console"]).to_contain_text("sum 42")
+    expect(playground["console"]).to_contain_text("its variables are gone")
+
+
 def test_runs_from_the_keyboard(playground):
     playground.write("print(6 * 7)")
     playground.page.keyboard.press("ControlOrMeta+Enter")

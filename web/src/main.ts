@@ -4,11 +4,12 @@ import { byId } from "./dom";
 import { LessonDocument } from "./lessons/document";
 import { ProgramDocument } from "./program/program";
 import type { PythonSession } from "./python/client";
-import type { RunResult } from "./python/protocol";
 import { hashParts, setHash } from "./share/address";
 import { setUpSharing } from "./share/dialog";
 import { BadLink, decode, type SharedState } from "./share/state";
 import { Activity } from "./shell/activity";
+import type { PageDocument } from "./shell/document";
+import { DocumentViews } from "./shell/document_views";
 import { COMMAND } from "./shell/keys";
 import { setUpMenu } from "./shell/menu";
 import { Panes } from "./shell/panes";
@@ -17,15 +18,16 @@ import { setUpSplitter } from "./shell/splitter";
 import { setUpStatus } from "./shell/status";
 import { toast } from "./shell/toast";
 import { setUpTheme } from "./theme";
-import { followActivity, showResult } from "./views/following";
+import { followActivity } from "./views/following";
 import { views as viewFactories } from "./views/index";
 import type { View, ViewContext } from "./views/view";
 
 export function startPage(session: PythonSession): void {
   const activity = new Activity(session);
   const views: View[] = [];
-  const runner = new Runner(session, activity, (result) => showResult(views, session, result));
   const show = (pane: string): void => panes.show(pane);
+  const shown = new DocumentViews(views, session, (view) => panes.bringBack(view));
+  const runner = new Runner(session, activity, (result, owner) => shown.take(result, owner));
 
   setUpTheme(byId("theme"));
   const program = new ProgramDocument(runner, session, show);
@@ -45,7 +47,7 @@ export function startPage(session: PythonSession): void {
     session,
     show,
     showModule: (module) => {
-      views.find(({ id }) => id === "tensorir")?.onResult?.({ ...NOTHING, modules: [module] });
+      shown.showModules([module]);
       show("tensorir");
     },
     openProgram: (name, text) => {
@@ -59,7 +61,15 @@ export function startPage(session: PythonSession): void {
   program.onLeaveLink = () => {
     if (hashParts(location.hash).has("code")) setHash("");
   };
-  panes.onOpen = ({ id }) => {
+  panes.onView = (view) => shown.opened(view);
+  let turned = Promise.resolve();
+  panes.onOpen = (document) => {
+    turned = document.memory().then((memory) => {
+      if (panes.document === document) shown.turnTo(memory);
+    });
+    showAddress(document);
+  };
+  const showAddress = ({ id }: PageDocument): void => {
     byId("to-lessons").ariaCurrent = id === "lesson" ? "page" : null;
     byId("to-program").ariaCurrent = id === "program" ? "page" : null;
     if (id !== "program") return;
@@ -77,7 +87,7 @@ export function startPage(session: PythonSession): void {
     panes.openDocument("program");
     if (!code) return;
     try {
-      const state = await decode(code);
+      const [state] = await Promise.all([decode(code), turned]);
       program.openLink(code, state);
       if (state.view) show(state.view);
       for (const view of views) view.restore?.(state.views?.[view.id]);
@@ -110,18 +120,6 @@ export function startPage(session: PythonSession): void {
 }
 
 const TITLE = document.title;
-
-/** The result of a run that shows nothing. */
-const NOTHING: RunResult = {
-  ok: true,
-  error: null,
-  elapsedMs: 0,
-  modules: [],
-  traces: [],
-  programs: [],
-  searchFunctions: [],
-  searchModules: [],
-};
 
 /** What the page shows now, for a link. */
 function sharedState(program: ProgramDocument, views: View[]): SharedState {

@@ -1,5 +1,6 @@
 /** The lesson as a document of the page, beside the views. */
 
+import type { DocumentMemory } from "../document/memory";
 import { byId } from "../dom";
 import type { PageDocument } from "../shell/document";
 import { recall, remember } from "../storage";
@@ -18,8 +19,16 @@ export class LessonDocument implements PageDocument {
     this.pointTo(recall("lesson") ?? "");
   }
 
+  memory(): Promise<DocumentMemory | null> {
+    return Promise.resolve(this.reader.memory);
+  }
+
   get running(): boolean {
     return this.reader.running;
+  }
+
+  shown(): void {
+    this.reader.scrollBack();
   }
 
   run(): void {

@@ -1,5 +1,7 @@
 /** The program: files in an editor, a console, and the run that joins them. */
 
+import { DocumentMemory } from "../document/memory";
+import { moment, replay } from "../document/record";
 import { byId, element } from "../dom";
 import type { PythonSession } from "../python/client";
 import type { SharedState } from "../share/state";
@@ -44,6 +46,7 @@ export class ProgramDocument implements PageDocument {
   onLeaveLink?: () => void;
   private readonly console: ConsolePanel;
   private readonly program: ProgramRun;
+  private readonly kept: Promise<DocumentMemory>;
   private readonly workspace = new Workspace({
     files: [{ name: FIRST, text: firstProgram }],
     open: FIRST,
@@ -84,6 +87,8 @@ export class ProgramDocument implements PageDocument {
       this.console,
       (name) => this.files.open === name,
     );
+    this.kept = DocumentMemory.open("program");
+    void this.kept.then((memory) => this.restore(memory));
     byId("clear").addEventListener("click", () => this.console.clear());
     byId("reset").addEventListener("click", () => this.reset());
     setUpSplitter(byId("split-rows"), byId("document-program"), {
@@ -101,6 +106,10 @@ export class ProgramDocument implements PageDocument {
 
   get files(): ProgramFiles {
     return this.workspace.files;
+  }
+
+  memory(): Promise<DocumentMemory> {
+    return this.kept;
   }
 
   get running(): boolean {
@@ -138,6 +147,15 @@ export class ProgramDocument implements PageDocument {
       { label: `Rename ${open}`, run: () => this.tabs.rename(open) },
       { label: "Restore the starter program", run: () => this.reset() },
     ];
+  }
+
+  /** Show what the last run of an earlier visit left behind. */
+  private restore(memory: DocumentMemory): void {
+    this.program.onRecord = (run) => memory.add(run);
+    const last = memory.latest();
+    if (!last || this.running) return;
+    this.console.note(`${last.cell} ran ${moment(last.at)}; its variables are gone`, "info");
+    replay(last, this.console);
   }
 
   private async runProgram(): Promise<void> {

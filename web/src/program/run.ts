@@ -1,5 +1,6 @@
 /** Running the open file of an editor: its output in a console, its errors underlined in the text. */
 
+import { Recorder, type RunRecord, recordOf } from "../document/record";
 import type { Runner } from "../shell/runner";
 import type { ConsolePanel } from "./console";
 import type { Editor } from "./editor";
@@ -8,6 +9,8 @@ import { type ProgramFiles, textOf, withText } from "./files";
 export class ProgramRun {
   /** Whether a program runs, or waits to. */
   active = false;
+  /** Called with what a run has left behind. */
+  onRecord?: (run: RunRecord) => void;
   /** What was asked for and has not begun; asked once more, the newer text runs. */
   private waiting: ProgramFiles | null = null;
 
@@ -32,7 +35,10 @@ export class ProgramRun {
       this.console.clear();
       this.editor.underline([]);
       const others = now.files.filter(({ name }) => name !== open);
-      const result = await this.runner.run(job, textOf(now), open, this.console, others);
+      const source = textOf(now);
+      const recorder = new Recorder(this.console);
+      const result = await this.runner.run(job, source, open, recorder, others);
+      if (result) this.onRecord?.(recordOf(open, source, result, recorder));
       if (result?.error && result.error.kind !== "KeyboardInterrupt" && this.isOpen(open))
         this.editor.underline(result.error.diagnostics);
       this.active = this.waiting !== null;

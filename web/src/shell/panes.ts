@@ -10,6 +10,8 @@ const narrow = matchMedia("(max-width: 800px)");
 export class Panes {
   /** Called when a document has taken the left half. */
   onOpen?: (document: PageDocument) => void;
+  /** Called when a view comes to the front. */
+  onView?: (view: string) => void;
   private readonly tabs;
   private open: PageDocument;
 
@@ -28,7 +30,9 @@ export class Panes {
         byId("views").classList.toggle("is-front", document.body.dataset.side === "views");
         for (const pane of left) pane.panel.classList.toggle("is-front", pane.id === id);
         for (const view of views) view.panel.hidden = view.id !== id;
-        views.find((view) => view.id === id)?.onShow?.();
+        const view = views.find((each) => each.id === id);
+        view?.onShow?.();
+        if (view) this.onView?.(id);
       },
     );
     narrow.addEventListener("change", () => this.arrange());
@@ -50,6 +54,7 @@ export class Panes {
     if (this.isLeft(document.body.dataset.pane))
       document.body.dataset.pane = this.open.panes[0]!.id;
     this.arrange();
+    this.open.shown?.();
     this.onOpen?.(this.open);
   }
 
@@ -58,6 +63,11 @@ export class Panes {
     const owner = this.documents.find(({ panes }) => panes.some((pane) => pane.id === id));
     if (owner && owner !== this.open) this.openDocument(owner.id);
     if (narrow.matches || !owner) this.tabs.select(id);
+  }
+
+  /** Show a view beside the document, where there is room for both. */
+  bringBack(view: string): void {
+    if (!narrow.matches && this.views.some(({ id }) => id === view)) this.tabs.select(view);
   }
 
   private isLeft(id: string | undefined): boolean {

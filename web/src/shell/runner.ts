@@ -16,13 +16,14 @@ export class Runner {
   /** Of the program that runs, or ran last. */
   private sink: OutputSink | null = null;
   /** What views have not seen yet. */
-  private result: RunResult | null = null;
+  private result: { result: RunResult; owner: string } | null = null;
 
-  /** `onResult` hears of the latest result once nothing runs any more that the reader has asked. */
+  /** `onResult` hears of the latest result once nothing runs any more that the reader has asked, and
+   * which document it is of. */
   constructor(
     private readonly session: PythonSession,
     private readonly activity: Activity,
-    onResult: (result: RunResult) => void,
+    onResult: (result: RunResult, owner: string) => void,
   ) {
     session.on("output", (chunks) => this.sink?.append(chunks));
     session.on("restarted", (reason) => this.sink?.note(reason, "warning"));
@@ -30,9 +31,9 @@ export class Runner {
       if (state === "failed") this.sink?.note(`Python did not load: ${session.failure}`, "warning");
     });
     activity.onRest(() => {
-      const { result } = this;
+      const latest = this.result;
       this.result = null;
-      if (result) onResult(result);
+      if (latest) onResult(latest.result, latest.owner);
     });
   }
 
@@ -58,23 +59,23 @@ export class Runner {
     sink: OutputSink,
     others: { name: string; text: string }[] = [],
   ): Promise<RunResult | null> {
-    return this.perform(job, sink, async () => {
+    return this.perform(job, "program", sink, async () => {
       await this.session.call("files.place", others);
       return this.session.call("cell.execute", source, filename);
     });
   }
 
-  /** Run a cell of a lesson, which shares its names with the lesson's other cells; else as `run`. */
+  /** Run a cell of a document, which shares its names with the document's other cells; else as `run`. */
   async runCell(
     job: Job,
     source: string,
-    lesson: string,
+    document: string,
     number: number,
     sink: OutputSink,
   ): Promise<RunResult | null> {
     this.activity.rename(job, `Running cell ${number}`);
-    return this.perform(job, sink, () =>
-      this.session.call("notebook.execute", source, lesson, number),
+    return this.perform(job, document, sink, () =>
+      this.session.call("notebook.execute", source, document, number),
     );
   }
 
@@ -108,6 +109,7 @@ export class Runner {
 
   private async perform(
     job: Job,
+    owner: string,
     sink: OutputSink,
     work: () => Promise<RunResult>,
   ): Promise<RunResult | null> {
@@ -116,6 +118,7 @@ export class Runner {
     try {
       const result = await work();
       this.finish(result, sink);
+      this.result = { result, owner };
       return result;
     } catch (error) {
       if (error instanceof Stopped) return null;
@@ -142,6 +145,5 @@ export class Runner {
         failed: true,
       };
     }
-    this.result = result;
   }
 }

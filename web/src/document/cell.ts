@@ -1,27 +1,36 @@
-/** A cell of a lesson: code that becomes an editor when it is touched, and what it printed. */
+/** A cell of a document: code that becomes an editor when it is touched, and what it printed. */
 
 import { element } from "../dom";
 import { Editor } from "../program/editor";
-import type { RunResult } from "../python/protocol";
 import { duration } from "../views/format";
-import type { LessonCode } from "./lesson";
 import { CellOutput } from "./output";
+import { type RunRecord, replay } from "./record";
 
-/** `stale`: it has run, but in a Python that is gone; `waiting`: for what was asked before it. */
-export type CellState = "idle" | "waiting" | "running" | "done" | "failed" | "stale";
+/** `lost`: it has run, but in a Python that is gone; `waiting`: for what was asked before it. */
+export type CellState = "idle" | "waiting" | "running" | "done" | "failed" | "lost";
 
-const STALE = "not run in this session";
+/** A cell to run. */
+export interface CellCode {
+  /** Its place among the cells, from 1. */
+  number: number;
+  source: string;
+  /** The source as highlighted HTML, one element per line. */
+  code: string;
+  folded: boolean;
+  /** What checks it, where it is an exercise. */
+  exercise: string | null;
+}
 
 export interface CellActions {
   /** Run the cell, and check it if it is an exercise and `check` is asked. */
-  run(cell: LessonCell, check: boolean): void;
-  runAbove(cell: LessonCell): void;
-  openInEditor(cell: LessonCell): void;
-  changed(cell: LessonCell): void;
-  current(cell: LessonCell): void;
+  run(cell: DocumentCell, check: boolean): void;
+  runAbove(cell: DocumentCell): void;
+  openInEditor(cell: DocumentCell): void;
+  changed(cell: DocumentCell): void;
+  current(cell: DocumentCell): void;
 }
 
-export class LessonCell {
+export class DocumentCell {
   readonly root: HTMLElement;
   readonly output = new CellOutput();
   private readonly place = element("div", { class: "cell-code" });
@@ -37,10 +46,13 @@ export class LessonCell {
   private text: string;
   private now: CellState = "idle";
   /** Its state before it waited. */
-  private before: [CellState, string] = ["idle", ""];
+  private before: CellState = "idle";
+  private reason: string | null = null;
+  /** Its last run in this session. */
+  run: RunRecord | null = null;
 
   constructor(
-    readonly code: LessonCode,
+    readonly code: CellCode,
     edited: string | undefined,
     private readonly actions: CellActions,
     opens: boolean,
@@ -143,41 +155,63 @@ export class LessonCell {
 
   set state(state: CellState) {
     this.now = state;
-    this.root.dataset.state = state;
-    if (state === "running" || state === "waiting") this.status.textContent = `${state} …`;
-    else if (state === "stale") this.status.textContent = STALE;
-    else if (state !== "done") this.status.textContent = "";
+    this.showState();
+  }
+
+  /** Why its output is not that of its code as things are; null where it is. */
+  set stale(reason: string | null) {
+    if (this.reason === reason) return;
+    this.reason = reason;
+    this.showState();
+  }
+
+  private showState(): void {
+    const { now } = this;
+    const stale = now === "lost" ? "not run in this session" : now === "done" ? this.reason : null;
+    this.root.dataset.state = stale ? "stale" : now;
+    const busy = now === "running" || now === "waiting" ? `${now} …` : "";
+    const took = now === "done" && this.run ? duration(this.run.elapsedMs) : "";
+    this.status.textContent = busy || (stale ?? took);
   }
 
   /** Show the result of a run, and where it went wrong. */
-  finish(result: RunResult): void {
-    this.output.show(result.modules);
-    this.state = result.ok ? "done" : "failed";
-    this.status.textContent = result.ok ? duration(result.elapsedMs) : "";
-    if (result.error && result.error.kind !== "KeyboardInterrupt") {
+  finish(run: RunRecord): void {
+    const { ok, error, modules } = run;
+    this.run = run;
+    this.output.show(modules);
+    this.state = ok ? "done" : "failed";
+    if (error && error.kind !== "KeyboardInterrupt") {
       this.root.querySelector("details")?.setAttribute("open", "");
-      this.edit().underline(result.error.diagnostics);
+      this.edit().underline(error.diagnostics);
     }
+  }
+
+  /** Show what a run of an earlier visit left behind. */
+  restore(run: RunRecord): void {
+    this.output.clear();
+    replay(run, this.output);
+    this.output.show(run.modules);
+    this.state = "lost";
   }
 
   /** A run was asked for, and begins when it is its turn. */
   wait(): void {
     if (this.now === "running" || this.now === "waiting") return;
-    this.before = [this.now, this.status.textContent];
+    this.before = this.now;
     this.state = "waiting";
   }
 
   /** It does not run after all. */
   leave(): void {
-    if (this.now !== "waiting") return;
-    [this.state, this.status.textContent] = this.before;
+    if (this.now === "waiting") this.state = this.before;
   }
 
   /** What it has defined is gone. */
   lose(): void {
+    this.run = null;
     if (this.now === "waiting") {
-      if (this.before[0] !== "idle") this.before = ["stale", STALE];
-    } else if (this.now !== "idle") this.state = "stale";
+      if (this.before !== "idle") this.before = "lost";
+    } else if (this.now !== "idle") this.state = "lost";
   }
 
   /** A run begins. */

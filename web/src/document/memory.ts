@@ -1,0 +1,116 @@
+/**
+ * What the browser keeps of documents beside their text: their runs, and what was looked at.
+ *
+ * It is bounded: of a document the oldest runs go first, but the last of each cell stays; of all
+ * documents that which was used the longest time ago. Texts are kept elsewhere, and never go.
+ */
+
+import { type DBSchema, type IDBPDatabase, openDB } from "idb";
+import { type RunRecord, sizeOf } from "./record";
+
+/** Runs kept of a document beside the last of each cell. */
+const MAX_RUNS = 30;
+/** Characters kept of a document. */
+const MAX_DOCUMENT = 2_000_000;
+const MAX_DOCUMENTS = 30;
+/** Milliseconds between a change and its way into the database. */
+const DELAY = 300;
+/** Milliseconds that a document waits for the database before it is shown without. */
+const PATIENCE = 1000;
+
+export interface Kept {
+  id: string;
+  /** When it was used last, in milliseconds since 1970. */
+  at: number;
+  runs: RunRecord[];
+  scroll: number;
+  view: string | null;
+}
+
+interface Schema extends DBSchema {
+  documents: { key: string; value: Kept; indexes: { at: number } };
+}
+
+type Database = IDBPDatabase<Schema>;
+
+let opened: Promise<Database | null> | null = null;
+
+/** The browser's database; null where it is denied. */
+function database(): Promise<Database | null> {
+  opened ??= openDB<Schema>("mlcweb-documents", 1, {
+    upgrade(made) {
+      made.createObjectStore("documents", { keyPath: "id" }).createIndex("at", "at");
+    },
+  }).catch(() => null);
+  return opened;
+}
+
+export class DocumentMemory {
+  /** The latest last. */
+  runs: RunRecord[] = [];
+  /** Pixels that the document is scrolled by. */
+  scroll = 0;
+  /** The view at the front. */
+  view: string | null = null;
+  private saving: ReturnType<typeof setTimeout> | undefined;
+
+  private constructor(readonly id: string) {}
+
+  /** What is kept of a document; of none, nothing. */
+  static async open(id: string): Promise<DocumentMemory> {
+    const memory = new DocumentMemory(id);
+    const kept = database().then((found) => found?.get("documents", id));
+    const late = new Promise<undefined>((resolve) => setTimeout(resolve, PATIENCE));
+    const found = await Promise.race([kept, late]).catch(() => undefined);
+    if (found) Object.assign(memory, { runs: found.runs, scroll: found.scroll, view: found.view });
+    return memory;
+  }
+
+  /** The last run of a cell; of any without one. */
+  latest(cell?: string): RunRecord | undefined {
+    return this.runs.findLast((run) => cell === undefined || run.cell === cell);
+  }
+
+  add(run: RunRecord): void {
+    this.runs = bounded([...this.runs, run]);
+    this.saveSoon();
+  }
+
+  saveSoon(): void {
+    clearTimeout(this.saving);
+    this.saving = setTimeout(() => void this.save().catch(() => undefined), DELAY);
+  }
+
+  private async save(): Promise<void> {
+    const found = await database();
+    const { id, runs, scroll, view } = this;
+    await found?.put("documents", { id, at: Date.now(), runs, scroll, view });
+    if (found) await evict(found);
+  }
+}
+
+/** The runs that are kept of a document. */
+export function bounded(runs: RunRecord[]): RunRecord[] {
+  const last = new Map(runs.map((run) => [run.cell, run]));
+  const old = runs.filter((run) => last.get(run.cell) !== run);
+  let excess = sum(runs.map(sizeOf)) - MAX_DOCUMENT;
+  const gone = new Set<RunRecord>();
+  for (const [at, run] of old.entries()) {
+    if (excess <= 0 && old.length - at <= MAX_RUNS) break;
+    gone.add(run);
+    excess -= sizeOf(run);
+  }
+  return runs.filter((run) => !gone.has(run));
+}
+
+/** Let go of the documents that were used the longest time ago. */
+async function evict(found: Database): Promise<void> {
+  const change = found.transaction("documents", "readwrite");
+  const keys = await change.store.index("at").getAllKeys();
+  const old = keys.slice(0, Math.max(0, keys.length - MAX_DOCUMENTS));
+  await Promise.all([...old.map((key) => change.store.delete(key)), change.done]);
+}
+
+function sum(numbers: number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
