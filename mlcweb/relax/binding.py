@@ -121,3 +121,7 @@ def bind_symbolic_vars(func: E.Function, binding: Mapping[Any, Any]) -> E.Functi
             raise DiagnosticError(f'The function has no symbolic extent "{key}"; it has {names}')
         values.update(dict.fromkeys(found, extent(value)))
     return Substitution({}, values).rewrite(func)
+
+
+E.Function.bind_params = bind_params
+E.Function.bind_symbolic_vars = bind_symbolic_vars

@@ -128,4 +128,5 @@ E.STRUCT_INFO.update({
     E.DataTypeImm: lambda value: ObjectStructInfo(),
     E.SeqExpr: seq_struct_info,
     E.If: _branches,
+    E.Function: lambda func: result_struct_info(func.params, func.body),
 })  # fmt: skip

@@ -28,7 +28,8 @@ from mlcweb.tir.arithmetic import convert
 from mlcweb.tir.expr import IntImm, PrimExpr
 
 STRUCT_INFO: dict[type, Callable[[Any], StructInfo]] = {}
-"""How to deduce the struct info of a node class. Filled by `mlcweb.relax.deduction`."""
+"""How to deduce the struct info of a node class; of a Function, that of its result. Filled by
+`mlcweb.relax.deduction`."""
 
 
 @node
@@ -377,11 +378,7 @@ class Function(BaseFunc, Expr):
         self.is_pure = is_pure
         self.attrs = dict(attrs or {})
         self.span = span
-        if ret_struct_info is None:
-            from mlcweb.relax.deduction import result_struct_info
-
-            ret_struct_info = result_struct_info(self.params, self.body)
-        self.ret_struct_info = ret_struct_info
+        self.ret_struct_info = ret_struct_info or STRUCT_INFO[Function](self)
 
     @property
     def ret_ty(self) -> StructInfo:
@@ -394,17 +391,10 @@ class Function(BaseFunc, Expr):
         params: list[Any] = [param.struct_info for param in self.params]
         return FuncStructInfo(params, self.ret_struct_info, self.is_pure)
 
-    def bind_params(self, binding: Mapping[Any, Any]) -> Function:
-        """The function with some parameters (by variable or name) replaced by values."""
-        from mlcweb.relax.binding import bind_params
+    if TYPE_CHECKING:  # binding.py implements these two
 
-        return bind_params(self, binding)
-
-    def bind_symbolic_vars(self, binding: Mapping[Any, Any]) -> Function:
-        """The function with some symbolic extents (by variable or name) replaced."""
-        from mlcweb.relax.binding import bind_symbolic_vars
-
-        return bind_symbolic_vars(self, binding)
+        def bind_params(self, binding: Mapping[Any, Any]) -> Function: ...
+        def bind_symbolic_vars(self, binding: Mapping[Any, Any]) -> Function: ...
 
     __repr__ = BaseFunc.__repr__
 

@@ -8,7 +8,7 @@ Extents are expressions of type int64, so that shapes may be symbolic:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir import printing
 from mlcweb.ir.errors import DiagnosticError
@@ -42,11 +42,9 @@ def extents(values: Sequence[Any]) -> tuple[PrimExpr, ...]:
 class StructInfo(Node):
     """Base of struct infos. Two are equal (`==`) where they are structurally equal."""
 
-    def is_base_of(self, derived: StructInfo) -> bool:
-        """Whether every value that `derived` describes is surely one that this describes."""
-        from mlcweb.relax.analysis.struct_info import BaseCheckResult, struct_info_base_check
+    if TYPE_CHECKING:  # analysis/struct_info.py implements this
 
-        return struct_info_base_check(self, derived) == BaseCheckResult.PASS
+        def is_base_of(self, derived: StructInfo) -> bool: ...
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StructInfo) and structural_equal(self, other)

@@ -44,6 +44,14 @@ def struct_info_base_check(base: StructInfo, derived: StructInfo) -> BaseCheckRe
     return _check(base, derived, _compare_extents)
 
 
+def is_base_of(base: StructInfo, derived: StructInfo) -> bool:
+    """Whether every value that `derived` describes is surely one that `base` describes."""
+    return struct_info_base_check(base, derived) == PASS
+
+
+StructInfo.is_base_of = is_base_of
+
+
 def _compare_extents(base: PrimExpr, derived: PrimExpr) -> BaseCheckResult:
     if dims.equal(base, derived):
         return PASS
