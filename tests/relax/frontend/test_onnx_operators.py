@@ -29,11 +29,11 @@ def equal_kernels_are_compiled_once():
     """Most kernels of these tests are equal to one before."""
     compile_functions, compiled = wasm_target.compile_functions, {}
 
-    def compile_once(functions, options, shared, lookup):
+    def compile_once(functions, options, shared, *others):
         ((name, func),) = functions.items()
         key = name, structural_hash(func), options, shared
         if key not in compiled:
-            made = compile_functions(functions, options, shared, lookup)
+            made = compile_functions(functions, options, shared, *others)
             if made.python_calls:
                 return made
             compiled[key] = made
