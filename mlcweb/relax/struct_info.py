@@ -44,7 +44,7 @@ class StructInfo(Node):
 
     if TYPE_CHECKING:  # analysis/struct_info.py implements this
 
-        def is_base_of(self, derived: StructInfo) -> bool: ...
+        def is_base_of(self, /, derived: StructInfo) -> bool: ...
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StructInfo) and structural_equal(self, other)

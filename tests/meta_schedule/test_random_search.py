@@ -203,7 +203,8 @@ def test_a_failed_schedule_keeps_the_steps_before() -> None:
 def test_closing_the_runner_keeps_what_was_done() -> None:
     async def main() -> list[Trial]:
         runner = FakeRunner(2, (1, 1, 1, 50))
-        found = []
+        found: list[Trial] = []
+        last: object = None
         async for event in events(runner, None):
             last = event
             if isinstance(event, Trial):

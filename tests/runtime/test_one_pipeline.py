@@ -79,7 +79,7 @@ def by_worker() -> bytes:
     async def main() -> bytes:
         runner = ProcessRunner(random_inputs(kernels(), "mm"), timeout_s=60.0)
         try:
-            return (await runner.build(kernels(), "mm", "wasm")).code
+            return (await runner.build(kernels(), "wasm")).code
         finally:
             runner.close()
 
