@@ -10,12 +10,13 @@ export function recall(key: string): string | null {
   }
 }
 
-/** Store `value`, or forget the key if it is null. */
-export function remember(key: string, value: string | null): void {
+/** Store `value`, or forget the key if it is null; false where there is no room, or no right to. */
+export function remember(key: string, value: string | null): boolean {
   try {
     if (value === null) localStorage.removeItem(PREFIX + key);
     else localStorage.setItem(PREFIX + key, value);
+    return true;
   } catch {
-    // The page works without.
+    return false;
   }
 }

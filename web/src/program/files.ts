@@ -63,6 +63,35 @@ export function renamed(all: ProgramFiles, from: string, to: string): ProgramFil
   };
 }
 
+/**
+ * `ours`, and beside it what another tab has made of the files since both had those of `base`; with
+ * the names of files that both have changed, and what theirs are called now.
+ */
+export function merged(
+  base: ProgramFiles,
+  ours: ProgramFiles,
+  theirs: ProgramFiles,
+): { files: ProgramFiles; renamed: [name: string, now: string][] } {
+  const text = (all: ProgramFiles, name: string): string | undefined =>
+    all.files.find((file) => file.name === name)?.text;
+  const known = new Set([...base.files, ...ours.files].map((file) => file.text));
+  const renamed: [string, string][] = [];
+  let files = ours;
+  for (const file of theirs.files) {
+    if (known.has(file.text)) continue;
+    const { name } = file;
+    const own = text(ours, name);
+    if (own === undefined) files = { ...withFile(files, file), open: ours.open };
+    else if (own === text(base, name)) files = withText(files, name, file.text);
+    else {
+      const now = freeName(name, files);
+      files = { ...withFile(files, { name: now, text: file.text }), open: ours.open };
+      renamed.push([name, now]);
+    }
+  }
+  return { files, renamed };
+}
+
 /** The files that a stored text holds; null where it holds none. */
 export function parseFiles(stored: string | null): ProgramFiles | null {
   try {

@@ -21,14 +21,22 @@ export function fromNotebook(text: string): string {
   } catch {
     throw new Error("Not a Jupyter notebook (version 4).");
   }
-  const parts = cells
-    .filter(({ cell_type }) => cell_type === "code" || cell_type === "markdown")
-    .map(({ cell_type, source }) => {
-      const body = (Array.isArray(source) ? source.join("") : source).trimEnd();
-      if (cell_type === "code") return `# %%\n${body}`;
-      return `# %% [markdown]\n${body.replace(/^.*$/gm, (line) => (line ? `# ${line}` : "#"))}`;
-    });
+  const parts = cells.filter(isText).map(({ cell_type, source }) => {
+    const body = (Array.isArray(source) ? source.join("") : source).trimEnd();
+    if (cell_type === "code") return `# %%\n${body}`;
+    return `# %% [markdown]\n${body.replace(/^.*$/gm, (line) => (line ? `# ${line}` : "#"))}`;
+  });
   return `${parts.join("\n\n")}\n`;
+}
+
+/** Whether a cell is code or a text; a damaged notebook may have anything in its place. */
+function isText(cell: NotebookCell | null): boolean {
+  const source = cell?.source;
+  const whole = Array.isArray(source) ? source : [source];
+  return (
+    (cell?.cell_type === "code" || cell?.cell_type === "markdown") &&
+    whole.every((line) => typeof line === "string")
+  );
 }
 
 /** A program as a notebook, format 4.5; without `# %%` lines it is one cell. */

@@ -54,6 +54,8 @@ export class ProgramDocument implements PageDocument {
   private readonly tabs: FileTabs;
   private readonly typing: TypingCheck;
   private saving = 0;
+  /** Whether the browser has kept what was stored last. */
+  private keeps = true;
 
   constructor(
     runner: Runner,
@@ -242,6 +244,22 @@ export class ProgramDocument implements PageDocument {
 
   private save(): void {
     clearTimeout(this.saving);
-    this.workspace.save();
+    const before = this.files;
+    const kept = this.workspace.save((renamed) => {
+      const list = renamed.map(([name, now]) => `${name} (now ${now})`).join(", ");
+      toast(`Another tab has changed files, too. Its texts are kept beside yours: ${list}`);
+    });
+    if (!kept && this.keeps)
+      toast("The browser has no room for your files: what you write is lost with this tab");
+    this.keeps = kept;
+    if (this.files !== before) this.showMerged(before);
+  }
+
+  /** Show what came from another tab; what is open and the same stays as it is. */
+  private showMerged(before: ProgramFiles): void {
+    const { open } = this.files;
+    if (textOf(this.files) !== textOf({ ...before, open }))
+      this.editor.open(open, textOf(this.files));
+    this.tabs.show(this.files);
   }
 }

@@ -6,7 +6,7 @@
  */
 
 import { recall, remember } from "../storage";
-import { freeName, type ProgramFiles, parseFiles, withFile } from "./files";
+import { freeName, merged, type ProgramFiles, parseFiles, withFile } from "./files";
 
 const OWN = "files";
 const SHARED = "shared";
@@ -16,6 +16,9 @@ export class Workspace {
   /** Names the link whose files are shown; null while they are the reader's own. */
   link: string | null = null;
   private own: ProgramFiles;
+  /** The reader's own files when they were last read or stored, and what was stored then. */
+  private base: ProgramFiles;
+  private stored: string | null;
 
   constructor(initial: ProgramFiles) {
     const before = recall("program");
@@ -23,6 +26,8 @@ export class Workspace {
       parseFiles(recall(OWN)) ??
       (before ? { files: [{ name: initial.open, text: before }], open: initial.open } : initial);
     this.files = this.own;
+    this.base = this.own;
+    this.stored = recall(OWN);
   }
 
   /** Show the files of a link, with what the reader has changed in them since. */
@@ -45,10 +50,27 @@ export class Workspace {
     if (this.link === null) this.own = files;
   }
 
-  save(): void {
-    const text = JSON.stringify(this.files);
-    if (this.link === null) remember(OWN, text);
-    else remember(SHARED, `${this.link}\n${text}`);
+  /**
+   * Store what has changed; false where the browser does not keep it. `onMerged` is told of files
+   * that another tab has changed, too, since this one read or stored them: both are kept.
+   */
+  save(onMerged: (renamed: [name: string, now: string][]) => void = () => undefined): boolean {
+    if (this.link !== null) return remember(SHARED, `${this.link}\n${JSON.stringify(this.files)}`);
+    if (JSON.stringify(this.own) === this.stored) return true;
+    const found = recall(OWN);
+    const theirs = found === this.stored ? null : parseFiles(found);
+    if (theirs) {
+      const { files, renamed } = merged(this.base, this.own, theirs);
+      this.change(files);
+      if (renamed.length) onMerged(renamed);
+    }
+    const text = JSON.stringify(this.own);
+    const done = remember(OWN, text);
+    if (done) {
+      this.stored = text;
+      this.base = this.own;
+    }
+    return done;
   }
 
   /** Make the link's files the reader's own, beside those that are there. */

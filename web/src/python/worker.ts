@@ -155,12 +155,16 @@ gc.freeze()
 
 // Restored memory holds the random numbers of the visit that made it.
 const START = `
-import os, random
+import builtins, os, random
 random.seed()
 os.environ["MPLBACKEND"] = "module://mlcweb.playground.figures"
 import mlcweb, mlcweb.compat
 import mlcweb.playground.bridge
 mlcweb.compat.install()
+def no_input(prompt=""):
+    raise EOFError("input() has nobody to ask in the page: write the value into the program")
+
+builtins.input = no_input
 mlcweb.__version__
 `;
 

@@ -31,7 +31,7 @@ export function setUpSplitter(
     container.style.setProperty(`--${property}`, share.toFixed(1));
     bar.setAttribute("aria-valuenow", share.toFixed(0));
   };
-  const keep = (): void => remember(property, share.toFixed(1));
+  const keep = (): boolean => remember(property, share.toFixed(1));
 
   bar.addEventListener("pointerdown", (down) => {
     bar.setPointerCapture(down.pointerId);
