@@ -3,6 +3,7 @@
 import { soon } from "../dom";
 import { TrialPool } from "../trials/pool";
 import { type Connect, type Connection, type Receiver, startWorker } from "./connection";
+import { isFromWorker } from "./incoming";
 import type { CallName, Calls, FromWorker, OutputChunk, RuntimeFacts, ToWorker } from "./protocol";
 import { CallQueue } from "./queue";
 import { StallWatch } from "./stall";
@@ -24,6 +25,8 @@ export interface SessionEvents {
   event: (name: string, data: unknown) => void;
   /** Python's memory is kept for the next start, or could not be. */
   kept: (done: boolean) => void;
+  /** The worker has sent what is no message of ours. It is told once for each Python. */
+  ignored: () => void;
   /** Python has been ended and starts anew; `reason` is a sentence for the reader. */
   restarted: (reason: string) => void;
 }
@@ -77,6 +80,7 @@ export class PythonSession {
   /** Whether all of Python is there: an import that is interrupted would stay broken. */
   private whole = false;
   private lastId = 0;
+  private ignored = false;
   private readonly listeners: { [K in keyof SessionEvents]: Set<SessionEvents[K]> } = {
     state: new Set(),
     progress: new Set(),
@@ -85,6 +89,7 @@ export class PythonSession {
     output: new Set(),
     event: new Set(),
     kept: new Set(),
+    ignored: new Set(),
     restarted: new Set(),
   };
 
@@ -111,11 +116,14 @@ export class PythonSession {
     this.progress = ["Loading Python", 0];
     this.watch.progress("Starting the worker");
     this.whole = false;
+    this.ignored = false;
     this.setState("loading");
     this.setFetching(null);
     const receiver: Receiver = {
       receive: (message) => {
-        if (this.connection === connection) this.receive(message);
+        if (this.connection !== connection) return;
+        if (isFromWorker(message)) this.receive(message);
+        else this.ignore();
       },
       fail: (reason) => {
         if (this.connection === connection) this.fail(reason);
@@ -268,7 +276,7 @@ export class PythonSession {
         this.passOn(message.chunks, message.size);
         break;
       case "event":
-        if (!this.calls.sent?.guest) this.emit("event", message.name, message.data);
+        if (!this.calls.sent?.guest) this.tell(message.name, message.data);
         break;
       case "answer":
         this.take(message.id)?.resolve(message.value as never);
@@ -281,6 +289,20 @@ export class PythonSession {
         this.refuse(message);
         break;
     }
+  }
+
+  /** Pass on what Python tells; it may be any data, if a program tells it. */
+  private tell(name: string, data: unknown): void {
+    try {
+      this.emit("event", name, data);
+    } catch {
+      this.ignore();
+    }
+  }
+
+  private ignore(): void {
+    if (!this.ignored) this.emit("ignored");
+    this.ignored = true;
   }
 
   /** Output of that size, of this Python, was seen by the guest that it went to. */

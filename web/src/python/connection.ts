@@ -1,7 +1,7 @@
 /** The way to a Python: a worker of this page's own, or a line to that of another frame. */
 
 import { Backlog } from "./backlog";
-import type { FromWorker, ToWorker } from "./protocol";
+import type { ToWorker } from "./protocol";
 
 export interface Connection {
   /** Milliseconds that an interrupted program has to come to an end before Python is ended. */
@@ -24,7 +24,8 @@ export interface Connection {
 
 /** What comes back over a connection. */
 export interface Receiver {
-  receive(message: FromWorker): void;
+  /** Something has come; programs run at the other end, so it may be anything. */
+  receive(message: unknown): void;
   fail(reason: string): void;
 }
 
@@ -44,7 +45,7 @@ export function startWorker(receiver: Receiver, base: string, trials: MessagePor
   const signal = isolated() ? new Uint8Array(new SharedArrayBuffer(1)) : null;
   const memory = isolated() ? new SharedArrayBuffer(4) : null;
   const backlog = memory && new Backlog(memory);
-  worker.onmessage = ({ data }: MessageEvent<FromWorker>) => receiver.receive(data);
+  worker.onmessage = ({ data }: MessageEvent<unknown>) => receiver.receive(data);
   worker.onerror = (event) => receiver.fail(event.message || "the worker's script did not load");
   const start: ToWorker = { type: "start", base, interrupt: signal, backlog: memory, trials };
   worker.postMessage(start, [trials]);

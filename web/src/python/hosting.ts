@@ -41,7 +41,7 @@ export function host(session: PythonSession, port: MessagePort): void {
 export function connectTo(port: MessagePort): Connect {
   return (receiver, _base, trials) => {
     trials.close();
-    port.onmessage = ({ data }: MessageEvent<FromWorker>) => receiver.receive(data);
+    port.onmessage = ({ data }: MessageEvent<unknown>) => receiver.receive(data);
     const post = (message: ToWorker): void => port.postMessage(message);
     post({ type: "join" });
     return {

@@ -4,9 +4,10 @@ import type { PyodideAPI } from "pyodide";
 import { TrialLine } from "../trials/line";
 import { Backlog } from "./backlog";
 import { listenToDownloads } from "./downloads";
+import { isPicture } from "./incoming";
 import { denyStorage } from "./lockdown";
 import { OutputBatcher, type WaitForPage } from "./output";
-import type { FromWorker, Picture, RuntimeFacts, Stream, ToWorker } from "./protocol";
+import type { FromWorker, RuntimeFacts, Stream, ToWorker } from "./protocol";
 import * as snapshot from "./snapshot";
 
 type Loader = typeof import("pyodide");
@@ -38,8 +39,10 @@ port.onmessage = ({ data }) => {
       mlcwebTrials: new TrialLine(data.trials),
       mlcwebTell: (name: string, text: string) => {
         const data: unknown = JSON.parse(text);
-        if (name === "picture") output.picture(data as Picture);
-        else post({ type: "event", name, data });
+        if (name === "picture") {
+          if (!isPicture(data)) throw new TypeError("A picture is url, width, height, description");
+          output.picture(data);
+        } else post({ type: "event", name, data });
       },
     });
     if (data.backlog && data.interrupt) output.wait = waitForPage(data.backlog, data.interrupt);

@@ -26,6 +26,12 @@ export class Runner {
     onResult: (result: RunResult, owner: string) => void,
   ) {
     session.on("output", (chunks) => this.sink?.append(chunks));
+    session.on("ignored", () =>
+      this.sink?.note(
+        "A program sent the page what is no message of ours; it was ignored.",
+        "warning",
+      ),
+    );
     session.on("restarted", (reason) => this.sink?.note(reason, "warning"));
     session.on("state", (state) => {
       if (state === "failed") this.sink?.note(`Python did not load: ${session.failure}`, "warning");

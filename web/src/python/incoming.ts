@@ -1,0 +1,50 @@
+/** Whether a message is one that a worker of ours sends: programs run there, and may try others. */
+
+import type { FromWorker, Picture } from "./protocol";
+
+type Fields = Record<string, unknown>;
+
+/** What each kind of message must have; the values of answers are as Python gives them. */
+const FORMS: Record<FromWorker["type"], (message: Fields) => boolean> = {
+  progress: ({ stage, fraction }) => isText(stage) && isNumber(fraction),
+  ready: ({ runtime }) => isObject(runtime),
+  loaded: () => true,
+  kept: ({ done }) => typeof done === "boolean",
+  failed: ({ message }) => isText(message),
+  restarted: ({ reason }) => isText(reason),
+  output: ({ chunks, size }) => isNumber(size) && Array.isArray(chunks) && chunks.every(isChunk),
+  event: ({ name }) => isText(name),
+  answer: ({ id }) => isNumber(id),
+  refusal: ({ id, message }) => isNumber(id) && isText(message),
+};
+
+export function isFromWorker(data: unknown): data is FromWorker {
+  return isObject(data) && isText(data.type) && Object.hasOwn(FORMS, data.type)
+    ? FORMS[data.type as FromWorker["type"]](data)
+    : false;
+}
+
+export function isPicture(data: unknown): data is Picture {
+  return (
+    isObject(data) &&
+    isText(data.url) &&
+    isText(data.description) &&
+    isNumber(data.width) &&
+    isNumber(data.height)
+  );
+}
+
+function isChunk(data: unknown): boolean {
+  if (!isObject(data) || !isText(data.text)) return false;
+  const { stream, dropped, picture } = data;
+  return (
+    (stream === "stdout" || stream === "stderr") &&
+    (dropped === undefined ||
+      (isObject(dropped) && isNumber(dropped.lines) && isNumber(dropped.characters))) &&
+    (picture === undefined || isPicture(picture))
+  );
+}
+
+const isText = (data: unknown): data is string => typeof data === "string";
+const isNumber = (data: unknown): data is number => Number.isFinite(data);
+const isObject = (data: unknown): data is Fields => typeof data === "object" && data !== null;

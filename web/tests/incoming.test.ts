@@ -1,0 +1,66 @@
+import { expect, test } from "vitest";
+import { isFromWorker, isPicture } from "../src/python/incoming";
+
+const picture = { url: "data:image/png;base64,", width: 1, height: 2, description: "" };
+
+test.each([
+  { type: "progress", stage: "Loading", fraction: 0.5 },
+  { type: "loaded" },
+  { type: "output", chunks: [], size: 0 },
+  { type: "output", chunks: [{ stream: "stdout", text: "a" }], size: 1 },
+  { type: "output", chunks: [{ stream: "stderr", text: "", picture }], size: 1000 },
+  { type: "answer", id: 1, value: null },
+  { type: "refusal", id: 1, message: "no" },
+])("a message of ours: %j", (message) => expect(isFromWorker(message)).toBe(true));
+
+test.each([
+  null,
+  undefined,
+  "ready",
+  7,
+  [],
+  {},
+  { type: "toString" },
+  { type: "__proto__" },
+  { type: null },
+  { type: "ready" },
+  { type: "ready", runtime: null },
+  { type: "output" },
+  { type: "output", chunks: null, size: 1 },
+  { type: "output", chunks: [null], size: 1 },
+  { type: "output", chunks: [{ stream: "stdout" }], size: 1 },
+  { type: "output", chunks: [{ stream: "dom", text: "" }], size: 1 },
+  { type: "output", chunks: [{ stream: "stdout", text: "", picture: {} }], size: 1 },
+  { type: "output", chunks: [{ stream: "stdout", text: "", dropped: 5 }], size: 1 },
+  { type: "output", chunks: [], size: Number.NaN },
+  { type: "answer" },
+  { type: "refusal", id: "1", message: "" },
+  { type: "progress", stage: 1, fraction: 1 },
+])("no message of ours: %j", (message) => expect(isFromWorker(message)).toBe(false));
+
+test("a picture has an address, a size and words", () => {
+  expect(isPicture(picture)).toBe(true);
+  expect(isPicture({ ...picture, height: "2" })).toBe(false);
+  expect(isPicture(null)).toBe(false);
+});
+
+test("the page ignores what is no message of ours, says so once, and goes on", async () => {
+  const { PythonSession } = await import("../src/python/client");
+  let receive: (message: unknown) => void = () => undefined;
+  const session = new PythonSession("", (receiver) => {
+    receive = (message) => receiver.receive(message);
+    return {} as never;
+  });
+  session.trials.connect = () => null as unknown as MessagePort;
+  let told = 0;
+  session.on("ignored", () => (told += 1));
+  session.on("event", (_name, data) => void (data as { deep: { inside: 1 } }).deep.inside);
+  session.launch();
+  for (const message of [null, 7, { type: "answer" }, { type: "event", name: "x", data: null }])
+    receive(message);
+  expect(told).toBe(1);
+  receive({ type: "progress", stage: "Loading NumPy", fraction: 1 });
+  expect(session.progress).toEqual(["Loading NumPy", 1]);
+  receive({ type: "failed", message: "over" });
+  expect(session.state).toBe("failed");
+});
