@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import inf
 
+from mlcweb.analysis.threads import is_shared, thread_tag
 from mlcweb.arith import Analyzer, IntSet, eval_set, intersect, same_expression, union
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, Visitor, on
@@ -23,27 +24,40 @@ def compact_buffers(func: PrimFunc) -> PrimFunc:
     """Give each allocation the least constant shape that holds its accesses.
 
     Indices move down by the least index touched, which may depend on the loops around the
-    allocation. Buffers with strides, or whose address is used, stay as they are.
+    allocation. All threads around it see one buffer that is shared, so that it holds what any of
+    them touches. Buffers with strides, or whose address is used, stay as they are.
     """
     return func.with_body(_Compaction().rewrite(func.body))
 
 
+def compact_shared_buffers(func: PrimFunc) -> PrimFunc:
+    """The same for buffers that threads share, while these stand where they are used."""
+    return func.with_body(_Compaction(is_shared).rewrite(func.body))
+
+
 class _Compaction(Mutator):
-    def __init__(self) -> None:
+    def __init__(self, suits: Callable[[Buffer], bool] = lambda buffer: True) -> None:
+        self.suits = suits
         self.outer: dict[E.Var, Range] = {}
+        self.threads: dict[E.Var, Range] = {}
         self.moved: dict[Buffer, tuple[Buffer, list[E.PrimExpr]]] = {}
 
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
-        self.outer[loop.loop_var] = Range(loop.min, loop.extent)
+        self.outer[loop.loop_var] = domain = Range(loop.min, loop.extent)
+        if thread_tag(loop):
+            self.threads[loop.loop_var] = domain
         new = self.rewrite_children(loop)
         del self.outer[loop.loop_var]
+        self.threads.pop(loop.loop_var, None)
         return new
 
     @on(S.AllocBuffer)
     def allocation(self, statement: S.AllocBuffer) -> S.Stmt:
         buffer = statement.buffer
-        box = _touched(statement, self.outer)
+        threads = self.threads if is_shared(buffer) else {}
+        outer = {var: domain for var, domain in self.outer.items() if var not in threads}
+        box = _touched(statement, outer, threads) if self.suits(buffer) else None
         if box is None:
             return self.rewrite_children(statement)
         types = (extent.dtype for extent in buffer.shape)
@@ -69,11 +83,11 @@ def _lowered(index: E.PrimExpr, low: E.PrimExpr) -> E.PrimExpr:
 
 
 def _touched(
-    statement: S.AllocBuffer, outer: Mapping[E.Var, Range]
+    statement: S.AllocBuffer, outer: Mapping[E.Var, Range], threads: Mapping[E.Var, Range]
 ) -> list[tuple[E.PrimExpr, int]] | None:
     """Least index and extent of each dimension; None where nothing can be saved."""
     buffer = statement.buffer
-    search = _Search(buffer)
+    search = _Search(buffer, threads)
     search.visit(statement.body)
     if search.opaque or search.box is None or buffer.strides:
         return None
@@ -97,14 +111,15 @@ def _touched(
 
 
 class _Search(Visitor):
-    """Finds the box of a buffer that a statement touches, in terms of the loops around it."""
+    """Finds the box of a buffer that a statement touches, in terms of the loops around it, but for
+    those over the threads that share it."""
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: Buffer, threads: Mapping[E.Var, Range]) -> None:
         self.buffer = buffer
         self.box: list[IntSet] | None = None
         self.opaque = False
-        self.inner: dict[E.Var, Range] = {}
-        self.analyzer = Analyzer()
+        self.inner: dict[E.Var, Range] = dict(threads)
+        self.analyzer = Analyzer(threads)
         # Where it was touched since the last loop began; an update reads what it writes.
         self.seen: list[tuple[E.PrimExpr, ...]] = []
 

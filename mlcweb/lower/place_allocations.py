@@ -22,7 +22,7 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, const, is_const_int, less_equal
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.substitute import reads_memory, substitute, variables_in
+from mlcweb.tir.substitute import reads_memory, substitute, uses_any, variables_in
 
 Box = Sequence[Range]
 Domains = Mapping[E.Var, Range]
@@ -36,8 +36,8 @@ def place_allocations(func: PrimFunc) -> PrimFunc:
 
 def place_outside_of_threads(func: PrimFunc) -> PrimFunc:
     """The same for threads that exchange data: of what a loop over them has around it, they have
-    one together, unless it is "local"."""
-    return _placed(func, lambda buffer: buffer.scope() != "local")
+    one together, unless it is "local". What is "shared" is one for them wherever it is."""
+    return _placed(func, lambda buffer: not buffer.scope().startswith(("local", "shared")))
 
 
 def place_in_threads(func: PrimFunc) -> PrimFunc:
@@ -189,11 +189,18 @@ class _Written:
 
     def whole(self) -> Box | None:
         """The box over all iterations; None where that is no box."""
-        for loop in self.loops:
-            if self.box is not None:
-                domain = Range(loop.min, loop.extent)
-                self.box = estimate_region(self.box, {loop.loop_var: domain})
-        self.loops = ()
+        loops, self.loops = self.loops, ()
+        if self.box is None or not loops:
+            return self.box
+        domains = {loop.loop_var: Range(loop.min, loop.extent) for loop in loops}
+        if not any(uses_any(side, domains) for side in domains.values()):
+            # A part that one loop alone leaves open another may fill, as the loops of a split do.
+            together = estimate_region(self.box, domains)
+            if together is not None:
+                self.box = together
+                return together
+        for var, domain in domains.items():
+            self.box = self.box and estimate_region(self.box, {var: domain})
         return self.box
 
 

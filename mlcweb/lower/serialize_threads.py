@@ -14,7 +14,7 @@ from mlcweb.analysis.threads import exchanges_data, has_barrier, is_barrier, thr
 from mlcweb.arith import conjuncts
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Dispatcher, Mutator, on
-from mlcweb.lower.compact_buffers import compact_buffers
+from mlcweb.lower.compact_buffers import compact_buffers, compact_shared_buffers
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.place_allocations import place_in_threads, place_outside_of_threads
 from mlcweb.lower.statement_simplifier import NOTHING
@@ -38,14 +38,20 @@ def serialize_threads(func: PrimFunc) -> PrimFunc:
     """
     if not exchanges_data(func):
         return func
+    return split_at_barriers(synchronize_threads(func))
+
+
+def synchronize_threads(func: PrimFunc) -> PrimFunc:
+    """One loop for each axis of threads, with memory where its owner is and barriers where threads
+    wait for each other; no blocks before and after."""
     for run in (
         place_outside_of_threads,
+        compact_shared_buffers,
         unify_thread_bindings,
         place_in_threads,
         compact_buffers,
         store_once,
         thread_sync,
-        split_at_barriers,
     ):
         func = run(func)
     return func

@@ -9,11 +9,13 @@ from hypothesis import strategies as st
 
 import mlcweb
 from mlcweb.ir.errors import TVMError
+from mlcweb.ir.visitor import walk
 from mlcweb.lower import lower
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.lower.thread_sync import thread_sync
 from mlcweb.script import from_source
 from mlcweb.script import tir as T
+from mlcweb.tir import stmt as S
 
 TARGETS = ("interpreter", "numpy", "wasm", "wasm -bounds_check=1")
 
@@ -419,3 +421,13 @@ def test_one_axis_has_one_extent():
 """
     )
     assert '"threadIdx.x" has extent 64 at loop "tx" and 32 at loop "t2"' in message
+
+
+def test_a_fetched_tile_is_shared_and_no_larger_than_one_step_needs():
+    kernel = lower(tiled_matmul(64, 16, 4, 8, 4))
+    tiles = [
+        part.buffer.shape[0].value
+        for part in walk(kernel.body)
+        if isinstance(part, S.AllocBuffer) and part.buffer.scope() == "shared"
+    ]
+    assert tiles == [16 * 8, 8 * 16]
