@@ -89,10 +89,11 @@ docs: .venv/docs.stamp
 # PyTorch in a version of which there may be a build for CPUs alone, which is a tenth of the size;
 # TORCH=... names another one. XGBoost without what it fetches for GPUs.
 .venv/test-all.stamp: pyproject.toml .venv/test.stamp
-	@echo "installing PyTorch and XGBoost for tests"
+	@echo "installing PyTorch, XGBoost and compilers for GPUs for tests"
 	@$(PIP) install "$(TORCH)" || echo "$(TORCH) is not there: the newest is taken"
 	@$(PIP) install --editable ".[torch]" scipy
 	@$(PIP) install --no-deps "xgboost>=2"
+	@$(PIP) install --editable ".[gpu-checks]" || echo "source for GPUs is not checked by compilers"
 	@touch $@
 
 .venv/docs.stamp: pyproject.toml .venv/play.stamp

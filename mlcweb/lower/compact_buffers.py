@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import reduce
 from math import inf
 
 from mlcweb.analysis.threads import is_shared, thread_tag
-from mlcweb.arith import Analyzer, IntSet, eval_set, intersect, same_expression, union
+from mlcweb.arith import (
+    Analyzer,
+    IntSet,
+    estimate_region_upper_bound,
+    eval_set,
+    intersect,
+    same_expression,
+    union,
+)
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, Visitor, on
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import add, const, multiply, subtract
+from mlcweb.tir.arithmetic import add, const, logical_and, multiply, subtract
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import reads_memory
@@ -120,6 +129,7 @@ class _Search(Visitor):
         self.opaque = False
         self.inner: dict[E.Var, Range] = dict(threads)
         self.analyzer = Analyzer(threads)
+        self.conditions: list[E.PrimExpr] = []
         # Where it was touched since the last loop began; an update reads what it writes.
         self.seen: list[tuple[E.PrimExpr, ...]] = []
 
@@ -133,6 +143,18 @@ class _Search(Visitor):
         else:
             self.analyzer.bind(loop.loop_var, domain)
         self.visit_children(loop)
+
+    @on(S.IfThenElse)
+    def branch(self, branch: S.IfThenElse) -> None:
+        self.visit(branch.condition)
+        seen, self.seen = self.seen, list(self.seen)
+        self.conditions.append(branch.condition)
+        self.visit(branch.then_case)
+        self.conditions.pop()
+        # What a condition confines may be touched without it, too.
+        self.seen = seen
+        if branch.else_case is not None:
+            self.visit(branch.else_case)
 
     @on(S.LetStmt, E.Let)
     def let(self, let: S.LetStmt | E.Let) -> None:
@@ -169,7 +191,12 @@ class _Search(Visitor):
         return union([ends, self.values_of(last)], self.analyzer)
 
     def values_of(self, index: E.PrimExpr) -> IntSet:
-        ends = eval_set(index, self.inner, self.analyzer)
+        if self.conditions:
+            predicate = reduce(logical_and, self.conditions)
+            one = Range(index, const(1, index.dtype))
+            [ends] = estimate_region_upper_bound([one], self.inner, predicate, self.analyzer)
+        else:
+            ends = eval_set(index, self.inner, self.analyzer)
         if not any(end is not None and reads_memory(end) for end in ends):
             return ends
         # A store may change what the ends read before the next access.

@@ -67,7 +67,7 @@ class _Serialization(Mutator):
     def loop(self, loop: S.For) -> S.Stmt:
         if not thread_tag(loop):
             return self.rewrite_children(loop)
-        return _Fission().split(loop)
+        return Fission().split(loop)
 
 
 class _Serial(Mutator):
@@ -81,11 +81,13 @@ class _Serial(Mutator):
         return replace(new, kind=S.ForKind.SERIAL, thread_binding=None)
 
 
-class _Fission(Dispatcher):
-    """Splits the loops over the threads of one block."""
+class Fission(Dispatcher):
+    """Splits the loops over the threads of one block. `keeps_barriers` where these are virtual ones
+    and the barriers are those of the threads around them."""
 
-    def __init__(self) -> None:
+    def __init__(self, keeps_barriers: bool = False) -> None:
         self.varying = Varying()
+        self.keeps_barriers = keeps_barriers
 
     def split(self, statement: S.Stmt) -> S.Stmt:
         """A statement inside loops over threads as statements around such loops."""
@@ -116,7 +118,7 @@ class _Fission(Dispatcher):
 
     @on(S.Evaluate)
     def barrier(self, statement: S.Evaluate) -> S.Stmt:
-        return NOTHING
+        return statement if self.keeps_barriers else NOTHING
 
     @on(S.SeqStmt)
     def statements(self, statement: S.SeqStmt) -> S.Stmt:
@@ -129,7 +131,7 @@ class _Fission(Dispatcher):
             if together:
                 done.append(self.over_threads(S.sequence(*together)))
                 together = []
-            if not is_barrier(part):
+            if self.keeps_barriers or not is_barrier(part):
                 done.append(self.split(part))
         if together:
             done.append(self.over_threads(S.sequence(*together)))

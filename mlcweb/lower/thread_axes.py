@@ -100,7 +100,7 @@ class _Unification(Mutator):
                     "thread axis have the same extent",
                     loop.span,
                 )
-            _check_one_index(loop, outer)
+            check_one_index(loop, outer)
             index = add(subtract(outer.loop_var, outer.min), loop.min)
             return self.rewrite(substitute(loop.body, {loop.loop_var: index}))
         inside = any(thread_tag(other) for other in self.loops.values())
@@ -193,7 +193,7 @@ def _divides_a_warp(extent: E.PrimExpr) -> bool:
     return isinstance(extent, E.IntImm) and extent.value > 0 and WARP_SIZE % extent.value == 0
 
 
-def _check_one_index(inner: S.For, outer: S.For) -> None:
+def check_one_index(inner: S.For, outer: S.For) -> None:
     """Refuse a loop over the axis of another one around it, if a statement uses both: these loops
     are meant to run through all pairs, and a thread has one index on an axis."""
     for part in S.statements_in(inner.body):

@@ -17,9 +17,10 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.transform import PassContext, checked_config
-from mlcweb.runtime.module import Module
+from mlcweb.runtime.module import Module, SourceModule
 from mlcweb.runtime.registry import get_global_func
 from mlcweb.runtime.target import Target
+from mlcweb.runtime.target_facts import DEVICE_KINDS
 from mlcweb.tir.function import PrimFunc
 
 FOREIGN_NAMES = ("llvm", "c")
@@ -49,7 +50,9 @@ def build(
 
     Args:
         target: what to build for; by default the target of the surrounding ``with target:``, else
-            the best for this machine. "llvm", "c" and "cpu" mean that best one, too.
+            the best for this machine. "llvm", "c" and "cpu" mean that best one, too. For "cuda",
+            "opencl", "metal", "vulkan" and "webgpu" the module's `imports` have the source of the
+            kernels; as no GPU is used yet, calls run them thread by thread on this machine.
         name: the name of a single function; by default its "global_symbol", else "main".
         config: options by name, over those of the target's attributes (``"wasm -bounds_check=1"``)
             and of the surrounding `PassContext`. "mlcweb.bounds_check": compiled code stops at an
@@ -61,12 +64,20 @@ def build(
         return provided(__name__, "build_model")(mod, target)
     functions = _functions(mod, name)
     chosen = _target(target)
+    main = next(iter(functions)) if len(functions) == 1 else "main"
+    options = options_of(chosen, config)
+    if chosen and chosen.kind.name in DEVICE_KINDS:
+        from mlcweb.codegen.gpu import device_source
+
+        kind = chosen.kind.name
+        source = SourceModule(*device_source(functions, kind, chosen.limits))
+        _say_once(kind, f'target="{kind}": kernels run thread by thread, on a simulated GPU')
+        kernels = default_target().build(functions, lookup_in(functions), options)
+        return Module(kernels, main, kind, [source])
     entry = find_target(chosen.kind.name) if chosen else default_target()
     if chosen:
         _say_what_is_meant(chosen.kind.name, entry.name)
-    kernels = entry.build(functions, lookup_in(functions), options_of(chosen, config))
-    main = next(iter(functions)) if len(functions) == 1 else "main"
-    return Module(kernels, main, entry.name)
+    return Module(entry.build(functions, lookup_in(functions), options), main, entry.name)
 
 
 def _is_graph_function(func: BaseFunc) -> bool:
@@ -143,10 +154,15 @@ def reset_warnings() -> None:
 
 
 def _say_what_is_meant(asked: str, meant: str) -> None:
-    """One line, once, where a target is not the compiler of its name."""
-    if asked in FOREIGN_NAMES and asked != meant and asked not in _said:
-        _said.add(asked)
-        print(
+    """One line where a target is not the compiler of its name."""
+    if asked in FOREIGN_NAMES and asked != meant:
+        _say_once(
+            asked,
             f'target="{asked}" means "{meant}" here, the fastest code generator of this machine',
-            file=sys.stderr,
         )
+
+
+def _say_once(key: str, line: str) -> None:
+    if key not in _said:
+        _said.add(key)
+        print(line, file=sys.stderr)

@@ -14,7 +14,11 @@ DEVICE_TYPES = {
 """DLPack's numbers of the device types that programs name."""
 
 _ALIASES = {"llvm": "cpu", "c": "cpu", "numpy": "cpu", "interpreter": "cpu", "wasm": "cpu",
-            "gpu": "cuda"}  # fmt: skip
+            "gpu": "cuda", "nvptx": "cuda"}  # fmt: skip
+
+
+_WITH_ARRAYS = ("cpu", "cuda", "opencl", "vulkan", "metal", "webgpu")
+"""The devices that there are, or that are simulated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,8 @@ class Device:
 
     @property
     def exist(self) -> bool:
-        """Whether this machine has the device. Only the processor is there so far."""
+        """Whether this machine has the device. Only the processor is there so far; arrays for GPUs
+        live in its memory."""
         return self.type == "cpu" and self.index == 0
 
     def sync(self) -> None:
@@ -55,49 +60,54 @@ def device(dev: str | Device, index: int = 0) -> Device:
     name = _ALIASES.get(name, name)
     if name not in DEVICE_TYPES:
         raise TVMError(f'Unknown device "{dev}"; there are {", ".join(DEVICE_TYPES)}')
-    return Device(name, int(number or index))
+    return _device(name, int(number or index))
 
 
 @cache
+def _device(name: str, index: int) -> Device:
+    """One object for each device: functions compare their arguments' by identity first."""
+    return Device(name, index)
+
+
 def cpu(index: int = 0) -> Device:
     """The processor."""
-    return Device("cpu", index)
+    return _device("cpu", index)
 
 
 def cuda(index: int = 0) -> Device:
-    return Device("cuda", index)
+    return _device("cuda", index)
 
 
 def metal(index: int = 0) -> Device:
-    return Device("metal", index)
+    return _device("metal", index)
 
 
 def vulkan(index: int = 0) -> Device:
-    return Device("vulkan", index)
+    return _device("vulkan", index)
 
 
 def webgpu(index: int = 0) -> Device:
-    return Device("webgpu", index)
+    return _device("webgpu", index)
 
 
 def require(dev: Device) -> Device:
-    """`dev`, or a TVMError where this machine does not have it."""
-    if not dev.exist:
+    """`dev`, or a TVMError where arrays cannot live on it here."""
+    if dev.type not in _WITH_ARRAYS or dev.index:
         raise TVMError(f"There is no device {dev} here; arrays live on {cpu()}")
     return dev
 
 
 def rocm(index: int = 0) -> Device:
-    return Device("rocm", index)
+    return _device("rocm", index)
 
 
 def opencl(index: int = 0) -> Device:
-    return Device("opencl", index)
+    return _device("opencl", index)
 
 
 def hexagon(index: int = 0) -> Device:
-    return Device("hexagon", index)
+    return _device("hexagon", index)
 
 
 def ext_dev(index: int = 0) -> Device:
-    return Device("ext_dev", index)
+    return _device("ext_dev", index)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 from mlcweb.codegen.registry import Kernel
@@ -11,9 +12,10 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.ir.lazy_attributes import provided
 from mlcweb.runtime.arguments import Signature
 from mlcweb.runtime.benchmark import BenchmarkResult, measure, prepare_repeat, time_in_python
-from mlcweb.runtime.device import Device, cpu
+from mlcweb.runtime.device import Device, cpu, device
 from mlcweb.runtime.direct_call import direct_call
 from mlcweb.runtime.ndarray import NDArray
+from mlcweb.runtime.target_facts import DEVICE_KINDS
 
 
 class FunctionNotFound(TVMError, AttributeError):
@@ -89,16 +91,54 @@ def in_place(values: Sequence[Any]) -> Iterator[list[Any]]:
         array.copyfrom(copy)
 
 
+@dataclass(frozen=True, slots=True)
+class SourceModule:
+    """Kernels for another device, as text in a language: "cuda", "opencl", "metal", "webgpu"."""
+
+    language: str
+    source: str
+
+    @property
+    def type_key(self) -> str:
+        return self.language
+
+    @property
+    def format(self) -> str:
+        return _SUFFIXES[self.language]
+
+    def get_source(self, fmt: str = "") -> str:
+        """The text. `fmt` is its language, or what its files end in ("cu", "cl").
+
+        Raises:
+            TVMError: there is no text in that language.
+        """
+        if fmt not in ("", self.language, self.format):
+            raise TVMError(f'The kernels are written in "{self.language}", not in "{fmt}"')
+        return self.source
+
+    def inspect_source(self, fmt: str = "") -> str:
+        """`get_source`, by its name since 2025."""
+        return self.get_source(fmt)
+
+
+_SUFFIXES = {"cuda": "cu", "opencl": "cl", "metal": "metal", "webgpu": "wgsl"}
+
+
 class Module:
     """Functions ready to run: ``module["main"](a, b, c)``."""
 
     type_key = "mlcweb"
 
     def __init__(
-        self, kernels: Mapping[str, Kernel], entry: str | None = None, target: str = "numpy"
+        self,
+        kernels: Mapping[str, Kernel],
+        entry: str | None = None,
+        target: str = "numpy",
+        imports: Sequence[SourceModule] = (),
     ) -> None:
         self.target = target
-        self.device = cpu()
+        self.imports = list(imports)
+        self.device = device(target) if target in DEVICE_KINDS else cpu()
         self.functions = {name: PackedFunc(kernel, self.device) for name, kernel in kernels.items()}
         self.entry_name = entry
 
@@ -125,6 +165,15 @@ class Module:
     def jit(self, **options: Any) -> Module:
         """Ready to run; it always is."""
         return self
+
+    @property
+    def imported_modules(self) -> list[SourceModule]:
+        """What runs on another device: the kernels, as source."""
+        return self.imports
+
+    def inspect_source(self, fmt: str = "") -> str:
+        """`get_source`, by its name since 2025."""
+        return self.get_source(fmt)
 
     def get_source(self, fmt: str = "") -> str:
         """The generated text of all functions. `fmt` is its language, "wat" or "python"; "asm"

@@ -11,7 +11,7 @@ from typing import Any
 
 from mlcweb.codegen.registry import target_names
 from mlcweb.runtime.device import DEVICE_TYPES, Device
-from mlcweb.runtime.target_facts import KINDS, TAGS, KindFacts
+from mlcweb.runtime.target_facts import DEVICE_KINDS, KINDS, TAGS, KindFacts
 
 SOURCE_KINDS = tuple(KINDS)
 """Kinds that a program may be scheduled for although this package cannot build for them."""
@@ -71,7 +71,12 @@ class Target:
     @property
     def is_source_only(self) -> bool:
         """Whether nothing here can build for this target."""
-        return self.kind.name in SOURCE_KINDS
+        return self.kind.name in SOURCE_KINDS and self.kind.name not in DEVICE_KINDS
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """What its devices have, of its own attributes or else those of its kind."""
+        return {**self._facts.attrs, **self.attrs}
 
     @property
     def _facts(self) -> KindFacts:

@@ -1,4 +1,4 @@
-"""What is known of hardware: the kinds of targets that nothing here builds for, and tags."""
+"""What is known of hardware: the kinds of targets other than this machine's processor, and tags."""
 
 from __future__ import annotations
 
@@ -50,7 +50,11 @@ KINDS: dict[str, KindFacts] = {
     "hexagon": KindFacts("hexagon", ("hexagon", "cpu"), {}),
     "ext_dev": KindFacts("ext_dev", (), {}),
 }
-"""The kinds that a program may be scheduled for although nothing here builds for them."""
+"""The kinds that a program may be scheduled for, whether anything here builds for them or not."""
+
+
+DEVICE_KINDS = ("cuda", "nvptx", "opencl", "metal", "vulkan", "webgpu")
+"""The kinds for whose devices there is source of kernels."""
 
 
 def _nvidia(names: str, arch: str, **attrs: Any) -> dict[str, dict[str, Any]]:

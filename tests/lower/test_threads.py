@@ -16,6 +16,7 @@ from mlcweb.lower.thread_sync import thread_sync
 from mlcweb.script import from_source
 from mlcweb.script import tir as T
 from mlcweb.tir import stmt as S
+from tests.gpu import assert_kernels_give
 
 TARGETS = ("interpreter", "numpy", "wasm", "wasm -bounds_check=1")
 
@@ -23,14 +24,16 @@ RAMP = np.arange(64, dtype="float32")
 SQUARE = np.arange(64 * 64, dtype="float32").reshape(64, 64)
 
 
-def assert_gives(func, inputs, expected):
-    """On every target, and for the lowered function too."""
+def assert_gives(func, inputs, expected, has_kernels=True):
+    """On every target, for the lowered function too, and as source on what devices there are."""
     expected = np.asarray(expected)
     for program, target in [(func, t) for t in TARGETS] + [(lower(func), "interpreter")]:
         out = mlcweb.nd.array(np.full_like(expected, -7))
         kernel = mlcweb.build(program, target=target, name="main")
         kernel(*(mlcweb.nd.array(x) for x in inputs), out)
         np.testing.assert_array_equal(out.numpy(), expected, target)
+    if has_kernels:
+        assert_kernels_give(func, inputs, expected)
 
 
 @T.prim_func
@@ -239,7 +242,7 @@ def test_rfactor_across_threads():
     sch.bind(sch.get_loops("total")[-1], "threadIdx.x")
     sch.bind(sch.get_loops("total_rf")[0], "threadIdx.x")
     x = np.arange(256, dtype="float32").reshape(4, 64)
-    assert_gives(sch.mod["main"], [x], x.sum(1))
+    assert_gives(sch.mod["main"], [x], x.sum(1), has_kernels=False)
 
 
 def tiled_matmul(size, block, thread, depth, vectors):

@@ -1,0 +1,329 @@
+"""The languages that kernels are written in: CUDA C, OpenCL C, Metal and WGSL, each as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from mlcweb.codegen.gpu.kernels import DeviceKernel
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir.operators import OPERATORS, Family, Key, register_column
+
+_FUNCTIONS = [row.name for row in OPERATORS.values() if row.family is Family.FUNCTION]
+
+FORMS: Mapping[Key, str] = register_column(
+    "gpu",
+    {key: f"{{}} {row.symbol} {{}}" for key, row in OPERATORS.items() if row.symbol}
+    | {
+        E.Div: "{} / {}",
+        E.Mod: "{} % {}",
+        E.FloorDiv: "{} / {}",
+        E.FloorMod: "{} % {}",
+        E.And: "{} && {}",
+        E.Or: "{} || {}",
+        E.Not: "!{}",
+        "bitwise_not": "~{}",
+    }
+    | {name: f"{name}({{}})" for name in _FUNCTIONS}
+    | {name: f"{name}({{}}, {{}})" for name in ("pow", "atan2", "hypot", "fmod", "copysign")}
+    | {name: f"{name}({{}}, {{}})" for name in ("nextafter", "ldexp")}
+    | {
+        E.Min: "min({}, {})",
+        E.Max: "max({}, {})",
+        "abs": "abs({})",
+        "fabs": "fabs({})",
+        "isnan": "isnan({})",
+        "isinf": "isinf({})",
+        "likely": "{}",
+        "nearbyint": "rint({})",
+        "sigmoid": "1 / (1 + exp(-{}))",
+        E.Select: "{} ? {} : {}",
+        "if_then_else": "{} ? {} : {}",
+        E.Cast: "",
+        "reinterpret": "",
+    },
+)
+"""How operators are written in languages like C, where a language does not say otherwise. Divisions
+are those that truncate; the printer sees to the sign."""
+
+
+@dataclass(frozen=True, slots=True)
+class Language:
+    """A language of kernels.
+
+    Attributes:
+        name: What it is called.
+        types: Its types, by those of TensorIR; what is not there is refused.
+        header: The lines above the body of a kernel, from the kernel and the names of what it uses.
+        index: How a thread reads its index on an axis, from the axis ("threadIdx.x").
+        barrier: The statement with which threads of a block wait for each other.
+        shared: The word before memory of a block; "" where the header declares it.
+        pointer: The word before the type of a pointer to memory of a scope.
+        forms: Operators that are written in another way than in `FORMS`.
+        functions: Text of functions that it lacks, by name; `T` is the type.
+        suffixes: What stands after numbers of a type.
+        has_pointers: Whether memory may be read as vectors, or as another type.
+    """
+
+    name: str
+    types: Mapping[str, str]
+    header: Callable[[DeviceKernel, Callable[[object], str]], list[str]]
+    index: Callable[[str], str]
+    barrier: str
+    shared: str
+    pointer: Callable[[str], str]
+    forms: Mapping[Key, str] = field(default_factory=dict)
+    functions: Mapping[str, str] = field(default_factory=dict)
+    suffixes: Mapping[str, str] = field(default_factory=dict)
+    has_pointers: bool = True
+    includes: Mapping[str, str] = field(default_factory=dict)
+    infinity: str = "INFINITY"
+    nan: str = "NAN"
+
+    def type(self, dtype: str) -> str | None:
+        """The type of values, of vectors too; None where there is none."""
+        lanes = dtypes.lanes(dtype)
+        element = self.types.get(dtypes.element_of(dtype))
+        if element is None or lanes == 1:
+            return element
+        return f"{element.replace('unsigned ', 'u')}{lanes}" if self.has_pointers else None
+
+
+def _sizes(kernel: DeviceKernel) -> tuple[int, int, int]:
+    return kernel.block_size()
+
+
+def _cuda_header(kernel: DeviceKernel, name: Callable[[object], str]) -> list[str]:
+    x, y, z = _sizes(kernel)
+    parameters = [
+        f"{'' if b.data in kernel.written else 'const '}{CUDA.types[b.dtype]}* __restrict__ "
+        f"{name(b)}"
+        for b in kernel.buffers
+    ]
+    parameters += [f"{CUDA.types[var.dtype]} {name(var)}" for var in kernel.scalars]
+    return [
+        f'extern "C" __global__ void __launch_bounds__({x * y * z}) {kernel.name}'
+        f"({', '.join(parameters)}) {{"
+    ]
+
+
+def _opencl_header(kernel: DeviceKernel, name: Callable[[object], str]) -> list[str]:
+    x, y, z = _sizes(kernel)
+    parameters = [
+        f"__global {'' if b.data in kernel.written else 'const '}{OPENCL.types[b.dtype]}* "
+        f"restrict {name(b)}"
+        for b in kernel.buffers
+    ]
+    parameters += [f"{OPENCL.types[var.dtype]} {name(var)}" for var in kernel.scalars]
+    return [
+        f"__kernel __attribute__((reqd_work_group_size({x}, {y}, {z})))",
+        f"void {kernel.name}({', '.join(parameters)}) {{",
+    ]
+
+
+def _metal_header(kernel: DeviceKernel, name: Callable[[object], str]) -> list[str]:
+    lines = []
+    parameters = [
+        f"device {'' if b.data in kernel.written else 'const '}{METAL.types[b.dtype]}* {name(b)} "
+        f"[[buffer({n})]]"
+        for n, b in enumerate(kernel.buffers)
+    ]
+    if kernel.scalars:
+        fields = "; ".join(f"{METAL.types[var.dtype]} {name(var)}" for var in kernel.scalars)
+        lines.append(f"struct {kernel.name}_args {{ {fields}; }};")
+        parameters.append(f"constant {kernel.name}_args& args [[buffer({len(parameters)})]]")
+    parameters.append("uint3 blockIdx [[threadgroup_position_in_grid]]")
+    parameters.append("uint3 threadIdx [[thread_position_in_threadgroup]]")
+    lines.append(f"kernel void {kernel.name}({', '.join(parameters)}) {{")
+    lines += [f"  {METAL.types[v.dtype]} {name(v)} = args.{name(v)};" for v in kernel.scalars]
+    return lines
+
+
+def _wgsl_header(kernel: DeviceKernel, name: Callable[[object], str]) -> list[str]:
+    lines = [
+        f"@group(0) @binding({n}) var<storage, "
+        f"{'read_write' if b.data in kernel.written else 'read'}> {name(b)} : "
+        f"array<{WGSL.types[b.dtype]}>;"
+        for n, b in enumerate(kernel.buffers)
+    ]
+    if kernel.scalars:
+        fields = ", ".join(f"{name(var)} : {WGSL.types[var.dtype]}" for var in kernel.scalars)
+        lines.append(f"struct Args {{ {fields} }}")
+        lines.append(f"@group(0) @binding({len(lines) - 1}) var<uniform> args : Args;")
+    for buffer in kernel.shared:
+        lines.append(
+            f"var<workgroup> {name(buffer)} : array<{WGSL.types[buffer.dtype]}, {buffer.shape[0]}>;"
+        )
+    x, y, z = _sizes(kernel)
+    lines += [
+        f"@compute @workgroup_size({x}, {y}, {z})",
+        f"fn {kernel.name}(@builtin(workgroup_id) blockIdx : vec3<u32>, "
+        "@builtin(local_invocation_id) threadIdx : vec3<u32>) {",
+    ]
+    lines += [f"  let {name(v)} : {WGSL.types[v.dtype]} = args.{name(v)};" for v in kernel.scalars]
+    return lines
+
+
+def _with_suffix(names: str, suffix: str = "f") -> dict[Key, str]:
+    """C's functions of float32."""
+    forms: dict[Key, str] = {}
+    for name in names.split():
+        places = ", ".join(["{}"] * OPERATORS[name].arity)
+        forms[name] = f"{name}{suffix}({places})"
+    return forms
+
+
+_C_TYPES = {
+    "bool": "bool",
+    "int8": "char",
+    "uint8": "uchar",
+    "int16": "short",
+    "uint16": "ushort",
+    "int32": "int",
+    "uint32": "uint",
+    "int64": "long",
+    "uint64": "ulong",
+    "float16": "half",
+    "float32": "float",
+}
+_HALF_AWAY = "round({})"
+
+CUDA = Language(
+    name="cuda",
+    types={
+        **_C_TYPES,
+        "int8": "signed char",
+        "uint8": "unsigned char",
+        "uint16": "unsigned short",
+        "uint32": "unsigned int",
+        "int64": "long long",
+        "uint64": "unsigned long long",
+        "float64": "double",
+        "bfloat16": "__nv_bfloat16",
+    },
+    header=_cuda_header,
+    index=lambda tag: f"((int){tag})",
+    barrier="__syncthreads();",
+    shared="__shared__ ",
+    pointer=lambda scope: "",
+    forms={
+        **_with_suffix(
+            "exp exp2 exp10 log log2 log10 log1p sin cos tan sinh cosh tanh asin acos atan asinh "
+            "acosh atanh erf sqrt rsqrt floor ceil round trunc fabs pow atan2 hypot fmod copysign"
+        ),
+        "nearbyint": "rintf({})",
+        "sigmoid": "1.0f / (1.0f + expf(-{}))",
+    },
+    suffixes={"float32": "f", "int64": "LL", "uint64": "ULL", "uint32": "u"},
+    includes={"float16": "#include <cuda_fp16.h>", "bfloat16": "#include <cuda_bf16.h>"},
+    infinity="__int_as_float(0x7f800000)",
+    nan="__int_as_float(0x7fc00000)",
+)
+
+OPENCL = Language(
+    name="opencl",
+    types={**_C_TYPES, "float64": "double"},
+    header=_opencl_header,
+    index=lambda tag: (
+        f"((int)get_{'group' if tag.startswith('block') else 'local'}_id({'xyz'.index(tag[-1])}))"
+    ),
+    barrier="barrier(CLK_LOCAL_MEM_FENCE);",
+    shared="__local ",
+    pointer=lambda scope: {"global": "__global ", "shared": "__local "}.get(scope, "__private "),
+    forms={"sigmoid": "1.0f / (1.0f + exp(-{}))"},
+    suffixes={"float32": "f", "int64": "L", "uint64": "UL", "uint32": "u", "float16": "h"},
+    includes={
+        "float16": "#pragma OPENCL EXTENSION cl_khr_fp16 : enable",
+        "float64": "#pragma OPENCL EXTENSION cl_khr_fp64 : enable",
+    },
+)
+
+METAL = Language(
+    name="metal",
+    types={**_C_TYPES, "bfloat16": "bfloat"},
+    header=_metal_header,
+    index=lambda tag: f"((int){tag})",
+    barrier="threadgroup_barrier(mem_flags::mem_threadgroup);",
+    shared="threadgroup ",
+    pointer=lambda scope: {"global": "device ", "shared": "threadgroup "}.get(scope, "thread "),
+    forms={
+        "sigmoid": "1.0f / (1.0f + exp(-{}))",
+        "log1p": "log(1.0f + {})",
+        "hypot": "length(float2({}, {}))",
+        "erf": "erf_({})",
+    },
+    functions={
+        "erf_": (
+            "inline float erf_(float x) {\n"
+            "  float t = 1.0f / (1.0f + 0.3275911f * fabs(x));\n"
+            "  float p = t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * "
+            "(-1.453152027f + t * 1.061405429f))));\n"
+            "  return copysign(1.0f - p * exp(-x * x), x);\n"
+            "}"
+        )
+    },
+    suffixes={"float32": "f", "int64": "L", "uint64": "UL", "uint32": "u", "float16": "h"},
+    includes={"": "#include <metal_stdlib>\nusing namespace metal;"},
+)
+
+WGSL = Language(
+    name="webgpu",
+    types={
+        "bool": "bool",
+        "int32": "i32",
+        "uint32": "u32",
+        "int64": "i32",
+        "float16": "f16",
+        "float32": "f32",
+    },
+    header=_wgsl_header,
+    index=lambda tag: f"i32({tag})",
+    barrier="workgroupBarrier();",
+    shared="",
+    pointer=lambda scope: "",
+    forms={
+        "shift_left": "{} << u32({})",
+        "shift_right": "{} >> u32({})",
+        E.Select: "select({2}, {1}, {0})",
+        "if_then_else": "select({2}, {1}, {0})",
+        "fabs": "abs({})",
+        "rsqrt": "inverseSqrt({})",
+        "nearbyint": "round({})",
+        "round": "(sign({0}) * floor(abs({0}) + 0.5))",
+        "fmod": "{} % {}",
+        "exp10": "pow(10.0, {})",
+        "log10": "(log({}) * 0.4342944819)",
+        "log1p": "log(1.0 + {})",
+        "hypot": "length(vec2({}, {}))",
+        "isnan": "{0} != {0}",
+        "isinf": "abs({}) > 3.40282347e+38f",
+        "copysign": "select(-abs({0}), abs({0}), {1} >= 0.0)",
+        "sigmoid": "1.0 / (1.0 + exp(-{}))",
+        "erf": "erf_({})",
+    },
+    functions={
+        "erf_": (
+            "fn erf_(x : f32) -> f32 {\n"
+            "  let t = 1.0 / (1.0 + 0.3275911 * abs(x));\n"
+            "  let p = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * "
+            "(-1.453152027 + t * 1.061405429))));\n"
+            "  return sign(x) * (1.0 - p * exp(-x * x));\n"
+            "}"
+        ),
+        "special_": (
+            "var<private> bits_ : u32;\n"
+            "fn special_(bits : u32) -> f32 {\n  bits_ = bits;\n  return bitcast<f32>(bits_);\n}"
+        ),
+    },
+    suffixes={"float32": "f", "uint32": "u", "float16": "h"},
+    has_pointers=False,
+    includes={"float16": "enable f16;"},
+    infinity="special_(0x7f800000u)",
+    nan="special_(0x7fc00000u)",
+)
+
+LANGUAGES: dict[str, Language] = {
+    "cuda": CUDA, "nvptx": CUDA, "opencl": OPENCL, "metal": METAL, "webgpu": WGSL, "vulkan": WGSL,
+}  # fmt: skip
+"""The language of each kind of target."""

@@ -1,0 +1,420 @@
+"""Kernels as text: one printer for all languages; what differs stands in their tables."""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from mlcweb.analysis.threads import is_barrier, is_shared
+from mlcweb.arith import Analyzer
+from mlcweb.codegen.gpu.kernels import DeviceKernel
+from mlcweb.codegen.gpu.languages import FORMS, Language
+from mlcweb.codegen.names import NameTable
+from mlcweb.ir.errors import TVMError
+from mlcweb.ir.node import Node
+from mlcweb.ir.visitor import Dispatcher, on
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.arithmetic import const, is_const_int
+from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.builtins import unsupported
+from mlcweb.tir.operators import key_of, operands_of, operator_name
+from mlcweb.tir.substitute import substitute, uses
+
+OTHER, SUM, PRODUCT, ATOM = range(4)
+"""How tightly a text holds together; what is OTHER stands in brackets beside any operator."""
+
+_GREATEST = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
+_CALL = re.compile(r"\w+\(\{\d?\}(, \{\d?\})*\)")
+_ATOM = re.compile(r"\w*\(.*\)")
+
+RESERVED = """float half double bool char short int long uint uchar ushort ulong signed unsigned
+const void device thread threadgroup constant kernel global local shared array vec2 vec3 vec4 var
+let fn struct args auto case default do else enum extern for goto if inline register restrict return
+sizeof static switch typedef union volatile while main blockIdx threadIdx min max exp log sin cos
+abs floor ceil round sqrt pow select sample texture buffer vertex fragment asm this new delete
+template class private public protected operator namespace using true false""".split()  # noqa: SIM905
+"""Names that some language has taken."""
+
+
+def write_kernels(kernels: list[DeviceKernel], language: Language) -> str:
+    """The source of some kernels, one module for all."""
+    printers = [KernelPrinter(kernel, language) for kernel in kernels]
+    texts = [printer.source() for printer in printers]
+    used = {dtype for printer in printers for dtype in printer.dtypes} | {""}
+    head = [text for dtype, text in language.includes.items() if dtype in used]
+    names = {name for printer in printers for name in printer.helpers}
+    head += [text for name, text in language.functions.items() if name in names]
+    head += sorted({text for printer in printers for text in printer.divisions.values()})
+    return "\n\n".join((*head, *texts)) + "\n"
+
+
+class KernelPrinter(Dispatcher):
+    """Writes one kernel."""
+
+    def __init__(self, kernel: DeviceKernel, language: Language) -> None:
+        self.kernel = kernel
+        self.language = language
+        self.names = NameTable(RESERVED)
+        self.analyzer = Analyzer()
+        self.lines: list[str] = []
+        self.depth = 1
+        self.dtypes: set[str] = set()
+        self.helpers: set[str] = set()
+        self.divisions: dict[str, str] = {}
+        self.owners: dict[E.Var, Buffer] = {
+            buffer.data: buffer for buffer in (*kernel.buffers, *kernel.shared)
+        }
+        for buffer in (*kernel.buffers, *kernel.shared):
+            self.type(buffer.dtype, f'"{buffer.name}"', in_memory=True)
+        for var in kernel.scalars:
+            self.type(var.dtype, f'"{var.name}"', in_memory=True)
+        for var, tag in kernel.indices.items():
+            self.analyzer.bind(var, Range(const(0), kernel.axes[tag]))
+
+    def source(self) -> str:
+        """The whole kernel."""
+        header = self.language.header(self.kernel, self.name)
+        if self.language.shared:
+            for buffer in self.kernel.shared:
+                self.declare_array(buffer, self.language.shared)
+        self.statement(self.kernel.body)
+        return "\n".join((*header, *self.lines, "}"))
+
+    def name(self, node: Any) -> str:
+        return self.names[node]
+
+    def type(self, dtype: str, what: str, in_memory: bool = False) -> str:
+        """The type of the language; a TVMError that names what has it where there is none."""
+        text = self.language.type(dtype)
+        here = self.language.name
+        if text is None or (in_memory and here == "webgpu" and dtype in ("bool", "int64")):
+            raise TVMError(f"{what} is {dtype}, which {here} has not")
+        self.dtypes.add(dtypes.element_of(dtype))
+        return text
+
+    # Statements
+
+    def line(self, text: str) -> None:
+        self.lines.append("  " * self.depth + text)
+
+    @contextmanager
+    def braces(self, header: str) -> Iterator[None]:
+        self.line(f"{header} {{")
+        self.depth += 1
+        yield
+        self.depth -= 1
+        self.line("}")
+
+    def statement(self, statement: S.Stmt) -> None:
+        handler = self.table.get(type(statement))
+        if handler is None:
+            raise TVMError(
+                f"A {type(statement).__name__} has no form in {self.language.name}", statement.span
+            )
+        handler(self, statement)
+
+    @on(S.SeqStmt)
+    def sequence(self, statement: S.SeqStmt) -> None:
+        for part in statement.seq:
+            self.statement(part)
+
+    @on(S.AttrStmt, S.AssertStmt, S.DeclBuffer)
+    def around(self, statement: Any) -> None:
+        self.statement(statement.body)
+
+    @on(S.AllocBuffer)
+    def allocation(self, statement: S.AllocBuffer) -> None:
+        self.owners[statement.buffer.data] = statement.buffer
+        self.declare_array(statement.buffer, "")
+        self.statement(statement.body)
+
+    def declare_array(self, buffer: Buffer, word: str) -> None:
+        size = buffer.shape[0]
+        if not isinstance(size, E.IntImm):
+            raise TVMError(
+                f'"{buffer.name}" has {size} elements; memory inside of a kernel has a constant '
+                "size",
+                buffer.span,
+            )
+        element = self.type(buffer.dtype, f'"{buffer.name}"')
+        if self.is_wgsl:
+            self.line(f"var {self.name(buffer)} : array<{element}, {size.value}>;")
+        else:
+            self.line(f"{word}{element} {self.name(buffer)}[{size.value}];")
+
+    @property
+    def is_wgsl(self) -> bool:
+        return not self.language.has_pointers
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> None:
+        if loop.kind is S.ForKind.VECTORIZED and self.vector_copy(loop):
+            return
+        self.analyzer.bind(loop.loop_var, Range(loop.min, loop.extent))
+        name, low = self.name(loop.loop_var), self.text(loop.min)
+        end = self.text(self.analyzer.simplify(loop.min + loop.extent), SUM)
+        if loop.kind is S.ForKind.UNROLLED and not self.is_wgsl:
+            self.line("#pragma unroll")
+        kind = self.type(loop.loop_var.dtype, f'"{loop.loop_var.name}"')
+        if self.is_wgsl:
+            header = f"for (var {name} : {kind} = {low}; {name} < {end}; {name}++)"
+        else:
+            header = f"for ({kind} {name} = {low}; {name} < {end}; ++{name})"
+        with self.braces(header):
+            self.statement(loop.body)
+
+    def vector_copy(self, loop: S.For) -> bool:
+        """A loop that copies neighbouring elements, as one load and one store of a vector."""
+        store, extent = loop.body, loop.extent
+        if self.is_wgsl or not isinstance(store, S.BufferStore):
+            return False
+        load = store.value
+        if not (isinstance(load, E.BufferLoad) and isinstance(extent, E.IntImm)):
+            return False
+        dtype = f"{store.buffer.dtype}x{extent.value}"
+        width = dtypes.size_in_bytes(store.buffer.dtype) * extent.value
+        same = load.buffer.dtype == store.buffer.dtype
+        if extent.value not in (2, 4) or not same or width > 16:
+            return False
+        if store.buffer.dtype not in ("float32", "int32", "uint32"):
+            return False
+        places = [self.vector_place(part, loop) for part in (store, load)]
+        if None in places:
+            return False
+        vector = self.type(dtype, f'"{store.buffer.name}"')
+        target, source = (
+            f"*({self.language.pointer(self.scope(part.buffer))}{const}{vector}*)"
+            f"({self.name(self.owner(part.buffer))} + {place})"
+            for part, place, const in zip((store, load), places, ("", "const "), strict=True)
+        )
+        self.line(f"{target} = {source};")
+        return True
+
+    def vector_place(self, access: Any, loop: S.For) -> str | None:
+        """The first of neighbouring elements, where a vector may begin."""
+        index, lanes = access.indices[0], loop.extent
+        assert isinstance(lanes, E.IntImm)
+        first = self.analyzer.simplify(substitute(index, {loop.loop_var: loop.min}))
+        step = self.analyzer.simplify(index - first - loop.loop_var)
+        aligned = is_const_int(self.analyzer.simplify(first % lanes.value), 0)
+        if not is_const_int(step, 0) or uses(first, loop.loop_var) or not aligned:
+            return None
+        return self.text(first, SUM)
+
+    def scope(self, buffer: Buffer) -> str:
+        owner = self.owner(buffer)
+        if owner in self.kernel.buffers:
+            return "global"
+        return "shared" if is_shared(owner) or owner in self.kernel.shared else "local"
+
+    def owner(self, buffer: Buffer) -> Buffer:
+        return self.owners.get(buffer.data, buffer)
+
+    @on(S.While)
+    def while_loop(self, statement: S.While) -> None:
+        with self.braces(f"while ({self.text(statement.condition)})"):
+            self.statement(statement.body)
+
+    @on(S.IfThenElse)
+    def branch(self, branch: S.IfThenElse) -> None:
+        with self.braces(f"if ({self.text(branch.condition)})"):
+            self.statement(branch.then_case)
+        if branch.else_case is not None:
+            with self.braces("else"):
+                self.statement(branch.else_case)
+
+    @on(S.LetStmt)
+    def let(self, let: S.LetStmt) -> None:
+        self.define(let.var, let.value)
+        self.statement(let.body)
+
+    def define(self, var: E.Var, value: E.PrimExpr) -> None:
+        text, kind = self.text(value), self.type(var.dtype, f'"{var.name}"')
+        if dtypes.is_integer(var.dtype):
+            self.analyzer.bind(var, value)
+        name = self.name(var)
+        self.line(f"let {name} : {kind} = {text};" if self.is_wgsl else f"{kind} {name} = {text};")
+
+    @on(S.BufferStore)
+    def store(self, store: S.BufferStore) -> None:
+        value = self.text(store.value)
+        self.line(f"{self.element(store.buffer, store.indices, store)} = {value};")
+
+    @on(S.Evaluate)
+    def evaluate(self, statement: S.Evaluate) -> None:
+        if is_barrier(statement):
+            self.line(self.language.barrier)
+        elif isinstance(statement.value, E.Call):
+            self.line(f"{self.text(statement.value)};")
+
+    # Expressions
+
+    def text(self, expression: Node, around: int = OTHER) -> str:
+        """An expression; in brackets where `around` holds together more tightly."""
+        handler = self.table.get(type(expression))
+        if handler is not None:
+            return handler(self, expression)
+        key = key_of(expression)
+        if key not in FORMS:
+            self.refuse(expression)
+        written, strength = self.operation(expression)
+        return written if strength >= around or strength == ATOM else f"({written})"
+
+    def refuse(self, expression: Any) -> None:
+        name, here = operator_name(expression), self.language.name
+        reason = unsupported(name, f"form in {here}") if name else ""
+        raise TVMError(
+            reason or f"A {type(expression).__name__} has no form in {here}", expression.span
+        )
+
+    def operation(self, expression: Any) -> tuple[str, int]:
+        key, operands = key_of(expression), operands_of(expression)
+        dtype = expression.dtype
+        if dtypes.lanes(dtype) > 1:
+            raise TVMError(
+                f"A vector ({dtype}) in a kernel has no form in {self.language.name}; "
+                "vectorize a loop instead",
+                expression.span,
+            )
+        if key in (E.Cast, "reinterpret"):
+            return self.conversion(key, operands[0], dtype), ATOM
+        if key in (E.Div, E.Mod, E.FloorDiv, E.FloorMod) and dtypes.is_float(dtype):
+            if key is E.Div:
+                return (
+                    f"{self.text(operands[0], PRODUCT)} / {self.text(operands[1], ATOM)}",
+                    PRODUCT,
+                )
+            key = "fmod"
+        elif key in (E.FloorDiv, E.FloorMod) and not self.is_natural(operands):
+            return self.floor_division(key, operands, dtype), ATOM
+        if key in (E.Add, E.Sub, E.Mul, E.Div, E.Mod, E.FloorDiv, E.FloorMod):
+            strength = SUM if key in (E.Add, E.Sub) else PRODUCT
+            left, right = self.text(operands[0], strength), self.text(operands[1], strength + 1)
+            return FORMS[key].format(left, right), strength
+        form = self.language.forms.get(key, FORMS[key])
+        if key in (E.Min, E.Max) and dtype == "float16" and self.language.name == "cuda":
+            form = f"__h{'min' if key is E.Min else 'max'}({{}}, {{}})"
+        brackets = OTHER if _CALL.fullmatch(form) else ATOM
+        texts = [self.text(part, brackets) for part in operands]
+        half = dtype == "float16" and self.language.name == "cuda" and isinstance(key, str)
+        if half and key != "if_then_else":
+            texts = [f"__half2float({text})" for text in texts]
+            form = f"__float2half({form})"
+        self.helpers.update(name for name in self.language.functions if f"{name}(" in form)
+        return form.format(*texts), ATOM if _ATOM.fullmatch(form) else OTHER
+
+    def is_natural(self, operands: list[Any]) -> bool:
+        """Whether both operands are at least zero, so that to truncate is to round down."""
+        unsigned = operands[0].dtype.startswith("uint")
+        return unsigned or all(self.analyzer.const_int_bound(part)[0] >= 0 for part in operands)
+
+    def floor_division(self, key: Any, operands: list[Any], dtype: str) -> str:
+        """A quotient or remainder that rounds down, by a function written above the kernels."""
+        kind = self.type(dtype, "A quotient")
+        name = f"floor{'div' if key is E.FloorDiv else 'mod'}_{kind.replace(' ', '_')}"
+        exact = "r == 0 || (r < 0) == (b < 0)"
+        values = ("q - 1", "q") if key is E.FloorDiv else ("r + b", "r")
+        result = self.language.forms.get(E.Select, FORMS[E.Select]).format(
+            f"({exact})", values[1], values[0]
+        )
+        if self.is_wgsl:
+            head, define = f"fn {name}(a : {kind}, b : {kind}) -> {kind}", "let "
+        else:
+            word = "__device__ inline" if self.language.name == "cuda" else "inline"
+            head, define = f"{word} {kind} {name}({kind} a, {kind} b)", f"{kind} "
+        lines = (f"{define}q = a / b;", f"{define}r = a - q * b;", f"return {result};")
+        self.divisions[name] = "\n  ".join((f"{head} {{", *lines)) + "\n}"
+        return f"{name}({self.text(operands[0])}, {self.text(operands[1])})"
+
+    def conversion(self, key: Any, value: Any, dtype: str) -> str:
+        text, kind = self.text(value), self.type(dtype, "A value")
+        if key is E.Cast:
+            if self.is_wgsl or self.language.name == "metal":
+                return f"{kind}({text})"
+            return f"(({kind}){self.text(value, ATOM)})"
+        if self.is_wgsl:
+            return f"bitcast<{kind}>({text})"
+        if self.language.name == "cuda":
+            own = self.type(value.dtype, "A value")
+            return f"reinterpret_<{kind}, {own}>({text})"
+        as_type = f"as_{kind}" if self.language.name == "opencl" else f"as_type<{kind}>"
+        return f"{as_type}({text})"
+
+    @on(E.Var)
+    def variable(self, var: E.Var) -> str:
+        tag = self.kernel.indices.get(var)
+        if tag is not None:
+            index = self.language.index(tag)
+            return index if var.dtype == "int32" else f"({self.type(var.dtype, 'An index')}){index}"
+        if var.dtype == "handle":
+            return self.name(self.owners[var])
+        return self.name(var)
+
+    @on(E.IntImm)
+    def integer(self, constant: E.IntImm) -> str:
+        if constant.dtype == "bool":
+            return "true" if constant.value else "false"
+        if constant.value == -(2**31) or constant.value == -(2**63):
+            return f"({constant.value + 1} - 1)"
+        self.type(constant.dtype, str(constant.value))
+        suffix = self.language.suffixes.get(constant.dtype, "")
+        return f"{constant.value}{suffix}" if constant.value >= 0 else f"({constant.value}{suffix})"
+
+    @on(E.FloatImm)
+    def floating(self, constant: E.FloatImm) -> str:
+        value, dtype = constant.value, constant.dtype
+        kind = self.type(dtype, str(value))
+        if not math.isfinite(value):
+            self.helpers.add("special_")
+            text = self.language.nan if value != value else self.language.infinity
+            text = f"(-{text})" if value < 0 else text
+            return text if dtype == "float32" else f"({kind})({text})"
+        text = repr(value) if dtype == "float64" else _shortest(value)
+        suffix = self.language.suffixes.get(dtype)
+        if dtype in ("float16", "bfloat16") and suffix is None:
+            return f"{kind}({text}f)"
+        text = f"{text}{suffix or ''}"
+        return text if math.copysign(1, value) > 0 else f"({text})"
+
+    @on(E.BufferLoad)
+    def load(self, load: E.BufferLoad) -> str:
+        return self.element(load.buffer, load.indices, load)
+
+    def element(self, buffer: Buffer, indices: tuple[E.PrimExpr, ...], node: Node) -> str:
+        owner = self.owner(buffer)
+        if any(dtypes.lanes(index.dtype) > 1 for index in indices):
+            raise TVMError(
+                f'A vector of "{buffer.name}" has no form in {self.language.name}; vectorize a '
+                "loop instead",
+                node.span,
+            )
+        index = self.text(indices[0]) if indices else "0"
+        if owner.dtype == buffer.dtype:
+            return f"{self.name(owner)}[{index}]"
+        if self.is_wgsl:
+            raise TVMError(f'webgpu cannot read "{owner.name}" as {buffer.dtype}', node.span)
+        pointer = f"{self.language.pointer(self.scope(buffer))}{self.type(buffer.dtype, 'A view')}*"
+        return f"(({pointer}){self.name(owner)})[{index}]"
+
+    @on(E.Let)
+    def inner_let(self, let: E.Let) -> str:
+        return self.text(substitute(let.body, {let.var: let.value}), ATOM)
+
+
+def _shortest(value: float) -> str:
+    """The shortest decimal that is the same float32."""
+    exact = struct.pack("f", max(-_GREATEST, min(_GREATEST, value)))
+
+    def is_exact(text: str) -> bool:
+        number = float(text)
+        within = abs(number) < _GREATEST * (1 + 2**-25)
+        return within and struct.pack("f", max(-_GREATEST, min(_GREATEST, number))) == exact
+
+    text = next(filter(is_exact, (f"{value:.{digits}g}" for digits in range(1, 10))))
+    return text if "e" in text or "." in text else f"{text}.0"

@@ -1,0 +1,226 @@
+"""Kernels as source in four languages: the course's programs, limits, what is refused."""
+
+from __future__ import annotations
+
+import linecache
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mlcweb
+from mlcweb.ir.errors import TVMError
+from mlcweb.script import from_source
+from mlcweb.script import tir as T
+from tests.gpu import assert_kernels_give, compile_cuda, nvrtc
+
+PROGRAMS = (
+    "vector_add", "window_sum_shared", "window_sum_cooperative", "matmul_blocking", "matmul_shared",
+)  # fmt: skip
+KINDS = ("cuda", "opencl", "metal", "webgpu")
+
+
+@pytest.fixture(scope="module")
+def course():
+    """The programs of the course's chapter 6, part 1, by name."""
+    names = {"__name__": "course", "tvm": mlcweb, "T": mlcweb.script.tir}
+    cells = Path(__file__).parents[2] / "course" / "cells" / "chapter6_part1.txt"
+    for number, cell in enumerate(re.split(r"^# %%\n", cells.read_text(), flags=re.M)):
+        filename = f"chapter6_sources_{number}.py"
+        linecache.cache[filename] = (len(cell), None, cell.splitlines(True), filename)
+        exec(compile(cell, filename, "exec"), names)
+    return names
+
+
+def source(program, target):
+    return mlcweb.build(program, target=target).imported_modules[0].get_source()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_program_of_the_course_has_source(course, name, kind):
+    text = source(course[name], kind)
+    assert "main_kernel" in text
+    assert text.count("{") == text.count("}")
+
+
+def test_cuda_is_what_the_course_shows(course):
+    text = source(course["window_sum_cooperative"], "cuda")
+    assert 'extern "C" __global__ void __launch_bounds__(128) main_kernel(' in text
+    # 128 results of three neighbours each need 130 values, not all 1027.
+    assert "__shared__ float A_shared[130];" in text
+    assert text.index("A_shared[ax0_0 * 128") < text.index("__syncthreads();")
+    assert text.index("__syncthreads();") < text.index("B[((int)blockIdx.x) * 128")
+
+
+def test_a_fetch_of_four_neighbours_is_one_load(course):
+    text = source(course["matmul_shared"], "cuda")
+    assert text.count("*(float4*)(") == 2
+    assert "__shared__ float A_shared[512];" in text
+    assert text.count("__syncthreads();") == 2
+
+
+@pytest.mark.skipif(nvrtc() is None, reason="NVRTC is not installed")
+@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("architecture", ["compute_75", "compute_90", "compute_100"])
+def test_cuda_compiles(course, name, architecture):
+    assert compile_cuda(source(course[name], "cuda"), architecture) == ""
+
+
+def test_the_course_runs_on_a_simulated_gpu(course, capsys):
+    mod = mlcweb.build(course["vector_add"], target="nvidia/tesla-p100")
+    dev = mlcweb.runtime.cuda(0)
+    a, b = np.random.default_rng(3).random((2, 1024)).astype("float32")
+    arrays = [mlcweb.nd.array(x, dev) for x in (a, b, np.zeros(1024, "float32"))]
+    mod["main"](*arrays)
+    np.testing.assert_array_equal(arrays[2].numpy(), a + b)
+    assert mod.time_evaluator("main", dev, number=1)(*arrays).mean > 0
+    assert mod.mod.imports[0].inspect_source("cu") == mod.imported_modules[0].get_source()
+    assert not dev.exist
+    with pytest.raises(TVMError, match="Expected an array on cuda:0 but got one on cpu:0"):
+        mod["main"](mlcweb.nd.array(a), *arrays[1:])
+    with pytest.raises(TVMError, match='written in "cuda", not in "ptx"'):
+        mod.imports[0].get_source("ptx")
+
+
+def elementwise(value, dtype="float32"):
+    return from_source(
+        f"""
+@T.prim_func
+def main(A: T.Buffer((8, 32), "{dtype}"), B: T.Buffer((8, 32), "{dtype}")):
+    for i in T.thread_binding(8, thread="blockIdx.x"):
+        for j in T.thread_binding(32, thread="threadIdx.x"):
+            B[i, j] = {value}
+"""
+    )
+
+
+X = np.linspace(-3, 3, 256, dtype="float32").reshape(8, 32)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("T.exp(A[i, j])", np.exp(X)),
+        ("T.sigmoid(A[i, j])", 1 / (1 + np.exp(-X))),
+        ("T.sqrt(T.abs(A[i, j])) * T.rsqrt(A[i, j] * A[i, j] + T.float32(1))",
+         np.sqrt(abs(X)) / np.sqrt(X * X + 1)),
+        ("T.if_then_else(A[i, j] > T.float32(0), A[i, j], T.float32(0.5) * A[i, j])",
+         np.where(X > 0, X, X / 2)),
+        ("T.max(T.min(A[i, j], T.float32(1)), T.float32(-1))", np.clip(X, -1, 1)),
+        ("T.round(A[i, j]) + T.floor(A[i, j]) - T.ceil(A[i, j]) * T.trunc(A[i, j])",
+         np.sign(X) * np.floor(abs(X) + 0.5) + np.floor(X) - np.ceil(X) * np.trunc(X)),
+        ("A[i, j] - (A[i, j] - T.float32(1)) - (T.float32(2) - A[i, j])", X - (X - 1) - (2 - X)),
+        ("A[7 - i, (j * 5 - 3) % 32]",
+         X[::-1][:, (np.arange(32) * 5 - 3) % 32]),
+        ("A[(i - 4) // 3 + 2, j] + T.cast((i - 4) // 3, 'float32')",
+         X[(np.arange(8) - 4) // 3 + 2] + ((np.arange(8) - 4) // 3)[:, None]),
+        ("T.cast(T.shift_right(j, i) & 5, 'float32')",
+         np.array([[(j >> i) & 5 for j in range(32)] for i in range(8)])),
+    ],
+)  # fmt: skip
+def test_operators(value, expected):
+    assert_kernels_give(elementwise(value), [X], np.asarray(expected, "float32"))
+
+
+def test_constants_keep_their_value():
+    text = source(elementwise("A[i, j] + T.min_value('float32') + T.float32(0.1)"), "cuda")
+    assert "-3.4028235e+38f" in text
+    assert "0.1f" in text
+
+
+def test_reductions_over_threads():
+    @T.prim_func
+    def rows(A: T.Buffer((8, 96), "float32"), B: T.Buffer((8,), "float32")):
+        for i, k in T.grid(8, 96):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    B[vi] = T.float32(0)
+                B[vi] = B[vi] + A[vi, vk] * A[vi, vk]
+
+    x = np.random.default_rng(1).integers(-8, 8, (8, 96)).astype("float32")
+    for threads in (32, 24, 96):
+        sch = mlcweb.tir.Schedule(rows)
+        i, k = sch.get_loops("B")
+        _, inner = sch.split(k, [None, threads])
+        sch.bind(i, "blockIdx.x")
+        sch.bind(inner, "threadIdx.x")
+        assert_kernels_give(sch.mod["main"], [x], (x * x).sum(1))
+
+
+def test_two_kernels_and_memory_between_them():
+    @T.prim_func
+    def both(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+        S = T.alloc_buffer((64,), "float32")
+        for i in T.thread_binding(64, thread="threadIdx.x"):
+            with T.block("S"):
+                vi = T.axis.spatial(64, i)
+                S[vi] = A[vi] + T.float32(1)
+        for i in T.thread_binding(64, thread="threadIdx.x"):
+            with T.block("B"):
+                vi = T.axis.spatial(64, i)
+                B[vi] = S[63 - vi] * T.float32(2)
+
+    x = np.arange(64, dtype="float32")
+    assert_kernels_give(both, [x], (x[::-1] + 1) * 2)
+    text = source(both, "cuda")
+    assert "both_kernel(" in text
+    assert "both_kernel_1(" in text
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ({"kind": "cuda", "max_threads_per_block": 16}, "32 threads in a block, and .* 16 at most"),
+        ({"kind": "cuda", "max_shared_memory_per_block": 64}, "shares 1024 bytes"),
+    ],
+)
+def test_limits_of_a_device(target, reason):
+    @T.prim_func
+    def main(A: T.Buffer((8, 32), "float32"), B: T.Buffer((8, 32), "float32")):
+        for i in T.thread_binding(8, thread="blockIdx.x"):
+            with T.block("i"):
+                vi = T.axis.spatial(8, i)
+                S = T.alloc_buffer((256,), "float32", scope="shared")
+                for j in T.thread_binding(32, thread="threadIdx.x"):
+                    for k in range(8):
+                        S[k * 32 + j] = A[vi, j]
+                for j in T.thread_binding(32, thread="threadIdx.x"):
+                    B[vi, j] = S[255 - j] + S[j]
+
+    with pytest.raises(TVMError, match=reason):
+        mlcweb.build(main, target=target)
+
+
+@pytest.mark.parametrize(
+    ("program", "target", "reason"),
+    [
+        ("for i in range(8):\n        A[i] = T.float32(1)", "cuda", "outside of any thread"),
+        ('for i in T.thread_binding(8, thread="threadIdx.x"):\n        A[i] = T.float32(1)\n'
+         '    for i in T.thread_binding(8, thread="threadIdx.x"):\n'
+         '        A[i] = T.cast(T.cast(A[i], "float64") + T.float64(1), "float32")',
+         "webgpu", "float64, which webgpu has not"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(program, target, reason):
+    func = from_source(f'@T.prim_func\ndef main(A: T.Buffer((8,), "float32")):\n    {program}\n')
+    with pytest.raises(TVMError, match=reason):
+        mlcweb.build(func, target=target)
+
+
+def test_axes_agree_within_a_kernel():
+    func = from_source(
+        """
+@T.prim_func
+def main(A: T.Buffer((64,), "float32")):
+    for b in T.thread_binding(1, thread="blockIdx.x"):
+        for i in T.thread_binding(64, thread="threadIdx.x"):
+            A[i] = T.float32(1)
+        for i in T.thread_binding(32, thread="threadIdx.x"):
+            A[i] = T.float32(2)
+"""
+    )
+    with pytest.raises(TVMError, match=r'"threadIdx\.x" has extent 64 at loop "i" and 32'):
+        mlcweb.build(func, target="cuda")
