@@ -45,6 +45,10 @@ class Scopes:
         """Whether the script itself binds the name at this point."""
         return any(name in scope for scope in self._scopes)
 
+    def is_from_outside(self, name: str) -> bool:
+        """Whether the script binds the name, and not in the innermost scope."""
+        return self.is_script_name(name) and name not in self._scopes[-1]
+
     def origin(self, name: str) -> str:
         """What `bind` said that a name is."""
         return self._origin.get(name, "")

@@ -19,6 +19,7 @@ from mlcweb.script.parser.accesses import vector_indices
 from mlcweb.script.parser.expressions import Evaluator, scalar_type
 from mlcweb.script.parser.loops import LOOPS
 from mlcweb.script.parser.macros import local_macro
+from mlcweb.script.parser.scalars import assign, change, changing_names
 from mlcweb.tir import arithmetic
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -43,6 +44,9 @@ class StatementParser(StatementBuilder):
         super().__init__(function, evaluator.scopes)
         self.evaluator = evaluator
         evaluator.reader = self
+        self.changing: dict[str, bool] = {}
+        self.scalars: dict[E.BufferLoad, Buffer] = {}
+        self._scanned: Evaluator | None = None
 
     def span(self, node: ast.AST) -> Span:
         return self.evaluator.span(node)
@@ -55,6 +59,10 @@ class StatementParser(StatementBuilder):
 
     def statements(self, body: Sequence[ast.stmt]) -> None:
         """Read statements into the indented block that is being read."""
+        if self._scanned is not self.evaluator:  # a function, or a macro, from its start
+            params = [param.name.removesuffix("_handle") for param in self.function.params]
+            self.changing |= changing_names(body, params)
+            self._scanned = self.evaluator
         for node in body:
             self.statement(node)
 
@@ -87,6 +95,8 @@ class StatementParser(StatementBuilder):
 
     def bind(self, name: str, value: Any, node: ast.expr) -> None:
         """Carry out `name = value`."""
+        if assign(self, name, value, False, node):
+            return
         if type(value) in DEFINITIONS:
             self.define(name, value, node)
         elif isinstance(value, E.Var) and not value.name:
@@ -129,15 +139,6 @@ class StatementParser(StatementBuilder):
         if not (isinstance(known, E.Var) and self.scopes.origin(name) == "a shape variable"):
             var = E.Var(name, value.dtype, value.type_annotation, span=self.span(node))
             self.scopes.bind(name, var, "a variable")
-
-    def let(self, name: str, var: E.Var, value: E.PrimExpr, node: ast.expr) -> E.Var:
-        if self.evaluator.renamed and isinstance(self.scopes.find(name), E.Var):
-            raise self.error(
-                f'"{name}" has a value already. Scalars that change are not supported: use a '
-                f'buffer of one element, `{name} = T.alloc_local((1,), "{value.dtype}")`',
-                node,
-            )
-        return super().let(name, var, value, node)
 
     # Stores
 
@@ -198,6 +199,8 @@ def _annotated(self: StatementParser, node: ast.AnnAssign) -> None:
         self.declare(name, E.Var("", dtype, pointer), node.target)
         return
     value = arithmetic.cast(dtype, value)
+    if given is node.annotation and assign(self, name, value, True, node.target):
+        return
     self.let(name, E.Var(name, dtype, pointer, span=span), value, node.target)
 
 
@@ -214,6 +217,13 @@ def _type_of_let(annotation: ast.expr) -> ast.expr | None:
 
 def _augmented(self: StatementParser, node: ast.AugAssign) -> None:
     value = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
+    if isinstance(node.target, ast.Name) and node.target.id in self.changing:
+        read = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+        value = ast.copy_location(ast.BinOp(read, node.op, node.value), node)
+        known = self.scopes.find(node.target.id)
+        if isinstance(known, E.BufferLoad) and known in self.scalars:
+            change(self, known, self.evaluator.expression(value), node)
+            return
     if not isinstance(node.target, ast.Subscript):
         raise self.error(
             f"A name keeps its value; give `{ast.unparse(value)}` a name of its own", node

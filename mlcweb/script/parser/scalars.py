@@ -1,0 +1,106 @@
+"""Scalars that change: names that a script assigns again in a loop or a branch.
+
+Such a name stands for a local buffer of one element. Any other keeps its value, also where it is
+assigned again in the same indented block: then the rest of the block sees another value.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mlcweb.script.constructs import Declaration
+from mlcweb.script.namespace.types import make_buffer
+from mlcweb.tir import arithmetic
+from mlcweb.tir import expr as E
+from mlcweb.tir.stmt import AllocBuffer, BufferStore
+
+if TYPE_CHECKING:
+    from mlcweb.script.parser.statements import StatementParser
+
+
+def changing_names(body: Sequence[ast.stmt], around: Sequence[str] = ()) -> dict[str, bool]:
+    """The names that are assigned again in a deeper block, or by `x += …`, and whether in a loop.
+    `around` are those that have a value before the statements."""
+    changes: dict[str, bool] = {}
+    _read(body, {}, set(around), changes)
+    return changes
+
+
+def _read(
+    body: Sequence[ast.stmt], outer: Mapping[str, bool], own: set[str], changes: dict[str, bool]
+) -> None:
+    """Go through a block; `outer` has names from outside of it, and whether a loop is between, and
+    `own` those that are the block's."""
+
+    def assigned(target: ast.expr | None) -> None:
+        for part in ast.walk(target) if target is not None else ():
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
+                if part.id in outer and part.id not in own:
+                    changes[part.id] = changes.get(part.id, False) or outer[part.id]
+                own.add(part.id)
+
+    for node in body:
+        if isinstance(node, ast.Assign):
+            assigned(node.targets[0])
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            assigned(node.target)
+        elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            changes[node.target.id] = True
+        elif isinstance(node, (ast.For, ast.While, ast.With, ast.If)):
+            looped = isinstance(node, ast.While) or (isinstance(node, ast.For) and not _meta(node))
+            inside = {**outer, **dict.fromkeys(own, False)}
+            inside = dict.fromkeys(inside, True) if looped else inside
+            if isinstance(node, ast.For):
+                inside |= {p.id: False for p in ast.walk(node.target) if isinstance(p, ast.Name)}
+            for part in (node.body, getattr(node, "orelse", [])):
+                _read(part, inside, set(), changes)
+
+
+def _meta(node: ast.For) -> bool:
+    """Whether Python goes through the values while the script is read."""
+    return "meta_var" in ast.unparse(node.iter)
+
+
+def begin(self: StatementParser, name: str, value: E.PrimExpr, node: Any) -> None:
+    """A scalar that changes, from its first value on."""
+    declaration = Declaration(make_buffer((1,), value.dtype, scope="local"), AllocBuffer)
+    buffer = self.define(name, declaration, node)
+    load = E.BufferLoad(buffer, (arithmetic.const(0),), span=self.span(node))
+    self.scalars[load] = buffer
+    self.scopes.bind(name, load, f'the scalar "{name}"')
+    change(self, load, value, node)
+
+
+def change(self: StatementParser, load: E.BufferLoad, value: E.PrimExpr, node: Any) -> None:
+    """Another value of a scalar."""
+    value = self.stored(value, load.buffer.dtype, load.buffer, node)
+    self.emit(BufferStore(load.buffer, value, load.indices, span=self.span(node)))
+
+
+def assign(self: StatementParser, name: str, value: Any, declared: bool, node: Any) -> bool:
+    """Carry out `name = value` where it begins or changes a scalar; False where it does not.
+    `declared` says whether the assignment names a type."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, E.PrimExpr)):
+        return False
+    if isinstance(value, E.Var) and not value.name:  # a declaration, as of n = T.int32()
+        return False
+    known = self.scopes.find(name)
+    if isinstance(known, E.BufferLoad) and known in self.scalars:
+        change(self, known, arithmetic.convert(value), node)
+        return True
+    if name not in self.changing:
+        return False
+    if isinstance(known, (int, float, E.PrimExpr)) and self.scopes.is_from_outside(name):
+        what = self.scopes.origin(name) or "a number"
+        dtype = arithmetic.convert(known).dtype
+        raise self.error(
+            f'"{name}" is {what}, which keeps its value. What changes in a loop or a branch is '
+            f"declared before it by another name, or with its type: `{name}: T.{dtype} = …`",
+            node,
+        )
+    if not (declared or isinstance(value, E.PrimExpr) or self.changing[name]):
+        return False
+    begin(self, name, arithmetic.convert(value), node)
+    return True
