@@ -27,7 +27,7 @@ EXCEPTIONS: dict[str, str] = {
     "is not a variable of T.env_thread": "TVM prints T.launch_thread(v, n) without the axis of v",
     "is used but not declared": "a buffer to which TVM 0.25 gives no memory between two passes",
     "uses the loop variable": "blocks whose LowerCrossThreadReduction reads a loop around them",
-    "Scalars that change are not supported": "local scalars, which TVM has since 0.26",
+    "T.Buffer describes parameters": "the same, where the buffer is of a function without blocks",
     "has no statement; write": "the declaration of such a scalar is all there is",
     "scalable vectors": "a number of lanes that only the machine knows",
     "R has no": "operators of the graph that are not here, such as R.vision.roi_align",
