@@ -39,6 +39,7 @@ MODULES: dict[str, str] = {
         for machine in ("x86", "arm_cpu", "dot_product_common", "hexagon", "rocm")
     },
     "topi.nn.utils": "topi.utils",
+    "topi.testing": "testing.topi_reference",
     **{
         f"{tir}.{name}": package
         for tir in ("tir", "s_tir", "tirx")
@@ -182,6 +183,7 @@ ATTRIBUTES: dict[str, str] = {
     "ir.TensorLoad": "tir.BufferLoad",
     "ir.TensorRegion": "tir.BufferRegion",
     "compile": "build",
+    "tir.build": "runtime.build.build",
     "DataType": "tir.dtype.DataType",
     "Object": "ir.Node",
     "register_global_func": "register_func",

@@ -54,7 +54,6 @@ _ROWS: dict[str, str] = {
     "hybrid script was replaced by TVMScript; write a function with @T.prim_func": "tir.hybrid",
     "programs are written here with @T.prim_func, @R.function and @I.ir_module (lesson 2), or made "
     "by te.create_prim_func and relax.BlockBuilder": ("relax.exec_builder"),
-    "compare with NumPy by tvm.testing.assert_allclose": "topi.testing",
     "write the workload with te.create_prim_func, and look at the spaces that "
     "ms.space_generator makes": "meta_schedule.testing meta_schedule.schedule",
     "ms.tune_tir searches on after its best schedule by itself": (

@@ -194,3 +194,14 @@ def test_variables_as_they_were_made_until_2023(tvm):
         tvm.relax.Var("x", (n, 4), tvm.relax.DynTensorType(3, "float32"))
     with pytest.raises(tvm.error.DiagnosticError, match="no type of a variable"):
         tvm.relax.Var("x", 3)
+
+
+def test_functions_that_are_modules_too(tvm):
+    import tvm.topi.testing  # type: ignore[import-not-found]
+
+    x = tvm.te.placeholder((8,), name="x")
+    func = tvm.te.create_prim_func([x, tvm.te.compute((8,), lambda i: x[i] + 1, name="y")])
+    assert "T.block" not in tvm.lower(func).script()
+    out = tvm.nd.empty((8,))
+    tvm.tir.build(func, target="numpy")["main"](tvm.nd.array(out.numpy() * 0), out)
+    assert tvm.topi.testing.softmax_python(out.numpy().reshape(1, 8)).sum() == pytest.approx(1)
