@@ -40,6 +40,7 @@ MODULES: dict[str, str] = {
     },
     "topi.nn.utils": "topi.utils",
     "topi.testing": "testing.topi_reference",
+    "meta_schedule.testing.te_workload": "testing.te_workload",
     **{
         f"{tir}.{name}": package
         for tir in ("tir", "s_tir", "tirx")
@@ -151,6 +152,7 @@ _FILES: dict[tuple[str, ...], str] = {
         "script.parser.relax script.parser.relax.entry script.parser.relax.parser relax.script "
         "relax.script.parser relax.script.parser.entry"
     ),
+    ("testing.te_workload",): "meta_schedule.testing",
     ("script.ir_builder",): "script.ir_builder.base",
     ("script.printer",): "script.highlight script.printer.doc script.printer.doc_printer",
     ("runtime.target", "runtime"): "runtime.target.target target.target target.tag",

@@ -55,7 +55,11 @@ _ROWS: dict[str, str] = {
     "programs are written here with @T.prim_func, @R.function and @I.ir_module (lesson 2), or made "
     "by te.create_prim_func and relax.BlockBuilder": ("relax.exec_builder"),
     "write the workload with te.create_prim_func, and look at the spaces that "
-    "ms.space_generator makes": "meta_schedule.testing meta_schedule.schedule",
+    "ms.space_generator makes": (
+        "meta_schedule.testing.space_generation meta_schedule.testing.dummy_object "
+        "meta_schedule.testing.local_rpc meta_schedule.testing.relay_workload "
+        "meta_schedule.testing.tune_utils meta_schedule.schedule"
+    ),
     "ms.tune_tir searches on after its best schedule by itself": (
         "meta_schedule.post_optimization"
     ),

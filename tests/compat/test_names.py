@@ -106,6 +106,9 @@ from tvm.tir.tensor_intrin.dot_product_common import DP4A_INTRIN
 from tvm.driver.build_module import build
 from tvm.script.ir_builder import IRBuilder, tir as Tb
 from tvm.meta_schedule.testing.te_workload import create_te_workload
+from tvm.meta_schedule.testing import te_workload; te_workload.matmul(4, 4, 4)
+from tvm.meta_schedule.testing.space_generation import check_sketches
+from tvm.s_tir.meta_schedule.testing.te_workload import matmul_relu
 from tvm.error import OpError, RPCError, InternalError, DiagnosticError
 from tvm.target.codegen import target_has_features
 from tvm.ir import Call, Constant, TupleGetItem, StringImm
