@@ -17,8 +17,8 @@ from mlcweb.script.parser.compile_time import NotRun
 HEAD = '@R.function\ndef main(x: R.Tensor((2, 2), "float32")):\n'
 
 
-def read(body: str, **names):
-    return parse(HEAD + "".join(f"    {line}\n" for line in body.splitlines()), names)
+def read(body: str, head: str = HEAD, **names):
+    return parse(head + "".join(f"    {line}\n" for line in body.splitlines()), names)
 
 
 @pytest.mark.parametrize(
@@ -150,3 +150,26 @@ class Module:
 def test_two_scalars_make_no_tensor():
     with pytest.raises(DiagnosticError, match="x1 must be a tensor, but s is"):
         parse("@R.function\ndef f(s: R.Prim('float32')):\n    return R.add(s, s)")
+
+
+def test_memory_of_the_graph_takes_texts_and_numbers():
+    head = HEAD.replace("R.function", "R.function(pure=False)")
+    short = read(
+        """s = R.memory.alloc_storage([16], 0, "global", "float32")
+t = R.memory.alloc_tensor(s, 0, R.shape([2, 2]), "float32")
+u = R.vm.alloc_storage(R.shape([16]), 0, "uint8")
+v = R.builtin.alloc_tensor((2, 2), T.float32)
+return t""",
+        head,
+    )
+    in_full = read(
+        """s = R.memory.alloc_storage(
+    R.shape([16]), R.prim_value(0), R.str("global"), R.dtype("float32"))
+t = R.memory.alloc_tensor(s, R.prim_value(0), R.shape([2, 2]), R.dtype("float32"))
+u = R.vm.alloc_storage(R.shape([16]), R.prim_value(0), R.dtype("uint8"), R.str("global"))
+v = R.builtin.alloc_tensor(
+    R.shape([2, 2]), R.dtype("float32"), R.prim_value(0), R.str("global"))
+return t""",
+        head,
+    )
+    assert structural_equal(short, in_full)

@@ -8,7 +8,7 @@ from mlcweb.ir.op import Op
 from mlcweb.relax.expr import Call, ExprLike, convert_to_expr
 from mlcweb.relax.op.base import given_sinfo_args
 from mlcweb.relax.op.memory import allocated
-from mlcweb.relax.op.registry import as_shape, operator
+from mlcweb.relax.op.registry import as_dtype, as_shape, operator
 
 
 @operator(
@@ -25,7 +25,7 @@ def alloc_tensor(
     ty_args: Any = None,
 ) -> Call:
     """A new tensor, whose memory is planned later."""
-    arguments = (as_shape(shape), dtype, runtime_device_index, storage_scope)
+    arguments = (as_shape(shape), as_dtype(dtype), runtime_device_index, storage_scope)
     infos = given_sinfo_args(sinfo_args if ty_args is None else ty_args)
     return Call(
         Op.get("relax.builtin.alloc_tensor"),

@@ -13,7 +13,7 @@ from mlcweb.relax.deduction import Context
 from mlcweb.relax.expr import Call, DataTypeImm, ExprLike, ShapeExpr
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.base import nothing, object_info
-from mlcweb.relax.op.registry import as_shape, call, operator
+from mlcweb.relax.op.registry import as_dtype, as_shape, call, operator
 from mlcweb.relax.struct_info import (
     ShapeStructInfo,
     StructInfo,
@@ -45,7 +45,9 @@ def tensor_in_storage(name: str) -> Callable[..., Call]:
         runtime_device_ind: ExprLike = 0,
     ) -> Call:
         """A tensor that starts at a byte of a storage."""
-        return call(alloc_tensor, storage, offset, as_shape(shape), dtype, runtime_device_ind)
+        return call(
+            alloc_tensor, storage, offset, as_shape(shape), as_dtype(dtype), runtime_device_ind
+        )
 
     return alloc_tensor
 
@@ -67,7 +69,7 @@ def alloc_storage(
     size: ExprLike, virtual_device_index: ExprLike, storage_scope: ExprLike, dtype: ExprLike
 ) -> Call:
     """Memory of `size` bytes."""
-    return call(alloc_storage, as_shape(size), virtual_device_index, storage_scope, dtype)
+    return call(alloc_storage, as_shape(size), virtual_device_index, storage_scope, as_dtype(dtype))
 
 
 alloc_tensor = tensor_in_storage("relax.memory.alloc_tensor")
@@ -91,7 +93,7 @@ def view(
 ) -> Call:
     """The memory of a tensor as another tensor; an empty tuple leaves a part as it is."""
     new_shape = as_shape(shape) if shape != () else shape
-    return call(view, data, new_shape, dtype, relative_byte_offset)
+    return call(view, data, new_shape, as_dtype(dtype), relative_byte_offset)
 
 
 @operator("relax.memory.ensure_zero_offset", infer=infer.same)

@@ -21,7 +21,7 @@ from mlcweb.ir.op import Op, register_op
 from mlcweb.relax.attrs import Attrs
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
-from mlcweb.relax.expr import Call, Expr, ExprLike, ShapeExpr, convert_to_expr
+from mlcweb.relax.expr import Call, DataTypeImm, Expr, ExprLike, ShapeExpr, convert_to_expr
 from mlcweb.relax.struct_info import StructInfo
 
 Infer = Callable[[Call, Context], StructInfo]
@@ -105,6 +105,11 @@ def as_shape(shape: ExprLike) -> Expr:
     if isinstance(shape, Expr):
         return shape
     return ShapeExpr(shape if isinstance(shape, (tuple, list)) else (shape,))
+
+
+def as_dtype(dtype: Any) -> Any:
+    """A type of elements as an expression, also of its name."""
+    return DataTypeImm(str(dtype)) if not isinstance(dtype, (Expr, tuple)) else dtype
 
 
 def several(value: Any, count: int) -> list[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mlcweb.relax.expr import Call, ExprLike
 from mlcweb.relax.op.base import nothing, object_info
 from mlcweb.relax.op.memory import tensor_in_storage
-from mlcweb.relax.op.registry import as_shape, call, operator
+from mlcweb.relax.op.registry import as_dtype, as_shape, call, operator
 
 
 @operator("relax.vm.alloc_storage", infer=object_info, pure=False)
@@ -16,7 +16,9 @@ def alloc_storage(
     storage_scope: ExprLike = "global",
 ) -> Call:
     """Memory for a tensor."""
-    return call(alloc_storage, as_shape(shape), runtime_device_index, dtype, storage_scope)
+    return call(
+        alloc_storage, as_shape(shape), runtime_device_index, as_dtype(dtype), storage_scope
+    )
 
 
 alloc_tensor = tensor_in_storage("relax.vm.alloc_tensor")
