@@ -94,7 +94,7 @@ def _parameter(func: E.Function, key: Any) -> E.Var:
     raise DiagnosticError(f'The function has no parameter "{key}"; it has {known}')
 
 
-def _unify(param: E.Var, value: Any, values: dict[PrimVar, PrimExpr]) -> None:
+def _unify(param: E.Var, value: E.Expr, values: dict[PrimVar, PrimExpr]) -> None:
     if param.struct_info is None:
         return
 

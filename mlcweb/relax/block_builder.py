@@ -199,15 +199,15 @@ class BlockBuilder:
 
     # Bindings
 
-    def emit(self, expr: Any, name_hint: str = "") -> E.Var:
+    def emit(self, expr: E.ExprLike | None, name_hint: str = "") -> E.Var:
         """Bind an expression to a new variable, which is returned."""
         return self._bind(self.normalize(expr), name_hint, self._block.dataflow)
 
-    def emit_output(self, output: Any, name_hint: str = "") -> E.Var:
+    def emit_output(self, output: E.ExprLike | None, name_hint: str = "") -> E.Var:
         """Bind an expression to a variable that is seen outside of the dataflow block."""
         return self._bind(self.normalize(output), name_hint, False)
 
-    def match_cast(self, value: Any, struct_info: StructInfo, name_hint: str = "") -> E.Var:
+    def match_cast(self, value: E.ExprLike, struct_info: StructInfo, name_hint: str = "") -> E.Var:
         """A variable for `value`, checked at run time to be what `struct_info` says."""
         value = self._normalize.argument(_expression(value))
         var = self._new_var(name_hint, struct_info, self._block.dataflow)
@@ -223,11 +223,11 @@ class BlockBuilder:
         """The value that was bound to a variable; None for parameters."""
         return self._values.get(var)
 
-    def normalize(self, expr: Any) -> Any:
+    def normalize(self, expr: E.ExprLike | None) -> E.Expr | GlobalVar:
         """The expression in normal form, with its struct info deduced."""
         return self._normalize(_expression(expr))
 
-    def _bind(self, value: Any, name_hint: str, dataflow: bool) -> E.Var:
+    def _bind(self, value: E.Expr | GlobalVar, name_hint: str, dataflow: bool) -> E.Var:
         var = self._new_var(name_hint, self.context.struct_info(value), dataflow)
         self.emit_normalized(E.VarBinding(var, value))
         return var
@@ -260,7 +260,9 @@ class BlockBuilder:
 
     # Functions
 
-    def emit_func_output(self, output: Any, params: Any = None) -> GlobalVar:
+    def emit_func_output(
+        self, output: E.ExprLike, params: E.Var | Sequence[E.Var] | None = None
+    ) -> GlobalVar:
         """End the function with its result, and add it to the module."""
         scope = self._func
         if scope.finished:
@@ -282,7 +284,7 @@ class BlockBuilder:
         seq = E.SeqExpr(merged(scope.blocks), body)
         return self.add_func(E.Function(own, seq, None, scope.is_pure, scope.attrs), scope.name)
 
-    def _visible(self, output: Any, blocks: Sequence[E.BindingBlock]) -> Any:
+    def _visible(self, output: Any, blocks: Sequence[E.BindingBlock]) -> E.Expr:
         """`output` with variables of dataflow blocks replaced by those that carry them outside."""
         if isinstance(output, E.Tuple):
             return E.Tuple([self._visible(field, blocks) for field in output.fields])
@@ -342,7 +344,7 @@ def _parameters(params: Any) -> tuple[E.Var, ...]:
     return given
 
 
-def _expression(value: Any) -> Any:
+def _expression(value: E.ExprLike | None) -> E.Expr | GlobalVar:
     if value is None:
         return E.Call(Op.get("relax.null_value"), ())
     return E.convert_to_expr(value)

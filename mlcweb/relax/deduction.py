@@ -39,7 +39,7 @@ class Context:
     def __init__(self, lookup: Lookup | None = None) -> None:
         self._lookup = lookup
 
-    def struct_info(self, value: Any) -> StructInfo:
+    def struct_info(self, value: E.Expr | GlobalVar) -> StructInfo:
         """The struct info of an expression or of a function of the module."""
         if isinstance(value, GlobalVar):
             info = self._lookup(value) if self._lookup else None

@@ -52,7 +52,7 @@ class _Arguments:
             return value
         raise TypeError(f"emit_te takes no argument of {type(value).__name__}: {value!r}")
 
-    def expression(self, value: Any) -> Any:
+    def expression(self, value: E.Expr) -> Any:
         info = value.struct_info
         if isinstance(info, TensorStructInfo):
             return self.tensor(value, info)
@@ -64,7 +64,7 @@ class _Arguments:
             return self.scalar(value, info)
         raise DiagnosticError(f"emit_te takes tensors and shapes; {value} is {info}")
 
-    def scalar(self, value: Any, info: PrimStructInfo) -> PrimExpr:
+    def scalar(self, value: E.Expr, info: PrimStructInfo) -> PrimExpr:
         """A number that is known when the program runs, unless its type says which it is."""
         if info.value is not None:
             return self.convert(info.value)
@@ -73,7 +73,7 @@ class _Arguments:
         self.call_args.append(value)
         return var
 
-    def tensor(self, value: Any, info: TensorStructInfo) -> Any:
+    def tensor(self, value: E.Expr, info: TensorStructInfo) -> Any:
         from mlcweb import te
 
         if info.values is None or not info.dtype:

@@ -60,7 +60,7 @@ class DeducedExpr(Expr):
     if not TYPE_CHECKING:
 
         @property
-        def struct_info(self) -> Any:
+        def struct_info(self) -> StructInfo:
             known = self.struct_info_
             if known is None:
                 known = STRUCT_INFO[type(self)](self)
@@ -68,7 +68,7 @@ class DeducedExpr(Expr):
             return known
 
 
-def remember(expr: Any, info: StructInfo | None) -> None:
+def remember(expr: Expr, info: StructInfo | None) -> None:
     """Keep what was deduced of an expression. It follows from the fields, so nothing changes."""
     object.__setattr__(expr, "struct_info_", info)
 
@@ -166,7 +166,7 @@ class Call(DeducedExpr):
     def __init__(
         self,
         op: Any,
-        args: Sequence[Any],
+        args: Sequence[Argument],
         attrs: Mapping[str, Any] | None = None,
         sinfo_args: Sequence[StructInfo] | StructInfo | None = None,
         span: Span | None = None,
@@ -321,14 +321,16 @@ class SeqExpr(DeducedExpr):
     blocks: tuple[BindingBlock, ...]
     body: Any
 
-    def __init__(self, blocks: Sequence[BindingBlock], body: Any, span: Span | None = None) -> None:
+    def __init__(
+        self, blocks: Sequence[BindingBlock], body: Expr, span: Span | None = None
+    ) -> None:
         self.blocks = tuple(blocks)
         self.body = body
         self.struct_info_ = None
         self.span = span
 
 
-def as_seq(body: Any) -> SeqExpr:
+def as_seq(body: Expr) -> SeqExpr:
     """`body` as a SeqExpr, which branches and functions need."""
     return body if isinstance(body, SeqExpr) else SeqExpr((), body, span=body.span)
 
@@ -342,7 +344,7 @@ class If(DeducedExpr):
     false_branch: SeqExpr
 
     def __init__(
-        self, cond: Any, true_branch: Any, false_branch: Any, span: Span | None = None
+        self, cond: Expr, true_branch: Expr, false_branch: Expr, span: Span | None = None
     ) -> None:
         self.cond = cond
         self.true_branch = as_seq(true_branch)
@@ -367,7 +369,7 @@ class Function(BaseFunc, Expr):
     def __init__(
         self,
         params: Sequence[Var],
-        body: Any,
+        body: Expr,
         ret_struct_info: StructInfo | None = None,
         is_pure: bool = True,
         attrs: Mapping[str, Any] | None = None,
@@ -444,6 +446,9 @@ def const(value: Any, dtype: str | StructInfo | None = None) -> Constant:
     return Constant(host_array(value, dtype))
 
 
+Argument: TypeAlias = "Expr | BaseFunc | GlobalVar | Op"
+"""What stands among the arguments of a call."""
+
 ExprLike: TypeAlias = (
     "Expr | BaseFunc | GlobalVar | Op | PrimExpr | str | float | Sequence[ExprLike]"
 )
@@ -464,7 +469,7 @@ def convert_to_expr(value: ExprLike) -> Any:
     raise TypeError(f"{type(value).__name__} is not an expression of the graph level: {value!r}")
 
 
-def constant_int(value: Any) -> int | None:
+def constant_int(value: PrimExpr | int) -> int | None:
     """The integer that an extent is, or None."""
     return value.value if isinstance(value, IntImm) else None
 

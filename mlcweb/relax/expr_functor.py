@@ -166,14 +166,14 @@ class PyExprMutator(ExprFunctor):
         """What stands for an expression, in normal form."""
         return self.builder_.normalize(ExprFunctor.visit_expr(self, expr))
 
-    def visit_expr_post_order(self, expr: Any) -> Any:
+    def visit_expr_post_order(self, expr: E.Expr) -> Any:
         """The expression with its parts visited; the expression itself is not."""
         default: Callable[..., Any] | None = getattr(
             PyExprMutator, METHODS.get(type(expr), ""), None
         )
         return expr if default is None else default(self, expr)
 
-    def visit_with_new_scope(self, expr: Any) -> Any:
+    def visit_with_new_scope(self, expr: E.Expr) -> Any:
         """Visit a body whose bindings are its own."""
         return self.visit_expr(expr)
 

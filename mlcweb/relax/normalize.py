@@ -23,7 +23,7 @@ LEAVES = (
 )  # fmt: skip
 
 
-def is_leaf(value: Any) -> bool:
+def is_leaf(value: E.Expr | GlobalVar) -> bool:
     """Whether an expression may be an argument as it is; tuples of leaves may, too."""
     if isinstance(value, E.Tuple):
         return all(map(is_leaf, value.fields))
@@ -36,7 +36,7 @@ class Normalizer:
     def __init__(self, builder: BlockBuilder) -> None:
         self.builder = builder
 
-    def __call__(self, value: Any) -> Any:
+    def __call__(self, value: E.Expr | GlobalVar) -> Any:
         """The expression with its parts in normal form, and its struct info deduced."""
         handler = _HANDLERS.get(type(value))
         new = value if handler is None else handler(self, value)
@@ -44,16 +44,16 @@ class Normalizer:
             E.remember(new, self.builder.context.call(new))
         return new
 
-    def argument(self, value: Any) -> Any:
+    def argument(self, value: E.Expr | GlobalVar) -> Any:
         """What stands for an expression where only leaves are allowed."""
         new = self(value)
         return new if is_leaf(new) else self.builder.emit(new)
 
-    def arguments(self, values: Sequence[Any]) -> tuple[Any, ...]:
+    def arguments(self, values: Sequence[E.Expr | GlobalVar]) -> tuple[Any, ...]:
         new = tuple(self.argument(value) for value in values)
         return tuple(values) if all(map(_same, new, values)) else new
 
-    def sequence(self, value: Any) -> E.SeqExpr:
+    def sequence(self, value: E.Expr) -> E.SeqExpr:
         """A body, in scopes of its own."""
         seq = E.as_seq(value)
         builder = self.builder

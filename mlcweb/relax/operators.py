@@ -8,8 +8,13 @@ from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.op import Op
 from mlcweb.ir.overloads import overloads
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
-def _apply(name: str, *operands: Any) -> Any:
+    from mlcweb.relax.expr import Expr, ExprLike
+
+
+def _apply(name: str, *operands: object) -> Expr:
     from mlcweb.ir.module import GlobalVar
     from mlcweb.relax.expr import Expr
 
@@ -30,10 +35,10 @@ class ExprOperators:
     if TYPE_CHECKING:
         struct_info: Any
 
-    def astype(self, dtype: str) -> Any:
+    def astype(self, dtype: str) -> Expr:
         return Op.get("relax.astype").get_attr("FBuild")(self, dtype)
 
-    def __neg__(self) -> Any:
+    def __neg__(self) -> Expr:
         return _apply("negative", self)
 
     __add__, __radd__ = _methods("add")
@@ -48,7 +53,7 @@ class ExprOperators:
     __le__ = _methods("less_equal")[0]
     __ge__ = _methods("greater_equal")[0]
 
-    def __call__(self, *args: Any, attrs: Any = None) -> Any:
+    def __call__(self, *args: ExprLike, attrs: Mapping[str, Any] | None = None) -> Expr:
         from mlcweb.relax.expr import Call, convert_to_expr
 
         return Call(self, [convert_to_expr(arg) for arg in args], attrs)

@@ -7,7 +7,7 @@ from typing import Any
 
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.lazy_attributes import provided
-from mlcweb.ir.module import IRModule
+from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.op import Op
 from mlcweb.ir.transform import ModulePass, Pass, PassContext, PassInfo, Sequential
 from mlcweb.ir.visitor import walk
@@ -128,7 +128,7 @@ def has_operators(mod: IRModule) -> bool:
     return any(_is_operator_call(node) for func in graphs for node in walk(func))
 
 
-def _has_work(func: Any) -> bool:
+def _has_work(func: E.Expr | BaseFunc) -> bool:
     """Whether a function has operators in it, or is of fused ones, or may be fused."""
     if isinstance(func, PrimFunc):
         return "op_pattern" in func.attrs

@@ -19,6 +19,9 @@ from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.arithmetic import cast, const, convert
 from mlcweb.tir.expr import IntImm, PrimExpr, Var
 
+if TYPE_CHECKING:
+    from mlcweb.relax.expr import Expr
+
 
 def extent(value: Any) -> PrimExpr:
     """An extent as an expression of type int64; a string is a new variable of that name."""
@@ -140,7 +143,7 @@ class TensorStructInfo(StructInfo):
         return info.values if isinstance(info, ShapeStructInfo) else None
 
 
-def _count_of(shape: Any) -> int:
+def _count_of(shape: Expr | None) -> int:
     info = getattr(shape, "struct_info", None)
     return info.ndim if isinstance(info, ShapeStructInfo) else -1
 

@@ -82,7 +82,9 @@ def _check_ndim(base: Any, derived: Any) -> BaseCheckResult:
     return FAIL_L1 if derived.ndim == -1 else FAIL_L0
 
 
-def _check_values(base: Any, derived: Any, extents: Unify) -> BaseCheckResult:
+def _check_values(
+    base: tuple[PrimExpr, ...] | None, derived: tuple[PrimExpr, ...] | None, extents: Unify
+) -> BaseCheckResult:
     if base is None:
         return PASS
     if derived is None:
@@ -90,12 +92,16 @@ def _check_values(base: Any, derived: Any, extents: Unify) -> BaseCheckResult:
     return min(map(extents, base, derived), default=PASS)
 
 
-def _check_shape(base: Any, derived: Any, extents: Unify) -> BaseCheckResult:
+def _check_shape(
+    base: ShapeStructInfo, derived: ShapeStructInfo, extents: Unify
+) -> BaseCheckResult:
     known = _check_ndim(base, derived)
     return known if known is not PASS else _check_values(base.values, derived.values, extents)
 
 
-def _check_tensor(base: Any, derived: Any, extents: Unify) -> BaseCheckResult:
+def _check_tensor(
+    base: TensorStructInfo, derived: TensorStructInfo, extents: Unify
+) -> BaseCheckResult:
     dtype = PASS
     if base.dtype and base.dtype != derived.dtype:
         dtype = FAIL_L0 if derived.dtype else FAIL_L1
@@ -109,14 +115,18 @@ def _check_tensor(base: Any, derived: Any, extents: Unify) -> BaseCheckResult:
     return _check_values(base.values, derived.values, extents)
 
 
-def _check_tuple(base: Any, derived: Any, extents: Unify) -> BaseCheckResult:
+def _check_tuple(
+    base: TupleStructInfo, derived: TupleStructInfo, extents: Unify
+) -> BaseCheckResult:
     if len(base.fields) != len(derived.fields):
         return FAIL_L0
     checks = [_check(b, d, extents) for b, d in zip(base.fields, derived.fields, strict=True)]
     return min(checks, default=PASS)
 
 
-def _check_function(base: Any, derived: Any, extents: Unify) -> BaseCheckResult:
+def _check_function(
+    base: FuncStructInfo, derived: FuncStructInfo, extents: Unify
+) -> BaseCheckResult:
     if base.purity and not derived.purity:
         return FAIL_L0
     if base.params is None:
@@ -146,14 +156,14 @@ def struct_info_lca(lhs: StructInfo, rhs: StructInfo) -> StructInfo:
     return _COMMON[type(lhs)](lhs, rhs)
 
 
-def _common_prim(a: Any, b: Any) -> StructInfo:
+def _common_prim(a: PrimStructInfo, b: PrimStructInfo) -> StructInfo:
     if a.dtype != b.dtype:
         return ObjectStructInfo()
     same = a.value is not None and b.value is not None and dims.equal(a.value, b.value)
     return a if same else PrimStructInfo(a.dtype)
 
 
-def _common_values(a: Any, b: Any) -> Sequence[PrimExpr] | None:
+def _common_values(a: TensorStructInfo, b: TensorStructInfo) -> Sequence[PrimExpr] | None:
     if a.values is None or b.values is None or not dims.same_shape(a.values, b.values):
         return None
     return a.values
@@ -163,7 +173,7 @@ def _common_shape(a: Any, b: Any) -> StructInfo:
     return ShapeStructInfo(_common_values(a, b), a.ndim if a.ndim == b.ndim else -1)
 
 
-def _common_tensor(a: Any, b: Any) -> StructInfo:
+def _common_tensor(a: TensorStructInfo, b: TensorStructInfo) -> StructInfo:
     dtype = a.dtype if a.dtype == b.dtype else ""
     if a.shape is not None and a.shape is b.shape:
         return TensorStructInfo(a.shape, dtype)
@@ -171,7 +181,7 @@ def _common_tensor(a: Any, b: Any) -> StructInfo:
     return TensorStructInfo(_common_values(a, b), dtype, ndim=ndim)
 
 
-def _common_tuple(a: Any, b: Any) -> StructInfo:
+def _common_tuple(a: TupleStructInfo, b: TupleStructInfo) -> StructInfo:
     if len(a.fields) != len(b.fields):
         return ObjectStructInfo()
     return TupleStructInfo(

@@ -60,7 +60,7 @@ def is_impure_call(call: E.Call, functions: IRModule | None = None) -> bool:
 
 
 def contains_impure_call(
-    expr: Any, own_name: Any = None, functions: IRModule | None = None
+    expr: E.Expr, own_name: Any = None, functions: IRModule | None = None
 ) -> bool:
     """Whether an expression calls something with side effects; calls of `own_name` do not count,
     nor do those inside of functions that are only defined here."""
@@ -136,7 +136,7 @@ class _Pruning:
             self.extents.update(dims.prim_vars(binding.struct_info))
         return binding if value is binding.value else replace(binding, value=value)
 
-    def value(self, value: Any) -> Any:
+    def value(self, value: E.Expr) -> E.Expr:
         """A value with the bodies inside of it pruned."""
         if isinstance(value, E.If):
             true, false = self.sequence(value.true_branch), self.sequence(value.false_branch)
@@ -148,7 +148,7 @@ class _Pruning:
             return value if body is value.body else replace(value, body=body)
         return self.sequence(value) if isinstance(value, E.SeqExpr) else value
 
-    def _need(self, value: Any) -> None:
+    def _need(self, value: E.Expr) -> None:
         used = used_vars(value)
         if isinstance(value, (E.If, E.Function, E.SeqExpr)):
             inside = set(bound_vars(value))

@@ -11,6 +11,7 @@ from mlcweb.ir.visitor import children, walk
 from mlcweb.ir.visitor import post_order_visit as _post_order
 from mlcweb.relax import dims
 from mlcweb.relax import expr as E
+from mlcweb.relax.struct_info import StructInfo
 from mlcweb.tir.expr import Var as PrimVar
 
 
@@ -36,7 +37,7 @@ def _uses(expr: Node) -> Iterator[E.Var]:
     return (node for node in walk(expr) if isinstance(node, E.Var))
 
 
-def bound_vars(expr: Any) -> list[E.Var]:
+def bound_vars(expr: E.Expr) -> list[E.Var]:
     """The variables that are defined inside of an expression: parameters and bindings."""
     return list(dict.fromkeys(_definitions(expr)))
 
@@ -57,7 +58,7 @@ def all_vars(expr: Any) -> list[E.Var]:
     return list(dict.fromkeys([*_definitions(expr), *_uses(expr)]))
 
 
-def all_global_vars(expr: Any) -> list[GlobalVar]:
+def all_global_vars(expr: E.Expr) -> list[GlobalVar]:
     """The functions of the module that an expression names."""
     return list(dict.fromkeys(node for node in walk(expr) if isinstance(node, GlobalVar)))
 
@@ -79,7 +80,7 @@ def symbolic_vars_used(expr: Node) -> list[PrimVar]:
         for child in children(node):
             visit(child)
 
-    def of_info(info: Any) -> None:
+    def of_info(info: StructInfo) -> None:
         if info is not None:
             found.update(dict.fromkeys(dims.prim_vars(info)))
 

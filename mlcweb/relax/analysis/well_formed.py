@@ -11,6 +11,7 @@ from mlcweb.relax import expr as E
 from mlcweb.relax.analysis.struct_info import definable_tir_vars_in_struct_info
 from mlcweb.relax.analysis.uses import contains_impure_call
 from mlcweb.relax.normalize import is_leaf
+from mlcweb.relax.struct_info import StructInfo
 from mlcweb.tir.expr import Var as PrimVar
 
 
@@ -67,7 +68,7 @@ class _Check:
             )
         self.visible = outside
 
-    def extents(self, info: Any, at: Any) -> None:
+    def extents(self, info: StructInfo, at: E.Expr) -> None:
         for var in dims.prim_vars(info):
             if var not in self.visible:
                 raise DiagnosticError(f"The extent {var} is not defined at {at}", at.span)
@@ -115,7 +116,7 @@ class _Check:
             self.extents(binding.struct_info, binding.var)
         self.define(binding.var)
 
-    def parts(self, value: Any) -> None:
+    def parts(self, value: E.Expr) -> None:
         if isinstance(value, E.Call):
             parts = [*value.args, *([value.op] if isinstance(value.op, E.Expr) else ())]
             if isinstance(value.op, GlobalVar):
@@ -129,11 +130,11 @@ class _Check:
                 raise DiagnosticError(f"{part} in {value} is not in normal form", value.span)
             self.uses(part)
 
-    def global_var(self, var: GlobalVar, at: Any) -> None:
+    def global_var(self, var: GlobalVar, at: E.Expr | GlobalVar) -> None:
         if self.module is not None and var not in self.module.functions:
             raise DiagnosticError(f'The module has no function "{var.name_hint}"', at.span)
 
-    def uses(self, value: Any) -> None:
+    def uses(self, value: E.Expr | GlobalVar) -> None:
         if isinstance(value, E.Tuple):
             for field in value.fields:
                 self.uses(field)

@@ -22,7 +22,7 @@ COMMUTATIVE = ("relax.add", "relax.multiply")
 
 
 def extract(
-    pattern: P.DFPattern, expr: Any, var2val: Mapping[Any, Any] | None = None
+    pattern: P.DFPattern, expr: E.Expr | GlobalVar, var2val: Mapping[Any, Any] | None = None
 ) -> Found | None:
     """What the parts of a pattern match; None where the expression does not match."""
     return next(_match(pattern, expr, {}, var2val or {}), None)
@@ -42,7 +42,7 @@ def _match(
         yield {**result, pattern: expr}
 
 
-def _value(expr: Any, values: Mapping[Any, Any]) -> Any:
+def _value(expr: E.Expr | GlobalVar | Op, values: Mapping[Any, Any]) -> E.Expr | GlobalVar | Op:
     """What a variable stands for, as far as that is known."""
     while isinstance(expr, E.Var) and expr in values:
         expr = values[expr]
@@ -82,52 +82,52 @@ def _also(holds: Callable[[Any, Any], bool]) -> Callable[..., Iterator[Found]]:
     return match
 
 
-def _is_expr(pattern: P.ExprPattern, expr: Any) -> bool:
+def _is_expr(pattern: P.ExprPattern, expr: E.Expr | Op) -> bool:
     if isinstance(pattern.expr, Op) or isinstance(expr, Op):
         return pattern.expr == expr
     return pattern.expr is expr or structural_equal(pattern.expr, expr)
 
 
-def _is_var(pattern: P.VarPattern, expr: Any) -> bool:
+def _is_var(pattern: P.VarPattern, expr: E.Expr) -> bool:
     return isinstance(expr, E.Var) and pattern.name in ("", expr.name_hint)
 
 
-def _is_dataflow_var(pattern: P.VarPattern, expr: Any) -> bool:
+def _is_dataflow_var(pattern: P.VarPattern, expr: E.Expr) -> bool:
     return isinstance(expr, E.DataflowVar) and pattern.name in ("", expr.name_hint)
 
 
-def _is_global_var(pattern: P.GlobalVarPattern, expr: Any) -> bool:
+def _is_global_var(pattern: P.GlobalVarPattern, expr: E.Expr | GlobalVar) -> bool:
     return isinstance(expr, GlobalVar) and pattern.name in ("", expr.name_hint)
 
 
-def _is_extern(pattern: P.ExternFuncPattern, expr: Any) -> bool:
+def _is_extern(pattern: P.ExternFuncPattern, expr: E.Expr) -> bool:
     return isinstance(expr, E.ExternFunc) and pattern.global_symbol in ("", expr.global_symbol)
 
 
-def _is_shape(pattern: P.PrimArrPattern, expr: Any) -> bool:
+def _is_shape(pattern: P.PrimArrPattern, expr: E.Expr) -> bool:
     values = expr.values if isinstance(expr, (E.ShapeExpr, ShapeStructInfo)) else None
     return values is not None and dims.same_shape(pattern.values, values)
 
 
-def _info(expr: Any) -> Any:
+def _info(expr: E.Expr) -> Any:
     return getattr(expr, "struct_info", None)
 
 
-def _has_shape(pattern: P.ShapePattern, expr: Any) -> bool:
+def _has_shape(pattern: P.ShapePattern, expr: E.Expr) -> bool:
     info = _info(expr)
     known = info.values if isinstance(info, TensorStructInfo) else None
     return known is not None and dims.same_shape(pattern.shape, known)
 
 
-def _has_dtype(pattern: P.DataTypePattern, expr: Any) -> bool:
+def _has_dtype(pattern: P.DataTypePattern, expr: E.Expr) -> bool:
     return getattr(_info(expr), "dtype", None) == pattern.dtype
 
 
-def _has_info(pattern: P.StructInfoPattern, expr: Any) -> bool:
+def _has_info(pattern: P.StructInfoPattern, expr: E.Expr) -> bool:
     return _info(expr) is not None and pattern.struct_info.is_base_of(_info(expr))
 
 
-def _has_attrs(pattern: P.AttrPattern, expr: Any) -> bool:
+def _has_attrs(pattern: P.AttrPattern, expr: E.Expr) -> bool:
     if isinstance(expr, Op):
         return all(expr.get_attr(key) == value for key, value in pattern.attrs.items())
     attrs = getattr(expr, "attrs", None) or {}
@@ -176,7 +176,7 @@ def _bound(func: E.Function) -> dict[Any, Any]:
     return {b.var: b.value for block in func.body.blocks for b in block.bindings}
 
 
-def _fields(expr: Any, count: int) -> Sequence[Any] | None:
+def _fields(expr: E.Expr, count: int) -> Sequence[Any] | None:
     return expr.fields if isinstance(expr, E.Tuple) and len(expr.fields) == count else None
 
 

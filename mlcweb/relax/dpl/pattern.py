@@ -14,7 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.op import Op
+from mlcweb.relax.expr import Expr
 from mlcweb.relax.struct_info import StructInfo, extents
 from mlcweb.tir.expr import PrimExpr
 
@@ -67,7 +69,7 @@ class DFPattern:
         """Tensors of this shape."""
         return ShapePattern(self, extents(shape))
 
-    def match(self, expr: Any, var2val: Mapping[Any, Any] | None = None) -> bool:
+    def match(self, expr: Expr | GlobalVar, var2val: Mapping[Any, Any] | None = None) -> bool:
         """Whether an expression matches. With `var2val` (see `relax.analysis.get_var2val`),
         variables stand for their values."""
         from mlcweb.relax.dpl.match import extract
@@ -75,7 +77,7 @@ class DFPattern:
         return extract(self, expr, var2val) is not None
 
     def extract_matched_expr(
-        self, expr: Any, var2val: Mapping[Any, Any] | None = None
+        self, expr: Expr, var2val: Mapping[Any, Any] | None = None
     ) -> dict[DFPattern, Any] | None:
         """What each part of the pattern matched; None where the expression does not match."""
         from mlcweb.relax.dpl.match import extract
@@ -325,7 +327,7 @@ def is_const() -> ConstantPattern:
     return ConstantPattern()
 
 
-def is_expr(expr: Any) -> ExprPattern:
+def is_expr(expr: Expr) -> ExprPattern:
     """An expression that is equal to this one."""
     return ExprPattern(expr)
 

@@ -44,7 +44,7 @@ class _Rewriting(PyExprMutator):
         if isinstance(value, (E.Call, E.TupleGetItem, E.Tuple)):
             self.holders.setdefault(id(value), var)
 
-    def rewritten(self, expr: Any) -> Any:
+    def rewritten(self, expr: E.Expr) -> Any:
         found = extract(self.pattern, expr, self.values)
         if found is None:
             return expr
@@ -110,7 +110,7 @@ class _Normalizing(PyExprMutator):
             return super().visit_call_(call)
         return super().visit_call_(E.Call(call.op, args, call.attrs, call.sinfo_args))
 
-    def argument(self, value: Any) -> Any:
+    def argument(self, value: E.Expr) -> Any:
         if isinstance(value, E.Tuple):
             fields = [self.argument(item) for item in value.fields]
             same = all(new is old for new, old in zip(fields, value.fields, strict=True))

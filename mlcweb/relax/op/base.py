@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from mlcweb.ir.dialect import takes_newer_keywords
 from mlcweb.ir.module import GlobalVar
@@ -37,6 +37,12 @@ from mlcweb.relax.struct_info import (
 from mlcweb.tir import arithmetic
 from mlcweb.tir.expr import PrimExpr
 
+OutInfo: TypeAlias = "StructInfo | ShapeExpr | Sequence[StructInfo] | Sequence[ExprLike]"
+"""What a call writes: a struct info, or several; or a shape, or several, with `dtype`."""
+
+InfoArgs: TypeAlias = StructInfo | Sequence[StructInfo] | None
+"""What a call gives, where it says so itself."""
+
 
 def object_info(call: Call, context: Context) -> StructInfo:
     """That of what is known to the virtual machine only."""
@@ -59,10 +65,10 @@ def infer_sinfo_args(call: Call, context: Context) -> StructInfo:
 @operator("relax.call_tir", "func", "args", infer=infer_sinfo_args, legalize=keep)
 @takes_newer_keywords
 def call_tir(
-    gvar: Any,
-    args: Any,
-    out_sinfo: Any = None,
-    tir_vars: Any = None,
+    gvar: ExprLike,
+    args: ExprLike,
+    out_sinfo: OutInfo | None = None,
+    tir_vars: Expr | Sequence[PrimExpr | int] | None = None,
     *,
     dtype: str | Sequence[str] | None = None,
 ) -> Call:
@@ -90,7 +96,11 @@ def call_tir(
 @operator("relax.call_dps_packed", "func", "args", infer=infer_sinfo_args, legalize=keep)
 @takes_newer_keywords
 def call_dps_packed(
-    func: Any, args: Any, out_sinfo: Any = None, *, dtype: str | Sequence[str] | None = None
+    func: Expr | str,
+    args: ExprLike,
+    out_sinfo: OutInfo | None = None,
+    *,
+    dtype: str | Sequence[str] | None = None,
 ) -> Call:
     """A call of an external function that takes its results, newly allocated, as last arguments.
 
@@ -102,21 +112,22 @@ def call_dps_packed(
     return Call(op, (func, argument_tuple(args)), None, (info,))
 
 
-def argument_tuple(args: Any) -> Any:
+def argument_tuple(args: ExprLike) -> Expr:
     """Arguments as a tuple; one stands for a tuple of one."""
-    if isinstance(args, (Tuple, tuple, list)):
-        return convert_to_expr(args)
-    args = convert_to_expr(args)
-    info = getattr(args, "struct_info", None)
-    return args if isinstance(info, TupleStructInfo) else Tuple((args,))
+    expr = convert_to_expr(args)
+    info = getattr(expr, "struct_info", None)
+    whole = isinstance(expr, Tuple) or isinstance(info, TupleStructInfo)
+    return expr if whole else Tuple((expr,))
 
 
-def written(op: Op, info: Any, dtype: str | Sequence[str] | None) -> StructInfo:
+def written(op: Op, info: OutInfo | None, dtype: str | Sequence[str] | None) -> StructInfo:
     """What a call writes, as a struct info, from the forms in which it may be given."""
     if isinstance(info, (TensorStructInfo, TupleStructInfo)):
         return info
-    if isinstance(info, (list, tuple)) and info and isinstance(info[0], StructInfo):
-        return TupleStructInfo(info)
+    several = info if isinstance(info, (list, tuple)) else ()
+    infos = [each for each in several if isinstance(each, StructInfo)]
+    if infos:
+        return TupleStructInfo(infos)
     if dtype is None or not isinstance(info, (list, tuple, ShapeExpr)):
         raise DTypeError(
             f'{op.name}: say what the call writes: out_sinfo=R.Tensor((n, m), "float32"), or the '
@@ -129,20 +140,22 @@ def written(op: Op, info: Any, dtype: str | Sequence[str] | None) -> StructInfo:
     return TensorStructInfo(info, str(dtype))
 
 
-def _shape(values: Any) -> Any:
+def _shape(values: Expr | Sequence[PrimExpr | int]) -> Expr:
     return values if isinstance(values, Expr) else ShapeExpr(values)
 
 
-def given_sinfo_args(given: Any) -> tuple[StructInfo, ...]:
+def given_sinfo_args(given: InfoArgs) -> tuple[StructInfo, ...]:
     """Struct infos as a call has them, from none, one or several."""
     if given is None:
         return ()
-    return tuple(given) if isinstance(given, (list, tuple)) else (given,)
+    return (given,) if isinstance(given, StructInfo) else tuple(given)
 
 
 @builder("relax.call_packed")
 @takes_newer_keywords
-def call_packed(func: Any, *args: Any, sinfo_args: Any = None, **attrs: Any) -> Call:
+def call_packed(
+    func: Expr | str, *args: ExprLike, sinfo_args: InfoArgs = None, **attrs: Any
+) -> Call:
     """A call of an external function that returns a value of the struct info `sinfo_args`. It may
     have side effects."""
     func = ExternFunc(func) if isinstance(func, str) else func
@@ -152,7 +165,12 @@ def call_packed(func: Any, *args: Any, sinfo_args: Any = None, **attrs: Any) -> 
 
 @operator("relax.call_pure_packed", "func", "args", infer=infer_sinfo_args, legalize=keep)
 @takes_newer_keywords
-def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = None, **attrs: Any) -> Call:
+def call_pure_packed(
+    func: Expr | str,
+    *args: ExprLike,
+    sinfo_args: InfoArgs = None,
+    **attrs: Any,
+) -> Call:
     """A call of an external function without side effects."""
     func = ExternFunc(func) if isinstance(func, str) else func
     kept = Attrs(attrs) if attrs else None
@@ -162,7 +180,7 @@ def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = None, **attrs: Any
 
 @operator("relax.call_builtin_with_ctx", "func", "args", infer=infer_sinfo_args, pure=False)
 @takes_newer_keywords
-def call_builtin_with_ctx(func: Any, args: Any, *, sinfo_args: Any = None) -> Call:
+def call_builtin_with_ctx(func: Expr | str, args: ExprLike, *, sinfo_args: InfoArgs = None) -> Call:
     """A call of a builtin of TVM's virtual machine, which gets the machine as well."""
     func = ExternFunc(func) if isinstance(func, str) else func
     return Call(
@@ -182,7 +200,9 @@ def _infer_assert(call: Call, context: Context) -> StructInfo:
 
 
 @operator("relax.assert_op", "condition", "format", infer=_infer_assert, legalize=keep, pure=False)
-def assert_op(condition: Any, format_args: Any = None, format: str | StringImm = "") -> Call:
+def assert_op(
+    condition: ExprLike, format_args: ExprLike | None = None, format: str | StringImm = ""
+) -> Call:
     """Stop the program with an AssertionError unless `condition` holds, a bool, when it runs.
 
     `format` and `format_args` make its message, as Python's `format` does.

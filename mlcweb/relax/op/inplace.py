@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mlcweb.ir.dialect import takes_newer_keywords
 from mlcweb.ir.module import GlobalVar
@@ -11,9 +10,11 @@ from mlcweb.ir.op import Op
 from mlcweb.relax import dims
 from mlcweb.relax.attrs import Attrs
 from mlcweb.relax.deduction import Context
-from mlcweb.relax.expr import Call, ExternFunc, convert_to_expr
+from mlcweb.relax.expr import Call, Expr, ExprLike, ExternFunc, convert_to_expr
 from mlcweb.relax.op import infer
 from mlcweb.relax.op.base import (
+    InfoArgs,
+    OutInfo,
     argument_tuple,
     given_sinfo_args,
     infer_sinfo_args,
@@ -65,8 +66,9 @@ def _is_like(given: StructInfo, wanted: StructInfo) -> bool:
 @operator("relax.call_tir_inplace", "func", "args", infer=_infer_call_tir_inplace, legalize=keep)
 @takes_newer_keywords
 def call_tir_inplace(
-    gvar: GlobalVar, args: Any, inplace_indices: int | Sequence[int], out_sinfo: Any = None,
-    tir_vars: Any = None,
+    gvar: GlobalVar, args: ExprLike, inplace_indices: int | Sequence[int],
+    out_sinfo: OutInfo | None = None,
+    tir_vars: ExprLike | None = None,
 ) -> Call:  # fmt: skip
     """As `call_tir`, but of results that are written into arguments.
 
@@ -87,7 +89,10 @@ def call_tir_inplace(
 @operator("relax.call_inplace_packed", "func", "args", infer=infer_sinfo_args, legalize=keep)
 @takes_newer_keywords
 def call_inplace_packed(
-    func: Any, *args: Any, inplace_indices: int | Sequence[int], sinfo_args: Any = None
+    func: Expr | str,
+    *args: ExprLike,
+    inplace_indices: int | Sequence[int],
+    sinfo_args: InfoArgs = None,
 ) -> Call:
     """A call of an external function that changes some of its arguments, which are nobody else's,
     and has no other effect.

@@ -39,7 +39,7 @@ class _Canonical(Mutator):
         self.tuples: dict[E.Var, E.Tuple] = {}
 
     @on(E.Var, E.DataflowVar)
-    def variable(self, var: E.Var) -> Any:
+    def variable(self, var: E.Var) -> E.Expr:
         return self.stands_for.get(var, var)
 
     @on(E.Function)
@@ -48,7 +48,7 @@ class _Canonical(Mutator):
         return func if body is func.body else replace(func, body=body)
 
     @on(E.TupleGetItem)
-    def field(self, value: E.TupleGetItem) -> Any:
+    def field(self, value: E.TupleGetItem) -> E.Expr:
         inside = self.rewrite(value.tuple_value)
         known = inside if isinstance(inside, E.Tuple) else self.tuples.get(inside)
         if known is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mlcweb.ir.module import IRModule
+from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.structural import structural_equal, structural_hash
 from mlcweb.ir.transform import Pass
@@ -25,7 +25,7 @@ def EliminateCommonSubexpr(call_only: bool = False) -> Pass:
 
 
 def eliminate_common(mod: IRModule, call_only: bool = False) -> IRModule:
-    def change(var: Any, func: E.Function) -> E.Function:
+    def change(var: GlobalVar, func: E.Function) -> E.Function:
         body = _Common(mod, call_only).rewrite(func.body)
         return func if body is func.body else replace(func, body=body)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mlcweb.ir.module import IRModule
+from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.transform import Pass
 from mlcweb.ir.visitor import Mutator, on
@@ -23,7 +23,7 @@ def ConvertToDataflow(min_size: int = 2) -> Pass:
 
 
 def convert_to_dataflow(mod: IRModule, min_size: int = 2) -> IRModule:
-    def change(var: Any, func: E.Function) -> E.Function:
+    def change(var: GlobalVar, func: E.Function) -> E.Function:
         body = _Converting(mod, min_size).rewrite(func.body)
         return func if body is func.body else replace(func, body=body)
 
@@ -98,7 +98,7 @@ def ToNonDataflow() -> Pass:
 
 
 def to_non_dataflow(mod: IRModule) -> IRModule:
-    def change(var: Any, func: E.Function) -> E.Function:
+    def change(var: GlobalVar, func: E.Function) -> E.Function:
         body = _Plain({}).rewrite(func.body)
         return func if body is func.body else replace(func, body=body)
 

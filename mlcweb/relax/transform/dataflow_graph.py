@@ -56,7 +56,7 @@ class DataflowGraph:
                 for binding in block.bindings:
                     self._binding(binding)
 
-    def _vertex(self, value: Any) -> Vertex:
+    def _vertex(self, value: E.Expr) -> Vertex:
         if value not in self.of:
             self.of[value] = Vertex(value)
         return self.of[value]

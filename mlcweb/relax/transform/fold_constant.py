@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlcweb.ir.lazy_attributes import provided
-from mlcweb.ir.module import IRModule
+from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.op import Op
 from mlcweb.ir.transform import Pass
 from mlcweb.relax import expr as E
@@ -42,7 +42,7 @@ def FoldConstant() -> Pass:
 def fold_constants(mod: IRModule) -> IRModule:
     ready: dict[PrimFunc, Compiled] = {}
 
-    def change(var: Any, func: E.Function) -> E.Function:
+    def change(var: GlobalVar, func: E.Function) -> E.Function:
         if is_primitive(func):
             return func
         new = _Folding(mod, ready).visit_expr(func)
@@ -126,7 +126,7 @@ def _evaluator() -> Evaluator | None:
         return None
 
 
-def _is_constant(value: Any) -> bool:
+def _is_constant(value: E.Expr | GlobalVar) -> bool:
     if isinstance(value, E.Tuple):
         return all(map(_is_constant, value.fields))
     if isinstance(value, E.ShapeExpr):

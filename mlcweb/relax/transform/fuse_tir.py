@@ -23,6 +23,7 @@ from mlcweb.relax.op.base import call_tir
 from mlcweb.relax.struct_info import (
     PrimStructInfo,
     ShapeStructInfo,
+    StructInfo,
     TensorStructInfo,
     TupleStructInfo,
 )  # fmt: skip
@@ -143,7 +144,7 @@ def _callee(mod: IRModule, binding: E.Binding) -> PrimFunc | None:
     return func if isinstance(func, PrimFunc) and func.root_block is not None else None
 
 
-def _parameter(info: Any, name: str, parts: _Parts, scalars: list[PrimVar]) -> Any:
+def _parameter(info: StructInfo, name: str, parts: _Parts, scalars: list[PrimVar]) -> Any:
     if isinstance(info, TensorStructInfo):
         if info.values is None:
             raise DiagnosticError(f"FuseTIR: the shape of the parameter {name} is not known")
@@ -163,7 +164,7 @@ def _parameter(info: Any, name: str, parts: _Parts, scalars: list[PrimVar]) -> A
     raise DiagnosticError(f"FuseTIR: the parameter {name} of a fused function is a {info}")
 
 
-def _value(value: Any, parts: _Parts) -> Any:
+def _value(value: E.Expr, parts: _Parts) -> Any:
     """What an argument is in terms of buffers."""
     if isinstance(value, E.Var):
         return parts.values[value]
@@ -186,7 +187,7 @@ def _buffers(value: Any) -> Iterator[Buffer]:
             yield from _buffers(item)
 
 
-def _tensors(info: Any) -> Iterator[Any]:
+def _tensors(info: StructInfo) -> Iterator[Any]:
     return iter(info.fields if isinstance(info, TupleStructInfo) else (info,))
 
 

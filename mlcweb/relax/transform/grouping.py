@@ -114,7 +114,7 @@ def results_of(unit: Unit, block: E.DataflowBlock) -> list[E.Var]:
     for binding in block.bindings:
         if id(binding) not in inside:
             outside.update(used_vars(binding.value))
-    results = [
+    results: list[E.Var] = [
         binding.var
         for binding in unit.bindings
         if not isinstance(binding.var, E.DataflowVar) or binding.var in outside
@@ -141,7 +141,7 @@ class _OwnNames(Mutator):
         self.names = NameSupply()
         self.constants = 0
 
-    def parameter(self, value: Any, name: str) -> E.Var:
+    def parameter(self, value: E.Expr, name: str) -> E.Var:
         if value not in self.params:
             self.params[value] = E.Var(self.names.fresh(name), value.struct_info)
         return self.params[value]
@@ -151,7 +151,7 @@ class _OwnNames(Mutator):
         return self.own[var] if var in self.own else self.parameter(var, var.name_hint)
 
     @on(E.Constant)
-    def constant(self, value: E.Constant) -> Any:
+    def constant(self, value: E.Constant) -> E.Expr:
         if not self.lift_constants:
             return value
         if value not in self.params:

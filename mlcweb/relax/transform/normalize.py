@@ -20,7 +20,13 @@ def Normalize() -> Pass:
 
 def normalize(mod: IRModule) -> IRModule:
     builder = BlockBuilder(mod)
-    return map_functions(mod, lambda _, func: builder.normalize(func))
+
+    def change(var: GlobalVar, func: E.Function) -> E.Function:
+        new = builder.normalize(func)
+        assert isinstance(new, E.Function)
+        return new
+
+    return map_functions(mod, change)
 
 
 def AttachGlobalSymbol() -> Pass:

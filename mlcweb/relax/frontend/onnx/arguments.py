@@ -72,7 +72,7 @@ def result_shape(node: Node, shape: Sequence[Any]) -> list[Any]:
     return _RESULT_SHAPES[node.op_type](node, list(shape))
 
 
-def _reshape(node: Node, shape: list[Any]) -> list[Any]:
+def _reshape(node: Node, shape: list[PrimExpr | int]) -> list[PrimExpr | int]:
     if node.has(1):
         wanted = list(node.needed(1, "shape").elements)
     else:
@@ -91,11 +91,11 @@ def _reshape(node: Node, shape: list[Any]) -> list[Any]:
     return wanted
 
 
-def _is(extent: Any, value: int) -> bool:
+def _is(extent: PrimExpr | int, value: int) -> bool:
     return not isinstance(extent, PrimExpr) and extent == value
 
 
-def _quotient(shape: Sequence[Any], rest: Sequence[Any]) -> Any:
+def _quotient(shape: Sequence[PrimExpr | int], rest: Sequence[Any]) -> Any:
     """The extent that is left of a shape when others are taken out."""
     whole, parts = dims.product(_extents(shape)), dims.product(_extents(rest))
     if isinstance(parts, IntImm) and parts.value == 0:
@@ -104,7 +104,7 @@ def _quotient(shape: Sequence[Any], rest: Sequence[Any]) -> Any:
     return left.value if isinstance(left, IntImm) else left
 
 
-def _extents(shape: Sequence[Any]) -> list[Any]:
+def _extents(shape: Sequence[PrimExpr | int]) -> list[PrimExpr]:
     return [e if isinstance(e, PrimExpr) else IntImm("int64", e) for e in shape]
 
 

@@ -46,7 +46,7 @@ class Graph:
             raise OnnxError(f'{user} uses the value "{name}", which nothing before it gives')
         return self.values[name]
 
-    def expression(self, name: str) -> Any:
+    def expression(self, name: str) -> E.Expr:
         """An output of the graph as an expression."""
         return as_expression(self.value(name, "The graph"), self.builder)
 

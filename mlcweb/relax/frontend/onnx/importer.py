@@ -175,7 +175,7 @@ class _Inputs:
         extents = [self._extent(extent, given.name, axis) for axis, extent in enumerate(shape)]
         return E.Var(self.name_of(given.name), TensorStructInfo(extents, dtype or "float32"))
 
-    def _extent(self, extent: Any, name: str, axis: int) -> Any:
+    def _extent(self, extent: Any, name: str, axis: int) -> PrimExpr | int:
         if isinstance(extent, PrimExpr) or (isinstance(extent, int) and extent >= 0):
             return extent
         if isinstance(extent, str):

@@ -67,7 +67,7 @@ def _fitted(value: Any, dtype: str) -> Any:
     return dtypes.wrap_integer(int(value), dtype)
 
 
-def as_known(value: Any) -> Known | None:
+def as_known(value: E.Expr | Known | None) -> Known | None:
     """What is known of a value of the graph: everything about small constants, else nothing."""
     if isinstance(value, Known):
         return value

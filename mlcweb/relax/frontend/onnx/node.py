@@ -99,11 +99,11 @@ class Node:
             raise self.wrong(f"input {index} is missing")
         return self.inputs[index]
 
-    def tensor(self, index: int) -> Any:
+    def tensor(self, index: int) -> E.Expr:
         """An input as an expression."""
         return as_expression(self.given(index), self.builder)
 
-    def tensors(self) -> list[Any]:
+    def tensors(self) -> list[E.Expr]:
         return [self.tensor(index) for index in range(len(self.inputs))]
 
     def needed(self, index: int, what: str) -> Known:
@@ -169,7 +169,7 @@ class Node:
 
     # Results
 
-    def emit(self, value: Any) -> Any:
+    def emit(self, value: E.Expr) -> E.Expr:
         """Bind an expression to a variable."""
         return self.builder.emit(value)
 
@@ -195,7 +195,7 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:60]} …"
 
 
-def as_expression(value: Value, builder: BlockBuilder) -> Any:
+def as_expression(value: Value, builder: BlockBuilder) -> E.Expr:
     """A value of the graph as an expression."""
     if not isinstance(value, Known):
         return value
@@ -204,11 +204,11 @@ def as_expression(value: Value, builder: BlockBuilder) -> Any:
     return builder.emit_te(_tensor_of, list(value.elements), value.dtype)
 
 
-def _tensor_of(elements: list[Any], dtype: str) -> Any:
+def _tensor_of(elements: list[PrimExpr | int], dtype: str) -> Any:
     """A tensor of one dimension whose elements depend on symbolic extents."""
     from mlcweb import te
 
-    def element(i: Any) -> Any:
+    def element(i: PrimExpr) -> PrimExpr:
         value = arithmetic.cast(dtype, elements[-1])
         for place in reversed(range(len(elements) - 1)):
             given = arithmetic.cast(dtype, elements[place])
@@ -218,7 +218,7 @@ def _tensor_of(elements: list[Any], dtype: str) -> Any:
     return te.compute((len(elements),), element, name="shape")
 
 
-def tensor_info(expression: Any, node: Any) -> TensorStructInfo:
+def tensor_info(expression: E.Expr, node: Any) -> TensorStructInfo:
     info = expression.struct_info
     if not isinstance(info, TensorStructInfo):
         raise OnnxError(f"{node}: expected a tensor, not {info}")

@@ -15,6 +15,7 @@ from mlcweb.relax.frontend.torch.translator import (
     dtype_name,
 )
 from mlcweb.relax.struct_info import TensorStructInfo
+from mlcweb.tir.expr import PrimExpr
 from mlcweb.tir.expr import Var as PrimVar
 
 
@@ -58,7 +59,7 @@ def from_exported_program(
                 inputs.append(translator.env[node])
     results = {spec.arg.name for spec in signature.output_specs if spec.kind.name == "USER_OUTPUT"}
 
-    def body() -> Any:
+    def body() -> tuple[E.Expr, ...]:
         for node in nodes:
             if node.op == "output":
                 chosen = [item for item in node.args[0] if getattr(item, "name", None) in results]
@@ -83,7 +84,7 @@ def _holder(
     node: Any,
     specs: Mapping[str, Any],
     extents: dict[str, PrimVar],
-) -> Any:
+) -> E.Expr:
     spec = specs[node.name]
     if spec.kind.name == "USER_INPUT":
         value = node.meta["val"]
@@ -94,7 +95,7 @@ def _holder(
     return translator.weight(program.constants[spec.target], spec.target)
 
 
-def _extent(extent: Any, extents: dict[str, PrimVar]) -> Any:
+def _extent(extent: Any, extents: dict[str, PrimVar]) -> PrimExpr | int:
     if isinstance(extent, int):
         return extent
     name = str(extent)

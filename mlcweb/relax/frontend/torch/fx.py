@@ -65,7 +65,7 @@ def from_fx(
     for index, node in enumerate(holders):
         translator.env[node] = inputs[index] if index < len(inputs) else node.args[0]
 
-    def body() -> Any:
+    def body() -> E.Expr | tuple[E.Expr, ...]:
         for node in graph.nodes:
             if node.op == "output":
                 return translator.resolved(node.args[0])

@@ -75,10 +75,10 @@ class Translator:
 
     # Values
 
-    def emit(self, value: Any) -> Any:
+    def emit(self, value: E.Expr) -> E.Expr:
         return self.builder.emit(value)
 
-    def weight(self, tensor: Any, name: str = "param") -> Any:
+    def weight(self, tensor: Any, name: str = "param") -> E.Expr:
         """A parameter or buffer as a constant, or as a parameter of the function."""
         if id(tensor) not in self._weights:
             data = host_array(tensor, dtype_name(tensor.dtype))
@@ -98,14 +98,14 @@ class Translator:
     def const(self, value: Any, dtype: str) -> E.Constant:
         return E.const(value, dtype)
 
-    def shape(self, value: Any) -> list[Any]:
+    def shape(self, value: E.Expr) -> list[Any]:
         """The extents of a tensor: integers, and expressions where they are symbolic."""
         info = value.struct_info
         if not isinstance(info, TensorStructInfo) or info.values is None:
             raise TorchError(f"The shape of {value} is not known: it is {info}")
         return [extent.value if isinstance(extent, IntImm) else extent for extent in info.values]
 
-    def dtype(self, value: Any) -> str:
+    def dtype(self, value: E.Expr) -> str:
         return value.struct_info.dtype
 
     def resolved(self, value: Any) -> Any:
@@ -139,7 +139,7 @@ class Translator:
             )
         return self._converted(node, convert, args, kwargs)
 
-    def call_module(self, node: Any, layer: Any) -> Any:
+    def call_module(self, node: Any, layer: Any) -> E.Expr:
         """What a node that calls a layer gives."""
         names = [kind.__name__ for kind in type(layer).__mro__]
         for name in names:
@@ -199,7 +199,7 @@ class Translator:
         return mod
 
 
-def _tuple(value: Any) -> Any:
+def _tuple(value: Any) -> E.Expr:
     if isinstance(value, (list, tuple)):
         return E.Tuple([_tuple(item) for item in value])
     if isinstance(value, dict):

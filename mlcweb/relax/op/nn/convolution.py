@@ -22,6 +22,7 @@ from mlcweb.relax.op.legalize import (
 )
 from mlcweb.relax.op.nn.layouts import (
     SPATIAL,
+    Extents,
     arranged,
     check_counts,
     check_layout,
@@ -168,7 +169,7 @@ def _convolution(
 )  # fmt: skip
 def conv1d(
     data: ExprLike, weight: ExprLike,
-    strides: Any = 1, padding: Any = 0, dilation: Any = 1,
+    strides: Extents = 1, padding: Extents = 0, dilation: Extents = 1,
     groups: int = 1, data_layout: str = "NCW", kernel_layout: str = "OIW",
     out_layout: str | None = None, out_dtype: str | None = None,
 ) -> Call:  # fmt: skip
@@ -183,7 +184,7 @@ def conv1d(
 )  # fmt: skip
 def conv2d(
     data: ExprLike, weight: ExprLike,
-    strides: Any = (1, 1), padding: Any = (0, 0), dilation: Any = (1, 1),
+    strides: Extents = (1, 1), padding: Extents = (0, 0), dilation: Extents = (1, 1),
     groups: int = 1, data_layout: str = "NCHW", kernel_layout: str = "OIHW",
     out_layout: str | None = None, out_dtype: str | None = None,
 ) -> Call:  # fmt: skip
@@ -207,8 +208,8 @@ def conv2d(
 )  # fmt: skip
 def conv3d(
     data: ExprLike, weight: ExprLike,
-    strides: Any = (1, 1, 1), padding: Any = (0, 0, 0),
-    dilation: Any = (1, 1, 1), groups: int = 1, data_layout: str = "NCDHW",
+    strides: Extents = (1, 1, 1), padding: Extents = (0, 0, 0),
+    dilation: Extents = (1, 1, 1), groups: int = 1, data_layout: str = "NCDHW",
     kernel_layout: str = "OIDHW", out_layout: str | None = None, out_dtype: str | None = None,
 ) -> Call:  # fmt: skip
     """A convolution of a volume. See `conv2d`."""
@@ -222,8 +223,8 @@ def conv3d(
 )  # fmt: skip
 def conv1d_transpose(
     data: ExprLike, weight: ExprLike,
-    strides: Any = 1, padding: Any = 0, output_padding: Any = 0,
-    dilation: Any = 1, groups: int = 1, data_layout: str = "NCW", kernel_layout: str = "IOW",
+    strides: Extents = 1, padding: Extents = 0, output_padding: Extents = 0,
+    dilation: Extents = 1, groups: int = 1, data_layout: str = "NCW", kernel_layout: str = "IOW",
     out_layout: str | None = None, out_dtype: str | None = None,
 ) -> Call:  # fmt: skip
     """The transpose of a convolution along one axis. See `conv2d_transpose`."""
@@ -237,8 +238,8 @@ def conv1d_transpose(
 )  # fmt: skip
 def conv2d_transpose(
     data: ExprLike, weight: ExprLike,
-    strides: Any = (1, 1), padding: Any = (0, 0),
-    output_padding: Any = (0, 0), dilation: Any = (1, 1), groups: int = 1,
+    strides: Extents = (1, 1), padding: Extents = (0, 0),
+    output_padding: Extents = (0, 0), dilation: Extents = (1, 1), groups: int = 1,
     data_layout: str = "NCHW", kernel_layout: str = "IOHW", out_layout: str | None = None,
     out_dtype: str | None = None,
 ) -> Call:  # fmt: skip
@@ -259,8 +260,8 @@ def conv2d_transpose(
 )  # fmt: skip
 def conv3d_transpose(
     data: ExprLike, weight: ExprLike,
-    strides: Any = (1, 1, 1), padding: Any = (0, 0, 0),
-    output_padding: Any = (0, 0, 0), dilation: Any = (1, 1, 1), groups: int = 1,
+    strides: Extents = (1, 1, 1), padding: Extents = (0, 0, 0),
+    output_padding: Extents = (0, 0, 0), dilation: Extents = (1, 1, 1), groups: int = 1,
     data_layout: str = "NCDHW", kernel_layout: str = "IODHW", out_layout: str | None = None,
     out_dtype: str | None = None,
 ) -> Call:  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeAlias
 
 from mlcweb.relax import dims
 from mlcweb.relax.expr import Call, constant_int
@@ -12,6 +12,9 @@ from mlcweb.relax.op.registry import several
 from mlcweb.relax.struct_info import TensorStructInfo
 from mlcweb.relax.struct_info import extent as prim_extent
 from mlcweb.tir.expr import PrimExpr
+
+Extents: TypeAlias = int | Sequence[int]
+"""A number for all spatial axes, or one for each."""
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 """The letters of the spatial axes, by how many there are."""
@@ -38,13 +41,13 @@ def arranged(values: Sequence[PrimExpr], letters: str, layout: str) -> list[Prim
     return [values[letters.index(letter)] for letter in layout]
 
 
-def paddings(padding: Any, rank: int) -> list[int]:
+def paddings(padding: Extents, rank: int) -> list[int]:
     """Widths before and behind: one for all, one per axis, or all those before, then behind."""
     widths = [int(width) for width in several(padding, rank)]
     return widths * 2 if len(widths) == rank else widths
 
 
-def numbers(value: Any, rank: int) -> list[int]:
+def numbers(value: Extents, rank: int) -> list[int]:
     """A number for each spatial axis."""
     return [int(number) for number in several(value, rank)]
 

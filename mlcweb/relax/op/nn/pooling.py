@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.deduction import Context
@@ -17,6 +16,7 @@ from mlcweb.relax.op.legalize import (
 )
 from mlcweb.relax.op.nn.layouts import (
     SPATIAL,
+    Extents,
     arranged,
     check_counts,
     check_layout,
@@ -90,10 +90,10 @@ def _pool(name: str, rank: int, counts_padding: bool) -> Callable[..., Call]:
     @operator(f"relax.nn.{name}", "data", infer=_infer_pool(rank), legalize=_legalize_pool(name))
     def build(
         data: ExprLike,
-        pool_size: Any = 1,
-        strides: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        pool_size: Extents = 1,
+        strides: Extents = 1,
+        padding: Extents = 0,
+        dilation: Extents = 1,
         ceil_mode: bool = False,
         count_include_pad: bool = counts_padding,
         layout: str = f"NC{SPATIAL[rank]}",
@@ -175,7 +175,7 @@ def _adaptive(name: str, rank: int) -> Callable[..., Call]:
     @operator(f"relax.nn.{name}", "data", infer=_infer_adaptive(rank), legalize=legalize)
     def build(
         data: ExprLike,
-        output_size: Any = None,
+        output_size: Extents | None = None,
         layout: str = f"NC{SPATIAL[rank]}",
         out_layout: str | None = None,
     ) -> Call:

@@ -6,14 +6,15 @@ import math
 from typing import Any
 
 from mlcweb.relax import op
-from mlcweb.relax.expr import TupleGetItem
+from mlcweb.relax.expr import Expr, TupleGetItem
 from mlcweb.relax.frontend.onnx.arguments import normalized
 from mlcweb.relax.frontend.onnx.node import Node, converter
 from mlcweb.relax.frontend.onnx.operators.reductions import greatest
 from mlcweb.relax.frontend.onnx.tensors import dtype_name
+from mlcweb.tir.expr import PrimExpr
 
 
-def _heads(node: Node, index: int, attribute: str) -> Any:
+def _heads(node: Node, index: int, attribute: str) -> Expr:
     """An input as (batch, heads, length, size); those of three dimensions have the heads side by
     side in the last one."""
     x, shape = node.tensor(index), node.shape(index)
@@ -25,24 +26,24 @@ def _heads(node: Node, index: int, attribute: str) -> Any:
     return node.emit(op.permute_dims(split, [0, 2, 1, 3]))
 
 
-def _extent(value: Any, axis: int) -> Any:
+def _extent(value: Expr, axis: int) -> PrimExpr:
     return value.struct_info.values[axis]
 
 
-def _length(node: Node, value: Any, axis: int) -> int:
+def _length(node: Node, value: Expr, axis: int) -> int:
     extent = getattr(_extent(value, axis), "value", None)
     if extent is None:
         raise node.unsupported(f"the symbolic length {_extent(value, axis)} with a mask")
     return extent
 
 
-def _repeated(node: Node, value: Any, times: int) -> Any:
+def _repeated(node: Node, value: Expr, times: int) -> Expr:
     """Each head for a group of queries."""
     return value if times == 1 else node.emit(op.repeat(value, times, 1))
 
 
 @converter("Attention")
-def _attention(node: Node) -> Any:
+def _attention(node: Node) -> list[Expr]:
     q = _heads(node, 0, "q_num_heads")
     k, v = _heads(node, 1, "kv_num_heads"), _heads(node, 2, "kv_num_heads")
     past = 0
@@ -74,7 +75,7 @@ def _attention(node: Node) -> Any:
     return [result, k, v, shown]
 
 
-def _masked(node: Node, scores: Any, past: int) -> Any:
+def _masked(node: Node, scores: Expr, past: int) -> Expr:
     """Scores with -inf where a query does not see a key."""
     dtype = scores.struct_info.dtype
     never, seen = node.const(-math.inf, dtype), node.const(0.0, dtype)
@@ -112,7 +113,7 @@ def _masked(node: Node, scores: Any, past: int) -> Any:
     return scores
 
 
-def _whole_mask(node: Node, keys: int) -> Any:
+def _whole_mask(node: Node, keys: int) -> Expr:
     """The mask for all keys: those behind its end are not seen."""
     mask, dtype = node.tensor(3), node.dtype(3)
     short = keys - _length(node, mask, -1)
@@ -125,7 +126,7 @@ def _whole_mask(node: Node, keys: int) -> Any:
     return node.emit(op.astype(node.emit(padded), "bool"))
 
 
-def _softmax(node: Node, scores: Any) -> Any:
+def _softmax(node: Node, scores: Expr) -> Expr:
     """Weights of the keys; all are zero for a query that sees none."""
     dtype = scores.struct_info.dtype
     precision = node.attrs.get("softmax_precision")
@@ -142,7 +143,7 @@ def _softmax(node: Node, scores: Any) -> Any:
 
 
 @converter("RotaryEmbedding")
-def _rotary(node: Node) -> Any:
+def _rotary(node: Node) -> Expr:
     """Pairs of elements turned by an angle that depends on the position."""
     shape = node.shape(0)
     x = node.tensor(0)
@@ -186,14 +187,14 @@ def _rotary(node: Node) -> Any:
 
 
 @converter("SwiGLU")
-def _swiglu(node: Node) -> Any:
+def _swiglu(node: Node) -> Expr:
     gate, value = node.tensor(0), node.tensor(1)
     alpha = node.const(node.attrs.get("alpha", 1.0), node.dtype(0))
     return op.multiply(op.multiply(gate, op.sigmoid(op.multiply(gate, alpha))), value)
 
 
 @converter("TensorScatter")
-def _tensor_scatter(node: Node) -> Any:
+def _tensor_scatter(node: Node) -> Expr:
     """New elements of a cache, from a place on that may be different for each sample."""
     shape, new = node.static_shape(0), node.static_shape(1)
     axis = normalized(node, node.attrs.get("axis", -2), len(shape))
@@ -210,7 +211,7 @@ def _tensor_scatter(node: Node) -> Any:
 
 
 @converter("CausalConvWithState")
-def _causal_convolution(node: Node) -> Any:
+def _causal_convolution(node: Node) -> list[Expr]:
     """A convolution of each channel by itself, which sees the past only: what came before, or
     zeros."""
     x, weight = node.tensor(0), node.tensor(1)
@@ -234,7 +235,7 @@ def _causal_convolution(node: Node) -> Any:
 
 
 @converter("LinearAttention")
-def _linear_attention(node: Node) -> Any:
+def _linear_attention(node: Node) -> list[Expr]:
     """A matrix per head that each key and value change, and each query reads; the steps are written
     out."""
     dtype = node.dtype(0)
@@ -243,7 +244,7 @@ def _linear_attention(node: Node) -> Any:
     rule = node.attrs.get("update_rule", "gated_delta")
     wide = "float32"
 
-    def per_head(index: int, number: int) -> list[Any]:
+    def per_head(index: int, number: int) -> list[Expr]:
         """For each step (batch, number, size)."""
         width = node.static_shape(index)[2] // number
         x = op.astype(node.tensor(index), wide) if dtype != wide else node.tensor(index)

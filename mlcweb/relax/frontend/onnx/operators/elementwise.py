@@ -8,6 +8,7 @@ from functools import reduce
 from typing import Any
 
 from mlcweb.relax import op
+from mlcweb.relax.expr import Expr
 from mlcweb.relax.frontend.onnx.arguments import axis_of, cast_dtype
 from mlcweb.relax.frontend.onnx.known import as_known
 from mlcweb.relax.frontend.onnx.node import Node, converter
@@ -37,18 +38,18 @@ _VARIADIC: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def number(node: Node, value: float, index: int = 0) -> Any:
+def number(node: Node, value: float, index: int = 0) -> Expr:
     """A constant scalar of the type of an input."""
     return node.const(value, node.dtype(index))
 
 
 @converter(*_UNARY)
-def _unary(node: Node) -> Any:
+def _unary(node: Node) -> Expr:
     return _UNARY[node.op_type](node.tensor(0))
 
 
 @converter(*_BINARY)
-def _binary(node: Node) -> Any:
+def _binary(node: Node) -> Expr:
     return _BINARY[node.op_type](*operands(node))
 
 
@@ -63,7 +64,7 @@ def operands(node: Node) -> tuple[Any, Any]:
 
 
 @converter(*_VARIADIC, "Mean")
-def _variadic(node: Node) -> Any:
+def _variadic(node: Node) -> Expr:
     inputs = node.tensors()
     if node.op_type == "Mean":
         return op.multiply(reduce(op.add, inputs), number(node, 1 / len(inputs)))
@@ -71,7 +72,7 @@ def _variadic(node: Node) -> Any:
 
 
 @converter("Pow")
-def _power(node: Node) -> Any:
+def _power(node: Node) -> Expr:
     base, exponent = operands(node)
     dtype, other = node.dtype(0), node.dtype(1)
     known = as_known(exponent)
@@ -85,7 +86,7 @@ def _power(node: Node) -> Any:
 
 
 @converter("Mod")
-def _modulus(node: Node) -> Any:
+def _modulus(node: Node) -> Expr:
     """The remainder with the sign of the dividend (fmod=1), or with that of the divisor. Of floats
     the latter comes from the former, so that it is right for infinities as well."""
     a, b = operands(node)
@@ -99,7 +100,7 @@ def _modulus(node: Node) -> Any:
 
 
 @converter("BitShift")
-def _bit_shift(node: Node) -> Any:
+def _bit_shift(node: Node) -> Expr:
     """Bits that are shifted by the width of the type or more (or by less than 0) all leave."""
     x, by, dtype = node.tensor(0), node.tensor(1), node.dtype(0)
     left = node.attrs["direction"] == "LEFT"
@@ -116,7 +117,7 @@ def _bit_shift(node: Node) -> Any:
 
 
 @converter("IsInf")
-def _is_infinite(node: Node) -> Any:
+def _is_infinite(node: Node) -> Expr:
     x, infinity = node.tensor(0), number(node, math.inf)
     positive, negative = node.attrs.get("detect_positive", 1), node.attrs.get("detect_negative", 1)
     if positive and negative:
@@ -127,17 +128,17 @@ def _is_infinite(node: Node) -> Any:
 
 
 @converter("Reciprocal")
-def _reciprocal(node: Node) -> Any:
+def _reciprocal(node: Node) -> Expr:
     return op.divide(number(node, 1.0), node.tensor(0))
 
 
 @converter("Cast")
-def _cast(node: Node) -> Any:
+def _cast(node: Node) -> Expr:
     return _converted(node, cast_dtype(node))
 
 
 @converter("BitCast")
-def _bit_cast(node: Node) -> Any:
+def _bit_cast(node: Node) -> Expr:
     """The same bits as another type of the same width."""
     from mlcweb import topi
 
@@ -150,11 +151,11 @@ def _bit_cast(node: Node) -> Any:
 
 
 @converter("CastLike")
-def _cast_like(node: Node) -> Any:
+def _cast_like(node: Node) -> Expr:
     return _converted(node, node.dtype(1))
 
 
-def _converted(node: Node, dtype: str) -> Any:
+def _converted(node: Node, dtype: str) -> Expr:
     x = node.tensor(0)
     if dtype == "bool" and node.dtype(0) != "bool":
         return op.not_equal(x, number(node, 0))
@@ -162,12 +163,12 @@ def _converted(node: Node, dtype: str) -> Any:
 
 
 @converter("Where")
-def _where(node: Node) -> Any:
+def _where(node: Node) -> Expr:
     return op.where(*node.tensors())
 
 
 @converter("Clip")
-def _clip(node: Node) -> Any:
+def _clip(node: Node) -> Expr:
     x = node.tensor(0)
     if node.opset < 11:
         low, high = node.attrs.get("min"), node.attrs.get("max")
@@ -190,12 +191,12 @@ def _clip(node: Node) -> Any:
 
 
 @converter("LeakyRelu")
-def _leaky_relu(node: Node) -> Any:
+def _leaky_relu(node: Node) -> Expr:
     return op.nn.leakyrelu(node.tensor(0), node.attrs.get("alpha", 0.01))
 
 
 @converter("PRelu")
-def _prelu(node: Node) -> Any:
+def _prelu(node: Node) -> Expr:
     x, slope = operands(node)
     if node.opset < 7 and node.ndim(1) == 1 and node.ndim(0) > 2:  # a slope per channel
         slope = op.expand_dims(slope, [1 + i for i in range(node.ndim(0) - 2)])
@@ -203,7 +204,7 @@ def _prelu(node: Node) -> Any:
 
 
 @converter("Elu", "Celu", "Selu")
-def _exponential_linear(node: Node) -> Any:
+def _exponential_linear(node: Node) -> Expr:
     """max(x, 0) + a (exp(min(x, 0) / b) - 1), times a factor."""
     x, zero = node.tensor(0), number(node, 0)
     alpha = node.attrs.get("alpha", 1.67326319217681884765625 if node.op_type == "Selu" else 1.0)
@@ -217,13 +218,13 @@ def _exponential_linear(node: Node) -> Any:
 
 
 @converter("ThresholdedRelu")
-def _thresholded_relu(node: Node) -> Any:
+def _thresholded_relu(node: Node) -> Expr:
     x = node.tensor(0)
     return op.where(op.greater(x, number(node, node.attrs.get("alpha", 1.0))), x, number(node, 0))
 
 
 @converter("HardSigmoid", "HardSwish")
-def _hard_sigmoid(node: Node) -> Any:
+def _hard_sigmoid(node: Node) -> Expr:
     x = node.tensor(0)
     swish = node.op_type == "HardSwish"
     alpha = 1 / 6 if swish else node.attrs.get("alpha", 0.2)
@@ -234,37 +235,37 @@ def _hard_sigmoid(node: Node) -> Any:
 
 
 @converter("Softplus")
-def _softplus(node: Node) -> Any:
+def _softplus(node: Node) -> Expr:
     return _soft(node, node.tensor(0))
 
 
-def _soft(node: Node, x: Any) -> Any:
+def _soft(node: Node, x: Expr) -> Expr:
     """log(1 + exp(x)), without overflow."""
     tail = op.log(op.add(op.exp(op.negative(op.abs(x))), number(node, 1)))
     return op.add(op.maximum(x, number(node, 0)), tail)
 
 
 @converter("Mish")
-def _mish(node: Node) -> Any:
+def _mish(node: Node) -> Expr:
     x = node.tensor(0)
     return op.multiply(x, op.tanh(_soft(node, x)))
 
 
 @converter("Softsign")
-def _softsign(node: Node) -> Any:
+def _softsign(node: Node) -> Expr:
     x = node.tensor(0)
     return op.divide(x, op.add(op.abs(x), number(node, 1)))
 
 
 @converter("Swish")
-def _swish(node: Node) -> Any:
+def _swish(node: Node) -> Expr:
     x, alpha = node.tensor(0), node.attrs.get("alpha", 1.0)
     scaled = x if alpha == 1.0 else op.multiply(x, number(node, alpha))
     return op.multiply(x, op.sigmoid(scaled))
 
 
 @converter("Shrink")
-def _shrink(node: Node) -> Any:
+def _shrink(node: Node) -> Expr:
     x, bias, limit = node.tensor(0), node.attrs.get("bias", 0.0), node.attrs.get("lambd", 0.5)
     bias = number(node, bias)
     low = op.where(op.less(x, number(node, -limit)), op.add(x, bias), number(node, 0))
@@ -272,7 +273,7 @@ def _shrink(node: Node) -> Any:
 
 
 @converter("Gelu", "com.microsoft.Gelu")
-def _gelu(node: Node) -> Any:
+def _gelu(node: Node) -> Expr:
     tanh = node.attrs.get("approximate", "none") == "tanh"
     return (op.nn.gelu_tanh if tanh else op.nn.gelu)(node.tensor(0))
 

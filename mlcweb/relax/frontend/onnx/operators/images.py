@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from mlcweb.relax import op
+from mlcweb.relax.expr import Expr
 from mlcweb.relax.frontend.onnx.arguments import normalized
 from mlcweb.relax.frontend.onnx.node import Node, converter
 
@@ -16,7 +16,7 @@ _METHODS = {
 
 
 @converter("GridSample")
-def _grid_sample(node: Node) -> Any:
+def _grid_sample(node: Node) -> Expr:
     rank = node.ndim(0) - 2
     if rank not in (2, 3):
         raise node.unsupported(f"{rank} spatial axes; there are 2 and 3")
@@ -32,7 +32,7 @@ def _grid_sample(node: Node) -> Any:
 
 
 @converter("AffineGrid")
-def _affine_grid(node: Node) -> Any:
+def _affine_grid(node: Node) -> Expr:
     """The positions of an image's elements, from -1 to 1, each turned and moved by a matrix."""
     batch, _, *image = node.ints(1, "size")
     corners = bool(node.attrs.get("align_corners", 0))
@@ -52,7 +52,7 @@ def _affine_grid(node: Node) -> Any:
 
 
 @converter("CenterCropPad")
-def _center_crop_pad(node: Node) -> Any:
+def _center_crop_pad(node: Node) -> Expr:
     shape = node.static_shape(0)
     axes = [normalized(node, a, len(shape)) for a in node.attrs.get("axes", range(len(shape)))]
     x = node.tensor(0)
@@ -67,7 +67,7 @@ def _center_crop_pad(node: Node) -> Any:
 
 
 @converter("Col2Im")
-def _columns_to_image(node: Node) -> Any:
+def _columns_to_image(node: Node) -> Expr:
     """Each column is a window; where windows meet, their elements are added."""
     batch, deep, _ = node.static_shape(0)
     image, kernel = node.ints(1, "image_shape"), node.ints(2, "block_shape")

@@ -7,7 +7,7 @@ from typing import Any
 
 from mlcweb.relax import op
 from mlcweb.relax.constant_data import HostArray
-from mlcweb.relax.expr import Constant
+from mlcweb.relax.expr import Constant, Expr
 from mlcweb.relax.frontend.onnx.arguments import axis_of, normalized
 from mlcweb.relax.frontend.onnx.known import Known, known
 from mlcweb.relax.frontend.onnx.node import Node, converter
@@ -15,7 +15,7 @@ from mlcweb.relax.frontend.onnx.tensors import dtype_name
 from mlcweb.tir.expr import PrimExpr
 
 
-def counted_from_front(node: Node, index: int, extent: Any) -> Any:
+def counted_from_front(node: Node, index: int, extent: Any) -> Expr:
     """An input of indices, with negative ones counted from the end."""
     found = node.known(index)
     check_range(node, index, [extent])
@@ -45,7 +45,7 @@ def check_range(node: Node, index: int, extents: Sequence[Any]) -> None:
 
 
 @converter("Gather")
-def _gather(node: Node) -> Any:
+def _gather(node: Node) -> Expr:
     shape = node.shape(0)
     axis = axis_of(node, 0, len(shape))
     if isinstance(shape[axis], PrimExpr):
@@ -57,14 +57,14 @@ def _gather(node: Node) -> Any:
 
 
 @converter("GatherElements")
-def _gather_elements(node: Node) -> Any:
+def _gather_elements(node: Node) -> Expr:
     shape = node.shape(0)
     axis = axis_of(node, 0, len(shape))
     return op.gather_elements(node.tensor(0), counted_from_front(node, 1, shape[axis]), axis)
 
 
 @converter("GatherND")
-def _gather_nd(node: Node) -> Any:
+def _gather_nd(node: Node) -> Expr:
     batch = node.attrs.get("batch_dims", 0)
     return op.gather_nd(node.tensor(0), _places(node, batch), batch)
 
@@ -82,7 +82,7 @@ def _check_places(node: Node, batch: int) -> list[int]:
     return extents
 
 
-def _places(node: Node, batch: int) -> Any:
+def _places(node: Node, batch: int) -> Expr:
     """Indices of GatherND, with negative ones counted from the end."""
     extents = _check_places(node, batch)
     dtype, indices = node.dtype(1), node.tensor(1)
@@ -101,7 +101,7 @@ def _reduction(node: Node) -> str:
 
 
 @converter("ScatterElements", "Scatter")
-def _scatter_elements(node: Node) -> Any:
+def _scatter_elements(node: Node) -> Expr:
     shape = node.shape(0)
     axis = axis_of(node, 0, len(shape))
     check_range(node, 1, [shape[axis]])
@@ -110,13 +110,13 @@ def _scatter_elements(node: Node) -> Any:
 
 
 @converter("ScatterND")
-def _scatter_nd(node: Node) -> Any:
+def _scatter_nd(node: Node) -> Expr:
     _check_places(node, 0)
     return op.scatter_nd(node.tensor(0), node.tensor(1), node.tensor(2), _reduction(node))
 
 
 @converter("OneHot")
-def _one_hot(node: Node) -> Any:
+def _one_hot(node: Node) -> Expr:
     """By comparing: the values may be any two numbers, and indices may be of any type."""
     depth = int(node.number(1, "depth"))
     if depth < 1:
@@ -136,13 +136,13 @@ def _one_hot(node: Node) -> Any:
 
 
 @converter("Trilu")
-def _triangle(node: Node) -> Any:
+def _triangle(node: Node) -> Expr:
     k = int(node.number(1, "k")) if node.has(1) else 0
     return (op.triu if node.attrs.get("upper", 1) else op.tril)(node.tensor(0), k)
 
 
 @converter("EyeLike")
-def _eye_like(node: Node) -> Any:
+def _eye_like(node: Node) -> Expr:
     rows, columns = node.static_shape(0)
     dtype = node.dtype(0)
     if "dtype" in node.attrs:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlcweb.relax import op
-from mlcweb.relax.expr import TupleGetItem
+from mlcweb.relax.expr import Expr, TupleGetItem
 from mlcweb.relax.frontend.onnx.arguments import axis_of, normalized
 from mlcweb.relax.frontend.onnx.control import MAX_STEPS
 from mlcweb.relax.frontend.onnx.node import Node, converter
@@ -15,12 +15,12 @@ from mlcweb.relax.frontend.onnx.operators.windows import window_pads
 
 
 @converter("MatMul")
-def _matmul(node: Node) -> Any:
+def _matmul(node: Node) -> Expr:
     return op.matmul(node.tensor(0), node.tensor(1))
 
 
 @converter("Gemm")
-def _gemm(node: Node) -> Any:
+def _gemm(node: Node) -> Expr:
     a, b = node.tensor(0), node.tensor(1)
     a = op.permute_dims(a) if node.attrs.get("transA", 0) else a
     b = op.permute_dims(b) if node.attrs.get("transB", 0) else b
@@ -35,11 +35,11 @@ def _gemm(node: Node) -> Any:
 
 
 @converter("Einsum")
-def _einsum(node: Node) -> Any:
+def _einsum(node: Node) -> Expr:
     return op.einsum(node.tensors(), node.attrs["equation"])
 
 
-def per_channel(value: Any, ndim: int) -> Any:
+def per_channel(value: Expr, ndim: int) -> Expr:
     """A vector (c,) to be broadcast against (n, c, …)."""
     return op.expand_dims(value, list(range(1, ndim - 1))) if ndim > 2 else value
 
@@ -51,7 +51,7 @@ _TRANSPOSED = {
 
 
 @converter("Conv")
-def _conv(node: Node) -> Any:
+def _conv(node: Node) -> Expr:
     rank = node.ndim(0) - 2
     build = _rank(node, _CONVOLUTIONS, rank)
     kernel = node.static_shape(1)[2:]
@@ -69,7 +69,7 @@ def _conv(node: Node) -> Any:
 
 
 @converter("ConvTranspose")
-def _conv_transpose(node: Node) -> Any:
+def _conv_transpose(node: Node) -> Expr:
     rank = node.ndim(0) - 2
     build = _rank(node, _TRANSPOSED, rank)
     kernel, image = node.static_shape(1)[2:], node.shape(0)[2:]
@@ -108,7 +108,7 @@ def _rank(node: Node, builders: dict[int, Any], rank: int) -> Any:
 
 
 @converter("BatchNormalization")
-def _batch_norm(node: Node) -> Any:
+def _batch_norm(node: Node) -> Expr:
     if node.attrs.get("training_mode", 0):
         return _batch_norm_of_batch(node)
     epsilon = node.attrs.get("epsilon", 1e-5)
@@ -154,7 +154,7 @@ def _layer_norm(node: Node) -> Any:
     return [result, mean, inverse]
 
 
-def moments(node: Node, x: Any, axes: Sequence[int], epsilon: float) -> tuple[Any, Any]:
+def moments(node: Node, x: Expr, axes: Sequence[int], epsilon: float) -> tuple[Any, Any]:
     """The mean over axes, and the inverse of the standard deviation."""
     mean = node.emit(op.mean(x, list(axes), keepdims=True))
     away = node.emit(op.subtract(x, mean))
@@ -163,7 +163,7 @@ def moments(node: Node, x: Any, axes: Sequence[int], epsilon: float) -> tuple[An
 
 
 @converter("InstanceNormalization")
-def _instance_norm(node: Node) -> Any:
+def _instance_norm(node: Node) -> Expr:
     x, ndim = node.tensor(0), node.ndim(0)
     axes = list(range(2, ndim))
     mean, inverse = moments(node, x, axes, node.attrs.get("epsilon", 1e-5))
@@ -173,7 +173,7 @@ def _instance_norm(node: Node) -> Any:
 
 
 @converter("GroupNormalization")
-def _group_norm(node: Node) -> Any:
+def _group_norm(node: Node) -> Expr:
     shape = node.shape(0)
     groups, channels = node.attrs["num_groups"], node.static_shape(0, [1])[0]
     split = [shape[0], groups, channels // groups, *shape[2:]]
@@ -189,7 +189,7 @@ def _group_norm(node: Node) -> Any:
 
 
 @converter("RMSNormalization")
-def _rms_norm(node: Node) -> Any:
+def _rms_norm(node: Node) -> Expr:
     x, ndim = node.tensor(0), node.ndim(0)
     axes = list(range(axis_of(node, -1, ndim), ndim))
     square = op.mean(op.multiply(x, x), axes, keepdims=True)
@@ -198,7 +198,7 @@ def _rms_norm(node: Node) -> Any:
 
 
 @converter("MeanVarianceNormalization")
-def _mean_variance(node: Node) -> Any:
+def _mean_variance(node: Node) -> Expr:
     x, axes = node.tensor(0), node.attrs.get("axes", [0, 2, 3])
     mean = node.emit(op.mean(x, axes, keepdims=True))
     away = node.emit(op.subtract(x, mean))
@@ -207,7 +207,7 @@ def _mean_variance(node: Node) -> Any:
 
 
 @converter("LpNormalization")
-def _lp_norm(node: Node) -> Any:
+def _lp_norm(node: Node) -> Expr:
     x, axis = node.tensor(0), axis_of(node, -1, node.ndim(0))
     if node.attrs.get("p", 2) == 1:
         norm = op.sum(op.abs(x), [axis], keepdims=True)
@@ -218,7 +218,7 @@ def _lp_norm(node: Node) -> Any:
 
 
 @converter("LRN")
-def _local_response(node: Node) -> Any:
+def _local_response(node: Node) -> Expr:
     """x / (bias + alpha / size * sum of squares of the neighbouring channels) ** beta."""
     x, size = node.tensor(0), node.attrs["size"]
     if not 0 < size <= MAX_STEPS:
@@ -237,7 +237,7 @@ def _local_response(node: Node) -> Any:
 
 
 @converter("Softmax", "LogSoftmax", "Hardmax")
-def _softmax(node: Node) -> Any:
+def _softmax(node: Node) -> Expr:
     build = {"Softmax": op.nn.softmax, "LogSoftmax": op.nn.log_softmax}.get(node.op_type, _hardmax)
     x, shape = node.tensor(0), node.shape(0)
     if node.opset >= 13:
@@ -249,7 +249,7 @@ def _softmax(node: Node) -> Any:
     return op.reshape(build(rows, axis), shape)
 
 
-def _hardmax(x: Any, axis: int) -> Any:
+def _hardmax(x: Expr, axis: int) -> Expr:
     chosen = op.argmax(x, axis)
     info = x.struct_info
     depth = info.values[axis].value

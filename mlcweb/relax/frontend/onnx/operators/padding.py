@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mlcweb.tir.expr import PrimExpr
+
 
 def by_index(x: Any, before: list[int], behind: list[int], mode: str) -> Any:
     """`x` with `before` and `behind` elements more (or fewer) on each axis: those at the "edge",
@@ -12,7 +14,7 @@ def by_index(x: Any, before: list[int], behind: list[int], mode: str) -> Any:
 
     shape = [n + low + high for n, low, high in zip(x.shape, before, behind, strict=True)]
 
-    def place(i: Any, extent: Any, low: int) -> Any:
+    def place(i: PrimExpr, extent: PrimExpr, low: int) -> PrimExpr:
         i = i - low
         if mode == "edge":
             return tir.max(tir.min(i, extent - 1), 0)
@@ -22,7 +24,7 @@ def by_index(x: Any, before: list[int], behind: list[int], mode: str) -> Any:
         i = tir.floormod(i, period)
         return tir.min(i, period - i)
 
-    def element(*index: Any) -> Any:
+    def element(*index: PrimExpr) -> Any:
         return x(*(place(i, n, low) for i, n, low in zip(index, x.shape, before, strict=True)))
 
     return te.compute(shape, element, name=f"pad_{mode}")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from mlcweb.relax import op
+from mlcweb.relax.expr import Expr
 from mlcweb.relax.frontend.common import ceil_padding
 from mlcweb.relax.frontend.onnx.node import Node, converter
 from mlcweb.relax.frontend.onnx.operators.elementwise import number
@@ -22,7 +22,7 @@ _POOLS = {
 
 
 @converter("MaxPool", "AveragePool")
-def _pool(node: Node) -> Any:
+def _pool(node: Node) -> Expr:
     kernel = node.attrs["kernel_shape"]
     rank = len(kernel)
     build = _POOLS.get((node.op_type, rank))
@@ -48,7 +48,7 @@ def _pool(node: Node) -> Any:
 
 
 @converter("LpPool")
-def _lp_pool(node: Node) -> Any:
+def _lp_pool(node: Node) -> Expr:
     """The p-norm of windows, from the mean of powers; padding counts as zeros."""
     kernel = node.attrs["kernel_shape"]
     rank, p = len(kernel), node.attrs.get("p", 2)
@@ -72,7 +72,7 @@ def _lp_pool(node: Node) -> Any:
 
 
 @converter("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")
-def _global_pool(node: Node) -> Any:
+def _global_pool(node: Node) -> Expr:
     x, axes = node.tensor(0), list(range(2, node.ndim(0)))
     if node.op_type == "GlobalMaxPool":
         return op.max(x, axes, keepdims=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mlcweb.relax import op
+from mlcweb.relax.expr import Expr
 from mlcweb.relax.frontend.onnx.arguments import axis_of
 from mlcweb.relax.frontend.onnx.node import Node, converter
 from mlcweb.relax.frontend.onnx.operators.layers import per_channel
@@ -13,12 +14,12 @@ from mlcweb.relax.frontend.onnx.tensors import dtype_name
 from mlcweb.tir import dtype as dtypes
 
 
-def _zero(node: Node, index: int, like: str, shape: Any = ()) -> Any:
+def _zero(node: Node, index: int, like: str, shape: Any = ()) -> Expr:
     """A zero point that may be left out."""
     return node.tensor(index) if node.has(index) else op.zeros(list(shape), like)
 
 
-def _spread(node: Node, value: Any, ndim: int, axis: int) -> Any:
+def _spread(node: Node, value: Expr, ndim: int, axis: int) -> Expr:
     """A scale or zero point, to be broadcast against the tensor: vectors run along an axis, and
     what has as many dimensions as the tensor has an element for each block of it."""
     rank = value.struct_info.ndim
@@ -31,7 +32,7 @@ def _spread(node: Node, value: Any, ndim: int, axis: int) -> Any:
     return value
 
 
-def _blocks(node: Node, value: Any, shape: list[Any], axis: int) -> Any:
+def _blocks(node: Node, value: Expr, shape: list[Any], axis: int) -> Expr:
     """A number for each block, repeated for each element of it."""
     size = node.attrs.get("block_size", 0)
     if not size or value.struct_info.ndim != len(shape):
@@ -57,7 +58,7 @@ def _parameters(node: Node, scale: int, zero: int, like: str) -> tuple[Any, Any]
     return found[0], found[1]
 
 
-def quantized(node: Node, x: Any, scale: Any, zero: Any, dtype: str) -> Any:
+def quantized(node: Node, x: Expr, scale: Expr, zero: Expr, dtype: str) -> Expr:
     """x / scale + zero, rounded to even and kept in the range of `dtype`."""
     wide = x.struct_info.dtype
     moved = op.add(op.round(op.divide(x, _as(scale, wide))), _as(zero, wide))
@@ -65,12 +66,12 @@ def quantized(node: Node, x: Any, scale: Any, zero: Any, dtype: str) -> Any:
     return op.astype(node.emit(kept), dtype)
 
 
-def _as(value: Any, dtype: str) -> Any:
+def _as(value: Expr, dtype: str) -> Expr:
     return value if value.struct_info.dtype == dtype else op.astype(value, dtype)
 
 
 @converter("QuantizeLinear")
-def _quantize_linear(node: Node) -> Any:
+def _quantize_linear(node: Node) -> Expr:
     dtype = node.dtype(2) if node.has(2) else "uint8"
     if node.attrs.get("output_dtype"):
         dtype = dtype_name(node.attrs["output_dtype"], f"{node}: the result")
@@ -85,7 +86,7 @@ def _quantize_linear(node: Node) -> Any:
 
 
 @converter("DequantizeLinear")
-def _dequantize_linear(node: Node) -> Any:
+def _dequantize_linear(node: Node) -> Expr:
     scale, zero = _parameters(node, 1, 2, node.dtype(0))
     wide = node.dtype(1)
     if node.attrs.get("output_dtype"):
@@ -95,7 +96,7 @@ def _dequantize_linear(node: Node) -> Any:
 
 
 @converter("DynamicQuantizeLinear")
-def _dynamic_quantize(node: Node) -> Any:
+def _dynamic_quantize(node: Node) -> list[Expr]:
     x, zero = node.tensor(0), node.const(0.0, "float32")
     low = node.emit(op.minimum(op.min(x), zero))
     high = node.emit(op.maximum(op.max(x), zero))
@@ -105,7 +106,7 @@ def _dynamic_quantize(node: Node) -> Any:
     return [node.emit(quantized(node, x, scale, offset, "uint8")), scale, offset]
 
 
-def _wide(node: Node, index: int, zero: int, axis: int | None = None) -> Any:
+def _wide(node: Node, index: int, zero: int, axis: int | None = None) -> Expr:
     """An input without its zero point, as int32."""
     x = node.emit(op.astype(node.tensor(index), "int32"))
     if not node.has(zero):
@@ -118,12 +119,12 @@ def _wide(node: Node, index: int, zero: int, axis: int | None = None) -> Any:
 
 
 @converter("MatMulInteger")
-def _matmul_integer(node: Node) -> Any:
+def _matmul_integer(node: Node) -> Expr:
     columns = node.ndim(1) - 1
     return op.matmul(_wide(node, 0, 2), _wide(node, 1, 3, columns))
 
 
-def _convolved(node: Node, data: Any, weight: Any) -> Any:
+def _convolved(node: Node, data: Expr, weight: Expr) -> Expr:
     rank = data.struct_info.ndim - 2
     build = {1: op.nn.conv1d, 2: op.nn.conv2d, 3: op.nn.conv3d}[rank]
     kernel = [extent.value for extent in weight.struct_info.values[2:]]
@@ -136,18 +137,18 @@ def _convolved(node: Node, data: Any, weight: Any) -> Any:
 
 
 @converter("ConvInteger")
-def _conv_integer(node: Node) -> Any:
+def _conv_integer(node: Node) -> Expr:
     return _convolved(node, _wide(node, 0, 2), _wide(node, 1, 3, 0))
 
 
-def _requantized(node: Node, total: Any, factor: Any, scale: int, zero: int) -> Any:
+def _requantized(node: Node, total: Expr, factor: Expr, scale: int, zero: int) -> Expr:
     """Sums of products as quantised numbers."""
     wide = node.emit(op.multiply(op.astype(total, "float32"), factor))
     return quantized(node, wide, node.tensor(scale), node.tensor(zero), node.dtype(zero))
 
 
 @converter("QLinearMatMul")
-def _qlinear_matmul(node: Node) -> Any:
+def _qlinear_matmul(node: Node) -> Expr:
     columns = node.ndim(3) - 1
     total = node.emit(op.matmul(_wide(node, 0, 2), _wide(node, 3, 5, columns)))
     ndim = total.struct_info.ndim
@@ -159,7 +160,7 @@ def _qlinear_matmul(node: Node) -> Any:
 
 
 @converter("QLinearConv")
-def _qlinear_conv(node: Node) -> Any:
+def _qlinear_conv(node: Node) -> Expr:
     total = node.emit(_convolved(node, _wide(node, 0, 2), _wide(node, 3, 5, 0)))
     ndim = total.struct_info.ndim
     if node.has(8):

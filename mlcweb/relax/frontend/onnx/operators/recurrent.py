@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mlcweb.relax import op
-from mlcweb.relax.expr import TupleGetItem
+from mlcweb.relax.expr import Expr, TupleGetItem
 from mlcweb.relax.frontend.onnx.control import MAX_STEPS
 from mlcweb.relax.frontend.onnx.node import Node, converter
 
@@ -36,13 +36,13 @@ class _Layer:
         self.recurrent = self._transposed(2)
         self.bias, self.recurrent_bias = self._biases()
 
-    def part(self, index: int) -> Any:
+    def part(self, index: int) -> Expr:
         """An input that has a slice for each direction."""
         whole = self.node.tensor(index)
         at = [self.direction], [self.direction + 1]
         return self.node.emit(op.squeeze(op.strided_slice(whole, [0], *at), [0]))
 
-    def _transposed(self, index: int) -> Any:
+    def _transposed(self, index: int) -> Expr:
         return self.node.emit(op.permute_dims(self.part(index)))
 
     def _biases(self) -> tuple[Any, Any]:
@@ -63,33 +63,33 @@ class _Layer:
             found.append(_activation(node, names[place], *given))
         return found
 
-    def clipped(self, value: Any) -> Any:
+    def clipped(self, value: Expr) -> Expr:
         limit = self.node.attrs.get("clip")
         return value if not limit else op.clip(value, -limit, limit)
 
-    def split(self, value: Any) -> list[Any]:
+    def split(self, value: Expr) -> list[Expr]:
         """The gates side by side in a tensor, each by itself."""
         if self.gates == 1:
             return [self.node.emit(value)]
         parts = self.node.emit(op.split(value, self.gates, 1))
         return [self.node.emit(TupleGetItem(parts, gate)) for gate in range(self.gates)]
 
-    def linear(self, x: Any, weights: Any, bias: Any) -> Any:
+    def linear(self, x: Expr, weights: Expr, bias: Any) -> Expr:
         product = op.matmul(x, weights)
         return product if bias is None else op.add(product, bias)
 
-    def step(self, x: Any, state: Sequence[Any]) -> list[Any]:
+    def step(self, x: Expr, state: Sequence[Expr]) -> list[Expr]:
         """The state after an element of the sequence: (hidden,), and for an LSTM (hidden, cell)."""
         return {"RNN": self._rnn, "GRU": self._gru, "LSTM": self._lstm}[self.kind](x, *state)
 
-    def _rnn(self, x: Any, h: Any) -> list[Any]:
+    def _rnn(self, x: Expr, h: Expr) -> list[Expr]:
         total = op.add(
             self.linear(x, self.weights, self.bias),
             self.linear(h, self.recurrent, self.recurrent_bias),
         )
         return [self.node.emit(self.activations[0](self.clipped(total)))]
 
-    def _gru(self, x: Any, h: Any) -> list[Any]:
+    def _gru(self, x: Expr, h: Expr) -> list[Expr]:
         first, second = self.activations
         emit = self.node.emit
         inputs = self.split(self.linear(x, self.weights, self.bias))
@@ -109,7 +109,7 @@ class _Layer:
         kept = op.multiply(op.subtract(self.node.const(1.0, self.dtype), update), new)
         return [emit(op.add(kept, op.multiply(update, h)))]
 
-    def _lstm(self, x: Any, h: Any, c: Any) -> list[Any]:
+    def _lstm(self, x: Expr, h: Expr, c: Expr) -> list[Expr]:
         gate, cell, out = self.activations
         emit = self.node.emit
         total = op.add(
@@ -172,7 +172,7 @@ def _activation(node: Node, name: str, alpha: float | None, beta: float | None) 
 
 
 @converter("RNN", "GRU", "LSTM")
-def _recurrent(node: Node) -> Any:
+def _recurrent(node: Node) -> list[Expr]:
     batch_first = bool(node.attrs.get("layout", 0))
     x = node.tensor(0)
     if batch_first:
@@ -218,7 +218,7 @@ def _recurrent(node: Node) -> Any:
 
 def _initial(
     node: Node, layer: _Layer, index: int, batch: Any, hidden: int, batch_first: bool
-) -> Any:
+) -> Expr:
     if not node.has(index):
         return node.emit(op.zeros([batch, hidden], layer.dtype))
     if not batch_first:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mlcweb.relax import op
+from mlcweb.relax.expr import Expr
 from mlcweb.relax.frontend.onnx.arguments import axis_of, reduced_axes
 from mlcweb.relax.frontend.onnx.node import Node, converter
 from mlcweb.tir import dtype as dtypes
@@ -16,7 +17,7 @@ def _square(x: Any) -> Any:
     return op.multiply(x, x)
 
 
-def _same(x: Any) -> Any:
+def _same(x: Expr) -> Expr:
     return x
 
 
@@ -35,7 +36,7 @@ _REDUCTIONS: dict[str, tuple[Callable[..., Any], Callable[..., Any], Callable[..
 
 
 @converter(*_REDUCTIONS, "ReduceLogSumExp")
-def _reduce(node: Node) -> Any:
+def _reduce(node: Node) -> Expr:
     x = node.tensor(0)
     axes, keepdims = reduced_axes(node, node.ndim(0))
     boolean = node.dtype(0) == "bool"  # ReduceMax and ReduceMin: any and all
@@ -55,18 +56,18 @@ def _reduce(node: Node) -> Any:
     return op.astype(result, "bool") if boolean else result
 
 
-def greatest(node: Node, x: Any, axes: list[int], keepdims: bool) -> Any:
+def greatest(node: Node, x: Expr, axes: list[int], keepdims: bool) -> Expr:
     """The greatest float over axes, which is -inf where all are: `op.max` begins at the least
     finite number."""
     return _extremum(node, x, axes, keepdims, "max")
 
 
-def least(node: Node, x: Any, axes: list[int], keepdims: bool) -> Any:
+def least(node: Node, x: Expr, axes: list[int], keepdims: bool) -> Expr:
     """The least float over axes, which is inf where all are."""
     return _extremum(node, x, axes, keepdims, "min")
 
 
-def _extremum(node: Node, x: Any, axes: list[int], keepdims: bool, name: str) -> Any:
+def _extremum(node: Node, x: Expr, axes: list[int], keepdims: bool, name: str) -> Expr:
     from mlcweb import te
     from mlcweb.tir import arithmetic
     from mlcweb.topi.reduction import reduced
@@ -81,7 +82,7 @@ def _extremum(node: Node, x: Any, axes: list[int], keepdims: bool, name: str) ->
     return node.builder.emit_te(extremum, x, primfunc_name_hint=name)
 
 
-def _of_nothing(node: Node, axes: list[int], keepdims: bool) -> Any:
+def _of_nothing(node: Node, axes: list[int], keepdims: bool) -> Expr:
     """A reduction over an extent of 0 gives the neutral element."""
     shape = node.shape(0)
     kept = [1 if i in axes else n for i, n in enumerate(shape) if keepdims or i not in axes]
@@ -99,7 +100,7 @@ def _of_nothing(node: Node, axes: list[int], keepdims: bool) -> Any:
     return op.full(kept, node.const(value, dtype), dtype)
 
 
-def _log_sum_exp(node: Node, x: Any, axes: list[int], keepdims: bool) -> Any:
+def _log_sum_exp(node: Node, x: Any, axes: list[int], keepdims: bool) -> Expr:
     """The greatest element is taken out, so that no exponential overflows."""
     most = node.emit(op.max(x, axes, keepdims=True))
     total = op.log(op.sum(op.exp(op.subtract(x, most)), axes, keepdims=True))
@@ -108,7 +109,7 @@ def _log_sum_exp(node: Node, x: Any, axes: list[int], keepdims: bool) -> Any:
 
 
 @converter("ArgMax", "ArgMin")
-def _position(node: Node) -> Any:
+def _position(node: Node) -> Expr:
     from mlcweb import topi
 
     axis = axis_of(node, 0, node.ndim(0))
@@ -125,7 +126,7 @@ def _position(node: Node) -> Any:
 
 
 @converter("CumSum", "CumProd")
-def _cumulative(node: Node) -> Any:
+def _cumulative(node: Node) -> Expr:
     x = node.tensor(0)
     axis = int(node.number(1, "axis")) % node.ndim(0)
     build = op.cumsum if node.op_type == "CumSum" else op.cumprod

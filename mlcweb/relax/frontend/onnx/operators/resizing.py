@@ -7,9 +7,9 @@ each axis costs one `take` and one `multiply` per neighbour.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from mlcweb.relax import op
+from mlcweb.relax.expr import Expr
 from mlcweb.relax.frontend.onnx.arguments import normalized
 from mlcweb.relax.frontend.onnx.node import Node, converter
 
@@ -21,7 +21,7 @@ Neighbour = tuple[list[int], list[float] | None]
 
 
 @converter("Upsample")
-def _upsample(node: Node) -> Any:
+def _upsample(node: Node) -> Expr:
     scales = node.attrs.get("scales")
     if scales is None:
         scales = [float(s) for s in node.needed(1, "scales").elements]
@@ -33,7 +33,7 @@ def _upsample(node: Node) -> Any:
 
 
 @converter("Resize")
-def _resize(node: Node) -> Any:
+def _resize(node: Node) -> Expr:
     shape = node.static_shape(0)
     if node.opset < 11:
         node.attrs.setdefault("coordinate_transformation_mode", "asymmetric")
@@ -58,7 +58,7 @@ def _resize(node: Node) -> Any:
     return _resized(node, shape, sizes, scales)
 
 
-def _resized(node: Node, shape: list[int], sizes: list[int], scales: list[float]) -> Any:
+def _resized(node: Node, shape: list[int], sizes: list[int], scales: list[float]) -> Expr:
     x = node.tensor(0)
     for axis, (extent, size, scale) in enumerate(zip(shape, sizes, scales, strict=True)):
         if scale == 1.0 and size == extent:

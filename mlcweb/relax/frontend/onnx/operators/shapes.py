@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mlcweb.relax import dims, op
-from mlcweb.relax.expr import TupleGetItem
+from mlcweb.relax.expr import Expr, TupleGetItem
 from mlcweb.relax.frontend.onnx import arguments
 from mlcweb.relax.frontend.onnx.arguments import axis_of, normalized
 from mlcweb.relax.frontend.onnx.node import Node, converter
@@ -14,7 +14,7 @@ from mlcweb.tir.expr import PrimExpr
 
 
 @converter("Reshape", "Squeeze", "Unsqueeze", "Flatten")
-def _reshape(node: Node) -> Any:
+def _reshape(node: Node) -> Expr:
     shape = node.shape(0)
     wanted = arguments.result_shape(node, shape)
     if any(not isinstance(extent, PrimExpr) and extent == 0 for extent in wanted):
@@ -23,12 +23,12 @@ def _reshape(node: Node) -> Any:
 
 
 @converter("Transpose")
-def _transpose(node: Node) -> Any:
+def _transpose(node: Node) -> Expr:
     return op.permute_dims(node.tensor(0), node.attrs.get("perm"))
 
 
 @converter("Concat")
-def _concat(node: Node) -> Any:
+def _concat(node: Node) -> Expr:
     return op.concat(node.tensors(), axis_of(node, 1, node.ndim(0)))
 
 
@@ -51,7 +51,7 @@ def _split(node: Node) -> Any:
 
 
 @converter("Slice")
-def _slice(node: Node) -> Any:
+def _slice(node: Node) -> Expr:
     starts, ends, axes, steps = arguments.slice_arguments(node, node.ndim(0))
     shape = node.shape(0)
     kept = [
@@ -86,7 +86,7 @@ def _reaches(end: Any, extent: Any) -> bool:
 
 
 @converter("Expand")
-def _expand(node: Node) -> Any:
+def _expand(node: Node) -> Expr:
     target = list(node.needed(1, "shape").elements)
     shape = node.shape(0)
     ndim = max(len(shape), len(target))
@@ -107,12 +107,12 @@ def _constant_of_shape(node: Node) -> Any:
 
 
 @converter("Tile")
-def _tile(node: Node) -> Any:
+def _tile(node: Node) -> Expr:
     return op.tile(node.tensor(0), node.ints(1, "repeats"))
 
 
 @converter("Pad")
-def _pad(node: Node) -> Any:
+def _pad(node: Node) -> Expr:
     shape = node.shape(0)
     widths = node.attrs.get("pads", node.attrs.get("paddings"))
     if widths is None:
@@ -139,7 +139,7 @@ def _pad(node: Node) -> Any:
 
 
 @converter("DepthToSpace")
-def _depth_to_space(node: Node) -> Any:
+def _depth_to_space(node: Node) -> Expr:
     n, c, h, w = node.shape(0)
     block = node.attrs["blocksize"]
     depth = c // (block * block)
@@ -153,7 +153,7 @@ def _depth_to_space(node: Node) -> Any:
 
 
 @converter("SpaceToDepth")
-def _space_to_depth(node: Node) -> Any:
+def _space_to_depth(node: Node) -> Expr:
     n, c, h, w = node.shape(0)
     block = node.attrs["blocksize"]
     blocks = op.reshape(node.tensor(0), [n, c, h // block, block, w // block, block])

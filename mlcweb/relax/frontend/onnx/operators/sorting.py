@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mlcweb.relax import op
-from mlcweb.relax.expr import TupleGetItem
+from mlcweb.relax.expr import Expr, TupleGetItem
 from mlcweb.relax.frontend.onnx.arguments import axis_of, normalized
 from mlcweb.relax.frontend.onnx.node import Node, converter
 from mlcweb.relax.struct_info import TensorStructInfo
@@ -14,7 +14,7 @@ from mlcweb.tir.expr import Var as PrimVar
 
 
 @converter("TopK")
-def _topk(node: Node) -> Any:
+def _topk(node: Node) -> list[Expr]:
     axis = axis_of(node, -1, node.ndim(0))
     k = node.attrs["k"] if "k" in node.attrs else int(node.number(1, "k"))
     largest = bool(node.attrs.get("largest", 1))
@@ -25,7 +25,7 @@ def _topk(node: Node) -> Any:
     return [TupleGetItem(both, 0), TupleGetItem(both, 1)]
 
 
-def found_when_run(node: Node, value: Any, name: str, *known: Any) -> Any:
+def found_when_run(node: Node, value: Expr, name: str, *known: Any) -> Expr:
     """A tensor whose first unknown extents get names: it can be computed with from here on. `known`
     are the extents; None stands for one that is not known."""
     var = node.emit(value)
@@ -35,12 +35,12 @@ def found_when_run(node: Node, value: Any, name: str, *known: Any) -> Any:
 
 
 @converter("NonZero")
-def _nonzero(node: Node) -> Any:
+def _nonzero(node: Node) -> Expr:
     return found_when_run(node, op.nonzero(node.tensor(0)), "found", max(node.ndim(0), 1), None)
 
 
 @converter("Compress")
-def _compress(node: Node) -> Any:
+def _compress(node: Node) -> Expr:
     """The slices where the condition holds: their places are found when the model runs."""
     x, condition = node.tensor(0), node.tensor(1)
     axis = node.attrs.get("axis")
@@ -82,7 +82,7 @@ def _unique(node: Node) -> Any:
     return outputs
 
 
-def _count(shape: list[Any]) -> Any:
+def _count(shape: list[Any]) -> PrimExpr:
     from mlcweb.relax import dims
     from mlcweb.tir.expr import IntImm
 
@@ -90,7 +90,7 @@ def _count(shape: list[Any]) -> Any:
 
 
 @converter("ReverseSequence")
-def _reverse_sequence(node: Node) -> Any:
+def _reverse_sequence(node: Node) -> Expr:
     return op.reverse_sequence(
         node.tensor(0),
         node.tensor(1),

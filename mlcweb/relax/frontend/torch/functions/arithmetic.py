@@ -18,7 +18,7 @@ _ORDER = (
 )  # fmt: skip
 
 
-def promoted(t: Translator, *values: Any) -> list[Any]:
+def promoted(t: Translator, *values: Any) -> list[E.Expr]:
     """Operands as tensors of one element type. A number takes the type of the tensors, unless it
     is of a higher kind: a float makes integers float32."""
     tensors = [t.dtype(value) for value in values if isinstance(value, E.Expr)]
@@ -31,7 +31,7 @@ def promoted(t: Translator, *values: Any) -> list[Any]:
     return [_as(t, value, dtype) for value in values]
 
 
-def _as(t: Translator, value: Any, dtype: str) -> Any:
+def _as(t: Translator, value: Any, dtype: str) -> E.Expr:
     if not isinstance(value, E.Expr):
         return t.const(value, dtype)
     return value if t.dtype(value) == dtype else op.astype(value, dtype)
@@ -82,7 +82,7 @@ for _name in _BINARY:
 
 
 @function("multiply")
-def multiply(t: Translator, input: Any, other: Any) -> Any:
+def multiply(t: Translator, input: E.Expr, other: Any) -> E.Expr:
     return op.multiply(*promoted(t, input, other))
 
 
@@ -93,7 +93,7 @@ def _scaled(t: Translator, value: Any, alpha: Any) -> Any:
 
 
 @function("add", "iadd")
-def add(t: Translator, input: Any, other: Any, *, alpha: Any = 1) -> Any:
+def add(t: Translator, input: E.Expr, other: Any, *, alpha: Any = 1) -> E.Expr:
     other = _scaled(t, other, alpha)
     if not _is_tensor(input) and not _is_tensor(other):
         return input + other
@@ -101,7 +101,7 @@ def add(t: Translator, input: Any, other: Any, *, alpha: Any = 1) -> Any:
 
 
 @function("sub", "isub", "subtract")
-def sub(t: Translator, input: Any, other: Any, *, alpha: Any = 1) -> Any:
+def sub(t: Translator, input: E.Expr, other: Any, *, alpha: Any = 1) -> E.Expr:
     other = _scaled(t, other, alpha)
     if not _is_tensor(input) and not _is_tensor(other):
         return input - other
@@ -109,12 +109,12 @@ def sub(t: Translator, input: Any, other: Any, *, alpha: Any = 1) -> Any:
 
 
 @function("rsub")
-def rsub(t: Translator, input: Any, other: Any, alpha: Any = 1) -> Any:
+def rsub(t: Translator, input: E.Expr, other: Any, alpha: Any = 1) -> E.Expr:
     return op.subtract(*promoted(t, other, _scaled(t, input, alpha)))
 
 
 @function("div", "truediv", "true_divide", "divide", "itruediv")
-def div(t: Translator, input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+def div(t: Translator, input: Any, other: Any, *, rounding_mode: str | None = None) -> E.Expr:
     if not _is_tensor(input) and not _is_tensor(other):
         return input / other
     a, b = promoted(t, input, other)
@@ -149,7 +149,7 @@ _UNARY: dict[str, Callable[[Any], Any]] = {
 
 def _unary(name: str, build: Callable[[Any], Any]) -> None:
     @function(name)
-    def convert(t: Translator, input: Any, inplace: bool = False) -> Any:
+    def convert(t: Translator, input: E.Expr, inplace: bool = False) -> E.Expr:
         return build(input)
 
 
@@ -158,20 +158,20 @@ for _name, _build in _UNARY.items():
 
 
 @function("reciprocal")
-def reciprocal(t: Translator, input: Any) -> Any:
+def reciprocal(t: Translator, input: E.Expr) -> E.Expr:
     return op.divide(t.const(1, t.dtype(input)), input)
 
 
 @function("log1p")
-def log1p(t: Translator, input: Any) -> Any:
+def log1p(t: Translator, input: E.Expr) -> E.Expr:
     return op.log(op.add(input, t.const(1, t.dtype(input))))
 
 
 @function("clamp", "clip", "hardtanh")
 def clamp(
-    t: Translator, input: Any, min: Any = None, max: Any = None, inplace: bool = False,
+    t: Translator, input: E.Expr, min: Any = None, max: Any = None, inplace: bool = False,
     min_val: Any = None, max_val: Any = None,
-) -> Any:  # fmt: skip
+) -> E.Expr:  # fmt: skip
     low, high = (min_val if min is None else min), (max_val if max is None else max)
     if low is not None and high is not None and not _is_tensor(low) and not _is_tensor(high):
         return op.clip(input, low, high)
@@ -181,19 +181,19 @@ def clamp(
 
 
 @function("gelu")
-def gelu(t: Translator, input: Any, approximate: str = "none") -> Any:
+def gelu(t: Translator, input: E.Expr, approximate: str = "none") -> E.Expr:
     return op.nn.gelu_tanh(input) if approximate == "tanh" else op.nn.gelu(input)
 
 
 @function("leaky_relu")
 def leaky_relu(
-    t: Translator, input: Any, negative_slope: float = 0.01, inplace: bool = False
-) -> Any:
+    t: Translator, input: E.Expr, negative_slope: float = 0.01, inplace: bool = False
+) -> E.Expr:
     return op.nn.leakyrelu(input, negative_slope)
 
 
 @function("elu")
-def elu(t: Translator, input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
+def elu(t: Translator, input: E.Expr, alpha: float = 1.0, inplace: bool = False) -> E.Expr:
     dtype = t.dtype(input)
     below = op.exp(op.minimum(input, t.const(0, dtype)))
     below = op.multiply(op.subtract(below, t.const(1, dtype)), t.const(alpha, dtype))
@@ -201,24 +201,24 @@ def elu(t: Translator, input: Any, alpha: float = 1.0, inplace: bool = False) ->
 
 
 @function("softplus")
-def softplus(t: Translator, input: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
+def softplus(t: Translator, input: E.Expr, beta: float = 1.0, threshold: float = 20.0) -> E.Expr:
     return op.nn.softplus(input, beta, threshold)
 
 
 @function("hardsigmoid")
-def hardsigmoid(t: Translator, input: Any, inplace: bool = False) -> Any:
+def hardsigmoid(t: Translator, input: E.Expr, inplace: bool = False) -> E.Expr:
     dtype = t.dtype(input)
     gate = op.clip(op.add(input, t.const(3, dtype)), 0, 6)
     return op.divide(gate, t.const(6, dtype))
 
 
 @function("hardswish")
-def hardswish(t: Translator, input: Any, inplace: bool = False) -> Any:
+def hardswish(t: Translator, input: E.Expr, inplace: bool = False) -> E.Expr:
     return op.multiply(input, hardsigmoid(t, input))
 
 
 @function("where")
-def where(t: Translator, condition: Any, input: Any, other: Any) -> Any:
+def where(t: Translator, condition: E.Expr, input: E.Expr, other: Any) -> E.Expr:
     if not _is_tensor(input) and not _is_tensor(other):
         dtype = "float32" if isinstance(input, float) or isinstance(other, float) else "int64"
         return op.where(condition, t.const(input, dtype), t.const(other, dtype))
@@ -226,13 +226,13 @@ def where(t: Translator, condition: Any, input: Any, other: Any) -> Any:
 
 
 @function("masked_fill")
-def masked_fill(t: Translator, input: Any, mask: Any, value: Any) -> Any:
+def masked_fill(t: Translator, input: E.Expr, mask: E.Expr, value: Any) -> E.Expr:
     fill = value if _is_tensor(value) else t.const(value, t.dtype(input))
     return op.where(mask, fill, input)
 
 
 @function("to", "type", "_to_copy", "type_as")
-def convert(t: Translator, input: Any, *args: Any, **kwargs: Any) -> Any:
+def convert(t: Translator, input: E.Expr, *args: Any, **kwargs: Any) -> E.Expr:
     """A conversion to the element type among the arguments; devices are not told apart."""
     dtype = kwargs.get("dtype")
     for argument in args:
@@ -247,7 +247,7 @@ def convert(t: Translator, input: Any, *args: Any, **kwargs: Any) -> Any:
 
 def _conversion(name: str, dtype: str) -> None:
     @function(name)
-    def convert(t: Translator, input: Any) -> Any:
+    def convert(t: Translator, input: E.Expr) -> E.Expr:
         return _as(t, input, dtype)
 
 
@@ -259,11 +259,11 @@ for _name, _dtype in (
 
 
 @function("contiguous", "clone", "detach", "alias", "lift_fresh_copy", "dropout", "feature_dropout")
-def same(t: Translator, input: Any, *args: Any, **kwargs: Any) -> Any:
+def same(t: Translator, input: E.Expr, *args: Any, **kwargs: Any) -> E.Expr:
     """What is no computation where a model is only run."""
     return input
 
 
 @function("_assert_tensor_metadata", "_assert_scalar", "sym_constrain_range_for_size")
-def nothing(t: Translator, *args: Any, **kwargs: Any) -> Any:
+def nothing(t: Translator, *args: E.Expr, **kwargs: Any) -> Any:
     return None

@@ -7,18 +7,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from mlcweb.relax import op
+from mlcweb.relax.expr import Expr
 from mlcweb.relax.frontend.common import ceil_padding
 from mlcweb.relax.frontend.torch.functions.arithmetic import promoted
 from mlcweb.relax.frontend.torch.translator import TorchError, Translator, function
+from mlcweb.relax.op.nn.layouts import Extents
 
 
 @function("matmul", "bmm", "mm")
-def matmul(t: Translator, input: Any, other: Any) -> Any:
+def matmul(t: Translator, input: Expr, other: Expr) -> Expr:
     return op.matmul(input, other)
 
 
 @function("addmm", "baddbmm")
-def addmm(t: Translator, input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+def addmm(
+    t: Translator, input: Expr, mat1: Expr, mat2: Expr, *, beta: Any = 1, alpha: Any = 1
+) -> Expr:
     product = op.matmul(mat1, mat2)
     if alpha != 1:
         product = op.multiply(*promoted(t, t.emit(product), alpha))
@@ -28,7 +32,7 @@ def addmm(t: Translator, input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alp
 
 
 @function("einsum")
-def einsum(t: Translator, equation: str, *operands: Any) -> Any:
+def einsum(t: Translator, equation: str, *operands: Any) -> Expr:
     given = (
         operands[0] if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
     )
@@ -36,7 +40,7 @@ def einsum(t: Translator, equation: str, *operands: Any) -> Any:
 
 
 @function("linear")
-def linear(t: Translator, input: Any, weight: Any, bias: Any = None) -> Any:
+def linear(t: Translator, input: Expr, weight: Expr, bias: Expr | None = None) -> Expr:
     return op.linear(input, weight, bias)
 
 
@@ -46,7 +50,7 @@ def _pair(value: Any, rank: int = 2) -> list[int]:
     return list(value) * rank if len(value) == 1 else list(value)
 
 
-def _with_bias(value: Any, bias: Any, ndim: int) -> Any:
+def _with_bias(value: Expr, bias: Expr | None, ndim: int) -> Expr:
     if bias is None:
         return value
     return op.add(value, op.expand_dims(bias, list(range(1, ndim - 1))))
@@ -54,9 +58,9 @@ def _with_bias(value: Any, bias: Any, ndim: int) -> Any:
 
 @function("conv1d", "conv2d", "conv3d")
 def conv(
-    t: Translator, input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
-    dilation: Any = 1, groups: int = 1,
-) -> Any:  # fmt: skip
+    t: Translator, input: Expr, weight: Expr, bias: Expr | None = None,
+    stride: Extents = 1, padding: Extents = 0, dilation: Extents = 1, groups: int = 1,
+) -> Expr:  # fmt: skip
     ndim = len(t.shape(weight))
     rank = ndim - 2
     build = {1: op.nn.conv1d, 2: op.nn.conv2d, 3: op.nn.conv3d}[rank]
@@ -75,9 +79,9 @@ def conv(
 
 @function("conv_transpose1d", "conv_transpose2d")
 def conv_transpose(
-    t: Translator, input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,
+    t: Translator, input: Expr, weight: Expr, bias: Any = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
-) -> Any:  # fmt: skip
+) -> Expr:  # fmt: skip
     ndim = len(t.shape(weight))
     rank = ndim - 2
     build = op.nn.conv1d_transpose if rank == 1 else op.nn.conv2d_transpose
@@ -95,9 +99,10 @@ def conv_transpose(
 
 @function("convolution", "_convolution")
 def convolution(
-    t: Translator, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any,
+    t: Translator, input: Expr, weight: Expr, bias: Expr | None,
+    stride: Any, padding: Any, dilation: Any,
     transposed: bool, output_padding: Any, groups: int, *ignored: Any,
-) -> Any:  # fmt: skip
+) -> Expr:  # fmt: skip
     if transposed:
         return conv_transpose(
             t, input, weight, bias, stride, padding, output_padding, groups, dilation
@@ -110,9 +115,9 @@ def convolution(
 
 @function("max_pool1d", "max_pool2d")
 def max_pool(
-    t: Translator, input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
+    t: Translator, input: Expr, kernel_size: Any, stride: Any = None, padding: Any = 0,
     dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
+) -> Expr:  # fmt: skip
     if return_indices:
         raise TorchError("max_pool2d with return_indices=True cannot be imported")
     rank = len(t.shape(input)) - 2
@@ -121,9 +126,9 @@ def max_pool(
 
 
 def _pool(
-    t: Translator, build: Any, input: Any, kernel_size: Any, stride: Any, padding: Any,
+    t: Translator, build: Any, input: Expr, kernel_size: Any, stride: Any, padding: Any,
     dilation: Any, ceil_mode: bool, **options: Any,
-) -> Any:  # fmt: skip
+) -> Expr:  # fmt: skip
     shape = t.shape(input)[2:]
     rank = len(shape)
     kernel, strides = _pair(kernel_size, rank), _pair(stride or kernel_size, rank)
@@ -142,15 +147,15 @@ def _pool(
 
 
 @function("max_pool2d_with_indices")
-def max_pool_with_indices(t: Translator, *args: Any, **kwargs: Any) -> Any:
+def max_pool_with_indices(t: Translator, *args: Any, **kwargs: Any) -> tuple[Expr | None, ...]:
     return (max_pool(t, *args, **kwargs), None)
 
 
 @function("avg_pool1d", "avg_pool2d")
 def avg_pool(
-    t: Translator, input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
+    t: Translator, input: Expr, kernel_size: Any, stride: Any = None, padding: Any = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: Any = None,
-) -> Any:  # fmt: skip
+) -> Expr:  # fmt: skip
     if divisor_override is not None:
         raise TorchError("avg_pool2d with divisor_override cannot be imported")
     rank = len(t.shape(input)) - 2
@@ -162,7 +167,7 @@ def avg_pool(
 
 
 @function("adaptive_avg_pool1d", "adaptive_avg_pool2d", "_adaptive_avg_pool2d")
-def adaptive_avg_pool(t: Translator, input: Any, output_size: Any) -> Any:
+def adaptive_avg_pool(t: Translator, input: Expr, output_size: Any) -> Expr:
     shape = t.shape(input)
     rank = len(shape) - 2
     size = [
@@ -178,9 +183,9 @@ def adaptive_avg_pool(t: Translator, input: Any, output_size: Any) -> Any:
 
 @function("batch_norm")
 def batch_norm(
-    t: Translator, input: Any, running_mean: Any, running_var: Any, weight: Any = None,
-    bias: Any = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
-) -> Any:  # fmt: skip
+    t: Translator, input: Expr, running_mean: Expr, running_var: Expr, weight: Expr | None = None,
+    bias: Expr | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
+) -> Expr:  # fmt: skip
     if training or running_mean is None:
         raise TorchError("batch_norm in training mode cannot be imported: use model.eval()")
     channels, dtype = t.shape(input)[1], t.dtype(input)
@@ -194,25 +199,25 @@ def batch_norm(
 
 @function("aten.batch_norm")
 def aten_batch_norm(
-    t: Translator, input: Any, weight: Any, bias: Any, mean: Any, var: Any, training: bool,
+    t: Translator, input: Expr, weight: Expr, bias: Expr, mean: Expr, var: Expr, training: bool,
     momentum: float, eps: float, *ignored: Any,
-) -> Any:  # fmt: skip
+) -> Expr:  # fmt: skip
     return batch_norm(t, input, mean, var, weight, bias, training, momentum, eps)
 
 
 @function("_native_batch_norm_legit_no_training")
 def native_batch_norm(
-    t: Translator, input: Any, weight: Any, bias: Any, mean: Any, var: Any, momentum: float,
+    t: Translator, input: Expr, weight: Expr, bias: Expr, mean: Expr, var: Expr, momentum: float,
     eps: float,
-) -> Any:  # fmt: skip
+) -> tuple[Expr | None, ...]:  # fmt: skip
     return batch_norm(t, input, mean, var, weight, bias, False, momentum, eps), None, None
 
 
 @function("layer_norm")
 def layer_norm(
-    t: Translator, input: Any, normalized_shape: Sequence[int], weight: Any = None,
-    bias: Any = None, eps: float = 1e-5, *ignored: Any,
-) -> Any:  # fmt: skip
+    t: Translator, input: Expr, normalized_shape: Sequence[int], weight: Expr | None = None,
+    bias: Expr | None = None, eps: float = 1e-5, *ignored: Any,
+) -> Expr:  # fmt: skip
     shape, dtype = list(normalized_shape), t.dtype(input)
     axes = list(range(-len(shape), 0))
     weight = op.ones(shape, dtype) if weight is None else weight
@@ -222,16 +227,16 @@ def layer_norm(
 
 @function("native_layer_norm")
 def native_layer_norm(
-    t: Translator, input: Any, shape: Sequence[int], weight: Any, bias: Any, eps: float
-) -> Any:
+    t: Translator, input: Expr, shape: Sequence[int], weight: Expr, bias: Expr, eps: float
+) -> tuple[Expr | None, ...]:
     return layer_norm(t, input, shape, weight, bias, eps), None, None
 
 
 @function("rms_norm")
 def rms_norm(
-    t: Translator, input: Any, normalized_shape: Sequence[int], weight: Any = None,
+    t: Translator, input: Expr, normalized_shape: Sequence[int], weight: Any = None,
     eps: float | None = None,
-) -> Any:  # fmt: skip
+) -> Expr:  # fmt: skip
     shape = list(normalized_shape)
     weight = op.ones(shape, t.dtype(input)) if weight is None else weight
     epsilon = 1.1920928955078125e-07 if eps is None else eps
@@ -240,9 +245,9 @@ def rms_norm(
 
 @function("group_norm")
 def group_norm(
-    t: Translator, input: Any, num_groups: int, weight: Any = None, bias: Any = None,
+    t: Translator, input: Expr, num_groups: int, weight: Any = None, bias: Any = None,
     eps: float = 1e-5, *ignored: Any,
-) -> Any:  # fmt: skip
+) -> Expr:  # fmt: skip
     shape, dtype = t.shape(input), t.dtype(input)
     weight = op.ones([shape[1]], dtype) if weight is None else weight
     bias = op.zeros([shape[1]], dtype) if bias is None else bias
@@ -253,21 +258,21 @@ def group_norm(
 
 
 @function("embedding")
-def embedding(t: Translator, input: Any, weight: Any, *ignored: Any, **options: Any) -> Any:
+def embedding(t: Translator, input: Expr, weight: Expr, *ignored: Any, **options: Any) -> Expr:
     return op.take(weight, input, 0)
 
 
 @function("aten.embedding")
-def aten_embedding(t: Translator, weight: Any, indices: Any, *ignored: Any) -> Any:
+def aten_embedding(t: Translator, weight: Expr, indices: Expr, *ignored: Any) -> Expr:
     return op.take(weight, indices, 0)
 
 
 @function("scaled_dot_product_attention")
 def attention(
-    t: Translator, query: Any, key: Any, value: Any, attn_mask: Any = None,
+    t: Translator, query: Expr, key: Expr, value: Expr, attn_mask: Any = None,
     dropout_p: float = 0.0, is_causal: bool = False, *, scale: float | None = None,
     enable_gqa: bool = False,
-) -> Any:  # fmt: skip
+) -> Expr:  # fmt: skip
     """softmax(query key^T scale + mask) value over the last two axes."""
     if enable_gqa:
         raise TorchError("scaled_dot_product_attention with enable_gqa cannot be imported")
@@ -291,8 +296,8 @@ def attention(
 
 @function("pad")
 def pad(
-    t: Translator, input: Any, pad: Sequence[int], mode: str = "constant", value: Any = None
-) -> Any:
+    t: Translator, input: Expr, pad: Sequence[int], mode: str = "constant", value: Any = None
+) -> Expr:
     if mode != "constant":
         raise TorchError(f'pad with mode="{mode}" cannot be imported')
     ndim = len(t.shape(input))
@@ -304,15 +309,15 @@ def pad(
 
 
 @function("constant_pad_nd")
-def constant_pad(t: Translator, input: Any, widths: Sequence[int], value: Any = 0.0) -> Any:
+def constant_pad(t: Translator, input: Expr, widths: Sequence[int], value: Any = 0.0) -> Expr:
     return pad(t, input, widths, "constant", value)
 
 
 @function("interpolate")
 def interpolate(
-    t: Translator, input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+    t: Translator, input: Expr, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
     align_corners: bool | None = None, *ignored: Any, **more: Any,
-) -> Any:  # fmt: skip
+) -> Expr:  # fmt: skip
     shape = t.shape(input)
     rank = len(shape) - 2
     if rank != 2:
@@ -338,7 +343,7 @@ def interpolate(
 
 def _upsample(name: str, mode: str) -> None:
     @function(name)
-    def convert(t: Translator, input: Any, output_size: Any, *rest: Any) -> Any:
+    def convert(t: Translator, input: Expr, output_size: Any, *rest: Any) -> Expr:
         """`rest`: whether corners are aligned, where that is a question, then the factors."""
         aligned = bool(rest[0]) if mode != "nearest" and rest else None
         factors = rest[-1] if rest else None

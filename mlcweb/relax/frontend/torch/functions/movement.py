@@ -21,12 +21,12 @@ def _sequence(values: Sequence[Any]) -> list[Any]:
 
 
 @function("view", "reshape", "_unsafe_view")
-def reshape(t: Translator, input: Any, *shape: Any, size: Any = None) -> Any:
+def reshape(t: Translator, input: E.Expr, *shape: Any, size: Any = None) -> E.Expr:
     return op.reshape(input, _sequence(shape) if size is None else list(size))
 
 
 @function("flatten")
-def flatten(t: Translator, input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
+def flatten(t: Translator, input: E.Expr, start_dim: int = 0, end_dim: int = -1) -> E.Expr:
     shape = t.shape(input)
     first, last = start_dim % len(shape), end_dim % len(shape)
     middle = dims.product([_extent(extent) for extent in shape[first : last + 1]])
@@ -38,7 +38,7 @@ def _extent(value: Any) -> PrimExpr:
 
 
 @function("unflatten")
-def unflatten(t: Translator, input: Any, dim: int, sizes: Sequence[int]) -> Any:
+def unflatten(t: Translator, input: E.Expr, dim: int, sizes: Sequence[int]) -> E.Expr:
     shape = t.shape(input)
     place = dim % len(shape)
     sizes = list(sizes)
@@ -49,24 +49,24 @@ def unflatten(t: Translator, input: Any, dim: int, sizes: Sequence[int]) -> Any:
 
 
 @function("transpose", "swapaxes")
-def transpose(t: Translator, input: Any, dim0: int, dim1: int) -> Any:
+def transpose(t: Translator, input: E.Expr, dim0: int, dim1: int) -> E.Expr:
     axes = list(range(len(t.shape(input))))
     axes[dim0], axes[dim1] = axes[dim1], axes[dim0]
     return op.permute_dims(input, axes)
 
 
 @function("t")
-def transposed(t: Translator, input: Any) -> Any:
+def transposed(t: Translator, input: E.Expr) -> E.Expr:
     return op.permute_dims(input) if len(t.shape(input)) == 2 else input
 
 
 @function("permute")
-def permute(t: Translator, input: Any, *dims: Any) -> Any:
+def permute(t: Translator, input: E.Expr, *dims: Any) -> E.Expr:
     return op.permute_dims(input, _sequence(dims))
 
 
 @function("squeeze")
-def squeeze(t: Translator, input: Any, dim: Any = None) -> Any:
+def squeeze(t: Translator, input: E.Expr, dim: Any = None) -> E.Expr:
     if dim is None:
         return op.squeeze(input)
     shape = t.shape(input)
@@ -76,23 +76,23 @@ def squeeze(t: Translator, input: Any, dim: Any = None) -> Any:
 
 
 @function("unsqueeze")
-def unsqueeze(t: Translator, input: Any, dim: int) -> Any:
+def unsqueeze(t: Translator, input: E.Expr, dim: int) -> E.Expr:
     return op.expand_dims(input, dim)
 
 
 @function("cat", "concat", "concatenate")
-def cat(t: Translator, tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> Any:
+def cat(t: Translator, tensors: Sequence[Any], dim: int = 0, *, axis: int | None = None) -> E.Expr:
     return op.concat(promoted(t, *tensors), dim if axis is None else axis)
 
 
 @function("stack")
-def stack(t: Translator, tensors: Sequence[Any], dim: int = 0) -> Any:
+def stack(t: Translator, tensors: Sequence[E.Expr], dim: int = 0) -> E.Expr:
     ndim = len(t.shape(tensors[0])) + 1
     return op.concat([op.expand_dims(x, dim % ndim) for x in promoted(t, *tensors)], dim % ndim)
 
 
 @function("split", "split_with_sizes")
-def split(t: Translator, tensor: Any, split_size: Any, dim: int = 0) -> Any:
+def split(t: Translator, tensor: E.Expr, split_size: Any, dim: int = 0) -> Any:
     extent = t.shape(tensor)[dim]
     if isinstance(split_size, int):
         places = list(range(split_size, extent, split_size))
@@ -102,17 +102,17 @@ def split(t: Translator, tensor: Any, split_size: Any, dim: int = 0) -> Any:
 
 
 @function("chunk")
-def chunk(t: Translator, input: Any, chunks: int, dim: int = 0) -> Any:
+def chunk(t: Translator, input: E.Expr, chunks: int, dim: int = 0) -> E.Expr:
     return split(t, input, -(-t.shape(input)[dim] // chunks), dim)
 
 
 @function("unbind")
-def unbind(t: Translator, input: Any, dim: int = 0) -> Any:
+def unbind(t: Translator, input: E.Expr, dim: int = 0) -> Any:
     return tuple(select(t, input, dim, i) for i in range(t.shape(input)[dim]))
 
 
 @function("expand")
-def expand(t: Translator, input: Any, *size: Any, implicit: bool = False) -> Any:
+def expand(t: Translator, input: E.Expr, *size: Any, implicit: bool = False) -> E.Expr:
     wanted, shape = _sequence(size), t.shape(input)
     shape = [1] * (len(wanted) - len(shape)) + shape
     full = [
@@ -123,29 +123,29 @@ def expand(t: Translator, input: Any, *size: Any, implicit: bool = False) -> Any
 
 
 @function("expand_as")
-def expand_as(t: Translator, input: Any, other: Any) -> Any:
+def expand_as(t: Translator, input: E.Expr, other: Any) -> E.Expr:
     return op.broadcast_to(input, t.shape(other))
 
 
 @function("repeat")
-def repeat(t: Translator, input: Any, *sizes: Any) -> Any:
+def repeat(t: Translator, input: E.Expr, *sizes: Any) -> E.Expr:
     return op.tile(input, _sequence(sizes))
 
 
 @function("flip")
-def flip(t: Translator, input: Any, *dims: Any) -> Any:
+def flip(t: Translator, input: E.Expr, *dims: Any) -> E.Expr:
     for axis in _sequence(dims):
         input = op.flip(input, axis)
     return input
 
 
 @function("tril")
-def tril(t: Translator, input: Any, diagonal: int = 0) -> Any:
+def tril(t: Translator, input: E.Expr, diagonal: int = 0) -> E.Expr:
     return op.tril(input, diagonal)
 
 
 @function("triu")
-def triu(t: Translator, input: Any, diagonal: int = 0) -> Any:
+def triu(t: Translator, input: E.Expr, diagonal: int = 0) -> E.Expr:
     return op.triu(input, diagonal)
 
 
@@ -153,24 +153,24 @@ def triu(t: Translator, input: Any, diagonal: int = 0) -> Any:
 
 
 @function("select")
-def select(t: Translator, input: Any, dim: int, index: int) -> Any:
+def select(t: Translator, input: E.Expr, dim: int, index: int) -> E.Expr:
     axis = dim % len(t.shape(input))
     return op.squeeze(_sliced(t, input, axis, index, None if index == -1 else index + 1, 1), [axis])
 
 
 @function("slice")
 def slice_(
-    t: Translator, input: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
-) -> Any:
+    t: Translator, input: E.Expr, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+) -> E.Expr:
     return _sliced(t, input, dim % len(t.shape(input)), start, end, step)
 
 
 @function("narrow")
-def narrow(t: Translator, input: Any, dim: int, start: int, length: int) -> Any:
+def narrow(t: Translator, input: E.Expr, dim: int, start: int, length: int) -> E.Expr:
     return _sliced(t, input, dim % len(t.shape(input)), start, start + length, 1)
 
 
-def _sliced(t: Translator, input: Any, axis: int, start: Any, end: Any, step: Any) -> Any:
+def _sliced(t: Translator, input: E.Expr, axis: int, start: Any, end: Any, step: Any) -> E.Expr:
     extent = t.shape(input)[axis]
     whole = 2**31 - 1 if isinstance(extent, PrimExpr) else extent
     start, step = start or 0, step or 1
@@ -219,12 +219,12 @@ def getitem(t: Translator, input: Any, index: Any) -> Any:
 
 
 @function("index_select")
-def index_select(t: Translator, input: Any, dim: int, index: Any) -> Any:
+def index_select(t: Translator, input: E.Expr, dim: int, index: E.Expr) -> E.Expr:
     return op.take(input, index, dim % len(t.shape(input)))
 
 
 @function("gather")
-def gather(t: Translator, input: Any, dim: int, index: Any) -> Any:
+def gather(t: Translator, input: E.Expr, dim: int, index: E.Expr) -> E.Expr:
     return op.gather_elements(input, index, dim % len(t.shape(input)))
 
 
@@ -232,27 +232,27 @@ def gather(t: Translator, input: Any, dim: int, index: Any) -> Any:
 
 
 @function("size")
-def size(t: Translator, input: Any, dim: int | None = None) -> Any:
+def size(t: Translator, input: E.Expr, dim: int | None = None) -> Any:
     return t.shape(input) if dim is None else t.shape(input)[dim]
 
 
 @function("sym_size")
-def sym_size(t: Translator, input: Any, dim: int) -> Any:
+def sym_size(t: Translator, input: E.Expr, dim: int) -> E.Expr:
     return t.shape(input)[dim]
 
 
 @function("dim")
-def dim_(t: Translator, input: Any) -> int:
+def dim_(t: Translator, input: E.Expr) -> int:
     return len(t.shape(input))
 
 
 @function("numel")
-def numel(t: Translator, input: Any) -> Any:
+def numel(t: Translator, input: E.Expr) -> Any:
     return math.prod(t.shape(input))
 
 
 @function("getattr")
-def getattr_(t: Translator, input: Any, name: str) -> Any:
+def getattr_(t: Translator, input: E.Expr, name: str) -> Any:
     if name == "shape":
         return t.shape(input)
     if name == "dtype":
@@ -267,7 +267,7 @@ def getattr_(t: Translator, input: Any, name: str) -> Any:
 # New tensors
 
 
-def _constant(t: Translator, shape: Sequence[Any], value: Any, dtype: Any) -> Any:
+def _constant(t: Translator, shape: Sequence[Any], value: Any, dtype: Any) -> E.Expr:
     if dtype is None:
         whole = isinstance(value, int) and not isinstance(value, bool)
         dtype = "bool" if isinstance(value, bool) else "int64" if whole else "float32"
@@ -276,39 +276,43 @@ def _constant(t: Translator, shape: Sequence[Any], value: Any, dtype: Any) -> An
 
 
 @function("zeros")
-def zeros(t: Translator, *size: Any, dtype: Any = None, **ignored: Any) -> Any:
+def zeros(t: Translator, *size: Any, dtype: Any = None, **ignored: Any) -> E.Expr:
     return _constant(t, _sequence(size), 0.0, dtype)
 
 
 @function("ones")
-def ones(t: Translator, *size: Any, dtype: Any = None, **ignored: Any) -> Any:
+def ones(t: Translator, *size: Any, dtype: Any = None, **ignored: Any) -> E.Expr:
     return _constant(t, _sequence(size), 1.0, dtype)
 
 
 @function("full")
-def full(t: Translator, size: Any, fill_value: Any, *, dtype: Any = None, **ignored: Any) -> Any:
+def full(t: Translator, size: Any, fill_value: Any, *, dtype: Any = None, **ignored: Any) -> E.Expr:
     return _constant(t, size, fill_value, dtype)
 
 
 @function("zeros_like", "new_zeros")
-def zeros_like(t: Translator, input: Any, size: Any = None, dtype: Any = None, **_: Any) -> Any:
+def zeros_like(
+    t: Translator, input: E.Expr, size: Any = None, dtype: Any = None, **_: Any
+) -> E.Expr:
     return _constant(t, t.shape(input) if size is None else size, 0.0, dtype or t.dtype(input))
 
 
 @function("ones_like", "new_ones")
-def ones_like(t: Translator, input: Any, size: Any = None, dtype: Any = None, **_: Any) -> Any:
+def ones_like(
+    t: Translator, input: E.Expr, size: Any = None, dtype: Any = None, **_: Any
+) -> E.Expr:
     return _constant(t, t.shape(input) if size is None else size, 1.0, dtype or t.dtype(input))
 
 
 @function("full_like")
-def full_like(t: Translator, input: Any, fill_value: Any, dtype: Any = None, **_: Any) -> Any:
+def full_like(t: Translator, input: E.Expr, fill_value: Any, dtype: Any = None, **_: Any) -> E.Expr:
     return _constant(t, t.shape(input), fill_value, dtype or t.dtype(input))
 
 
 @function("arange")
 def arange(
     t: Translator, start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, **ignored: Any
-) -> Any:
+) -> E.Expr:
     if end is None:
         start, end = 0, start
     floats = any(isinstance(value, float) for value in (start, end, step))

@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from mlcweb.relax import op
+from mlcweb.relax.expr import Expr
 from mlcweb.relax.frontend.torch.translator import Translator, dtype_name, function
 from mlcweb.tir import dtype as dtypes
 
 
-def _typed(t: Translator, input: Any, dtype: Any) -> Any:
+def _typed(t: Translator, input: Expr, dtype: Any) -> Expr:
     return input if dtype is None else op.astype(input, dtype_name(dtype))
 
 
 @function("sum")
 def sum(
-    t: Translator, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
-) -> Any:
+    t: Translator, input: Expr, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Expr:
     if dtype is None and not dtypes.is_float(t.dtype(input)):
         dtype = "int64"
     return op.sum(_typed(t, input, dtype), _axes(dim), keepdim)
@@ -24,8 +25,8 @@ def sum(
 
 @function("mean")
 def mean(
-    t: Translator, input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
-) -> Any:
+    t: Translator, input: Expr, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Expr:
     return op.mean(_typed(t, input, dtype), _axes(dim), keepdim)
 
 
@@ -34,18 +35,18 @@ def _axes(dim: Any) -> Any:
 
 
 @function("amax")
-def amax(t: Translator, input: Any, dim: Any = (), keepdim: bool = False) -> Any:
+def amax(t: Translator, input: Expr, dim: Any = (), keepdim: bool = False) -> Expr:
     return op.max(input, _axes(dim), keepdim)
 
 
 @function("amin")
-def amin(t: Translator, input: Any, dim: Any = (), keepdim: bool = False) -> Any:
+def amin(t: Translator, input: Expr, dim: Any = (), keepdim: bool = False) -> Expr:
     return op.min(input, _axes(dim), keepdim)
 
 
 def _of_truth(name: str, reduce: Any) -> None:
     @function(name)
-    def convert(t: Translator, input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    def convert(t: Translator, input: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
         """Of what is not 0; the result of uint8 stays uint8, any other is bool."""
         dtype = "uint8" if t.dtype(input) == "uint8" else "bool"
         truth = op.astype(op.astype(input, "bool"), "int8")
@@ -58,7 +59,9 @@ _of_truth("all", op.min)
 
 def _with_place(name: str, reduce: Any, find: Any, elementwise: Any) -> None:
     @function(name)
-    def convert(t: Translator, input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    def convert(
+        t: Translator, input: Expr, dim: Any = None, keepdim: bool = False
+    ) -> tuple[Expr, ...]:
         """Of all elements; of two tensors; or along an axis, with the positions."""
         if dim is None:
             return reduce(input)
@@ -73,25 +76,25 @@ _with_place("min", op.min, op.argmin, op.minimum)
 
 
 @function("prod")
-def prod(t: Translator, input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+def prod(t: Translator, input: Expr, dim: Any = None, keepdim: bool = False) -> Expr:
     return op.prod(input, dim, keepdim)
 
 
 @function("argmax")
-def argmax(t: Translator, input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+def argmax(t: Translator, input: Expr, dim: int | None = None, keepdim: bool = False) -> Expr:
     return op.astype(op.argmax(input, dim, keepdim), "int64")
 
 
 @function("argmin")
-def argmin(t: Translator, input: Any, dim: int | None = None, keepdim: bool = False) -> Any:
+def argmin(t: Translator, input: Expr, dim: int | None = None, keepdim: bool = False) -> Expr:
     return op.astype(op.argmin(input, dim, keepdim), "int64")
 
 
 @function("var")
 def var(
-    t: Translator, input: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False,
+    t: Translator, input: Expr, dim: Any = None, unbiased: bool = True, keepdim: bool = False,
     *, correction: float | None = None,
-) -> Any:  # fmt: skip
+) -> Expr:  # fmt: skip
     """With Bessel's correction unless told otherwise, which Relax's `variance` does not have."""
     shape = t.shape(input)
     axes = range(len(shape)) if dim is None else [dim] if isinstance(dim, int) else dim
@@ -106,24 +109,24 @@ def var(
 
 
 @function("std")
-def std(t: Translator, input: Any, *args: Any, **kwargs: Any) -> Any:
+def std(t: Translator, input: Expr, *args: Any, **kwargs: Any) -> Expr:
     return op.sqrt(var(t, input, *args, **kwargs))
 
 
 @function("cumsum")
-def cumsum(t: Translator, input: Any, dim: int, *, dtype: Any = None) -> Any:
+def cumsum(t: Translator, input: Expr, dim: int, *, dtype: Any = None) -> Expr:
     return op.cumsum(_typed(t, input, dtype), dim)
 
 
 @function("softmax", "_softmax")
 def softmax(
-    t: Translator, input: Any, dim: int = -1, *args: Any, dtype: Any = None, **ignored: Any
-) -> Any:
+    t: Translator, input: Expr, dim: int = -1, *args: Any, dtype: Any = None, **ignored: Any
+) -> Expr:
     return op.nn.softmax(_typed(t, input, dtype), dim)
 
 
 @function("log_softmax", "_log_softmax")
 def log_softmax(
-    t: Translator, input: Any, dim: int = -1, *args: Any, dtype: Any = None, **ignored: Any
-) -> Any:
+    t: Translator, input: Expr, dim: int = -1, *args: Any, dtype: Any = None, **ignored: Any
+) -> Expr:
     return op.nn.log_softmax(_typed(t, input, dtype), dim)
