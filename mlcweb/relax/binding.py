@@ -74,7 +74,7 @@ def bind_params(func: E.Function, binding: Mapping[Any, Any]) -> E.Function:
     The keys are parameters or their names. Symbolic extents that the values determine are replaced
     as well. Raises: DiagnosticError for an unknown name, or a value that does not fit.
     """
-    given: dict[E.Var, Any] = {}
+    given: dict[E.Var, E.Expr] = {}
     values: dict[PrimVar, PrimExpr] = {}
     for key, value in binding.items():
         param = _parameter(func, key)

@@ -122,7 +122,7 @@ class BlockBuilder:
         self._known: dict[int, list[GlobalVar]] = {}
         self._functions: list[FunctionScope] = []
         self._open: list[_OpenBlock] = []
-        self._values: dict[E.Var, Any] = {}
+        self._values: dict[E.Var, E.Expr] = {}
         self._normalize = Normalizer(self)
         self.context = Context(self.function_struct_info)
         self._unhashed = list(self._module.functions.items())

@@ -44,7 +44,7 @@ class Normalizer:
             E.remember(new, self.builder.context.call(new))
         return new
 
-    def argument(self, value: E.Expr | GlobalVar) -> Any:
+    def argument(self, value: E.Expr | GlobalVar) -> E.Expr:
         """What stands for an expression where only leaves are allowed."""
         new = self(value)
         return new if is_leaf(new) else self.builder.emit(new)

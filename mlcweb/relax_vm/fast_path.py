@@ -4,6 +4,11 @@ one Python function allocates the results and calls the kernels as a chain.
 What is bound once (the addresses of arguments and results, and the kernels that are called with
 them) is found again by the addresses, so that a model that is called again and again costs Python
 the same few lines however many kernels it has.
+
+This way stands beside the ordinary one (frame.py) because a call takes 6 µs less, however many
+kernels it makes: one kernel 3.4 µs instead of 9.3, the model of three kernels of
+`python -m benchmarks --engines native --only mlp_model/best` 22 µs instead of 28 (wasmtime, two
+cores). In a browser Python is ten times slower, and the kernels are not.
 """
 
 from __future__ import annotations

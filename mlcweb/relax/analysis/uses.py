@@ -20,7 +20,7 @@ def _bindings(node: Node) -> list[Any]:
     return [found for found in walk(node) if isinstance(found, E.Binding)]
 
 
-def get_var2val(func: E.Function) -> dict[E.Var, Any]:
+def get_var2val(func: E.Function) -> dict[E.Var, E.Expr]:
     """The value of every variable that a function binds."""
     return {binding.var: binding.value for binding in _bindings(func)}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import permutations
-from typing import Any
+from typing import Any, TypeAlias
 
 from mlcweb.ir.module import GlobalVar
 from mlcweb.ir.op import Op
@@ -14,6 +14,8 @@ from mlcweb.relax import expr as E
 from mlcweb.relax.dpl import pattern as P
 from mlcweb.relax.struct_info import ShapeStructInfo, TensorStructInfo
 
+Value: TypeAlias = "E.Expr | GlobalVar | Op"
+Values: TypeAlias = "Mapping[E.Var, E.Expr]"
 Found = dict[P.DFPattern, Any]
 """What the parts of a pattern stand for so far. Never changed, so that going back is free."""
 
@@ -22,15 +24,13 @@ COMMUTATIVE = ("relax.add", "relax.multiply")
 
 
 def extract(
-    pattern: P.DFPattern, expr: E.Expr | GlobalVar, var2val: Mapping[Any, Any] | None = None
+    pattern: P.DFPattern, expr: E.Expr | GlobalVar, var2val: Values | None = None
 ) -> Found | None:
     """What the parts of a pattern match; None where the expression does not match."""
     return next(_match(pattern, expr, {}, var2val or {}), None)
 
 
-def _match(
-    pattern: P.DFPattern, expr: Any, found: Found, values: Mapping[Any, Any]
-) -> Iterator[Found]:
+def _match(pattern: P.DFPattern, expr: Value, found: Found, values: Values) -> Iterator[Found]:
     """The ways in which an expression matches."""
     if not isinstance(pattern, P.VarPattern):
         expr = _value(expr, values)
@@ -42,7 +42,7 @@ def _match(
         yield {**result, pattern: expr}
 
 
-def _value(expr: E.Expr | GlobalVar | Op, values: Mapping[Any, Any]) -> E.Expr | GlobalVar | Op:
+def _value(expr: Value, values: Values) -> Value:
     """What a variable stands for, as far as that is known."""
     while isinstance(expr, E.Var) and expr in values:
         expr = values[expr]
@@ -51,9 +51,9 @@ def _value(expr: E.Expr | GlobalVar | Op, values: Mapping[Any, Any]) -> E.Expr |
 
 def _all(
     patterns: Sequence[P.DFPattern],
-    exprs: Sequence[Any],
+    exprs: Sequence[Value],
     found: Found,
-    values: Mapping[Any, Any],
+    values: Values,
 ) -> Iterator[Found]:
     if not patterns:
         yield found
@@ -65,7 +65,7 @@ def _all(
 def _test(holds: Callable[[Any, Any], bool]) -> Callable[..., Iterator[Found]]:
     """A matcher that looks at the expression alone."""
 
-    def match(pattern: Any, expr: Any, found: Found, values: Any) -> Iterator[Found]:
+    def match(pattern: Any, expr: Value, found: Found, values: Values) -> Iterator[Found]:
         if holds(pattern, expr):
             yield found
 
@@ -75,7 +75,7 @@ def _test(holds: Callable[[Any, Any], bool]) -> Callable[..., Iterator[Found]]:
 def _also(holds: Callable[[Any, Any], bool]) -> Callable[..., Iterator[Found]]:
     """A matcher that looks at the expression, and matches it against the pattern inside."""
 
-    def match(pattern: Any, expr: Any, found: Found, values: Any) -> Iterator[Found]:
+    def match(pattern: Any, expr: Value, found: Found, values: Values) -> Iterator[Found]:
         if holds(pattern, expr):
             yield from _match(pattern.pattern, expr, found, values)
 
@@ -136,16 +136,14 @@ def _has_attrs(pattern: P.AttrPattern, expr: E.Expr) -> bool:
     )
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: E.Expr) -> Any:
     """An attribute's value for comparison: sequences alike, integers as such."""
     if isinstance(value, (list, tuple)):
         return tuple(map(_plain, value))
     return getattr(value, "value", value)
 
 
-def _call(
-    pattern: P.CallPattern, expr: Any, found: Found, values: Mapping[Any, Any]
-) -> Iterator[Found]:
+def _call(pattern: P.CallPattern, expr: Value, found: Found, values: Values) -> Iterator[Found]:
     if not isinstance(expr, E.Call):
         return
     count = len(pattern.args)
@@ -163,7 +161,7 @@ def _orders(call: E.Call, count: int) -> Iterator[Sequence[Any]]:
 
 
 def _function(
-    pattern: P.FunctionPattern, expr: Any, found: Found, values: Mapping[Any, Any]
+    pattern: P.FunctionPattern, expr: Value, found: Found, values: Values
 ) -> Iterator[Found]:
     if isinstance(expr, E.Function) and len(pattern.params) == len(expr.params):
         inside = {**values, **_bound(expr)}
@@ -176,20 +174,18 @@ def _bound(func: E.Function) -> dict[Any, Any]:
     return {b.var: b.value for block in func.body.blocks for b in block.bindings}
 
 
-def _fields(expr: E.Expr, count: int) -> Sequence[Any] | None:
+def _fields(expr: Value, count: int) -> Sequence[Any] | None:
     return expr.fields if isinstance(expr, E.Tuple) and len(expr.fields) == count else None
 
 
-def _tuple(
-    pattern: P.TuplePattern, expr: Any, found: Found, values: Mapping[Any, Any]
-) -> Iterator[Found]:
+def _tuple(pattern: P.TuplePattern, expr: Value, found: Found, values: Values) -> Iterator[Found]:
     fields = _fields(expr, len(pattern.fields))
     if fields is not None:
         yield from _all(pattern.fields, fields, found, values)
 
 
 def _unordered(
-    pattern: P.UnorderedTuplePattern, expr: Any, found: Found, values: Mapping[Any, Any]
+    pattern: P.UnorderedTuplePattern, expr: Value, found: Found, values: Values
 ) -> Iterator[Found]:
     fields = _fields(expr, len(pattern.fields))
     if fields is not None:
@@ -198,28 +194,22 @@ def _unordered(
 
 
 def _item(
-    pattern: P.TupleGetItemPattern, expr: Any, found: Found, values: Mapping[Any, Any]
+    pattern: P.TupleGetItemPattern, expr: Value, found: Found, values: Values
 ) -> Iterator[Found]:
     if isinstance(expr, E.TupleGetItem) and pattern.index in (None, expr.index):
         yield from _match(pattern.tuple_value, expr.tuple_value, found, values)
 
 
-def _or(
-    pattern: P.OrPattern, expr: Any, found: Found, values: Mapping[Any, Any]
-) -> Iterator[Found]:
+def _or(pattern: P.OrPattern, expr: Value, found: Found, values: Values) -> Iterator[Found]:
     yield from _match(pattern.left, expr, found, values)
     yield from _match(pattern.right, expr, found, values)
 
 
-def _and(
-    pattern: P.AndPattern, expr: Any, found: Found, values: Mapping[Any, Any]
-) -> Iterator[Found]:
+def _and(pattern: P.AndPattern, expr: Value, found: Found, values: Values) -> Iterator[Found]:
     yield from _all((pattern.left, pattern.right), (expr, expr), found, values)
 
 
-def _not(
-    pattern: P.NotPattern, expr: Any, found: Found, values: Mapping[Any, Any]
-) -> Iterator[Found]:
+def _not(pattern: P.NotPattern, expr: Value, found: Found, values: Values) -> Iterator[Found]:
     if next(_match(pattern.to_reject, expr, found, values), None) is None:
         yield found
 

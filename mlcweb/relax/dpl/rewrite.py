@@ -34,7 +34,7 @@ class _Rewriting(PyExprMutator):
         super().__init__()
         self.pattern = pattern
         self.rewriter = rewriter
-        self.values: dict[E.Var, Any] = {}
+        self.values: dict[E.Var, E.Expr] = {}
         self.holders: dict[int, E.Var] = {}
 
     def visit_var_binding_(self, binding: E.VarBinding) -> None:
@@ -55,19 +55,19 @@ class _Rewriting(PyExprMutator):
             raise TVMError(f"A rewriter returns an expression, not {new!r}")
         return new
 
-    def visit_call_(self, call: E.Call) -> Any:
+    def visit_call_(self, call: E.Call) -> E.Expr:
         return self.rewritten(super().visit_call_(call))
 
-    def visit_tuple_(self, value: E.Tuple) -> Any:
+    def visit_tuple_(self, value: E.Tuple) -> E.Expr:
         return self.rewritten(super().visit_tuple_(value))
 
-    def visit_tuple_getitem_(self, value: E.TupleGetItem) -> Any:
+    def visit_tuple_getitem_(self, value: E.TupleGetItem) -> E.Expr:
         return self.rewritten(super().visit_tuple_getitem_(value))
 
 
 def rewrite_bindings(
     ctx: PatternContext,
-    rewriter: Callable[[dict[DFPattern, E.Var], dict[E.Var, Any]], Mapping[E.Var, Any]],
+    rewriter: Callable[[dict[DFPattern, E.Var], dict[E.Var, E.Expr]], Mapping[E.Var, E.Expr]],
     func: E.Function,
 ) -> E.Function:
     """`func` with the bindings that the patterns of a context match rewritten, until none matches
@@ -102,15 +102,15 @@ class _Normalizing(PyExprMutator):
 
     def __init__(self) -> None:
         super().__init__()
-        self.shared: dict[int, tuple[Any, E.Var]] = {}
+        self.shared: dict[int, tuple[E.Expr, E.Var]] = {}
 
-    def visit_call_(self, call: E.Call) -> Any:
+    def visit_call_(self, call: E.Call) -> E.Expr:
         args = [self.argument(arg) for arg in call.args]
         if all(new is old for new, old in zip(args, call.args, strict=True)):
             return super().visit_call_(call)
         return super().visit_call_(E.Call(call.op, args, call.attrs, call.sinfo_args))
 
-    def argument(self, value: E.Expr) -> Any:
+    def argument(self, value: E.Expr) -> E.Expr:
         if isinstance(value, E.Tuple):
             fields = [self.argument(item) for item in value.fields]
             same = all(new is old for new, old in zip(fields, value.fields, strict=True))
@@ -122,7 +122,7 @@ class _Normalizing(PyExprMutator):
         return self.shared[id(value)][1]
 
 
-def _replaced(block: E.DataflowBlock, changes: Mapping[E.Var, Any]) -> E.DataflowBlock:
+def _replaced(block: E.DataflowBlock, changes: Mapping[E.Var, E.Expr]) -> E.DataflowBlock:
     """A block with other values for some variables, without the bindings this leaves unused. New
     values may use what was bound later."""
     bindings = [

@@ -122,15 +122,9 @@ def _legalize_strided_slice(builder: BlockBuilder, call: Call) -> Expr:
 
 
 @operator(
-    "relax.strided_slice",
-    "x",
-    "axes",
-    "begin",
-    "end",
-    "strides",
-    infer=_infer_strided_slice,
-    legalize=_legalize_strided_slice,
-)
+    "relax.strided_slice", "x", "axes", "begin", "end", "strides",
+    infer=_infer_strided_slice, legalize=_legalize_strided_slice,
+)  # fmt: skip
 def strided_slice(
     x: ExprLike,
     axes: ExprLike,
@@ -171,12 +165,9 @@ def _legalize_gather_elements(builder: BlockBuilder, call: Call) -> Expr:
 
 
 @operator(
-    "relax.gather_elements",
-    "data",
-    "indices",
-    infer=_infer_gather_elements,
-    legalize=_legalize_gather_elements,
-)
+    "relax.gather_elements", "data", "indices",
+    infer=_infer_gather_elements, legalize=_legalize_gather_elements,
+)  # fmt: skip
 def gather_elements(data: ExprLike, indices: ExprLike, axis: int = 0) -> Call:
     """out[i][j] = data[indices[i][j]][j] for axis 0, and so on."""
     return call(gather_elements, data, indices, axis=int(axis))
@@ -213,12 +204,9 @@ def _gather_nd(data: te.Tensor, indices: te.Tensor, batch_dims: int) -> te.Tenso
 
 
 @operator(
-    "relax.gather_nd",
-    "data",
-    "indices",
-    infer=_infer_gather_nd,
-    legalize=by(_gather_nd, "batch_dims", hint="te_gather_nd"),
-)
+    "relax.gather_nd", "data", "indices",
+    infer=_infer_gather_nd, legalize=by(_gather_nd, "batch_dims", hint="te_gather_nd"),
+)  # fmt: skip
 def gather_nd(data: ExprLike, indices: ExprLike, batch_dims: int = 0) -> Call:
     """The slices of `data` at the positions that the last axis of `indices` holds."""
     return call(gather_nd, data, indices, batch_dims=int(batch_dims))
@@ -250,13 +238,9 @@ def _legalize_one_hot(builder: BlockBuilder, call: Call) -> Expr:
 
 
 @operator(
-    "relax.one_hot",
-    "indices",
-    "on_value",
-    "off_value",
-    infer=_infer_one_hot,
-    legalize=_legalize_one_hot,
-)
+    "relax.one_hot", "indices", "on_value", "off_value",
+    infer=_infer_one_hot, legalize=_legalize_one_hot,
+)  # fmt: skip
 def one_hot(
     indices: ExprLike, on_value: ExprLike, off_value: ExprLike, depth: int, axis: int = -1
 ) -> Call:

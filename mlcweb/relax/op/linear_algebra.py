@@ -59,12 +59,9 @@ def _matmul_shape(
 
 
 @operator(
-    "relax.matmul",
-    "x1",
-    "x2",
-    infer=_infer_matmul,
-    legalize=by("matmul", "out_dtype", hint="matmul"),
-)
+    "relax.matmul", "x1", "x2",
+    infer=_infer_matmul, legalize=by("matmul", "out_dtype", hint="matmul"),
+)  # fmt: skip
 def matmul(x1: ExprLike, x2: ExprLike, out_dtype: str | None = None) -> Call:
     """The product of matrices in the last two axes; the others are broadcast.
 

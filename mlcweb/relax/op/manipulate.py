@@ -243,11 +243,9 @@ def _repeat(x: te.Tensor, repeats: int, axis: int | None) -> te.Tensor:
 
 
 @operator(
-    "relax.repeat",
-    "data",
-    infer=_infer_repeat,
-    legalize=by(_repeat, "repeats", "axis", hint="repeat"),
-)
+    "relax.repeat", "data",
+    infer=_infer_repeat, legalize=by(_repeat, "repeats", "axis", hint="repeat"),
+)  # fmt: skip
 def repeat(data: ExprLike, repeats: int, axis: int | None = None) -> Call:
     """Each element along an axis (of the flat tensor without one) repeated in its place."""
     return call(repeat, data, repeats=int(repeats), axis=axis)
@@ -301,11 +299,9 @@ def _substituted(condition: PrimExpr, inverse: IndexMap, index: Sequence[PrimExp
 
 
 @operator(
-    "relax.layout_transform",
-    "x",
-    infer=_infer_layout_transform,
-    legalize=_legalize_layout_transform,
-)
+    "relax.layout_transform", "x",
+    infer=_infer_layout_transform, legalize=_legalize_layout_transform,
+)  # fmt: skip
 def layout_transform(
     x: Expr, index_map: IndexMap | Callable[..., Any], pad_value: int | float | None = None
 ) -> Call:
@@ -384,12 +380,9 @@ def _infer_reverse_sequence(call: Call, context: Context) -> StructInfo:
 
 
 @operator(
-    "relax.reverse_sequence",
-    "data",
-    "seq_lengths",
-    infer=_infer_reverse_sequence,
-    legalize=by("reverse_sequence", "seq_axis", "batch_axis"),
-)
+    "relax.reverse_sequence", "data", "seq_lengths",
+    infer=_infer_reverse_sequence, legalize=by("reverse_sequence", "seq_axis", "batch_axis"),
+)  # fmt: skip
 def reverse_sequence(
     data: ExprLike, seq_lengths: ExprLike, seq_axis: int = 1, batch_axis: int = 0
 ) -> Call:

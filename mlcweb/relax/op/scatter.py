@@ -95,13 +95,9 @@ def _legalize_index_put(builder: BlockBuilder, call: Call) -> Expr:
 
 
 @operator(
-    "relax.index_put",
-    "data",
-    "indices",
-    "values",
-    infer=_infer_index_put,
-    legalize=_legalize_index_put,
-)
+    "relax.index_put", "data", "indices", "values",
+    infer=_infer_index_put, legalize=_legalize_index_put,
+)  # fmt: skip
 def index_put(
     data: ExprLike, indices: ExprLike, values: ExprLike, accumulate: bool = False
 ) -> Call:
@@ -129,15 +125,9 @@ def _legalize_slice_scatter(builder: BlockBuilder, call: Call) -> Expr:
 
 
 @operator(
-    "relax.slice_scatter",
-    "input_tensor",
-    "src",
-    "start",
-    "end",
-    "step",
-    infer=_infer_slice_scatter,
-    legalize=_legalize_slice_scatter,
-)
+    "relax.slice_scatter", "input_tensor", "src", "start", "end", "step",
+    infer=_infer_slice_scatter, legalize=_legalize_slice_scatter,
+)  # fmt: skip
 def slice_scatter(
     input_tensor: ExprLike,
     src: ExprLike,

@@ -77,12 +77,9 @@ def _legalize_bucketize(builder: BlockBuilder, call: Call) -> Expr:
 
 
 @operator(
-    "relax.bucketize",
-    "input_tensor",
-    "boundaries",
-    infer=_infer_bucketize,
-    legalize=_legalize_bucketize,
-)
+    "relax.bucketize", "input_tensor", "boundaries",
+    infer=_infer_bucketize, legalize=_legalize_bucketize,
+)  # fmt: skip
 def bucketize(
     input_tensor: ExprLike, boundaries: ExprLike, out_int32: bool = False, right: bool = False
 ) -> Call:

@@ -35,7 +35,7 @@ def _canonical(var: GlobalVar, func: E.Function) -> E.Function:
 
 class _Canonical(Mutator):
     def __init__(self) -> None:
-        self.stands_for: dict[E.Var, Any] = {}
+        self.stands_for: dict[E.Var, E.Expr] = {}
         self.tuples: dict[E.Var, E.Tuple] = {}
 
     @on(E.Var, E.DataflowVar)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mlcweb.ir.module import GlobalVar, IRModule
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.structural import structural_equal, structural_hash
@@ -37,7 +35,7 @@ class _Common(Mutator):
         self.mod = mod
         self.kinds = (E.Call,) if call_only else (E.Call, E.Tuple, E.TupleGetItem)
         self.stands_for: dict[E.Var, E.Var] = {}
-        self.known: dict[int, list[tuple[Any, E.Var]]] = {}
+        self.known: dict[int, list[tuple[E.Expr, E.Var]]] = {}
 
     @on(E.Var, E.DataflowVar)
     def variable(self, var: E.Var) -> E.Var:

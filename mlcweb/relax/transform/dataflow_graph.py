@@ -98,7 +98,7 @@ class DataflowGraph:
         return Kind.OPAQUE, [*call.args, *((call.op,) if isinstance(call.op, E.Var) else ())]
 
 
-def _leaves(value: Any) -> Iterator[Any]:
+def _leaves(value: E.Expr) -> Iterator[E.Expr]:
     """The variables and constants in an argument; other values are no part of the graph."""
     if isinstance(value, E.Tuple):
         for item in value.fields:

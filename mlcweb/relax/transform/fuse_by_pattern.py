@@ -32,7 +32,7 @@ class PatternCheckContext:
 
     matched_expr: Any
     annotated_expr: dict[str, Any]
-    matched_bindings: dict[E.Var, Any]
+    matched_bindings: dict[E.Var, E.Expr]
     var_usages: dict[E.Var, list[E.Var]]
     value_to_bound_var: dict[Any, E.Var]
 
@@ -107,13 +107,13 @@ class _Matching:
         self.pattern = pattern
         self.func = func
         self.units = units
-        self.values: dict[E.Var, Any] = {}
+        self.values: dict[E.Var, E.Expr] = {}
         self.holders: dict[Any, E.Var] = {}
         self.usages: dict[E.Var, list[E.Var]] | None = None
 
     def run(self) -> None:
         for block in self.func.body.blocks:
-            own: dict[E.Var, Any] = {}
+            own: dict[E.Var, E.Expr] = {}
             for binding in block.bindings:
                 if not isinstance(binding, E.VarBinding):
                     continue
@@ -122,7 +122,7 @@ class _Matching:
                 if isinstance(block, E.DataflowBlock) and isinstance(binding.value, E.Call):
                     self.match(binding, own)
 
-    def match(self, binding: E.VarBinding, own: Mapping[E.Var, Any]) -> None:
+    def match(self, binding: E.VarBinding, own: Mapping[E.Var, E.Expr]) -> None:
         found = extract(self.pattern.pattern, binding.value, self.values)
         if found is None:
             return

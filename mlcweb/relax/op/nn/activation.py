@@ -36,11 +36,9 @@ def leakyrelu(data: ExprLike, alpha: float = 0.01) -> Call:
 
 
 @operator(
-    "relax.nn.softplus",
-    "data",
-    infer=infer.same_float,
-    legalize=by("nn.softplus", "beta", "threshold"),
-)
+    "relax.nn.softplus", "data",
+    infer=infer.same_float, legalize=by("nn.softplus", "beta", "threshold"),
+)  # fmt: skip
 def softplus(data: ExprLike, beta: float = 1.0, threshold: float = 20.0) -> Call:
     """log(1 + exp(beta data)) / beta; data itself where beta data is above the threshold."""
     return call(softplus, data, beta=beta, threshold=threshold)

@@ -34,9 +34,8 @@ def _cross_entropy(predictions: te.Tensor, labels: te.Tensor) -> te.Tensor:
 
 @operator(
     "relax.nn.cross_entropy_with_logits",
-    infer=_infer_cross_entropy,
-    legalize=by(_cross_entropy, hint="cross_entropy_with_logits"),
-)
+    infer=_infer_cross_entropy, legalize=by(_cross_entropy, hint="cross_entropy_with_logits"),
+)  # fmt: skip
 def cross_entropy_with_logits(predictions: ExprLike, labels: ExprLike) -> Call:
     """-sum(predictions * labels), divided by the first extent where there are several dimensions;
     `predictions` are logarithms of probabilities."""
@@ -100,13 +99,9 @@ def _legalize_nll_loss(builder: BlockBuilder, call: Call) -> Expr:
 
 
 @operator(
-    "relax.nn.nll_loss",
-    "predictions",
-    "targets",
-    "weights",
-    infer=_infer_nll_loss,
-    legalize=_legalize_nll_loss,
-)
+    "relax.nn.nll_loss", "predictions", "targets", "weights",
+    infer=_infer_nll_loss, legalize=_legalize_nll_loss,
+)  # fmt: skip
 def nll_loss(
     predictions: ExprLike,
     targets: ExprLike,

@@ -129,13 +129,9 @@ def _legalize_normalization(name: str, *attributes: str) -> Legalize:
 
 
 @operator(
-    "relax.nn.layer_norm",
-    "data",
-    "gamma",
-    "beta",
-    infer=_infer_over_axes,
-    legalize=_legalize_normalization("layer_norm", "axes", "epsilon"),
-)
+    "relax.nn.layer_norm", "data", "gamma", "beta",
+    infer=_infer_over_axes, legalize=_legalize_normalization("layer_norm", "axes", "epsilon"),
+)  # fmt: skip
 def layer_norm(
     data: ExprLike,
     gamma: ExprLike,
@@ -159,12 +155,9 @@ def layer_norm(
 
 
 @operator(
-    "relax.nn.rms_norm",
-    "data",
-    "weight",
-    infer=_infer_over_axes,
-    legalize=by("nn.rms_norm", "axes", "epsilon"),
-)
+    "relax.nn.rms_norm", "data", "weight",
+    infer=_infer_over_axes, legalize=by("nn.rms_norm", "axes", "epsilon"),
+)  # fmt: skip
 def rms_norm(
     data: ExprLike, weight: ExprLike, axes: int | Sequence[int] = -1, epsilon: float = 1e-5
 ) -> Call:

@@ -118,11 +118,9 @@ def _pixel_shuffle(x: te.Tensor, factor: int) -> te.Tensor:
 
 
 @operator(
-    "relax.nn.pixel_shuffle",
-    "data",
-    infer=_infer_pixel_shuffle,
-    legalize=by(_pixel_shuffle, "upscale_factor", hint="pixel_shuffle"),
-)
+    "relax.nn.pixel_shuffle", "data",
+    infer=_infer_pixel_shuffle, legalize=by(_pixel_shuffle, "upscale_factor", hint="pixel_shuffle"),
+)  # fmt: skip
 def pixel_shuffle(data: ExprLike, upscale_factor: int) -> Call:
     """(…, c r², h, w) as (…, c, h r, w r): channels become neighbouring pixels (Shi et al.,
     "Real-Time Single Image and Video Super-Resolution", 2016)."""

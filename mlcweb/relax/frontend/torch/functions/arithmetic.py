@@ -37,7 +37,7 @@ def _as(t: Translator, value: Any, dtype: str) -> E.Expr:
     return value if t.dtype(value) == dtype else op.astype(value, dtype)
 
 
-def _is_tensor(value: Any) -> bool:
+def _is_tensor(value: E.Expr) -> bool:
     return isinstance(value, E.Expr)
 
 
