@@ -23,6 +23,11 @@ from mlcweb.arith.iter_affine_map import (
     normalize_to_iter_sum,
     subspace_divide,
 )
+from mlcweb.arith.linear_equations import (
+    IntConstraints,
+    IntConstraintsTransform,
+    solve_linear_equations,
+)
 from mlcweb.arith.modular import ModularSet
 from mlcweb.arith.pattern import deduce_bound, detect_clip_bound, detect_linear_equation
 from mlcweb.arith.region import (
