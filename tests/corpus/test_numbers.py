@@ -6,13 +6,17 @@ take packed arguments, call other functions or run too long are left out (`Canno
 
 from __future__ import annotations
 
+import subprocess
 from collections import Counter
 from collections.abc import Iterable
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+from mlcweb.ir.errors import TVMError
 from mlcweb.tir.stmt import DeclBuffer, statements_in
-from tests.corpus.numbers import CannotRun, disagreement, functions_of
+from tests.corpus.running import CannotRun, difference, disagreement, functions_of, interpreted
 from tests.corpus.test_printed import printed_programs
 
 SAMPLE = 25
@@ -50,6 +54,39 @@ def test_sample_computes_the_same_on_all_targets(version: str) -> None:
 @pytest.mark.parametrize("version", ["0.25", "0.27"])
 def test_all_compute_the_same_on_all_targets(version: str) -> None:
     check(printed_programs(version), 0.4)
+
+
+@pytest.mark.oracle
+@pytest.mark.thorough
+def test_tvm_computes_the_same(oracle_python: str, tmp_path: Path) -> None:
+    """A sample of programs for CPUs: TVM's machine code and our interpreter agree."""
+    asked: dict[str, np.ndarray] = {}
+    expected: list[tuple[str, str, list[np.ndarray]]] = []
+    for origin, text in printed_programs("0.27")[9::40]:
+        if "for a GPU" in origin or "import relax as R" in text:
+            continue
+        try:
+            [(_, func)] = functions_of(text)
+            arrays, results = interpreted(func)
+        except (CannotRun, TVMError, ValueError):
+            continue
+        asked |= {f"a{i}_{len(expected)}": array for i, array in enumerate(arrays)}
+        expected.append((origin, text, results))
+    source, target = tmp_path / "asked.npz", tmp_path / "answers.npz"
+    np.savez(source, texts=np.array([text for _, text, _ in expected]), **asked)
+    script = Path(__file__).with_name("compute.py")
+    subprocess.run([oracle_python, str(script), str(source), str(target)], check=True)
+    answers = np.load(target)
+    differ = {
+        origin: where
+        for number, (origin, _, results) in enumerate(expected)
+        if f"error_{number}" not in answers
+        for i, result in enumerate(results)
+        if (where := difference(result, answers[f"a{i}_{number}"]))
+    }
+    assert not differ
+    errors = [name for name in answers.files if name.startswith("error_")]
+    assert len(expected) - len(errors) >= 30
 
 
 def test_sizes_by_name_are_of_views_too() -> None:

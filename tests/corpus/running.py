@@ -139,6 +139,27 @@ def difference(one: np.ndarray, other: np.ndarray) -> str:
     return f"{int(wrong.sum())} of {wrong.size} differ, at {place} {one[place]} and {other[place]}"
 
 
+def interpreted(func: PrimFunc, seed: int = 0) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Small inputs for a function without scalars whose sizes are known, and what the interpreter
+    makes of them.
+
+    Raises:
+        CannotRun: the program is not one that can be run so.
+    """
+    check_can_run(func)
+    if any(param not in func.buffer_map for param in func.params):
+        raise CannotRun("takes scalars")
+    func = sized(func)
+    arrays = inputs_of(func, seed)
+    return arrays, computed(func, "interpreter", arrays)
+
+
+def inputs_of(func: PrimFunc, seed: int) -> list[np.ndarray]:
+    generator = np.random.default_rng(seed)
+    buffers = [func.buffer_map[param] for param in func.params if param in func.buffer_map]
+    return [content(buffer, generator) for buffer in buffers]
+
+
 def disagreement(func: PrimFunc, seed: int = 0) -> str:
     """How targets differ on a function; "" where they agree.
 
@@ -147,12 +168,7 @@ def disagreement(func: PrimFunc, seed: int = 0) -> str:
     """
     check_can_run(func)
     func = sized(func)
-    generator = np.random.default_rng(seed)
-    arrays = [
-        content(func.buffer_map[param], generator)
-        for param in func.params
-        if param in func.buffer_map
-    ]
+    arrays = inputs_of(func, seed)
     try:
         expected = computed(func, "interpreter", arrays)
     except IndexOutOfBounds:
