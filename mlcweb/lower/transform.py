@@ -21,8 +21,8 @@ from mlcweb.lower.flatten_buffers import flatten_buffers
 from mlcweb.lower.hoist_conditions import hoist_expression, hoist_if_then_else
 from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.lowering_pass import PREFIX, LoweringPass, PrimFuncPass
-from mlcweb.lower.optimize.share import eliminate_common_subexpressions
-from mlcweb.lower.optimize.split_loops import partition_loops
+from mlcweb.lower.optimize.common_subexpr_elim import name_common_subexpressions
+from mlcweb.lower.optimize.loop_partition import partition_loops
 from mlcweb.lower.simplify import simplify
 from mlcweb.lower.storage_rewrite import storage_rewrite
 from mlcweb.lower.thread_axes import unify_thread_bindings
@@ -62,7 +62,7 @@ _LOWERING: dict[str, LoweringPass] = {
     name.removeprefix(PREFIX): run
     for run in (
         simplify, lower_init_block, convert_blocks_to_loops, flatten_buffers, hoist_if_then_else,
-        hoist_expression, partition_loops, eliminate_common_subexpressions, storage_rewrite,
+        hoist_expression, partition_loops, name_common_subexpressions, storage_rewrite,
     )
     for name in (info.name for info in run.infos)
 }  # fmt: skip

@@ -15,13 +15,13 @@ from mlcweb.ir.transform import register_option
 from mlcweb.tir.function import PrimFunc
 from mlcweb.lower.lowering_pass import LoweringPass
 from mlcweb.lower.optimize.hoist import hoist
-from mlcweb.lower.optimize.interleave import interleave
+from mlcweb.lower.optimize.unroll_and_jam import unroll_and_jam
 from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.lower.optimize.promote import place_in_registers, promote_accumulators
 from mlcweb.lower.optimize.rewriter import normalize
-from mlcweb.lower.optimize.separate_init import separate_init
-from mlcweb.lower.optimize.share import share
-from mlcweb.lower.optimize.split_loops import split_loops
+from mlcweb.lower.optimize.peel_init import peel_init
+from mlcweb.lower.optimize.common_subexpr_elim import common_subexpr_elim
+from mlcweb.lower.optimize.loop_partition import loop_partition
 from mlcweb.lower.optimize.unroll import unroll
 from mlcweb.lower.optimize.vectorize import vectorize
 
@@ -43,15 +43,15 @@ def optimizations(machine: MachineModel) -> tuple[LoweringPass, ...]:
 
     return (
         normalize,
-        separate_init,
-        split_loops,
+        peel_init,
+        loop_partition,
         told(vectorize, "VectorizeLoop", switch=DISABLE_VECTORIZE),
-        told(interleave, "UnrollAndJam"),
+        told(unroll_and_jam, "UnrollAndJam"),
         told(unroll, "UnrollLoop"),
         told(place_in_registers, "PlaceInRegisters"),
         told(promote_accumulators, "PromoteAccumulators"),
         told(hoist, "HoistInvariants"),
-        told(share, "CommonSubexprElim", "CommonSubexprElimTIR", switch=DISABLE_CSE),
+        told(common_subexpr_elim, "CommonSubexprElim", "CommonSubexprElimTIR", switch=DISABLE_CSE),
     )
 
 

@@ -23,7 +23,7 @@ from mlcweb.lower.optimize.accesses import (
 from mlcweb.lower.optimize.independence import SEQUENTIAL, are_independent
 from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.lower.optimize.rewriter import Rewriter, loops_in
-from mlcweb.lower.optimize.widen import NoVectorForm, Widening
+from mlcweb.lower.optimize.vector_lowering import NoVectorForm, VectorLowering
 from mlcweb.lower.statement_simplifier import in_sequence
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -91,8 +91,8 @@ class _Vectorize(Rewriter):
         extent = self.indices.interval(loop.extent)[1]
         self.indices.bind(chunk, 0, max(int(extent) // lanes - 1, 0))
         base = loop.min + chunk * lanes
-        widening = Widening(self, self.machine, loop.loop_var, base, lanes, gathers=marked)
-        wide = widening.statement(body)
+        lowering = VectorLowering(self, self.machine, loop.loop_var, base, lanes, gathers=marked)
+        wide = lowering.statement(body)
         few = marked and isinstance(count, E.IntImm) and count.value <= UNROLL_CHUNKS
         kind = S.ForKind.UNROLLED if few else S.ForKind.SERIAL
         main = self.rewrite(
@@ -217,8 +217,8 @@ class _Vectorize(Rewriter):
         body: list[S.Stmt] = []
         for number, total in enumerate(sums):
             base = loop.min + chunk * length + number * lanes
-            widening = Widening(self, self.machine, loop.loop_var, base, lanes, gathers=False)
-            wide = widening.vector(value.b)
+            lowering = VectorLowering(self, self.machine, loop.loop_var, base, lanes, gathers=False)
+            wide = lowering.vector(value.b)
             new = type(value)(total, wide)
             body.append(S.BufferStore(total.buffer, new, total.indices, span=store.span))
         start, kind = const(0, chunk.dtype), S.ForKind.SERIAL

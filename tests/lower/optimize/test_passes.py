@@ -13,8 +13,8 @@ from mlcweb.tir import For, ForKind, IntImm
 from mlcweb.tir.stmt import AllocBuffer, BufferStore, LetStmt, sequence
 
 (
-    normalize, separate_init, split_loops, vectorize, interleave, unroll, place_in_registers,
-    promote_accumulators, hoist, share,
+    normalize, peel_init, loop_partition, vectorize, unroll_and_jam, unroll, place_in_registers,
+    promote_accumulators, hoist, common_subexpr_elim,
 ) = optimizations(MACHINE)  # fmt: skip
 
 HEADER = """
@@ -75,7 +75,7 @@ for i, j in T.grid(16, 8):
 
 def test_the_start_of_a_reduction_leaves_its_loop():
     becomes(
-        separate_init,
+        peel_init,
         """
 for i, k in T.grid(16, 16):
     if k == 0:
@@ -93,7 +93,7 @@ for i in range(16):
 
 def test_loops_split_where_conditions_change():
     becomes(
-        split_loops,
+        loop_partition,
         """
 for i in range(10):
     C[i] = T.if_then_else(1 <= i and i < 9, A[i - 1], T.float32(0))
@@ -111,7 +111,7 @@ C[9] = T.float32(0)
 
 def test_a_split_that_leaves_a_rest():
     becomes(
-        split_loops,
+        loop_partition,
         """
 for i, j in T.grid(7, 16):
     if i * 16 + j < 100:
@@ -128,7 +128,7 @@ for j in range(4):
 
 def test_conditions_on_data_do_not_split():
     func = normalize(program("for i in range(10):\n    if N[i] < 5:\n        C[i] = A[i]"))
-    assert split_loops(func) is func
+    assert loop_partition(func) is func
 
 
 def test_unit_stride_loops_are_vectorized():
@@ -225,7 +225,7 @@ with T.decl_buffer((16,), "float32", scope="register") as P:
 
 def test_neighbouring_sums_go_on_side_by_side():
     becomes(
-        interleave,
+        unroll_and_jam,
         """
 for j in range(5):
     C[j] = T.float32(0)
@@ -264,7 +264,7 @@ C[4] = C[4] * T.float32(2)
 )
 def test_what_does_not_run_side_by_side(body):
     func = normalize(program(f"for j in range(6):\n    {body}"))
-    assert interleave(func) is func
+    assert unroll_and_jam(func) is func
 
 
 def test_marked_loops_around_others_are_vectorized():
@@ -472,7 +472,7 @@ def test_loads_that_may_not_happen_or_change_stay(body):
 
 def test_neighbours_share_what_they_load():
     becomes(
-        share,
+        common_subexpr_elim,
         "C[0] = A[1] * B[0]\nC[1] = A[1] * B[1]\nA[1] = T.float32(2)\nC[2] = A[1] * B[2]",
         """
 a: T.float32 = A[1]
@@ -488,7 +488,7 @@ def test_long_runs_of_statements_do_not_nest_deeply():
     value = "A[i] * A[i * 3 % 256] + B[i] * B[i * 5 % 256] + A[(i + 1) % 256] * B[(i + 2) % 256]"
     func = unroll(normalize(program(f"for i in T.unroll(250):\n    C[i * 7 % 256] = {value}")))
     assert len(func.body.seq) == 250
-    share(hoist(promote_accumulators(place_in_registers(func))))
+    common_subexpr_elim(hoist(promote_accumulators(place_in_registers(func))))
 
 
 def test_the_only_value_of_a_loop_that_was_read_is_not_read_again():

@@ -29,12 +29,12 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.function import PrimFunc
 
 
-def interleave(func: PrimFunc, machine: MachineModel) -> PrimFunc:
+def unroll_and_jam(func: PrimFunc, machine: MachineModel) -> PrimFunc:
     """Run the scalar sums of neighbouring iterations in one loop."""
-    return _Interleave(func, machine.scalar_sums).run()
+    return _UnrollAndJam(func, machine.scalar_sums).run()
 
 
-class _Interleave(Rewriter):
+class _UnrollAndJam(Rewriter):
     """`sums` run at the same time."""
 
     def __init__(self, func: PrimFunc, sums: int) -> None:

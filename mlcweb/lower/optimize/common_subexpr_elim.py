@@ -32,13 +32,13 @@ NAMES_PER_REGISTER = 2
 if they are not used all at once, and each name is a statement around the rest."""
 
 
-def share(func: PrimFunc, machine: MachineModel) -> PrimFunc:
+def common_subexpr_elim(func: PrimFunc, machine: MachineModel) -> PrimFunc:
     """Give names to values that neighbouring statements have in common."""
     return func.with_body(_Sharing(func, NAMES_PER_REGISTER * machine.registers).rewrite(func.body))
 
 
 @lowering_pass("CommonSubexprElim", "CommonSubexprElimTIR")
-def eliminate_common_subexpressions(func: PrimFunc) -> PrimFunc:
+def name_common_subexpressions(func: PrimFunc) -> PrimFunc:
     """Give names to all that neighbouring stores compute more than once, indices included."""
     return func.with_body(_Elimination(func, MAX_RUN_LENGTH).rewrite(func.body))
 

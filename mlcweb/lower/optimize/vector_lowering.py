@@ -21,7 +21,7 @@ class NoVectorForm(Exception):
     """A loop cannot be vectorised."""
 
 
-class Widening:
+class VectorLowering:
     """Turns statements of a loop over `var` into those of `lanes` iterations from `base` on.
 
     Expressions that do not depend on `var` stay scalar, and are broadcast where they meet vectors.
@@ -96,84 +96,84 @@ class Widening:
         return E.Ramp(first, const(stride, first.dtype), self.lanes)
 
 
-def _store(widening: Widening, store: S.BufferStore) -> S.Stmt:
-    index = widening.index(store.indices[0])
+def _store(lowering: VectorLowering, store: S.BufferStore) -> S.Stmt:
+    index = lowering.index(store.indices[0])
     if dtypes.lanes(index.dtype) == 1:
         raise NoVectorForm
-    return replace(store, indices=(index,), value=widening.vector(store.value))
+    return replace(store, indices=(index,), value=lowering.vector(store.value))
 
 
-def _branch(widening: Widening, branch: S.IfThenElse) -> S.Stmt:
-    if widening.depends(branch.condition):
+def _branch(lowering: VectorLowering, branch: S.IfThenElse) -> S.Stmt:
+    if lowering.depends(branch.condition):
         raise NoVectorForm
     other = branch.else_case
     return replace(
         branch,
-        then_case=widening.statement(branch.then_case),
-        else_case=None if other is None else widening.statement(other),
+        then_case=lowering.statement(branch.then_case),
+        else_case=None if other is None else lowering.statement(other),
     )
 
 
-def _loop(widening: Widening, loop: S.For) -> S.Stmt:
-    if widening.depends(loop.min) or widening.depends(loop.extent):
+def _loop(lowering: VectorLowering, loop: S.For) -> S.Stmt:
+    if lowering.depends(loop.min) or lowering.depends(loop.extent):
         raise NoVectorForm
-    return replace(loop, body=widening.statement(loop.body))
+    return replace(loop, body=lowering.statement(loop.body))
 
 
-def _let(widening: Widening, let: S.LetStmt) -> S.Stmt:
-    if not widening.depends(let.value):
-        return replace(let, body=widening.statement(let.body))
-    value = widening.vector(let.value)
+def _let(lowering: VectorLowering, let: S.LetStmt) -> S.Stmt:
+    if not lowering.depends(let.value):
+        return replace(let, body=lowering.statement(let.body))
+    value = lowering.vector(let.value)
     var = E.Var(let.var.name, value.dtype)
-    widening.vectors[let.var] = var
-    return S.LetStmt(var, value, widening.statement(let.body), span=let.span)
+    lowering.vectors[let.var] = var
+    return S.LetStmt(var, value, lowering.statement(let.body), span=let.span)
 
 
-_STATEMENTS: dict[type, Callable[[Widening, Any], S.Stmt]] = {
+_STATEMENTS: dict[type, Callable[[VectorLowering, Any], S.Stmt]] = {
     S.BufferStore: _store,
-    S.SeqStmt: lambda widening, sequence: S.sequence(*map(widening.statement, sequence.seq)),
+    S.SeqStmt: lambda lowering, sequence: S.sequence(*map(lowering.statement, sequence.seq)),
     S.IfThenElse: _branch,
     S.For: _loop,
     S.LetStmt: _let,
 }
 
 
-def _variable(widening: Widening, var: E.Var) -> E.PrimExpr:
-    if var in widening.of_lane:
-        return E.Ramp(widening.base, const(1, var.dtype), widening.lanes)
-    return widening.vectors[var]
+def _variable(lowering: VectorLowering, var: E.Var) -> E.PrimExpr:
+    if var in lowering.of_lane:
+        return E.Ramp(lowering.base, const(1, var.dtype), lowering.lanes)
+    return lowering.vectors[var]
 
 
-def _load(widening: Widening, load: E.BufferLoad) -> E.PrimExpr:
-    return replace(load, indices=(widening.index(load.indices[0]),))
+def _load(lowering: VectorLowering, load: E.BufferLoad) -> E.PrimExpr:
+    return replace(load, indices=(lowering.index(load.indices[0]),))
 
 
-def _binary(widening: Widening, expression: E.BinaryExpr) -> E.PrimExpr:
-    if not widening.machine.has_vector_operator(type(expression), expression.a.dtype):
+def _binary(lowering: VectorLowering, expression: E.BinaryExpr) -> E.PrimExpr:
+    if not lowering.machine.has_vector_operator(type(expression), expression.a.dtype):
         raise NoVectorForm
-    return type(expression)(widening.vector(expression.a), widening.vector(expression.b))
+    return type(expression)(lowering.vector(expression.a), lowering.vector(expression.b))
 
 
-def _cast(widening: Widening, expression: E.Cast) -> E.PrimExpr:
-    if not widening.machine.has_vector_cast(expression.value.dtype, expression.dtype):
+def _cast(lowering: VectorLowering, expression: E.Cast) -> E.PrimExpr:
+    if not lowering.machine.has_vector_cast(expression.value.dtype, expression.dtype):
         raise NoVectorForm
-    return E.Cast(widening.wide(expression.dtype), widening.vector(expression.value))
+    return E.Cast(lowering.wide(expression.dtype), lowering.vector(expression.value))
 
 
-def _select(widening: Widening, expression: E.Select) -> E.PrimExpr:
-    yes, no = widening.vector(expression.true_value), widening.vector(expression.false_value)
-    if not widening.depends(expression.condition):
+def _select(lowering: VectorLowering, expression: E.Select) -> E.PrimExpr:
+    yes, no = lowering.vector(expression.true_value), lowering.vector(expression.false_value)
+    if not lowering.depends(expression.condition):
         return E.Select(expression.condition, yes, no)
-    return E.Select(widening.vector(expression.condition), yes, no)
+    return E.Select(lowering.vector(expression.condition), yes, no)
 
 
-def _can_be_speculated(widening: Widening, expression: E.PrimExpr) -> bool:
+def _can_be_speculated(lowering: VectorLowering, expression: E.PrimExpr) -> bool:
     """Whether an expression may be computed although its condition does not hold: everything that
     it reads is inside its buffer, and nothing divides by zero."""
     if may_trap(expression):
         return False
-    interval = widening.rewriter.indices.interval
-    for load in widening.rewriter.accesses.of(expression):
+    interval = lowering.rewriter.indices.interval
+    for load in lowering.rewriter.accesses.of(expression):
         size = load.buffer.shape[0]
         low, high = interval(load.indices[0])
         if not isinstance(size, E.IntImm) or low < 0 or high >= size.value:
@@ -181,30 +181,30 @@ def _can_be_speculated(widening: Widening, expression: E.PrimExpr) -> bool:
     return True
 
 
-def _call(widening: Widening, call: E.Call) -> E.PrimExpr:
+def _call(lowering: VectorLowering, call: E.Call) -> E.PrimExpr:
     name = operator_name(call)
     if name == "if_then_else":
         condition, yes, no = call.args
-        if not widening.depends(condition):
-            sides = widening.vector(yes), widening.vector(no)
-            return E.Call(widening.wide(call.dtype), call.op, (condition, *sides), span=call.span)
-        if not (_can_be_speculated(widening, yes) and _can_be_speculated(widening, no)):
+        if not lowering.depends(condition):
+            sides = lowering.vector(yes), lowering.vector(no)
+            return E.Call(lowering.wide(call.dtype), call.op, (condition, *sides), span=call.span)
+        if not (_can_be_speculated(lowering, yes) and _can_be_speculated(lowering, no)):
             raise NoVectorForm
-        return _select(widening, E.Select(condition, yes, no))
-    machine = widening.machine
+        return _select(lowering, E.Select(condition, yes, no))
+    machine = lowering.machine
     if name not in OPERATORS or not machine.has_vector_operator(name, call.args[0].dtype):
         raise NoVectorForm
     if OPERATORS[name].precedence == SHIFT and machine.shifts_alike:
-        if widening.depends(call.args[1]):
+        if lowering.depends(call.args[1]):
             raise NoVectorForm
-    args = tuple(widening.vector(argument) for argument in call.args)
-    return E.Call(widening.wide(call.dtype), call.op, args, span=call.span)
+    args = tuple(lowering.vector(argument) for argument in call.args)
+    return E.Call(lowering.wide(call.dtype), call.op, args, span=call.span)
 
 
-_EXPRESSIONS: dict[type, Callable[[Widening, Any], E.PrimExpr]] = {
+_EXPRESSIONS: dict[type, Callable[[VectorLowering, Any], E.PrimExpr]] = {
     E.Var: _variable,
     E.BufferLoad: _load,
-    E.Not: lambda widening, expression: E.Not(widening.vector(expression.a)),
+    E.Not: lambda lowering, expression: E.Not(lowering.vector(expression.a)),
     E.Cast: _cast,
     E.Select: _select,
     E.Call: _call,

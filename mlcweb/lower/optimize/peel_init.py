@@ -18,12 +18,12 @@ from mlcweb.tir.substitute import substitute, uses
 
 
 @lowering_pass("PeelInit")
-def separate_init(func: PrimFunc) -> PrimFunc:
+def peel_init(func: PrimFunc) -> PrimFunc:
     """Move statements that only the first iteration of a loop runs, first, before the loop."""
-    return func.with_body(_SeparateInit().rewrite(func.body))
+    return func.with_body(_PeelInit().rewrite(func.body))
 
 
-class _SeparateInit(Mutator):
+class _PeelInit(Mutator):
     @on(S.For)
     def loop(self, loop: S.For) -> S.Stmt:
         loop = self.rewrite_children(loop)

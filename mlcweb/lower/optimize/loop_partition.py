@@ -31,9 +31,9 @@ MAX_NODES = 20_000
 
 
 @lowering_pass("LoopPartition")
-def split_loops(func: PrimFunc) -> PrimFunc:
+def loop_partition(func: PrimFunc) -> PrimFunc:
     """Split loops where conditions inside them change from false to true or back."""
-    return _SplitLoops(func).run()
+    return _LoopPartition(func).run()
 
 
 LOOP_PARTITION = register_option("tir.LoopPartition", dict)
@@ -51,7 +51,7 @@ def partition_loops(func: PrimFunc) -> PrimFunc:
     return _Partition(func, bool(config.get("partition_const_loop"))).run()
 
 
-class _SplitLoops(Rewriter):
+class _LoopPartition(Rewriter):
     def __init__(self, func: PrimFunc) -> None:
         super().__init__(func)
         self.has_conditions = any(True for _ in _comparisons(func.body))
@@ -152,7 +152,7 @@ def _parts(condition: E.PrimExpr) -> Iterator[E.ComparisonExpr]:
             yield node  # type: ignore[misc]
 
 
-class _Partition(_SplitLoops):
+class _Partition(_LoopPartition):
     """The same for programs that go on being scheduled or lowered: nothing else changes."""
 
     keeps_threads = True
