@@ -7,6 +7,7 @@ host's: it may loop, choose, and allocate memory that kernels pass on, but compu
 
 from __future__ import annotations
 
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -18,6 +19,8 @@ from mlcweb.lower.compact_buffers import compact_shared_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.lower.flatten_buffers import flatten_buffers
 from mlcweb.lower.lower_init_block import lower_init_block
+from mlcweb.lower.lowering_pass import LoweringPass
+from mlcweb.lower.pipeline import run_pipeline
 from mlcweb.lower.place_allocations import place_outside_of_threads
 from mlcweb.lower.serialize_threads import Fission, synchronize_threads
 from mlcweb.lower.simplify import simplify
@@ -40,20 +43,23 @@ def lower_for_device(func: PrimFunc) -> PrimFunc:
 
     Raises a ThreadError where threads cannot run as they are written.
     """
-    for run in (
+    return run_pipeline(func, _passes())
+
+
+@cache
+def _passes() -> tuple[LoweringPass, ...]:
+    return (
         lower_init_block,
         convert_blocks_to_loops,
-        place_outside_of_threads,
-        compact_shared_buffers,
-        launch_threads,
-        reduce_through_shared_memory,
-        synchronize_threads,
-        unfold_virtual_threads,
+        LoweringPass(place_outside_of_threads, "PlaceSharedAllocations", needed=True),
+        LoweringPass(compact_shared_buffers, "CompactSharedAllocations"),
+        LoweringPass(launch_threads, "LaunchThreads", needed=True),
+        LoweringPass(reduce_through_shared_memory, "LowerThreadAllreduce", needed=True),
+        LoweringPass(synchronize_threads, "ThreadSync", needed=True),
+        LoweringPass(unfold_virtual_threads, "InjectVirtualThread", needed=True),
         flatten_buffers,
         simplify,
-    ):
-        func = run(func)
-    return func
+    )
 
 
 def launch_threads(func: PrimFunc) -> PrimFunc:

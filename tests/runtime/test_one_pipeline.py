@@ -16,6 +16,7 @@ from mlcweb import IRModule, TVMError, relax, tir
 from mlcweb.driver import tvmc
 from mlcweb.ir.transform import PassContext
 from mlcweb.lower import transform
+from mlcweb.lower.launch_threads import lower_for_device
 from mlcweb.meta_schedule.measure.artifact import build_artifact
 from mlcweb.meta_schedule.measure.process_runner import ProcessRunner
 from mlcweb.meta_schedule.measure.trial_inputs import random_inputs
@@ -206,3 +207,26 @@ def test_passes_of_a_model_run_before_its_functions_are_lowered() -> None:
     made = relax.build(products(), "wasm", tir_pipeline=NEGATE)
     with PassContext(config={"tir.add_lower_pass": [(0, NEGATE)]}):
         assert of_model(made) == by_build()
+
+
+def test_kernels_of_gpus_obey_the_settings() -> None:
+    text = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in T.thread_binding(8, thread="threadIdx.x"):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i)
+            B[vi] = A[vi] + T.float32(1)
+"""
+    func = from_source(text)
+    names: list[str] = []
+
+    class Hearing:
+        def run_after_pass(self, mod: IRModule, info: tvm.transform.PassInfo) -> None:
+            names.append(info.name)
+
+    usual = lower_for_device(func)
+    with PassContext(instruments=[Hearing()], config={"tir.add_lower_pass": [(0, NEGATE)]}):
+        assert not tvm.ir.structural_equal(lower_for_device(func), usual)
+    assert names[:2] == ["negate", "tir.LowerInitBlock"]
+    assert {"tir.ThreadSync", "tir.InjectVirtualThread"} < set(names)
