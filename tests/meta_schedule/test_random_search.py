@@ -204,14 +204,14 @@ def test_closing_the_runner_keeps_what_was_done() -> None:
     async def main() -> list[Trial]:
         runner = FakeRunner(2, (1, 1, 1, 50))
         found: list[Trial] = []
-        last: object = None
+        told: list[Event] = []
         async for event in events(runner, None):
-            last = event
+            told.append(event)
             if isinstance(event, Trial):
                 found.append(event)
                 if len(found) == 3:
                     runner.close()
-        assert last == Ended(len(found))
+        assert told[-1] == Ended(len(found))
         return found
 
     found = asyncio.run(main())

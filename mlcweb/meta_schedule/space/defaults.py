@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from mlcweb.codegen.registry import find_target
+from mlcweb.ir import TVMError
 from mlcweb.meta_schedule.space.auto_inline import AutoInline, InlineConstantScalars
 from mlcweb.meta_schedule.space.multi_level_tiling import MultiLevelTiling, ReuseType
 from mlcweb.meta_schedule.space.mutators import (
@@ -38,6 +40,7 @@ from mlcweb.meta_schedule.space.vector_postprocs import (
     VerifyRegisters,
     VerifyVectorized,
 )
+from mlcweb.runtime.target import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +60,21 @@ def of_kind(kind: str) -> Defaults:
     return _DEFAULTS[kind]
 
 
-def defaults_for(target: Any) -> Defaults:
-    """The defaults of a target. What this package builds for becomes WebAssembly wherever that can
-    be, whatever the target is called."""
-    return _DEFAULTS["wasm"]
+def defaults_for(target: Target | None) -> Defaults:
+    """The defaults of a target, by what generates its code here: "llvm" is WebAssembly, with its
+    registers and vectors, where that can be; code of NumPy and the interpreter gets TVM's rules.
+
+    Raises:
+        ValueError: nothing generates code for the target.
+    """
+    try:
+        generator = find_target("llvm" if target is None else target.kind.name).name
+    except TVMError as error:
+        raise ValueError(
+            f"There are no default rules, post-processors and mutators for this target: {error}; "
+            "give sch_rules=, postprocs= and mutator_probs=, or a schedule function as the space"
+        ) from None
+    return _DEFAULTS["wasm" if generator == "wasm" else "llvm"]
 
 
 def inlining(**changes: Any) -> AutoInline:

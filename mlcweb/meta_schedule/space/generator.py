@@ -13,6 +13,7 @@ from mlcweb.meta_schedule.space.defaults import Defaults, defaults_for, of_kind
 from mlcweb.meta_schedule.space.mutators import Mutator
 from mlcweb.meta_schedule.space.postprocs import Postproc
 from mlcweb.meta_schedule.space.rules import ScheduleRule
+from mlcweb.runtime.target import Target
 from mlcweb.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -64,17 +65,20 @@ class SpaceGenerator(ABC):
     def _initialize_with_tune_context(self, context: TuneContext) -> None:
         """Learn of the task, and let the rules, post-processors and mutators do so."""
         self.seed = getattr(context, "rand_state", None)
-        self._settle(self._defaults(context.target))
+        self._settle(context.target)
         for part in (
             *(self.sch_rules or ()), *(self.postprocs or ()), *(self.mutator_probs or ())
         ):  # fmt: skip
             part._initialize_with_tune_context(context)
 
-    def _defaults(self, target: Any) -> Defaults:
+    def _defaults(self, target: Target | None) -> Defaults:
         """What is taken "from-target"."""
         return defaults_for(target)
 
-    def _settle(self, defaults: Defaults) -> None:
+    def _settle(self, target: Target | None) -> None:
+        if None not in (self.sch_rules, self.postprocs, self.mutator_probs):
+            return
+        defaults = self._defaults(target)
         if self.sch_rules is None:
             self.sch_rules = defaults.sch_rules()
         if self.postprocs is None:
@@ -146,7 +150,7 @@ class ScheduleFn(SpaceGenerator):
         super().__init__(sch_rules, postprocs, mutator_probs)
         self.sch_fn = sch_fn
 
-    def _defaults(self, target: Any) -> Defaults:
+    def _defaults(self, target: Target | None) -> Defaults:
         """Post-processors that leave a schedule as its function made it, but for what it asks for
         in annotations and for reductions that are still whole."""
         return of_kind("llvm")

@@ -40,7 +40,7 @@ class PostOrderApply(SpaceGenerator):
 
     def generate_design_space(self, mod: IRModule) -> list[Schedule]:
         if self.sch_rules is None:
-            self._settle(self._defaults(None))
+            self._settle(None)
         sch = Schedule(mod, seed=self.seed)
         blocks = self._blocks(sch)
         found = [sch]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mlcweb.meta_schedule import TuneContext
 from mlcweb.meta_schedule.schedule_rule import (
     AddRFactor,
     ApplyCustomRule,
@@ -17,6 +18,7 @@ from mlcweb.meta_schedule.schedule_rule import (
     ScheduleRule,
     VectorLanes,
 )
+from mlcweb.meta_schedule.space_generator import PostOrderApply
 from mlcweb.runtime.registry import register_func, remove_global_func
 from mlcweb.tir import Schedule
 from mlcweb.tir.stmt import For, ForKind
@@ -260,6 +262,25 @@ def test_defaults_by_name(kind):
 def test_no_defaults_for_other_names():
     with pytest.raises(ValueError, match='"llvm"'):
         ScheduleRule.create("abacus")
+
+
+def test_defaults_are_those_of_what_generates_the_code():
+    def rules(target):
+        space = PostOrderApply()
+        TuneContext(module("matmul"), target=target, space_generator=space, rand_state=1)
+        return [type(rule) for rule in space.sch_rules or ()]
+
+    kinds = {kind: [type(rule) for rule in ScheduleRule.create(kind)] for kind in ("llvm", "wasm")}
+    assert rules("wasm") == kinds["wasm"] != kinds["llvm"]
+    assert rules("numpy") == rules("interpreter") == kinds["llvm"]
+    with pytest.raises(
+        ValueError, match=r'for this target: No code generator .*"cuda".*sch_rules='
+    ):
+        rules("cuda")
+    # Who brings all of it needs no defaults.
+    own = PostOrderApply(sch_rules=[], postprocs=[], mutator_probs={})
+    context = TuneContext(module("matmul"), target="cuda", space_generator=own)
+    assert not context.postprocs
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
