@@ -72,9 +72,9 @@ def _ndarray(name: str) -> Any:
 @provides("mlcweb.relax.pipeline", "static_shape_tuning_pipeline")
 @provides("mlcweb.relax.transform", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR")
 def _tuning_passes(name: str) -> Any:
-    from mlcweb.meta_schedule import tuning_passes
+    from mlcweb.meta_schedule import relax_integration
 
-    return getattr(tuning_passes, name)
+    return getattr(relax_integration, name)
 
 
 @provides("mlcweb.relax.transform.apply_database", "JSONDatabase")

@@ -1,10 +1,10 @@
 """TVM's path to what builds the programs of a search."""
 
-from mlcweb.meta_schedule.measure.local_runner import LocalBuilder
-from mlcweb.meta_schedule.measure.user_runner import (
+from mlcweb.meta_schedule.measure.local_runner import (
     Builder,
     BuilderInput,
     BuilderResult,
+    LocalBuilder,
     PyBuilder,
 )
 

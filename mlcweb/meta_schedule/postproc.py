@@ -4,11 +4,9 @@ from mlcweb.meta_schedule.space.postprocs import (
     DisallowDynamicLoop,
     Postproc,
     PyPostproc,
+    RewriteParallelVectorizeUnroll,
     RewriteReductionBlock,
     RewriteTensorize,
-)
-from mlcweb.meta_schedule.space.rewrite_parallel_vectorize_unroll import (
-    RewriteParallelVectorizeUnroll,
 )
 from mlcweb.meta_schedule.space.vector_postprocs import (
     VectorizeInnermost,

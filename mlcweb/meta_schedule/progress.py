@@ -8,8 +8,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from mlcweb.meta_schedule.cost_model.learned_model import LearnedModel
-from mlcweb.meta_schedule.cost_model.metric import together
+from mlcweb.meta_schedule.cost_model.learned_model import LearnedModel, together
 from mlcweb.runtime.host import clock, in_browser
 
 if TYPE_CHECKING:

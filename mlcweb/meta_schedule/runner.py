@@ -1,8 +1,9 @@
 """TVM's path to what measures the programs of a search."""
 
 from mlcweb.meta_schedule.measure.dask_runner import DaskRunner
-from mlcweb.meta_schedule.measure.local_runner import EvaluatorConfig, LocalRunner
-from mlcweb.meta_schedule.measure.user_runner import (
+from mlcweb.meta_schedule.measure.local_runner import (
+    EvaluatorConfig,
+    LocalRunner,
     PyRunner,
     PyRunnerFuture,
     RunnerFuture,

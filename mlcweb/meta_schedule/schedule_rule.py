@@ -1,12 +1,13 @@
 """Schedule rules: what `PostOrderApply` may do to each block of a program."""
 
-from mlcweb.meta_schedule.space.auto_inline import AutoInline, InlineConstantScalars
 from mlcweb.meta_schedule.space.multi_level_tiling import MultiLevelTiling, ReuseType
 from mlcweb.meta_schedule.space.reduce_in_lanes import FuseRows, ReduceInLanes
 from mlcweb.meta_schedule.space.register_tiling import RegisterTiling
 from mlcweb.meta_schedule.space.rules import (
     AddRFactor,
     ApplyCustomRule,
+    AutoInline,
+    InlineConstantScalars,
     ParallelizeVectorizeUnroll,
     PyScheduleRule,
     RandomComputeLocation,

@@ -19,8 +19,7 @@ from mlcweb.meta_schedule.cost_model.cost_model import CostModel
 from mlcweb.meta_schedule.database.tuning_record import trace_text
 from mlcweb.meta_schedule.events import Confirmed, Ended, Event, Round, Started, Trial
 from mlcweb.meta_schedule.history import History
-from mlcweb.meta_schedule.measure.confirm import Finalists
-from mlcweb.meta_schedule.measure.measuring import Measuring
+from mlcweb.meta_schedule.measure.measuring import Finalists, Measuring
 from mlcweb.meta_schedule.measure.runner import Runner, RunnerClosed
 from mlcweb.meta_schedule.strategy.search_strategy import (
     MeasureCandidate,

@@ -1,8 +1,7 @@
 """TVM's path to the search strategies."""
 
 from mlcweb.meta_schedule.strategy.evolutionary_search import EvolutionarySearch
-from mlcweb.meta_schedule.strategy.exhaustive import Exhaustive
-from mlcweb.meta_schedule.strategy.replay import ReplayFunc, ReplayTrace
+from mlcweb.meta_schedule.strategy.replay import Exhaustive, ReplayFunc, ReplayTrace
 from mlcweb.meta_schedule.strategy.search_strategy import (
     KINDS,
     MeasureCandidate,

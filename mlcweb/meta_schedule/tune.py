@@ -10,8 +10,15 @@ from typing import Any
 
 from mlcweb.meta_schedule.cost_model.cost_model import CostModel
 from mlcweb.meta_schedule.database.database import Database
-from mlcweb.meta_schedule.measure.local_runner import LocalBuilder, LocalRunner, OpenRunner, Runners
-from mlcweb.meta_schedule.measure.user_runner import Builder, UserRunner, UserRunners
+from mlcweb.meta_schedule.measure.local_runner import (
+    Builder,
+    LocalBuilder,
+    LocalRunner,
+    OpenRunner,
+    Runners,
+    UserRunner,
+    UserRunners,
+)
 from mlcweb.meta_schedule.measure_callback import MeasureCallback, listener_of
 from mlcweb.meta_schedule.progress import Progress
 from mlcweb.meta_schedule.task_scheduler import TaskScheduler, listening

@@ -94,7 +94,7 @@ def default_pipeline() -> Pass:
 @register_pipeline("static_shape_tuning")
 def static_shape_tuning_pipeline(*args: Any, **options: Any) -> Pass:
     """Lower and fuse a model, tune its functions, and give them what was found: see
-    `mlcweb.meta_schedule.tuning_passes`, a layer above this one."""
+    `mlcweb.meta_schedule.relax_integration`, a layer above this one."""
     return provided(__name__, "static_shape_tuning_pipeline")(*args, **options)
 
 

@@ -16,8 +16,7 @@ from mlcweb.meta_schedule.cost_model import (
     pairwise_accuracy,
 )
 from mlcweb.meta_schedule.cost_model.boosted_trees import fit
-from mlcweb.meta_schedule.cost_model.learned_model import MAX_SAMPLES
-from mlcweb.meta_schedule.cost_model.metric import max_curve, rank, together
+from mlcweb.meta_schedule.cost_model.learned_model import MAX_SAMPLES, max_curve, rank, together
 from mlcweb.meta_schedule.feature_extractor import NAMES, features
 from mlcweb.meta_schedule.search_strategy import MeasureCandidate, RunnerResult
 from mlcweb.tir import Schedule

@@ -12,7 +12,7 @@ from mlcweb.meta_schedule.database import MemoryDatabase
 from mlcweb.meta_schedule.events import Confirmed, Ended, Event, Round, Started, Trial, best_trial
 from mlcweb.meta_schedule.history import History
 from mlcweb.meta_schedule.measure.artifact import Artifact, ModuleArtifact
-from mlcweb.meta_schedule.measure.confirm import ROUNDS, Finalists
+from mlcweb.meta_schedule.measure.measuring import ROUNDS, Finalists
 from mlcweb.meta_schedule.measure.runner import RunnerClosed, Seconds
 from mlcweb.meta_schedule.search import search
 from mlcweb.meta_schedule.strategy.replay import CallFunction

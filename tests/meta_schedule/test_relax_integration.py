@@ -196,7 +196,7 @@ def test_tasks_may_have_spaces_of_their_own() -> None:
 
 
 def test_the_tuning_passes_leave_records(tmp_path, monkeypatch) -> None:
-    from mlcweb.meta_schedule import tuning_passes
+    from mlcweb.meta_schedule import relax_integration as tuning_passes
 
     for name in ("tune_relax", "tune_tir"):
         whole = getattr(ms.relax_integration if name == "tune_relax" else ms.tir_integration, name)
@@ -220,7 +220,7 @@ def test_the_tuning_passes_leave_records(tmp_path, monkeypatch) -> None:
 
 
 def test_the_tuning_pipeline_tunes_and_applies(tmp_path, monkeypatch) -> None:
-    from mlcweb.meta_schedule import tuning_passes
+    from mlcweb.meta_schedule import relax_integration as tuning_passes
 
     monkeypatch.setattr(
         tuning_passes, "tune_relax", partial(ms.relax_integration.tune_relax, **SMALL)

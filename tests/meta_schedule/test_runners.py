@@ -18,8 +18,7 @@ from mlcweb.meta_schedule.measure.artifact import (
     WasmArtifact,
     build_artifact,
 )
-from mlcweb.meta_schedule.measure.process_pool import WorkerDied
-from mlcweb.meta_schedule.measure.process_runner import ProcessRunner
+from mlcweb.meta_schedule.measure.process_pool import ProcessRunner, WorkerDied
 from mlcweb.meta_schedule.measure.runner import (
     MIN_BATCHES,
     Runner,

@@ -18,7 +18,7 @@ from mlcweb.ir.transform import PassContext
 from mlcweb.lower import transform
 from mlcweb.lower.launch_threads import lower_for_device
 from mlcweb.meta_schedule.measure.artifact import build_artifact
-from mlcweb.meta_schedule.measure.process_runner import ProcessRunner
+from mlcweb.meta_schedule.measure.process_pool import ProcessRunner
 from mlcweb.meta_schedule.measure.trial_inputs import random_inputs
 from mlcweb.playground import code_view
 from mlcweb.relax_vm import Executable

@@ -1,5 +1,4 @@
-"""The default cost model, of our own, which needs NumPy alone: a linear model, and boosted trees
-for what that leaves."""
+"""The cost models that learn: of boosted trees in NumPy, and of XGBoost."""
 
 from __future__ import annotations
 
@@ -59,3 +58,74 @@ class NumPyModel(LearnedModel):
 
     def evaluate(self, model: Any, rows: np.ndarray) -> np.ndarray:
         return model.linear.predict(rows) + model.trees.predict(rows)
+
+
+class XGBModel(LearnedModel):
+    """Boosted trees of xgboost, on top of the linear model that `NumPyModel` begins with, too.
+
+    Args:
+        num_tuning_cores: threads that learn.
+        trees: how many.
+        tree_method: how xgboost looks for splits.
+        below: see `NumPyModel`.
+
+    Raises:
+        ImportError: xgboost is not installed.
+    """
+
+    def __init__(
+        self,
+        *,
+        extractor: FeatureExtractor | None = None,
+        num_tuning_cores: int | None = None,
+        trees: int = 60,
+        tree_method: str = "auto",
+        below: float = BELOW,
+    ) -> None:
+        super().__init__(extractor)
+        self._xgboost = _xgboost()
+        self._trees = trees
+        self._below = below
+        self._options = {
+            "max_depth": 3,
+            "eta": 0.1,
+            "lambda": 2.0,
+            "min_child_weight": 1,
+            "base_score": 0.0,
+            "tree_method": tree_method,
+            "nthread": num_tuning_cores or 1,
+            "seed": 43,
+            "verbosity": 0,
+        }
+
+    def fit(self, rows: np.ndarray, targets: np.ndarray) -> Any:
+        first = linear.fit(rows, targets, below=self._below)
+        data = self._xgboost.DMatrix(rows, label=targets - first.predict(rows))
+        trees = self._xgboost.train(
+            self._options, data, num_boost_round=self._trees, obj=self._objective
+        )
+        return first, trees
+
+    def evaluate(self, model: Any, rows: np.ndarray) -> np.ndarray:
+        first, trees = model
+        return first.predict(rows) + trees.predict(self._xgboost.DMatrix(rows))
+
+    def _objective(self, predictions: np.ndarray, data: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Gradient and curvature of the squared error, in which rows below the prediction count
+        less."""
+        import numpy as np
+
+        apart = predictions - data.get_label()
+        counts = np.where(apart > 0, self._below, 1.0)
+        return counts * apart, counts
+
+
+def _xgboost() -> Any:
+    try:
+        import xgboost  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise ImportError(
+            'cost_model="xgb" needs xgboost: pip install "mlcweb[xgboost]"; '
+            'the model "numpy" needs nothing'
+        ) from None
+    return xgboost

@@ -8,7 +8,6 @@ from typing import Any
 
 from mlcweb.codegen.registry import find_target
 from mlcweb.ir import TVMError
-from mlcweb.meta_schedule.space.auto_inline import AutoInline, InlineConstantScalars
 from mlcweb.meta_schedule.space.multi_level_tiling import MultiLevelTiling, ReuseType
 from mlcweb.meta_schedule.space.mutators import (
     MutateComputeLocation,
@@ -20,16 +19,16 @@ from mlcweb.meta_schedule.space.mutators import (
 from mlcweb.meta_schedule.space.postprocs import (
     DisallowDynamicLoop,
     Postproc,
+    RewriteParallelVectorizeUnroll,
     RewriteReductionBlock,
 )
 from mlcweb.meta_schedule.space.reduce_in_lanes import FuseRows, ReduceInLanes
 from mlcweb.meta_schedule.space.register_tiling import RegisterTiling
-from mlcweb.meta_schedule.space.rewrite_parallel_vectorize_unroll import (
-    RewriteParallelVectorizeUnroll,
-)
 from mlcweb.meta_schedule.space.rules import (
     AddRFactor,
     ApplyCustomRule,
+    AutoInline,
+    InlineConstantScalars,
     ParallelizeVectorizeUnroll,
     RandomComputeLocation,
     ScheduleRule,

@@ -1,5 +1,5 @@
-"""Design spaces, the schedules of a program with their decisions open: the interface, spaces that
-a function spells out, and several spaces as one."""
+"""Design spaces, the schedules of a program with their decisions open: made by rules, written as a
+function, and several as one."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, Self
 
 from mlcweb.ir import IRModule
+from mlcweb.meta_schedule.space.block_facts import has_block, place_of
 from mlcweb.meta_schedule.space.defaults import Defaults, defaults_for, of_kind
 from mlcweb.meta_schedule.space.mutators import Mutator
 from mlcweb.meta_schedule.space.postprocs import Postproc
-from mlcweb.meta_schedule.space.rules import ScheduleRule
+from mlcweb.meta_schedule.space.rules import SCHEDULE_RULE, ApplyCustomRule, ScheduleRule
 from mlcweb.runtime.target import Target
-from mlcweb.schedule import Schedule
+from mlcweb.schedule import BlockRV, Schedule
+from mlcweb.schedule.state import executed_substatements
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.stmt import Block, Stmt
 
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.tune_context import TuneContext
@@ -106,10 +110,10 @@ class SpaceGenerator(ABC):
         """A generator by name ("post-order-apply", "union", or a kind of target, whose defaults
         are taken), or of a schedule function."""
         from mlcweb.meta_schedule.space.generator import (
+            PostOrderApply,
             ScheduleFn,
             SpaceGeneratorUnion,
         )
-        from mlcweb.meta_schedule.space.post_order_apply import PostOrderApply
 
         if not isinstance(kind, str):
             return ScheduleFn(
@@ -202,3 +206,72 @@ class SpaceGeneratorUnion(SpaceGenerator):
         other = super().clone()
         other.space_generators = [generator.clone() for generator in self.space_generators]
         return other
+
+
+class PostOrderApply(SpaceGenerator):
+    """Applies each rule to all blocks, from the last to the first, the root block before all.
+    Where a rule offers several ways, each goes on by itself.
+
+    Args:
+        f_block_filter: tells of a block whether rules are applied to it; to all by default.
+    """
+
+    def __init__(
+        self,
+        f_block_filter: Callable[[Block], bool] | None = None,
+        sch_rules: ScheduleRuleType = FROM_TARGET,
+        postprocs: PostprocType = FROM_TARGET,
+        mutator_probs: MutatorProbType = FROM_TARGET,
+    ) -> None:
+        super().__init__(sch_rules, postprocs, mutator_probs)
+        self.f_block_filter = f_block_filter
+
+    def generate_design_space(self, mod: IRModule) -> list[Schedule]:
+        if self.sch_rules is None:
+            self._settle(None)
+        sch = Schedule(mod, seed=self.seed)
+        blocks = self._blocks(sch)
+        found = [sch]
+        for rule in self.sch_rules or ():
+            found = _applied(rule, found, blocks)
+        return found
+
+    def _blocks(self, sch: Schedule) -> list[BlockRV]:
+        """The blocks of all functions, inner ones before those around them."""
+        return [
+            sch.get_block(block.name_hint, var.name_hint)
+            for var, func in sch.mod.functions.items()
+            if isinstance(func, PrimFunc)
+            for block in _in_post_order(func.body)
+            if self.f_block_filter is None or self.f_block_filter(block)
+        ]
+
+
+def _applied(
+    rule: ScheduleRule, schedules: list[Schedule], blocks: list[BlockRV]
+) -> list[Schedule]:
+    """What a rule makes of schedules; what it offers last comes first."""
+    done: list[Schedule] = []
+    waiting = [(sch, len(blocks)) for sch in schedules]
+    while waiting:
+        sch, left = waiting.pop()
+        if left == 0:
+            done.append(sch)
+            continue
+        block = blocks[left - 1]
+        if has_block(sch, block) and _is_for(rule, sch, block):
+            waiting.extend((made, left - 1) for made in rule.apply(sch, block))
+        else:
+            waiting.append((sch, left - 1))
+    return done
+
+
+def _is_for(rule: ScheduleRule, sch: Schedule, block: BlockRV) -> bool:
+    """Blocks with a rule of their own are left to it."""
+    named = SCHEDULE_RULE in place_of(sch, block).block.annotations
+    return not named or isinstance(rule, ApplyCustomRule)
+
+
+def _in_post_order(statement: Stmt) -> list[Block]:
+    found = [b for below in executed_substatements(statement) for b in _in_post_order(below)]
+    return [*found, statement] if isinstance(statement, Block) else found

@@ -1,5 +1,5 @@
-"""Post-processors: the interface, those that check, and those that finish reductions and
-tensor instructions."""
+"""Post-processors of TVM: the interface, those that check, and those that finish reductions, tensor
+instructions and annotated loops."""
 
 from __future__ import annotations
 
@@ -7,15 +7,29 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, Any, Self
 
+from mlcweb.arith import Analyzer
 from mlcweb.ir.visitor import walk
-from mlcweb.meta_schedule.space.block_facts import SPATIAL, extent_of
-from mlcweb.schedule import BlockRV, Instruction, Schedule, ScheduleError, Trace
+from mlcweb.meta_schedule.space.block_facts import (
+    SPATIAL,
+    bound_regions,
+    extent_of,
+    is_root,
+    is_single,
+    is_spatial,
+    place_of,
+    strides,
+)
+from mlcweb.meta_schedule.space.rules import PARALLEL, UNROLL_EXPLICIT, UNROLL_IMPLICIT, VECTORIZE
+from mlcweb.schedule import BlockRV, Instruction, LoopRV, Schedule, ScheduleError, Trace
 from mlcweb.schedule.iteration_order import loop_type
 from mlcweb.schedule.state import BlockPlace
+from mlcweb.tir.buffer import BufferRegion
+from mlcweb.tir.expr import Sub
 from mlcweb.tir.function import PrimFunc
-from mlcweb.tir.stmt import Block, For
+from mlcweb.tir.stmt import Block, For, ForKind
 
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.tune_context import TuneContext
@@ -141,3 +155,170 @@ class RewriteTensorize(Postproc):
         except (ScheduleError, ValueError):
             return False
         return True
+
+
+_KEYS = (PARALLEL, VECTORIZE, UNROLL_EXPLICIT, UNROLL_IMPLICIT)
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """The notes of a root block; None where there is none."""
+
+    parallel: int | None
+    vectorize: int | None
+    unroll_explicit: int | None
+    unroll_implicit: int | None
+
+    @property
+    def unroll(self) -> tuple[int, bool]:
+        """The bound of unrolling (0: none), and whether it is explicit."""
+        if self.unroll_explicit is not None:
+            return self.unroll_explicit, True
+        return self.unroll_implicit or 0, False
+
+
+class RewriteParallelVectorizeUnroll(Postproc):
+    """Carries out what `ParallelizeVectorizeUnroll` noted, for each block below the root: outer
+    loops are fused and run in parallel, inner loops with neighbouring elements become vectors; the
+    outermost loop gets the bound of unrolling.
+
+    Args:
+        unroll_spatial: note the bound on blocks that reduce nothing, too, as TVM did in 2022.
+    """
+
+    def __init__(self, unroll_spatial: bool = False) -> None:
+        self.unroll_spatial = unroll_spatial
+
+    def apply(self, sch: Schedule) -> bool:
+        while (place := _annotated_root(sch)) is not None:
+            root = sch.get_block(place.block.name_hint, place.function)
+            notes = place.block.annotations
+            for key in _KEYS:
+                if key in notes:
+                    sch.unannotate(root, key)
+            limits = _Limits(*(int(notes[key]) if key in notes else None for key in _KEYS))
+            for block in sch.get_child_blocks(root):
+                self._rewrite(sch, block, limits)
+        return True
+
+    def _rewrite(self, sch: Schedule, block: BlockRV, limits: _Limits) -> None:
+        loops = sch.get_loops(block)
+        if not loops:
+            return
+        outermost = _parallelize_and_vectorize(sch, block, loops, limits)
+        steps, explicit = limits.unroll
+        if steps and (self.unroll_spatial or not is_spatial(place_of(sch, block).block)):
+            sch.annotate(outermost, "pragma_auto_unroll_max_step", steps)
+            sch.annotate(outermost, "pragma_unroll_explicit", int(explicit))
+
+
+def _annotated_root(sch: Schedule) -> BlockPlace | None:
+    for place in sch.state.index.blocks.values():
+        if is_root(place) and any(key in place.block.annotations for key in _KEYS):
+            return place
+    return None
+
+
+def _parallelize_and_vectorize(
+    sch: Schedule, block: BlockRV, loops: Sequence[LoopRV], limits: _Limits
+) -> LoopRV:
+    """Fuse and mark loops; the outermost loop after that."""
+    place = place_of(sch, block)
+    parallel, vector = _how_many(place, limits)
+    if parallel == vector == len(loops):
+        outer, inner = sch.split(sch.fuse(*loops), [None, limits.vectorize])
+        sch.parallel(outer)
+        sch.vectorize(inner)
+        return outer
+    outermost = loops[0]
+    if parallel:
+        outermost = sch.fuse(*loops[:parallel])
+        sch.parallel(outermost)
+    if vector:
+        fused = sch.fuse(*loops[-vector:])
+        sch.vectorize(fused)
+        outermost = fused if vector == len(loops) else outermost
+    return outermost
+
+
+def _how_many(place: BlockPlace, limits: _Limits) -> tuple[int, int]:
+    """How many loops to run in parallel, from the outermost, and in vectors, from the innermost."""
+    loops = place.loops
+    extents = [extent_of(loop) for loop in loops]
+    contiguous = _contiguous_loops(place)
+    parallel = _parallel_loops(loops, limits.parallel)
+    vector = _vector_loops(loops, contiguous, limits.vectorize)
+    if limits.parallel is None or limits.vectorize is None:
+        return parallel, vector
+    is_one_nest = all(
+        loop_type(loop) == SPATIAL and not _is_marked(loop) and is_single(loop.body)
+        for loop in loops
+    )
+    constant = [extent for extent in extents if extent is not None]
+    if is_one_nest and contiguous >= len(loops) == len(constant) and prod(constant) > 1:
+        return len(loops), len(loops)
+    return min(parallel, len(loops) - vector), vector
+
+
+def _parallel_loops(loops: Sequence[For], limit: int | None) -> int:
+    if limit is None:
+        return 0
+    count, iterations = 0, 1
+    for loop in loops:
+        extent = extent_of(loop)
+        if loop_type(loop) != SPATIAL or _is_marked(loop) or extent is None:
+            break
+        count += 1
+        iterations *= extent
+        if iterations > limit or not is_single(loop.body):
+            break
+    return count if iterations > 1 else 0
+
+
+def _vector_loops(loops: Sequence[For], contiguous: int, limit: int | None) -> int:
+    if limit is None:
+        return 0
+    count, lanes = 0, 1
+    for loop in reversed(loops):
+        extent = extent_of(loop)
+        if loop_type(loop) != SPATIAL or count >= contiguous or extent is None:
+            break
+        if _is_marked(loop) or not is_single(loop.body) or lanes * extent > limit:
+            break
+        count += 1
+        lanes *= extent
+    return count if lanes > 1 else 0
+
+
+def _contiguous_loops(place: BlockPlace) -> int:
+    """The number of innermost loops that, fused, still move through every buffer evenly."""
+    loops = place.loops
+    counts = [
+        _contiguous([step or 0 for step in strides(region, loops)], loops)
+        for region in bound_regions(place.realize)
+        if not _is_shifted_down(region)
+    ]
+    return min(counts, default=len(loops))
+
+
+def _contiguous(steps: Sequence[int], loops: Sequence[For]) -> int:
+    count = 0
+    span: int | None = None
+    for step, loop in zip(reversed(steps), reversed(loops), strict=True):
+        if step != 0:
+            is_uneven = step != 1 and count != 0 if span is None else step != span
+            if is_uneven:
+                break
+            span = step * (extent_of(loop) or 0)
+        count += 1
+    return count
+
+
+def _is_shifted_down(region: BufferRegion) -> bool:
+    """Whether the last index is a difference, as where padding is taken away again. TVM lets such
+    reads fuse with anything."""
+    return isinstance(Analyzer().simplify(region.region[-1].min), Sub) if region.region else False
+
+
+def _is_marked(loop: For) -> bool:
+    return loop.kind == ForKind.THREAD_BINDING or bool(loop.annotations)

@@ -1,7 +1,7 @@
 """Search strategies: which schedules are measured next."""
 
 from mlcweb.meta_schedule.strategy.evolutionary_search import EvolutionarySearch
-from mlcweb.meta_schedule.strategy.exhaustive import Exhaustive
+from mlcweb.meta_schedule.strategy.replay import Exhaustive
 from mlcweb.meta_schedule.strategy.replay import ReplayFunc, ReplayTrace
 from mlcweb.meta_schedule.strategy.search_strategy import KINDS
 

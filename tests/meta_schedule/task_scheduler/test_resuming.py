@@ -10,7 +10,7 @@ import pytest
 
 from mlcweb import meta_schedule as ms
 from mlcweb.ir import structural_hash
-from mlcweb.meta_schedule.measure.confirm import FINALISTS
+from mlcweb.meta_schedule.measure.measuring import FINALISTS
 from tests.meta_schedule import programs
 from tests.meta_schedule.matmul import FakeRunner, Matmul, columns, seconds, tiles
 
