@@ -14,9 +14,9 @@ from mlcweb.meta_schedule.cost_model.cost_model import CostModel
 from mlcweb.meta_schedule.database.database import Database
 from mlcweb.meta_schedule.events import Event, Round
 from mlcweb.meta_schedule.history import History
+from mlcweb.meta_schedule.measure.artifact import random_inputs
 from mlcweb.meta_schedule.measure.local_runner import OpenRunner
 from mlcweb.meta_schedule.measure.measuring import reason_of
-from mlcweb.meta_schedule.measure.trial_inputs import random_inputs
 from mlcweb.meta_schedule.search import Budget, TaskRecord
 from mlcweb.meta_schedule.tune_context import TuneContext
 from mlcweb.meta_schedule.utils import gc_frozen

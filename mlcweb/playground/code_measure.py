@@ -32,7 +32,7 @@ def measure(program_id: str, function_name: str, fused: bool | None = None) -> C
     Raises:
         TVMError: the function has no machine code, or takes something else than buffers.
     """
-    from mlcweb.meta_schedule.measure.trial_inputs import random_inputs
+    from mlcweb.meta_schedule.measure.artifact import random_inputs
 
     module, name = find_program(program_id), function_name
     func = module[name]

@@ -44,8 +44,8 @@ async def begin(trace_id: str, changes: Changes) -> TimingStart:
         TVMError: the program cannot be run on random content, or not be built; or the trace is
             of an earlier run.
     """
+    from mlcweb.meta_schedule.measure.artifact import random_inputs
     from mlcweb.meta_schedule.measure.local_runner import EvaluatorConfig, LocalRunner
-    from mlcweb.meta_schedule.measure.trial_inputs import random_inputs
 
     start = starting_program(find(trace_id))
     workload = random_inputs(start, scheduled_function(replayed(trace_id, changes)))

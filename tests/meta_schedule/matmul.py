@@ -2,9 +2,8 @@
 
 from mlcweb.ir import IRModule
 from mlcweb.meta_schedule.cost_model.loop_nests import nests_of
-from mlcweb.meta_schedule.measure.artifact import Artifact, ModuleArtifact
+from mlcweb.meta_schedule.measure.artifact import Artifact, ModuleArtifact, TrialInputs
 from mlcweb.meta_schedule.measure.runner import Seconds
-from mlcweb.meta_schedule.measure.trial_inputs import TrialInputs
 from mlcweb.script import ir as I
 from mlcweb.script import tir as T
 from mlcweb.tir import Schedule

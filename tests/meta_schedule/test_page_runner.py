@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from mlcweb.meta_schedule.measure.artifact import build_artifact
+from mlcweb.meta_schedule.measure.artifact import build_artifact, random_inputs
 from mlcweb.meta_schedule.measure.runner import Timing
-from mlcweb.meta_schedule.measure.trial_inputs import random_inputs
 from tests.meta_schedule import programs
 
 TIMING = Timing(batches=2, min_ms=50.0)

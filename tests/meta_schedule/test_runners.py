@@ -16,7 +16,9 @@ from mlcweb.meta_schedule.measure.artifact import (
     Artifact,
     ModuleArtifact,
     WasmArtifact,
+    WrongResult,
     build_artifact,
+    random_inputs,
 )
 from mlcweb.meta_schedule.measure.process_pool import ProcessRunner, WorkerDied
 from mlcweb.meta_schedule.measure.runner import (
@@ -27,7 +29,6 @@ from mlcweb.meta_schedule.measure.runner import (
     Timing,
     run_here,
 )
-from mlcweb.meta_schedule.measure.trial_inputs import WrongResult, random_inputs
 from mlcweb.runtime.host.arena import OutOfMemory
 from mlcweb.runtime.host.engine import engine
 from mlcweb.runtime.host.traps import KernelTrap

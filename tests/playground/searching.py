@@ -4,8 +4,8 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
+from mlcweb.meta_schedule.measure.artifact import TrialInputs
 from mlcweb.meta_schedule.measure.runner import ThreadRunner, Timing
-from mlcweb.meta_schedule.measure.trial_inputs import TrialInputs
 from mlcweb.playground import search
 from mlcweb.playground.protocol.search import EarlierRecord, EarlierRecords, SearchSettings
 

@@ -17,9 +17,8 @@ from mlcweb.driver import tvmc
 from mlcweb.ir.transform import PassContext
 from mlcweb.lower import transform
 from mlcweb.lower.launch_threads import lower_for_device
-from mlcweb.meta_schedule.measure.artifact import build_artifact
+from mlcweb.meta_schedule.measure.artifact import build_artifact, random_inputs
 from mlcweb.meta_schedule.measure.process_pool import ProcessRunner
-from mlcweb.meta_schedule.measure.trial_inputs import random_inputs
 from mlcweb.playground import code_view
 from mlcweb.relax_vm import Executable
 from mlcweb.runtime import library

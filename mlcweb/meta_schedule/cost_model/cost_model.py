@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from mlcweb.meta_schedule.strategy.search_strategy import MeasureCandidate, RunnerResult
-    from mlcweb.meta_schedule.tune_context import TuneContext
+    from mlcweb.meta_schedule.task import Task
 
 
 KINDS: dict[str, type[CostModel]] = {}
@@ -23,14 +23,14 @@ class CostModel(ABC):
     @abstractmethod
     def update(
         self,
-        context: TuneContext,
+        context: Task,
         candidates: Sequence[MeasureCandidate],
         results: Sequence[RunnerResult],
     ) -> None:
         """Learn what candidates of a task took."""
 
     @abstractmethod
-    def predict(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
+    def predict(self, context: Task, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
         """Scores of candidates of a task, float64; comparable within the task."""
 
     def save(self, path: str) -> None:
@@ -63,11 +63,11 @@ class RandomModel(CostModel):
 
     def update(
         self,
-        context: TuneContext,
+        context: Task,
         candidates: Sequence[MeasureCandidate],
         results: Sequence[RunnerResult],
     ) -> None:
         """Nothing is learnt."""
 
-    def predict(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
+    def predict(self, context: Task, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
         return self._random.random(len(candidates))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from mlcweb.meta_schedule.strategy.search_strategy import MeasureCandidate, RunnerResult
-    from mlcweb.meta_schedule.tune_context import TuneContext
+    from mlcweb.meta_schedule.task import Task
 
 
 TIE = 0.02
@@ -167,7 +167,7 @@ class LearnedModel(CostModel):
 
     def update(
         self,
-        context: TuneContext,
+        context: Task,
         candidates: Sequence[MeasureCandidate],
         results: Sequence[RunnerResult],
     ) -> None:
@@ -194,7 +194,7 @@ class LearnedModel(CostModel):
         samples.model = self._fitted([samples])
         self._of_all = None
 
-    def predict(self, context: TuneContext, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
+    def predict(self, context: Task, candidates: Sequence[MeasureCandidate]) -> np.ndarray:
         import numpy as np
 
         model = self._model_of(context)
@@ -202,7 +202,7 @@ class LearnedModel(CostModel):
             return np.zeros(len(candidates))
         return np.asarray(self._scores(model, self.extractor.extract_from(context, candidates)))
 
-    def ranking(self, context: TuneContext) -> Ranking:
+    def ranking(self, context: Task) -> Ranking:
         """How well the programs of a task were ranked before they were measured, batch by batch."""
         return self._samples.get(_task(context), _Samples()).ranking
 
@@ -231,7 +231,7 @@ class LearnedModel(CostModel):
                     self._samples[int(task)] = samples
         self._of_all = None
 
-    def _model_of(self, context: TuneContext) -> Any:
+    def _model_of(self, context: Task) -> Any:
         own = self._samples.get(_task(context))
         if own is not None:
             return own.model
@@ -252,5 +252,5 @@ class LearnedModel(CostModel):
         return self.fit(np.array(rows), np.array(targets))
 
 
-def _task(context: TuneContext) -> int:
+def _task(context: Task) -> int:
     return structural_hash(context.mod)

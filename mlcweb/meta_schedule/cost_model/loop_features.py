@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from mlcweb.meta_schedule.strategy.search_strategy import MeasureCandidate
-    from mlcweb.meta_schedule.tune_context import TuneContext
+    from mlcweb.meta_schedule.task import Task
 
 
 CACHES = (32 << 10, 1 << 20)
@@ -70,7 +70,7 @@ class FeatureExtractor:
         self._rows: dict[int, np.ndarray] = {}
 
     def extract_from(
-        self, context: TuneContext, candidates: Sequence[MeasureCandidate]
+        self, context: Task, candidates: Sequence[MeasureCandidate]
     ) -> list[np.ndarray]:
         """A float64 array of shape (len(NAMES),) for each candidate."""
         return [self._row(candidate) for candidate in candidates]

@@ -24,10 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir import IRModule
 from mlcweb.ir.transform import PassContext
-from mlcweb.meta_schedule.measure.artifact import Artifact, build_artifact
+from mlcweb.meta_schedule.measure.artifact import Artifact, TrialInputs, build_artifact
 from mlcweb.meta_schedule.measure.local_runner import EvaluatorConfig
 from mlcweb.meta_schedule.measure.runner import RunnerClosed, RunnerState, Seconds, Timing, run_here
-from mlcweb.meta_schedule.measure.trial_inputs import TrialInputs
 from mlcweb.runtime.speed_calibration import Timed
 
 if TYPE_CHECKING:

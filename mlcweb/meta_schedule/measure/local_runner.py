@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from mlcweb.ir import IRModule, TVMError
 from mlcweb.meta_schedule.arg_info import ArgInfo, TensorInfo
-from mlcweb.meta_schedule.measure.artifact import Artifact, ModuleArtifact
+from mlcweb.meta_schedule.measure.artifact import Artifact, ModuleArtifact, TrialInputs
 from mlcweb.meta_schedule.measure.runner import Runner, Seconds, Timing
-from mlcweb.meta_schedule.measure.trial_inputs import TrialInputs
 from mlcweb.meta_schedule.strategy.search_strategy import RunnerResult
 from mlcweb.runtime.build import build
 from mlcweb.runtime.host import in_browser

@@ -8,7 +8,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from mlcweb.ir import IRModule
-from mlcweb.meta_schedule.measure.artifact import Artifact, WasmArtifact, build_artifact
+from mlcweb.meta_schedule.measure.artifact import (
+    Artifact,
+    TrialInputs,
+    WasmArtifact,
+    build_artifact,
+    tolerance,
+)
 from mlcweb.meta_schedule.measure.runner import (
     Runner,
     RunnerClosed,
@@ -18,7 +24,6 @@ from mlcweb.meta_schedule.measure.runner import (
     Timing,
     run_here,
 )
-from mlcweb.meta_schedule.measure.trial_inputs import TrialInputs, tolerance
 from mlcweb.runtime.benchmark import STEPS_PER_BATCH
 from mlcweb.runtime.host import clock_step
 from mlcweb.runtime.host.trial_workers import (

@@ -18,10 +18,10 @@ from mlcweb.ir import IRModule, TVMError
 from mlcweb.meta_schedule.measure.artifact import (
     Artifact,
     ModuleArtifact,
+    TrialInputs,
     WasmArtifact,
     build_artifact,
 )
-from mlcweb.meta_schedule.measure.trial_inputs import TrialInputs
 from mlcweb.runtime.benchmark import STEPS_PER_BATCH, long_enough
 from mlcweb.runtime.build import build
 from mlcweb.runtime.device import cpu

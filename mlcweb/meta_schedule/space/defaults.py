@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from mlcweb.codegen.registry import find_target
 from mlcweb.ir import TVMError
+from mlcweb.meta_schedule.space import DEFAULTS, Defaults
 from mlcweb.meta_schedule.space.multi_level_tiling import MultiLevelTiling, ReuseType
 from mlcweb.meta_schedule.space.mutators import (
     MutateComputeLocation,
@@ -42,23 +41,6 @@ from mlcweb.meta_schedule.space.vector_postprocs import (
 from mlcweb.runtime.target import Target
 
 
-@dataclass(frozen=True, slots=True)
-class Defaults:
-    """What a kind of target has by default; made anew for each task."""
-
-    sch_rules: Callable[[], list[ScheduleRule]]
-    postprocs: Callable[[], list[Postproc]]
-    mutator_probs: Callable[[], dict[Mutator, float]]
-
-
-def of_kind(kind: str) -> Defaults:
-    """The defaults of a kind; a ValueError lists those there are."""
-    if kind not in _DEFAULTS:
-        known = ", ".join(f'"{name}"' for name in _DEFAULTS)
-        raise ValueError(f'There are no default rules for "{kind}", but for {known}')
-    return _DEFAULTS[kind]
-
-
 def defaults_for(target: Target | None) -> Defaults:
     """The defaults of a target, by what generates its code here: "llvm" is WebAssembly, with its
     registers and vectors, where that can be; code of NumPy and the interpreter gets TVM's rules.
@@ -73,7 +55,7 @@ def defaults_for(target: Target | None) -> Defaults:
             f"There are no default rules, post-processors and mutators for this target: {error}; "
             "give sch_rules=, postprocs= and mutator_probs=, or a schedule function as the space"
         ) from None
-    return _DEFAULTS["wasm" if generator == "wasm" else "llvm"]
+    return DEFAULTS["wasm" if generator == "wasm" else "llvm"]
 
 
 def inlining(**changes: Any) -> AutoInline:
@@ -148,7 +130,7 @@ def _wasm_mutators() -> dict[Mutator, float]:
     return {MutateTileSize(): 0.8, MutateComputeLocation(): 0.1}
 
 
-_DEFAULTS = {
+DEFAULTS |= {
     "wasm": Defaults(_wasm_rules, _wasm_postprocs, _wasm_mutators),
     "llvm": Defaults(_llvm_rules, _llvm_postprocs, _llvm_mutators),
 }

@@ -9,8 +9,9 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, Self
 
 from mlcweb.ir import IRModule
+from mlcweb.meta_schedule.space import Defaults, of_kind
 from mlcweb.meta_schedule.space.block_facts import has_block, place_of
-from mlcweb.meta_schedule.space.defaults import Defaults, defaults_for, of_kind
+from mlcweb.meta_schedule.space.defaults import defaults_for
 from mlcweb.meta_schedule.space.mutators import Mutator
 from mlcweb.meta_schedule.space.postprocs import Postproc
 from mlcweb.meta_schedule.space.rules import SCHEDULE_RULE, ApplyCustomRule, ScheduleRule
@@ -21,7 +22,7 @@ from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.stmt import Block, Stmt
 
 if TYPE_CHECKING:
-    from mlcweb.meta_schedule.tune_context import TuneContext
+    from mlcweb.meta_schedule.task import Task
 
 
 ScheduleFnType = Callable[[Schedule], "Schedule | Sequence[Schedule] | None"]
@@ -66,7 +67,7 @@ class SpaceGenerator(ABC):
             self.mutator_probs = of_kind(mutator_probs).mutator_probs()
         self.seed: int | None = None
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: Task) -> None:
         """Learn of the task, and let the rules, post-processors and mutators do so."""
         self.seed = getattr(context, "rand_state", None)
         self._settle(context.target)
@@ -190,7 +191,7 @@ class SpaceGeneratorUnion(SpaceGenerator):
         super().__init__(sch_rules, postprocs, mutator_probs)
         self.space_generators = list(space_generators)
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: Task) -> None:
         super()._initialize_with_tune_context(context)
         for generator in self.space_generators:
             generator._initialize_with_tune_context(context)

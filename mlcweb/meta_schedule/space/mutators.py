@@ -15,6 +15,7 @@ from operator import mul
 from typing import TYPE_CHECKING, Any, Self
 
 from mlcweb.ir import IRModule
+from mlcweb.meta_schedule.space import of_kind
 from mlcweb.meta_schedule.space.block_facts import SPATIAL, extent_of, is_root
 from mlcweb.meta_schedule.space.multi_level_tiling import COOPERATIVE_FETCH
 from mlcweb.meta_schedule.space.rules import PARALLEL, UNROLL_EXPLICIT, UNROLL_IMPLICIT
@@ -26,13 +27,13 @@ from mlcweb.tir.expr import Var
 from mlcweb.tir.stmt import Block, For
 
 if TYPE_CHECKING:
-    from mlcweb.meta_schedule.tune_context import TuneContext
+    from mlcweb.meta_schedule.task import Task
 
 
 class Mutator(ABC):
     """Changes one decision of a trace."""
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:  # noqa: B027
+    def _initialize_with_tune_context(self, context: Task) -> None:  # noqa: B027
         """Learn of the task; most mutators need not."""
 
     @abstractmethod
@@ -48,8 +49,6 @@ class Mutator(ABC):
     def create(kind: str) -> dict[Mutator, float]:
         """The default mutators and their probabilities for a kind of target: "wasm", or "llvm" as
         TVM has them."""
-        from mlcweb.meta_schedule.space.defaults import of_kind
-
         return of_kind(kind).mutator_probs()
 
 
@@ -93,7 +92,7 @@ class MutateComputeLocation(Mutator):
 
     mod: IRModule | None = None
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: Task) -> None:
         self.mod = context.mod
 
     def apply(self, trace: Trace, rng: random.Random) -> Trace | None:
@@ -146,7 +145,7 @@ class MutateParallel(Mutator):
     cores: int = 1
     mod: IRModule | None = None
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: Task) -> None:
         target: Any = context.target
         self.cores = int(target.attrs.get("num-cores", 1)) if target is not None else 1
         self.mod = context.mod

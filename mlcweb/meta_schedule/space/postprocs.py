@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mlcweb.arith import Analyzer
 from mlcweb.ir.visitor import walk
+from mlcweb.meta_schedule.space import of_kind
 from mlcweb.meta_schedule.space.block_facts import (
     SPATIAL,
     bound_regions,
@@ -32,7 +33,7 @@ from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.stmt import Block, For, ForKind
 
 if TYPE_CHECKING:
-    from mlcweb.meta_schedule.tune_context import TuneContext
+    from mlcweb.meta_schedule.task import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ class Condition:
 class Postproc(ABC):
     """Changes a schedule whose decisions are made, or refuses it."""
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:  # noqa: B027
+    def _initialize_with_tune_context(self, context: Task) -> None:  # noqa: B027
         """Learn of the task; most post-processors need not."""
 
     @abstractmethod
@@ -70,8 +71,6 @@ class Postproc(ABC):
     @staticmethod
     def create(kind: str) -> list[Postproc]:
         """The default post-processors for a kind of target: "wasm", or "llvm" as TVM has them."""
-        from mlcweb.meta_schedule.space.defaults import of_kind
-
         return of_kind(kind).postprocs()
 
 

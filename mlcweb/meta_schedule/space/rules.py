@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import walk
+from mlcweb.meta_schedule.space import of_kind
 from mlcweb.meta_schedule.space.block_facts import (
     REDUCTION,
     TILING_STRUCTURE,
@@ -31,7 +32,7 @@ from mlcweb.tir.expr import Call, Select
 from mlcweb.tir.stmt import BlockIdentity, BlockRealize, For, IfThenElse
 
 if TYPE_CHECKING:
-    from mlcweb.meta_schedule.tune_context import TuneContext
+    from mlcweb.meta_schedule.task import Task
 
 
 class ScheduleRule(ABC):
@@ -40,7 +41,7 @@ class ScheduleRule(ABC):
     cores: int = 1
     """Cores of the target, which bound how much is made parallel."""
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: Task) -> None:
         target: Any = context.target
         self.cores = int(target.attrs.get("num-cores", 1)) if target is not None else 1
 
@@ -56,8 +57,6 @@ class ScheduleRule(ABC):
     @staticmethod
     def create(kind: str) -> list[ScheduleRule]:
         """The default rules for a kind of target: "wasm", or "llvm" as TVM has them."""
-        from mlcweb.meta_schedule.space.defaults import of_kind
-
         return of_kind(kind).sch_rules()
 
 
@@ -76,7 +75,7 @@ class ApplyCustomRule(ScheduleRule):
 
     keys: tuple[str, ...] = ("cpu",)
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: Task) -> None:
         super()._initialize_with_tune_context(context)
         target: Any = context.target
         if target is not None:

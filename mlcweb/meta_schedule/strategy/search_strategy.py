@@ -24,7 +24,7 @@ from mlcweb.tir.arithmetic import constant_value
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.cost_model.cost_model import CostModel
     from mlcweb.meta_schedule.database.database import Database
-    from mlcweb.meta_schedule.tune_context import TuneContext
+    from mlcweb.meta_schedule.task import Task
 
 
 MAX_DRAWS = 256
@@ -188,7 +188,7 @@ class SearchStrategy(ABC):
 
     repeats = False
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: Task) -> None:
         if context.mod is None:
             raise ValueError("TuneContext needs `mod` for a search")
         self.context = context
@@ -302,14 +302,14 @@ class PySearchStrategy(SearchStrategy):
             return
 
         @wraps(own)
-        def initialize(self: PySearchStrategy, context: TuneContext) -> None:
+        def initialize(self: PySearchStrategy, context: Task) -> None:
             if context.mod is not None:
                 super(cls, self)._initialize_with_tune_context(context)
             own(self, context)
 
         cls._initialize_with_tune_context = initialize
 
-    def _initialize_with_tune_context(self, context: TuneContext) -> None:
+    def _initialize_with_tune_context(self, context: Task) -> None:
         super()._initialize_with_tune_context(context)
         self.seen = Seen()
 

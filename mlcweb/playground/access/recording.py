@@ -15,7 +15,7 @@ from mlcweb.codegen.external import callables
 from mlcweb.codegen.interpreter import build_function, support
 from mlcweb.codegen.names import NameTable
 from mlcweb.ir import IRModule
-from mlcweb.meta_schedule.measure.trial_inputs import random_inputs
+from mlcweb.meta_schedule.measure.artifact import random_inputs
 from mlcweb.playground.access.instrumented import InstrumentedSource, Loop, Subscript
 from mlcweb.playground.source_lines import Listing, listing
 from mlcweb.runtime.registry import get_global_func

@@ -5,7 +5,7 @@ from functools import lru_cache
 
 import mlcweb as tvm
 from mlcweb.ir import IRModule
-from mlcweb.meta_schedule.measure.trial_inputs import random_inputs
+from mlcweb.meta_schedule.measure.artifact import random_inputs
 from mlcweb.meta_schedule.space_generator import PostOrderApply
 from mlcweb.script import from_source
 from mlcweb.tir import Schedule
