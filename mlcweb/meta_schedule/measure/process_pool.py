@@ -62,8 +62,8 @@ class ProcessPool(Executor):
         self.start_timeout_s = start_timeout_s
         self._max_workers = max_workers
         self._started = False
-        # One thread minds one worker: it waits for the answer, and ends the worker if none comes.
-        self._minders = ThreadPoolExecutor(max_workers, thread_name_prefix="mlcweb-measure")
+        # One thread supervises one worker: it waits for the answer, and ends it if none comes.
+        self._supervisors = ThreadPoolExecutor(max_workers, thread_name_prefix="mlcweb-measure")
         self._mine = threading.local()
         self._workers: set[_Worker] = set()
         self._preparation: _Call | None = None
@@ -73,7 +73,7 @@ class ProcessPool(Executor):
         """Schedules ``fn(*args, **kwargs)`` in a worker; see `concurrent.futures.Executor`."""
         if self._closed:
             raise PoolClosed("the pool was shut down")
-        return self._minders.submit(self._call, (fn, args, kwargs))
+        return self._supervisors.submit(self._call, (fn, args, kwargs))
 
     def prepare_workers(self, fn: Callable[..., Any], /, *args: Any) -> None:
         """Have every worker, also one to come, call ``fn(*args)`` before its next call."""
@@ -87,14 +87,14 @@ class ProcessPool(Executor):
         if not self._started and not self._closed:
             self._started = True
             for _ in range(self._max_workers):
-                self._minders.submit(self._prepared_worker)
+                self._supervisors.submit(self._prepared_worker)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Ends the workers. Without `wait`, calls in progress are cut off and give `PoolClosed`."""
         self._closed = self._closed or not wait
         if not wait:
             self._end_workers()
-        self._minders.shutdown(wait=True, cancel_futures=cancel_futures)
+        self._supervisors.shutdown(wait=True, cancel_futures=cancel_futures)
         self._end_workers()
 
     def _end_workers(self) -> None:
@@ -119,7 +119,7 @@ class ProcessPool(Executor):
         return worker
 
     def _worker(self) -> _Worker:
-        """The worker that this thread minds: a fresh one if there is none, or none any more."""
+        """The worker that this thread supervises: a fresh one if there is none, or no longer."""
         worker: _Worker | None = getattr(self._mine, "worker", None)
         if worker is None or worker.ended:
             if worker is not None:

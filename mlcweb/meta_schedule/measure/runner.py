@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 
 Seconds = tuple[float, ...]
-"""Seconds per call: one number for each batch that counts. Where the pace of the machine was timed
-beside them, those are the batches in the quietest third of the time, put right for the pace."""
+"""Seconds per call: one number for each batch that counts. Where the speed of the machine was timed
+beside them, those are the calibrated times of the batches in the quietest third of the time."""
 
 
 class RunnerClosed(TVMError):
@@ -87,19 +87,19 @@ class RunnerState:
     def __init__(self, timing: Timing) -> None:
         self._timing = timing
         self._best = math.inf
-        self._pace = SpeedCalibration()
+        self._calibration = SpeedCalibration()
 
     def next_timing(self) -> Timing:
         """How the next program is timed."""
         return self._timing.beside(self._best)
 
     def reference(self, timed: Timed) -> Seconds:
-        """The times of the unscheduled program, put right. It is no measure for others."""
-        return self._pace.corrected(timed)
+        """The calibrated times of the unscheduled program. It is no measure for others."""
+        return self._calibration.corrected(timed)
 
     def seconds(self, timed: Timed) -> Seconds:
-        """The times of a program, put right."""
-        seconds = self._pace.corrected(timed)
+        """The calibrated times of a program."""
+        seconds = self._calibration.corrected(timed)
         self._best = min(self._best, statistics.median(seconds))
         return seconds
 
