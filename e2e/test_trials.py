@@ -197,7 +197,7 @@ def test_a_program_may_search_by_itself(programs):
 from tvm import meta_schedule as ms
 from tvm.meta_schedule.events import Confirmed, Trial
 from tvm.meta_schedule.history import History
-from tvm.meta_schedule.measure.trial_inputs import random_inputs
+from tvm.meta_schedule.measure.artifact import random_inputs
 from tvm.meta_schedule.search import search
 from tvm.meta_schedule.strategy.replay import CallFunction
 
