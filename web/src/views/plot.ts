@@ -41,11 +41,11 @@ export function ticks([low, high]: readonly [number, number], count: number): nu
   const rough = (high - low) / Math.max(1, count);
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((each) => each >= rough) ?? rough;
-  const found: number[] = [];
+  const values: number[] = [];
   for (let number = Math.ceil(low / step); number * step <= high + step * 1e-9; number += 1) {
-    found.push(Number((number * step).toPrecision(12)));
+    values.push(Number((number * step).toPrecision(12)));
   }
-  return found;
+  return values;
 }
 
 /**
@@ -53,15 +53,15 @@ export function ticks([low, high]: readonly [number, number], count: number): nu
  * of ten alone where it is wide.
  */
 export function logTicks([low, high]: readonly [number, number]): number[] {
-  const found: number[] = [];
+  const values: number[] = [];
   const digits = high / low > 200 ? [1] : [1, 2, 5];
   for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power += 1) {
     for (const digit of digits) {
       const value = Number(`${digit}e${power}`);
-      if (value >= low && value <= high) found.push(value);
+      if (value >= low && value <= high) values.push(value);
     }
   }
-  return found.length > 1 ? found : ticks([low, high], 4).filter((value) => value > 0);
+  return values.length > 1 ? values : ticks([low, high], 4).filter((value) => value > 0);
 }
 
 /** A drawing that is as wide as there is room; a part of templates. */

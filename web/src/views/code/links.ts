@@ -93,11 +93,11 @@ function inverse(origins: number[][]): Inverse {
 
 /** Successive numbers as ranges of a first and a last one. */
 export function ranges(lines: Iterable<number>): [first: number, last: number][] {
-  const found: [number, number][] = [];
+  const result: [number, number][] = [];
   for (const line of [...lines].sort((a, b) => a - b)) {
-    const last = found.at(-1);
+    const last = result.at(-1);
     if (last && line <= last[1] + 1) last[1] = Math.max(last[1], line);
-    else found.push([line, line]);
+    else result.push([line, line]);
   }
-  return found;
+  return result;
 }

@@ -281,14 +281,16 @@ function facts({ size }: MachineCode): unknown[] {
   if (!size) return [];
   const figure = (value: number): TemplateResult =>
     html`<strong>${value.toLocaleString("en")}</strong>`;
-  const made = (of: { instructions: number; simd: number }): TemplateResult =>
+  const simdShare = (of: { instructions: number; simd: number }): TemplateResult =>
     html`${figure(of.instructions)} instructions, ${figure(of.simd)} SIMD`;
   const { bytes, loop } = size;
   return [
     html`${figure(bytes)} bytes`,
-    made(size),
+    simdShare(size),
     ...(loop
-      ? [html`innermost loop ${loop.name ? html`<code>${loop.name}</code>` : ""} ${made(loop)}`]
+      ? [
+          html`innermost loop ${loop.name ? html`<code>${loop.name}</code>` : ""} ${simdShare(loop)}`,
+        ]
       : []),
   ];
 }
@@ -310,7 +312,7 @@ function firstInstruction({ wat }: MachineCode): number {
 }
 
 function summary(lines: PassLine[]): string {
-  const count = (wanted: string): number => lines.filter(({ kind }) => kind === wanted).length;
+  const count = (change: string): number => lines.filter(({ kind }) => kind === change).length;
   const [added, removed] = [count("added"), count("removed")];
   return added + removed
     ? `This pass adds ${counted(added, "line")} and removes ${counted(removed, "line")}.`
@@ -343,10 +345,10 @@ function tell(
 
 function lineText(pane: Pane, lines: Lines): string {
   if (pane === "wat" && lines.size > 1) return counted(lines.size, "instruction");
-  const found = ranges(lines);
-  const shown = found
+  const parts = ranges(lines);
+  const shown = parts
     .slice(0, 3)
     .map(([first, last]) => (first === last ? String(first) : `${first}–${last}`));
-  const rest = found.length > 3 ? " …" : "";
+  const rest = parts.length > 3 ? " …" : "";
   return `${lines.size === 1 ? "line" : "lines"} ${shown.join(", ")}${rest} of ${NAMES[pane]}`;
 }

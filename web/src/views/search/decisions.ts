@@ -31,8 +31,8 @@ export interface Choice {
 /** The numbers of a decision as Python writes it: "[4, 32]", "3"; empty where it is something else. */
 export function numbersOf(decision: string): number[] {
   try {
-    const found: unknown = JSON.parse(decision);
-    const list = Array.isArray(found) ? found : [found];
+    const parsed: unknown = JSON.parse(decision);
+    const list = Array.isArray(parsed) ? parsed : [parsed];
     return list.every((value) => typeof value === "number") ? (list as number[]) : [];
   } catch {
     return [];

@@ -22,7 +22,7 @@ const RESTARTED =
 
 interface DetailActions {
   /** Append code to the program. */
-  use: (code: string, told: string) => void;
+  use: (code: string, done: string) => void;
   /** Do something that takes Python's time. */
   during: <T>(what: string, work: () => Promise<T>) => Promise<T>;
 }
@@ -115,9 +115,9 @@ export class TrialDetail {
         : "";
     const time = seconds === null ? "" : `, ${milliseconds(seconds)} ms${speed}`;
     const { code, replacing, trace } = details;
-    const use = (text: string | null, id: string, label: string, told: string): TemplateResult =>
+    const use = (text: string | null, id: string, label: string, done: string): TemplateResult =>
       html`<button class="button" type="button" data-testid=${id} ?hidden=${text === null}
-        @click=${() => this.actions.use(text!, told)}>${label}</button>`;
+        @click=${() => this.actions.use(text!, done)}>${label}</button>`;
     return html`<header class="card-head">
         <h2>Trial ${index}${time}</h2>
         <div class="actions">

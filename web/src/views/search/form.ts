@@ -84,7 +84,7 @@ export class SearchForm {
   constructor(private readonly actions: FormActions) {}
 
   /** Whether there is anything to search. */
-  get known(): boolean {
+  get hasModules(): boolean {
     return this.modules.value.length > 0;
   }
 
@@ -135,7 +135,7 @@ export class SearchForm {
       workers: text(workers, old.workers),
     };
     for (const name of ["amount", "seed", "workers"] as const) this.whole(name);
-    if (this.known) this.settle();
+    if (this.hasModules) this.settle();
   }
 
   /** Offer what a program has left behind. */
@@ -166,7 +166,7 @@ export class SearchForm {
     }));
     const submit = (event: Event): void => {
       event.preventDefault();
-      if (!busy && this.known) actions.start();
+      if (!busy && this.hasModules) actions.start();
     };
     const select = (
       label: string,
@@ -213,7 +213,7 @@ export class SearchForm {
       ${numberField("Seed", "search-seed", "seed")}
       ${numberField("Workers", "search-workers", "workers")}
       <div class="actions">
-        ${action("search-start", "Start", busy || !this.known, null)}
+        ${action("search-start", "Start", busy || !this.hasModules, null)}
         ${action("search-pause", paused ? "Resume" : "Pause", paused ? busy : !running, actions.pause)}
         ${action("search-stop", "Stop", !running && !paused, actions.stop)}
       </div>

@@ -13,10 +13,10 @@ const STRATEGIES: Record<SearchSettings["strategy"], string> = {
   exhaustive: "exhaustive",
 };
 
-let made = 0;
+let created = 0;
 
 export class Search {
-  readonly number = ++made;
+  readonly number = ++created;
   state: SearchState = "running";
   /** Python's name of it; empty before it began, and after Python restarted. */
   id = "";
@@ -63,11 +63,11 @@ export class Search {
   }
 
   /** Take a trial in. */
-  add(told: ToldTrial): ShownTrial {
-    if (told.labels && told.space !== null) this.labels.set(told.space, told.labels);
-    if (told.confirmed) this.confirming = true;
+  add(trial: ToldTrial): ShownTrial {
+    if (trial.labels && trial.space !== null) this.labels.set(trial.space, trial.labels);
+    if (trial.confirmed) this.confirming = true;
     else this.sampled = this.spent;
-    return place(this.trials, told, this.spent / 1000);
+    return place(this.trials, trial, this.spent / 1000);
   }
 
   /** How many trials it made: what it only took over from records is no part of its budget. */

@@ -23,14 +23,14 @@ export interface ShownTrial extends Trial {
 /** Put a trial in its place by its index; it replaces what it says better, and keeps the rest. */
 export function place(
   trials: ShownTrial[],
-  { record: _record, labels: _labels, decisions, space, ...told }: ToldTrial,
+  { record: _record, labels: _labels, decisions, space, ...update }: ToldTrial,
   at: number,
 ): ShownTrial {
   let position = trials.length;
-  while (position > 0 && trials[position - 1]!.index >= told.index) position -= 1;
-  const there = trials[position]?.index === told.index ? trials[position] : undefined;
+  while (position > 0 && trials[position - 1]!.index >= update.index) position -= 1;
+  const there = trials[position]?.index === update.index ? trials[position] : undefined;
   const shown: ShownTrial = {
-    ...told,
+    ...update,
     decisions: decisions ?? there?.decisions ?? [],
     space: space ?? there?.space ?? 0,
     at: there?.at ?? at,

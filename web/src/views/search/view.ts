@@ -8,10 +8,11 @@ import { setUpTabs } from "../../shell/tabs";
 import { choice, reactive, viewPanel } from "../kit";
 import type { View, ViewContext } from "../view";
 import { ComparePanel } from "./compare_panel";
+import { SearchController } from "./controller";
 import { DecisionsPanel } from "./decisions_panel";
 import { TrialDetail } from "./detail";
 import { type FormState, SearchForm } from "./form";
-import { SearchLead } from "./lead";
+
 import { ModelPanel } from "./model_panel";
 import type { SearchPanel } from "./panel";
 import { openStore, RecordWriter } from "./records";
@@ -45,17 +46,17 @@ export function searchView(context: ViewContext): View {
   const form = new SearchForm({ start, pause, stop });
   const table = new TrialTable(choose);
   const detail = new TrialDetail(session, {
-    use(code, told) {
+    use(code, done) {
       show("editor");
       editor.append(code);
-      toast(told);
+      toast(done);
     },
     during: (what, work) => during(what, () => void session.stop(), work),
   });
   const store = openStore();
   const records = new RecordsPanel(store, session, toast);
   const writer = new RecordWriter(store, () => void records.refresh());
-  const lead = new SearchLead(session, store, writer, {
+  const controller = new SearchController(session, store, writer, {
     say: (text) => {
       said.value = text;
     },
@@ -106,7 +107,7 @@ export function searchView(context: ViewContext): View {
   reactive(panel, (): TemplateResult => {
     void drawn.value;
     const options = searches.value.map(({ number, name }) => ({ id: String(number), title: name }));
-    const hint = form.known
+    const hint = form.hasModules
       ? said.value
       : "Run the program first: functions that take a schedule, and modules, are offered here.";
     return html`${form.template(state.value)}
@@ -134,20 +135,22 @@ export function searchView(context: ViewContext): View {
         : settings.module;
     const search = new Search(name, settings, settings.trials, form.isModel);
     keep(search);
-    void during(`Searching ${name}`, stop, () => lead.start(search, settings, records.reused));
+    void during(`Searching ${name}`, stop, () =>
+      controller.start(search, settings, records.reused),
+    );
   }
 
   function pause(): void {
-    const { current } = lead;
-    if (!lead.isPaused || !current) lead.pause();
+    const { current } = controller;
+    if (!controller.isPaused || !current) controller.pause();
     else if (!isBusy()) {
       open(current);
-      void during(`Searching ${current.title}`, stop, () => lead.resume());
+      void during(`Searching ${current.title}`, stop, () => controller.resume());
     }
   }
 
   function stop(): void {
-    lead.stop();
+    controller.stop();
   }
 
   /** Keep a new search, and show it. */
@@ -167,7 +170,7 @@ export function searchView(context: ViewContext): View {
     batch(() => {
       shown.value = search;
       chosen.value = null;
-      if (search !== lead.current) said.value = told(search);
+      if (search !== controller.current) said.value = statusText(search);
       detail.hide();
     });
     report();
@@ -212,7 +215,7 @@ export function searchView(context: ViewContext): View {
   }
 
   function update(): void {
-    state.value = { running: lead.isRunning, busy: isBusy(), paused: lead.isPaused };
+    state.value = { running: controller.isRunning, busy: isBusy(), paused: controller.isPaused };
   }
 
   const byProgram = new Map<string, { search: Search; since: number }>();
@@ -226,9 +229,9 @@ export function searchView(context: ViewContext): View {
       byProgram.set(id, { search, since: performance.now() });
       keep(search);
     }
-    const led = byProgram.get(id);
-    if (!led) return;
-    const { search, since } = led;
+    const running = byProgram.get(id);
+    if (!running) return;
+    const { search, since } = running;
     search.spent = performance.now() - since;
     for (const trial of trials) {
       if (trial.record && search.workload) writer.add(search.workload, trial.record);
@@ -239,11 +242,11 @@ export function searchView(context: ViewContext): View {
   }
 
   function end(id: string): void {
-    const led = byProgram.get(id);
+    const running = byProgram.get(id);
     byProgram.delete(id);
-    if (!led) return;
-    led.search.state = "ended";
-    if (led.search === shown.value) said.value = told(led.search);
+    if (!running) return;
+    running.search.state = "ended";
+    if (running.search === shown.value) said.value = statusText(running.search);
   }
 
   session.on("event", (name, data) => {
@@ -259,11 +262,11 @@ export function searchView(context: ViewContext): View {
         searchFunctions.map(({ name }) => name),
         searchModules,
       );
-      if (!lead.current) said.value = "";
+      if (!controller.current) said.value = "";
     },
     onRestart() {
       form.forget();
-      lead.onRestart();
+      controller.onRestart();
       for (const id of [...byProgram.keys()]) end(id);
       for (const search of searches.value) search.id = "";
       update();
@@ -275,7 +278,7 @@ export function searchView(context: ViewContext): View {
   };
 }
 
-/** Where a search is that the reader does not lead just now. */
-function told({ state, title, tried, trials }: Search): string {
+/** Where a search is that the reader does not control just now. */
+function statusText({ state, title, tried, trials }: Search): string {
   return state === "running" ? `${title}: sampling` : `Ended: ${outcome(tried, trials)}`;
 }

@@ -26,7 +26,7 @@ const KINDS: Record<string, LineKind> = { " ": "same", "+": "added", "-": "remov
 
 /** Lines of a diff that has "-", "+" or a blank before each. */
 export function markedLines(diff: string): MarkedLine[] {
-  const found: MarkedLine[] = [];
+  const parts: MarkedLine[] = [];
   let changed: MarkedLine[] = [];
   for (const line of diff.split("\n")) {
     const marked: MarkedLine = { kind: KINDS[line[0] ?? " "] ?? "same", text: line.slice(1) };
@@ -34,10 +34,10 @@ export function markedLines(diff: string): MarkedLine[] {
       changed.push(marked);
       continue;
     }
-    found.push(...withoutShifts(changed), marked);
+    parts.push(...withoutShifts(changed), marked);
     changed = [];
   }
-  return [...found, ...withoutShifts(changed)];
+  return [...parts, ...withoutShifts(changed)];
 }
 
 /** Changed lines in a row, with those shifted that come back with another indentation. */
@@ -45,16 +45,16 @@ function withoutShifts(changed: MarkedLine[]): MarkedLine[] {
   const removed = changed.filter(({ kind }) => kind === "removed");
   const added = changed.filter(({ kind }) => kind === "added");
   if (!removed.length || !added.length) return changed;
-  const found: MarkedLine[] = [];
+  const parts: MarkedLine[] = [];
   let [from, to] = [0, 0];
   for (const [old, now] of commonLines(removed, added)) {
-    found.push(...removed.slice(from, old), ...added.slice(to, now), {
+    parts.push(...removed.slice(from, old), ...added.slice(to, now), {
       kind: "shifted",
       text: added[now]!.text,
     });
     [from, to] = [old + 1, now + 1];
   }
-  return [...found, ...removed.slice(from), ...added.slice(to)];
+  return [...parts, ...removed.slice(from), ...added.slice(to)];
 }
 
 /** The longest sequence of pairs of lines that are the same but for their indentation. */
@@ -92,7 +92,7 @@ export function countChanges(lines: MarkedLine[]): {
   removed: number;
   shifted: number;
 } {
-  const count = (wanted: LineKind): number => lines.filter(({ kind }) => kind === wanted).length;
+  const count = (of: LineKind): number => lines.filter(({ kind }) => kind === of).length;
   return { added: count("added"), removed: count("removed"), shifted: count("shifted") };
 }
 
@@ -104,19 +104,19 @@ export function runs(lines: MarkedLine[]): Run[] {
     near.fill(true, Math.max(0, at - CONTEXT), at + CONTEXT + 1);
   }
   if (!near.includes(true)) return [{ folded: false, lines }];
-  const found: Run[] = [];
+  const parts: Run[] = [];
   for (const [at, line] of lines.entries()) {
-    const last = found.at(-1);
+    const last = parts.at(-1);
     if (last && last.folded !== near[at]) last.lines.push(line);
-    else found.push({ folded: !near[at], lines: [line] });
+    else parts.push({ folded: !near[at], lines: [line] });
   }
-  return merged(found);
+  return merged(parts);
 }
 
 /** Runs with folds that are too short opened. */
-function merged(found: Run[]): Run[] {
+function merged(parts: Run[]): Run[] {
   const result: Run[] = [];
-  for (const { folded, lines } of found) {
+  for (const { folded, lines } of parts) {
     const last = result.at(-1);
     const fold = folded && lines.length >= MIN_FOLD;
     if (last && !last.folded && !fold) last.lines.push(...lines);

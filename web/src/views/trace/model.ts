@@ -137,10 +137,10 @@ export class TraceModel {
       changing.map(({ index }) => index),
       now,
     );
-    const found = [...this.timesOf(now).values()];
-    const failed = found.filter(({ seconds }) => seconds === null).length;
-    if (!this.timer.stopped && found.length > 1)
-      this.said.value = `${found.length - failed} programs timed${failed ? `, ${failed} without a time` : ""}`;
+    const outcomes = [...this.timesOf(now).values()];
+    const failed = outcomes.filter(({ seconds }) => seconds === null).length;
+    if (!this.timer.stopped && outcomes.length > 1)
+      this.said.value = `${outcomes.length - failed} programs timed${failed ? `, ${failed} without a time` : ""}`;
   }
 
   /** Ask of every value that seems possible whether the steps that follow can live with it. */

@@ -19,10 +19,10 @@ export interface TraceState {
 }
 
 /** The state in what a link holds; null where it is something else. */
-export function readState(found: unknown): TraceState | null {
-  if (!isObject(found) || !isReference(found.shown) || !Number.isInteger(found.step)) return null;
-  const state: TraceState = { shown: reference(found.shown), step: found.step as number };
-  if (isReference(found.second)) state.second = reference(found.second);
+export function readState(value: unknown): TraceState | null {
+  if (!isObject(value) || !isReference(value.shown) || !Number.isInteger(value.step)) return null;
+  const state: TraceState = { shown: reference(value.shown), step: value.step as number };
+  if (isReference(value.second)) state.second = reference(value.second);
   return state;
 }
 
@@ -39,16 +39,16 @@ function reference({ index, title, changes, steps }: TraceReference): TraceRefer
   return { index, title, changes, ...(Array.isArray(steps) ? { steps } : {}) };
 }
 
-function isReference(found: unknown): found is TraceReference {
+function isReference(value: unknown): value is TraceReference {
   return (
-    isObject(found) &&
-    Number.isInteger(found.index) &&
-    typeof found.title === "string" &&
-    isObject(found.changes) &&
-    Object.keys(found.changes).every((step) => /^\d+$/.test(step))
+    isObject(value) &&
+    Number.isInteger(value.index) &&
+    typeof value.title === "string" &&
+    isObject(value.changes) &&
+    Object.keys(value.changes).every((step) => /^\d+$/.test(step))
   );
 }
 
-function isObject(found: unknown): found is Record<string, unknown> {
-  return typeof found === "object" && found !== null && !Array.isArray(found);
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -21,17 +21,17 @@ export function effects(
   outcomes: ReadonlyMap<number, StepOutcome>,
 ): Map<number, Effect> {
   const longest = Math.max(...[...outcomes.values()].map(({ seconds }) => seconds ?? 0));
-  const found = new Map<number, Effect>();
+  const byStep = new Map<number, Effect>();
   let before: number | null = null;
   for (const { index } of steps) {
     const outcome = outcomes.get(index);
     if (!outcome || outcome.state === "stopped") continue;
     const { seconds } = outcome;
     const factor = seconds !== null && before !== null ? before / seconds : null;
-    found.set(index, { ...outcome, factor, share: seconds === null ? 0 : seconds / longest });
+    byStep.set(index, { ...outcome, factor, share: seconds === null ? 0 : seconds / longest });
     before = seconds ?? before;
   }
-  return found;
+  return byStep;
 }
 
 /** "84 µs, ×3.2". */

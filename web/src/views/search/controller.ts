@@ -1,4 +1,4 @@
-/** Leads a search: begins it, asks Python for trial after trial, pauses, stops, and keeps records. */
+/** Controls a search: begins it, asks Python for trial after trial, pauses, stops, and keeps records. */
 
 import { type PythonSession, Stopped } from "../../python/client";
 import type { SearchSettings } from "../../python/search_protocol";
@@ -9,7 +9,7 @@ import { outcome } from "./trials";
 /** Milliseconds that a stopped search waits for its last trial before Python is stopped. */
 const PATIENCE = 4000;
 
-interface LeadEvents {
+interface ControllerEvents {
   /** A sentence for the reader about where the search is. */
   say: (text: string) => void;
   /** A trial came in; drawing can wait. */
@@ -18,7 +18,7 @@ interface LeadEvents {
   onState: (search: Search) => void;
 }
 
-export class SearchLead {
+export class SearchController {
   /** The search that runs or pauses, or did last. */
   current: Search | null = null;
   private leaving: "pause" | "stop" | null = null;
@@ -28,7 +28,7 @@ export class SearchLead {
     private readonly session: PythonSession,
     private readonly store: Promise<RecordStore>,
     private readonly writer: RecordWriter,
-    private readonly events: LeadEvents,
+    private readonly events: ControllerEvents,
   ) {}
 
   get isRunning(): boolean {
@@ -44,17 +44,17 @@ export class SearchLead {
     if (this.current?.state === "paused") this.end(this.current);
     this.current = search;
     this.events.say(`Timing ${search.title} unscheduled …`);
-    await this.lead(search, async () => {
+    await this.steer(search, async () => {
       search.workload = await this.session.call(
         "search.workload",
         settings.module,
         settings.function,
       );
-      const known = reuse
+      const earlierRecords = reuse
         ? earlier(await (await this.store).ofWorkload(search.workload.key))
         : null;
-      search.begin(await this.session.call("search.begin", settings, known));
-      const count = known?.programs.length ?? 0;
+      search.begin(await this.session.call("search.begin", settings, earlierRecords));
+      const count = earlierRecords?.programs.length ?? 0;
       this.events.say(
         `${search.title}: sampling${count ? `, ${count} programs measured in earlier searches` : ""}`,
       );
@@ -66,7 +66,7 @@ export class SearchLead {
     const search = this.current;
     if (search?.state !== "paused") return;
     this.events.say(`${search.title}: sampling`);
-    await this.lead(search, async () => undefined);
+    await this.steer(search, async () => undefined);
   }
 
   /** Leave off after the trial that is waited for. */
@@ -95,12 +95,12 @@ export class SearchLead {
     }, PATIENCE);
   }
 
-  /** Python was started anew: what it led has ended. */
+  /** Python was started anew: what it controlled has ended. */
   onRestart(): void {
     if (this.current && this.current.state !== "ended" && !this.running) this.end(this.current);
   }
 
-  private async lead(search: Search, begin: () => Promise<void>): Promise<void> {
+  private async steer(search: Search, begin: () => Promise<void>): Promise<void> {
     this.running = true;
     this.leaving = null;
     search.state = "running";
@@ -131,13 +131,13 @@ export class SearchLead {
   private async follow(search: Search): Promise<void> {
     while (!this.leaving) {
       const asked = performance.now();
-      const told = await this.session.call("search.step", search.id);
+      const trial = await this.session.call("search.step", search.id);
       search.spent += performance.now() - asked;
-      if (!told) return;
-      if (told.record && search.workload) this.writer.add(search.workload, told.record);
+      if (!trial) return;
+      if (trial.record && search.workload) this.writer.add(search.workload, trial.record);
       const before = search.confirming;
-      search.add(told);
-      if (told.confirmed && !before)
+      search.add(trial);
+      if (trial.confirmed && !before)
         this.events.say(`${search.title}: measuring the best again, in turn`);
       this.events.onTrial(search);
     }
