@@ -129,3 +129,14 @@ export function legend(...keys: [kind: string, text: string][]): unknown {
     ([kind, text]) => html`<span class="key ${kind}">${text}</span>`,
   )}</div>`;
 }
+
+/** A colour of the theme, for what is drawn on a canvas. */
+export function themeColour(parent: HTMLElement, name: string): string {
+  const probe = document.createElement("span");
+  // Where the system imposes its colours on text, a picture still tells things apart by colour.
+  probe.style.cssText = `color: var(${name}); forced-color-adjust: none`;
+  parent.append(probe);
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}

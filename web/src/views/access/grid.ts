@@ -6,6 +6,7 @@
  */
 
 import { element } from "../../dom";
+import { themeColour } from "../plot";
 import { elementsOf, type Replay } from "./replay";
 import { indices } from "./report";
 
@@ -73,27 +74,21 @@ export interface Palette {
 
 /** The colours of the theme, as numbers. */
 export function palette(parent: HTMLElement): Palette {
-  // Where the system imposes its colours on text, a picture still tells things apart by colour.
-  const probe = element("span", { style: "forced-color-adjust: none" });
-  parent.append(probe);
   const context = element("canvas").getContext("2d", { willReadFrequently: true })!;
   const colour = (name: string): Colour => {
-    probe.style.color = `var(${name})`;
-    context.fillStyle = getComputedStyle(probe).color;
+    context.fillStyle = themeColour(parent, name);
     context.fillRect(0, 0, 1, 1);
     const [red, green, blue] = context.getImageData(0, 0, 1, 1).data;
     return [red!, green!, blue!];
   };
-  const found = {
+  return {
     blank: colour("--sheet"),
     touched: colour("--line"),
     held: colour("--selection"),
     hit: colour("--accent"),
     miss: colour("--amber"),
-    ink: `rgb(${colour("--ink").join(" ")})`,
+    ink: themeColour(parent, "--ink"),
   };
-  probe.remove();
-  return found;
 }
 
 export class BufferGrid {

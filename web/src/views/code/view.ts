@@ -27,16 +27,14 @@ const PANES: Pane[] = ["tensorir", "lowered", "wat"];
 const COLOURS = 6;
 const HINT = "Point at a line, or go to it with the arrow keys, to see what becomes of it.";
 const DARK: LitLines = { tensorir: new Set(), lowered: new Set(), wat: new Set() };
-const NOTHING: Listed = { lines: [], start: 1 };
 
 /** A line of one of the texts. */
 type Line = [Pane, number];
 
-/** The loops after a pass, and the number of each line where removed lines are between them. */
+/** The loops after a pass; removed lines between them have no number. */
 interface AfterPass {
   name: string;
-  lines: PassLine[];
-  numbers: (number | null)[];
+  lines: (PassLine & { number: number | null })[];
 }
 
 export function codeView(context: ViewContext): View {
@@ -75,41 +73,30 @@ export function codeView(context: ViewContext): View {
     batch(() => {
       acted.value = what.value = line === null ? null : [pane, line];
     });
-  const coloured = (pane: Pane, from: Links | null, lines: ListedLine[] = []): ListedLine[] => {
-    const colours = code.value ? coloursOf(code.value) : new Map<number | null, number>();
-    return lines.map((line, index) => ({
-      ...line,
-      colour: colours.get(from?.origin(pane, index + 1) ?? null),
-    }));
-  };
-  const plain = (lines?: string[]): ListedLine[] | undefined => lines?.map((text) => ({ text }));
-  const listed: Record<Pane, () => Listed> = {
-    tensorir: () => ({
-      lines: coloured("tensorir", finalLinks.value, plain(code.value?.tensorir.lines)),
-      start: 1,
-    }),
-    lowered: () => {
-      if (!after.value)
-        return {
-          lines: coloured("lowered", finalLinks.value, plain(code.value?.lowered?.lines)),
-          start: 1,
-        };
-      const { lines, numbers } = after.value;
-      const numbered = lines.map((line, index) => ({ ...line, number: numbers[index]! }));
-      const change = lines.findIndex(({ kind }) => kind !== "same");
-      return { lines: coloured("lowered", links.value, numbered), start: Math.max(1, change - 2) };
-    },
-    wat: () => ({
-      lines: coloured("wat", finalLinks.value, plain(code.value?.wat?.lines)),
-      start: code.value ? firstInstruction(code.value) : 1,
-    }),
+  const listed = (pane: Pane): Listed => {
+    const now = code.value;
+    if (!now) return { lines: [], start: 1 };
+    const colours = coloursOf(now);
+    const text = (lines: ListedLine[], from: Links | null, start = 1): Listed => ({
+      lines: lines.map((line, index) => ({
+        ...line,
+        colour: colours.get(from?.origin(pane, index + 1) ?? null),
+      })),
+      start,
+    });
+    if (pane === "lowered" && after.value) {
+      const change = after.value.lines.findIndex(({ kind }) => kind !== "same");
+      return text(after.value.lines, links.value, Math.max(1, change - 2));
+    }
+    const plain = (now[pane]?.lines ?? []).map((line) => ({ text: line }));
+    return text(plain, finalLinks.value, pane === "wat" ? firstInstruction(now) : 1);
   };
   const listing = (pane: Pane, label: string, highlight: (text: string) => Node): HTMLElement =>
     codeListing({
       id: `code-${pane}`,
       label,
       highlight,
-      listed: computed(() => (code.value ? listed[pane]() : NOTHING)),
+      listed: computed(() => listed(pane)),
       lit: computed(() => lit.value[pane]),
       reveals: computed(() => (acted.value ? acted.value[0] !== pane : source.value === null)),
       chosen: computed(() => (chosen.value?.[0] === pane ? chosen.value[1] : null)),
@@ -168,14 +155,17 @@ export function codeView(context: ViewContext): View {
     const { lines } = await session.look(null, "code_view.after_pass", program.value, name, index);
     let last = 0;
     const { name: passName } = code.value!.passes![index]!;
-    const numbers = lines.map(({ kind }) => (kind === "removed" ? null : ++last));
-    return { name: passName, lines, numbers };
+    return {
+      name: passName,
+      lines: lines.map((line) => ({ ...line, number: line.kind === "removed" ? null : ++last })),
+    };
   }
 
   const caption = (): string => {
-    const { numbers } = after.value ?? {};
     if (source.value)
-      return tell(source.value, lit.value, (line) => (numbers ? numbers[line - 1]! : line));
+      return tell(source.value, lit.value, (line) =>
+        after.value ? after.value.lines[line - 1]!.number : line,
+      );
     if (pass.value === null) return HINT;
     if (passed.error) return passed.error;
     return passed.state === "ready" ? summary(passed.value!.lines) : "";

@@ -5,6 +5,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Trial } from "../../python/search_protocol";
 import { onThemeChange } from "../../theme";
+import { themeColour } from "../plot";
 import { logRange } from "./scale";
 
 const HEIGHT = 220;
@@ -64,20 +65,9 @@ export class SearchChart {
   }
 
   private create(host: HTMLElement): uPlot {
-    const style = getComputedStyle(host);
-    const colour = (name: string): string => style.getPropertyValue(name).trim();
-    const resolve = (name: string): string => {
-      const probe = document.createElement("span");
-      // Where the system imposes its colours on text, a picture still tells things apart by colour.
-      probe.style.cssText = `color: var(${name}); forced-color-adjust: none`;
-      host.append(probe);
-      const value = getComputedStyle(probe).color;
-      probe.remove();
-      return value;
-    };
-    const ink = resolve("--ink-soft");
-    const grid = resolve("--line");
-    const font = `12px ${colour("--sans") || "sans-serif"}`;
+    const ink = themeColour(host, "--ink-soft");
+    const grid = themeColour(host, "--line");
+    const font = `12px ${getComputedStyle(host).getPropertyValue("--sans").trim() || "sans-serif"}`;
     const axis = {
       stroke: ink,
       font,
@@ -120,13 +110,13 @@ export class SearchChart {
         {},
         {
           label: "trial",
-          stroke: resolve("--accent"),
+          stroke: themeColour(host, "--accent"),
           paths: () => null,
-          points: { show: true, size: 7, fill: resolve("--accent") },
+          points: { show: true, size: 7, fill: themeColour(host, "--accent") },
         },
         {
           label: "best so far",
-          stroke: resolve("--amber"),
+          stroke: themeColour(host, "--amber"),
           width: 2,
           paths: stepped,
           points: { show: false },

@@ -71,13 +71,13 @@ export class SearchForm {
     const { function: name, scheduleFunction, strategy } = this.fields.value;
     const own = this.functions.value;
     const names = this.module.value?.functions ?? [];
-    const fallback: Strategy = own.length ? "function" : "evolutionary";
+    const offered = STRATEGIES.filter(([id]) => id !== "function" || own.length);
     return {
       function: names.includes(name) ? name : (names[0] ?? ""),
       scheduleFunction: own.includes(scheduleFunction)
         ? scheduleFunction
         : (own.find((each) => each.includes("stochastic")) ?? own[0] ?? ""),
-      strategy: strategy === "function" && !own.length ? fallback : (strategy ?? fallback),
+      strategy: (offered.find(([id]) => id === strategy) ?? offered[0]!)[0],
     };
   });
 
@@ -119,21 +119,14 @@ export class SearchForm {
   restore(state: unknown): void {
     if (typeof state !== "object" || state === null) return;
     this.linked = state;
-    const { trials, seconds, seed, workers, module, scheduleFunction, strategy } = this.linked;
+    const { trials, seconds } = this.linked;
     const amount = trials ?? seconds;
-    const text = (value: unknown, old: string): string =>
-      typeof value === typeof 0 || typeof value === typeof "" ? String(value) : old;
+    const budget = amount ? { amount, unit: trials ? "trials" : "seconds" } : {};
     const old = this.fields.value;
-    this.fields.value = {
-      module: text(module, old.module),
-      function: text(this.linked.function, old.function),
-      scheduleFunction: text(scheduleFunction, old.scheduleFunction),
-      strategy: STRATEGIES.find(([each]) => each === strategy)?.[0] ?? old.strategy,
-      unit: amount === undefined || amount === null ? old.unit : trials ? "trials" : "seconds",
-      amount: text(amount, old.amount),
-      seed: text(seed, old.seed),
-      workers: text(workers, old.workers),
-    };
+    const given = Object.entries({ ...this.linked, ...budget })
+      .filter(([name, value]) => name in old && ["string", "number"].includes(typeof value))
+      .map(([name, value]) => [name, String(value)]);
+    this.fields.value = { ...old, ...Object.fromEntries(given) };
     for (const name of ["amount", "seed", "workers"] as const) this.whole(name);
     if (this.hasModules) this.settle();
   }
