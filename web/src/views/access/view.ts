@@ -7,7 +7,7 @@ import type { RunResult } from "../../python/protocol";
 import { type CacheSettings, FIRST_CACHE } from "../../python/wire";
 import { onThemeChange } from "../../theme";
 import { Measurement } from "../code/measurement";
-import { emptyNote, Pending, perFrame, reactive, viewPanel } from "../kit";
+import { emptyNote, markBusy, Pending, perFrame, reactive, viewPanel } from "../kit";
 import { Resource } from "../resource";
 import type { View, ViewContext } from "../view";
 import "./access.css";
@@ -233,9 +233,7 @@ export function accessView(context: ViewContext): View {
         "Run a program that defines a module. Here is in which order it touches memory, what a cache makes of that, and what a schedule changes.",
       );
     },
-    () => {
-      panel.ariaBusy = report.busy ? "true" : null;
-    },
+    () => markBusy(panel, report.busy),
   );
 
   /** The position that is drawn, of the run shown. */

@@ -64,6 +64,10 @@ export function codeListing(state: ListingState): HTMLElement {
   const top = signal(0);
   const height = signal(0);
   const count = computed(() => listed.value.lines.length);
+  const size = computed(() => {
+    const longest = listed.value.lines.reduce((most, { text }) => Math.max(most, text.length), 0);
+    return `height: ${count.value * ROW}px; min-width: calc(${longest}ch + var(--code-gutter))`;
+  });
   const firstInView = (): number => Math.floor(box.scrollTop / ROW) + 1;
   const measure = (): void => {
     top.value = Math.floor(box.scrollTop / ROW / MARGIN) * MARGIN;
@@ -106,10 +110,8 @@ export function codeListing(state: ListingState): HTMLElement {
     () => {
       const first = Math.max(0, top.value - MARGIN);
       const last = Math.min(count.value, top.value + height.value + 2 * MARGIN);
-      const longest = listed.value.lines.reduce((most, { text }) => Math.max(most, text.length), 0);
-      const size = `height: ${count.value * ROW}px; min-width: calc(${longest}ch + var(--code-gutter))`;
       const rows = range(Math.max(0, last - first)).map((index) => first + index + 1);
-      return html`<div class="code-sheet" role="presentation" .style=${size}>
+      return html`<div class="code-sheet" role="presentation" .style=${size.value}>
         <div class="code-rows" role="presentation"
           .style=${`transform: translateY(${first * ROW}px)`}>${repeat(rows, String, row)}</div>
       </div>`;

@@ -10,6 +10,7 @@ import {
   copyAndTell,
   counted,
   emptyNote,
+  markBusy,
   Pending,
   python,
   reactive,
@@ -240,9 +241,7 @@ export function codeView(context: ViewContext): View {
         "Run a program that defines a module. Here is what becomes of it: the loops after each pass, and their WebAssembly.",
       );
     },
-    () => {
-      panel.ariaBusy = code.busy ? "true" : null;
-    },
+    () => markBusy(panel, code.busy),
   );
 
   return {

@@ -158,7 +158,7 @@ function fold(lines: MarkedLine[], rows: TemplateResult[]): TemplateResult {
     const button = currentTarget as HTMLElement;
     const body = button.nextElementSibling as HTMLElement;
     body.hidden = !body.hidden;
-    button.ariaExpanded = String(!body.hidden);
+    button.setAttribute("aria-expanded", String(!body.hidden));
     button.textContent = body.hidden ? what : `Hide ${what}`;
   };
   return html`<span class="fold-box"><button class="fold" type="button" aria-expanded="false"

@@ -7,7 +7,7 @@ import { computed, signal } from "@preact/signals-core";
 import { html, type TemplateResult } from "lit-html";
 import { ref } from "lit-html/directives/ref.js";
 import { setUpMenu } from "../../shell/menu";
-import { choice, emptyNote, Pending, reactive, viewPanel } from "../kit";
+import { choice, emptyNote, markBusy, Pending, reactive, viewPanel } from "../kit";
 import type { View, ViewContext } from "../view";
 import { traceComparer } from "./compare";
 import { decisions } from "./decisions";
@@ -99,9 +99,7 @@ export function traceView(context: ViewContext): View {
       }
       return [head(), decisions(model), compared.value ? comparer : steps];
     },
-    () => {
-      panel.ariaBusy = shown.busy || compared.busy ? "true" : null;
-    },
+    () => markBusy(panel, shown.busy || compared.busy),
   );
 
   const load = new Pending(panel, () => {
