@@ -8,6 +8,7 @@ import { type CacheSettings, FIRST_CACHE } from "../../python/wire";
 import { onThemeChange } from "../../theme";
 import { Measurement } from "../code/measurement";
 import { emptyNote, markBusy, Pending, perFrame, reactive, viewPanel } from "../kit";
+import { legend } from "../plot";
 import { Resource } from "../resource";
 import type { View, ViewContext } from "../view";
 import "./access.css";
@@ -270,13 +271,13 @@ function section(title: string, ...parts: unknown[]): TemplateResult {
   return html`<section class="access-part"><h2>${title}</h2>${parts}</section>`;
 }
 
-const CELLS = html`<div class="access-legend" aria-hidden="true">${[
-  ["blank", "not yet touched"],
-  ["touched", "touched before"],
-  ["held", "in the cache"],
-  ["hit", "just hit"],
-  ["miss", "just missed"],
-].map(([kind, text]) => html`<span class="cell-key cell-${kind}">${text}</span>`)}</div>`;
+const CELLS = legend(
+  ["cell-blank", "not yet touched"],
+  ["cell-touched", "touched before"],
+  ["cell-held", "in the cache"],
+  ["cell-hit", "just hit"],
+  ["cell-miss", "just missed"],
+);
 
 const FOOTNOTE = html`<p class="access-footnote">Every access of the program counts, as the
   interpreter makes it: one element at a time, least recently used line out first. Machine code keeps

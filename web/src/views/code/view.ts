@@ -174,6 +174,7 @@ export function codeView(context: ViewContext): View {
   const head = ({ functions, function: name, fused, size }: MachineCode): TemplateResult => {
     const { available, on, used } = fused;
     const options = (names: string[]) => names.map((each) => ({ id: each, title: each }));
+    const count = size ? ` (${used || "none"} in this kernel)` : "";
     return html`<div class="code-head">
       ${choice({
         label: "Module",
@@ -196,11 +197,13 @@ export function codeView(context: ViewContext): View {
         available
           ? "One rounding instead of two: faster, and the last bit of results may differ"
           : "This browser has no relaxed SIMD instructions"
-      }><input id="code-fused" type="checkbox" data-testid="code-fused" .checked=${live(wantsFused.value ?? on)}
-        ?disabled=${!available} @change=${({ currentTarget }: Event) => {
+      }><input id="code-fused" type="checkbox" data-testid="code-fused"
+        .checked=${live(wantsFused.value ?? on)} ?disabled=${!available} @change=${({
+          currentTarget,
+        }: Event) => {
           wantsFused.value = (currentTarget as HTMLInputElement).checked;
           void load(name);
-        }}><span>Allow fused multiply-add${size ? ` (${used || "none"} in this kernel)` : ""}</span></label>
+        }}><span>Allow fused multiply-add${count}</span></label>
     </div>`;
   };
   const note = ({ error, notes }: MachineCode): TemplateResult => {
@@ -219,7 +222,7 @@ export function codeView(context: ViewContext): View {
       @click=${() => now.wat && copyAndTell(now.wat.lines.join("\n"), toast)}>Copy</button>`;
     return html`<div class="code-view">
       ${head(now)}
-      <ul class="code-facts" data-testid="code-facts">${facts(now).map((parts) => html`<li>${parts}</li>`)}</ul>
+      <ul class="code-facts" data-testid="code-facts">${facts(now)}</ul>
       ${note(now)}
       ${passList(passes, pass.value, (index) => void showPass(index))}
       <p class="code-caption" aria-live="polite" data-testid="code-caption">${caption()}</p>
@@ -266,22 +269,16 @@ export function codeView(context: ViewContext): View {
 }
 
 /** Size and make of the code, as figures with what they count. */
-function facts({ size }: MachineCode): unknown[] {
-  if (!size) return [];
+function facts({ size }: MachineCode): TemplateResult | typeof nothing {
+  if (!size) return nothing;
   const figure = (value: number): TemplateResult =>
     html`<strong>${value.toLocaleString("en")}</strong>`;
-  const simdShare = (of: { instructions: number; simd: number }): TemplateResult =>
+  const counts = (of: { instructions: number; simd: number }): TemplateResult =>
     html`${figure(of.instructions)} instructions, ${figure(of.simd)} SIMD`;
   const { bytes, loop } = size;
-  return [
-    html`${figure(bytes)} bytes`,
-    simdShare(size),
-    ...(loop
-      ? [
-          html`innermost loop ${loop.name ? html`<code>${loop.name}</code>` : ""} ${simdShare(loop)}`,
-        ]
-      : []),
-  ];
+  const name = loop?.name ? html`<code>${loop.name}</code> ` : "";
+  return html`<li>${figure(bytes)} bytes</li><li>${counts(size)}</li>
+    ${loop ? html`<li>innermost loop ${name}${counts(loop)}</li>` : nothing}`;
 }
 
 /** A colour's number for each line of TensorIR that has code of its own. */

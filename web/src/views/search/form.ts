@@ -191,11 +191,29 @@ export class SearchForm {
       type=${run ? "button" : "submit"} ?disabled=${disabled} @click=${run ?? nothing}>${text}</button>`;
     const numberField = (label: string, id: string, field: keyof typeof BOUNDS): TemplateResult =>
       html`<label class="field" for=${id}>${label}${number(id, field)}</label>`;
+    const modules = this.modules.value.map((each) => each.name);
+    const selects = [
+      select("Module", "search-module", named(modules), this.module.value?.name ?? "", "module"),
+      select(
+        "Function",
+        "search-primfunc",
+        named(functions),
+        name,
+        "function",
+        functions.length < 2,
+      ),
+      select("Strategy", "search-strategy", strategies, strategy, "strategy"),
+      select(
+        "Schedule function",
+        "search-function",
+        named(own),
+        scheduleFunction,
+        "scheduleFunction",
+        strategy !== "function",
+      ),
+    ];
     return html`<form class="search-form" aria-label="Search settings" @submit=${submit}>
-      ${select("Module", "search-module", named(this.modules.value.map((each) => each.name)), this.module.value?.name ?? "", "module")}
-      ${select("Function", "search-primfunc", named(functions), name, "function", functions.length < 2)}
-      ${select("Strategy", "search-strategy", strategies, strategy, "strategy")}
-      ${select("Schedule function", "search-function", named(own), scheduleFunction, "scheduleFunction", strategy !== "function")}
+      ${selects}
       <div class="field budget">
         <label for="search-trials">Budget</label>
         <div class="budget-parts">${number("search-trials", "amount")}<select id="search-unit"

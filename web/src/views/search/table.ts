@@ -68,14 +68,17 @@ export class TrialTable {
     };
     const note =
       notes[state] ?? (seconds !== null && baseline ? comparison(seconds, baseline) : "");
+    const kinds = [`trial-${state}`, confirmed && "trial-confirmed", best && "is-best"];
+    const chips = decisions.map((text) => html`<code class="chip">${text}</code>`);
     const again = "Measured again at the end, in turn with the other best trials";
-    return html`<tr class="trial-${state} ${confirmed ? "trial-confirmed" : ""} ${best ? "is-best" : ""}"
+    return html`<tr class=${kinds.filter(Boolean).join(" ")}
       data-testid="search-row" data-trial=${index} data-state=${state} aria-selected=${chosen}
       title=${confirmed ? again : nothing} @click=${() => this.onChoose(index)}>
-      <td><button class="row-button" type="button" aria-label="Trial ${index}: show its trace">${index}</button></td>
+      <td><button class="row-button" type="button"
+        aria-label="Trial ${index}: show its trace">${index}</button></td>
       <td class="number">${seconds === null ? "failed" : milliseconds(seconds)}</td>
       <td class="number soft">${note}</td>
-      <td><div class="decisions">${decisions.map((text) => html`<code class="chip">${text}</code>`)}</div>
+      <td><div class="decisions">${chips}</div>
         ${reason ? html`<div class="reason">${reason}</div>` : nothing}</td>
     </tr>`;
   }

@@ -76,8 +76,10 @@ export function traceComparer(compared: ReadonlySignal<Compared | null>): HTMLEl
 
   const template = (now: Compared): TemplateResult => {
     const rows = range(now.comparison.rows.length);
+    const titles = now.sides.map(({ title }) => html`<span>${title}</span>`);
+    const said = `${reached.value.map((side) => side.said).join("; ")}.`;
     return html`<div class="pair-box">
-        <div class="pair-heads" aria-hidden="true">${now.sides.map(({ title }) => html`<span>${title}</span>`)}</div>
+        <div class="pair-heads" aria-hidden="true">${titles}</div>
         <div class="pairs" role="listbox" tabindex="0" aria-label="Steps of both traces"
           aria-activedescendant="trace-pair-${selected.value}"
           @keydown=${(event: KeyboardEvent) =>
@@ -85,7 +87,7 @@ export function traceComparer(compared: ReadonlySignal<Compared | null>): HTMLEl
               selected.value = number;
             })}>${rows.map((number) => pair(now, number))}</div>
       </div>
-      <p class="step-caption" aria-live="polite">${reached.value.map(({ said }) => said).join("; ")}.</p>
+      <p class="step-caption" aria-live="polite">${said}</p>
       <div class="compare-nests">${reached.value.map(
         ({ picture }, which) => html`<div class="nest" tabindex="0" role="region"
           aria-label="Loop nest of the ${which ? "second" : "first"} trace"
