@@ -241,7 +241,7 @@ export class BufferGrid {
     const { name, shape } = this.replay.buffers[this.buffer]!;
     const made = hits + misses;
     this.count.textContent = `${hits.toLocaleString("en")} of ${made.toLocaleString("en")} hit`;
-    if (moving) return;
+    if (moving && this.canvas.hasAttribute("aria-label")) return;
     const last = this.replay.position - 1;
     const here = last >= 0 && this.replay.bufferOf(last) === this.buffer;
     const place = here
