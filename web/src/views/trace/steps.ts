@@ -53,14 +53,14 @@ export function stepList(state: StepListState): HTMLElement {
   const instructionAt = (index: number): Instruction | undefined =>
     state.shown.value?.instructions[index - 1];
 
-  const item = (step: TraceStep): TemplateResult => {
+  const item = (step: TraceStep, chosen: boolean, shown: boolean): TemplateResult => {
     const { index, changed, diff, words } = step;
     const instruction = instructionAt(index);
     const kind = instruction?.isSampling ? "sampling" : !changed && index ? "looks-up" : "";
     const { added, removed } = countChanges(changed ? markedLines(diff!) : []);
     return html`<li class="step ${kind}" role="option" id=${idOf(index)} data-testid=${name("step")}
       data-step=${index} data-words=${words} data-changed=${changed}
-      ?hidden=${!listed.value.includes(index)} aria-selected=${index === selected.value}
+      ?hidden=${!shown} aria-selected=${chosen}
       @click=${(event: Event) => {
         state.selected.value = index;
         (event.currentTarget as HTMLElement).parentElement!.focus({ preventScroll: true });
@@ -72,13 +72,15 @@ export function stepList(state: StepListState): HTMLElement {
           : nothing
       }${timeCell(times.value.get(index), state.running?.value === index)}</li>`;
   };
-  const items = (): unknown =>
-    steps.value.map((step) => {
+  const items = (): unknown => {
+    const shown = new Set(listed.value);
+    return steps.value.map((step) => {
       const { index } = step;
-      const own = [index === selected.value, listed.value.includes(index)];
+      const own = [index === selected.value, shown.has(index)] as const;
       const time = [times.value.get(index), state.running?.value === index];
-      return guard([step, instructionAt(index), ...own, ...time], () => item(step));
+      return guard([step, instructionAt(index), ...own, ...time], () => item(step, ...own));
     });
+  };
 
   /** The chosen step with what it made of the program. */
   const picture = computed(() => {
