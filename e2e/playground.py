@@ -53,17 +53,20 @@ def wait_until(page: Page, condition: str, arg: object = None) -> None:
     page.wait_for_function("() => window.isTrue")
 
 
-def wait_until_kept(page: Page, document: str, scroll: float = 0) -> None:
-    """Waits until the browser's database has a document, with this much scrolled."""
-    wait_until(page, _IS_KEPT, [document, scroll])
+def wait_until_kept(page: Page, document: str, runs: int, scroll: float | None = None) -> None:
+    """Waits until the browser's database has this many runs of a document, scrolled this far."""
+    wait_until(page, _IS_KEPT, [document, runs, scroll])
 
 
-_IS_KEPT = """([id, scroll]) => new Promise((resolve, reject) => {
+_IS_KEPT = """([id, runs, scroll]) => new Promise((resolve, reject) => {
     const opening = indexedDB.open("mlcweb-documents");
     opening.onerror = reject;
     opening.onsuccess = () => {
         const asked = opening.result.transaction("documents").objectStore("documents").get(id);
-        asked.onsuccess = () => resolve(asked.result?.scroll === scroll);
+        asked.onsuccess = () => {
+            const kept = asked.result;
+            resolve(kept?.runs.length === runs && (scroll ?? kept.scroll) === kept.scroll);
+        };
     };
 })"""
 

@@ -6,6 +6,9 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from e2e.lesson_page import LessonPage
+from e2e.playground import wait_until_kept
+
 NOTEBOOK = {
     "cells": [
         {"cell_type": "markdown", "metadata": {}, "source": ["# A title"]},
@@ -15,6 +18,36 @@ NOTEBOOK = {
             "execution_count": 1,
             "outputs": [],
             "source": ["x = 20\n", "print(x + 1)"],
+        },
+    ],
+    "metadata": {},
+    "nbformat": 4,
+    "nbformat_minor": 5,
+}
+
+HTML_CELL = """\
+class Page:
+    def _repr_html_(self):
+        return f"<i>{x}</i>"
+Page()
+"""
+
+RICH = {
+    "cells": [
+        {
+            "cell_type": "code",
+            "source": "print(1)",
+            "outputs": [{"output_type": "stream", "name": "stdout", "text": ["from elsewhere\n"]}],
+        },
+        {
+            "cell_type": "code",
+            "source": "show()",
+            "outputs": [{"output_type": "display_data", "data": {"text/html": "<b>bold</b>"}}],
+        },
+        {
+            "cell_type": "code",
+            "source": "def f(a: Later): ...\nprint(f.__annotations__['a'])",
+            "outputs": [],
         },
     ],
     "metadata": {},
@@ -116,17 +149,50 @@ def test_files_outlive_a_reload_and_a_crash(page):
 
 def test_a_notebook_is_dropped_in_and_goes_out_again(page):
     drop(page, "Chapter 2.ipynb", json.dumps(NOTEBOOK))
-    expect(page["file-tab"].nth(1)).to_have_text("Chapter_2.py")
-    expect(page["editor"]).to_contain_text("# # A title")
-    page.run_to_end()
-    expect(page["console"]).to_contain_text("21")
+    expect(page["file-tab"].nth(1)).to_have_text("Chapter_2.ipynb")
+    expect(page["notebook"].get_by_role("heading", name="A title")).to_be_visible()
+    page["notebook-run-all"].click()
+    cell = page["notebook"].get_by_test_id("lesson-cell").first
+    expect(cell).to_have_attribute("data-state", "done")
+    expect(cell).to_contain_text("21")
     page["file-menu"].click()
     with page.page.expect_download() as download:
-        page["export-notebook"].click()
+        page["export-python"].click()
     assert download.value.suggested_filename == "Chapter_2.ipynb"
     cells = json.loads(download.value.path().read_text())["cells"]
     assert [cell["cell_type"] for cell in cells] == ["markdown", "code"]
-    assert cells[1]["source"] == NOTEBOOK["cells"][1]["source"]
+    assert "".join(cells[1]["source"]) == "".join(NOTEBOOK["cells"][1]["source"])
+    assert cells[1]["outputs"] == [{"output_type": "stream", "name": "stdout", "text": "21\n"}]
+    page["file-menu"].click()
+    with page.page.expect_download() as download:
+        page["export-notebook"].click()
+    assert download.value.suggested_filename == "Chapter_2.py"
+    assert download.value.path().read_text().startswith("# %% [markdown]\n# # A title")
+
+
+def test_a_notebook_keeps_its_outputs_and_edits(page):
+    drop(page, "shared.ipynb", json.dumps(RICH))
+    cells = page["notebook"].get_by_test_id("lesson-cell")
+    expect(cells.nth(0)).to_contain_text("from elsewhere")
+    expect(cells.nth(0)).to_have_attribute("data-state", "stale")
+    frame = cells.nth(1).locator("iframe.out-html")
+    expect(frame).to_have_attribute("sandbox", "")
+    expect(frame.content_frame.locator("b")).to_have_text("bold")
+    lesson = LessonPage(page.page)
+    lesson.write(1, "from __future__ import annotations\nx = 20\n")
+    lesson.write(2, HTML_CELL)
+    page["notebook-run-all"].click()
+    expect(cells.nth(2)).to_have_attribute("data-state", "done")
+    expect(cells.nth(1).locator("iframe.out-html").content_frame.locator("i")).to_have_text("20")
+    expect(cells.nth(2)).to_contain_text("Later")
+    wait_until_kept(page.page, "shared.ipynb", 5)
+    page.page.reload()
+    expect(cells.nth(1).locator("iframe.out-html").content_frame.locator("i")).to_have_text("20")
+    expect(cells.nth(2)).to_contain_text("not run in this session")
+    expect(cells.nth(0)).to_contain_text("x = 20")
+    page["file-tab"].first.click()
+    expect(page["editor"]).to_be_visible()
+    expect(page["notebook"]).to_be_hidden()
 
 
 @pytest.mark.thorough

@@ -179,7 +179,7 @@ def test_results_are_kept(lesson, playground):
     expect(playground["view-tensorir"]).to_contain_text("def main")
     lesson.cell(3).scroll_into_view_if_needed()
     position = lesson.page.locator("#pane-lesson").evaluate("pane => pane.scrollTop")
-    wait_until_kept(lesson.page, FIRST, position)
+    wait_until_kept(lesson.page, FIRST, 2, position)
     lesson.page.reload()
     expect(lesson.cell(2)).to_contain_text("written by me")
     expect(lesson.cell(2)).to_have_attribute("data-state", "stale")

@@ -39,7 +39,7 @@ def test_the_lesson_runs(playground):
 @pytest.mark.thorough
 def test_the_console_is_kept_over_a_reload(playground):
     playground.run_to_end("print('sum', 20 + 22)\n")
-    wait_until_kept(playground.page, "program")
+    wait_until_kept(playground.page, "program", 1)
     playground.page.reload()
     expect(playground["console"]).to_contain_text("sum 42")
     expect(playground["console"]).to_contain_text("its variables are gone")

@@ -62,7 +62,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 }
 """What the page may call. A new view adds its functions here."""
 
-EVENTS: dict[str, Any] = {"picture": Picture, "search": SearchNews}
+EVENTS: dict[str, Any] = {"picture": Picture, "html": str, "search": SearchNews}
 """What Python tells while it is busy, and its type."""
 
 

@@ -58,6 +58,17 @@ def show_picture(shown: Any) -> bool:
     return True
 
 
+def show_html(shown: Any) -> bool:
+    """Put `shown` into the page's output as HTML; whether it has some, and there is a page."""
+    draw = None if isinstance(shown, type) else getattr(shown, "_repr_html_", None)
+    text = draw() if callable(draw) and in_browser() else None
+    if not isinstance(text, str):
+        return False
+    sys.stdout.flush()
+    tell("html", text)
+    return True
+
+
 def _drawn(shown: Any) -> tuple[bytes, int] | None:
     """The bytes of a PNG file, and its dots for each of the page's."""
     if type(shown).__module__ == "matplotlib.figure":

@@ -61,7 +61,7 @@ class Gallery:
                     self._add_trace(self._placed(name), schedule.trace, schedule)
         elif (text := _code_of(shown)) is not None:
             self._add(title or self._title(shown), text)
-        elif not figures.show_picture(shown):
+        elif not figures.show_picture(shown) and not figures.show_html(shown):
             print(str(shown) if hasattr(shown, "_repr_mimebundle_") else repr(shown))
 
     def content(self) -> tuple[list[ShownModule], list[ShownTrace], list[ShownProgram]]:

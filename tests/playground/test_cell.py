@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mlcweb.playground import cell, magics
+from mlcweb.playground import cell, figures, magics
 from mlcweb.user_code.namespace import SearchModule
 
 Run = Callable[[str], Any]
@@ -186,3 +186,13 @@ def test_the_packages_that_a_program_imports() -> None:
         "sqlfluff",
     ]
     assert magics.imports("import (") == []
+
+
+def test_an_object_with_html_is_shown_as_a_page(monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
+    told: list[tuple[str, object]] = []
+    monkeypatch.setattr(figures, "in_browser", lambda: True)
+    monkeypatch.setattr(figures, "tell", lambda *message: told.append(message))
+    run("class Table:\n    def _repr_html_(self):\n        return '<b>1</b>'\nTable()")
+    run("class Plain:\n    def _repr_html_(self):\n        return None\nPlain()")
+    run("class Table:\n    def _repr_html_(self):\n        return '<b>1</b>'\nTable")
+    assert told == [("html", "<b>1</b>")]

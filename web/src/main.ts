@@ -4,6 +4,7 @@ import { byId } from "./dom";
 import { LessonDocument } from "./lessons/document";
 import { ProgramDocument } from "./program/program";
 import type { PythonSession } from "./python/client";
+import type { ShownModule } from "./python/protocol";
 import { hashParts, setHash } from "./share/address";
 import { setUpSharing } from "./share/dialog";
 import { BadLink, decode, type SharedState } from "./share/state";
@@ -30,7 +31,7 @@ export function startPage(session: PythonSession): void {
   const runner = new Runner(session, activity, (result, owner) => shown.take(result, owner));
 
   setUpTheme(byId("theme"));
-  const program = new ProgramDocument(runner, session, show);
+  const program = new ProgramDocument(runner, session, show, (module) => showModule(module));
   const context: ViewContext = {
     session,
     editor: program.editor,
@@ -42,14 +43,15 @@ export function startPage(session: PythonSession): void {
   };
   views.push(...viewFactories.map((create) => create(context)));
   byId("views").append(...views.map(({ panel }) => panel));
+  const showModule = (module: ShownModule): void => {
+    shown.showModules([module]);
+    show("tensorir");
+  };
   const lesson = new LessonDocument({
     runner,
     session,
     show,
-    showModule: (module) => {
-      shown.showModules([module]);
-      show("tensorir");
-    },
+    showModule,
     openProgram: (name, text) => {
       show("editor");
       program.add(name, text);
@@ -61,6 +63,7 @@ export function startPage(session: PythonSession): void {
   program.onLeaveLink = () => {
     if (hashParts(location.hash).has("code")) setHash("");
   };
+  program.onTurn = () => panes.onOpen?.(panes.document);
   panes.onView = (view) => shown.opened(view);
   let turned = Promise.resolve();
   panes.onOpen = (document) => {

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { parseNotebook, runsOf, withOutputs, withoutOutputs } from "../src/document/jupyter";
 import { bounded } from "../src/document/memory";
 import { moment, Recorder, type RunRecord, recordOf, replay } from "../src/document/record";
 import type { OutputChunk, RunResult } from "../src/python/protocol";
@@ -52,4 +53,50 @@ test("a moment of another day is told with the day", () => {
   const noon = new Date(2026, 10, 22, 12, 5).getTime();
   expect(moment(noon, noon + 3600_000)).toBe("at 12:05");
   expect(moment(noon, noon + 24 * 3600_000)).toBe("on 22 Nov at 12:05");
+});
+
+test("a notebook's outputs become runs, and runs its outputs again", () => {
+  const outputs = [
+    { output_type: "stream", name: "stdout", text: ["one\n", "two\n"] },
+    {
+      output_type: "display_data",
+      metadata: {},
+      data: { "text/plain": "a figure", "image/png": "AAAA" },
+    },
+    {
+      output_type: "display_data",
+      metadata: {},
+      data: { "text/plain": "HTML", "text/html": "<b>bold</b>" },
+    },
+    { output_type: "error", ename: "ValueError", evalue: "no", traceback: ["line 1", "line 2"] },
+  ];
+  const text = JSON.stringify({
+    cells: [
+      { cell_type: "markdown", metadata: { a: 1 }, source: "# Title" },
+      { cell_type: "code", metadata: {}, execution_count: 7, source: ["x = 1\n", "x"], outputs },
+      { cell_type: "code", metadata: {}, execution_count: 8, source: "y", outputs: [] },
+    ],
+    metadata: { kernelspec: { name: "python3" } },
+    nbformat: 4,
+    nbformat_minor: 5,
+  });
+  const notebook = parseNotebook(text);
+  const runs = runsOf(notebook, 5);
+  expect(runs).toHaveLength(1);
+  expect(runs[0]).toMatchObject({ cell: "1", source: "x = 1\nx", ok: false, at: 5 });
+  const stored = parseNotebook(withoutOutputs(notebook));
+  expect(JSON.stringify(stored)).not.toContain("bold");
+  const back = parseNotebook(withOutputs(stored, (cell) => runs.find((run) => run.cell === cell)));
+  expect(back.cells[0]).toEqual(notebook.cells[0]);
+  expect(back.metadata).toEqual(notebook.metadata);
+  expect(back.cells[1]!.outputs).toEqual([
+    { output_type: "stream", name: "stdout", text: "one\ntwo\n" },
+    ...outputs.slice(1),
+  ]);
+  expect(back.cells[2]!.outputs).toEqual([]);
+});
+
+test("what is no notebook is refused", () => {
+  for (const text of ["", "{}", '{"cells": 1}'])
+    expect(() => parseNotebook(text)).toThrow("Not a Jupyter notebook");
 });

@@ -26,11 +26,12 @@ describe("files", () => {
       expect(refusal(name, two)).toMatch(/letters/);
     expect(refusal("a.py", two)).toBe("There is a a.py already");
     expect(refusal("a.py", two, "a.py")).toBeNull();
+    expect(refusal("c.ipynb", two, "a.py")).toMatch(/stays/);
   });
 
   it("get a free name from any wish", () => {
     expect(freeName("a.py", two)).toBe("a_2.py");
-    expect(freeName("Chapter 4 (copy).ipynb", two)).toBe("Chapter_4_copy_.py");
+    expect(freeName("Chapter 4 (copy).ipynb", two)).toBe("Chapter_4_copy_.ipynb");
     expect(freeName("2_tensor.py", two)).toBe("_2_tensor.py");
   });
 

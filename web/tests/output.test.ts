@@ -135,7 +135,7 @@ test("a picture stands between the texts before and after it", () => {
   for (let i = 0; i < 40; i += 1) output.write("stdout", "-");
   posts.length = 0;
   output.write("stdout", "before");
-  output.picture(picture);
+  output.show({ picture });
   output.write("stdout", "after");
   output.flush();
   expect(posts.flat().map((chunk) => chunk.picture ?? chunk.text)).toEqual([

@@ -76,6 +76,12 @@ export class DocumentMemory {
     this.saveSoon();
   }
 
+  /** Let go of all runs but these. */
+  replace(runs: RunRecord[]): void {
+    this.runs = bounded(runs);
+    void this.save().catch(() => undefined);
+  }
+
   saveSoon(): void {
     clearTimeout(this.saving);
     this.saving = setTimeout(() => void this.save().catch(() => undefined), DELAY);

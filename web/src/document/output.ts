@@ -4,7 +4,7 @@ import { element, soon } from "../dom";
 import { highlighted } from "../highlight";
 import { addTo, BoundedOutput, describeDropped } from "../python/bounded";
 import type { Dropped, OutputChunk, RunError, Stream } from "../python/protocol";
-import { pictureElement } from "../shell/picture";
+import { richElement } from "../shell/picture";
 import type { OutputSink } from "../shell/runner";
 
 /** Characters kept of one cell at least; the oldest go first. */
@@ -85,8 +85,10 @@ export class CellOutput implements OutputSink {
     const notice = describeDropped(dropped);
     if (notice) shown.push(element("p", { class: "out-notice" }, notice));
     const alone = this.modules.length === 1;
-    for (const { stream, text, picture } of chunks) {
-      if (picture) shown.push(pictureElement(picture));
+    for (const chunk of chunks) {
+      const { stream, text } = chunk;
+      const rich = richElement(chunk);
+      if (rich) shown.push(rich);
       let rest = text;
       for (let found = SHOWN.exec(rest); stream === "stdout" && found; found = SHOWN.exec(rest)) {
         const at = left.findIndex(({ title }) => title === found![1]);

@@ -70,7 +70,7 @@ export function replay({ output, notes, error }: RunRecord, sink: OutputSink): v
 /** Characters that a record takes in the browser's database, about. */
 export function sizeOf({ source, output, error, modules }: RunRecord): number {
   const pieces = output.reduce(
-    (sum, { text, picture }) => sum + text.length + (picture?.url.length ?? 0),
+    (sum, { text, picture, html }) => sum + (picture?.url ?? html ?? text).length,
     0,
   );
   const texts = modules.reduce((sum, module) => sum + module.source.length, 0);

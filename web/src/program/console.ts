@@ -3,7 +3,7 @@
 import { element, soon } from "../dom";
 import { addTo, BoundedOutput, countOf, describeDropped } from "../python/bounded";
 import type { Dropped, OutputChunk, RunError } from "../python/protocol";
-import { pictureElement } from "../shell/picture";
+import { richElement } from "../shell/picture";
 
 /** Lines and characters kept; the oldest go first, and a line at the top says how many went. */
 const KEPT: Dropped = { lines: 4000, characters: 100_000 };
@@ -60,8 +60,9 @@ export class ConsolePanel {
     for (const { dropped } of chunks) addTo(this.dropped, dropped);
     this.addAll(
       chunks.map((chunk) => {
-        const { stream, text, picture } = chunk;
-        if (picture) return [pictureElement(picture), countOf(chunk)];
+        const { stream, text } = chunk;
+        const rich = richElement(chunk);
+        if (rich) return [rich, countOf(chunk)];
         return [element("span", { class: `out-${stream}` }, text), countOf(chunk)];
       }),
     );

@@ -11,12 +11,14 @@ export interface ProgramFiles {
   open: string;
 }
 
-/** Names that Python can import. */
-const NAME = /^[A-Za-z_][A-Za-z0-9_]*\.py$/;
+/** Names that Python can import, and those of notebooks. */
+const NAME = /^[A-Za-z_][A-Za-z0-9_]*\.(py|ipynb)$/;
 
 /** Why a file cannot have this name; null if it can. */
 export function refusal(name: string, { files }: ProgramFiles, except?: string): string | null {
   if (!NAME.test(name)) return "A name is letters, digits and underscores, then .py";
+  if (except !== undefined && isNotebook(name) !== isNotebook(except))
+    return "A notebook stays .ipynb, and a program .py";
   if (files.some((file) => file.name === name && name !== except))
     return `There is a ${name} already`;
   return null;
@@ -28,11 +30,16 @@ export function freeName(wish: string, { files }: ProgramFiles): string {
     .replace(/\.(py|ipynb|txt)$/i, "")
     .replace(/[^A-Za-z0-9_]+/g, "_")
     .replace(/^(?=\d|$)/, "_");
+  const ending = isNotebook(wish) ? "ipynb" : "py";
   const taken = new Set(files.map(({ name }) => name));
   for (let number = 1; ; number += 1) {
-    const name = number === 1 ? `${stem}.py` : `${stem}_${number}.py`;
+    const name = number === 1 ? `${stem}.${ending}` : `${stem}_${number}.${ending}`;
     if (!taken.has(name)) return name;
   }
+}
+
+export function isNotebook(name: string): boolean {
+  return /\.ipynb$/i.test(name);
 }
 
 export function textOf({ files, open }: ProgramFiles): string {

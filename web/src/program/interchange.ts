@@ -5,38 +5,20 @@
  * are comments under `# %% [markdown]`.
  */
 
-interface NotebookCell {
-  cell_type: string;
-  source: string | string[];
-}
+import { parseNotebook, sourceOf } from "../document/jupyter";
 
 const MARKER = /^# %%(.*)$/;
 
 /** A notebook's cells as one program. Throws an `Error` for the reader where there is no notebook. */
 export function fromNotebook(text: string): string {
-  let cells: NotebookCell[];
-  try {
-    cells = (JSON.parse(text) as { cells: NotebookCell[] }).cells;
-    if (!Array.isArray(cells)) throw new Error();
-  } catch {
-    throw new Error("Not a Jupyter notebook (version 4).");
-  }
-  const parts = cells.filter(isText).map(({ cell_type, source }) => {
-    const body = (Array.isArray(source) ? source.join("") : source).trimEnd();
-    if (cell_type === "code") return `# %%\n${body}`;
-    return `# %% [markdown]\n${body.replace(/^.*$/gm, (line) => (line ? `# ${line}` : "#"))}`;
-  });
+  const parts = parseNotebook(text)
+    .cells.filter(({ cell_type }) => cell_type === "code" || cell_type === "markdown")
+    .map((cell) => {
+      const body = sourceOf(cell).trimEnd();
+      if (cell.cell_type === "code") return `# %%\n${body}`;
+      return `# %% [markdown]\n${body.replace(/^.*$/gm, (line) => (line ? `# ${line}` : "#"))}`;
+    });
   return `${parts.join("\n\n")}\n`;
-}
-
-/** Whether a cell is code or a text; a damaged notebook may have anything in its place. */
-function isText(cell: NotebookCell | null): boolean {
-  const source = cell?.source;
-  const whole = Array.isArray(source) ? source : [source];
-  return (
-    (cell?.cell_type === "code" || cell?.cell_type === "markdown") &&
-    whole.every((line) => typeof line === "string")
-  );
 }
 
 /** A program as a notebook, format 4.5; without `# %%` lines it is one cell. */

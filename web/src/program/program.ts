@@ -1,9 +1,11 @@
 /** The program: files in an editor, a console, and the run that joins them. */
 
+import { parseNotebook, runsOf, withOutputs, withoutOutputs } from "../document/jupyter";
 import { DocumentMemory } from "../document/memory";
 import { moment, replay } from "../document/record";
 import { byId, element } from "../dom";
 import type { PythonSession } from "../python/client";
+import type { ShownModule } from "../python/protocol";
 import type { SharedState } from "../share/state";
 import type { PageDocument } from "../shell/document";
 import { COMMAND } from "../shell/keys";
@@ -16,6 +18,8 @@ import { Editor } from "./editor";
 import { FileTabs } from "./file_tabs";
 import {
   freeName,
+  isNotebook,
+  type ProgramFile,
   type ProgramFiles,
   renamed,
   textOf,
@@ -25,9 +29,18 @@ import {
 } from "./files";
 import firstProgram from "./first_program.py?raw";
 import { TypingCheck } from "./help/typing";
+import { NotebookPanel } from "./notebook";
 import "./program.css";
 import { ProgramRun } from "./run";
-import { acceptDrops, chooseFiles, downloadNotebook, downloadPython, readFiles } from "./transfer";
+import {
+  acceptDrops,
+  chooseFiles,
+  downloadNotebook,
+  downloadPercent,
+  downloadPython,
+  downloadWithOutputs,
+  readFiles,
+} from "./transfer";
 import { Workspace } from "./workspace";
 
 const FIRST = "lesson.py";
@@ -42,11 +55,17 @@ export class ProgramDocument implements PageDocument {
     { id: "console", title: "Console", panel: byId("pane-console") },
   ];
   readonly editor: Editor;
+  /** Called when another document of its own is open: the program, or a notebook. */
+  onTurn?: () => void;
   /** Called when the page shows something else than the link in its address. */
   onLeaveLink?: () => void;
   private readonly console: ConsolePanel;
   private readonly program: ProgramRun;
   private readonly kept: Promise<DocumentMemory>;
+  /** Notebooks that were opened in this visit, by the names of their files. */
+  private readonly notebooks = new Map<string, Promise<NotebookPanel | null>>();
+  /** The notebook in the place of the editor. */
+  private opened: NotebookPanel | null = null;
   private readonly workspace = new Workspace({
     files: [{ name: FIRST, text: firstProgram }],
     open: FIRST,
@@ -58,9 +77,10 @@ export class ProgramDocument implements PageDocument {
   private keeps = true;
 
   constructor(
-    runner: Runner,
-    session: PythonSession,
+    private readonly runner: Runner,
+    private readonly session: PythonSession,
     private readonly show: (pane: string) => void,
+    private readonly showModule: (module: ShownModule) => void,
   ) {
     this.editor = new Editor({
       parent: byId("editor"),
@@ -110,16 +130,23 @@ export class ProgramDocument implements PageDocument {
     return this.workspace.files;
   }
 
-  memory(): Promise<DocumentMemory> {
-    return this.kept;
+  async memory(): Promise<DocumentMemory> {
+    return (await this.notebook)?.cells.memory ?? this.kept;
+  }
+
+  shown(): void {
+    void this.notebook?.then((open) => {
+      if (open) open.root.scrollTop = open.cells.memory.scroll;
+    });
   }
 
   get running(): boolean {
-    return this.program.active;
+    return this.opened ? this.opened.cells.running : this.program.active;
   }
 
   run(): void {
-    void this.runProgram();
+    if (this.opened) this.opened.cells.run();
+    else void this.runProgram();
   }
 
   /** Show what a link holds; the reader's own files stay where they are. */
@@ -132,18 +159,18 @@ export class ProgramDocument implements PageDocument {
   /** Files in and out, for the page's menu. */
   menu(): MenuItem[] {
     const { open } = this.files;
-    const file = { name: open, text: this.editor.text };
+    const file = { name: open, text: textOf(this.files) };
     return [
       {
         label: "Open files …",
         testId: "file-import",
         run: () => chooseFiles((files) => void this.take(files)),
       },
-      { label: `Download ${open}`, testId: "export-python", run: () => downloadPython(file) },
+      { label: `Download ${open}`, testId: "export-python", run: () => this.download(file) },
       {
-        label: "Download as notebook",
+        label: this.opened ? "Download as Python" : "Download as notebook",
         testId: "export-notebook",
-        run: () => downloadNotebook(file),
+        run: () => (this.opened ? downloadPercent(file) : downloadNotebook(file)),
       },
       { label: "New file", run: () => this.add("untitled", "") },
       { label: `Rename ${open}`, run: () => this.tabs.rename(open) },
@@ -166,6 +193,16 @@ export class ProgramDocument implements PageDocument {
     await this.program.run(this.files);
   }
 
+  private download(file: ProgramFile): void {
+    const open = this.opened;
+    if (!open) downloadPython(file);
+    else
+      downloadWithOutputs(
+        file.name,
+        withOutputs(open.now, (cell) => open.cells.memory.latest(cell)),
+      );
+  }
+
   /** Add a file, and open it. */
   add(name: string, text: string): void {
     this.display(withFile(this.files, { name: freeName(name, this.files), text }));
@@ -174,6 +211,7 @@ export class ProgramDocument implements PageDocument {
 
   private rename(from: string, to: string): void {
     this.editor.forget(from);
+    this.notebooks.delete(from);
     this.display(renamed(this.files, from, to));
   }
 
@@ -185,8 +223,59 @@ export class ProgramDocument implements PageDocument {
 
   private async take(chosen: File[]): Promise<void> {
     const programs = await readFiles(chosen, toast);
-    for (const { name, text } of programs) this.add(name, text);
+    for (const { name, text } of programs) {
+      if (isNotebook(name)) await this.addNotebook(name, text);
+      else this.add(name, text);
+    }
     if (programs.length) this.show("editor");
+  }
+
+  /** Add a notebook; the outputs that it brings along are kept as runs. */
+  private async addNotebook(wish: string, text: string): Promise<void> {
+    const name = freeName(wish, this.files);
+    const notebook = parseNotebook(text);
+    const memory = await DocumentMemory.open(name);
+    memory.replace(runsOf(notebook, Date.now()));
+    this.notebooks.delete(name);
+    this.display(withFile(this.files, { name, text: withoutOutputs(notebook) }));
+  }
+
+  /** The notebook that is the open file; null where that is a program. */
+  private get notebook(): Promise<NotebookPanel | null> | null {
+    const { open } = this.files;
+    if (!isNotebook(open)) return null;
+    let found = this.notebooks.get(open);
+    if (!found) {
+      const { runner, session } = this;
+      const host = {
+        runner,
+        session,
+        showModule: (module: ShownModule) => this.showModule(module),
+        openProgram: (name: string, text: string) => this.add(name, text),
+      };
+      found = NotebookPanel.open(open, textOf(this.files), host, (text) =>
+        this.change(withText(this.files, open, text)),
+      ).catch((error: Error) => {
+        toast(`${open}: ${error.message}`);
+        return null;
+      });
+      this.notebooks.set(open, found);
+    }
+    return found;
+  }
+
+  /** Put the open notebook into the place of the editor, or the editor back. */
+  private async showNotebook(): Promise<void> {
+    const { open } = this.files;
+    const found = (await this.notebook) ?? null;
+    if (this.files.open !== open) return;
+    const before = this.opened;
+    this.opened = found;
+    byId("document-program").dataset.shows = found ? "notebook" : "program";
+    if (before !== found) before?.root.remove();
+    if (found && !found.root.isConnected) byId("editor").after(found.root);
+    this.shown();
+    if (before !== found) this.onTurn?.();
   }
 
   private reset(): void {
@@ -202,8 +291,9 @@ export class ProgramDocument implements PageDocument {
   /** Show files: their tabs, and the open one in the editor. */
   private display(files: ProgramFiles): void {
     this.change(files);
-    this.editor.open(files.open, textOf(files));
+    if (!isNotebook(files.open)) this.editor.open(files.open, textOf(files));
     this.tabs.show(files);
+    void this.showNotebook();
     this.showNotice();
   }
 

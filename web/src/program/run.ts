@@ -4,7 +4,7 @@ import { Recorder, type RunRecord, recordOf } from "../document/record";
 import type { Runner } from "../shell/runner";
 import type { ConsolePanel } from "./console";
 import type { Editor } from "./editor";
-import { type ProgramFiles, textOf, withText } from "./files";
+import { isNotebook, type ProgramFiles, textOf, withText } from "./files";
 
 export class ProgramRun {
   /** Whether a program runs, or waits to. */
@@ -34,7 +34,7 @@ export class ProgramRun {
       this.waiting = null;
       this.console.clear();
       this.editor.underline([]);
-      const others = now.files.filter(({ name }) => name !== open);
+      const others = now.files.filter(({ name }) => name !== open && !isNotebook(name));
       const source = textOf(now);
       const recorder = new Recorder(this.console);
       const result = await this.runner.run(job, source, open, recorder, others);

@@ -1,11 +1,13 @@
 /** Files in and out of the page: choosing, dropping, downloading. */
 
+import { parseNotebook } from "../document/jupyter";
 import { element } from "../dom";
 import type { ProgramFile } from "./files";
+import { isNotebook } from "./files";
 import { download, fromNotebook, toNotebook } from "./interchange";
 
-/** Longest file that is read, in bytes; a program is shorter. */
-const LIMIT = 2_000_000;
+/** Longest file that is read, in bytes; a program is shorter, and so is a notebook with pictures. */
+const LIMIT = 8_000_000;
 
 /** What the reader chose, as programs; `onProblem` hears of what is none. */
 export async function readFiles(
@@ -15,13 +17,11 @@ export async function readFiles(
   const programs: ProgramFile[] = [];
   for (const file of chosen) {
     try {
-      if (file.size > LIMIT) throw new Error("It is longer than 2 MB.");
+      if (file.size > LIMIT) throw new Error("It is longer than 8 MB.");
       const text = await file.text();
       if (text.includes("\0")) throw new Error("Not a text file.");
-      programs.push({
-        name: file.name,
-        text: file.name.endsWith(".ipynb") ? fromNotebook(text) : text,
-      });
+      if (isNotebook(file.name)) parseNotebook(text);
+      programs.push({ name: file.name, text });
     } catch (error) {
       onProblem(
         `${file.name} was not opened: ${error instanceof Error ? error.message : String(error)}`,
@@ -74,6 +74,15 @@ export function acceptDrops(area: HTMLElement, onFiles: (files: File[]) => void)
 
 export function downloadPython({ name, text }: ProgramFile): void {
   download(name, text, "text/x-python");
+}
+
+/** A notebook as a program, its cells under `# %%` lines. */
+export function downloadPercent({ name, text }: ProgramFile): void {
+  download(name.replace(/\.ipynb$/, ".py"), fromNotebook(text), "text/x-python");
+}
+
+export function downloadWithOutputs(name: string, text: string): void {
+  download(name, text, "application/x-ipynb+json");
 }
 
 export function downloadNotebook({ name, text }: ProgramFile): void {

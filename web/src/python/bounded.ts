@@ -16,10 +16,11 @@ export class BoundedOutput {
   constructor(private readonly capacity: number) {}
 
   add(chunk: OutputChunk): void {
-    const { stream, text, picture, dropped } = chunk;
+    const { stream, text, dropped } = chunk;
+    const rich = isRich(chunk);
     const tail = this.chunks.at(-1);
-    if (tail?.stream === stream && !tail.picture && !picture && !dropped) tail.text += text;
-    else if (text || picture || dropped) this.chunks.push({ ...chunk });
+    if (tail?.stream === stream && !isRich(tail) && !rich && !dropped) tail.text += text;
+    else if (text || rich || dropped) this.chunks.push({ ...chunk });
     this.size += sizeOf(chunk);
     if (this.size > 2 * this.capacity) this.trim();
   }
@@ -42,7 +43,7 @@ export class BoundedOutput {
       addTo(dropped, chunk.dropped);
     }
     const first = this.chunks[0]!;
-    if (!first.picture) {
+    if (!isRich(first)) {
       const newline = first.text.indexOf("\n", Math.max(0, excess - 1));
       const cut = newline >= 0 && newline < excess + SEARCHED ? newline + 1 : excess;
       addTo(dropped, countOf({ ...first, text: first.text.slice(0, cut) }));
@@ -59,8 +60,13 @@ export function sizeOfAll(chunks: OutputChunk[]): number {
   return chunks.reduce((sum, chunk) => sum + sizeOf(chunk), 0);
 }
 
-function sizeOf({ text, picture }: OutputChunk): number {
-  return picture ? PICTURE : text.length;
+function sizeOf({ text, picture, html }: OutputChunk): number {
+  return picture ? PICTURE : (html ?? text).length;
+}
+
+/** Whether it is something else than text. */
+function isRich({ picture, html }: OutputChunk): boolean {
+  return picture !== undefined || html !== undefined;
 }
 
 /** What is lost with a chunk. */

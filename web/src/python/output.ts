@@ -42,9 +42,9 @@ export class OutputBatcher {
     }
   }
 
-  /** A picture at its place among the texts. */
-  picture(picture: Picture): void {
-    this.waiting.add({ stream: "stdout", text: "", picture });
+  /** A picture, or a page of HTML, at its place among the texts. */
+  show(shown: { picture: Picture } | { html: string }): void {
+    this.waiting.add({ stream: "stdout", text: "", ...shown });
     this.pace();
   }
 

@@ -20,6 +20,8 @@ export interface OutputChunk {
   dropped?: Dropped;
   /** In the place of a text. */
   picture?: Picture;
+  /** A page of HTML in the place of a text, to be shown in a frame that may do nothing. */
+  html?: string;
 }
 
 export type ToWorker =

@@ -41,6 +41,7 @@ export interface Calls {
 /** What Python tells while it is busy. */
 export interface Events {
   "picture": Picture;
+  "html": string;
   "search": SearchNews;
 }
 

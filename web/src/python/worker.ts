@@ -41,8 +41,9 @@ port.onmessage = ({ data }) => {
         const data: unknown = JSON.parse(text);
         if (name === "picture") {
           if (!isPicture(data)) throw new TypeError("A picture is url, width, height, description");
-          output.picture(data);
-        } else post({ type: "event", name, data });
+          output.show({ picture: data });
+        } else if (name === "html") output.show({ html: String(data) });
+        else post({ type: "event", name, data });
       },
     });
     if (data.backlog && data.interrupt) output.wait = waitForPage(data.backlog, data.interrupt);

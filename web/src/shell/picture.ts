@@ -1,13 +1,13 @@
-/** Pictures in the output of programs. */
+/** Pictures and pages of HTML in the output of programs. */
 
 import { element } from "../dom";
-import type { Picture } from "../python/protocol";
+import type { OutputChunk, Picture } from "../python/protocol";
 
 const PREFIX = "data:image/png;base64,";
 const drawn = new WeakMap<Picture, HTMLElement>();
 
 /** The element that shows a picture; the same one each time, so that it does not flicker. */
-export function pictureElement(picture: Picture): HTMLElement {
+function pictureElement(picture: Picture): HTMLElement {
   let found = drawn.get(picture);
   if (!found) {
     const { url, width, height, description } = picture;
@@ -15,11 +15,19 @@ export function pictureElement(picture: Picture): HTMLElement {
       class: "out-picture",
       // Programs reach the worker that sends this: nothing else than a picture comes through.
       src: url.startsWith(PREFIX) ? url : PREFIX,
-      width,
-      height,
+      width: width || null,
+      height: height || null,
       alt: description,
     });
     drawn.set(picture, found);
   }
   return found;
+}
+
+/** The element that shows what is no text; null for a text. */
+export function richElement({ picture, html }: OutputChunk): HTMLElement | null {
+  if (picture) return pictureElement(picture);
+  if (html === undefined) return null;
+  // Without a word in `sandbox`: no scripts, no forms, no way to this page.
+  return element("iframe", { class: "out-html", sandbox: "", srcdoc: html, title: "HTML output" });
 }

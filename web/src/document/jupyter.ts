@@ -1,0 +1,150 @@
+/** Jupyter notebooks, format 4: their cells, and outputs that become runs and come back from them. */
+
+import type { OutputChunk } from "../python/protocol";
+import type { RunRecord } from "./record";
+
+export interface NotebookCell {
+  cell_type: string;
+  source: string | string[];
+  outputs?: NotebookOutput[];
+  execution_count?: number | null;
+}
+
+export interface Notebook {
+  cells: NotebookCell[];
+  metadata?: unknown;
+  nbformat: number;
+  nbformat_minor: number;
+}
+
+interface NotebookOutput {
+  output_type: string;
+  name?: string;
+  text?: string | string[];
+  data?: Record<string, string | string[]>;
+  ename?: string;
+  evalue?: string;
+  traceback?: string[];
+}
+
+const PNG = "data:image/png;base64,";
+/** Colours of a terminal. */
+const ESCAPES = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, "g");
+
+/** Throws an `Error` for the reader where a text is no notebook. */
+export function parseNotebook(text: string): Notebook {
+  try {
+    const found = JSON.parse(text) as Notebook;
+    if (!Array.isArray(found.cells)) throw new Error();
+    return { ...found, cells: found.cells.filter(isWhole) };
+  } catch {
+    throw new Error("Not a Jupyter notebook (version 4).");
+  }
+}
+
+/** A damaged notebook may have anything in the place of a cell. */
+function isWhole(cell: NotebookCell | null): boolean {
+  const { source, outputs = [] } = cell ?? {};
+  const lines = Array.isArray(source) ? source : [source];
+  const whole = lines.every((line) => typeof line === "string") && Array.isArray(outputs);
+  return whole && outputs.every((each) => typeof each === "object" && each !== null);
+}
+
+export function sourceOf({ source }: NotebookCell): string {
+  return joined(source);
+}
+
+export function codeCells({ cells }: Notebook): NotebookCell[] {
+  return cells.filter(({ cell_type }) => cell_type === "code");
+}
+
+/** A notebook's text without outputs, which are kept as runs. */
+export function withoutOutputs(notebook: Notebook): string {
+  const cells = notebook.cells.map((cell) =>
+    cell.cell_type === "code" ? { ...cell, execution_count: null, outputs: [] } : cell,
+  );
+  return JSON.stringify({ ...notebook, cells });
+}
+
+/** The outputs that a notebook brings along, as runs of its cells. */
+export function runsOf(notebook: Notebook, at: number): RunRecord[] {
+  return codeCells(notebook).flatMap((cell, index) => {
+    if (!cell.outputs?.length) return [];
+    const failed = cell.outputs.find(({ output_type }) => output_type === "error");
+    return {
+      cell: String(index + 1),
+      source: sourceOf(cell),
+      ok: !failed,
+      elapsedMs: 0,
+      at,
+      output: cell.outputs.filter((output) => output !== failed).map(chunkOf),
+      notes: [],
+      error: failed
+        ? {
+            kind: failed.ename ?? "Error",
+            message: failed.evalue ?? "",
+            text: (failed.traceback ?? []).join("\n").replace(ESCAPES, ""),
+            diagnostics: [],
+          }
+        : null,
+      modules: [],
+    };
+  });
+}
+
+function chunkOf({ output_type, name, text, data = {} }: NotebookOutput): OutputChunk {
+  if (output_type === "stream")
+    return { stream: name === "stderr" ? "stderr" : "stdout", text: joined(text) };
+  const plain = joined(data["text/plain"]);
+  const png = joined(data["image/png"]).replace(/\s/g, "");
+  if (png) {
+    const picture = { url: PNG + png, width: 0, height: 0, description: plain };
+    return { stream: "stdout", text: "", picture };
+  }
+  const html = joined(data["text/html"]);
+  if (html) return { stream: "stdout", text: "", html };
+  return { stream: "stdout", text: `${plain}\n` };
+}
+
+/** A notebook with the outputs of the last runs of its cells, as a file. */
+export function withOutputs(
+  notebook: Notebook,
+  latest: (cell: string) => RunRecord | undefined,
+): string {
+  let number = 0;
+  const cells = notebook.cells.map((cell) => {
+    if (cell.cell_type !== "code") return cell;
+    number += 1;
+    const run = latest(String(number));
+    return { ...cell, execution_count: run ? number : null, outputs: run ? outputsOf(run) : [] };
+  });
+  return `${JSON.stringify({ ...notebook, cells }, null, 1)}\n`;
+}
+
+function outputsOf({ output, modules, error }: RunRecord): object[] {
+  const shown = (data: Record<string, string>): object => ({
+    output_type: "display_data",
+    metadata: {},
+    data,
+  });
+  const outputs = output.map(({ stream, text, picture, html }) => {
+    if (picture)
+      return shown({
+        "text/plain": picture.description,
+        "image/png": picture.url.slice(PNG.length),
+      });
+    if (html) return shown({ "text/plain": "HTML", "text/html": html });
+    return { output_type: "stream", name: stream, text };
+  });
+  outputs.push(...modules.map(({ source }) => shown({ "text/plain": source })));
+  if (error) {
+    const { kind, message, text } = error;
+    const traceback = text.split("\n");
+    outputs.push({ output_type: "error", ename: kind, evalue: message, traceback });
+  }
+  return outputs;
+}
+
+function joined(text: string | string[] | undefined): string {
+  return Array.isArray(text) ? text.join("") : (text ?? "");
+}
