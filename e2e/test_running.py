@@ -45,6 +45,22 @@ def test_the_console_is_kept_over_a_reload(playground):
     expect(playground["console"]).to_contain_text("its variables are gone")
 
 
+def test_runs_are_kept_and_two_are_compared(playground):
+    playground.run_to_end("print('one')\n")
+    playground.run_to_end("x = 1\nprint('two')\n")
+    playground["runs"].first.click()
+    dialog = playground["runs-dialog"]
+    expect(playground["run-row"]).to_have_count(2)
+    expect(playground["runs-times"]).to_contain_text(", then ")
+    expect(playground["runs-code"].locator(".removed")).to_have_text("print('one')")
+    expect(playground["runs-code"].locator(".added").first).to_have_text("x = 1")
+    expect(playground["runs-output"].locator(".added")).to_have_text("two")
+    dialog.get_by_label("Later: lesson.py").nth(1).check()
+    expect(playground["runs-code"]).to_contain_text("no difference")
+    playground.page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+
+
 def test_runs_from_the_keyboard(playground):
     playground.write("print(6 * 7)")
     playground.page.keyboard.press("ControlOrMeta+Enter")

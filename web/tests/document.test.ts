@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { lineDiff } from "../src/document/compare";
+import { timesText } from "../src/document/history";
 import { parseNotebook, runsOf, withOutputs, withoutOutputs } from "../src/document/jupyter";
 import { bounded } from "../src/document/memory";
 import { moment, Recorder, type RunRecord, recordOf, replay } from "../src/document/record";
@@ -96,7 +98,32 @@ test("a notebook's outputs become runs, and runs its outputs again", () => {
   expect(back.cells[2]!.outputs).toEqual([]);
 });
 
-test("what is no notebook is refused", () => {
+const CODE = { cell_type: "code", source: ["x = 1"] };
+
+test("what is no notebook is refused, and what is no cell left out", () => {
   for (const text of ["", "{}", '{"cells": 1}'])
     expect(() => parseNotebook(text)).toThrow("Not a Jupyter notebook");
+  const damaged = { cells: [null, 1, { cell_type: "code", source: [2] }, CODE], nbformat: 4 };
+  expect(parseNotebook(JSON.stringify(damaged)).cells).toEqual([CODE]);
+});
+
+test("two texts are compared line by line", () => {
+  const shown = (before: string, after: string): string =>
+    lineDiff(before, after)
+      .map(
+        ({ kind, text }) => `${{ same: " ", added: "+", removed: "-", shifted: "~" }[kind]}${text}`,
+      )
+      .join("|");
+  expect(shown("a\nb\nc\nd\n", "a\nc\nx\nd\n")).toBe(" a|-b| c|+x| d");
+  expect(shown("", "a\n")).toBe("+a");
+  expect(shown("a", "a\n")).toBe(" a");
+  expect(shown("a\na\n", "a\n")).toBe(" a|-a");
+});
+
+test("two runs are compared by their times", () => {
+  const took = (elapsedMs: number, ok = true): RunRecord => ({ ...run("1", 1), elapsedMs, ok });
+  expect(timesText(took(2000), took(1000))).toMatch(/: 2\.0× faster\.$/);
+  expect(timesText(took(1000), took(1500))).toMatch(/: 1\.5× slower\.$/);
+  expect(timesText(took(1000), took(1010))).not.toMatch(/×/);
+  expect(timesText(took(1000, false), took(1))).toBe("The earlier one failed.");
 });

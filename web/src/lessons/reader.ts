@@ -2,6 +2,7 @@
 
 import { DocumentCell } from "../document/cell";
 import { CellList } from "../document/cells";
+import { historyButton } from "../document/history";
 import { DocumentMemory } from "../document/memory";
 import { element } from "../dom";
 import type { PythonSession } from "../python/client";
@@ -143,7 +144,11 @@ export class LessonReader {
       "Run all",
     );
     runAll.addEventListener("click", () => void cells.runAll());
-    return { cells, progress, nodes: [lessonBar(id, [runAll]), body, lessonFooter(id)] };
+    return {
+      cells,
+      progress,
+      nodes: [lessonBar(id, [historyButton(async () => memory), runAll]), body, lessonFooter(id)],
+    };
   }
 
   private passage(

@@ -2,6 +2,7 @@
 
 import { DocumentCell } from "../document/cell";
 import { CellList } from "../document/cells";
+import { historyButton } from "../document/history";
 import { type Notebook, parseNotebook, sourceOf } from "../document/jupyter";
 import { DocumentMemory } from "../document/memory";
 import { element } from "../dom";
@@ -58,6 +59,7 @@ export class NotebookPanel {
         "div",
         { class: "lesson-nav" },
         element("span", { class: "lesson-menu" }, cells.memory.id),
+        historyButton(async () => cells.memory),
         runAll,
       ),
       body,
@@ -108,6 +110,10 @@ function edited(notebook: Notebook, { cells }: CellList): Notebook {
 async function rendered({ cells }: Notebook): Promise<Map<number, string>> {
   const { default: MarkdownIt } = await import("markdown-it");
   const markdown = new MarkdownIt({ html: false });
+  // The page has a heading of its own above.
+  const lower = (tag: string): string => `h${Math.min(6, Number(tag.slice(1)) + 1)}`;
+  markdown.renderer.rules.heading_open = (tokens, index) => `<${lower(tokens[index]!.tag)}>`;
+  markdown.renderer.rules.heading_close = (tokens, index) => `</${lower(tokens[index]!.tag)}>`;
   const found = new Map<number, string>();
   for (const [at, cell] of cells.entries())
     if (cell.cell_type === "markdown") found.set(at, markdown.render(sourceOf(cell)));

@@ -1,5 +1,6 @@
 /** The program: files in an editor, a console, and the run that joins them. */
 
+import { historyButton, openHistory } from "../document/history";
 import { parseNotebook, runsOf, withOutputs, withoutOutputs } from "../document/jupyter";
 import { DocumentMemory } from "../document/memory";
 import { moment, replay } from "../document/record";
@@ -64,6 +65,8 @@ export class ProgramDocument implements PageDocument {
   private readonly kept: Promise<DocumentMemory>;
   /** Notebooks that were opened in this visit, by the names of their files. */
   private readonly notebooks = new Map<string, Promise<NotebookPanel | null>>();
+  /** The file that the editor holds. */
+  private inEditor: string | null = null;
   /** The notebook in the place of the editor. */
   private opened: NotebookPanel | null = null;
   private readonly workspace = new Workspace({
@@ -86,7 +89,7 @@ export class ProgramDocument implements PageDocument {
       parent: byId("editor"),
       onRun: () => this.run(),
       onChange: (text) => {
-        this.change(withText(this.files, this.files.open, text));
+        this.written(text);
         this.typing.changed(text);
         if (this.workspace.link === null) this.onLeaveLink?.();
       },
@@ -95,7 +98,7 @@ export class ProgramDocument implements PageDocument {
     this.tabs = new FileTabs(byId("files"), {
       onOpen: (name) => this.display({ ...this.files, open: name }),
       onAdd: () => this.add("untitled", ""),
-      onRename: (from, to) => this.rename(from, to),
+      onRename: (from, to) => void this.rename(from, to),
       onRemove: (name) => this.remove(name),
     });
     this.console = new ConsolePanel(byId("console"), (line, column) => {
@@ -111,6 +114,7 @@ export class ProgramDocument implements PageDocument {
     );
     this.kept = DocumentMemory.open("program");
     void this.kept.then((memory) => this.restore(memory));
+    byId("clear").before(historyButton(() => this.kept));
     byId("clear").addEventListener("click", () => this.console.clear());
     byId("reset").addEventListener("click", () => this.reset());
     setUpSplitter(byId("split-rows"), byId("document-program"), {
@@ -152,6 +156,7 @@ export class ProgramDocument implements PageDocument {
   /** Show what a link holds; the reader's own files stay where they are. */
   openLink(link: string, { files, open }: SharedState): void {
     this.save();
+    this.notebooks.clear();
     this.workspace.openLink(link, { files, open });
     this.display(this.files);
   }
@@ -172,6 +177,7 @@ export class ProgramDocument implements PageDocument {
         testId: "export-notebook",
         run: () => (this.opened ? downloadPercent(file) : downloadNotebook(file)),
       },
+      { label: "Compare runs …", run: () => void this.memory().then(openHistory) },
       { label: "New file", run: () => this.add("untitled", "") },
       { label: `Rename ${open}`, run: () => this.tabs.rename(open) },
       { label: "Restore the starter program", run: () => this.reset() },
@@ -193,6 +199,14 @@ export class ProgramDocument implements PageDocument {
     await this.program.run(this.files);
   }
 
+  /** The editor has another text, by a view perhaps while a notebook is in its place. */
+  private written(text: string): void {
+    const open = this.inEditor;
+    if (open === this.files.open) this.change(withText(this.files, open, text));
+    else if (open === null) this.add("untitled", text);
+    else this.display({ ...withText(this.files, open, text), open });
+  }
+
   private download(file: ProgramFile): void {
     const open = this.opened;
     if (!open) downloadPython(file);
@@ -209,9 +223,13 @@ export class ProgramDocument implements PageDocument {
     this.editor.focus();
   }
 
-  private rename(from: string, to: string): void {
-    this.editor.forget(from);
-    this.notebooks.delete(from);
+  private async rename(from: string, to: string): Promise<void> {
+    if (isNotebook(from)) {
+      const runs = (await DocumentMemory.open(from)).runs;
+      (await DocumentMemory.open(to)).replace(runs);
+      this.notebooks.delete(from);
+      this.notebooks.delete(to);
+    } else this.editor.forget(from);
     this.display(renamed(this.files, from, to));
   }
 
@@ -267,11 +285,11 @@ export class ProgramDocument implements PageDocument {
   /** Put the open notebook into the place of the editor, or the editor back. */
   private async showNotebook(): Promise<void> {
     const { open } = this.files;
+    byId("document-program").dataset.shows = isNotebook(open) ? "notebook" : "program";
     const found = (await this.notebook) ?? null;
     if (this.files.open !== open) return;
     const before = this.opened;
     this.opened = found;
-    byId("document-program").dataset.shows = found ? "notebook" : "program";
     if (before !== found) before?.root.remove();
     if (found && !found.root.isConnected) byId("editor").after(found.root);
     this.shown();
@@ -279,6 +297,10 @@ export class ProgramDocument implements PageDocument {
   }
 
   private reset(): void {
+    if (this.opened) {
+      this.add(FIRST, firstProgram);
+      return;
+    }
     if (this.editor.text === firstProgram) {
       toast("This is the first program already");
       return;
@@ -291,7 +313,10 @@ export class ProgramDocument implements PageDocument {
   /** Show files: their tabs, and the open one in the editor. */
   private display(files: ProgramFiles): void {
     this.change(files);
-    if (!isNotebook(files.open)) this.editor.open(files.open, textOf(files));
+    if (!isNotebook(files.open)) {
+      this.inEditor = files.open;
+      this.editor.open(files.open, textOf(files));
+    } else if (!files.files.some(({ name }) => name === this.inEditor)) this.inEditor = null;
     this.tabs.show(files);
     void this.showNotebook();
     this.showNotice();
@@ -322,6 +347,7 @@ export class ProgramDocument implements PageDocument {
 
   private leaveLink(leave: () => void): void {
     leave();
+    this.notebooks.clear();
     this.onLeaveLink?.();
     this.display(this.files);
   }
@@ -348,8 +374,13 @@ export class ProgramDocument implements PageDocument {
   /** Show what came from another tab; what is open and the same stays as it is. */
   private showMerged(before: ProgramFiles): void {
     const { open } = this.files;
-    if (textOf(this.files) !== textOf({ ...before, open }))
+    if (isNotebook(open)) {
+      if (textOf(this.files) !== textOf({ ...before, open })) this.notebooks.delete(open);
+      void this.showNotebook();
+    } else if (textOf(this.files) !== textOf({ ...before, open })) {
+      this.inEditor = open;
       this.editor.open(open, textOf(this.files));
+    }
     this.tabs.show(this.files);
   }
 }

@@ -1,0 +1,101 @@
+/** The runs of a document that are kept, and two of them compared. */
+
+import { html, nothing, render, type TemplateResult } from "lit-html";
+import { duration } from "../views/format";
+import { diffListing, type MarkedLine } from "../views/trace/diff";
+import { lineDiff, outputText } from "./compare";
+import "./history.css";
+import type { DocumentMemory } from "./memory";
+import { moment, type RunRecord } from "./record";
+
+/** A button that opens the runs of a document. */
+export function historyButton(memory: () => Promise<DocumentMemory>): HTMLButtonElement {
+  const button = document.createElement("button");
+  button.className = "button quiet small";
+  button.type = "button";
+  button.textContent = "Runs";
+  button.dataset.testid = "runs";
+  button.setAttribute("aria-haspopup", "dialog");
+  button.addEventListener("click", () => void memory().then(openHistory));
+  return button;
+}
+
+export function openHistory(memory: DocumentMemory): void {
+  const runs = [...memory.runs].reverse();
+  const dialog = document.createElement("dialog");
+  dialog.className = "runs";
+  dialog.setAttribute("aria-label", "Runs");
+  dialog.dataset.testid = "runs-dialog";
+  let now = runs[0];
+  let before = runs.find((run) => run !== now && run.cell === now?.cell) ?? runs[1];
+  const draw = (): void => {
+    render(content(), dialog);
+  };
+  const content = (): TemplateResult => html`<header>
+      <h2>Runs</h2>
+      <button class="button small" type="button" @click=${() => dialog.close()}>Close</button>
+    </header>
+    ${
+      runs.length
+        ? html`<div class="runs-list" tabindex="0" role="region" aria-label="List of runs"><table>
+            <thead><tr><th>Earlier</th><th>Later</th><th>What</th><th>When</th><th>Time</th></tr></thead>
+            <tbody>${runs.map(row)}</tbody>
+          </table></div>`
+        : html`<p>Nothing has run yet. Runs are listed here, and any two can be compared.</p>`
+    }
+    ${now && before ? comparison(before, now) : nothing}`;
+  const row = (run: RunRecord): TemplateResult => {
+    const what = Number.isNaN(Number(run.cell)) ? run.cell : `cell ${run.cell}`;
+    const when = moment(run.at);
+    const radio = (name: "before" | "now"): TemplateResult =>
+      html`<td><input type="radio" name=${name} aria-label=${`${name === "now" ? "Later" : "Earlier"}: ${what} ${when}`}
+        .checked=${(name === "now" ? now : before) === run}
+        @change=${() => {
+          if (name === "now") now = run;
+          else before = run;
+          draw();
+        }}></td>`;
+    return html`<tr data-testid="run-row">${radio("before")}${radio("now")}<td>${what}</td><td>${when}</td>
+      <td>${run.ok ? duration(run.elapsedMs) : "failed"}</td></tr>`;
+  };
+  dialog.addEventListener("close", () => dialog.remove());
+  dialog.addEventListener("click", (event) => {
+    if (event.target === dialog) dialog.close();
+  });
+  draw();
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+function comparison(before: RunRecord, now: RunRecord): TemplateResult {
+  return html`<p class="runs-times" data-testid="runs-times">${timesText(before, now)}</p>
+    ${difference("Code", lineDiff(before.source, now.source))}
+    ${difference("Output", lineDiff(outputText(before), outputText(now)))}`;
+}
+
+/** "2.0 s, then 1.0 s: 2.0× faster". */
+export function timesText(before: RunRecord, now: RunRecord): string {
+  if (!before.ok || !now.ok)
+    return before.ok
+      ? "The later one failed."
+      : now.ok
+        ? "The earlier one failed."
+        : "Both failed.";
+  const times = `${duration(before.elapsedMs)}, then ${duration(now.elapsedMs)}`;
+  const ratio = before.elapsedMs / now.elapsedMs;
+  if (!Number.isFinite(ratio) || ratio === 0 || Math.abs(ratio - 1) < 0.03) return `${times}.`;
+  const factor = (ratio > 1 ? ratio : 1 / ratio).toFixed(1);
+  return `${times}: ${factor}× ${ratio > 1 ? "faster" : "slower"}.`;
+}
+
+function difference(title: string, lines: MarkedLine[]): TemplateResult {
+  const differs = lines.some(({ kind }) => kind !== "same");
+  return html`<section data-testid=${`runs-${title.toLowerCase()}`}>
+    <h3>${title}${differs ? nothing : ": no difference"}</h3>
+    ${
+      differs
+        ? html`<pre class="code" tabindex="0" role="group" aria-label=${`${title}: differences`}>${diffListing(lines)}</pre>`
+        : nothing
+    }
+  </section>`;
+}
