@@ -167,7 +167,7 @@ def test_evolution_in_the_default_space_is_told_from_all_sides(search):
     search["tab-search-decisions"].click()
     expect(search["search-parallel"].locator("path").first).to_be_visible()
     search["view-search"].locator("summary", has_text="Time by choice").click()
-    expect(search["search-choices"].locator("tbody tr").first).to_contain_text("i, part 1")
+    expect(search["search-choices"].locator("tbody tr").first).to_contain_text("i_0")
 
 
 @pytest.mark.thorough

@@ -8,14 +8,13 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable
 from dataclasses import astuple
-from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mlcweb.analysis.flop_count import estimate_flops
 from mlcweb.ir import IRModule, TVMError, structural_equal
 from mlcweb.playground.access import derivation
 from mlcweb.playground.access.small import Small, access_count, smaller
-from mlcweb.playground.code_view import find_program, function_names, programs
+from mlcweb.playground.code_view import function_names
 from mlcweb.playground.protocol.access import (
     FIRST_CACHE,
     AccessBuffer,
@@ -31,6 +30,7 @@ from mlcweb.playground.protocol.access import (
     CacheSettings,
     OtherFigures,
 )
+from mlcweb.playground.session import Document, session
 
 if TYPE_CHECKING:
     import numpy as np
@@ -62,19 +62,19 @@ def explain(
             that its schedule started from, None for no comparison.
         size: the largest size that may stay; 0 for the program as it is, None for a good choice.
     """
-    module = find_program(program_id)
-    chosen = _same_function(module, function_name or "main")
-    other = default_comparison(program_id) if other_id == "" else other_id
-    most, note = _chosen_size(module, chosen, size)
-    recording, strides = _recorded(module, chosen, most, derivation.of(module))
+    program = _program(program_id)
+    chosen = _same_function(program.module, function_name or "main")
+    other = _default_comparison(program) if other_id == "" else other_id
+    most, note = _chosen_size(program, chosen, size)
+    recording, strides = _recorded(program, chosen, most)
     func = recording.listing.function
     return AccessReport(
-        functions=function_names(module),
+        functions=function_names(program.module),
         function=chosen,
         other=other,
         steps=[
             AccessStep(str(step.number), f"after step {step.number}, {step.method}")
-            for step in derivation.steps(module)
+            for step in _steps(program)
         ],
         size=AccessSize(most, _told(note, recording.unfinished)),
         lines=recording.listing.text.split("\n"),
@@ -114,8 +114,8 @@ def simulate(
     from mlcweb.playground.access.sentences import compare, describe
 
     model = Cache(cache.line, cache.size, cache.ways)
-    module = find_program(program_id)
-    profile = _walk("this program", module, function_name, size, model, derivation.of(module))
+    program = _program(program_id)
+    profile = _walk("this program", program, function_name, size, model)
     result = AccessResult(
         hit=_packed(profile.outcome.hit, "u1"),
         evicted=_packed(profile.outcome.evicted, "<i4"),
@@ -127,9 +127,9 @@ def simulate(
     if other_id is None or other_id == program_id:
         return result
     try:
-        start, made = _other(module, other_id)
-        function = _same_function(start, function_name)
-        before = _walk("the other program", start, function, size, model, made)
+        start = _other(program, other_id)
+        function = _same_function(start.module, function_name)
+        before = _walk("the other program", start, function, size, model)
     except TVMError as error:
         result.sentences.insert(0, f"The other program cannot be compared: {error}.")
         return result
@@ -138,29 +138,47 @@ def simulate(
     return result
 
 
-def default_comparison(identifier: str) -> str | None:
-    """The program that the schedule of a program started from, where both are registered."""
-    made = derivation.of(find_program(identifier))
+class _Program(NamedTuple):
+    """A program of a document, and how it was made."""
+
+    document: Document
+    module: IRModule
+    made: Derivation | None
+
+
+def _program(identifier: str) -> _Program:
+    document, module = session.program(identifier)
+    return _Program(document, module, derivation.of(document, module))
+
+
+def _default_comparison(program: _Program) -> str | None:
+    """The program that the schedule of a program started from, where the page can ask for it."""
+    made = program.made
     if made is None:
         return None
-    starts = (other for other, start in programs().items() if start is not made.result)
-    return next((o for o in starts if structural_equal(programs()[o], made.original)), None)
+    for identifier, start in program.document.programs.items():
+        if start is not made.result and structural_equal(start, made.original):
+            return identifier
+    return None
 
 
-def _chosen_size(module: IRModule, name: str, asked: int | None) -> tuple[int, str]:
+def _steps(program: _Program) -> tuple[derivation.Step, ...]:
+    return program.document.cached(derivation.steps, program.made)
+
+
+def _chosen_size(program: _Program, name: str, asked: int | None) -> tuple[int, str]:
     """The limit on sizes to take, 0 for the program as it is, and a sentence about it."""
     if asked == 0:
         return 0, "This is the program as it is."
     reason = ""
-    made = derivation.of(module)
     for most in (asked,) if asked else SIZES:
         try:
-            small = _small(module, name, most, made)
+            small = _small(program, name, most)
             if not small.sizes:
                 break
             if not asked and access_count(small.module[name]) > ENOUGH:
                 continue
-            _recorded(module, name, most, made)
+            _recorded(program, name, most)
         except TVMError as error:
             reason = reason or str(error).strip().split("\n")[0]
             continue
@@ -182,44 +200,37 @@ def _told(note: str, unfinished: str | None) -> str:
     return f"{note} It was ended {unfinished}." if unfinished else note
 
 
-def _other(module: IRModule, other: str) -> tuple[IRModule, Derivation | None]:
-    """The program to compare a module with, and how it was made: a step on the way, or another
-    registered program."""
-    for step in derivation.steps(module):
+def _other(program: _Program, other: str) -> _Program:
+    """The program to compare one with: a step on the way, or another that the page knows."""
+    for step in _steps(program):
         if str(step.number) == other:
-            return step.derivation.result, step.derivation
-    found = find_program(other)
-    return found, derivation.of(found)
+            return _Program(program.document, step.derivation.result, step.derivation)
+    return _program(other)
 
 
-@lru_cache(maxsize=16)
-def _small(module: IRModule, name: str, most: int, made: Derivation | None) -> Small:
-    return smaller(module, name, most, made) if most else Small(module)
+def _small(program: _Program, name: str, most: int) -> Small:
+    if not most:
+        return Small(program.module)
+    return program.document.cached(smaller, program.module, name, most, program.made)
 
 
-@lru_cache(maxsize=8)
-def _recorded(
-    module: IRModule, name: str, most: int, made: Derivation | None
-) -> tuple[Recording, tuple[Strides, ...]]:
+def _recorded(program: _Program, name: str, most: int) -> tuple[Recording, tuple[Strides, ...]]:
+    return program.document.cached(_record, _small(program, name, most).module, name)
+
+
+def _record(module: IRModule, name: str) -> tuple[Recording, tuple[Strides, ...]]:
     from mlcweb.playground.access.recording import record
     from mlcweb.playground.access.strides import strides
 
-    recording = record(_small(module, name, most, made).module, name)
+    recording = record(module, name)
     return recording, strides(recording)
 
 
-def _walk(
-    title: str,
-    module: IRModule,
-    name: str,
-    most: int,
-    cache: Cache,
-    made: Derivation | None,
-) -> AccessProfile:
+def _walk(title: str, program: _Program, name: str, most: int, cache: Cache) -> AccessProfile:
     from mlcweb.playground.access.cache import simulate as run_through
     from mlcweb.playground.access.sentences import AccessProfile
 
-    recording, moves = _recorded(module, name, most, made)
+    recording, moves = _recorded(program, name, most)
     sites = len(recording.sites)
     outcome = run_through(recording.addresses, recording.writes, recording.site, sites, cache)
     return AccessProfile(title, recording, moves, cache, outcome)

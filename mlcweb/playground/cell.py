@@ -14,14 +14,14 @@ import inspect
 import linecache
 import sys
 import time
-from collections.abc import Collection
-from types import CodeType, ModuleType
+from types import CodeType
 from typing import Any
 
 from mlcweb.ir.display import display_hook, publish
 from mlcweb.playground import figures, magics
 from mlcweb.playground.protocol.program import RunResult
 from mlcweb.playground.search.watched import telling_of_searches
+from mlcweb.playground.session import Document, session
 from mlcweb.playground.shown import Gallery
 from mlcweb.runtime.build import reset_warnings
 from mlcweb.user_code import diagnostics, namespace
@@ -32,35 +32,35 @@ def execute(source: str, filename: str = "lesson.py") -> RunResult:
     return asyncio.run(execute_async(source, filename))
 
 
-async def execute_async(source: str, filename: str = "lesson.py") -> RunResult:
-    """Run `source` in a fresh module.
+async def execute_async(
+    source: str, filename: str = "lesson.py", document_name: str = "program"
+) -> RunResult:
+    """Run `source` as a document that has nothing else.
 
     Top-level ``await`` is allowed. The value of a last expression is shown as a notebook shows it,
     and notebook magics (``%…``, ``!…``) are skipped with a note.
     """
     reset_warnings()
-    return await run_in(ModuleType("__main__"), source, filename)
+    document = session.open(document_name)
+    document.restart()
+    return await run_in(document, source, filename)
 
 
-async def run_in(
-    module: ModuleType, source: str, filename: str, earlier: Collection[str] = ()
-) -> RunResult:
-    """Run `source` in a module, which becomes ``__main__``.
+async def run_in(document: Document, source: str, filename: str) -> RunResult:
+    """Run `source` with the names of a document, whose module becomes ``__main__``.
 
     Args:
-        module: where names are looked up and defined; it may hold those of earlier cells.
         filename: what tracebacks call the source.
-        earlier: file names of the cells that ran in this module before.
     """
-    module.__file__ = filename
-    sys.modules["__main__"] = module
-    variables = vars(module)
-    own = {filename, *earlier}
-    gallery = Gallery(variables, filename)
+    document.module.__file__ = filename
+    document.files.add(filename)
+    sys.modules["__main__"] = document.module
+    variables = vars(document.module)
+    gallery = Gallery(document, filename)
     error = None
     started = time.perf_counter()
     try:
-        with display_hook(gallery.show), telling_of_searches():
+        with display_hook(gallery.show), telling_of_searches(document):
             try:
                 await _run(source, filename, variables)
             finally:
@@ -68,17 +68,18 @@ async def run_in(
     except SystemExit:
         pass  # the program asked for its end
     except BaseException as raised:
-        error = diagnostics.describe(raised, filename, own)
+        error = diagnostics.describe(raised, filename, document.files, variables)
     elapsed = time.perf_counter() - started
     modules, traces, programs = gallery.content()
     return RunResult(
+        document=document.name,
         ok=error is None,
         error=error,
         elapsed_ms=elapsed * 1000,
         modules=modules,
         traces=traces,
         programs=programs,
-        search_functions=namespace.schedule_functions(variables, own),
+        search_functions=namespace.schedule_functions(variables, document.files),
         search_modules=namespace.search_modules(variables),
     )
 

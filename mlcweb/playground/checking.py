@@ -9,10 +9,10 @@ from __future__ import annotations
 import ast
 import linecache
 import re
-import sys
 from typing import Any
 
 from mlcweb.ir import TVMError
+from mlcweb.playground.session import Document, session
 from mlcweb.script.parser.compile_time import NotRun
 from mlcweb.script.parser.environment import names_around
 from mlcweb.script.parser.functions import parse_function, parse_module
@@ -28,8 +28,8 @@ _ROOTS = ("tvm", "mlcweb", "numpy")
 _DECORATORS = {"prim_func": parse_function, "function": parse_function, "ir_module": parse_module}
 
 
-def check(source: str) -> list[Diagnostic]:
-    """The diagnostics of a program's text.
+def check(document_name: str, source: str) -> list[Diagnostic]:
+    """The diagnostics of a text of a document.
 
     Names that the program defines only when it runs are not complained about.
     """
@@ -41,7 +41,7 @@ def check(source: str) -> list[Diagnostic]:
         if re.search(r"^\s*[%!]\S", source, re.MULTILINE):
             return []
         return diagnostics.describe(error, FILENAME).diagnostics
-    names = _names(tree)
+    names = _names(tree, session.open(document_name))
     late = _defined(tree) - names.keys()
     found: list[Diagnostic] = []
     for statement in tree.body:
@@ -55,7 +55,7 @@ def check(source: str) -> list[Diagnostic]:
         except TVMError as error:
             unknown = re.match(r'"(\w+)" is not defined', str(getattr(error, "message", error)))
             if unknown is None or unknown[1] not in late:
-                found += diagnostics.describe(error, FILENAME).diagnostics
+                found += diagnostics.describe(error, FILENAME, known=names).diagnostics
         except Exception:
             # It is told when the program runs, with its traceback.
             continue
@@ -74,10 +74,10 @@ def _parser_of(statement: ast.stmt) -> Any:
     return None
 
 
-def _names(tree: ast.Module) -> dict[str, Any]:
-    """What the last run left, then what the program's imports and plain constants define."""
+def _names(tree: ast.Module, document: Document) -> dict[str, Any]:
+    """What the document's runs left, then what the program's imports and plain constants define."""
     names = names_around(None, [])
-    names.update(vars(sys.modules["__main__"]))
+    names.update(document.variables)
     for statement in tree.body:
         if isinstance(statement, ast.Import | ast.ImportFrom):
             module = statement.module if isinstance(statement, ast.ImportFrom) else None

@@ -7,8 +7,8 @@ from math import prod
 from mlcweb.analysis.flop_count import estimate_flops
 from mlcweb.codegen.registry import RELAXED_MADD
 from mlcweb.ir import TVMError
-from mlcweb.playground.code_view import find_program
 from mlcweb.playground.protocol.code import CodeMeasurement
+from mlcweb.playground.session import session
 from mlcweb.runtime import nd
 from mlcweb.runtime.build import build
 from mlcweb.runtime.device import cpu
@@ -34,7 +34,7 @@ def measure(program_id: str, function_name: str, fused: bool | None = None) -> C
     """
     from mlcweb.meta_schedule.measure.artifact import random_inputs
 
-    module, name = find_program(program_id), function_name
+    module, name = session.program(program_id)[1], function_name
     func = module[name]
     library = build(module, "wasm", config={} if fused is None else {RELAXED_MADD: fused})
     kernel = library[name].kernel

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import Any
 
 from mlcweb.codegen.registry import RELAXED_MADD
@@ -37,6 +37,7 @@ from mlcweb.playground.protocol.code import (
     TracedText,
 )
 from mlcweb.playground.protocol.program import ShownProgram
+from mlcweb.playground.session import Document, session
 from mlcweb.playground.source_lines import Listing, line_of, listing
 from mlcweb.runtime.build import options_of
 from mlcweb.runtime.host.engine import Host, available, engine
@@ -46,19 +47,14 @@ from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import constant_shape
 from mlcweb.tir.expr import IntImm
 
-_programs: dict[str, IRModule] = {}
 
-
-def register(programs: Iterable[tuple[str, IRModule]]) -> list[ShownProgram]:
-    """Keep the modules of a run that have a TensorIR function; those of the run before are
-    forgotten."""
-    _programs.clear()
-    _compiled.cache_clear()
+def register(document: Document, programs: Iterable[tuple[str, IRModule]]) -> list[ShownProgram]:
+    """Keep the modules of a document's run that have a TensorIR function."""
     shown = []
     for title, module in programs:
         if function_names(module):
-            identifier = f"p{len(_programs)}"
-            _programs[identifier] = module
+            identifier = session.new_id("p")
+            document.programs[identifier] = module
             shown.append(ShownProgram(identifier, title))
     return shown
 
@@ -72,10 +68,10 @@ def code(
         function_name: by default "main", or the first.
         fused: whether multiply-adds may be fused; by default as the engine's builds do.
     """
-    names = function_names(find_program(program_id))
+    names = function_names(session.program(program_id)[1])
     default = "main" if "main" in names else names[0]
     chosen = function_name if function_name in names else default
-    built = _compiled(program_id, chosen, fused)
+    built = _build(program_id, chosen, fused)
     result = MachineCode(
         names,
         chosen,
@@ -95,7 +91,7 @@ def code(
 
 def compiled_code(identifier: str, name: str) -> bytes:
     """The bytes of the module whose text `code` shows."""
-    return _compiled(identifier, name, None).compiled.code
+    return _build(identifier, name, None).compiled.code
 
 
 def _error(error: TVMError) -> CodeError:
@@ -118,7 +114,7 @@ def _notes(func: PrimFunc) -> list[str]:
 
 def after_pass(program_id: str, function_name: str, index: int) -> PassResult:
     """The loops after pass `index` (from 0), against those before it."""
-    built = _compiled(program_id, function_name, None)
+    built = _build(program_id, function_name, None)
     record = built.records[index]
     before, after = listing(record.before), listing(record.after)
     return PassResult(line_diff_with_origins(before, after))
@@ -193,13 +189,17 @@ class _Build:
         return self.compiled.module.functions[0]
 
 
-@lru_cache(maxsize=8)
-def _compiled(identifier: str, name: str, fused: bool | None) -> _Build:
+def _build(program_id: str, name: str, fused: bool | None) -> _Build:
+    document, module = session.program(program_id)
+    return document.cached(_started, module, name, fused)
+
+
+def _started(module: IRModule, name: str, fused: bool | None) -> _Build:
     host = _host()
-    shown = listing(find_program(identifier)[name])
+    shown = listing(module[name])
     may_fuse = host is not None and host.relaxed_simd
     shared = host is not None and host.shared
-    lookup = _lookup_in(find_program(identifier))
+    lookup = _lookup_in(module)
     return _Build(name, shown, options(fused), shared, may_fuse, lookup)
 
 
@@ -232,18 +232,6 @@ def _require_constant_shapes(name: str, func: PrimFunc) -> None:
                 f'"{name}" is compiled when it is called, since the shape of "{buffer.name}" is '
                 "known only then; bind its sizes to numbers to see the code"
             )
-
-
-def find_program(identifier: str) -> IRModule:
-    """A registered program; a TVMError where it is of an earlier run."""
-    if identifier not in _programs:
-        raise TVMError("this program is of an earlier run; run it again")
-    return _programs[identifier]
-
-
-def programs() -> dict[str, IRModule]:
-    """The registered programs by identifier."""
-    return dict(_programs)
 
 
 def function_names(module: IRModule) -> list[str]:

@@ -1,14 +1,14 @@
-"""Names of the program that ran last, for the editor to offer."""
+"""Names that a document has defined, for the editor to offer."""
 
 from __future__ import annotations
 
-import sys
 from itertools import islice
 from typing import Any
 
 from mlcweb.ir import IRModule
 from mlcweb.ir.visitor import walk
 from mlcweb.playground.protocol.program import LiveNames
+from mlcweb.playground.session import session
 from mlcweb.tir import Block, For, PrimFunc
 from mlcweb.user_code import namespace
 
@@ -22,9 +22,9 @@ _CLASSES = {
 """Classes whose members the editor knows."""
 
 
-def live() -> LiveNames:
-    """What the program has: variables, and the names in its modules and schedules."""
-    variables = vars(sys.modules["__main__"])
+def live(document_name: str) -> LiveNames:
+    """What a document has: variables, and the names in its modules and schedules."""
+    variables = session.open(document_name).variables
     modules = [*namespace.modules(variables).values()]
     modules += [schedule.mod for schedule in namespace.schedules(variables).values()]
     names: dict[str, dict[str, None]] = {"functions": {}, "blocks": {}, "loops": {}, "buffers": {}}

@@ -2,22 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from types import ModuleType
-
 from mlcweb.ir import TVMError
 from mlcweb.playground import cell, checks
 from mlcweb.playground.protocol.program import RunResult, Verdict
+from mlcweb.playground.session import session
 from mlcweb.runtime.build import reset_warnings
-
-
-@dataclass(slots=True)
-class _Notebook:
-    module: ModuleType = field(default_factory=lambda: ModuleType("__main__"))
-    files: set[str] = field(default_factory=set)
-
-
-_notebooks: dict[str, _Notebook] = {}
 
 
 def filename_of(lesson: str, number: int) -> str:
@@ -36,23 +25,20 @@ async def execute(source: str, lesson: str, number: int) -> RunResult:
 
     Diagnostics are places in this cell, even where the error was raised in a function of another.
     """
-    if lesson not in _notebooks:
+    document = session.open(lesson)
+    if not document.files:
         reset_warnings()
-        _notebooks[lesson] = _Notebook()
-    notebook = _notebooks[lesson]
-    filename = filename_of(lesson, number)
-    result = await cell.run_in(notebook.module, source, filename, notebook.files)
-    notebook.files.add(filename)
-    return result
+    return await cell.run_in(document, source, filename_of(lesson, number))
 
 
 def restart(lesson: str) -> None:
     """Forget everything that the cells of a lesson have defined."""
-    _notebooks.pop(lesson, None)
+    session.open(lesson).restart()
 
 
 def check(exercise: str, lesson: str) -> Verdict:
     """Judge an exercise by what the lesson's cells have defined."""
-    if lesson not in _notebooks:
+    document = session.open(lesson)
+    if not document.files:
         raise TVMError("nothing of this lesson has run yet; run the exercise's cell first")
-    return checks.judge(exercise, vars(_notebooks[lesson].module))
+    return checks.judge(exercise, document.variables)

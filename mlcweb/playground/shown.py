@@ -12,6 +12,7 @@ from mlcweb.playground import code_view, figures, trace_view
 from mlcweb.playground.access import derivation
 from mlcweb.playground.protocol.program import ShownModule, ShownProgram
 from mlcweb.playground.protocol.trace import ShownTrace
+from mlcweb.playground.session import Document
 from mlcweb.schedule import Schedule, Trace
 from mlcweb.tir import PrimFunc
 from mlcweb.user_code import namespace
@@ -34,12 +35,13 @@ class Gallery:
     """Collects what a program shows while it runs.
 
     Args:
-        variables: the program's global variables, to name what is shown.
+        document: where the program runs; its variables name what is shown.
         filename: the program's file name, to say which line showed it.
     """
 
-    def __init__(self, variables: Mapping[str, Any], filename: str) -> None:
-        self._variables = variables
+    def __init__(self, document: Document, filename: str) -> None:
+        self._document = document
+        self._variables = document.variables
         self._filename = filename
         self._modules: list[ShownModule] = []
         self._traces: list[_Trace] = []
@@ -65,7 +67,7 @@ class Gallery:
             print(str(shown) if hasattr(shown, "_repr_mimebundle_") else repr(shown))
 
     def content(self) -> tuple[list[ShownModule], list[ShownTrace], list[ShownProgram]]:
-        """Modules, traces and programs for the page.
+        """Modules, traces and programs for the page, kept in the document.
 
         Where the program shows no module, they are those that its schedules arrived at, or else
         those that it defines. Traces are those of its schedules. Programs, whose machine code can
@@ -83,13 +85,16 @@ class Gallery:
             if not any(shown.result is schedule.mod for shown in self._traces):
                 self._add_trace(name, schedule.trace, schedule)
         modules = list(namespace.modules(self._variables).values())
-        trace_view.forget("run")
+        document = self._document
+        document.begin_results()
         traces = [
-            trace_view.register("run", title, trace, [original] if original else modules, result)
+            trace_view.register(
+                document, "run", title, trace, [original] if original else modules, result
+            )
             for title, trace, original, result in self._traces
         ]
-        derivation.register(shown[1:] for shown in self._traces)
-        programs = code_view.register(self._all_programs(schedules))
+        document.derivations = derivation.known(shown[1:] for shown in self._traces)
+        programs = code_view.register(document, self._all_programs(schedules))
         return self._modules, traces, programs
 
     def _all_programs(self, schedules: Mapping[str, Schedule]) -> Iterator[tuple[str, IRModule]]:

@@ -22,7 +22,7 @@ from mlcweb.playground.trace_replay import (
     reason_of,
     replay,
 )
-from mlcweb.playground.trace_words import loop_path
+from mlcweb.playground.trace_words import loop_path, part_names
 from mlcweb.schedule import Trace
 from mlcweb.schedule.instruction import plain
 from mlcweb.schedule.iteration_order import loop_type
@@ -95,14 +95,14 @@ def _tile(step: ReplayedStep) -> _Choice | None:
     factors = [int(plain(factor)) for factor in step.decision]
     parts = [
         TracePart(
-            _part_name(loop, position, len(factors)),
+            name,
             str(factors[position]),
             [
                 _tile_option(step, extent, factors, position, value)
                 for value in _candidates(extent, factors[position])
             ],
         )
-        for position in range(len(factors))
+        for position, name in enumerate(part_names(loop.loop.loop_var.name, len(factors)))
     ]
     return _Choice("tile", f"tiles of {loop.loop.loop_var.name} ({extent})", factors, parts)
 
@@ -153,8 +153,8 @@ def _factors(step: ReplayedStep, factors: Sequence[int | None]) -> _Choice | Non
     made = [place.loop.extent for place in step.made if isinstance(place, LoopPlace)]
     rest = factors.index(None) if None in factors else 0
     parts = []
-    for position, factor in enumerate(factors):
-        name = _part_name(loop, position, len(factors))
+    names = part_names(loop.loop.loop_var.name, len(factors))
+    for position, (name, factor) in enumerate(zip(names, factors, strict=True)):
         shown = extent_text(made[position]) if position < len(made) else "?"
         options: list[TraceOption] = []
         if position != rest and factor is not None:
@@ -236,8 +236,3 @@ def _candidates(extent: int, chosen: int) -> list[int]:
     divisors = (d for n in range(1, int(extent**0.5) + 1) if extent % n == 0
                 for d in (n, extent // n))  # fmt: skip
     return sorted({*chain(divisors, range(1, min(SMALL, extent + 1))), chosen})
-
-
-def _part_name(loop: LoopPlace, position: int, count: int) -> str:
-    name = loop.loop.loop_var.name
-    return f"{name}_{position}" if count > 1 else name

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 from mlcweb.ir import TVMError
 from mlcweb.ir.module import the_function_name
 from mlcweb.playground.protocol.trace import Changes, ExportedRecord, ShownTrace
+from mlcweb.playground.session import session
 from mlcweb.playground.trace_replay import replay
 from mlcweb.playground.trace_timing import scheduled_function
-from mlcweb.playground.trace_view import find, register, replayed, starting_program
+from mlcweb.playground.trace_view import register, replayed, starting_program
 from mlcweb.schedule import Schedule, Trace
 from mlcweb.user_code import namespace
 
@@ -19,7 +19,7 @@ from mlcweb.user_code import namespace
 def python(trace_id: str, changes: Changes) -> str:
     """A program that runs as it stands, here and in a TVM of the courses' spelling: the module, and
     the steps of the trace with their decisions."""
-    record = find(trace_id)
+    record = session.trace(trace_id)
     start = starting_program(record)
     done = replayed(trace_id, changes)
     script = "\n".join(
@@ -67,15 +67,16 @@ def steps_json(trace_id: str, changes: Changes) -> list[Any]:
     return replayed(trace_id, changes).schedule.trace.as_json()
 
 
-def load(title: str, steps: list[Any]) -> ShownTrace:
-    """Register a trace in JSON form (of `steps_json`, or of a record of TVM), of a module of the
-    program that ran last.
+def load(document_name: str, title: str, steps: list[Any]) -> ShownTrace:
+    """Register a trace in JSON form (of `steps_json`, or of a record of TVM), of a module that a
+    document has defined.
 
     Raises:
         TVMError: it fits none of the program's modules.
     """
     reason = "the program has no module"
-    for module in namespace.modules(vars(sys.modules["__main__"])).values():
+    document = session.open(document_name)
+    for module in namespace.modules(document.variables).values():
         schedule = Schedule(module)
         try:
             Trace.apply_json_to_schedule(json.loads(json.dumps(steps)), schedule)
@@ -83,5 +84,5 @@ def load(title: str, steps: list[Any]) -> ShownTrace:
             reason = str(error)
             continue
         if replay(schedule.trace, module).failure is None:
-            return register("link", title, schedule.trace, [module], schedule.mod)
+            return register(document, "link", title, schedule.trace, [module], schedule.mod)
     raise TVMError(f"the trace fits no module of this program: {reason}")

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any
 
 from mlcweb.ir import IRModule, TVMError, structural_hash
 from mlcweb.playground.protocol.trace import Changes, StepOutcome, TimingStart
+from mlcweb.playground.session import session
 from mlcweb.playground.trace_replay import Replay, reason_of
-from mlcweb.playground.trace_view import find, replayed, starting_program
+from mlcweb.playground.trace_view import replayed, starting_program
 from mlcweb.tir import PrimFunc
 
 TIMEOUT_S = 10.0
@@ -22,7 +22,7 @@ TIMEOUT_S = 10.0
 
 
 @dataclass(slots=True)
-class _Session:
+class Timing:
     """Workers that know what one program computes. `outcomes` are those of programs by their
     structure."""
 
@@ -31,9 +31,10 @@ class _Session:
     runner: Any
     outcomes: dict[int, StepOutcome] = field(default_factory=dict)
 
-
-_sessions: dict[str, _Session] = {}
-_numbers = count(1)
+    def close(self) -> None:
+        """End the workers."""
+        self.runner.close()
+        self.local.close()
 
 
 async def begin(trace_id: str, changes: Changes) -> TimingStart:
@@ -47,50 +48,49 @@ async def begin(trace_id: str, changes: Changes) -> TimingStart:
     from mlcweb.meta_schedule.measure.artifact import random_inputs
     from mlcweb.meta_schedule.measure.local_runner import EvaluatorConfig, LocalRunner
 
-    start = starting_program(find(trace_id))
+    start = starting_program(session.trace(trace_id))
     workload = random_inputs(start, scheduled_function(replayed(trace_id, changes)))
     local = LocalRunner(TIMEOUT_S, EvaluatorConfig(repeat=5, min_repeat_ms=5.0), max_workers=1)
-    session = _Session(workload.function, local, local.open(workload))
-    key = f"m{next(_numbers)}"
-    _sessions[key] = session
+    timing = Timing(workload.function, local, local.open(workload))
+    identifier = session.new_id("m")
+    session.timings[identifier] = timing
     try:
-        seconds = await session.runner.begin(_artifact(start, session.function))
+        seconds = await timing.runner.begin(_artifact(start, timing.function))
     except Exception as error:
-        finish(key)
+        finish(identifier)
         raise TVMError(
             f"the program before any step cannot be timed: {reason_of(error)}"
         ) from error
     outcome = _measured(seconds)
-    session.outcomes[structural_hash(start)] = outcome
-    return TimingStart(key, outcome)
+    timing.outcomes[structural_hash(start)] = outcome
+    return TimingStart(identifier, outcome)
 
 
 async def step(timing_id: str, trace_id: str, changes: Changes, step: int) -> StepOutcome:
     """Build, check and time the program after a step (0: before any)."""
     from mlcweb.meta_schedule.measure.runner import RunnerClosed
 
-    session = _sessions.get(timing_id)
-    if session is None:
+    timing = session.timings.get(timing_id)
+    if timing is None:
         return StepOutcome("stopped", reason="stopped")
     module = replayed(trace_id, changes).modules[step]
     shash = structural_hash(module)
-    if shash not in session.outcomes:
+    if shash not in timing.outcomes:
         try:
-            artifact = _artifact(module, session.function)
-            session.outcomes[shash] = _measured(await session.runner.measure(artifact))
+            artifact = _artifact(module, timing.function)
+            timing.outcomes[shash] = _measured(await timing.runner.measure(artifact))
         except RunnerClosed:
             return StepOutcome("stopped", reason="stopped")
         except Exception as error:
-            session.outcomes[shash] = StepOutcome("failed", reason=reason_of(error))
-    return session.outcomes[shash]
+            timing.outcomes[shash] = StepOutcome("failed", reason=reason_of(error))
+    return timing.outcomes[shash]
 
 
 def finish(timing_id: str) -> None:
-    """End a session and its workers."""
-    session = _sessions.pop(timing_id, None)
-    if session is not None:
-        session.runner.close()
-        session.local.close()
+    """End the workers that time a trace."""
+    timing = session.timings.pop(timing_id, None)
+    if timing is not None:
+        timing.close()
 
 
 def scheduled_function(done: Replay) -> str | None:

@@ -11,7 +11,6 @@ import difflib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Any
 
 from mlcweb.ir import IRModule, TVMError, structural_equal
@@ -25,6 +24,7 @@ from mlcweb.playground.protocol.trace import (
     TraceFailure,
     TraceStep,
 )
+from mlcweb.playground.session import Document, session
 from mlcweb.playground.trace_nest import nest, vanished
 from mlcweb.playground.trace_replay import Changes, Replay, replay
 from mlcweb.playground.trace_words import words
@@ -48,34 +48,25 @@ class Record:
     replays: dict[str, Replay] = field(default_factory=dict)
 
 
-_records: dict[str, Record] = {}
-_numbers = count(1)
-
-
 def register(
+    document: Document,
     owner: str,
     title: str,
     trace: Trace,
     originals: Iterable[IRModule],
     result: IRModule | None = None,
 ) -> ShownTrace:
-    """Keep a trace for the page.
+    """Keep a trace in a document.
 
     Args:
-        owner: who `forget`s it again.
+        owner: who lets go of it again (`Document.forget_traces`).
         trace: copied, so that later steps do not change what is shown.
         originals: programs that the trace may start from.
         result: the program that the trace arrives at, where that is known.
     """
-    identifier = f"t{next(_numbers)}"
-    _records[identifier] = Record(owner, title, trace.copy(), tuple(originals), result)
+    identifier = session.new_id("t")
+    document.traces[identifier] = Record(owner, title, trace.copy(), tuple(originals), result)
     return ShownTrace(identifier, title, instructions(trace))
-
-
-def forget(owner: str) -> None:
-    """Let go of an owner's traces."""
-    for identifier in [i for i, record in _records.items() if record.owner == owner]:
-        del _records[identifier]
 
 
 def instructions(trace: Trace) -> list[Instruction]:
@@ -105,7 +96,7 @@ def derive(trace_id: str, changes: PlainChanges) -> DerivedTrace:
     return DerivedTrace(
         instructions(done.schedule.trace),
         _steps(done),
-        trace_controls.controls(find(trace_id).trace, done, numbered(changes)),
+        trace_controls.controls(session.trace(trace_id).trace, done, numbered(changes)),
         failure and TraceFailure(failure.step, str(failure)),
     )
 
@@ -113,7 +104,9 @@ def derive(trace_id: str, changes: PlainChanges) -> DerivedTrace:
 def refusal(trace_id: str, changes: PlainChanges, step: int, decision: Any) -> str | None:
     """Why a step of a trace cannot decide so, if a later step refuses what comes of it."""
     done = replayed(trace_id, changes)
-    return trace_controls.refusal(find(trace_id).trace, done, numbered(changes), step, decision)
+    return trace_controls.refusal(
+        session.trace(trace_id).trace, done, numbered(changes), step, decision
+    )
 
 
 def _steps(done: Replay) -> list[TraceStep]:
@@ -156,13 +149,6 @@ def line_diff(before: Sequence[str], after: Sequence[str]) -> list[DiffLine]:
     return lines
 
 
-def find(identifier: str) -> Record:
-    """A registered trace; a TVMError where it is of an earlier run."""
-    if identifier not in _records:
-        raise TVMError("this trace is of an earlier run; run the program again")
-    return _records[identifier]
-
-
 def numbered(changes: PlainChanges) -> Changes:
     """Changes as JSON has them, by number."""
     return {int(step): decision for step, decision in changes.items()}
@@ -170,7 +156,7 @@ def numbered(changes: PlainChanges) -> Changes:
 
 def replayed(identifier: str, changes: PlainChanges | None = None) -> Replay:
     """The replay of a registered trace with other decisions; done once and kept."""
-    record = find(identifier)
+    record = session.trace(identifier)
     changes = changes or {}
     key = json.dumps(changes, sort_keys=True)
     if key not in record.replays:

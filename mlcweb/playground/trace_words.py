@@ -24,6 +24,11 @@ def words(step: ReplayedStep) -> str:
     return f"does {text}{_of(things)}"
 
 
+def part_names(loop: str, parts: int) -> list[str]:
+    """What the factors of a loop's tiling are called in all views."""
+    return [f"{loop}_{part}" for part in range(parts)] if parts > 1 else [loop]
+
+
 _PLACES = LoopPlace | BlockPlace
 
 

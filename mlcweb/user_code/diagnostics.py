@@ -44,20 +44,26 @@ class RunError:
     diagnostics: list[Diagnostic]
 
 
-def describe(error: BaseException, filename: str, own: Collection[str] | None = None) -> RunError:
+def describe(
+    error: BaseException,
+    filename: str,
+    own: Collection[str] | None = None,
+    known: Collection[str] = (),
+) -> RunError:
     """What to show for an exception that a program named `filename` raised.
 
     Args:
         error: the exception.
         filename: the text in which the place at fault is looked for.
         own: names of all files of the program, whose frames are shown; `filename` alone if None.
+        known: names that the program has.
     """
     message = error.msg if isinstance(error, SyntaxError) else _message(error)
     place = _place(error, filename)
     kind = _kind(error)
     marks = []
     if place is not None and not isinstance(error, KeyboardInterrupt):
-        fix = _fix(error, message, place, filename)
+        fix = _fix(error, message, place, filename, known)
         marks.append(Diagnostic(*_range(filename, place), f"{kind}: {message}", fix=fix))
     own_name = f"{type(error).__module__}.{type(error).__qualname__}: "
     text = _traceback(error, own or (filename,)).replace(own_name, f"{kind}: ") + _hint(error)
@@ -71,10 +77,14 @@ def _range(filename: str, place: tuple[int, int, int, int]) -> tuple[int, int, i
 
 
 def _fix(
-    error: BaseException, message: str, place: tuple[int, int, int, int], filename: str
+    error: BaseException,
+    message: str,
+    place: tuple[int, int, int, int],
+    filename: str,
+    known: Collection[str],
 ) -> Fix | None:
     lines = [line.rstrip("\r\n") for line in linecache.getlines(filename)]
-    fix = fixes.suggest(error, message, place, lines, vars(sys.modules["__main__"]))
+    fix = fixes.suggest(error, message, place, lines, known)
     if fix is None:
         return None
     where = _range(filename, (fix.line, fix.column, fix.end_line, fix.end_column))

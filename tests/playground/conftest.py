@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from mlcweb.playground import cell
+from mlcweb.playground.session import session
 
 PROGRAM = """
 import mlcweb as tvm
@@ -44,10 +45,12 @@ def tuned(mod: tvm.IRModule, trials=5):
 
 @pytest.fixture(autouse=True)
 def own_main() -> Iterator[None]:
-    """Running a cell replaces the module `__main__`; here it is put back."""
+    """Running a cell replaces the module `__main__`; here it is put back, and documents closed."""
     before = sys.modules["__main__"]
     yield
     sys.modules["__main__"] = before
+    for name in list(session.documents):
+        session.close(name)
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ def fast_runner(workload: TrialInputs, workers: int | None, ran: list[str] | Non
 def settings(**changes: Any) -> SearchSettings:
     """The form's settings: by default, 4 trials of the schedule function of the test's program."""
     asked = SearchSettings(
-        "MyModule", schedule_function="stochastic_schedule_mm", trials=4, workers=1
+        "program", "MyModule", schedule_function="stochastic_schedule_mm", trials=4, workers=1
     )
     return replace(asked, **changes)
 

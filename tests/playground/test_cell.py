@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from mlcweb.playground import cell, figures, magics
+from mlcweb.playground.session import Document
 from mlcweb.user_code.namespace import SearchModule
 
 Run = Callable[[str], Any]
@@ -131,9 +131,9 @@ def test_imports_from_the_future_need_not_be_first_and_hold_for_later_cells() ->
     source = "'''About it.'''\nx = 1\nfrom __future__ import annotations\ndef f(a: unknown): ...\n"
     result = cell.execute(source + "assert f.__annotations__ == {'a': 'unknown'}, __doc__\n")
     assert result.ok, result.error
-    module = ModuleType("__main__")
+    document = Document("test")
     for text in ("x = 1\nfrom __future__ import annotations", "def f(a: unknown): ...\nf"):
-        result = asyncio.run(cell.run_in(module, text, "cell.py"))
+        result = asyncio.run(cell.run_in(document, text, "cell.py"))
         assert result.ok, result.error
     # The next program starts without it.
     assert cell.execute("def f(a: unknown): ...").error.kind == "NameError"

@@ -9,7 +9,7 @@ from tests.playground.conftest import PROGRAM
 
 
 def test_a_right_program_is_not_complained_about() -> None:
-    assert checking.check(PROGRAM) == []
+    assert checking.check("program", PROGRAM) == []
 
 
 @pytest.mark.parametrize(
@@ -22,13 +22,13 @@ def test_a_right_program_is_not_complained_about() -> None:
     ],
 )
 def test_errors_are_found_at_their_place(right: str, wrong: str, line: int, message: str) -> None:
-    (mark,) = checking.check(PROGRAM.replace(right, wrong))
+    (mark,) = checking.check("program", PROGRAM.replace(right, wrong))
     assert mark.line == line
     assert message in mark.message
 
 
 def test_nothing_of_the_program_is_run(capsys: pytest.CaptureFixture[str]) -> None:
-    assert checking.check("print('run')\nimport os\nx = open('/nothing')") == []
+    assert checking.check("program", "print('run')\nimport os\nx = open('/nothing')") == []
     assert capsys.readouterr().out == ""
 
 
@@ -49,33 +49,33 @@ def test_nothing_of_a_script_is_run(
     monkeypatch.chdir(tmp_path)
     source = PROGRAM.replace("A[vi, vk] *", f"({value}) *")
     assert source != PROGRAM
-    checking.check("import numpy as np\nimport tvm\n" + source)
+    checking.check("program", "import numpy as np\nimport tvm\n" + source)
     assert capsys.readouterr().out == ""
     assert not list(tmp_path.iterdir())
 
 
 def test_names_of_imports_constants_and_the_last_run_are_known() -> None:
     source = PROGRAM.replace("(16, 16), ", "(n, m), ").replace("(16, 16, 16)", "(n, m, k)")
-    assert "n" in checking.check(source)[0].message
-    assert checking.check("n, m = 16, 16\nk = 16\n" + source) == []
+    assert "n" in checking.check("program", source)[0].message
+    assert checking.check("program", "n, m = 16, 16\nk = 16\n" + source) == []
     cell.execute("n = m = k = int('16')")
-    assert checking.check(source) == []
+    assert checking.check("program", source) == []
 
 
 def test_names_that_come_only_with_the_run_are_not_complained_about() -> None:
     cell.execute("")
     source = PROGRAM.replace("T.grid(16, 16, 16)", "T.grid(size, 16, 16)")
-    assert checking.check("size = int('16')\n" + source) == []
-    assert '"size" is not defined' in checking.check(source)[0].message
+    assert checking.check("program", "size = int('16')\n" + source) == []
+    assert '"size" is not defined' in checking.check("program", source)[0].message
 
 
 def test_magics_of_notebooks_are_let_through() -> None:
-    assert checking.check("%matplotlib inline\nx = 1") == []
+    assert checking.check("program", "%matplotlib inline\nx = 1") == []
 
 
 def test_live_names_after_a_run() -> None:
     cell.execute(PROGRAM + "sch = stochastic_schedule_mm(tvm.tir.Schedule(MyModule))")
-    names = completion.live()
+    names = completion.live("program")
     assert names.variables["sch"] == "Schedule"
     assert names.variables["MyModule"] == "IRModule"
     assert names.functions == ["main"]

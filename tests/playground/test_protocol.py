@@ -72,8 +72,10 @@ def test_what_is_no_message_is_refused() -> None:
 
 
 def test_arguments_become_what_the_function_takes() -> None:
-    settings = from_plain(SearchSettings, {"module": "M", "scheduleFunction": "f", "trials": 3})
-    assert settings == SearchSettings("M", schedule_function="f", trials=3)
+    settings = from_plain(
+        SearchSettings, {"document": "d", "module": "M", "scheduleFunction": "f", "trials": 3}
+    )
+    assert settings == SearchSettings("d", "M", schedule_function="f", trials=3)
     records = {"programs": [["a0", None]], "lines": [{"record": "[]", "program": "a0"}]}
     assert from_plain(EarlierRecords | None, records) == EarlierRecords(
         [("a0", None)],

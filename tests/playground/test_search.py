@@ -36,7 +36,7 @@ def test_a_search_from_begin_to_the_code_for_the_editor(run: Run) -> None:
         assert outer * inner == 16
         if trial.state == "repeated":
             assert trials[trial.same_as].decisions == trial.decisions
-    assert [trial.labels for trial in first] == [["j"], *[None] * 5]
+    assert [trial.labels for trial in first] == [[["j_0", "j_1"]], *[None] * 5]
 
     details = search.details(identifier, 2)
     steps = trace_view.trace_steps(details.trace.id)
@@ -106,6 +106,14 @@ def test_a_finished_search_ends_and_keeps_its_trials(run: Run) -> None:
             search.details(identifier, trial.index)
 
     asyncio.run(main())
+
+
+def test_a_decision_has_the_same_names_in_all_views(run: Run) -> None:
+    run("")
+    identifier, told = followed(settings(trials=1))
+    derived = trace_view.derive(search.details(identifier, 0).trace.id, {})
+    names = [[part.name for part in control.parts] for control in derived.controls]
+    assert told[0].labels == names == [["j_0", "j_1"]]
 
 
 def test_a_failing_schedule_function_makes_failed_trials(run: Run) -> None:

@@ -37,7 +37,7 @@ def test_each_strategy_gives_different_checked_programs(run: Run, strategy: str)
     assert len(programs) == 6
     assert all(trial.seconds > 0 for trial in trials)
     labels = trials[0].labels
-    assert labels[0] == "i"
+    assert labels[0] == ["i_0", "i_1", "i_2"]
     assert len(labels) == len(trials[0].decisions)
     best = min(told, key=lambda trial: trial.seconds).index
     again = run(search.details(identifier, best).code)
@@ -92,7 +92,7 @@ def test_files_in_tvms_layout_are_read_back(run: Run) -> None:
     run("")
     _, told = followed(in_space("random", trials=3))
     records = {trial.record.id: trial.record for trial in told if trial.record}
-    known = search.workload("MyModule")
+    known = search.workload("program", "MyModule")
     files = {
         "database_workload.json": known.line + "\n",
         "database_tuning_record.json": "".join(f"[0,{r.record}]\n" for r in records.values()),

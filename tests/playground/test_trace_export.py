@@ -43,7 +43,7 @@ def test_a_trace_comes_back_from_its_steps(run: Run) -> None:
     [trace] = run(SCHEDULE).traces
     steps = json.loads(json.dumps(trace_export.steps_json(trace.id, {"3": [4, 4]})))
     run("")  # another run of the program, with the same module
-    again = trace_export.load("trial 3", steps)
+    again = trace_export.load("program", "trial 3", steps)
     assert again.title == "trial 3"
     assert [step.name for step in again.steps] == [step.name for step in trace.steps]
     assert "T.grid(16, 4)" in trace_view.trace_steps(again.id)[-1].module
@@ -54,7 +54,7 @@ def test_a_trace_that_fits_no_module_says_so(run: Run) -> None:
     steps = trace_export.steps_json(trace.id, {})
     run("del MyModule")
     with pytest.raises(TVMError, match="fits no module"):
-        trace_export.load("lost", steps)
+        trace_export.load("program", "lost", steps)
     run("")
     with pytest.raises(TVMError, match="fits no module"):
-        trace_export.load("broken", [[["NoSuchStep", [], [], []]], []])
+        trace_export.load("program", "broken", [[["NoSuchStep", [], [], []]], []])

@@ -268,7 +268,7 @@ test("Stop ends what runs, and what waits has its turn", async () => {
   const second = page.runner.ask("second", (job) =>
     page.runner.run(job, "second", "lesson.py", SINK),
   );
-  const looked = page.session.look(null, "completion.live");
+  const looked = page.session.look(null, "completion.live", "program");
   await vi.advanceTimersByTimeAsync(15);
   page.activity.stop();
   await vi.advanceTimersByTimeAsync(2000);
@@ -309,12 +309,12 @@ test("nothing is interrupted before all of Python is there", async () => {
   page.session.restart("");
   const receiver = page.python as unknown as { receiver: Receiver };
   receiver.receiver.receive({ type: "ready", runtime: {} as RuntimeFacts });
-  const looked = page.session.look(null, "checking.check", "x");
+  const looked = page.session.look(null, "checking.check", "program", "x");
   await vi.advanceTimersByTimeAsync(1);
   page.session.makeWay();
   await vi.advanceTimersByTimeAsync(1000);
   await looked;
-  expect(page.log).toEqual(["checking.check x"]);
+  expect(page.log).toEqual(["checking.check program x"]);
 });
 
 test("another frame's action interrupts a view of this page, and the other way round", async () => {

@@ -51,10 +51,10 @@ test("decisions become axes, one for each number, and choices are summed up by v
     { space: 0, trials: 3 },
     { space: 1, trials: 1 },
   ]);
-  const table = decisionTable(trials, 0, ["j", "lanes"]);
+  const table = decisionTable(trials, 0, [["j_0", "j_1"], ["lanes"]]);
   expect(table.axes).toEqual([
-    { label: "j, part 1", values: [2, 4] },
-    { label: "j, part 2", values: [4, 8] },
+    { label: "j_0", values: [2, 4] },
+    { label: "j_1", values: [4, 8] },
     { label: "lanes", values: [0, 1] },
   ]);
   expect(choices(table, 0)).toEqual([
@@ -142,6 +142,7 @@ test("files of records are told by their name or their first line", () => {
 
 test("a search keeps the names of decisions and says how far it is", () => {
   const settings = {
+    document: "program",
     module: "M",
     function: null,
     strategy: "random",
@@ -151,10 +152,10 @@ test("a search keeps the names of decisions and says how far it is", () => {
     seconds: 10,
     workers: 1,
   } as const;
-  const search = new Search("M", settings, null);
+  const search = new Search("program", "M", settings, null);
   search.spent = 4000;
-  search.add({ ...trial(0, 1), labels: ["j"], record: null });
-  expect(search.labels.get(0)).toEqual(["j"]);
+  search.add({ ...trial(0, 1), labels: [["j"]], record: null });
+  expect(search.labels.get(0)).toEqual([["j"]]);
   expect(search.trials[0]!.at).toBe(4);
   expect(search.share).toBeCloseTo(0.4);
   search.state = "ended";
@@ -185,7 +186,7 @@ test("records are written together, a while after the first", async () => {
 
 test("the figures of a search agree with each other, and with its budget", () => {
   const settings = { strategy: "random", seconds: null } as SearchSettings;
-  const search = new Search("MyModule", settings, 4);
+  const search = new Search("program", "MyModule", settings, 4);
   const { at: _at, ...plain } = trial(0, 0.001, { state: "recalled" });
   search.add({ ...plain, record: null } as ToldTrial);
   for (const index of [1, 2, 3, 4]) {

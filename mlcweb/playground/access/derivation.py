@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cache
 from typing import NamedTuple
 
 from mlcweb.ir import IRModule, structural_equal
+from mlcweb.playground.session import Document
 from mlcweb.playground.trace_replay import replay
 from mlcweb.schedule import Trace
 
@@ -27,31 +27,28 @@ class Step(NamedTuple):
     derivation: Derivation
 
 
-_derivations: list[Derivation] = []
-
-
-def register(derivations: Iterable[tuple[Trace, IRModule | None, IRModule | None]]) -> None:
-    """Keep the traces of a run whose start and result are known; those before are forgotten."""
-    steps.cache_clear()
-    _derivations[:] = [
+def known(
+    traces: Iterable[tuple[Trace, IRModule | None, IRModule | None]],
+) -> list[Derivation]:
+    """Those of traces whose start and result are known."""
+    return [
         Derivation(trace.copy(), original, result)
-        for trace, original, result in derivations
+        for trace, original, result in traces
         if original is not None and result is not None
     ]
 
 
-def of(module: IRModule) -> Derivation | None:
-    """How a module of the run was made, if a schedule made it."""
-    same = (found for found in _derivations if found.result is module)
-    equal = (found for found in _derivations if structural_equal(found.result, module))
+def of(document: Document, module: IRModule) -> Derivation | None:
+    """How a module of a document's last run was made, if a schedule made it."""
+    derivations = document.derivations
+    same = (found for found in derivations if found.result is module)
+    equal = (found for found in derivations if structural_equal(found.result, module))
     return next(same, None) or next(equal, None)
 
 
-@cache
-def steps(module: IRModule) -> tuple[Step, ...]:
-    """The steps that changed the program on the way to a module of the run, without the last one,
-    which made it."""
-    made = of(module)
+def steps(made: Derivation | None) -> tuple[Step, ...]:
+    """The steps that changed the program on the way to a module, without the last one, which made
+    it."""
     if made is None:
         return ()
     found = []

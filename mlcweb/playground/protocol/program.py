@@ -39,10 +39,12 @@ class RunResult:
     """What a program left behind, also where it did not get to its end.
 
     Attributes:
+        document: where it ran.
         programs: the latest last.
         search_functions: functions that take a schedule.
     """
 
+    document: str
     ok: bool
     error: RunError | None
     elapsed_ms: float

@@ -23,7 +23,7 @@ class SearchSettings:
     """What a search is asked to do.
 
     Attributes:
-        module: a module, or a single function, of the program.
+        module: a module, or a single function, of the document.
         function: which TensorIR function of the module; the only one, or "main", where None.
         schedule_function: for the strategy "function": a function of the program that takes a
             schedule.
@@ -33,6 +33,7 @@ class SearchSettings:
         workers: programs measured at one time; by default what suits the machine.
     """
 
+    document: str
     module: str
     function: str | None = None
     strategy: Strategy = "function"
@@ -153,13 +154,14 @@ class ToldTrial(TrialResult):
 
     Attributes:
         space: the number of its design space.
-        labels: names of the decisions of its design space, with the first trial of it.
+        labels: with the first trial of a design space, for each decision the names of its numbers,
+            which are those that the trace's controls have.
         record: what the page stores.
     """
 
     decisions: list[str] | None
     space: int | None
-    labels: list[str] | None
+    labels: list[list[str]] | None
     record: StoredRecord | None
 
 
@@ -203,8 +205,9 @@ class ModelTimes:
 
 @dataclass(slots=True)
 class ProgramSearch(SearchStart):
-    """A search that a program runs by itself; `planned` trials, where that is known."""
+    """A search that a program of a document runs; `planned` trials, where that is known."""
 
+    document: str
     planned: int | None
     workload: WorkloadKey
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from itertools import count
 
 from mlcweb.ir import IRModule, TVMError
 from mlcweb.meta_schedule.database import Workload
@@ -36,6 +35,7 @@ from mlcweb.playground.search.program import Program
 from mlcweb.playground.search.settings import check
 from mlcweb.playground.search.spaces import labels, signature
 from mlcweb.playground.search.storage import PackedTrial, stored, stored_workload
+from mlcweb.playground.session import Document, session
 
 TARGET = "llvm"
 """What programs are built for: the fastest code of this machine."""
@@ -67,22 +67,21 @@ class Search:
             self.runner.close()
 
 
-_searches: dict[str, Search] = {}
-_numbers = count(1)
-
-
-def workload(module_name: str, function_name: str | None = None) -> WorkloadKey:
-    """How the page's storage knows a function of the program."""
-    return stored_workload(Workload(programs.find(module_name, function_name).scheduled))
+def workload(document_name: str, module_name: str, function_name: str | None = None) -> WorkloadKey:
+    """How the page's storage knows a function of a document."""
+    program = programs.find(session.open(document_name), module_name, function_name)
+    return stored_workload(Workload(program.scheduled))
 
 
 async def begin(settings: SearchSettings, earlier: EarlierRecords | None = None) -> SearchStart:
-    """Start a search over the program that ran last; one that still runs is ended."""
+    """Start a search over a function of a document; those that still run are ended."""
     check(settings)
-    program = programs.find(settings.module, settings.function)
-    space, strategy = _chosen(settings)
-    for other in _searches.values():
-        other.close()
+    document = session.open(settings.document)
+    program = programs.find(document, settings.module, settings.function)
+    space, strategy = _chosen(settings, document)
+    for each in session.documents.values():
+        for other in each.searches.values():
+            other.close()
     runner = open_runner(random_inputs(program.scheduled, program.main), settings.workers)
     history = history_of(earlier, program.scheduled)
     try:
@@ -104,7 +103,7 @@ async def begin(settings: SearchSettings, earlier: EarlierRecords | None = None)
         runner.close()
         raise TVMError(f"the unscheduled program cannot be timed: {error}") from error
     return SearchStart(
-        keep(Search(program, stored_workload(history.workload), events, runner)),
+        keep(document, Search(program, stored_workload(history.workload), events, runner)),
         program.title,
         statistics.median(started.baseline),
         started.workers,
@@ -117,10 +116,12 @@ def open_runner(workload: TrialInputs, workers: int | None) -> Runner:
     return LocalRunner(max_workers=workers).open(workload)
 
 
-def _chosen(settings: SearchSettings) -> tuple[str | None, SearchStrategy | str]:
+def _chosen(
+    settings: SearchSettings, document: Document
+) -> tuple[str | None, SearchStrategy | str]:
     """The space and the strategy; no space where a function of the program is called."""
     if settings.schedule_function is not None:
-        function = programs.named(settings.schedule_function)
+        function = programs.named(document, settings.schedule_function)
         if settings.strategy == "function":
             return None, CallFunction(function)
     return "post-order-apply", settings.strategy
@@ -132,12 +133,12 @@ async def step(search_id: str) -> ToldTrial | None:
     Trials come in the order in which they are done. After all were sampled, the best come a second
     time, ``confirmed``, with the times that decide.
     """
-    events = _find(search_id).events
-    if events is None:
+    _, search = session.search(search_id)
+    if search.events is None:
         raise TVMError("this search is run by a program")
-    async for event in events:
+    async for event in search.events:
         if isinstance(event, Trial | Confirmed):
-            return told(_find(search_id), event)
+            return told(search, event)
     return None
 
 
@@ -167,16 +168,17 @@ def told(search: Search, event: Trial | Confirmed) -> ToldTrial:
 
 def details(search_id: str, index: int) -> TrialDetails:
     """One trial, looked at."""
-    search = _find(search_id)
+    document, search = session.search(search_id)
     program, trial = search.program, search.trials[index]
     sch = trial.schedule(program.scheduled)
     title = f"Trial {index}"
     if index not in search.trace_ids:
-        shown = trace_view.register(search_id, title, sch.trace, [program.scheduled], sch.mod)
+        starts = [program.scheduled]
+        shown = trace_view.register(document, search_id, title, sch.trace, starts, sch.mod)
         search.trace_ids[index] = shown.id
     before, after = program.scheduled.script(), sch.mod.script()
     written = None if trial.seconds is None else (program, sch.trace, title, trial.seconds)
-    in_module = isinstance(programs.variables().get(program.name), IRModule)
+    in_module = isinstance(document.variables.get(program.name), IRModule)
     return TrialDetails(
         ShownTrace(search.trace_ids[index], title, trace_view.instructions(sch.trace)),
         after,
@@ -188,33 +190,28 @@ def details(search_id: str, index: int) -> TrialDetails:
 
 def finish(search_id: str) -> None:
     """End the search and its workers; the trials that were made can still be looked at."""
-    _find(search_id).close()
+    session.search(search_id)[1].close()
 
 
 def forget(search_id: str) -> None:
     """Let go of a search and all that is kept of it."""
-    search = _searches.pop(search_id, None)
-    trace_view.forget(search_id)
-    if search is not None:
-        search.close()
+    for document in session.documents.values():
+        search = document.searches.pop(search_id, None)
+        if search is not None:
+            document.forget_traces(search_id)
+            search.close()
 
 
-def keep(search: Search) -> str:
+def keep(document: Document, search: Search) -> str:
     """Keep a search for the page; its name."""
-    identifier = f"s{next(_numbers)}"
-    _searches[identifier] = search
-    for old in list(_searches)[:-MAX_SEARCHES]:
+    identifier = session.new_id("s")
+    document.searches[identifier] = search
+    for old in list(document.searches)[:-MAX_SEARCHES]:
         forget(old)
     return identifier
 
 
 def scheduled(search_id: str, index: int) -> tuple[Program, IRModule]:
     """The program of a search, and what a trial made of it."""
-    search = _find(search_id)
+    _, search = session.search(search_id)
     return search.program, search.trials[index].schedule(search.program.scheduled).mod
-
-
-def _find(search_id: str) -> Search:
-    if search_id not in _searches:
-        raise TVMError("there is no search of this name; it was begun before Python restarted")
-    return _searches[search_id]

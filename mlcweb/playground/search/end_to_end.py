@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir import IRModule, TVMError
 from mlcweb.playground.protocol.search import ModelInput, ModelTimes
 from mlcweb.playground.search import calls
-from mlcweb.playground.search import program as programs
 from mlcweb.playground.search.program import Program
+from mlcweb.playground.session import session
 from mlcweb.runtime.ndarray import NDArray
 from mlcweb.tir import IntImm
 
@@ -36,12 +36,13 @@ def compare(search_id: str, index: int) -> ModelTimes:
         TVMError: the module has no graph function, it takes something else than tensors of constant
             shape, or the two compute different things.
     """
+    document, _ = session.search(search_id)
     program, module = calls.scheduled(search_id, index)
     model = program.module
     if not has_graph(model):
         raise TVMError(f'{program.name} has no graph function "{ENTRY}" to time')
     replaced = with_function(model, program, module)
-    arguments, origins = _arguments(model)
+    arguments, origins = _arguments(model, document.variables)
     machines = [_machine(model), _machine(replaced)]
     _same(*(machine[ENTRY](*arguments) for machine in machines))
     seconds: list[list[float]] = [[], []]
@@ -79,13 +80,15 @@ def _machine(model: IRModule) -> VirtualMachine:
     return VirtualMachine(relax.build(model, target=TARGET), cpu())
 
 
-def _arguments(model: IRModule) -> tuple[list[NDArray], list[ModelInput]]:
+def _arguments(
+    model: IRModule, variables: Mapping[str, Any]
+) -> tuple[list[NDArray], list[ModelInput]]:
     """Content for the parameters: the program's array of the same name, or else the only one that
     has their shape, or else random numbers."""
     import numpy as np
 
     generator = np.random.default_rng(SEED)
-    arrays = {k: v for k, v in programs.variables().items() if isinstance(v, NDArray)}
+    arrays = {k: v for k, v in variables.items() if isinstance(v, NDArray)}
     found: list[NDArray] = []
     origins: list[ModelInput] = []
     for parameter in model[ENTRY].params:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mlcweb.ir import IRModule, TVMError
 from mlcweb.ir.module import the_function_name
 from mlcweb.meta_schedule.tune_context import normalized
+from mlcweb.playground.session import Document
 from mlcweb.tir import PrimFunc
 from mlcweb.user_code import namespace
 
@@ -46,13 +45,13 @@ class Program:
         return self.function if self.alone else "main"
 
 
-def find(name: str, function: str | None = None) -> Program:
-    """A function of the program that ran last.
+def find(document: Document, name: str, function: str | None = None) -> Program:
+    """A function of a document.
 
     Raises:
         TVMError: there is none of these names.
     """
-    module = namespace.modules(variables()).get(name)
+    module = namespace.modules(document.variables).get(name)
     if module is None:
         raise TVMError(f"the program has no {name}; run it first")
     names = functions_of(module)
@@ -64,9 +63,9 @@ def find(name: str, function: str | None = None) -> Program:
     return Program(name, module, chosen, scheduled)
 
 
-def named(name: str) -> Any:
-    """A function of the program; a TVMError where there is none of this name."""
-    found = variables().get(name)
+def named(document: Document, name: str) -> Any:
+    """A function of a document; a TVMError where there is none of this name."""
+    found = document.variables.get(name)
     if not callable(found):
         raise TVMError(f"the program has no {name}; run it first")
     return found
@@ -75,8 +74,3 @@ def named(name: str) -> Any:
 def functions_of(module: IRModule) -> list[str]:
     """The names of a module's TensorIR functions."""
     return [var.name_hint for var, func in module.functions.items() if isinstance(func, PrimFunc)]
-
-
-def variables() -> Mapping[str, Any]:
-    """The global variables of the program that ran last."""
-    return vars(sys.modules["__main__"])

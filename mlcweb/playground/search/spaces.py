@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mlcweb.ir import IRModule, TVMError
+from mlcweb.playground.trace_words import part_names
 from mlcweb.schedule import Instruction, Schedule, Trace
 from mlcweb.schedule.instruction import map_inputs
 
@@ -18,23 +19,26 @@ def signature(trace: Trace) -> tuple[str, ...]:
     )
 
 
-def labels(trace: Trace, program: IRModule) -> list[str]:
-    """A name for each decision of a trace: the loop that is tiled, the block that is moved, the
-    annotation whose value is chosen."""
+def labels(trace: Trace, program: IRModule) -> list[list[str]]:
+    """For each decision of a trace the names of its numbers: parts of the loop that is tiled, the
+    block that is moved, the annotation whose value is chosen."""
     schedule = Schedule(program)
     replayed: dict[Any, Any] = {}
-    found: list[str] = []
+    found: list[list[str]] = []
     for inst in trace.insts:
         inputs = map_inputs(inst.inputs, replayed)
         if inst.kind.sampling:
-            found.append(_label(schedule, trace, inst, inputs))
+            name = _label(schedule, trace, inst, inputs)
+            decision = trace.get_decision(inst)
+            parts = len(decision) if isinstance(decision, list | tuple) else 1
+            found.append(part_names(name, parts))
         try:
             outputs = schedule.replay(inst.kind, inputs, inst.attrs, trace.get_decision(inst))
         except (TVMError, ValueError, IndexError, TypeError):
             break
         replayed.update(zip(inst.outputs, outputs, strict=True))
     rest = [inst.kind.method for inst in trace.insts if inst.kind.sampling][len(found) :]
-    return found + [name.removeprefix("sample_").replace("_", " ") for name in rest]
+    return found + [[name.removeprefix("sample_").replace("_", " ")] for name in rest]
 
 
 def _label(schedule: Schedule, trace: Trace, inst: Instruction, inputs: list[Any]) -> str:

@@ -19,6 +19,7 @@ from mlcweb.playground.search import calls
 from mlcweb.playground.search import program as programs
 from mlcweb.playground.search.program import Program
 from mlcweb.playground.search.storage import stored_workload
+from mlcweb.playground.session import Document
 from mlcweb.runtime.host import clock
 from mlcweb.user_code import namespace
 
@@ -28,9 +29,9 @@ PRINTING_S = 2.0
 
 
 @contextmanager
-def telling_of_searches() -> Iterator[None]:
-    """While active, the page hears of searches that programs run."""
-    with listening(_Watcher()):
+def telling_of_searches(document: Document) -> Iterator[None]:
+    """While active, the page hears of searches that a document's programs run."""
+    with listening(_Watcher(document)):
         yield
 
 
@@ -47,7 +48,8 @@ class _Watched:
 class _Watcher:
     """Follows task schedulers, one after the other."""
 
-    def __init__(self) -> None:
+    def __init__(self, document: Document) -> None:
+        self._document = document
         self._watched: dict[int, _Watched] = {}
         self._scheduler: TaskScheduler | None = None
         self._start = self._told = self._printed = clock()
@@ -69,7 +71,7 @@ class _Watcher:
         task = scheduler.tasks[number]
         watched = self._watched.get(number)
         if watched is None:
-            watched = self._watched[number] = _watched(task)
+            watched = self._watched[number] = _watched(self._document, task)
         watched.waiting.append(calls.told(watched.search, event))
         now = clock()
         if now - self._told >= TELLING_S:
@@ -88,6 +90,7 @@ class _Watcher:
             if not watched.begun:
                 watched.begun = True
                 start = ProgramSearch(
+                    document=self._document.name,
                     id=watched.identifier,
                     title=f"{task.name}, by the program",
                     baseline_seconds=task.baseline,
@@ -106,15 +109,16 @@ class _Watcher:
             print(line(scheduler, number, clock() - self._start))
 
 
-def _watched(task: TaskRecord) -> _Watched:
+def _watched(document: Document, task: TaskRecord) -> _Watched:
     assert task.context.mod is not None
-    search = calls.Search(_program(task.context.mod), stored_workload(task.history.workload))
-    return _Watched(calls.keep(search), search)
+    program = _program(document, task.context.mod)
+    search = calls.Search(program, stored_workload(task.history.workload))
+    return _Watched(calls.keep(document, search), search)
 
 
-def _program(mod: IRModule) -> Program:
+def _program(document: Document, mod: IRModule) -> Program:
     """Where the program keeps what is tuned; a name that is to be replaced if it does not."""
-    for name, module in namespace.modules(programs.variables()).items():
+    for name, module in namespace.modules(document.variables).items():
         for function in programs.functions_of(module):
             alone = len(module.functions) == 1 and function == "main"
             if structural_equal(module if alone else normalized(module[function]), mod):

@@ -5,12 +5,12 @@
 
 /** Functions of Python that the page may call. */
 export interface Calls {
-  "cell.execute": (source: string, filename?: string) => RunResult;
+  "cell.execute": (source: string, filename?: string, documentName?: string) => RunResult;
   "notebook.execute": (source: string, lesson: string, number: number) => RunResult;
   "notebook.restart": (lesson: string) => null;
   "notebook.check": (exercise: string, lesson: string) => Verdict;
-  "checking.check": (source: string) => Diagnostic[];
-  "completion.live": () => LiveNames;
+  "checking.check": (documentName: string, source: string) => Diagnostic[];
+  "completion.live": (documentName: string) => LiveNames;
   "files.place": (files: ProgramFile[]) => null;
   "trace_view.trace_steps": (traceId: string) => TraceStep[];
   "trace_view.derive": (traceId: string, changes: Changes) => DerivedTrace;
@@ -22,13 +22,13 @@ export interface Calls {
   "trace_export.python": (traceId: string, changes: Changes) => string;
   "trace_export.record": (traceId: string, changes: Changes, runSecs?: number[] | null) => ExportedRecord;
   "trace_export.steps_json": (traceId: string, changes: Changes) => unknown[];
-  "trace_export.load": (title: string, steps: unknown[]) => ShownTrace;
+  "trace_export.load": (documentName: string, title: string, steps: unknown[]) => ShownTrace;
   "access_view.explain": (programId: string, functionName?: string | null, otherId?: string | null, size?: number | null, cache?: CacheSettings) => AccessReport;
   "access_view.simulate": (programId: string, functionName: string, otherId: string | null, size: number, cache?: CacheSettings) => AccessResult;
   "code_view.code": (programId: string, functionName?: string | null, fused?: boolean | null) => MachineCode;
   "code_view.after_pass": (programId: string, functionName: string, index: number) => PassResult;
   "code_measure.measure": (programId: string, functionName: string, fused?: boolean | null) => CodeMeasurement;
-  "search.workload": (moduleName: string, functionName?: string | null) => WorkloadKey;
+  "search.workload": (documentName: string, moduleName: string, functionName?: string | null) => WorkloadKey;
   "search.begin": (settings: SearchSettings, earlier?: EarlierRecords | null) => SearchStart;
   "search.step": (searchId: string) => ToldTrial | null;
   "search.details": (searchId: string, index: number) => TrialDetails;
@@ -446,8 +446,9 @@ export interface ProgramFile {
   text: string;
 }
 
-/** A search that a program runs by itself; `planned` trials, where that is known. */
+/** A search that a program of a document runs; `planned` trials, where that is known. */
 export interface ProgramSearch extends SearchStart {
+  document: string;
   planned: number | null;
   workload: WorkloadKey;
 }
@@ -475,6 +476,8 @@ export interface RunError {
 
 /** What a program left behind, also where it did not get to its end. */
 export interface RunResult {
+  /** Where it ran. */
+  document: string;
   ok: boolean;
   error: RunError | null;
   elapsedMs: number;
@@ -512,7 +515,8 @@ export interface SearchNews {
 
 /** What a search is asked to do. */
 export interface SearchSettings {
-  /** A module, or a single function, of the program. */
+  document: string;
+  /** A module, or a single function, of the document. */
   module: string;
   /** Which TensorIR function of the module; the only one, or "main", where null. */
   function: string | null;
@@ -611,8 +615,8 @@ export interface ToldTrial extends TrialResult {
   decisions: string[] | null;
   /** The number of its design space. */
   space: number | null;
-  /** Names of the decisions of its design space, with the first trial of it. */
-  labels: string[] | null;
+  /** With the first trial of a design space, for each decision the names of its numbers, which are those that the trace's controls have. */
+  labels: string[][] | null;
   /** What the page stores. */
   record: StoredRecord | null;
 }

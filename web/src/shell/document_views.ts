@@ -7,7 +7,8 @@ import { showResult } from "../views/following";
 import type { View } from "../views/view";
 
 /** The result of a run that shows nothing. */
-const NOTHING: RunResult = {
+const nothing = (document: string): RunResult => ({
+  document,
   ok: true,
   error: null,
   elapsedMs: 0,
@@ -16,11 +17,11 @@ const NOTHING: RunResult = {
   programs: [],
   searchFunctions: [],
   searchModules: [],
-};
+});
 
 export class DocumentViews {
-  /** The last result, which is the one that Python can be asked about. */
-  private live: { owner: string; result: RunResult } | null = null;
+  /** The last result of each document, which Python can be asked about. */
+  private readonly live = new Map<string, RunResult>();
   private open: DocumentMemory | null = null;
 
   constructor(
@@ -29,13 +30,13 @@ export class DocumentViews {
     private readonly show: (view: string) => void,
   ) {
     session.on("restarted", () => {
-      this.live = null;
+      this.live.clear();
     });
   }
 
   /** A document has run. */
   take(result: RunResult, owner: string): void {
-    this.live = { owner, result };
+    this.live.set(owner, result);
     if (!this.open || this.open.id === owner) showResult(this.views, this.session, result);
   }
 
@@ -45,9 +46,10 @@ export class DocumentViews {
     if (!memory || memory.id === before?.id) return;
     this.open = memory;
     const modules = memory.latest()?.modules ?? [];
-    if (this.live?.owner === memory.id) showResult(this.views, this.session, this.live.result);
+    const result = this.live.get(memory.id);
+    if (result) showResult(this.views, this.session, result);
     else if (before) {
-      showResult(this.views, this.session, NOTHING);
+      showResult(this.views, this.session, nothing(memory.id));
       this.showModules(modules);
     } else if (modules.length) this.showModules(modules);
     if (memory.view) this.show(memory.view);
@@ -61,6 +63,8 @@ export class DocumentViews {
   }
 
   showModules(modules: ShownModule[]): void {
-    this.views.find(({ id }) => id === "tensorir")?.onResult?.({ ...NOTHING, modules });
+    this.views
+      .find(({ id }) => id === "tensorir")
+      ?.onResult?.({ ...nothing(this.open?.id ?? ""), modules });
   }
 }

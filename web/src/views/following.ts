@@ -27,5 +27,5 @@ export function showResult(
   result: RunResult,
 ): void {
   for (const view of views) view.onResult?.(result);
-  session.look(null, "completion.live").then(setLiveNames, () => undefined);
+  session.look(null, "completion.live", result.document).then(setLiveNames, () => undefined);
 }

@@ -13,6 +13,7 @@ export class TypingCheck {
   constructor(
     private readonly session: PythonSession,
     private readonly show: (diagnostics: Diagnostic[]) => void,
+    private readonly document = "program",
   ) {
     // What was written while Python was busy is checked after that.
     session.on("state", () => this.wait());
@@ -44,7 +45,7 @@ export class TypingCheck {
     }
     this.text = null;
     try {
-      const found = await session.look(null, "checking.check", text);
+      const found = await session.look(null, "checking.check", this.document, text);
       // Written on meanwhile: the next check tells.
       if (this.text === null) this.show(found);
     } catch {

@@ -47,6 +47,7 @@ export class SearchController {
     await this.steer(search, async () => {
       search.workload = await this.session.call(
         "search.workload",
+        settings.document,
         settings.module,
         settings.function,
       );

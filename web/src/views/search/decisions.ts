@@ -3,7 +3,7 @@
 import type { Trial } from "../../python/search_protocol";
 
 export interface Axis {
-  /** "j, part 2" for a factor of a tiling, else the decision's name. */
+  /** The name of a number that is decided, such as "j_1" for a factor of a tiling. */
   label: string;
   /** All values met, in rising order. */
   values: number[];
@@ -53,7 +53,7 @@ export function spacesOf(trials: readonly Trial[]): { space: number; trials: num
 export function decisionTable<T extends Trial>(
   trials: readonly T[],
   space: number,
-  labels: string[],
+  labels: string[][],
 ): DecisionTable<T> {
   const rows: DecidedTrial<T>[] = [];
   let parts: number[] = [];
@@ -66,9 +66,10 @@ export function decisionTable<T extends Trial>(
     if (shape.join() === parts.join() && parts.length) rows.push({ trial, values: decided.flat() });
   }
   const axes = parts.flatMap((count, decision) => {
-    const label = labels[decision] ?? `decision ${decision + 1}`;
-    return Array.from({ length: count }, (_, part) =>
-      count > 1 ? `${label}, part ${part + 1}` : label,
+    const names = labels[decision] ?? [];
+    return Array.from(
+      { length: count },
+      (_, part) => names[part] ?? `decision ${decision + 1}_${part}`,
     );
   });
   return {

@@ -94,7 +94,7 @@ export class SearchForm {
   }
 
   /** The settings, with numbers brought into their bounds; the fields show what is meant. */
-  settings(): SearchSettings {
+  settings(): Omit<SearchSettings, "document"> {
     const amount = this.whole("amount");
     const { function: name, scheduleFunction, strategy } = this.chosen.value;
     const bySeconds = this.fields.value.unit === "seconds";

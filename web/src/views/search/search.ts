@@ -28,14 +28,16 @@ export class Search {
   workload: StoredWorkload | null = null;
   /** Whether the last rounds have begun, in which the best are measured again. */
   confirming = false;
-  /** Names of the decisions of each design space. */
-  readonly labels = new Map<number, string[]>();
+  /** Names of the decisions of each design space: of each the names of its numbers. */
+  readonly labels = new Map<number, string[][]>();
   /** Milliseconds that it has run; pauses do not count. */
   spent = 0;
   /** Up to the last trial that was no confirmation, in milliseconds. */
   sampled = 0;
 
   constructor(
+    /** Whose names it searches over. */
+    readonly document: string,
     readonly title: string,
     /** Null for a search that a program runs by itself. */
     readonly settings: SearchSettings | null,

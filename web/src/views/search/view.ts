@@ -1,6 +1,6 @@
 /** Search: schedules are sampled, built, checked and timed; charts, a table, and each trial's steps. */
 
-import { batch, effect, signal } from "@preact/signals-core";
+import { batch, computed, effect, signal } from "@preact/signals-core";
 import { html, noChange, type TemplateResult } from "lit-html";
 import { element } from "../../dom";
 import { MAX_SEARCHES, type SearchNews } from "../../python/wire";
@@ -32,6 +32,11 @@ export function searchView(context: ViewContext): View {
   const { session, editor, during, isBusy, show, toast } = context;
   const panel = viewPanel("search", "Search");
   const searches = signal<readonly Search[]>([]);
+  /** The open document, whose searches are shown. */
+  const owner = signal("");
+  const own = computed(() => searches.value.filter((each) => each.document === owner.value));
+  /** The search that was looked at last, by document. */
+  const looked = new Map<string, Search>();
   const shown = signal<Search | null>(null);
   const chosen = signal<number | null>(null);
   const said = signal("");
@@ -58,7 +63,7 @@ export function searchView(context: ViewContext): View {
   const writer = new RecordWriter(store, () => void records.refresh());
   const controller = new SearchController(session, store, writer, {
     say: (text) => {
-      said.value = text;
+      if (controller.current?.document === owner.value) said.value = text;
     },
     onTrial: reportSoon,
     onState(search) {
@@ -86,7 +91,7 @@ export function searchView(context: ViewContext): View {
     reactive(root, () => {
       if (front.value !== id) return noChange;
       void studied.value;
-      return each.template(shown.value, searches.value);
+      return each.template(shown.value, own.value);
     });
     effect(() => {
       root.hidden = front.value !== id;
@@ -106,7 +111,7 @@ export function searchView(context: ViewContext): View {
 
   reactive(panel, (): TemplateResult => {
     void drawn.value;
-    const options = searches.value.map(({ number, name }) => ({ id: String(number), title: name }));
+    const options = own.value.map(({ number, name }) => ({ id: String(number), title: name }));
     const hint = form.hasModules
       ? said.value
       : "Run the program first: functions that take a schedule, and modules, are offered here.";
@@ -128,12 +133,12 @@ export function searchView(context: ViewContext): View {
   });
 
   function start(): void {
-    const settings = form.settings();
+    const settings = { ...form.settings(), document: owner.value };
     const name =
       form.isModel && settings.function
         ? `${settings.function} of ${settings.module}`
         : settings.module;
-    const search = new Search(name, settings, settings.trials, form.isModel);
+    const search = new Search(owner.value, name, settings, settings.trials, form.isModel);
     keep(search);
     void during(`Searching ${name}`, stop, () =>
       controller.start(search, settings, records.reused),
@@ -159,14 +164,31 @@ export function searchView(context: ViewContext): View {
     const old = all.splice(0, all.length - MAX_SEARCHES);
     for (const each of old) {
       detail.forget(each);
+      if (looked.get(each.document) === each) looked.delete(each.document);
       if (each.id && session.state === "ready")
         session.call("search.forget", each.id).catch(() => undefined);
     }
     searches.value = all;
-    open(search);
+    looked.set(search.document, search);
+    if (search.document === owner.value) open(search);
+  }
+
+  /** Show the searches of another document. */
+  function turnTo(document: string): void {
+    owner.value = document;
+    form.forget();
+    const search = looked.get(document) ?? null;
+    if (search) {
+      open(search);
+      return;
+    }
+    shown.value = chosen.value = null;
+    said.value = "";
+    detail.hide();
   }
 
   function open(search: Search): void {
+    looked.set(search.document, search);
     batch(() => {
       shown.value = search;
       chosen.value = null;
@@ -223,7 +245,8 @@ export function searchView(context: ViewContext): View {
   /** A search that a program runs by itself. */
   function onNews({ id, start: begun, trials, over }: SearchNews): void {
     if (begun) {
-      const search = new Search(begun.title, null, begun.planned);
+      if (!owner.value) turnTo(begun.document);
+      const search = new Search(begun.document, begun.title, null, begun.planned);
       search.begin(begun);
       search.workload = begun.workload;
       byProgram.set(id, { search, since: performance.now() });
@@ -257,12 +280,13 @@ export function searchView(context: ViewContext): View {
     id: "search",
     title: "Search",
     panel,
-    onResult({ searchFunctions, searchModules }) {
+    onResult({ document, searchFunctions, searchModules }) {
+      if (document !== owner.value) turnTo(document);
       form.offer(
         searchFunctions.map(({ name }) => name),
         searchModules,
       );
-      if (!controller.current) said.value = "";
+      if (!shown.value) said.value = "";
     },
     onRestart() {
       form.forget();

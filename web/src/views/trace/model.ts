@@ -2,7 +2,13 @@
 
 import { computed, effect, signal } from "@preact/signals-core";
 import { Stopped } from "../../python/client";
-import type { Changes, DerivedTrace, ShownTrace, StepOutcome } from "../../python/protocol";
+import type {
+  Changes,
+  DerivedTrace,
+  RunResult,
+  ShownTrace,
+  StepOutcome,
+} from "../../python/protocol";
 import { timing } from "../format";
 import { message, Resource } from "../resource";
 import type { ViewContext } from "../view";
@@ -62,6 +68,8 @@ export class TraceModel {
   /** Steps whose decisions `lookAhead` has asked about. */
   private looked = new Set<number>();
 
+  private document = "";
+
   constructor(private readonly context: ViewContext) {
     this.timer = new StepTimer(context.session);
     effect(() => {
@@ -72,7 +80,8 @@ export class TraceModel {
   }
 
   /** The traces of another run take the place of all that is known. */
-  reset(traces: ShownTrace[]): void {
+  reset({ document, traces }: RunResult): void {
+    this.document = document;
     this.derivations.clear();
     this.foreign.clear();
     this.measured.value = new Map();
@@ -326,7 +335,12 @@ export class TraceModel {
     const { title, steps } = reference;
     if (!steps) return lookUp(this.traces.value, reference);
     try {
-      const trace = await this.context.session.call("trace_export.load", title, steps);
+      const trace = await this.context.session.call(
+        "trace_export.load",
+        this.document,
+        title,
+        steps,
+      );
       this.foreign.set(trace.id, steps);
       this.add(trace);
       return trace;

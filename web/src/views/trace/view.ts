@@ -123,7 +123,7 @@ export function traceView(context: ViewContext): View {
     panel,
     onResult(result) {
       if (!result.traces.length && !result.ok) return;
-      model.reset(result.traces);
+      model.reset(result);
       if (result.traces.length) load.ask();
       else {
         linked = null;
