@@ -58,7 +58,7 @@ def describe(
         own: names of all files of the program, whose frames are shown; `filename` alone if None.
         known: names that the program has.
     """
-    message = error.msg if isinstance(error, SyntaxError) else _message(error)
+    message = _cut(error.msg if isinstance(error, SyntaxError) else _message(error))
     place = _place(error, filename)
     kind = _kind(error)
     marks = []
@@ -67,7 +67,20 @@ def describe(
         marks.append(Diagnostic(*_range(filename, place), f"{kind}: {message}", fix=fix))
     own_name = f"{type(error).__module__}.{type(error).__qualname__}: "
     text = _traceback(error, own or (filename,)).replace(own_name, f"{kind}: ") + _hint(error)
-    return RunError(kind, message, text, marks)
+    return RunError(kind, message, _cut(text), marks)
+
+
+LONGEST = 20_000
+"""Characters of a message that are shown."""
+
+
+def _cut(text: str) -> str:
+    """A text without its middle, where it is too long for a page to show."""
+    left_out = len(text) - LONGEST
+    if left_out <= 0:
+        return text
+    half = LONGEST // 2
+    return f"{text[:half]}\n… {left_out:,} characters are left out …\n{text[-half:]}"
 
 
 def _range(filename: str, place: tuple[int, int, int, int]) -> tuple[int, int, int, int]:

@@ -89,3 +89,13 @@ def test_a_schedule_error_is_marked_at_the_step(run: Run) -> None:
     [mark] = result.error.diagnostics
     assert linecache.getline("lesson.py", mark.line) == "sch.parallel(k)\n"
     assert "sch.parallel(k)" in result.error.text
+
+
+def test_a_huge_message_is_shown_without_its_middle() -> None:
+    error = cell.execute("raise ValueError('a' * 10_000_000 + 'the end')").error
+    assert len(error.message) < 21_000
+    assert len(error.text) < 21_000
+    assert "characters are left out" in error.text
+    assert error.text.startswith("Traceback")
+    assert "the end" in error.text
+    assert len(error.diagnostics[0].message) < 21_000
