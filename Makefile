@@ -22,7 +22,7 @@ UNIT_TESTS := $(PY) -m pytest tests -n auto --dist worksteal
 PAGE_TESTS := $(PY) -m pytest e2e -n 2 --dist loadfile
 NPM := cd web && npm --no-audit --no-fund --no-update-notifier --loglevel=error
 
-PACKAGE := $(shell find mlcweb -name '*.py') pyproject.toml README.md LICENSE
+PACKAGE := $(shell find mlcweb -name '*.py' -o -name '*.js') pyproject.toml README.md LICENSE
 PAGE := $(shell find web -path web/node_modules -prune -o -path web/dist -prune \
 	-o -path web/public/pyodide -prune -o -path web/public/wheels -prune -o -type f -print)
 

@@ -75,6 +75,7 @@ def embed(new_context, server, host, page_snapshot):
         isolated: bool = False,
         isolated_host: bool = False,
         other_site: bool = False,
+        listed: bool = True,
         context=None,
     ) -> Page:
         serving = server(isolated)
@@ -84,9 +85,12 @@ def embed(new_context, server, host, page_snapshot):
             snapshot.install(context, serving.url, page_snapshot)
         text = PAGE.format(playground=serving.url, body=body)
         headers = ISOLATED if isolated_host else None
+        address = host.put("course.html", text, headers, other_site=other_site)
+        settings = {"embedders": [address.removesuffix("/course.html")] if listed else []}
+        context.route("**/settings.json", lambda route: route.fulfill(json=settings))
         page = context.new_page()
         page.set_default_timeout(LIMIT_MS)
-        page.goto(host.put("course.html", text, headers, other_site=other_site))
+        page.goto(address)
         return page
 
     return open_page
@@ -153,8 +157,7 @@ def test_several_cells_share_one_python(embed):
     expect_output(third, "python 3")
     expect(first.get_by_test_id("console")).not_to_contain_text("python 2")
     # Only the first has a worker that runs Python.
-    workers = [worker for worker in page.workers if "worker" in worker.url]
-    assert len(workers) == 1
+    assert len(page.workers) == 1
 
 
 @pytest.mark.thorough
@@ -302,3 +305,18 @@ def test_a_guest_that_floods_is_stopped(embed):
     expect(second.get_by_test_id("status")).to_have_attribute("data-state", "ready")
     text = second.get_by_test_id("console").evaluate("element => element.textContent.length")
     assert text < 250_000
+
+
+@pytest.mark.parametrize("attribute", ["", "autorun"])
+def test_a_page_that_is_not_listed_starts_nothing(embed, attribute):
+    page = embed(f'<mlc-cell {attribute}><pre>print("ran", 6 * 7)</pre></mlc-cell>', listed=False)
+    if not attribute:
+        page.get_by_test_id("embed-start").click()
+    frame = page.frame_locator("iframe")
+    status = frame.get_by_test_id("status")
+    expect(status).to_have_attribute("data-state", "ready")
+    expect(frame.locator("#toast")).to_contain_text("Press Run")
+    expect(status).to_have_attribute("data-ended", "0")
+    expect(frame.get_by_test_id("console")).to_have_text("")
+    frame.get_by_test_id("run").click()
+    expect_output(frame, "ran 42")

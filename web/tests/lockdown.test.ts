@@ -1,22 +1,61 @@
 import { expect, it } from "vitest";
-import { denyStorage } from "../src/python/lockdown";
+import { lockDown } from "../src/python/lockdown";
 
-it("storage is gone from the scope and from its prototypes", () => {
-  class Scope {
-    readonly navigator = new (class Navigator {
-      get storage(): string {
-        return "files";
-      }
-    })();
-    readonly kept = 1;
-    get indexedDB(): string {
-      return "databases";
+const BASE = "https://play.example/mlcweb/";
+
+const asked: Request[] = [];
+
+class Scope {
+  readonly navigator = new (class Navigator {
+    readonly hardwareConcurrency = 4;
+    get storage(): string {
+      return "files";
     }
+  })();
+  readonly performance = 1;
+  fetch = (request: unknown): Promise<Response> => {
+    asked.push(request as Request);
+    return Promise.resolve(new Response("content"));
+  };
+  get indexedDB(): string {
+    return "databases";
   }
-  const scope = Object.assign(new Scope(), { caches: "responses" });
-  denyStorage(scope);
-  expect("indexedDB" in scope).toBe(false);
-  expect("caches" in scope).toBe(false);
+  webkitRequestFileSystemSync(): string {
+    return "files";
+  }
+}
+
+it("what is not listed is gone from the scope and from its prototypes", () => {
+  const scope = Object.assign(new Scope(), { caches: "responses", inventedTomorrow: true });
+  lockDown(scope, BASE);
+  for (const name of [
+    "indexedDB",
+    "caches",
+    "webkitRequestFileSystemSync",
+    "inventedTomorrow",
+    "postMessage",
+  ])
+    expect(name in scope, name).toBe(false);
   expect("storage" in scope.navigator).toBe(false);
-  expect(scope.kept).toBe(1);
+  expect(scope.navigator.hardwareConcurrency).toBe(4);
+  expect(scope.performance).toBe(1);
+});
+
+it("programs read the page's own files only, without cookies", async () => {
+  const scope = new Scope();
+  lockDown(scope as never, BASE);
+  const ask = scope.fetch as unknown as typeof fetch;
+  await ask("wheels/manifest.json");
+  await ask(new URL("https://pypi.org/simple/"));
+  await ask(new Request(`${BASE}index.html`, { credentials: "include" }));
+  expect(asked.map(({ url }) => url)).toEqual([
+    `${BASE}wheels/manifest.json`,
+    "https://pypi.org/simple/",
+    `${BASE}index.html`,
+  ]);
+  expect(asked.map(({ credentials }) => credentials)).toEqual(["omit", "omit", "omit"]);
+  for (const refused of ["/", "/account", "../", "https://play.example/mlcweb-other/"])
+    await expect(ask(refused)).rejects.toThrow("the page's own files");
+  await expect(ask("wheels/", { method: "POST" })).rejects.toThrow("POST");
+  expect(asked.length).toBe(3);
 });

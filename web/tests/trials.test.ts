@@ -49,7 +49,7 @@ class FakeWorker implements TrialWorker {
 }
 
 const pace = { code: new Uint8Array(), turns: 1, minMs: 0 };
-const workload: Workload = { script: "", pace, arrays: [] };
+const workload: Workload = { pace, arrays: [] };
 const settled = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
 
 function job(entry: string): TrialJob {
@@ -149,7 +149,7 @@ test("stop ends everything at once, also what starts or waits, until the pool is
 
 test("owners have workloads of their own, and each is closed alone", async () => {
   const { pool, made } = setUp(1);
-  const other: Workload = { script: "", pace, arrays: [] };
+  const other: Workload = { pace, arrays: [] };
   pool.open(2, other, 1, 1000);
   const first = pool.run(1, job("a"));
   const second = pool.run(2, job("b"));

@@ -15,7 +15,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import js  # pyright: ignore[reportMissingImports]
-from pyodide.code import run_js  # pyright: ignore[reportMissingImports]
 from pyodide.ffi import JsException, create_proxy, to_js  # pyright: ignore[reportMissingImports]
 
 from mlcweb.codegen.wasm.binary import encode
@@ -26,7 +25,7 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.host import engine
 from mlcweb.runtime.host.arena import Arena, ArenaStorage
 from mlcweb.runtime.host.clock import shares_memory
-from mlcweb.runtime.host.page_script import SCRIPT
+from mlcweb.runtime.host.page_script import page_script
 from mlcweb.runtime.host.traps import trap_in_browser
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ class PyodideHost(engine.Host):
     carries_exceptions = True
 
     def __init__(self) -> None:
-        script: Any = run_js(SCRIPT)
+        script = page_script()
         self.shared = shares_memory()
         self.memory = script.memory(self.shared, MAXIMUM_PAGES)
         self._bytes = script.bytes

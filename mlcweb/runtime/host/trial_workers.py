@@ -21,7 +21,6 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.runtime.host.arena import OutOfMemory
 from mlcweb.runtime.host.blocking_loop import BlockingLoop
 from mlcweb.runtime.host.clock import clock_step, shares_memory
-from mlcweb.runtime.host.page_script import SCRIPT
 from mlcweb.runtime.host.traps import trap_in_browser
 from mlcweb.runtime.speed_calibration import MIN_STEPS, TURNS, Timed, calibration_code
 
@@ -92,7 +91,7 @@ class TrialWorkers:
             "code": calibration_code(), "turns": TURNS, "minMs": MIN_STEPS * clock_step() * 1e3,
         }  # fmt: skip
         buffers = [asdict(array) for array in arrays]
-        workload = {"script": SCRIPT, "pace": pace, "arrays": buffers}
+        workload = {"pace": pace, "arrays": buffers}
         self._line.open(self._owner, _plain(workload), self.workers, self.timeout_s * 1e3)
 
     async def run(

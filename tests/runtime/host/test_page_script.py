@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mlcweb.runtime.host.page_script import SCRIPT
+from mlcweb.runtime.host.page_script import script_text
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="Node.js is not there")
@@ -26,7 +26,7 @@ const repeat = (number, ...values) => {
 def evaluate(expression: str, step: float = 0.005, cost: str = "() => 1") -> Any:
     """The value of an expression over `host`, `repeat` and `calls`. The clock goes in steps of so
     many milliseconds; a call takes `cost(now)`."""
-    setting = f"const step = {step}, cost = {cost}; {SETTING} const host = {SCRIPT};"
+    setting = f"const step = {step}, cost = {cost}; {SETTING} const host = {script_text()};"
     program = f"{setting} console.log(JSON.stringify({expression}))"
     assert NODE is not None
     done = subprocess.run([NODE, "-e", program], capture_output=True, text=True, check=True)

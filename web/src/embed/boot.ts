@@ -5,6 +5,7 @@ import { startWorker } from "../python/connection";
 import { connectTo, host } from "../python/hosting";
 import { hashParts } from "../share/address";
 import { startCode } from "../shell/page_start";
+import { mayStart } from "./embedders";
 import { type FrameOptions, type FromFrame, MARK, type ToFrame } from "./messages";
 
 /** Milliseconds between two greetings, until the page around answers. */
@@ -23,7 +24,7 @@ let started = false;
 let theme: ((theme: string | null) => void) | null = null;
 const waitingGuests: MessagePort[] = [];
 
-const begin = (options: FrameOptions, port: MessagePort | null): void => {
+const begin = (options: FrameOptions, port: MessagePort | null, origin: string | null): void => {
   if (started) return;
   started = true;
   clearInterval(greeting);
@@ -33,14 +34,15 @@ const begin = (options: FrameOptions, port: MessagePort | null): void => {
   const now = session;
   startCode(async () => {
     const { startFrame } = await import("./frame");
-    theme = await startFrame(now, options, code, say);
+    const run = options.run && (await mayStart(origin, base));
+    theme = await startFrame(now, { ...options, run }, code, say);
   });
 };
 
 let line: MessagePort | null = null;
-addEventListener("message", ({ data, source, ports }: MessageEvent<ToFrame>) => {
+addEventListener("message", ({ data, source, ports, origin }: MessageEvent<ToFrame>) => {
   if (source !== parent || data?.mark !== MARK) return;
-  if (data.type === "open") begin(data.options, line);
+  if (data.type === "open") begin(data.options, line, origin);
   else if (data.type === "theme") theme?.(data.theme);
   else if (data.type === "inherit") session?.reconnect(startWorker);
   else if (data.type === "join" && ports[0]) {
@@ -60,6 +62,7 @@ if (code !== null) {
     () =>
       begin(
         { cell: null, lesson: null, panes: [], theme: null, run: false, fixedHeight: true },
+        null,
         null,
       ),
     PATIENCE,

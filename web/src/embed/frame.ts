@@ -111,6 +111,7 @@ export async function startFrame(
   setUpLink(byId<HTMLAnchorElement>("playground"), () => content.shared());
   if (!options.fixedHeight) tellHeight(say);
   if (options.run && options.lesson === null) content.run();
+  else if (options.cell) toast("Press Run to start the program");
   return imposeTheme;
 }
 

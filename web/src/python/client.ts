@@ -2,6 +2,8 @@
 
 import { soon } from "../dom";
 import { TrialPool } from "../trials/pool";
+import trialScript from "../trials/worker.ts?worker&url";
+import { confinedWorker } from "./confined";
 import { type Connect, type Connection, type Receiver, startWorker } from "./connection";
 import { isFromWorker } from "./incoming";
 import type { CallName, Calls, FromWorker, OutputChunk, RuntimeFacts, ToWorker } from "./protocol";
@@ -64,13 +66,7 @@ export class PythonSession {
   fetching: string | null = null;
   runtime: RuntimeFacts | null = null;
   /** Where the kernels of searches run. */
-  readonly trials = new TrialPool(
-    () =>
-      new Worker(new URL("../trials/worker.ts", import.meta.url), {
-        type: "module",
-        name: "trials",
-      }),
-  );
+  readonly trials = new TrialPool(() => confinedWorker(trialScript, "trials"));
 
   private readonly watch = new StallWatch((complaint) => this.emit("stalled", complaint));
   private connection: Connection | null = null;

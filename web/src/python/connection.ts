@@ -1,7 +1,9 @@
 /** The way to a Python: a worker of this page's own, or a line to that of another frame. */
 
 import { Backlog } from "./backlog";
+import { confinedWorker } from "./confined";
 import type { ToWorker } from "./protocol";
+import script from "./worker.ts?worker&url";
 
 export interface Connection {
   /** Milliseconds that an interrupted program has to come to an end before Python is ended. */
@@ -38,10 +40,7 @@ export function isolated(): boolean {
 
 /** Start a worker that loads Python with everything from `base`. */
 export function startWorker(receiver: Receiver, base: string, trials: MessagePort): Connection {
-  const worker = new Worker(new URL("./worker.ts", import.meta.url), {
-    type: "module",
-    name: "python",
-  });
+  const worker = confinedWorker(script, "python");
   const signal = isolated() ? new Uint8Array(new SharedArrayBuffer(1)) : null;
   const memory = isolated() ? new SharedArrayBuffer(4) : null;
   const backlog = memory && new Backlog(memory);

@@ -1,37 +1,96 @@
 /**
- * Takes the browser's storage away from programs.
+ * Leaves programs what they need of the browser, and nothing else.
  *
  * Python reaches whatever the worker reaches. A program that came with a link must not read what
- * others have left on this origin, nor change the memory that the next visit starts from. The page
+ * others have left on this origin, nor change the memory that the next visit starts from, nor speak
+ * for the worker. So what is not listed here is deleted, with whatever browsers will add. The page
  * itself stores from its own thread, which programs do not reach.
  */
 
-/** Ways to what is kept on this origin, or to a scope in which these names are back. */
-const DENIED = [
-  "indexedDB",
-  "caches",
-  "cookieStore",
-  "localStorage",
-  "sessionStorage",
-  "BroadcastChannel",
-  "Worker",
-  "SharedWorker",
-];
-const DENIED_TO_NAVIGATOR = ["storage", "storageBuckets", "serviceWorker", "locks"];
+/** Of the browser; what belongs to the language stays, too (see `LANGUAGE`). */
+const KEPT = new Set([
+  ..."self location navigator performance crypto origin name console isSecureContext".split(" "),
+  ..."crossOriginIsolated setTimeout clearTimeout setInterval clearInterval".split(" "),
+  ..."queueMicrotask structuredClone atob btoa reportError fetch importScripts".split(" "),
+  ..."addEventListener removeEventListener dispatchEvent".split(" "),
+  ..."onmessage onmessageerror onerror onunhandledrejection onrejectionhandled".split(" "),
+  ..."onlanguagechange ononline onoffline onrtctransform".split(" "),
+  ..."WorkerGlobalScope DedicatedWorkerGlobalScope WorkerNavigator WorkerLocation".split(" "),
+  ..."Event EventTarget CustomEvent MessageEvent ErrorEvent PromiseRejectionEvent".split(" "),
+  ..."MessageChannel MessagePort AbortController AbortSignal DOMException".split(" "),
+  ..."Performance PerformanceEntry PerformanceMark PerformanceMeasure".split(" "),
+  ..."Crypto CryptoKey SubtleCrypto Headers Request Response FormData".split(" "),
+  ..."Blob File FileReader FileList ImageData URL URLSearchParams".split(" "),
+  ..."TextDecoder TextEncoder TextDecoderStream TextEncoderStream".split(" "),
+  ..."CompressionStream DecompressionStream ReadableStream WritableStream".split(" "),
+  ..."TransformStream ReadableStreamDefaultReader ReadableStreamBYOBReader".split(" "),
+  ..."ReadableStreamDefaultController ReadableByteStreamController".split(" "),
+  ..."ReadableStreamBYOBRequest WritableStreamDefaultWriter".split(" "),
+  ..."WritableStreamDefaultController TransformStreamDefaultController".split(" "),
+  ..."ByteLengthQueuingStrategy CountQueuingStrategy".split(" "),
+]);
 
-/** Make this worker's storage unreachable, for good. Call it before any program runs. */
-export function denyStorage(scope: object & { navigator: object }): void {
-  for (const name of DENIED_TO_NAVIGATOR) remove(scope.navigator, name);
-  for (const name of DENIED) remove(scope, name);
+/** Names that the language gives to every scope. */
+const LANGUAGE = new Set([
+  ..."Object Function Array Number Boolean String Symbol BigInt Date Promise RegExp".split(" "),
+  ..."Error AggregateError EvalError RangeError ReferenceError SyntaxError TypeError".split(" "),
+  ..."URIError SuppressedError Proxy Reflect JSON Math Intl Atomics Iterator".split(" "),
+  ..."Map Set WeakMap WeakSet WeakRef FinalizationRegistry ArrayBuffer DataView".split(" "),
+  ..."SharedArrayBuffer Int8Array Uint8Array Uint8ClampedArray Int16Array".split(" "),
+  ..."Uint16Array Int32Array Uint32Array Float16Array Float32Array Float64Array".split(" "),
+  ..."BigInt64Array BigUint64Array DisposableStack AsyncDisposableStack Temporal".split(" "),
+  ..."globalThis Infinity NaN undefined eval isFinite isNaN parseFloat parseInt".split(" "),
+  ..."decodeURI decodeURIComponent encodeURI encodeURIComponent escape unescape".split(" "),
+  ..."WebAssembly constructor".split(" "),
+]);
+
+const KEPT_OF_NAVIGATOR = new Set(
+  "hardwareConcurrency deviceMemory userAgent userAgentData language languages platform onLine appVersion appName appCodeName product vendor gpu constructor".split(
+    " ",
+  ),
+);
+
+interface Scope {
+  navigator: object;
+  fetch: typeof fetch;
 }
 
-/** Delete a property where it is defined, so that no getter is left on a prototype. */
-function remove(object: object, name: string): void {
-  for (
-    let owner: object | null = object;
-    owner;
-    owner = Object.getPrototypeOf(owner) as object | null
-  ) {
-    if (Object.hasOwn(owner, name)) Reflect.deleteProperty(owner, name);
+/** Take from this worker whatever programs do not need, for good; before any program runs. */
+export function lockDown(scope: object & Scope, base: string): void {
+  keepOnly(scope.navigator, (name) => KEPT_OF_NAVIGATOR.has(name));
+  keepOnly(scope, (name) => KEPT.has(name) || LANGUAGE.has(name));
+  scope.fetch = guarded(scope.fetch.bind(scope), base);
+}
+
+/** Delete properties where they are defined, so that no getter is left on a prototype. */
+function keepOnly(object: object, isKept: (name: string) => boolean): void {
+  for (let owner: object = object; owner !== Object.prototype; ) {
+    for (const name of Object.getOwnPropertyNames(owner)) {
+      if (!isKept(name)) Reflect.deleteProperty(owner, name);
+    }
+    const next = Object.getPrototypeOf(owner) as object | null;
+    if (next === null) return;
+    owner = next;
   }
+}
+
+/**
+ * `fetch` for programs: of this origin they get the page's own files below `base` only, and without
+ * its cookies. What they get of others is up to the document's policy (`connect-src`).
+ */
+function guarded(plain: typeof fetch, base: string): typeof fetch {
+  const { origin } = new URL(base);
+  return async (input, init) => {
+    const request = new Request(resolved(input, base), { ...init, credentials: "omit" });
+    const { url, method } = request;
+    if (url.startsWith(`${origin}/`) && !(url.startsWith(base) && READING.has(method)))
+      throw new TypeError(`Programs may read the page's own files, not ${method} ${url}`);
+    return plain(request);
+  };
+}
+
+const READING = new Set(["GET", "HEAD"]);
+
+function resolved(input: RequestInfo | URL, base: string): RequestInfo | URL {
+  return input instanceof Request ? input : new URL(input, base);
 }

@@ -1,11 +1,12 @@
 /** The Python worker: loads Pyodide and mlcweb, then answers calls one after the other. */
 
 import type { PyodideAPI } from "pyodide";
+import host from "../../../mlcweb/runtime/host/page_script.js";
 import { TrialLine } from "../trials/line";
 import { Backlog } from "./backlog";
 import { listenToDownloads } from "./downloads";
 import { isPicture } from "./incoming";
-import { denyStorage } from "./lockdown";
+import { lockDown } from "./lockdown";
 import { OutputBatcher, type WaitForPage } from "./output";
 import type { FromWorker, RuntimeFacts, Stream, ToWorker } from "./protocol";
 import * as snapshot from "./snapshot";
@@ -16,7 +17,8 @@ const port = self as unknown as {
   postMessage(message: FromWorker): void;
   onmessage: ((event: MessageEvent<ToWorker>) => void) | null;
 };
-const post = (message: FromWorker): void => port.postMessage(message);
+/** Held here, since programs are not to speak for the worker. */
+const post = port.postMessage.bind(port);
 let backlog: Backlog | null = null;
 const output = new OutputBatcher(
   (chunks, size) => {
@@ -26,16 +28,16 @@ const output = new OutputBatcher(
   () => performance.now(),
 );
 
-denyStorage(self);
-
 let runtime: Promise<PyodideAPI> | null = null;
 let rest: Promise<void> | null = null;
 let queue: Promise<void> = Promise.resolve();
 
 port.onmessage = ({ data }) => {
   if (data.type === "start") {
+    lockDown(self, data.base);
     // Python's host finds them under these names.
     Object.assign(self, {
+      mlcwebHost: host,
       mlcwebTrials: new TrialLine(data.trials),
       mlcwebTell: (name: string, text: string) => {
         const data: unknown = JSON.parse(text);

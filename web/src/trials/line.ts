@@ -18,7 +18,11 @@ export class TrialLine {
   private readonly asked = new Map<number, SharedReply>();
   private bell: SharedArrayBuffer | null = null;
 
-  constructor(private readonly port: MessagePort) {
+  /** Held as a function: programs reach this object, and are not to send what they like. */
+  readonly #send: (message: ToTrialPool) => void;
+
+  constructor(port: MessagePort) {
+    this.#send = port.postMessage.bind(port);
     port.onmessage = ({ data }: MessageEvent<FromTrialPool>) => {
       this.waiting.get(data.id)?.(data.outcome);
       this.waiting.delete(data.id);
@@ -30,14 +34,14 @@ export class TrialLine {
       owner,
       workload.arrays.reduce((sum, { input }) => sum + input.length, 0),
     );
-    this.send({ type: "open", owner, workload, workers, limitMs });
+    this.#send({ type: "open", owner, workload, workers, limitMs });
   }
 
   run(owner: number, job: TrialJob): Promise<TrialOutcome> {
     const id = ++this.last;
     return new Promise((resolve) => {
       this.waiting.set(id, resolve);
-      this.send({ type: "run", owner, id, job });
+      this.#send({ type: "run", owner, id, job });
     });
   }
 
@@ -47,7 +51,7 @@ export class TrialLine {
     this.bell ??= new SharedArrayBuffer(4);
     const reply = newReply(this.bell, this.sizes.get(owner) ?? 0, job.batches);
     this.asked.set(id, reply);
-    this.send({ type: "run", owner, id, job, reply });
+    this.#send({ type: "run", owner, id, job, reply });
     return id;
   }
 
@@ -63,7 +67,7 @@ export class TrialLine {
 
   close(owner: number): void {
     this.sizes.delete(owner);
-    this.send({ type: "close", owner });
+    this.#send({ type: "close", owner });
   }
 
   private takeAnswered(): [id: number, outcome: TrialOutcome][] {
@@ -75,9 +79,5 @@ export class TrialLine {
       found.push([id, outcome]);
     }
     return found;
-  }
-
-  private send(message: ToTrialPool): void {
-    this.port.postMessage(message);
   }
 }

@@ -20,9 +20,8 @@ export interface CalibrationWork {
   minMs: number;
 }
 
-/** What the kernels of a search have in common. `script` is the JavaScript half of Python's host. */
+/** What the kernels of a search have in common. */
 export interface Workload {
-  script: string;
   pace: CalibrationWork;
   arrays: TrialArray[];
 }

@@ -1,6 +1,8 @@
 /** A light worker: one WebAssembly memory, one kernel at a time, and nothing else to lose. */
 
-import { calibrationTimer, type KernelHost, runKernel } from "./kernel";
+// The same functions as in Python's worker, so that both measure alike.
+import host from "../../../mlcweb/runtime/host/page_script.js";
+import { calibrationTimer, runKernel } from "./kernel";
 import {
   type FromTrialWorker,
   failure,
@@ -15,23 +17,19 @@ const port = self as unknown as {
 };
 
 let workload: Workload | null = null;
-let host: KernelHost | null = null;
 let pace: (() => number) | null = null;
 let memory: WebAssembly.Memory | null = null;
 
 port.onmessage = ({ data }) => {
   if (data.type === "workload") {
     workload = data.workload;
-    // The same text that Python's own host runs, so that both measure alike.
-    // biome-ignore lint/security/noGlobalEval: the text comes from our own package, by Python's worker.
-    host ??= globalThis.eval(workload.script) as KernelHost;
     return;
   }
   let outcome: TrialOutcome;
   try {
-    pace ??= calibrationTimer(host!, workload!.pace);
+    pace ??= calibrationTimer(host, workload!.pace);
     memory ??= new WebAssembly.Memory({ initial: 1 });
-    outcome = runKernel(host!, pace, memory, workload!.arrays, data.job);
+    outcome = runKernel(host, pace, memory, workload!.arrays, data.job);
   } catch (error) {
     // Whatever it grew to is given back.
     memory = null;

