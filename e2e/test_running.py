@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from e2e.playground import wait_until_kept
+from e2e.playground import Playground, wait_until_kept
 
 PROGRAM = """\
 import tvm
@@ -174,3 +174,36 @@ tvm.build(add)["add"](a, b, c)
 print(c)
 """)
     expect(playground["console"]).to_contain_text("[4 4 4 4]")
+
+
+@pytest.mark.thorough
+def test_input_says_that_nobody_is_there(playground):
+    playground.run_to_end("name = input('Your name? ')")
+    expect(playground["console"]).to_contain_text("EOFError: input() has nobody to ask in the page")
+    expect(playground.underlined_line()).to_contain_text("input")
+
+
+@pytest.mark.thorough
+def test_what_two_tabs_write_is_kept(playground):
+    first = playground.page
+    second = Playground(first.context.new_page())
+    second.page.goto(first.url)
+    second.expect_state("ready")
+    playground.write("print('of the first')")
+    stored = "() => localStorage.getItem('mlcweb.files')"
+    first.wait_for_function(f"() => ({stored})()?.includes('of the first')")
+    second.write("print('of the second')")
+    expect(second.page.locator("#toast")).to_contain_text("Another tab has changed files, too")
+    expect(second["file-tab"]).to_have_text(["lesson.py", "lesson_2.py"])
+    expect(second["editor"]).to_contain_text("of the second")
+    second["file-tab"].last.click()
+    expect(second["editor"]).to_contain_text("of the first")
+
+
+@pytest.mark.thorough
+def test_the_page_says_when_there_is_no_room(playground):
+    playground.page.evaluate(
+        "() => { Storage.prototype.setItem = () => { throw new Error('full'); } }"
+    )
+    playground.write("print('not kept')")
+    expect(playground.page.locator("#toast")).to_contain_text("has no room for your files")
