@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from e2e.lesson_page import LessonPage
 from e2e.playground import Playground
 
 REFUSED = """\
@@ -345,3 +346,18 @@ def test_a_function_of_a_model_is_tuned_put_back_and_timed_end_to_end(playground
     source = playground.open_view("tensorir").inner_text()
     assert "T.vectorized" in source
     assert "linear0" in source
+
+
+def test_a_lesson_does_not_show_the_search_of_another_document(search):
+    to_end(search, 2)
+    lesson = LessonPage(search.page)
+    lesson.open("02-tensorir")
+    expect(search["search-row"]).to_have_count(0)
+    lesson.cell(1).get_by_test_id("cell-run").click()
+    expect(lesson.cell(1)).to_have_attribute("data-state", "done")
+    expect(search["search-row"]).to_have_count(0)
+    search.page.evaluate("location.hash = ''")
+    expect(search["search-row"]).to_have_count(2)
+    # What its trials were can still be asked for.
+    search["search-row"].first.click()
+    expect(search["view-search"]).to_contain_text("sch.sample_perfect_tile")
