@@ -20,6 +20,7 @@ from mlcweb.lower.launch_threads import lower_for_device
 from mlcweb.meta_schedule.measure.artifact import build_artifact, random_inputs
 from mlcweb.meta_schedule.measure.process_pool import ProcessRunner
 from mlcweb.playground import code_view
+from mlcweb.playground.session import session
 from mlcweb.relax_vm import Executable
 from mlcweb.runtime import library
 from mlcweb.script import from_source
@@ -95,7 +96,7 @@ def by_tvmc() -> bytes:
 
 
 def by_page() -> bytes:
-    [program] = code_view.register([("products", kernels())])
+    [program] = code_view.register(session.open("test"), [("products", kernels())])
     return code_view.compiled_code(program.id, "mm")
 
 
