@@ -52,8 +52,9 @@ def test_sample_computes_the_same_on_all_targets(version: str) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("version", ["0.25", "0.27"])
-def test_all_compute_the_same_on_all_targets(version: str) -> None:
-    check(printed_programs(version), 0.4)
+def test_a_tenth_computes_the_same_on_all_targets(version: str) -> None:
+    """All of them take the better part of an hour."""
+    check(printed_programs(version)[3::10], 0.35)
 
 
 @pytest.mark.oracle
