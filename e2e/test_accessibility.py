@@ -39,7 +39,7 @@ def test_the_order_of_tab_is_the_order_of_reading(playground):
         *("open-lessons", "open-program", "run"),
         *("share-link", "file-menu", "reset", "theme-toggle"),
         *("file-tab", "file-add", "cm-content", "split-rows"),
-        *("clear", "console", "split-columns", "tab-tensorir"),
+        *("runs", "clear", "console", "split-columns", "tab-tensorir"),
     ]
 
 
