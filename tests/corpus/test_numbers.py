@@ -52,9 +52,9 @@ def test_sample_computes_the_same_on_all_targets(version: str) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("version", ["0.25", "0.27"])
-def test_a_tenth_computes_the_same_on_all_targets(version: str) -> None:
+def test_a_fortieth_computes_the_same_on_all_targets(version: str) -> None:
     """All of them take the better part of an hour."""
-    check(printed_programs(version)[3::10], 0.35)
+    check(printed_programs(version)[3::40], 0.25)
 
 
 @pytest.mark.oracle
