@@ -7,12 +7,12 @@ host's: it may loop, choose, and allocate memory that kernels pass on, but compu
 
 from __future__ import annotations
 
-from functools import cache
+import functools
 from math import prod
 from typing import Any
 
 from mlcweb.analysis.threads import CROSS_THREAD_REDUCTION, is_thread_tag, thread_tag
-from mlcweb.arith import same_expression
+from mlcweb.arith import conjuncts, same_expression
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.lower.compact_buffers import compact_shared_buffers
@@ -27,12 +27,12 @@ from mlcweb.lower.simplify import simplify
 from mlcweb.lower.thread_axes import ThreadError, check_one_index
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import add, const, is_const_int, logical_and, multiply
+from mlcweb.tir.arithmetic import add, const, logical_and, multiply
 from mlcweb.tir.buffer import Buffer, decl_buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import if_then_else
 from mlcweb.tir.operators import OPERATORS
-from mlcweb.tir.substitute import substitute, variables_in
+from mlcweb.tir.substitute import substitute, uses_any, variables_in
 
 AXES = tuple(f"{kind}.{axis}" for kind in ("blockIdx", "threadIdx", "vthread") for axis in "zyx")
 """The axes of a launch, outermost first."""
@@ -46,7 +46,7 @@ def lower_for_device(func: PrimFunc) -> PrimFunc:
     return run_pipeline(func, _passes())
 
 
-@cache
+@functools.cache
 def _passes() -> tuple[LoweringPass, ...]:
     return (
         lower_init_block,
@@ -161,6 +161,14 @@ class _Reductions(Mutator):
         del self.axes[loop.thread_binding.thread_tag]
         return new
 
+    @on(S.IfThenElse)
+    def branch(self, branch: S.IfThenElse) -> S.Stmt:
+        """A condition on a whole reduction is one on its values: all threads go on together."""
+        inside = branch.then_case
+        if not isinstance(inside, S.AttrStmt) or inside.attr_key != CROSS_THREAD_REDUCTION:
+            return self.rewrite_children(branch)
+        return self.attribute(replace(inside, body=replace(branch, then_case=inside.body)))
+
     @on(S.AttrStmt)
     def attribute(self, statement: S.AttrStmt) -> S.Stmt:
         if statement.attr_key != CROSS_THREAD_REDUCTION:
@@ -169,7 +177,8 @@ class _Reductions(Mutator):
         reduced = [self.axes[tag] for tag in statement.value.value.split()]
         threads = [loop for tag, loop in self.axes.items() if is_thread_tag(tag)]
         update = _update_in(statement.body)
-        if update is not None and all(isinstance(loop.extent, E.IntImm) for loop in reduced):
+        constant = all(isinstance(loop.extent, E.IntImm) for loop in reduced)
+        if update is not None and constant and _may_go_in_pairs(statement.body, update, reduced):
             return _in_pairs(statement.body, update, threads, reduced)
         return _by_the_first(statement.body, reduced)
 
@@ -178,7 +187,10 @@ def _update_in(body: S.Stmt) -> S.BufferStore | None:
     """The one statement that combines an element with a value; None where there are others."""
     stores = [part for part in walk(body) if isinstance(part, S.BufferStore)]
     updates = [store for store in stores if _own_loads(store.value, store.buffer)]
-    if len(updates) != 1 or any(isinstance(part, (S.For, S.LetStmt)) for part in walk(body)):
+    plain = (S.BufferStore, S.SeqStmt, S.IfThenElse)
+    if len(updates) != 1 or not all(isinstance(part, plain) for part in S.statements_in(body)):
+        return None
+    if any(isinstance(part, S.IfThenElse) and part.else_case for part in S.statements_in(body)):
         return None
     combined = updates[0].value
     if not isinstance(combined, (E.Add, E.Mul, E.Max, E.Min)):
@@ -220,10 +232,11 @@ def _in_pairs(
 
     identity = OPERATORS[combine].identity
     assert identity is not None
-    conditions = conditions_of(body, update)
     value = combined.b
-    if not is_const_int(conditions, 1):
-        value = if_then_else(conditions, value, const(identity(dtype), dtype))
+    conditions = _conditions_of(body, update)
+    if conditions:
+        condition = functools.reduce(logical_and, conditions)
+        value = if_then_else(condition, value, const(identity(dtype), dtype))
     steps = [store(position, value)]
     rest = count
     while rest > 1:
@@ -232,32 +245,37 @@ def _in_pairs(
         steps.append(S.IfThenElse(E.LT(position, const(rest - half)), store(position, pair)))
         rest = half
     last = replace(update, value=combine(combined.a, element(const(0))))
-    ending = _Ending(update, last).rewrite(body)
+    axes = {loop.loop_var for loop in reduced}
+    ending = _Ending(update, last, axes).rewrite(body)
     first = {loop.loop_var: const(0, loop.loop_var.dtype) for loop in reduced}
     steps.append(S.IfThenElse(E.EQ(position, const(0)), substitute(ending, first)))
     return S.AllocBuffer(partial, S.sequence(*steps))
 
 
-def conditions_of(body: S.Stmt, update: S.BufferStore) -> E.PrimExpr:
+def _conditions_of(body: S.Stmt, update: S.BufferStore) -> list[E.PrimExpr]:
     """What has to hold for a statement in a body to run."""
-    condition: E.PrimExpr = const(True)
-    while body is not update:
-        if isinstance(body, S.IfThenElse):
-            condition = logical_and(condition, body.condition)
-            body = body.then_case
-        elif isinstance(body, S.SeqStmt):
-            body = next(part for part in body.seq if any(node is update for node in walk(part)))
-        else:
-            body = body.body  # type: ignore[attr-defined]
-    return condition
+    parts: list[E.PrimExpr] = []
+    for part in S.statements_in(body):
+        if isinstance(part, S.IfThenElse) and any(node is update for node in walk(part)):
+            parts += conjuncts(part.condition)
+    return parts
+
+
+def _may_go_in_pairs(body: S.Stmt, update: S.BufferStore, reduced: list[S.For]) -> bool:
+    """Whether no condition is about both which values are reduced and to which element."""
+    axes = {loop.loop_var for loop in reduced}
+    element = variables_in(*update.indices)
+    used = (variables_in(condition) for condition in _conditions_of(body, update))
+    return not any(axes & variables and element & variables for variables in used)
 
 
 class _Ending(Mutator):
     """What the first thread does at the end: the update, whatever its own value depends on."""
 
-    def __init__(self, update: S.BufferStore, last: S.BufferStore) -> None:
+    def __init__(self, update: S.BufferStore, last: S.BufferStore, axes: set[E.Var]) -> None:
         self.update = update
         self.last = last
+        self.axes = axes
 
     @on(S.BufferStore)
     def store(self, store: S.BufferStore) -> S.Stmt:
@@ -265,9 +283,13 @@ class _Ending(Mutator):
 
     @on(S.IfThenElse)
     def branch(self, branch: S.IfThenElse) -> S.Stmt:
-        new = self.rewrite(branch.then_case)
-        holds = any(part is self.update for part in walk(branch.then_case))
-        return new if holds else replace(branch, then_case=new)
+        new = replace(branch, then_case=self.rewrite(branch.then_case))
+        if not any(part is self.update for part in walk(branch)):
+            return new
+        kept = [c for c in conjuncts(branch.condition) if not uses_any(c, self.axes)]
+        if not kept:
+            return new.then_case
+        return replace(new, condition=functools.reduce(logical_and, kept))
 
 
 def _by_the_first(body: S.Stmt, reduced: list[S.For]) -> S.Stmt:

@@ -150,6 +150,31 @@ def test_reductions_over_threads():
         assert_kernels_give(sch.mod["main"], [x], (x * x).sum(1))
 
 
+def test_reductions_over_threads_that_do_not_divide():
+    @T.prim_func
+    def rows(A: T.Buffer((10, 90), "float32"), B: T.Buffer((10,), "float32")):
+        for i, k in T.grid(10, 90):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    B[vi] = T.float32(-1)
+                B[vi] = T.max(B[vi], A[vi, vk])
+
+    x = np.random.default_rng(2).integers(-8, 8, (10, 90)).astype("float32")
+    sch = mlcweb.tir.Schedule(rows)
+    i, k = sch.get_loops("B")
+    i0, i1 = sch.split(i, [None, 4])
+    k0, k1 = sch.split(k, [None, 32])
+    sch.reorder(i0, i1, k0, k1)
+    sch.bind(i0, "blockIdx.x")
+    sch.bind(i1, "threadIdx.y")
+    sch.bind(k1, "threadIdx.x")
+    func = sch.mod["main"]
+    assert_kernels_give(func, [x], np.maximum(x.max(1), -1))
+    # Rows 10 and 11 are in the last block, and nowhere else.
+    assert re.search(r"if \(.*threadIdx.y\)\) < 10\) \{", source(func, "cuda"))
+
+
 def test_two_kernels_and_memory_between_them():
     @T.prim_func
     def both(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
