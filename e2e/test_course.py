@@ -74,6 +74,6 @@ from mlcweb.playground import notebook
 
 for number, source in enumerate(json.loads({cells}), 1):
     result = await notebook.execute(source, "document", number)
-    assert result["ok"], result["error"]["text"]
+    assert result.ok, result.error.text
 """,
     )
