@@ -37,12 +37,17 @@ let opened: Promise<Database | null> | null = null;
 
 /** The browser's database; null where it is denied. */
 function database(): Promise<Database | null> {
-  opened ??= openDB<Schema>("mlcweb-documents", 1, {
+  opened ??= connect().catch(() => null);
+  return opened;
+}
+
+/** Even to name `indexedDB` may throw: here that is a promise that fails. */
+async function connect(): Promise<Database> {
+  return openDB<Schema>("mlcweb-documents", 1, {
     upgrade(made) {
       made.createObjectStore("documents", { keyPath: "id" }).createIndex("at", "at");
     },
-  }).catch(() => null);
-  return opened;
+  });
 }
 
 export class DocumentMemory {
