@@ -72,10 +72,16 @@ def _home(path: str, name: str, value: Any) -> str:
         module
         for module in MODULES
         if (origin == module or origin.startswith(f"{module}."))
-        and getattr(importlib.import_module(module), name, None) is value
+        and _is_same(getattr(importlib.import_module(module), name, None), value)
         and name in public_names(importlib.import_module(module))
     ]
     return max(holders, key=len) if holders else path
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two names mean one thing. The classes of nodes that programs call equal those inside
+    the package."""
+    return one is other or (inspect.isclass(one) and inspect.isclass(other) and one == other)
 
 
 def _entry(path: str, name: str, value: Any) -> str:
