@@ -90,12 +90,8 @@ class Language:
         return f"{element.replace('unsigned ', 'u')}{lanes}" if self.has_pointers else None
 
 
-def _sizes(kernel: DeviceKernel) -> tuple[int, int, int]:
-    return kernel.block_size()
-
-
 def _cuda_header(kernel: DeviceKernel, name: Callable[[object], str]) -> list[str]:
-    x, y, z = _sizes(kernel)
+    x, y, z = kernel.block_size()
     parameters = [
         f"{'' if b.data in kernel.written else 'const '}{CUDA.types[b.dtype]}* __restrict__ "
         f"{name(b)}"
@@ -109,7 +105,7 @@ def _cuda_header(kernel: DeviceKernel, name: Callable[[object], str]) -> list[st
 
 
 def _opencl_header(kernel: DeviceKernel, name: Callable[[object], str]) -> list[str]:
-    x, y, z = _sizes(kernel)
+    x, y, z = kernel.block_size()
     parameters = [
         f"__global {'' if b.data in kernel.written else 'const '}{OPENCL.types[b.dtype]}* "
         f"restrict {name(b)}"
@@ -155,7 +151,7 @@ def _wgsl_header(kernel: DeviceKernel, name: Callable[[object], str]) -> list[st
         lines.append(
             f"var<workgroup> {name(buffer)} : array<{WGSL.types[buffer.dtype]}, {buffer.shape[0]}>;"
         )
-    x, y, z = _sizes(kernel)
+    x, y, z = kernel.block_size()
     lines += [
         f"@compute @workgroup_size({x}, {y}, {z})",
         f"fn {kernel.name}(@builtin(workgroup_id) blockIdx : vec3<u32>, "
@@ -165,12 +161,12 @@ def _wgsl_header(kernel: DeviceKernel, name: Callable[[object], str]) -> list[st
     return lines
 
 
-def _with_suffix(names: str, suffix: str = "f") -> dict[Key, str]:
+def _with_suffix(names: str) -> dict[Key, str]:
     """C's functions of float32."""
     forms: dict[Key, str] = {}
     for name in names.split():
         places = ", ".join(["{}"] * OPERATORS[name].arity)
-        forms[name] = f"{name}{suffix}({places})"
+        forms[name] = f"{name}f({places})"
     return forms
 
 
@@ -187,7 +183,6 @@ _C_TYPES = {
     "float16": "half",
     "float32": "float",
 }
-_HALF_AWAY = "round({})"
 
 CUDA = Language(
     name="cuda",
@@ -214,6 +209,13 @@ CUDA = Language(
         ),
         "nearbyint": "rintf({})",
         "sigmoid": "1.0f / (1.0f + expf(-{}))",
+    },
+    functions={
+        "reinterpret_": (
+            "template <typename T, typename S> __device__ inline T reinterpret_(S x) {\n"
+            "  return *(T*)&x;\n"
+            "}"
+        )
     },
     suffixes={"float32": "f", "int64": "LL", "uint64": "ULL", "uint32": "u"},
     includes={"float16": "#include <cuda_fp16.h>", "bfloat16": "#include <cuda_bf16.h>"},

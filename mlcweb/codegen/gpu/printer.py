@@ -342,6 +342,7 @@ class KernelPrinter(Dispatcher):
             return f"bitcast<{kind}>({text})"
         if self.language.name == "cuda":
             own = self.type(value.dtype, "A value")
+            self.helpers.add("reinterpret_")
             return f"reinterpret_<{kind}, {own}>({text})"
         as_type = f"as_{kind}" if self.language.name == "opencl" else f"as_type<{kind}>"
         return f"{as_type}({text})"

@@ -108,6 +108,7 @@ X = np.linspace(-3, 3, 256, dtype="float32").reshape(8, 32)
          np.sqrt(abs(X)) / np.sqrt(X * X + 1)),
         ("T.if_then_else(A[i, j] > T.float32(0), A[i, j], T.float32(0.5) * A[i, j])",
          np.where(X > 0, X, X / 2)),
+        ("T.reinterpret('float32', T.reinterpret('int32', A[i, j]) & 0x7fffffff)", abs(X)),
         ("T.max(T.min(A[i, j], T.float32(1)), T.float32(-1))", np.clip(X, -1, 1)),
         ("T.round(A[i, j]) + T.floor(A[i, j]) - T.ceil(A[i, j]) * T.trunc(A[i, j])",
          np.sign(X) * np.floor(abs(X) + 0.5) + np.floor(X) - np.ceil(X) * np.trunc(X)),
