@@ -11,7 +11,8 @@ from typing import Any
 
 from mlcweb.codegen.registry import target_names
 from mlcweb.runtime.device import DEVICE_TYPES, Device
-from mlcweb.runtime.target_facts import DEVICE_KINDS, KINDS, TAGS, KindFacts
+from mlcweb.runtime.target_facts import DEVICE_KINDS, KINDS, KindFacts
+from mlcweb.runtime.target_tags import TAGS
 
 SOURCE_KINDS = tuple(KINDS)
 """Kinds that a program may be scheduled for although this package cannot build for them."""

@@ -1,5 +1,8 @@
 """Targets and devices in TVM's notation."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from mlcweb.runtime import Target, cpu, device
@@ -126,3 +129,18 @@ def test_the_target_of_a_call():
     with Target("llvm"):
         assert Target.target_or_current(None) == Target("llvm")
         assert Target.target_or_current("c") == Target("c")
+
+
+def facts(target):
+    """A target as TVM exports it: what its kind says and what is set of it."""
+    own = {**target.limits, "kind": target.kind.name, "keys": list(target.keys)}
+    return own | ({"host": facts(target.host)} if target.host else {})
+
+
+def test_every_tag_has_the_attributes_that_tvm_gives_it():
+    groups = json.loads(Path(__file__).with_name("tvm_tags.json").read_text())
+    expected = {tag: attrs for attrs, tags in groups for tag in tags.split()}
+    tags = {tag: attrs for tag, attrs in expected.items() if attrs["kind"] != "trn"}
+    assert len(tags) == 285
+    assert {tag: facts(Target(tag)) for tag in tags} == tags
+    assert tags.keys() <= target_module.list_tags().keys()
