@@ -111,6 +111,20 @@ def test_stop_ends_a_program_and_the_page_goes_on(playground, name):
     expect(playground["console"]).to_contain_text("once more")
 
 
+@pytest.mark.parametrize(
+    "waiting", ["await asyncio.sleep(1000)", "await asyncio.gather(asyncio.sleep(1000), spin())"]
+)
+def test_stop_ends_what_a_program_waits_for(playground, waiting):
+    playground.run(
+        "import asyncio\n\nasync def spin():\n    while True:\n        await asyncio.sleep(0)\n\n"
+        f"print('begun')\ntry:\n    {waiting}\nfinally:\n    print('cleared ' + 'up')\n"
+    )
+    expect(playground["console"]).to_contain_text("begun")
+    playground.stop()
+    expect(playground["console"]).to_contain_text("cleared up")
+    expect(playground["console"]).not_to_contain_text("Python was restarted")
+
+
 def test_a_stop_that_ends_python_leaves_text_and_results(playground):
     playground.run_first_program()
     steps = playground.open_view("trace").get_by_test_id("trace-step")

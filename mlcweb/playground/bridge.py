@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from mlcweb.playground import (
     trace_timing,
     trace_view,
 )
+from mlcweb.playground.interrupts import Interrupts
 from mlcweb.playground.protocol.program import Picture
 from mlcweb.playground.protocol.search import SearchNews
 from mlcweb.playground.protocol.wire import from_plain, to_json
@@ -66,6 +68,9 @@ EVENTS: dict[str, Any] = {"picture": Picture, "html": str, "search": SearchNews}
 """What Python tells while it is busy, and its type."""
 
 
+interrupts = Interrupts()
+
+
 async def call(name: str, arguments: str) -> str:
     """Call a function of `FUNCTIONS`; `arguments` is a JSON array.
 
@@ -74,13 +79,14 @@ async def call(name: str, arguments: str) -> str:
     """
     try:
         plain = zip(_parameters(name), json.loads(arguments), strict=False)
-        value = FUNCTIONS[name](*(from_plain(kind, argument) for kind, argument in plain))
-        if inspect.isawaitable(value):
-            value = await value
+        with interrupts.ending_this_task():
+            value = FUNCTIONS[name](*(from_plain(kind, argument) for kind, argument in plain))
+            if inspect.isawaitable(value):
+                value = await value
         return to_json({"value": value})
     except Exception as error:
         return json.dumps({"error": str(error) or type(error).__name__})
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError):
         return json.dumps({"error": "stopped"})
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from mlcweb.ir.display import display_hook, publish
 from mlcweb.playground import figures, magics
+from mlcweb.playground.interrupts import as_interrupt
 from mlcweb.playground.protocol.program import RunResult
 from mlcweb.playground.search.watched import telling_of_searches
 from mlcweb.playground.session import Document, session
@@ -68,7 +69,7 @@ async def run_in(document: Document, source: str, filename: str) -> RunResult:
     except SystemExit:
         pass  # the program asked for its end
     except BaseException as raised:
-        error = diagnostics.describe(raised, filename, document.files, variables)
+        error = diagnostics.describe(as_interrupt(raised), filename, document.files, variables)
     elapsed = time.perf_counter() - started
     modules, traces, programs = gallery.content()
     return RunResult(

@@ -49,8 +49,11 @@ export function startWorker(receiver: Receiver, base: string, trials: MessagePor
   const start: ToWorker = { type: "start", base, interrupt: signal, backlog: memory, trials };
   worker.postMessage(start, [trials]);
   const interrupt = (): boolean => {
-    signal?.set([2]);
-    return signal !== null;
+    if (!signal) return false;
+    signal.set([2]);
+    // Python that runs looks by itself; one that waits would not before it goes on.
+    worker.postMessage({ type: "interrupt" } satisfies ToWorker);
+    return true;
   };
   return {
     grace: 1000,

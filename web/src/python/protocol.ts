@@ -35,6 +35,8 @@ export type ToWorker =
     }
   /** `look`: a view looks something up; what the reader asks comes first. */
   | { type: "call"; id: number; name: CallName; args: unknown[]; look: boolean }
+  /** Python waits for something, perhaps: it is to look whether it is interrupted. */
+  | { type: "interrupt" }
   /** Where Python is another frame's: join in, output was seen, stop what this frame runs there, interrupt
    * what views look up, end Python. */
   | { type: "join" }

@@ -53,6 +53,8 @@ port.onmessage = ({ data }) => {
     runtime.catch((error: unknown) => post({ type: "failed", message: describe(error) }));
   } else if (data.type === "call") {
     queue = queue.then(() => answer(data));
+  } else if (data.type === "interrupt") {
+    void runtime?.then((pyodide) => pyodide.checkInterrupt());
   }
 };
 
@@ -167,6 +169,7 @@ os.environ["MPLBACKEND"] = "module://mlcweb.playground.figures"
 import mlcweb, mlcweb.compat
 import mlcweb.playground.bridge
 mlcweb.compat.install()
+mlcweb.playground.bridge.interrupts.install()
 def no_input(prompt=""):
     raise EOFError("input() has nobody to ask in the page: write the value into the program")
 
