@@ -28,24 +28,24 @@ COLUMNS = (
 
 def rows(scheduler: TaskScheduler) -> list[tuple[str, ...]]:
     """The tasks as the table shows them, with `COLUMNS`."""
-    found = []
+    table = []
     for number, task in enumerate(scheduler.tasks):
-        known = task.best < float("inf")
+        is_measured = task.best < float("inf")
         speed = task.gflops
-        found.append(
+        table.append(
             (
                 str(number),
                 task.name,
                 f"{task.flops:.0f}" if task.flops else "N/A",
                 f"{task.weight:g}",
                 "N/A" if speed is None else f"{speed:.4f}",
-                f"{task.best * 1e6:.4f}" if known else "N/A",
-                f"{task.best * task.weight * 1e6:.4f}" if known else "N/A",
+                f"{task.best * 1e6:.4f}" if is_measured else "N/A",
+                f"{task.best * task.weight * 1e6:.4f}" if is_measured else "N/A",
                 str(task.trials),
                 "Y" if task.terminated else "",
             )
         )
-    return found
+    return table
 
 
 def totals(scheduler: TaskScheduler, seconds: float) -> str:
@@ -69,12 +69,12 @@ def trials(scheduler: TaskScheduler, seconds: float) -> str:
 
 def ranked(scheduler: TaskScheduler) -> str:
     """How well the cost model ranked programs before they were measured, where there is one."""
-    found = []
+    rankings = []
     for task in scheduler.tasks:
         model = getattr(task.context.search_strategy, "cost_model", None)
         if isinstance(model, LearnedModel):
-            found.append(model.ranking(task.context))
-    both = together(found)
+            rankings.append(model.ranking(task.context))
+    both = together(rankings)
     if not both.clear_pairs:
         return ""
     return f", {both.clear:.0%} of clear pairs ranked right ({both.all:.0%} of all)"

@@ -218,11 +218,11 @@ async def tune_extracted_async(
         own = (special_space or {}).get(task.task_name, space)
         if own is not None:
             own_seed = None if seed is None else seed + number
-            found = extracted_tasks_to_tune_contexts(
+            own_contexts, own_weights = extracted_tasks_to_tune_contexts(
                 [task], work_dir, own, strategy, num_tuning_cores, own_seed
             )
-            contexts += found[0]
-            weights += found[1]
+            contexts += own_contexts
+            weights += own_weights
     return await tune_tasks_async(
         tasks=contexts,
         task_weights=weights,

@@ -249,7 +249,7 @@ class TaskRecord:
             candidates[index] = candidate, text
             yield Trial(
                 index, candidate.seed, sch.trace, sch.mod, reason=candidate.reason,
-                predicted=candidate.predicted, round=number, shash=candidate.known_hash,
+                predicted=candidate.predicted, round=number, shash=candidate.cached_hash,
             )  # fmt: skip
 
     def _recorded(self, trial: Trial, text: str) -> Trial:

@@ -142,12 +142,12 @@ def _tasks(
 def _programs(mod: IRModule | PrimFunc) -> list[tuple[str, IRModule]]:
     if isinstance(mod, PrimFunc):
         return [("main", normalized(mod))]
-    found = [(v.name_hint, f) for v, f in mod.functions.items() if isinstance(f, PrimFunc)]
-    if not found:
+    functions = [(v.name_hint, f) for v, f in mod.functions.items() if isinstance(f, PrimFunc)]
+    if not functions:
         raise ValueError("The module has no TensorIR function to tune")
-    if len(found) == 1:
-        return [(found[0][0], normalized(mod))]
-    return [(name, normalized(func)) for name, func in found]
+    if len(functions) == 1:
+        return [(functions[0][0], normalized(mod))]
+    return [(name, normalized(func)) for name, func in functions]
 
 
 __all__ = ["TuneConfig", "compile_tir", "tune_tir", "tune_tir_async"]

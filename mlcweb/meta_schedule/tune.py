@@ -147,15 +147,15 @@ def check_options(call: str, names: Iterable[str], own: Iterable[str]) -> None:
     Raises:
         TypeError: one is not known; names those that are.
     """
-    known = {*own, *signature(tune_tasks_async).parameters} - {"tasks", "task_weights"}
+    options = {*own, *signature(tune_tasks_async).parameters} - {"tasks", "task_weights"}
     for name in names:
-        if name not in known:
-            listed = ", ".join(sorted(known))
+        if name not in options:
+            listed = ", ".join(sorted(options))
             raise TypeError(f'{call} has no option "{name}"; there are {listed}')
 
 
-def _made(given: Any, create: Any) -> Any:
-    return create(given) if isinstance(given, str) else given
+def _made(kind: Any, create: Any) -> Any:
+    return create(kind) if isinstance(kind, str) else kind
 
 
 def _database(

@@ -76,7 +76,7 @@ def explain(
             AccessStep(str(step.number), f"after step {step.number}, {step.method}")
             for step in _steps(program)
         ],
-        size=AccessSize(most, _told(note, recording.unfinished)),
+        size=AccessSize(most, _with_ending(note, recording.unfinished)),
         lines=recording.listing.text.split("\n"),
         buffers=[
             AccessBuffer(
@@ -196,7 +196,7 @@ def _note(small: Small) -> str:
     return f"Shown at a smaller size ({sizes}), with the same {same}."
 
 
-def _told(note: str, unfinished: str | None) -> str:
+def _with_ending(note: str, unfinished: str | None) -> str:
     return f"{note} It was ended {unfinished}." if unfinished else note
 
 

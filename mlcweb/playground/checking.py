@@ -43,7 +43,7 @@ def check(document_name: str, source: str) -> list[Diagnostic]:
         return diagnostics.describe(error, FILENAME).diagnostics
     names = _names(tree, session.open(document_name))
     late = _defined(tree) - names.keys()
-    found: list[Diagnostic] = []
+    diagnosed: list[Diagnostic] = []
     for statement in tree.body:
         parse = _parser_of(statement)
         if parse is None:
@@ -55,11 +55,11 @@ def check(document_name: str, source: str) -> list[Diagnostic]:
         except TVMError as error:
             unknown = re.match(r'"(\w+)" is not defined', str(getattr(error, "message", error)))
             if unknown is None or unknown[1] not in late:
-                found += diagnostics.describe(error, FILENAME, known=names).diagnostics
+                diagnosed += diagnostics.describe(error, FILENAME, known=names).diagnostics
         except Exception:
             # It is told when the program runs, with its traceback.
             continue
-    return found
+    return diagnosed
 
 
 def _parser_of(statement: ast.stmt) -> Any:

@@ -290,7 +290,7 @@ def _hottest_loop(function: Function, trips: Mapping[int, float]) -> LoopSize | 
     labels = iter(function.label_names)
     opened: list[tuple[int, str]] = []
     innermost = False
-    found: list[tuple[float, LoopSize]] = []
+    weighted: list[tuple[float, LoopSize]] = []
     for index, instruction in enumerate(function.body):
         mnemonic = instruction[0]
         if mnemonic in ("block", "loop", "if"):
@@ -305,8 +305,8 @@ def _hottest_loop(function: Function, trips: Mapping[int, float]) -> LoopSize | 
                 source = function.sources[start]
                 line = getattr(source, "line", None)
                 entry = LoopSize(label, line, len(body), _count_simd(body))
-                found.append((trips.get(line or 0, 1) * len(body), entry))
-    return max(found, key=lambda pair: pair[0])[1] if found else None
+                weighted.append((trips.get(line or 0, 1) * len(body), entry))
+    return max(weighted, key=lambda pair: pair[0])[1] if weighted else None
 
 
 def _trips(lowered: PrimFunc) -> dict[int, float]:

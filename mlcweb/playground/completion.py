@@ -33,7 +33,7 @@ def live(document_name: str) -> LiveNames:
     public = ((name, value) for name, value in variables.items() if not name.startswith("_"))
     return LiveNames(
         {name: _class_of(value) for name, value in islice(public, LIMIT)},
-        **{kind: list(islice(found, LIMIT)) for kind, found in names.items()},
+        **{kind: list(islice(entries, LIMIT)) for kind, entries in names.items()},
     )
 
 

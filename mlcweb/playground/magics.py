@@ -31,13 +31,13 @@ def without_magics(source: str, filename: str) -> tuple[str, list[tuple[int, str
     except SyntaxError:
         pass
     lines = source.split("\n")
-    found: list[tuple[int, str]] = []
+    commands: list[tuple[int, str]] = []
     for index, line in enumerate(lines):
         if match := _MAGIC.match(line):
             indent, command = match.groups()
             lines[index] = f"{indent}pass"
-            found.append((index + 1, command))
-    return "\n".join(lines), found
+            commands.append((index + 1, command))
+    return "\n".join(lines), commands
 
 
 def imports(source: str) -> list[str]:
@@ -49,13 +49,13 @@ def imports(source: str) -> list[str]:
         tree = ast.parse(without_magics(source, "<imports>")[0])
     except (SyntaxError, ValueError):
         return []
-    found: set[str] = set()
+    packages: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found |= {alias.name.partition(".")[0] for alias in node.names}
+            packages |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found.add(node.module.partition(".")[0])
-    return sorted(name for name in found - sys.modules.keys() if find_spec(name) is None)
+            packages.add(node.module.partition(".")[0])
+    return sorted(name for name in packages - sys.modules.keys() if find_spec(name) is None)
 
 
 def follow(magics: list[tuple[int, str]]) -> None:

@@ -93,21 +93,21 @@ class Gallery:
             )
             for title, trace, original, result in self._traces
         ]
-        document.derivations = derivation.known(shown[1:] for shown in self._traces)
+        document.derivations = derivation.complete(shown[1:] for shown in self._traces)
         programs = code_view.register(document, self._all_programs(schedules))
         return self._modules, traces, programs
 
     def _all_programs(self, schedules: Mapping[str, Schedule]) -> Iterator[tuple[str, IRModule]]:
         """Modules that are defined, then those shown, then those of schedules; each once."""
-        known: list[IRModule] = []
+        yielded: list[IRModule] = []
         candidates = [
             *namespace.modules(self._variables).items(),
             *self._programs,
             *((f"{name}.mod", schedule.mod) for name, schedule in schedules.items()),
         ]
         for title, module in candidates:
-            if not any(module is other for other in known):
-                known.append(module)
+            if not any(module is other for other in yielded):
+                yielded.append(module)
                 yield title, module
 
     def _add_trace(self, title: str, trace: Trace, schedule: Schedule | None = None) -> None:

@@ -40,7 +40,7 @@ SMALL = 17
 
 def controls(trace: Trace, done: Replay, changes: Changes) -> list[TraceControl]:
     """The decisions of a replayed trace, and the literal factors of its splits."""
-    found = []
+    offered = []
     for number, step in enumerate(done.steps, 1):
         choice = _choice_of(step)
         if choice is None:
@@ -48,12 +48,12 @@ def controls(trace: Trace, done: Replay, changes: Changes) -> list[TraceControl]
         inst = trace.insts[number - 1]
         recorded = plain(trace.get_decision(inst)) if inst.kind.sampling else literal_factors(inst)
         changed = number in changes and choice.decision != recorded
-        found.append(
+        offered.append(
             TraceControl(
                 number, choice.kind, choice.label, choice.decision, recorded, changed, choice.parts
             )
         )
-    return found
+    return offered
 
 
 def refusal(trace: Trace, done: Replay, changes: Changes, step: int, decision: Any) -> str | None:
@@ -88,7 +88,7 @@ def _choice_of(step: ReplayedStep) -> _Choice | None:
 
 
 def _tile(step: ReplayedStep) -> _Choice | None:
-    loop = step.found[0]
+    loop = step.inputs[0]
     if not isinstance(loop, LoopPlace) or not isinstance(loop.loop.extent, IntImm):
         return None
     extent = loop.loop.extent.value
@@ -146,11 +146,11 @@ def _outside_space(step: ReplayedStep, factors: Sequence[int]) -> str | None:
 
 def _factors(step: ReplayedStep, factors: Sequence[int | None]) -> _Choice | None:
     """The written factors of a split; None is what is left, and stays so."""
-    loop = step.found[0]
+    loop = step.inputs[0]
     if not isinstance(loop, LoopPlace) or not isinstance(loop.loop.extent, IntImm):
         return None
     extent = loop.loop.extent.value
-    made = [place.loop.extent for place in step.made if isinstance(place, LoopPlace)]
+    made = [place.loop.extent for place in step.outputs if isinstance(place, LoopPlace)]
     rest = factors.index(None) if None in factors else 0
     parts = []
     names = part_names(loop.loop.loop_var.name, len(factors))
@@ -193,7 +193,7 @@ def _category(step: ReplayedStep) -> _Choice:
 
 
 def _location(step: ReplayedStep) -> _Choice | None:
-    block = step.found[0]
+    block = step.inputs[0]
     if not isinstance(block, BlockPlace):
         return None
     options = _location_options(step.before, block)

@@ -100,15 +100,15 @@ class _Writer:
 
     def loop(self, loop: S.For) -> NestLoop:
         var = loop.loop_var
-        known = var in self.origins.loops
+        traced = var in self.origins.loops
         return NestLoop(
             name=var.name,
             extent=extent_text(loop.extent),
             how=KINDS[loop.kind],
             thread=loop.thread_binding.thread_tag if loop.thread_binding else None,
             notes=_notes(loop.annotations),
-            origin=self.origins.loops[var].text() if known else "",
-            colours=self.origins.colours(var) if known else [],
+            origin=self.origins.loops[var].text() if traced else "",
+            colours=self.origins.colours(var) if traced else [],
             change=self._loop_change(loop),
             body=self.statement(loop.body),
         )

@@ -46,10 +46,10 @@ class Origin:
         """The loops that it goes back to in the end, each once."""
         if not self.sources:
             return (self,)
-        found: dict[Origin, None] = {}
+        roots: dict[Origin, None] = {}
         for source in self.sources:
-            found.update(dict.fromkeys(source.roots))
-        return tuple(found)
+            roots.update(dict.fromkeys(source.roots))
+        return tuple(roots)
 
     def text(self) -> str:
         """Where it came from in words, such as "outer part of j, 16 of 128"."""
@@ -107,17 +107,17 @@ class Origins:
         self,
         step: int,
         method: str,
-        found: tuple[Any, ...],
-        made: tuple[Any, ...],
+        inputs: tuple[Any, ...],
+        outputs: tuple[Any, ...],
         before: ScheduleState,
         state: ScheduleState,
     ) -> Origins:
         """After a step with these inputs and outputs (see `trace_replay.ReplayedStep`)."""
         loops = dict(self.loops)
         places = state.index.loops
-        named = [place.loop for place in made if isinstance(place, LoopPlace)]
-        places_found = [place for place in _places(found) if isinstance(place, LoopPlace)]
-        taken = [loops[p.loop.loop_var] for p in places_found if p.loop.loop_var in loops]
+        named = [place.loop for place in outputs if isinstance(place, LoopPlace)]
+        loop_places = [place for place in _places(inputs) if isinstance(place, LoopPlace)]
+        taken = [loops[p.loop.loop_var] for p in loop_places if p.loop.loop_var in loops]
         if method == "split" and taken:
             for position, loop in enumerate(named):
                 loops[loop.loop_var] = Origin(
@@ -143,7 +143,7 @@ class Origins:
         # Names are not unique, so that loops around what the step is about come first.
         likely = {
             parent.loop_var: loops[parent.loop_var]
-            for place in _places(found)
+            for place in _places(inputs)
             for parent in place.parents
             if isinstance(parent, For) and parent.loop_var in loops
         }
@@ -207,8 +207,8 @@ def extent_text(extent: PrimExpr | For | int) -> str:
     return str(extent.value) if isinstance(extent, IntImm) else repr(extent)
 
 
-def _places(found: Iterable[Any]) -> Iterable[LoopPlace | BlockPlace]:
-    for value in found:
+def _places(values: Iterable[Any]) -> Iterable[LoopPlace | BlockPlace]:
+    for value in values:
         if isinstance(value, LoopPlace | BlockPlace):
             yield value
         elif isinstance(value, tuple):
@@ -217,5 +217,5 @@ def _places(found: Iterable[Any]) -> Iterable[LoopPlace | BlockPlace]:
 
 def listed(names: Iterable[str]) -> str:
     """Names as a sentence has them: "a, b and c"."""
-    found = list(names)
-    return " and ".join([", ".join(found[:-1]), found[-1]]) if len(found) > 1 else "".join(found)
+    items = list(names)
+    return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)

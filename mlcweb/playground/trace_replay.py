@@ -35,14 +35,14 @@ class ReplayError(TVMError):
 class ReplayedStep:
     """A step that was carried out.
 
-    `found` and `made` are what the inputs stood for before the step and the outputs after it: a
+    `inputs` and `outputs` are what the inputs stood for before the step and the outputs after it: a
     place of a loop or block, or else the value itself; None for a loop or block that is none.
     """
 
     instruction: Instruction
     decision: Any
-    found: tuple[Any, ...]
-    made: tuple[Any, ...]
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
     before: ScheduleState
     after: ScheduleState
     origins: Origins
@@ -80,24 +80,26 @@ def replay(trace: Trace, original: IRModule, changes: Changes | None = None) -> 
     failure: ReplayError | None = None
     for number, inst in enumerate(trace.insts, 1):
         before = schedule.state
-        inputs, decision = _chosen(inst, trace, number, changes or {}, replayed)
-        found = tuple(_meaning(schedule, value) for value in inputs)
+        values, decision = _chosen(inst, trace, number, changes or {}, replayed)
+        inputs = tuple(_meaning(schedule, value) for value in values)
         try:
-            outputs = schedule.replay(inst.kind, inputs, inst.attrs, decision)
+            results = schedule.replay(inst.kind, values, inst.attrs, decision)
         except REFUSALS as error:
             failure = ReplayError(number, reason_of(error))
             break
-        replayed.update(zip(inst.outputs, outputs, strict=True))
+        replayed.update(zip(inst.outputs, results, strict=True))
         done = schedule.trace.insts[-1]
-        made = tuple(_meaning(schedule, value) for value in outputs)
+        outputs = tuple(_meaning(schedule, value) for value in results)
         if schedule.state is not before:
-            origins = origins.after(number, inst.kind.method, found, made, before, schedule.state)
+            origins = origins.after(
+                number, inst.kind.method, inputs, outputs, before, schedule.state
+            )
         steps.append(
             ReplayedStep(
                 done,
                 schedule.trace.get_decision(done),
-                found,
-                made,
+                inputs,
+                outputs,
                 before,
                 schedule.state,
                 origins,

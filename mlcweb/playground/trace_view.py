@@ -31,7 +31,7 @@ from mlcweb.playground.trace_words import words
 from mlcweb.schedule import Trace
 from mlcweb.schedule.instruction import python_text
 
-KEPT = 8
+MAX_REPLAYS = 8
 """Replays kept of each trace, for readers who go back and forth between decisions."""
 
 
@@ -161,7 +161,7 @@ def replayed(identifier: str, changes: PlainChanges | None = None) -> Replay:
     key = json.dumps(changes, sort_keys=True)
     if key not in record.replays:
         start = starting_program(record)
-        while len(record.replays) >= KEPT:
+        while len(record.replays) >= MAX_REPLAYS:
             del record.replays[next(iter(record.replays))]
         if key not in record.replays:
             record.replays[key] = replay(record.trace, start, numbered(changes))

@@ -18,7 +18,7 @@ def words(step: ReplayedStep) -> str:
     if made_of is not None:
         return made_of(step)
     text = method.replace("_", " ")
-    things = _named(step.found)
+    things = _named(step.inputs)
     if not step.changed:
         return f"does {text}{_of(things)}, which leaves the program as it is"
     return f"does {text}{_of(things)}"
@@ -33,20 +33,20 @@ _PLACES = LoopPlace | BlockPlace
 
 
 def _split(step: ReplayedStep) -> str:
-    loops = _loops(step.made)
+    loops = _loops(step.outputs)
     names = TIMES.join(place.loop.loop_var.name for place in loops)
     extents = TIMES.join(_extent(place) for place in loops)
-    return f"splits {_sized(step.found[0])} into {names} = {extents}"
+    return f"splits {_sized(step.inputs[0])} into {names} = {extents}"
 
 
 def _fuse(step: ReplayedStep) -> str:
-    loops = _loops(step.found)
-    whole = _sized(step.made[0]) if step.made and step.made[0] else "one loop"
+    loops = _loops(step.inputs)
+    whole = _sized(step.outputs[0]) if step.outputs and step.outputs[0] else "one loop"
     return f"fuses {listed(map(_sized, loops))} into {whole}"
 
 
 def _reorder(step: ReplayedStep) -> str:
-    loops = _loops(step.found)
+    loops = _loops(step.inputs)
     order = ", ".join(_name(place) for place in loops)
     if not step.changed:
         return f"orders the loops {order}, as they were"
@@ -56,19 +56,19 @@ def _reorder(step: ReplayedStep) -> str:
 
 
 def _loop_words(text: str) -> Callable[[ReplayedStep], str]:
-    return lambda step: text.format(_sized(step.found[0]))
+    return lambda step: text.format(_sized(step.inputs[0]))
 
 
 def _bind(step: ReplayedStep) -> str:
-    return f"binds {_sized(step.found[0])} to {step.instruction.attrs[0]}"
+    return f"binds {_sized(step.inputs[0])} to {step.instruction.attrs[0]}"
 
 
 def _block_words(text: str) -> Callable[[ReplayedStep], str]:
-    return lambda step: text.format(_name(step.found[0]))
+    return lambda step: text.format(_name(step.inputs[0]))
 
 
 def _compute_at(step: ReplayedStep) -> str:
-    block, loop = step.found[0], step.found[1]
+    block, loop = step.inputs[0], step.inputs[1]
     if isinstance(loop, LoopPlace):
         return f"computes {_name(block)} inside loop {_name(loop)}"
     if step.changed:
@@ -77,58 +77,58 @@ def _compute_at(step: ReplayedStep) -> str:
 
 
 def _cache(step: ReplayedStep) -> str:
-    block = step.found[0]
-    made = _named(step.made)
+    block = step.inputs[0]
+    made = _named(step.outputs)
     index, scope = step.instruction.attrs[0], step.instruction.attrs[1]
     writes = "write" in step.instruction.kind.method
     regions = () if block is None else block.block.writes if writes else block.block.reads
-    known = isinstance(index, int) and index < len(regions)
-    buffer = regions[index].buffer.name if known else "a buffer"
+    in_range = isinstance(index, int) and index < len(regions)
+    buffer = regions[index].buffer.name if in_range else "a buffer"
     verb = "lets {} write {} through" if writes else "lets {} read {} through"
     return f"{verb.format(_name(block), buffer)} a copy in {scope} memory, made by {made}"
 
 
 def _decompose(step: ReplayedStep) -> str:
-    block, loop = step.found[0], step.found[1]
-    made = _named(step.made)
+    block, loop = step.inputs[0], step.inputs[1]
+    made = _named(step.outputs)
     return f"moves the initialization of {_name(block)} into {made}, before loop {_name(loop)}"
 
 
 def _rfactor(step: ReplayedStep) -> str:
-    made = _named(step.made)
-    return f"computes partial results for each iteration of {_sized(step.found[0])} in {made}"
+    made = _named(step.outputs)
+    return f"computes partial results for each iteration of {_sized(step.inputs[0])} in {made}"
 
 
 def _annotate(step: ReplayedStep) -> str:
-    target, *values = step.found
+    target, *values = step.inputs
     shown = "".join(str(plain(value)) for value in values)
     return f"annotates {_name(target)} with {step.instruction.attrs[0]} = {shown}"
 
 
 def _unannotate(step: ReplayedStep) -> str:
-    return f"removes the annotation {step.instruction.attrs[0]} from {_name(step.found[0])}"
+    return f"removes the annotation {step.instruction.attrs[0]} from {_name(step.inputs[0])}"
 
 
 def _set_scope(step: ReplayedStep) -> str:
     return (
-        f"keeps a buffer that {_name(step.found[0])} writes in {step.instruction.attrs[-1]} memory"
+        f"keeps a buffer that {_name(step.inputs[0])} writes in {step.instruction.attrs[-1]} memory"
     )
 
 
 def _get_block(step: ReplayedStep) -> str:
-    return f"finds {_name(step.made[0]) if step.made else 'a block'}"
+    return f"finds {_name(step.outputs[0]) if step.outputs else 'a block'}"
 
 
 def _get_loops(step: ReplayedStep) -> str:
-    loops = ", ".join(_name(place) for place in _loops(step.made))
-    kind = "loop" if len(step.made) == 1 else "loops"
-    return f"finds the {kind} {loops} of {_name(step.found[0])}" if loops else "finds no loops"
+    loops = ", ".join(_name(place) for place in _loops(step.outputs))
+    kind = "loop" if len(step.outputs) == 1 else "loops"
+    return f"finds the {kind} {loops} of {_name(step.inputs[0])}" if loops else "finds no loops"
 
 
 def _find(what: str) -> Callable[[ReplayedStep], str]:
     def made_of(step: ReplayedStep) -> str:
-        made = _named(step.made)
-        whose = _name(step.found[0]) if step.found and step.found[0] else "the program"
+        made = _named(step.outputs)
+        whose = _name(step.inputs[0]) if step.inputs and step.inputs[0] else "the program"
         return f"finds the {what} of {whose}: {made or 'none'}"
 
     return made_of
@@ -136,7 +136,7 @@ def _find(what: str) -> Callable[[ReplayedStep], str]:
 
 def _tile(step: ReplayedStep) -> str:
     factors = TIMES.join(map(str, step.decision))
-    return f"decides the tiles of {_sized(step.found[0])}: {factors}"
+    return f"decides the tiles of {_sized(step.inputs[0])}: {factors}"
 
 
 def _categorical(step: ReplayedStep) -> str:
@@ -145,8 +145,8 @@ def _categorical(step: ReplayedStep) -> str:
 
 
 def _location(step: ReplayedStep) -> str:
-    where = step.made[0]
-    block = _name(step.found[0])
+    where = step.outputs[0]
+    block = _name(step.inputs[0])
     if isinstance(where, LoopPlace):
         return f"decides to compute {block} in loop {_sized(where)}"
     if step.decision == -2:

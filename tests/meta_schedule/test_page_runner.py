@@ -80,6 +80,6 @@ def test_what_is_far_slower_than_the_best_may_be_left_early(page_runner) -> None
 
     asyncio.run(main())
     # The program as it stands is no measure; then three times the best, but a batch at least.
-    limits = [job["hopelessMs"] for job in page.jobs]
+    limits = [job["earlyStopMs"] for job in page.jobs]
     assert limits == [math.inf, math.inf, pytest.approx(300.0), pytest.approx(60.0)]
     assert [job["minMs"] for job in page.jobs] == [50.0] * 4

@@ -181,8 +181,8 @@ def resident_bytes() -> int:
 
 def test_what_takes_far_longer_than_the_best_is_not_timed_further() -> None:
     timing = Timing(batches=4, min_ms=0.0)
-    assert timing.beside(1e-3).hopeless_s == pytest.approx(3e-3)
-    assert Timing(min_ms=5.0).beside(1e-3).hopeless_s == pytest.approx(5e-3)
+    assert timing.beside(1e-3).early_stop_s == pytest.approx(3e-3)
+    assert Timing(min_ms=5.0).beside(1e-3).early_stop_s == pytest.approx(5e-3)
     workload = random_inputs(programs.Double)
     timed, _ = run_here(code(programs.Double), workload, timing.beside(1e3))
     assert (len(timed.seconds), len(timed.paces)) == (4, 5)

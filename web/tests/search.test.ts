@@ -1,5 +1,10 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { SearchSettings, StoredRecord, ToldTrial, Trial } from "../src/python/search_protocol";
+import type {
+  SearchSettings,
+  StoredRecord,
+  Trial,
+  TrialUpdate,
+} from "../src/python/search_protocol";
 import { linear, logarithmic, logTicks, ticks } from "../src/views/plot";
 import { bestAt, reached, runningBest } from "../src/views/search/curves";
 import { choices, decisionTable, median, numbersOf, spacesOf } from "../src/views/search/decisions";
@@ -188,7 +193,7 @@ test("the figures of a search agree with each other, and with its budget", () =>
   const settings = { strategy: "random", seconds: null } as SearchSettings;
   const search = new Search("program", "MyModule", settings, 4);
   const { at: _at, ...plain } = trial(0, 0.001, { state: "recalled" });
-  search.add({ ...plain, record: null } as ToldTrial);
+  search.add({ ...plain, record: null } as TrialUpdate);
   for (const index of [1, 2, 3, 4]) {
     search.spent = 500 * index;
     const { at: _when, ...next } = trial(
@@ -196,11 +201,11 @@ test("the figures of a search agree with each other, and with its budget", () =>
       0.001,
       index > 2 ? { state: "repeated", sameAs: 1 } : {},
     );
-    search.add({ ...next, record: null } as ToldTrial);
+    search.add({ ...next, record: null } as TrialUpdate);
   }
   expect(search.share).toBe(1);
   search.spent = 2300;
-  search.add({ ...plain, confirmed: true, record: null } as ToldTrial);
+  search.add({ ...plain, confirmed: true, record: null } as TrialUpdate);
   const { trials, seconds, rate, confirming } = search.figures;
   expect([trials, seconds, rate]).toEqual([4, 2, 2]);
   expect(confirming).toBeCloseTo(0.3);

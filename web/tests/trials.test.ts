@@ -53,7 +53,7 @@ const workload: Workload = { pace, arrays: [] };
 const settled = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
 
 function job(entry: string): TrialJob {
-  const timing = { batches: 1, fewest: 1, minMs: 1, enoughMs: 1, hopelessMs: Infinity };
+  const timing = { batches: 1, fewest: 1, minMs: 1, enoughMs: 1, earlyStopMs: Infinity };
   return { code: new Uint8Array(), entry, repeated: "", scratchBytes: 0, ...timing };
 }
 
@@ -223,7 +223,7 @@ const COUNTS = Uint8Array.from(
 /** What comes of a kernel whose calls take so many milliseconds, and how often it was called. */
 function timed(
   calls: number[],
-  hopelessMs: number,
+  earlyStopMs: number,
   enoughMs = 1e3,
 ): Partial<TrialSuccess> & { called: number } {
   let now = 0;
@@ -237,7 +237,7 @@ function timed(
   const memory = new WebAssembly.Memory({ initial: 1 });
   const bytes = (number: number): Uint8Array => new Uint8Array(new Int32Array([number]).buffer);
   const array = { dtype: "int32", input: bytes(0), expected: bytes(1), tolerance: 0 };
-  const timing = { batches: 3, fewest: 2, minMs: 1, enoughMs, hopelessMs };
+  const timing = { batches: 3, fewest: 2, minMs: 1, enoughMs, earlyStopMs };
   const counts = { code: COUNTS, entry: "run", repeated: "repeat", scratchBytes: 0, ...timing };
   const readingsOfPace = [0.5, 0.4, 0.7, 0.6];
   const { seconds, paces, arrays } = runKernel(

@@ -50,11 +50,11 @@ class Ranking(NamedTuple):
 def together(rankings: Iterable[Ranking]) -> Ranking:
     """Several rankings as one, each pair counted once: scores of different models, or of one model
     at different times, are not compared with each other."""
-    found = list(rankings)
-    clear_pairs = sum(each.clear_pairs for each in found)
-    pairs = sum(each.pairs for each in found)
-    clear = sum(each.clear * each.clear_pairs for each in found if each.clear_pairs)
-    every = sum(each.all * each.pairs for each in found if each.pairs)
+    every_ranking = list(rankings)
+    clear_pairs = sum(each.clear_pairs for each in every_ranking)
+    pairs = sum(each.pairs for each in every_ranking)
+    clear = sum(each.clear * each.clear_pairs for each in every_ranking if each.clear_pairs)
+    every = sum(each.all * each.pairs for each in every_ranking if each.pairs)
     return Ranking(_share(clear, clear_pairs), _share(every, pairs), clear_pairs, pairs)
 
 
@@ -127,9 +127,9 @@ class _Samples:
             return
         half = MAX_SAMPLES // 2
         fastest = sorted(range(len(self.rows) - half), key=self.seconds.__getitem__)[:half]
-        kept = [*sorted(fastest), *range(len(self.rows) - half, len(self.rows))]
-        self.rows = [self.rows[n] for n in kept]
-        self.seconds = [self.seconds[n] for n in kept]
+        row_numbers = [*sorted(fastest), *range(len(self.rows) - half, len(self.rows))]
+        self.rows = [self.rows[n] for n in row_numbers]
+        self.seconds = [self.seconds[n] for n in row_numbers]
 
 
 def speeds(seconds: Sequence[float]) -> list[float]:
@@ -182,10 +182,10 @@ class LearnedModel(CostModel):
         seconds = [time for _, time in pairs]
         samples = self._samples.setdefault(_task(context), _Samples())
         if samples.model is not None:
-            found = rank(self._scores(samples.model, rows), seconds)
-            samples.ranking = together((samples.ranking, found))
+            ranking = rank(self._scores(samples.model, rows), seconds)
+            samples.ranking = together((samples.ranking, ranking))
             if len(pairs) > 1:
-                self.accuracy.append(found.clear)
+                self.accuracy.append(ranking.clear)
         elif len(pairs) > 1:
             self.accuracy.append(float("nan"))
         samples.rows += rows

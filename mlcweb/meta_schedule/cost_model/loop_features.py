@@ -112,28 +112,28 @@ def nest_features(nest: Nest) -> list[float]:
     vector = next((n for n in real if loops[n].kind == ForKind.VECTORIZED), None)
     scalar = [n for n in real if n != vector]
     inner = scalar[-1] if scalar else None
-    found: list[float] = [total]
-    found += [nest.operations[kind] * total for kind in OPERATIONS]
-    found += [
+    features: list[float] = [total]
+    features += [nest.operations[kind] * total for kind in OPERATIONS]
+    features += [
         len(real),
         loops[inner].extent if inner is not None else 1,
         loops[vector].extent if vector is not None else 1,
         _unrolled(nest),
         prod(loop.extent for loop in loops if loop.kind == ForKind.PARALLEL),
     ]
-    found += _steps(nest.accesses, vector)
-    found += _steps(nest.accesses, inner)
+    features += _steps(nest.accesses, vector)
+    features += _steps(nest.accesses, inner)
     sets = [_working_set(nest, depth) for depth in range(len(loops) + 1)]
     for size in CACHES:
         depth = next((n for n, (touched, _) in enumerate(sets) if touched <= size), len(loops))
-        found += [prod(loop.extent for loop in loops[:depth]) * sets[depth][1], sets[depth][0]]
-    found += [*sets[0]]
-    found += _registers(nest, real, vector)
-    found.append(_unrolled(nest) * (1 + sum(nest.operations.values()) + len(nest.accesses)))
+        features += [prod(loop.extent for loop in loops[:depth]) * sets[depth][1], sets[depth][0]]
+    features += [*sets[0]]
+    features += _registers(nest, real, vector)
+    features.append(_unrolled(nest) * (1 + sum(nest.operations.values()) + len(nest.accesses)))
     accesses = sorted(nest.accesses, key=lambda a: -prod(a.box(0)) * a.item_bytes)[:ACCESSES]
     for access in accesses:
-        found += _reuse(access, nest, vector, inner, sets)
-    return found + [0.0] * (len(_ACCESS_NAMES) * (ACCESSES - len(accesses)))
+        features += _reuse(access, nest, vector, inner, sets)
+    return features + [0.0] * (len(_ACCESS_NAMES) * (ACCESSES - len(accesses)))
 
 
 def _unrolled(nest: Nest) -> int:

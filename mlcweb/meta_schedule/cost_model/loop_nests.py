@@ -80,16 +80,16 @@ class _Around:
     bindings: tuple[tuple[E.Var, E.PrimExpr], ...] = ()
     unroll_limit: int = 0
     is_init: bool = False
-    found: list[Nest] = field(default_factory=list)
+    nests: list[Nest] = field(default_factory=list)
 
 
 def nests_of(module: IRModule) -> list[Nest]:
     """The stores of all TensorIR functions of a module, in order."""
-    found: list[Nest] = []
+    nests: list[Nest] = []
     for func in module.functions.values():
         if isinstance(func, PrimFunc):
-            _collect(func.body, _Around(found=found))
-    return found
+            _collect(func.body, _Around(nests=nests))
+    return nests
 
 
 def _collect(stmt: Node | None, around: _Around) -> None:
@@ -104,7 +104,7 @@ def _loop(stmt: S.For, around: _Around) -> None:
     if note is not None:
         limit = int(constant_value(note) or 0)
     loop = Loop(stmt.loop_var, int(constant_value(stmt.extent) or 1), stmt.kind, limit)
-    inner = _Around((*around.loops, loop), around.bindings, limit, around.is_init, around.found)
+    inner = _Around((*around.loops, loop), around.bindings, limit, around.is_init, around.nests)
     _collect(stmt.body, inner)
 
 
@@ -115,8 +115,8 @@ def _block(stmt: S.BlockRealize, around: _Around) -> None:
     limit = around.unroll_limit if note is None else int(constant_value(note) or 0)
     bindings = (*around.bindings, *pairs)
     if block.init is not None:
-        _collect(block.init, _Around(around.loops, bindings, limit, True, around.found))
-    _collect(block.body, _Around(around.loops, bindings, limit, around.is_init, around.found))
+        _collect(block.init, _Around(around.loops, bindings, limit, True, around.nests))
+    _collect(block.body, _Around(around.loops, bindings, limit, around.is_init, around.nests))
 
 
 def _sequence(stmt: S.SeqStmt, around: _Around) -> None:
@@ -144,15 +144,15 @@ def _store(stmt: S.BufferStore, around: _Around) -> None:
         if kind is not None:
             operations[kind] += 1
         pending.extend(child for child in _operands(node) if isinstance(child, Node))
-    around.found.append(Nest(around.loops, tuple(accesses), operations, around.is_init))
+    around.nests.append(Nest(around.loops, tuple(accesses), operations, around.is_init))
 
 
 def _operands(node: Node) -> list[Any]:
-    found: list[Any] = []
+    operands: list[Any] = []
     for name in node.child_fields:
         value = getattr(node, name)
-        found.extend(value if isinstance(value, tuple) else (value,))
-    return found
+        operands.extend(value if isinstance(value, tuple) else (value,))
+    return operands
 
 
 _STATEMENTS: dict[Any, Callable[[Any, _Around], None]] = {

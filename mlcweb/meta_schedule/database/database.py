@@ -118,20 +118,20 @@ class Database(ABC):
         """Write the fastest record of each workload to another database."""
         best: dict[int, TuningRecord] = {}
         for record in self.get_standing_records():
-            known = best.get(record.workload.shash)
-            if record.is_valid and (known is None or record.seconds < known.seconds):
+            fastest = best.get(record.workload.shash)
+            if record.is_valid and (fastest is None or record.seconds < fastest.seconds):
                 best[record.workload.shash] = record
         _add(best.values(), destination)
 
     def merge(self, *sources: Database) -> None:
         """Add the records of other databases, but for those that are here already, and those that
         count no more because their schedule was measured again."""
-        known = {_identity(record) for record in self.get_all_tuning_records()}
+        present = {_identity(record) for record in self.get_all_tuning_records()}
         for source in sources:
             fresh = []
             for record in source.get_standing_records():
-                if _identity(record) not in known:
-                    known.add(_identity(record))
+                if _identity(record) not in present:
+                    present.add(_identity(record))
                     fresh.append(record)
             _add(fresh, self)
 
@@ -145,8 +145,8 @@ class Database(ABC):
     @staticmethod
     def current() -> Database | None:
         """The database of the innermost `with`."""
-        found = innermost()
-        return found if isinstance(found, Database) else None
+        innermost_database = innermost()
+        return innermost_database if isinstance(innermost_database, Database) else None
 
     @staticmethod
     def create(

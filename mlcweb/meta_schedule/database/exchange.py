@@ -39,8 +39,8 @@ def load(files: Mapping[str, str]) -> MemoryDatabase:
     broken are skipped with a warning."""
     database = MemoryDatabase()
     workloads: list[Workload | None] = [
-        None if found is None else database.commit_workload(found.mod)
-        for found in LineReader(WORKLOADS, read_workload).read(_lines(files, WORKLOADS))
+        None if workload is None else database.commit_workload(workload.mod)
+        for workload in LineReader(WORKLOADS, read_workload).read(_lines(files, WORKLOADS))
     ]
     reader = LineReader(RECORDS, lambda item: read_record(item, workloads))
     for record in reader.read(_lines(files, RECORDS)):

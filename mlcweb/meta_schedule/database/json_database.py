@@ -84,9 +84,9 @@ class JSONDatabase(MemoryDatabase):
 
     def commit_workload(self, mod: IRModule) -> Workload:
         shash = structural_hash(mod)
-        known = self._find(mod, shash)
-        if known is not None and shash in self._numbers:
-            return known
+        workload = self._find(mod, shash)
+        if workload is not None and shash in self._numbers:
+            return workload
         with locked(self.path_tuning_record, create=True):
             self._read_news()
             return self._numbered_workload(self._find(mod, shash) or Workload(mod, shash))
@@ -110,23 +110,23 @@ class JSONDatabase(MemoryDatabase):
 
     def _numbered_workload(self, workload: Workload) -> Workload:
         """The workload, of which there is a line in the file."""
-        known = self._find(workload.mod, workload.shash)
-        if known is None or workload.shash not in self._numbers:
+        committed = self._find(workload.mod, workload.shash)
+        if committed is None or workload.shash not in self._numbers:
             # Where the file of workloads was damaged, records may have numbers that are no more:
             # they must not become another program's.
             while len(self._numbered) in self._missing:
                 self._workload_file.append(line(None))
                 self._numbered.append(None)
             self._workload_file.append(line(workload.as_json()))
-            known = self._with_number(known or workload)
-        return known
+            committed = self._with_number(committed or workload)
+        return committed
 
     def _with_number(self, workload: Workload) -> Workload:
         # Files that were put together may hold one program several times.
-        known = self._find(workload.mod, workload.shash) or self._add_workload(workload)
-        self._numbers.setdefault(known.shash, len(self._numbered))
-        self._numbered.append(known)
-        return known
+        committed = self._find(workload.mod, workload.shash) or self._add_workload(workload)
+        self._numbers.setdefault(committed.shash, len(self._numbered))
+        self._numbered.append(committed)
+        return committed
 
     def _numbered_record(self, item: Any) -> TuningRecord:
         if isinstance(item, list) and item and type(item[0]) is int:

@@ -91,40 +91,40 @@ class LineFile(Generic[Item]):
     def __init__(self, path: Path, reader: LineReader[Item]) -> None:
         self.path = path
         self.reader = reader
-        self._known_bytes = 0
-        self._known_half = b""
+        self._read_bytes = 0
+        self._partial_line = b""
 
     @property
     def shrank(self) -> bool:
         """Whether the file is shorter than what was read of it: somebody began it anew."""
-        return self._size() < self._known_bytes
+        return self._size() < self._read_bytes
 
     def start_over(self) -> None:
         """Read the file again from its beginning."""
-        self._known_bytes = 0
-        self._known_half = b""
+        self._read_bytes = 0
+        self._partial_line = b""
         self.reader.lines = 0
 
     def news(self) -> list[Item | None]:
         """What was written since it was last asked for: one item for each line. A last line without
         its end counts where it can be read; else the process that wrote it is dead."""
-        if self._size() <= self._known_bytes:
+        if self._size() <= self._read_bytes:
             return []
         with self.path.open("rb") as file:
-            file.seek(self._known_bytes)
+            file.seek(self._read_bytes)
             content = file.read()
         whole, newline, half = content.rpartition(b"\n")
         items = self.reader.read(whole + newline)
-        self._known_bytes += len(whole + newline)
-        if half and half != self._known_half:
+        self._read_bytes += len(whole + newline)
+        if half and half != self._partial_line:
             item = self.reader.item(half)
             if item is not None:
                 items.append(item)
-                self._known_bytes += len(half)
+                self._read_bytes += len(half)
                 half = b""
             else:
                 self.reader.lines -= 1
-        self._known_half = half
+        self._partial_line = half
         return items
 
     def append(self, text: str) -> None:
@@ -138,9 +138,9 @@ class LineFile(Generic[Item]):
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
         descriptor = os.open(self.path, flags, 0o644)
         try:
-            os.ftruncate(descriptor, self._known_bytes)
-            if self._known_bytes:
-                os.lseek(descriptor, self._known_bytes - 1, os.SEEK_SET)
+            os.ftruncate(descriptor, self._read_bytes)
+            if self._read_bytes:
+                os.lseek(descriptor, self._read_bytes - 1, os.SEEK_SET)
                 if os.read(descriptor, 1) != b"\n":
                     text = "\n" + text
             data = text.encode()
@@ -149,8 +149,8 @@ class LineFile(Generic[Item]):
                 view = view[os.write(descriptor, view) :]
         finally:
             os.close(descriptor)
-        self._known_bytes += len(data)
-        self._known_half = b""
+        self._read_bytes += len(data)
+        self._partial_line = b""
         self.reader.lines += 1
 
     def _size(self) -> int:

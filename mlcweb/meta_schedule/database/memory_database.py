@@ -45,7 +45,7 @@ class MemoryDatabase(Database):
         return list(self._records)
 
     def get_standing_records(self) -> list[TuningRecord]:
-        return [record for known in self._state.values() for record in known.values()]
+        return [record for by_trace in self._state.values() for record in by_trace.values()]
 
     def get_records_of(self, workload: Workload) -> list[TuningRecord]:
         return list(self._state.get(workload.shash, {}).values())
@@ -110,8 +110,8 @@ class UnionDatabase(Database):
         raise TypeError("A union of databases takes no records; add them to one of its parts")
 
     def get_top_k(self, workload: Workload, top_k: int) -> list[TuningRecord]:
-        found = [r for each in self.databases for r in each.get_top_k(workload, top_k)]
-        return sorted(found, key=lambda record: record.seconds)[: max(top_k, 0)]
+        records = [r for each in self.databases for r in each.get_top_k(workload, top_k)]
+        return sorted(records, key=lambda record: record.seconds)[: max(top_k, 0)]
 
     def get_all_tuning_records(self) -> list[TuningRecord]:
         return [r for each in self.databases for r in each.get_all_tuning_records()]
@@ -122,8 +122,10 @@ class UnionDatabase(Database):
     def query_tuning_record(
         self, mod: IRModule, target: Target | str | None = None, workload_name: str = "main"
     ) -> TuningRecord | None:
-        found = (each.query_tuning_record(mod, target, workload_name) for each in self.databases)
-        valid = [record for record in found if record is not None]
+        candidates = (
+            each.query_tuning_record(mod, target, workload_name) for each in self.databases
+        )
+        valid = [record for record in candidates if record is not None]
         return min(valid, key=lambda record: record.seconds, default=None)
 
 
@@ -133,5 +135,7 @@ class OrderedUnionDatabase(UnionDatabase):
     def query_tuning_record(
         self, mod: IRModule, target: Target | str | None = None, workload_name: str = "main"
     ) -> TuningRecord | None:
-        found = (each.query_tuning_record(mod, target, workload_name) for each in self.databases)
-        return next((record for record in found if record is not None), None)
+        candidates = (
+            each.query_tuning_record(mod, target, workload_name) for each in self.databases
+        )
+        return next((record for record in candidates if record is not None), None)

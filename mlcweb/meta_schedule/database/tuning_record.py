@@ -135,7 +135,7 @@ class TuningRecord:
                 json.dumps(trace, separators=(",", ":")),
                 workload,
                 None if run_secs is None else [float(second) for second in run_secs],
-                None if target is None else _known_target(target),
+                None if target is None else _plain_target(target),
                 None if args_info is None else [ArgInfo.from_json(info) for info in args_info],
             )
         except (TypeError, KeyError) as error:
@@ -159,7 +159,7 @@ def trace_text(trace: Trace, remove_postproc: bool = False) -> str:
     return json.dumps(trace.as_json(remove_postproc, dialect=DIALECT), separators=(",", ":"))
 
 
-def _known_target(target: Any) -> Target:
+def _plain_target(target: Any) -> Target:
     """A target without what TVM adds of its own."""
     if not isinstance(target, dict):
         if not isinstance(target, str):

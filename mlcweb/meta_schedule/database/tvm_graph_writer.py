@@ -34,7 +34,7 @@ class Unwritable(ValueError):
 class _Graph:
     def __init__(self) -> None:
         self.nodes: list[dict[str, Any]] = [{"type": "None"}]
-        self.known: dict[Any, int] = {}
+        self.interned: dict[Any, int] = {}
         self.defined: dict[Node, int] = {}
 
     def node(self, kind: str, data: Any) -> int:
@@ -43,9 +43,9 @@ class _Graph:
 
     def shared(self, kind: str, data: Any) -> int:
         key = kind, str(data)
-        if key not in self.known:
-            self.known[key] = self.node(kind, data)
-        return self.known[key]
+        if key not in self.interned:
+            self.interned[key] = self.node(kind, data)
+        return self.interned[key]
 
     def text(self, value: str) -> int:
         return self.shared("ffi.String", value)
@@ -142,9 +142,9 @@ def _prim_func(graph: _Graph, func: PrimFunc, signature: int) -> int:
 
 
 def _buffer(graph: _Graph, buffer: Buffer) -> int:
-    known = graph.defined.get(buffer)
-    if known is not None:
-        return known
+    cached = graph.defined.get(buffer)
+    if cached is not None:
+        return cached
     if buffer.axis_separators:
         raise Unwritable("TVM's records have no form for axis separators")
     kind = graph.node(
@@ -167,9 +167,9 @@ def _buffer(graph: _Graph, buffer: Buffer) -> int:
 
 
 def _var(graph: _Graph, var: E.Var) -> int:
-    known = graph.defined.get(var)
-    if known is not None:
-        return known
+    cached = graph.defined.get(var)
+    if cached is not None:
+        return cached
     if var.type_annotation is not None:
         raise Unwritable(f'TVM\'s records have no form for the pointer "{var.name}"')
     kind, name = graph.dtype(var.dtype), graph.text(var.name)

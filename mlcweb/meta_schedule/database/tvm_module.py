@@ -173,8 +173,8 @@ def _mapping(reader: _Reader, data: list[int]) -> dict[Any, Any]:
 
 def _fields(cls: type, *names: str, **renamed: str) -> Callable[[_Reader, Any], Any]:
     def read(reader: _Reader, data: dict[str, Any]) -> Any:
-        given = {name: reader.value(data[renamed.get(name, name)]) for name in names}
-        return cls(**given)
+        arguments = {name: reader.value(data[renamed.get(name, name)]) for name in names}
+        return cls(**arguments)
 
     return read
 

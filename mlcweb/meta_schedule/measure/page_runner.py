@@ -120,7 +120,7 @@ class PageRunner:
                 fewest=timing.fewest,
                 min_ms=timing.min_ms,
                 enough_ms=timing.enough_ms,
-                hopeless_ms=timing.hopeless_s * 1e3,
+                early_stop_ms=timing.early_stop_s * 1e3,
             )
         except Stopped:
             raise RunnerClosed("The search was stopped") from None

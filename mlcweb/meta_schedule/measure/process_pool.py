@@ -77,8 +77,8 @@ class ProcessPool(Executor):
 
     def prepare_workers(self, fn: Callable[..., Any], /, *args: Any) -> None:
         """Have every worker, also one to come, call ``fn(*args)`` before its next call."""
-        known = self._preparation
-        if known is None or known[0] is not fn or not _same_objects(known[1], args):
+        current = self._preparation
+        if current is None or current[0] is not fn or not _same_objects(current[1], args):
             self._preparation = (fn, args, {})
 
     def start_workers(self) -> None:

@@ -43,7 +43,7 @@ class RunnerClosed(TVMError):
     """The runner was closed, or the search stopped, before this measurement was done."""
 
 
-HOPELESS = 3.0
+EARLY_STOP_FACTOR = 3.0
 """A program that takes so many times as long as the best is not worth more than its first calls:
 two natively, some more in a page, whose browser first runs what it has translated in haste."""
 
@@ -58,7 +58,7 @@ ZERO_BATCHES = 100
 class Timing:
     """How a kernel is timed: so many batches of calls, each at least so many milliseconds long, but
     no more than `MIN_BATCHES` where they take more than `enough_ms`; a kernel whose first calls
-    all take longer than `hopeless_s` seconds not at all beyond those.
+    all take longer than `early_stop_s` seconds not at all beyond those.
 
     Many short batches tell more than a few long ones: between two disturbances there is room for
     some of them.
@@ -66,7 +66,7 @@ class Timing:
 
     batches: int = 9
     min_ms: float = 1.0
-    hopeless_s: float = math.inf
+    early_stop_s: float = math.inf
     enough_ms: float = 20.0
 
     @property
@@ -77,7 +77,7 @@ class Timing:
     def beside(self, best: float) -> Timing:
         """How a kernel is timed where the best takes so many seconds. A call that is no longer than
         a batch tells too little, and saves nothing."""
-        return replace(self, hopeless_s=max(HOPELESS * best, self.min_ms * 1e-3))
+        return replace(self, early_stop_s=max(EARLY_STOP_FACTOR * best, self.min_ms * 1e-3))
 
 
 class RunnerState:
@@ -153,10 +153,10 @@ def run_here(
     first = _seconds(run)
     results = tuple(argument.numpy() for argument in arguments)
     workload.check(results)
-    if first > timing.hopeless_s:
+    if first > timing.early_stop_s:
         # Once more: something else may have run meanwhile.
         second = min(first, _seconds(run))
-        if second > timing.hopeless_s:
+        if second > timing.early_stop_s:
             return Timed((second,)), results
     return time(), results
 
@@ -191,13 +191,13 @@ def _in_batches(time_batch: Callable[[int], float], timing: Timing) -> Timed:
     time_batch(1)
     number, spent = 1, 0.0
     results: list[float] = []
-    paces = [pace()]
+    calibration = [pace()]
     while len(results) < (timing.fewest if spent * 1e3 > timing.enough_ms else timing.batches):
         number, seconds = long_enough(time_batch, number, shortest, ZERO_BATCHES)
         results.append(seconds / number)
         spent += seconds
-        paces.append(pace())
-    return Timed(tuple(results), tuple(paces))
+        calibration.append(pace())
+    return Timed(tuple(results), tuple(calibration))
 
 
 def _prepare_module(artifact: ModuleArtifact, arguments: list[NDArray], timing: Timing) -> Prepared:

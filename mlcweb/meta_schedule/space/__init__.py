@@ -23,6 +23,6 @@ DEFAULTS: dict[str, Defaults] = {}
 def of_kind(kind: str) -> Defaults:
     """The defaults of a kind; a ValueError lists those there are."""
     if kind not in DEFAULTS:
-        known = ", ".join(f'"{name}"' for name in DEFAULTS)
-        raise ValueError(f'There are no default rules for "{kind}", but for {known}')
+        kinds = ", ".join(f'"{name}"' for name in DEFAULTS)
+        raise ValueError(f'There are no default rules for "{kind}", but for {kinds}')
     return DEFAULTS[kind]

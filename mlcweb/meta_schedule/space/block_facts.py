@@ -32,9 +32,9 @@ SPATIAL, REDUCTION = IterType.DATA_PARALLEL, IterType.COMM_REDUCE
 
 def place_of(sch: Schedule, block: BlockRV) -> BlockPlace:
     """Where a block stands."""
-    found = sch.get(block)
-    assert isinstance(found, Block)
-    return sch.state.block(found.identity)
+    statement = sch.get(block)
+    assert isinstance(statement, Block)
+    return sch.state.block(statement.identity)
 
 
 def has_block(sch: Schedule, block: BlockRV) -> bool:
@@ -157,10 +157,10 @@ def needs_rfactor(sch: Schedule, block: BlockRV, max_parallel: int, cores: int) 
         cores: iterations that run in parallel at least.
     """
     place = place_of(sch, block)
-    found = place.block
+    node = place.block
     if (
-        not found.writes
-        or TILING_STRUCTURE in found.annotations
+        not node.writes
+        or TILING_STRUCTURE in node.annotations
         or not is_reduction_block(sch.state, place)
         or not has_trivial_binding(place)
     ):
@@ -246,8 +246,8 @@ def coefficient(index: PrimExpr, var: Var) -> int | None:
         for factor, other in ((index.b, index.a), (index.a, index.b)):
             number = constant_value(factor)
             if number is not None:
-                found = coefficient(other, var)
-                return None if found is None else found * int(number)
+                inner = coefficient(other, var)
+                return None if inner is None else inner * int(number)
     return None if uses(index, var) else 0
 
 
@@ -264,13 +264,13 @@ def bound_regions(realize: BlockRealize) -> list[BufferRegion]:
 def strides(region: BufferRegion, loops: Sequence[For]) -> list[int | None]:
     """By how many elements an access moves with each loop, in a buffer that lies row by row; None
     where it does not move evenly."""
-    found = _strides(region, loops, [dimension.min for dimension in region.region])
-    if None in found:
+    steps = _strides(region, loops, [dimension.min for dimension in region.region])
+    if None in steps:
         # Only what is not even as it stands is worth simplifying.
         analyzer = Analyzer()
         simple = [analyzer.simplify(dimension.min) for dimension in region.region]
-        found = _strides(region, loops, simple)
-    return found
+        steps = _strides(region, loops, simple)
+    return steps
 
 
 def _strides(
@@ -278,10 +278,10 @@ def _strides(
 ) -> list[int | None]:
     shape = [int(constant_value(extent) or 0) for extent in region.buffer.shape]
     rows = [prod(shape[position + 1 :]) for position in range(len(shape))]
-    found: list[int | None] = []
+    moves: list[int | None] = []
     for loop in loops:
         steps = [coefficient(index, loop.loop_var) for index in indices]
-        known = [step for step in steps if step is not None]
-        total = sum(step * row for step, row in zip(known, rows, strict=False))
-        found.append(total if len(known) == len(steps) else None)
-    return found
+        constant_steps = [step for step in steps if step is not None]
+        total = sum(step * row for step, row in zip(constant_steps, rows, strict=False))
+        moves.append(total if len(constant_steps) == len(steps) else None)
+    return moves

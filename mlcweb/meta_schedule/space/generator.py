@@ -166,15 +166,15 @@ class ScheduleFn(SpaceGenerator):
         result = self.sch_fn(sch)
         if result is None:
             return [sch]
-        found = [result] if isinstance(result, Schedule) else result
-        if not isinstance(found, (list, tuple)) or not all(
-            isinstance(each, Schedule) for each in found
+        schedules = [result] if isinstance(result, Schedule) else result
+        if not isinstance(schedules, (list, tuple)) or not all(
+            isinstance(each, Schedule) for each in schedules
         ):
             raise TypeError(
                 "A schedule function returns None, a schedule or a list of schedules, not "
                 f"{type(result).__name__}"
             )
-        return list(found)
+        return list(schedules)
 
 
 class SpaceGeneratorUnion(SpaceGenerator):
@@ -232,10 +232,10 @@ class PostOrderApply(SpaceGenerator):
             self._settle(None)
         sch = Schedule(mod, seed=self.seed)
         blocks = self._blocks(sch)
-        found = [sch]
+        schedules = [sch]
         for rule in self.sch_rules or ():
-            found = _applied(rule, found, blocks)
-        return found
+            schedules = _applied(rule, schedules, blocks)
+        return schedules
 
     def _blocks(self, sch: Schedule) -> list[BlockRV]:
         """The blocks of all functions, inner ones before those around them."""
@@ -274,5 +274,5 @@ def _is_for(rule: ScheduleRule, sch: Schedule, block: BlockRV) -> bool:
 
 
 def _in_post_order(statement: Stmt) -> list[Block]:
-    found = [b for below in executed_substatements(statement) for b in _in_post_order(below)]
-    return [*found, statement] if isinstance(statement, Block) else found
+    blocks = [b for below in executed_substatements(statement) for b in _in_post_order(below)]
+    return [*blocks, statement] if isinstance(statement, Block) else blocks

@@ -120,7 +120,7 @@ class MultiLevelTiling(ScheduleRule):
         tiles: list[list[LoopRV]] = [[] for _ in self.structure]
         for loop, kind in zip(loops, _iterator_types(sch, block), strict=True):
             letter = {SPATIAL: "S", REDUCTION: "R"}.get(kind)
-            levels = [level for level, found in enumerate(self.structure) if found == letter]
+            levels = [level for level, tile in enumerate(self.structure) if tile == letter]
             parts = self._split(sch, loop, len(levels)) if levels else []
             for level, part in zip(levels, parts, strict=True):
                 tiles[level].append(part)
@@ -146,15 +146,15 @@ class MultiLevelTiling(ScheduleRule):
         annotated = place_of(state.sch, state.block).block.annotations.get(WRITE_CACHE_LEVEL)
         if annotated is not None:
             req, levels = "must", [int(level) for level in annotated]
-        found = []
+        tilings = []
         if req == "may":
             consumers = state.sch.get_consumers(state.block)
             if len(consumers) == 1 and _is_cache(state.sch, consumers[0]):
-                found = [self._written_at(state, consumers[0], level) for level in levels]
-                return [*found, state]
-            found.append(state.copy())
+                tilings = [self._written_at(state, consumers[0], level) for level in levels]
+                return [*tilings, state]
+            tilings.append(state.copy())
         cache = state.sch.cache_write(state.block, 0, scope)
-        return [*found, *(self._written_at(state, cache, level) for level in levels)]
+        return [*tilings, *(self._written_at(state, cache, level) for level in levels)]
 
     def _written_at(self, state: Tiled, cache: BlockRV, level: int) -> Tiled:
         made = state.copy()
@@ -193,5 +193,5 @@ def _iterator_types(sch: Schedule, block: BlockRV) -> list[IterType]:
 
 
 def _is_cache(sch: Schedule, block: BlockRV) -> bool:
-    found = sch.get(block)
-    return isinstance(found, Block) and is_write_cache(found)
+    statement = sch.get(block)
+    return isinstance(statement, Block) and is_write_cache(statement)

@@ -78,13 +78,13 @@ def sampled_for(trace: Trace, keys: Collection[str]) -> list[Instruction]:
         if inst.kind.name == "SampleCategorical"
         for output in inst.outputs
     }
-    found = []
+    sampling = []
     for inst in trace.insts:
         if inst.kind.name == "Annotate" and inst.attrs[0] in keys:
             source = made.get(inst.inputs[1]) if isinstance(inst.inputs[1], Var) else None
-            if source is not None and source not in found:
-                found.append(source)
-    return found
+            if source is not None and source not in sampling:
+                sampling.append(source)
+    return sampling
 
 
 class MutateComputeLocation(Mutator):
@@ -112,7 +112,7 @@ def _other_locations(trace: Trace, mod: IRModule) -> list[tuple[Instruction, lis
     """The sampling steps that could decide otherwise, with what they could decide: known only in
     the state of the program at that step."""
     sch = Schedule(mod, error_render_level="none")
-    found: list[tuple[Instruction, list[int]]] = []
+    alternatives: list[tuple[Instruction, list[int]]] = []
     sampling = iter([inst for inst in trace.insts if inst.kind.sampling])
 
     def note(_: Instruction, inputs: Any, attrs: Any, decision: Any) -> Any:
@@ -123,14 +123,14 @@ def _other_locations(trace: Trace, mod: IRModule) -> list[tuple[Instruction, lis
             numbers = [number for number, _ in locations(sch.state, block.identity)]
             others = [number for number in numbers if number != decision]
             if others:
-                found.append((inst, others))
+                alternatives.append((inst, others))
         return decision
 
     try:
         trace.apply_to_schedule(sch, remove_postproc=True, decision_provider=note)
     except ScheduleError:
         return []
-    return found
+    return alternatives
 
 
 @dataclass(eq=False)
@@ -173,12 +173,12 @@ def _bounds(trace: Trace, mod: IRModule) -> list[int]:
         trace.apply_to_schedule(sch, remove_postproc=True)
     except ScheduleError:
         return []
-    found = {1}
+    bounds = {1}
     for place in sch.state.index.blocks.values():
         if not is_root(place):
             outer = takewhile(_is_fusible, place.loops)
-            found.update(accumulate((extent_of(loop) or 1 for loop in outer), mul))
-    return sorted(found)
+            bounds.update(accumulate((extent_of(loop) or 1 for loop in outer), mul))
+    return sorted(bounds)
 
 
 def _is_fusible(loop: For) -> bool:
@@ -187,8 +187,8 @@ def _is_fusible(loop: For) -> bool:
 
 def _with_step(trace: Trace, old: Instruction, new: Instruction) -> Trace:
     """The trace without post-processing, and with one step replaced."""
-    kept = trace.simplified(remove_postproc=True)
-    return Trace([new if inst is old else inst for inst in kept.insts], kept.decisions)
+    simplified = trace.simplified(remove_postproc=True)
+    return Trace([new if inst is old else inst for inst in simplified.insts], simplified.decisions)
 
 
 class MutateTileSize(Mutator):
@@ -245,10 +245,10 @@ class MutateUnroll(Mutator):
     """Chooses another of the bounds of unrolling, with their probabilities."""
 
     def apply(self, trace: Trace, rng: random.Random) -> Trace | None:
-        found = sampled_for(trace, (UNROLL_EXPLICIT, UNROLL_IMPLICIT))
-        if not found:
+        sampling = sampled_for(trace, (UNROLL_EXPLICIT, UNROLL_IMPLICIT))
+        if not sampling:
             return None
-        inst = rng.choice(found)
+        inst = rng.choice(sampling)
         weights = [float(constant_value(p) or 0.0) for p in inst.attrs[1]]
         weights[trace.get_decision(inst)] = 0.0
         if not any(weights):

@@ -96,12 +96,12 @@ class RewriteReductionBlock(Postproc):
 
     def apply(self, sch: Schedule) -> bool:
         # One decomposition may bring out a block that needs another.
-        while found := [
+        while reductions := [
             (place, level)
             for place in sch.state.index.blocks.values()
             if (level := _decompose_level(place)) is not None
         ]:
-            for place, level in found:
+            for place, level in reductions:
                 block = sch.get_block(place.block.name_hint, place.function)
                 sch.decompose_reduction(block, sch.get_loops(block)[level])
         return True
@@ -141,9 +141,9 @@ class RewriteTensorize(Postproc):
         return True
 
     def _rewrite(self, sch: Schedule, block: BlockRV, key: str, intrinsic: str) -> bool:
-        found = sch.get(block)
-        if self.vectorize_init_loop and isinstance(found, Block):
-            if found.name_hint.endswith("_init") and key == AUTO_TENSORIZE:
+        statement = sch.get(block)
+        if self.vectorize_init_loop and isinstance(statement, Block):
+            if statement.name_hint.endswith("_init") and key == AUTO_TENSORIZE:
                 (inner,) = sch.get_child_blocks(block)
                 sch.vectorize(sch.get_loops(inner)[-1])
                 return True

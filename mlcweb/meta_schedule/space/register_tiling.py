@@ -134,13 +134,13 @@ class RegisterTiling(ScheduleRule):
             return [sch]
         # Where nothing is read twice, vectors pay, but copies do not.
         reuses = needs_multi_level_tiling(place)
-        found: list[Schedule] = []
+        spaces: list[Schedule] = []
         for choice in spatial_lanes(place):
             is_copied = bool(choice.packed) or choice.transposed
             if reuses or not is_copied:
                 panels = (False, True) if reuses and not choice.packed else (False,)
-                found += self._spaces(sch, block, choice, panels)
-        return found or [sch]
+                spaces += self._spaces(sch, block, choice, panels)
+        return spaces or [sch]
 
     def _spaces(
         self, sch: Schedule, block: BlockRV, choice: LaneChoice, with_panels: Iterable[bool]
@@ -154,8 +154,8 @@ class RegisterTiling(ScheduleRule):
             yield made
 
     def _tile(self, sch: Schedule, block: BlockRV, choice: LaneChoice, panels: bool) -> None:
-        found = place_of(sch, block).block
-        lane = found.iter_vars[choice.loop].var
+        node = place_of(sch, block).block
+        lane = node.iter_vars[choice.loop].var
         for index in choice.packed:
             _pack(sch, block, index, lane)
         if _consumer(sch, block) and not choice.transposed:
@@ -164,7 +164,7 @@ class RegisterTiling(ScheduleRule):
         else:
             result = sch.cache_write(block, 0, "local")
             if choice.transposed:
-                sch.transform_layout(block, ("write", 0), _lane_last(found.writes[0], lane))
+                sch.transform_layout(block, ("write", 0), _lane_last(node.writes[0], lane))
         sch.annotate(block, TILING_STRUCTURE, STRUCTURE)
         sch.annotate(block, MIN_VECTORS, self._least_vectors(sch, block, choice))
         first, second, reduction, unrolled, vector = self._loops(sch, block, choice)
@@ -247,6 +247,6 @@ def _lane_last(region: BufferRegion, lane: Var) -> IndexMap:
 
 
 def _is_reduction(sch: Schedule, loop: LoopRV) -> bool:
-    found = sch.get(loop)
-    assert isinstance(found, For)
-    return loop_type(found) == REDUCTION
+    statement = sch.get(loop)
+    assert isinstance(statement, For)
+    return loop_type(statement) == REDUCTION

@@ -122,7 +122,7 @@ class AddRFactor(ScheduleRule):
         fused, spatial = fuse_reduction_loops(sch, block)
         limit = -1 if self.max_innermost_factor is None else self.max_innermost_factor
         factors = sch.sample_perfect_tile(fused, n=2, max_innermost_factor=limit)
-        found = []
+        variants = []
         for loop in sch.split(fused, factors):
             parts = sch.copy()
             try:
@@ -131,8 +131,8 @@ class AddRFactor(ScheduleRule):
                 continue
             parts.get_loops(made)
             parts.annotate(block, RANDOM_COMPUTE_PRODUCER, 1)
-            found.append(parts)
-        return [*found, original]
+            variants.append(parts)
+        return [*variants, original]
 
 
 def fuse_reduction_loops(sch: Schedule, block: BlockRV) -> tuple[LoopRV, int]:
@@ -148,9 +148,9 @@ def fuse_reduction_loops(sch: Schedule, block: BlockRV) -> tuple[LoopRV, int]:
 
 
 def _type(sch: Schedule, loop: LoopRV) -> object:
-    found = sch.get(loop)
-    assert isinstance(found, For)
-    return loop_type(found)
+    statement = sch.get(loop)
+    assert isinstance(statement, For)
+    return loop_type(statement)
 
 
 PARALLEL = "meta_schedule.parallel"
@@ -229,9 +229,9 @@ class InlineConstantScalars(ScheduleRule):
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
         place = place_of(sch, block)
-        found = place.block
-        makes_scalar = not found.reads and len(found.writes) == 1
-        if makes_scalar and not is_root(place) and not found.writes[0].buffer.shape:
+        variants = place.block
+        makes_scalar = not variants.reads and len(variants.writes) == 1
+        if makes_scalar and not is_root(place) and not variants.writes[0].buffer.shape:
             if not is_output_block(sch.state, place):
                 sch.compute_inline(block)
         return [sch]

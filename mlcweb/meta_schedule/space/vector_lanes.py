@@ -63,7 +63,7 @@ def spatial_lanes(place: BlockPlace) -> list[LaneChoice]:
     iterations = prod(extent_of(loop) or 1 for loop in loops)
     inputs = [n for n, _ in inputs_of(place.block)]
     *reads, write = _steps(place, loops)
-    found = []
+    choices = []
     for position, loop in enumerate(loops):
         if loop_type(loop) != SPATIAL or not _fills_vectors(loop) or write[position] in (0, None):
             continue
@@ -73,8 +73,8 @@ def spatial_lanes(place: BlockPlace) -> list[LaneChoice]:
         if transposed:
             copied += _elements(place.block.writes[0])
         if copied * WORTH_PACKING <= iterations:
-            found.append(LaneChoice(position, apart, transposed))
-    return [choice for choice in found if not choice.transposed] or found
+            choices.append(LaneChoice(position, apart, transposed))
+    return [choice for choice in choices if not choice.transposed] or choices
 
 
 def reduction_lane(place: BlockPlace) -> int | None:
@@ -140,9 +140,9 @@ class VectorLanes(ScheduleRule):
 
 def _computes_rows(place: BlockPlace) -> bool:
     """Whether a spatial block makes more than copies, of more than a few elements."""
-    found, loops = place.block, place.loops
-    if not is_spatial(found) or TILING_STRUCTURE in found.annotations or not loops:
+    node, loops = place.block, place.loops
+    if not is_spatial(node) or TILING_STRUCTURE in node.annotations or not loops:
         return False
-    if not isinstance(found.body, BufferStore) or isinstance(found.body.value, BufferLoad):
+    if not isinstance(node.body, BufferStore) or isinstance(node.body.value, BufferLoad):
         return False
     return (extent_of(loops[-1]) or 1) > 1

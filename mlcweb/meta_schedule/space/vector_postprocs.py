@@ -49,13 +49,13 @@ class VectorizeInnermost(Postproc):
 def _taken_notes(sch: Schedule) -> dict[BlockIdentity | None, int]:
     """The lanes that `VectorLanes` noted on blocks, which lose their notes; those of the root block
     are for None."""
-    found: dict[BlockIdentity | None, int] = {}
+    lanes: dict[BlockIdentity | None, int] = {}
     for place in list(sch.state.index.blocks.values()):
         if LANES_NOTE in place.block.annotations:
             key = None if is_root(place) else place.block.identity
-            found[key] = int(place.block.annotations[LANES_NOTE])
+            lanes[key] = int(place.block.annotations[LANES_NOTE])
             sch.unannotate(sch.get_block(place.block.name_hint, place.function), LANES_NOTE)
-    return found
+    return lanes
 
 
 def _vectorize(sch: Schedule, place: BlockPlace, count: int, width: int) -> None:
@@ -102,11 +102,11 @@ def _is_even(inner: Sequence[For], steps: Sequence[Sequence[int | None]]) -> boo
         for loop in reversed(inner):
             expected.append(0 if extent_of(loop) == 1 else span)
             span *= extent_of(loop) or 1
-        found = [
+        steps_of_access = [
             0 if extent_of(loop) == 1 else step
             for step, loop in zip(reversed(of_access), reversed(inner), strict=True)
         ]
-        if found != expected and any(step != 0 for step in found):
+        if steps_of_access != expected and any(step != 0 for step in steps_of_access):
             return False
     return any(any(step for step in of_access) for of_access in steps[-1:])
 

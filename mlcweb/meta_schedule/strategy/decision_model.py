@@ -56,8 +56,8 @@ class DecisionModel:
         rows = [self._row(trace) for trace in traces]
         width = max(map(len, [*self._rows, *rows]))
         if self._model is None:
-            known, targets = _padded(self._rows, width), np.array(speeds(self._seconds))
-            self._model = boosted_trees.fit(known, targets, trees=TREES, rate=RATE, below=BELOW)
+            measured, targets = _padded(self._rows, width), np.array(speeds(self._seconds))
+            self._model = boosted_trees.fit(measured, targets, trees=TREES, rate=RATE, below=BELOW)
         return self._model.predict(_padded(rows, width)).tolist()
 
     def _row(self, trace: Trace) -> list[float]:

@@ -88,13 +88,13 @@ def _moved_factor(factors: list[int], limit: int, rng: random.Random) -> list[in
 
 def _tilings(sch: Schedule, inputs: Sequence[Any], attrs: Sequence[Any]) -> list[Any]:
     n, limit = (int(constant_value(value) or 0) for value in attrs)
-    found = []
+    tilings = []
     for factors in factorisations(_extent(sch, inputs[0]), n):
         if limit < 1 or factors[-1] <= limit:
-            found.append(list(factors))
-            if len(found) == MAX_TILINGS:
+            tilings.append(list(factors))
+            if len(tilings) == MAX_TILINGS:
                 break
-    return found
+    return tilings
 
 
 def _partitioned_tilings(sch: Schedule, inputs: Sequence[Any], attrs: Sequence[Any]) -> list[Any]:
@@ -102,19 +102,19 @@ def _partitioned_tilings(sch: Schedule, inputs: Sequence[Any], attrs: Sequence[A
     extent = _extent(sch, inputs[0])
     if extent % inner:
         return [None]
-    found = []
+    tilings = []
     for factors in factorisations(extent, n):
         product = 1
         for factor in factors[position:]:
             product *= factor
         if product % inner == 0:
-            found.append(list(factors))
-    return found[:MAX_TILINGS]
+            tilings.append(list(factors))
+    return tilings[:MAX_TILINGS]
 
 
 def _extent(sch: Schedule, loop: Any) -> int:
-    found: Any = sch.get(loop)
-    return int(constant_value(found.extent) or 1)
+    node: Any = sch.get(loop)
+    return int(constant_value(node.extent) or 1)
 
 
 def _locations(sch: Schedule, inputs: Sequence[Any], attrs: Sequence[Any]) -> list[Any]:

@@ -39,8 +39,8 @@ alone does."""
 MAX_REPLAYS = 2
 """No more traces than so many times the children are replayed for a generation."""
 
-KEPT = 4
-"""So many times a generation are kept of what was found and not measured yet."""
+MAX_WAITING = 4
+"""So many times a generation wait to be measured, at most."""
 
 MAX_TRIED = 1 << 16
 """So many combinations of decisions are remembered."""
@@ -113,7 +113,7 @@ class EvolutionarySearch(SearchStrategy):
             self.database = MemoryDatabase()
         assert self.context.mod is not None
         self.workload = self.database.commit_workload(self.context.mod)
-        self._known: dict[str, _Individual] = {}
+        self._cached: dict[str, _Individual] = {}
         self._waiting: dict[int, _Individual] = {}
         self._tried: set[int] = set()
         self._guesses = DecisionModel()
@@ -123,13 +123,13 @@ class EvolutionarySearch(SearchStrategy):
         room = min(self.room(), self.round_size)
         if room <= 0:
             return None
-        known = self._fastest_known()
+        measured = self._fastest()
         first = min(self.init_min_unmeasured, self.max_trials // 2) - self.proposed
-        if not known or first > 0:
-            found = peeked(self._at_random(min(self.room(), max(room, first))))
-            if found is not None or not known:
-                return found
-        return peeked(self._round(known, room))
+        if not measured or first > 0:
+            candidates = peeked(self._at_random(min(self.room(), max(room, first))))
+            if candidates is not None or not measured:
+                return candidates
+        return peeked(self._round(measured, room))
 
     def notify_runner_results(
         self, measure_candidates: Sequence[MeasureCandidate], results: Sequence[RunnerResult]
@@ -141,22 +141,22 @@ class EvolutionarySearch(SearchStrategy):
         for candidate, result in zip(measure_candidates, results, strict=True):
             if result.run_secs:
                 individual = _Individual(candidate.sch, candidate.shash)
-                self._known[trace_text(candidate.sch.trace)] = individual
+                self._cached[trace_text(candidate.sch.trace)] = individual
                 self._guesses.learn(_without_postproc(candidate.sch.trace), min(result.run_secs))
 
-    def _fastest_known(self) -> list[_Individual]:
+    def _fastest(self) -> list[_Individual]:
         """The fastest schedules of the database. Those of earlier searches are replayed, once."""
         assert self.database is not None
         count = max(1, int(self.population_size * self.init_measured_ratio))
-        found: dict[str, _Individual] = {}
+        fastest: dict[str, _Individual] = {}
         for record in self.database.get_top_k(self.workload, count):
             text = record.trace_text
-            individual = self._known.get(text) or self._of_record(record)
+            individual = self._cached.get(text) or self._of_record(record)
             if individual is not None:
-                found[text] = individual
+                fastest[text] = individual
         # What is no longer among the fastest is forgotten.
-        self._known = found
-        return list(found.values())
+        self._cached = fastest
+        return list(fastest.values())
 
     def _of_record(self, record: TuningRecord) -> _Individual | None:
         sch = self.sampler.blank()
@@ -178,10 +178,10 @@ class EvolutionarySearch(SearchStrategy):
             self._score([individual])
             yield replace(candidate, predicted=self._prediction(individual))
 
-    def _round(self, known: list[_Individual], room: int) -> Iterator[MeasureCandidate]:
+    def _round(self, measured: list[_Individual], room: int) -> Iterator[MeasureCandidate]:
         at_random = sum(self.rng.random() < self.eps_greedy for _ in range(room))
         made = 0
-        for individual in self._evolved(known):
+        for individual in self._evolved(measured):
             if made == room - at_random:
                 break
             del self._waiting[individual.shash]
@@ -192,11 +192,11 @@ class EvolutionarySearch(SearchStrategy):
         # The rest by chance, also where evolution found too few.
         yield from self._at_random(room - made)
 
-    def _evolved(self, known: list[_Individual]) -> list[_Individual]:
+    def _evolved(self, measured: list[_Individual]) -> list[_Individual]:
         """Programs that were not measured yet, the best first: of the generations of this round,
         and of earlier rounds."""
-        population = [*known, *self._waiting.values()]
-        for _ in range(self.population_size - len(known)):
+        population = [*measured, *self._waiting.values()]
+        for _ in range(self.population_size - len(measured)):
             sch = self.sampler.fresh(self.design_spaces)
             individual = None if sch is None else self._waits(sch)
             if individual is not None:
@@ -209,7 +209,7 @@ class EvolutionarySearch(SearchStrategy):
             self._score(children)
             population += children
         ranked = sorted(self._waiting.values(), key=lambda each: -each.score)
-        del ranked[KEPT * self.population_size :]
+        del ranked[MAX_WAITING * self.population_size :]
         self._waiting = {each.shash: each for each in ranked}
         return ranked
 
@@ -225,7 +225,8 @@ class EvolutionarySearch(SearchStrategy):
         if self.cost_model is None or not population:
             return
         candidates = [
-            MeasureCandidate(each.sch, self.args_info, known_hash=each.shash) for each in population
+            MeasureCandidate(each.sch, self.args_info, cached_hash=each.shash)
+            for each in population
         ]
         scores = self.cost_model.predict(self.context, candidates)
         for individual, score in zip(population, scores, strict=True):
@@ -253,7 +254,7 @@ class EvolutionarySearch(SearchStrategy):
         sorted, and chosen by rank: scores of models have no scale."""
         weights = list(accumulate(1.0 / (rank + 2) for rank in range(len(parents))))
         traces = [_without_postproc(parent.sch.trace) for parent in parents]
-        found: dict[int | Trace, Trace] = {}
+        variants: dict[int | Trace, Trace] = {}
         for _ in range(self.genetic_max_fail_count * self.children):
             if self.rng.random() >= self.genetic_mutate_prob:
                 # It stays as it is, and is known already.
@@ -266,10 +267,10 @@ class EvolutionarySearch(SearchStrategy):
                 continue
             key = _decided(changed)
             if key is None:
-                found[changed] = changed
+                variants[changed] = changed
             elif key not in self._tried:
-                found[key] = changed
-        return found
+                variants[key] = changed
+        return variants
 
     def _promising(self, changed: dict[int | Trace, Trace]) -> Iterator[Trace]:
         """Traces that their decisions speak for, the best first."""

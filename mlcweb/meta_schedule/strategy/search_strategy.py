@@ -154,14 +154,14 @@ class MeasureCandidate:
     sch: Schedule
     args_info: Sequence[ArgInfo] = ()
     predicted: float | None = None
-    known_hash: int | None = None
+    cached_hash: int | None = None
     seed: int = 0
     reason: str | None = None
 
     @property
     def shash(self) -> int:
         """The structural hash of its program."""
-        return structural_hash(self.sch.mod) if self.known_hash is None else self.known_hash
+        return structural_hash(self.sch.mod) if self.cached_hash is None else self.cached_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,8 +225,8 @@ class SearchStrategy(ABC):
 
     def generate_measure_candidates(self) -> list[MeasureCandidate] | None:
         """The next round; None at the end of the search."""
-        found = self.propose()
-        return None if found is None else list(found) or None
+        candidates = self.propose()
+        return None if candidates is None else list(candidates) or None
 
     def notify_runner_results(
         self, measure_candidates: Sequence[MeasureCandidate], results: Sequence[RunnerResult]
@@ -314,8 +314,8 @@ class PySearchStrategy(SearchStrategy):
         self.seen = Seen()
 
     def propose(self) -> Iterator[MeasureCandidate] | None:
-        found = self.generate_measure_candidates()
-        return None if found is None else self._counted(found)
+        candidates = self.generate_measure_candidates()
+        return None if candidates is None else self._counted(candidates)
 
     def _counted(self, candidates: Sequence[MeasureCandidate]) -> Iterator[MeasureCandidate]:
         for candidate in candidates:

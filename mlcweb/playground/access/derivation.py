@@ -27,7 +27,7 @@ class Step(NamedTuple):
     derivation: Derivation
 
 
-def known(
+def complete(
     traces: Iterable[tuple[Trace, IRModule | None, IRModule | None]],
 ) -> list[Derivation]:
     """Those of traces whose start and result are known."""
@@ -41,8 +41,8 @@ def known(
 def of(document: Document, module: IRModule) -> Derivation | None:
     """How a module of a document's last run was made, if a schedule made it."""
     derivations = document.derivations
-    same = (found for found in derivations if found.result is module)
-    equal = (found for found in derivations if structural_equal(found.result, module))
+    same = (each for each in derivations if each.result is module)
+    equal = (each for each in derivations if structural_equal(each.result, module))
     return next(same, None) or next(equal, None)
 
 
@@ -51,11 +51,11 @@ def steps(made: Derivation | None) -> tuple[Step, ...]:
     it."""
     if made is None:
         return ()
-    found = []
+    changing = []
     for number, step in enumerate(replay(made.trace, made.original).steps, 1):
         if step.changed:
             insts = made.trace.insts[:number]
             decisions = {i: made.trace.decisions[i] for i in insts if i in made.trace.decisions}
             derivation = Derivation(Trace(insts, decisions), made.original, step.after.module)
-            found.append(Step(number, step.instruction.kind.method, derivation))
-    return tuple(found[:-1])
+            changing.append(Step(number, step.instruction.kind.method, derivation))
+    return tuple(changing[:-1])

@@ -97,7 +97,7 @@ class _InstrumentedText(ExpressionText):
             index = f"({texts},)" if texts else "()"
         else:
             index = f"at({self.new_site(action, buffer, span)}, {name}, {texts})"
-        around = self.known_loops()
+        around = self.countable_loops()
         number = len(self.subscripts)
         shown = f"{buffer.name}[{', '.join(map(str, indices)) or '()'}]"
         loops = tuple(loop for loop, _ in around)
@@ -109,9 +109,9 @@ class _InstrumentedText(ExpressionText):
             return f"{name}[see({number}, {name}, {point}, {index})]"
         return f"{name}[see_view({number}, {name}, {self.names[owner]}, {point}, {index})]"
 
-    def known_loops(self) -> list[tuple[Loop, E.Var]]:
+    def countable_loops(self) -> list[tuple[Loop, E.Var]]:
         """The loops around, as far as their turns can be counted."""
-        found: list[tuple[Loop, E.Var]] = []
+        counted: list[tuple[Loop, E.Var]] = []
         points = 1
         for loop in reversed(self.loops):
             var = loop.loop_var
@@ -119,8 +119,8 @@ class _InstrumentedText(ExpressionText):
             points *= high - low + 1
             if points > MAX_POINTS:
                 break
-            found.append((Loop(var.name, low, high - low + 1, loop.kind), var))
-        return found[::-1]
+            counted.append((Loop(var.name, low, high - low + 1, loop.kind), var))
+        return counted[::-1]
 
     def point(self, loops: list[tuple[Loop, E.Var]]) -> str:
         text = "0"

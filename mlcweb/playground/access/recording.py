@@ -151,16 +151,16 @@ def record(
 def _places(func: PrimFunc, sites: Sequence[Subscript]) -> dict[Buffer, Place]:
     """Where buffers lie: those of the caller in their order, then those that the function makes."""
     parameters = dict.fromkeys(func.parameter_buffers)
-    found: dict[Buffer, Place] = {}
+    places: dict[Buffer, Place] = {}
     end = 0
     for buffer in [*parameters, *dict.fromkeys(site.owner for site in sites)]:
-        if buffer in found:
+        if buffer in places:
             continue
         shape = constant_shape(buffer) or ()
         size = size_in_bytes(buffer.dtype)
-        found[buffer] = Place(buffer.name, buffer.dtype, shape, size, end, buffer in parameters)
+        places[buffer] = Place(buffer.name, buffer.dtype, shape, size, end, buffer in parameters)
         end += -(-prod(shape) * size // ALIGNMENT) * ALIGNMENT
-    return found
+    return places
 
 
 class _TapeEnds(Exception):

@@ -119,7 +119,7 @@ def _uses(profile: AccessProfile) -> dict[str, _Use]:
     recording = profile.recording
     counts = np.bincount(recording.site, minlength=len(recording.sites))
     fetched = profile.fetched
-    found: dict[str, _Use] = {}
+    uses: dict[str, _Use] = {}
     for number, place in enumerate(recording.places):
         sites = [s for s, of in enumerate(recording.place_of) if of == number and counts[s]]
         if not sites:
@@ -132,7 +132,7 @@ def _uses(profile: AccessProfile) -> dict[str, _Use]:
             if any(recording.sites[site].write == write for site in sites)
         ]
         accesses, lines = int(counts[sites].sum()), int(fetched[sites].sum())
-        found[place.name] = _Use(
+        uses[place.name] = _Use(
             place.name,
             place.shape[-1] if len(place.shape) > 1 else 0,
             tuple(sites),
@@ -143,7 +143,7 @@ def _uses(profile: AccessProfile) -> dict[str, _Use]:
             lines,
             accesses - lines,
         )
-    return found
+    return uses
 
 
 def _change(new: _Use, old: _Use, scale: float) -> str:

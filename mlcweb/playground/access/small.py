@@ -74,8 +74,8 @@ def _smaller(
     functions = _functions(derivation.original)
     for each, func in functions.items():
         if isinstance(func, PrimFunc):
-            functions[each], found = shrunk(func, most, batch)
-            sizes |= found
+            functions[each], shrunk_sizes = shrunk(func, most, batch)
+            sizes |= shrunk_sizes
     if not sizes:
         return Small(module)
     try:
@@ -128,11 +128,11 @@ def smaller_sizes(func: PrimFunc, most: int, batch: int) -> dict[int, int]:
     large = sorted(size for size in _sizes(func) if size > most and size not in leading)
     if not large and not any(size > most for size in leading):
         return {}
-    found: dict[int, int] = {}
+    sizes: dict[int, int] = {}
     for size in large:
-        below = next((b for b in found if 0 < size - b <= most // 2), None)
-        found[size] = smaller_size(size, most) if below is None else found[below] + size - below
-    return found | {size: smaller_size(size, batch) for size in leading if size > batch}
+        below = next((b for b in sizes if 0 < size - b <= most // 2), None)
+        sizes[size] = smaller_size(size, most) if below is None else sizes[below] + size - below
+    return sizes | {size: smaller_size(size, batch) for size in leading if size > batch}
 
 
 def _shapes(func: PrimFunc) -> list[tuple[int, ...]]:
@@ -191,17 +191,17 @@ def access_count(func: PrimFunc) -> int:
 
 def nest(func: PrimFunc) -> list[Any]:
     """The loops and blocks of a function in their order, without sizes: what has to stay."""
-    found: list[Any] = []
+    skeleton: list[Any] = []
     for node in walk(func.body):
         if isinstance(node, S.For):
             trivial = isinstance(node.extent, IntImm) and node.extent.value == 1
-            found.append((node.kind, trivial))
+            skeleton.append((node.kind, trivial))
         elif isinstance(node, S.BlockRealize):
             always = isinstance(node.predicate, IntImm)
-            found.append((node.block.name_hint, always))
+            skeleton.append((node.block.name_hint, always))
         elif isinstance(node, S.BufferStore):
-            found.append(node.buffer.name)
-    return found
+            skeleton.append(node.buffer.name)
+    return skeleton
 
 
 class _Shrinking(FreshCopy):
@@ -271,8 +271,8 @@ def _replay(trace: Trace, original: IRModule, small: IRModule) -> IRModule:
             decisions[1] = scaled([int(factor) for factor in decision], extents[1])
         elif extents:
             inputs[1][1:] = _factors(inst.inputs[1:], *extents) or inputs[1][1:]
-        for side, table, given, decided in zip(sides, tables, inputs, decisions, strict=True):
-            made = side.replay(inst.kind, given, inst.attrs, decided)
+        for side, table, arguments, decided in zip(sides, tables, inputs, decisions, strict=True):
+            made = side.replay(inst.kind, arguments, inst.attrs, decided)
             table.update(zip(inst.outputs, made, strict=True))
     return sides[1].mod
 
@@ -284,21 +284,21 @@ def _extents(
     the other."""
     if inst.kind.name not in (*TILINGS, "Split"):
         return None
-    loops = [side.get(given[0]) for side, given in zip(sides, inputs, strict=True)]
+    loops = [side.get(arguments[0]) for side, arguments in zip(sides, inputs, strict=True)]
     before, now = (constant_value(loop.extent) for loop in loops)  # type: ignore[union-attr]
     if before is None or now is None or before == now or before % now:
         return None
     return int(before), int(now)
 
 
-def _factors(given: Sequence[Any], before: int, now: int) -> list[int] | None:
+def _factors(factors: Sequence[Any], before: int, now: int) -> list[int] | None:
     """The factors of a split for the smaller extent; None where they are random variables, or do
     not divide the loop."""
-    numbers = [None if factor is None else constant_value(factor) for factor in given]
-    known = [int(number) for number in numbers if number is not None]
-    if len(known) != sum(factor is not None for factor in given):
+    numbers = [None if factor is None else constant_value(factor) for factor in factors]
+    constants = [int(number) for number in numbers if number is not None]
+    if len(constants) != sum(factor is not None for factor in factors):
         return None
-    rest, remainder = divmod(before, prod(known))
+    rest, remainder = divmod(before, prod(constants))
     if remainder or (rest != 1 and None not in numbers):
         return None
     return scaled([rest if number is None else int(number) for number in numbers], now)

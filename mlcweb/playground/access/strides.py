@@ -43,11 +43,11 @@ class Strides:
 
 def strides(recording: Recording) -> tuple[Strides, ...]:
     """The strides of every subscript, seen in the addresses of its accesses."""
-    found = []
+    per_site = []
     for number, site in enumerate(recording.sites):
         chosen = recording.site == number
-        found.append(strides_of(site.loops, recording.point[chosen], recording.element[chosen]))
-    return tuple(found)
+        per_site.append(strides_of(site.loops, recording.point[chosen], recording.element[chosen]))
+    return tuple(per_site)
 
 
 def strides_of(loops: tuple[Loop, ...], points: np.ndarray, elements: np.ndarray) -> Strides:

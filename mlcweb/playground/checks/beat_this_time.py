@@ -25,9 +25,9 @@ ROUNDS = 5
 
 def check(variables: Mapping[str, Any]) -> str:
     function = variable(variables, "my_schedule", FunctionType, "a function that takes a schedule")
-    given = Schedule(matrix_product())
-    result = function(given)
-    module = (result if isinstance(result, Schedule) else given).mod
+    schedule = Schedule(matrix_product())
+    result = function(schedule)
+    module = (result if isinstance(result, Schedule) else schedule).mod
     rng = np.random.default_rng(0)
     a, b = (rng.random((128, 128), dtype="float32") for _ in range(2))
     c = run(module, [a, b], np.full((128, 128), np.nan, "float32"))

@@ -25,8 +25,8 @@ def check(variables: Mapping[str, Any]) -> str:
     rng = np.random.default_rng(0)
     for shape in ((1, 10), (1, 128), (3, 5)):
         x = rng.uniform(-2, 2, shape).astype("float32")
-        given, out = nd.array(x), nd.array(np.full(shape, np.nan, "float32"))
-        function(given, out)
+        x_array, out = nd.array(x), nd.array(np.full(shape, np.nan, "float32"))
+        function(x_array, out)
         result, expected = out.numpy(), np.where(x > 0, x, np.float32(0.1) * x)
         if same(result, expected):
             continue

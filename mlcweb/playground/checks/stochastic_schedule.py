@@ -22,8 +22,8 @@ def check(variables: Mapping[str, Any]) -> str:
     schedules = []
     program = matrix_product()
     for seed in SEEDS:
-        given = Schedule(program, seed=seed)
-        if not isinstance(result := function(given), Schedule):
+        schedule = Schedule(program, seed=seed)
+        if not isinstance(result := function(schedule), Schedule):
             raise Wrong(
                 f"The function returned {result!r} instead of the schedule; end it with return sch."
             )

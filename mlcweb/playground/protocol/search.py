@@ -149,7 +149,7 @@ class TrialResult:
 
 
 @dataclass(slots=True)
-class ToldTrial(TrialResult):
+class TrialUpdate(TrialResult):
     """A trial as Python tells it; what was told before is None.
 
     Attributes:
@@ -219,5 +219,5 @@ class SearchNews:
 
     id: str
     start: ProgramSearch | None
-    trials: list[ToldTrial]
+    trials: list[TrialUpdate]
     over: bool

@@ -23,8 +23,8 @@ from mlcweb.playground.protocol.search import (
     EarlierRecords,
     SearchSettings,
     SearchStart,
-    ToldTrial,
     TrialDetails,
+    TrialUpdate,
     WorkloadKey,
 )
 from mlcweb.playground.protocol.trace import ShownTrace
@@ -127,7 +127,7 @@ def _chosen(
     return "post-order-apply", settings.strategy
 
 
-async def step(search_id: str) -> ToldTrial | None:
+async def step(search_id: str) -> TrialUpdate | None:
     """Wait for the next trial that is done, and return it; None after the last.
 
     Trials come in the order in which they are done. After all were sampled, the best come a second
@@ -138,17 +138,17 @@ async def step(search_id: str) -> ToldTrial | None:
         raise TVMError("this search is run by a program")
     async for event in search.events:
         if isinstance(event, Trial | Confirmed):
-            return told(search, event)
+            return packed_trial(search, event)
     return None
 
 
-def told(search: Search, event: Trial | Confirmed) -> ToldTrial:
+def packed_trial(search: Search, event: Trial | Confirmed) -> TrialUpdate:
     """A trial for the page; it is kept, so that its details can be asked for."""
     trial = event.trial if isinstance(event, Confirmed) else event
     search.trials[trial.index] = PackedTrial.of(trial)
     kind = signature(trial.trace)
     names = None if kind in search.spaces else labels(trial.trace, search.program.scheduled)
-    return ToldTrial(
+    return TrialUpdate(
         trial.index,
         trial.seed,
         trial.state,

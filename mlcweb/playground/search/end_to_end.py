@@ -89,16 +89,16 @@ def _arguments(
 
     generator = np.random.default_rng(SEED)
     arrays = {k: v for k, v in variables.items() if isinstance(v, NDArray)}
-    found: list[NDArray] = []
+    contents: list[NDArray] = []
     origins: list[ModelInput] = []
     for parameter in model[ENTRY].params:
         name = parameter.name_hint
         shape, dtype = _constant_type(name, parameter.struct_info)
         fitting = [k for k, v in arrays.items() if tuple(v.shape) == shape and v.dtype == dtype]
         chosen = name if name in fitting else fitting[0] if len(fitting) == 1 else None
-        found.append(arrays[chosen] if chosen else _random(generator, shape, dtype))
+        contents.append(arrays[chosen] if chosen else _random(generator, shape, dtype))
         origins.append(ModelInput(name, chosen or "random"))
-    return found, origins
+    return contents, origins
 
 
 def _constant_type(name: str, info: Any) -> tuple[tuple[int, ...], str]:

@@ -65,10 +65,10 @@ def find(document: Document, name: str, function: str | None = None) -> Program:
 
 def named(document: Document, name: str) -> Any:
     """A function of a document; a TVMError where there is none of this name."""
-    found = document.variables.get(name)
-    if not callable(found):
+    function = document.variables.get(name)
+    if not callable(function):
         raise TVMError(f"the program has no {name}; run it first")
-    return found
+    return function
 
 
 def functions_of(module: IRModule) -> list[str]:

@@ -24,21 +24,21 @@ def labels(trace: Trace, program: IRModule) -> list[list[str]]:
     block that is moved, the annotation whose value is chosen."""
     schedule = Schedule(program)
     replayed: dict[Any, Any] = {}
-    found: list[list[str]] = []
+    names: list[list[str]] = []
     for inst in trace.insts:
         inputs = map_inputs(inst.inputs, replayed)
         if inst.kind.sampling:
             name = _label(schedule, trace, inst, inputs)
             decision = trace.get_decision(inst)
             parts = len(decision) if isinstance(decision, list | tuple) else 1
-            found.append(part_names(name, parts))
+            names.append(part_names(name, parts))
         try:
             outputs = schedule.replay(inst.kind, inputs, inst.attrs, trace.get_decision(inst))
         except (TVMError, ValueError, IndexError, TypeError):
             break
         replayed.update(zip(inst.outputs, outputs, strict=True))
-    rest = [inst.kind.method for inst in trace.insts if inst.kind.sampling][len(found) :]
-    return found + [[name.removeprefix("sample_").replace("_", " ")] for name in rest]
+    rest = [inst.kind.method for inst in trace.insts if inst.kind.sampling][len(names) :]
+    return names + [[name.removeprefix("sample_").replace("_", " ")] for name in rest]
 
 
 def _label(schedule: Schedule, trace: Trace, inst: Instruction, inputs: list[Any]) -> str:

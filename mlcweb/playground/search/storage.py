@@ -91,8 +91,8 @@ def read_files(files: Mapping[str, str]) -> ReadRecords:
     for record in records:
         shash = record.workload.shash
         if shash not in groups:
-            known = stored_workload(record.workload)
-            groups[shash] = RecordGroup(known.key, known.line, [])
+            workload = stored_workload(record.workload)
+            groups[shash] = RecordGroup(workload.key, workload.line, [])
         groups[shash].records.append(stored(record, groups[shash].key))
     if not groups:
         raise TVMError(

@@ -13,7 +13,7 @@ from mlcweb.meta_schedule.progress import line
 from mlcweb.meta_schedule.search import TaskRecord
 from mlcweb.meta_schedule.task_scheduler import TaskScheduler, listening
 from mlcweb.meta_schedule.tune_context import normalized
-from mlcweb.playground.protocol.search import ProgramSearch, SearchNews, ToldTrial
+from mlcweb.playground.protocol.search import ProgramSearch, SearchNews, TrialUpdate
 from mlcweb.playground.protocol.wire import tell
 from mlcweb.playground.search import calls
 from mlcweb.playground.search import program as programs
@@ -41,7 +41,7 @@ class _Watched:
 
     identifier: str
     search: calls.Search
-    waiting: list[ToldTrial] = field(default_factory=list)
+    waiting: list[TrialUpdate] = field(default_factory=list)
     begun: bool = False
 
 
@@ -52,7 +52,7 @@ class _Watcher:
         self._document = document
         self._watched: dict[int, _Watched] = {}
         self._scheduler: TaskScheduler | None = None
-        self._start = self._told = self._printed = clock()
+        self._start = self._sent = self._printed = clock()
 
     def __call__(self, scheduler: TaskScheduler, number: int | None, event: Event | None) -> None:
         if scheduler is not self._scheduler:
@@ -65,17 +65,17 @@ class _Watcher:
     def _begin(self, scheduler: TaskScheduler) -> None:
         self._scheduler = scheduler
         self._watched = {}
-        self._start = self._told = self._printed = clock()
+        self._start = self._sent = self._printed = clock()
 
     def _add(self, scheduler: TaskScheduler, number: int, event: Trial | Confirmed) -> None:
         task = scheduler.tasks[number]
         watched = self._watched.get(number)
         if watched is None:
             watched = self._watched[number] = _watched(self._document, task)
-        watched.waiting.append(calls.told(watched.search, event))
+        watched.waiting.append(calls.packed_trial(watched.search, event))
         now = clock()
-        if now - self._told >= TELLING_S:
-            self._told = now
+        if now - self._sent >= TELLING_S:
+            self._sent = now
             self._tell(scheduler)
         if now - self._printed >= PRINTING_S:
             self._printed = now

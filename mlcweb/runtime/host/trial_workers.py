@@ -102,11 +102,11 @@ class TrialWorkers:
         fewest: int,
         min_ms: float,
         enough_ms: float,
-        hopeless_ms: float = math.inf,
+        early_stop_ms: float = math.inf,
     ) -> tuple[Timed, tuple[bytes, ...] | None]:
         """Run a kernel once, look at its buffers, and time it: in batches of at least `min_ms`
         milliseconds each, no more than the `fewest` where they take longer than `enough_ms`, unless
-        its first calls all take longer than `hopeless_ms`.
+        its first calls all take longer than `early_stop_ms`.
 
         Returns:
             The times of the batches, or of the quickest of those first calls; and the content of
@@ -119,7 +119,7 @@ class TrialWorkers:
         """
         times = {
             "batches": batches, "fewest": fewest, "minMs": min_ms, "enoughMs": enough_ms,
-            "hopelessMs": hopeless_ms,
+            "earlyStopMs": early_stop_ms,
         }  # fmt: skip
         job = _plain({**asdict(kernel), **times})
         loop = asyncio.get_running_loop()

@@ -30,7 +30,7 @@ export interface Calls {
   "code_measure.measure": (programId: string, functionName: string, fused?: boolean | null) => CodeMeasurement;
   "search.workload": (documentName: string, moduleName: string, functionName?: string | null) => WorkloadKey;
   "search.begin": (settings: SearchSettings, earlier?: EarlierRecords | null) => SearchStart;
-  "search.step": (searchId: string) => ToldTrial | null;
+  "search.step": (searchId: string) => TrialUpdate | null;
   "search.details": (searchId: string, index: number) => TrialDetails;
   "search.finish": (searchId: string) => null;
   "search.forget": (searchId: string) => null;
@@ -509,7 +509,7 @@ export interface SearchModule {
 export interface SearchNews {
   id: string;
   start: ProgramSearch | null;
-  trials: ToldTrial[];
+  trials: TrialUpdate[];
   over: boolean;
 }
 
@@ -610,17 +610,6 @@ export interface TimingStart {
   outcome: StepOutcome;
 }
 
-/** A trial as Python tells it; what was told before is null. */
-export interface ToldTrial extends TrialResult {
-  decisions: string[] | null;
-  /** The number of its design space. */
-  space: number | null;
-  /** With the first trial of a design space, for each decision the names of its numbers, which are those that the trace's controls have. */
-  labels: string[][] | null;
-  /** What the page stores. */
-  record: StoredRecord | null;
-}
-
 /** Two traces: pairs of steps, and how the programs differ in the end. */
 export interface TraceComparison {
   /** Numbers of steps; null where the other trace has no such step. */
@@ -719,6 +708,17 @@ export interface TrialResult {
   /** What the cost model thought of it before it was measured; larger is faster. */
   predicted: number | null;
   round: number;
+}
+
+/** A trial as Python tells it; what was told before is null. */
+export interface TrialUpdate extends TrialResult {
+  decisions: string[] | null;
+  /** The number of its design space. */
+  space: number | null;
+  /** With the first trial of a design space, for each decision the names of its numbers, which are those that the trace's controls have. */
+  labels: string[][] | null;
+  /** What the page stores. */
+  record: StoredRecord | null;
 }
 
 /** Whether an exercise is solved, and what to tell its reader. */

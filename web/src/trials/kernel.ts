@@ -69,8 +69,8 @@ export function runKernel(
   const left = asExpected
     ? undefined
     : arrays.map(({ input }, index) => copy(memory, addresses[index]!, input.length));
-  const quickest = quickestOf(call, first, job.hopelessMs);
-  if (quickest > job.hopelessMs)
+  const quickest = quickestOf(call, first, job.earlyStopMs);
+  if (quickest > job.earlyStopMs)
     return { ok: true, seconds: [quickest * 1e-3], paces: [], arrays: left };
   const timer = host.timer(exports[job.repeated] as Callable, WARM_UP);
   const seconds: number[] = [];

@@ -41,7 +41,7 @@ export interface TrialJob {
   /** Milliseconds that a batch takes at least. */
   minMs: number;
   /** A kernel whose calls take longer is not worth more than a few of them; may be infinite. */
-  hopelessMs: number;
+  earlyStopMs: number;
 }
 
 export interface TrialSuccess {

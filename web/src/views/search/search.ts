@@ -1,6 +1,6 @@
 /** A search as the page keeps it, from its start until the reader lets go of it. */
 
-import type { SearchSettings, SearchStart, ToldTrial } from "../../python/search_protocol";
+import type { SearchSettings, SearchStart, TrialUpdate } from "../../python/search_protocol";
 import type { StoredWorkload } from "./records";
 import { place, type ShownTrial } from "./trials";
 
@@ -65,7 +65,7 @@ export class Search {
   }
 
   /** Take a trial in. */
-  add(trial: ToldTrial): ShownTrial {
+  add(trial: TrialUpdate): ShownTrial {
     if (trial.labels && trial.space !== null) this.labels.set(trial.space, trial.labels);
     if (trial.confirmed) this.confirming = true;
     else this.sampled = this.spent;

@@ -1,6 +1,6 @@
 /** What a list of trials amounts to. */
 
-import type { ToldTrial, Trial } from "../../python/search_protocol";
+import type { Trial, TrialUpdate } from "../../python/search_protocol";
 
 /**
  * The fastest trial, the first of them if several are equally fast. Where some are confirmed, it is
@@ -23,7 +23,7 @@ export interface ShownTrial extends Trial {
 /** Put a trial in its place by its index; it replaces what it says better, and keeps the rest. */
 export function place(
   trials: ShownTrial[],
-  { record: _record, labels: _labels, decisions, space, ...update }: ToldTrial,
+  { record: _record, labels: _labels, decisions, space, ...update }: TrialUpdate,
   at: number,
 ): ShownTrial {
   let position = trials.length;
