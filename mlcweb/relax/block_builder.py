@@ -323,6 +323,10 @@ class BlockBuilder:
         for name in names:
             self._global_names.fresh(name)
 
+    def unique_function_name(self, name_prefix: str) -> str:
+        """A name for a function that is not taken."""
+        return self._global_names.fresh(name_prefix)
+
     def get_unique_name(self, name_prefix: str) -> str:
         """A name for a variable that is not taken."""
         return self._names.fresh(name_prefix)

@@ -281,6 +281,17 @@ class _FunctionCompiler:
     def pure_packed(self, call: E.Call) -> vm.Register:
         return self.packed(call.args[0], call.args[1:])
 
+    def closure(self, call: E.Call) -> vm.Register:
+        """A function of the module whose last arguments are given."""
+        function: Any = call.args[0]
+        name = getattr(function, "name_hint", "") or getattr(function, "global_symbol", "")
+        captured = self.arguments(call.args[1])
+        return self.emit_to(vm.MakeFunction, self.graph_function(name), captured, True)
+
+    def closure_call(self, call: E.Call) -> vm.Register:
+        args = self.arguments(call.args[1])
+        return self.emit_to(vm.CallValue, self.operand(call.args[0]), args)
+
     def destination_passing(self, call: E.Call) -> Value:
         """A call that writes what it gives into its last arguments."""
         inputs = self.arguments(call.args[1])
@@ -388,6 +399,9 @@ CALLS: dict[str, Callable[[_FunctionCompiler, E.Call], Value]] = {
     "relax.call_inplace_packed": _FunctionCompiler.pure_packed,
     "relax.call_dps_packed": _FunctionCompiler.destination_passing,
     "relax.call_pure_packed": _FunctionCompiler.pure_packed,
+    "relax.make_closure": _FunctionCompiler.closure,
+    "relax.invoke_closure": _FunctionCompiler.closure_call,
+    "relax.invoke_pure_closure": _FunctionCompiler.closure_call,
 }
 
 _VALUES: dict[type, Callable[[_FunctionCompiler, Any], Value]] = {

@@ -266,7 +266,7 @@ def _make_function(steps: Steps, position: int, item: vm.MakeFunction) -> Step:
 
     def make() -> None:
         captured = tuple([registers[index] for index in args])
-        registers[dst] = Closure(function, captured, frame.sizes)
+        registers[dst] = Closure(function, captured, frame.sizes, item.last)
 
     return make
 
@@ -275,14 +275,18 @@ class Closure:
     """A function as a value, with the values and extents that it takes from around it."""
 
     def __init__(
-        self, function: Any, captured: tuple[Any, ...], sizes: Mapping[PrimVar, int]
+        self,
+        function: Any,
+        captured: tuple[Any, ...],
+        sizes: Mapping[PrimVar, int],
+        last: bool = False,
     ) -> None:
         self.function = function
-        self.captured = captured
+        self.first, self.last = ((), captured) if last else (captured, ())
         self.sizes = {var: sizes[var] for var in function.plan.outer if var in sizes}
 
     def call(self, arguments: tuple[Any, ...]) -> Any:
-        return self.function.call((*self.captured, *arguments), self.sizes)
+        return self.function.call((*self.first, *arguments, *self.last), self.sizes)
 
     def __call__(self, *arguments: Any) -> Any:
         return outward(self.call(arguments))

@@ -91,11 +91,13 @@ class CallBuiltin(Instruction):
 
 @dataclass(frozen=True, slots=True)
 class MakeFunction(Instruction):
-    """A function as a value. `args` are the values that a local function takes from around it."""
+    """A function as a value. `args` are the values that a local function takes from around it, as
+    its first parameters; those of a `make_closure` are its last ones."""
 
     dst: Register
     function: str
     args: tuple[Register, ...] = ()
+    last: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ are registered; `__init__.pyi` tells type checkers their names.
 """
 
 from mlcweb.relax.op import (
-    base, builtin, create, elementwise, image, index, inplace, joining, linear_algebra, manipulate,
-    memory, nn, qdq, scatter, search, set, sorting, statistical, vm,
+    base, builtin, closure, create, elementwise, image, index, inplace, joining, linear_algebra,
+    manipulate, memory, nn, qdq, scatter, search, set, sorting, statistical, vm,
 )  # fmt: skip
 
 NAMESPACES = ("nn", "image", "memory", "builtin", "vm")

@@ -12,6 +12,10 @@ from mlcweb.relax.op.base import (
     print as print, shape_of as shape_of, shape_to_tensor as shape_to_tensor, size as size,
     tensor_shape_i as tensor_shape_i, tensor_to_shape as tensor_to_shape,
 )
+from mlcweb.relax.op.closure import (
+    invoke_closure as invoke_closure, invoke_pure_closure as invoke_pure_closure,
+    make_closure as make_closure,
+)
 from mlcweb.relax.op.create import (
     arange as arange, eye as eye, eye_like as eye_like, full as full, full_like as full_like,
     ones as ones, ones_like as ones_like, tril as tril, triu as triu, zeros as zeros,

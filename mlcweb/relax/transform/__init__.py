@@ -13,19 +13,29 @@ from mlcweb.relax.transform.bind import BindParams, BindSymbolicVars
 from mlcweb.relax.transform.canonicalize import CanonicalizeBindings
 from mlcweb.relax.transform.common_subexpr import EliminateCommonSubexpr
 from mlcweb.relax.transform.dataflow_blocks import ConvertToDataflow, ToNonDataflow
+from mlcweb.relax.transform.dataflow_reshape import RewriteDataflowReshape
 from mlcweb.relax.transform.dead_code import DeadCodeElimination
+from mlcweb.relax.transform.expand_tuples import ExpandTupleArguments
 from mlcweb.relax.transform.fold_constant import FoldConstant
 from mlcweb.relax.transform.fuse_by_pattern import (
     FuseOpsByPattern, FusionPattern, PatternCheckContext,
 )  # fmt: skip
 from mlcweb.relax.transform.fuse_ops import FuseOps
 from mlcweb.relax.transform.fuse_tir import FuseTIR
+from mlcweb.relax.transform.inline_functions import InlinePrivateFunctions
+from mlcweb.relax.transform.lambda_lift import LambdaLift
 from mlcweb.relax.transform.legalize_ops import LegalizeOps
+from mlcweb.relax.transform.lift_params import LiftTransformParams
 from mlcweb.relax.transform.normalize import AttachGlobalSymbol, Normalize, NormalizeGlobalVar
 from mlcweb.relax.transform.op_pattern import AnnotateTIROpPattern
+from mlcweb.relax.transform.parameters import (
+    BundleModelParams, UpdateParamStructInfo, UpdateParamType,
+)  # fmt: skip
+from mlcweb.relax.transform.purity import RemovePurityChecking
 from mlcweb.relax.transform.registration import (
     DataflowBlockPass, FunctionPass, dataflowblock_pass, function_pass,
 )  # fmt: skip
+from mlcweb.relax.transform.topological_sort import TopologicalSort
 from mlcweb.relax.transform.unused_values import RemoveUnusedOutputs, RemoveUnusedParameters
 
 __getattr__ = lazy_attributes(__name__)  # passes that search, of a layer above

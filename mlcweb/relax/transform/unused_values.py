@@ -32,7 +32,7 @@ def RemoveUnusedOutputs() -> Pass:
     return pass_of("RemoveUnusedOutputs", remove_unused_outputs)
 
 
-def _private_callees(mod: IRModule) -> dict[GlobalVar, E.Function]:
+def private_callees(mod: IRModule) -> dict[GlobalVar, E.Function]:
     """The private functions of which all uses are calls."""
     found = {
         var: func
@@ -61,7 +61,7 @@ def _values_in(node: Any) -> list[GlobalVar]:
 def remove_unused_parameters(mod: IRModule) -> IRModule:
     new: dict[GlobalVar, E.Function] = {}
     kept: dict[GlobalVar, list[int]] = {}
-    for var, func in _private_callees(mod).items():
+    for var, func in private_callees(mod).items():
         used = set(used_vars(func.body))
         places = [i for i, param in enumerate(func.params) if param in used]
         if len(places) == len(func.params):
@@ -74,7 +74,7 @@ def remove_unused_parameters(mod: IRModule) -> IRModule:
     def change(mutator: PyExprMutator, call: E.Call) -> Any:
         return E.Call(call.op, [call.args[i] for i in kept[call.op]], call.attrs, call.sinfo_args)
 
-    return _with_calls_changed(mod, new, change)
+    return with_calls_changed(mod, new, change)
 
 
 def _with_params(func: E.Function, places: list[int]) -> E.Function:
@@ -85,7 +85,7 @@ def _with_params(func: E.Function, places: list[int]) -> E.Function:
 def remove_unused_outputs(mod: IRModule) -> IRModule:
     new: dict[GlobalVar, E.Function] = {}
     kept: dict[GlobalVar, list[int]] = {}
-    callees = _private_callees(mod)
+    callees = private_callees(mod)
     taken = _fields_taken(mod, set(callees))
     for var, func in callees.items():
         result = func.body.body
@@ -108,7 +108,7 @@ def remove_unused_outputs(mod: IRModule) -> IRModule:
         count = max(places) + 1
         return E.Tuple([parts.get(i, parts[places[0]]) for i in range(count)])
 
-    changed = _with_calls_changed(mod, new, change)
+    changed = with_calls_changed(mod, new, change)
     return mod if changed is mod else eliminate_dead_code(canonicalize(changed))
 
 
@@ -145,9 +145,7 @@ def _used_whole(func: E.Function, results: dict[E.Var, GlobalVar]) -> set[E.Var]
     return {var for var in results if count.get(var, 0) > 0}
 
 
-def _with_calls_changed(
-    mod: IRModule, new: dict[GlobalVar, E.Function], change: Change
-) -> IRModule:
+def with_calls_changed(mod: IRModule, new: dict[GlobalVar, E.Function], change: Change) -> IRModule:
     if not new:
         return mod
     replaced = IRModule({**mod.functions, **new}, mod.attrs)

@@ -421,11 +421,12 @@ def _local_function(self: FunctionReader, node: ast.FunctionDef, last: bool) -> 
     self.scopes.pop()
     infos: list[Any] = [param.struct_info for param in params]
     pure = bool(options.get("pure", True))
-    var = E.Var(node.name, FuncStructInfo(infos, ret or ObjectStructInfo(), pure))
+    info = FuncStructInfo(infos, ret or ObjectStructInfo(), pure)
+    var = self.variable(node.name, info, node)
     self.scopes.bind(node.name, var)
     func = reader.read(node, options, local=True)
     if ret is None and var not in used_vars(func):
-        var = E.Var(node.name, func.struct_info)
+        var = self.variable(node.name, func.struct_info, node)
         self.scopes.bind(node.name, var)
     self.builder.emit_normalized(E.VarBinding(var, func, span=self.evaluator.span(node)))
 

@@ -1,0 +1,93 @@
+"""InlinePrivateFunctions: the bodies of private functions in place of their calls."""
+
+from __future__ import annotations
+
+from mlcweb.ir.module import GlobalVar, IRModule
+from mlcweb.ir.node import replace
+from mlcweb.ir.transform import Pass
+from mlcweb.ir.visitor import walk
+from mlcweb.relax import expr as E
+from mlcweb.relax.analysis.recursion import callees, reached
+from mlcweb.relax.binding import Substitution, bind_params
+from mlcweb.relax.expr_functor import PyExprMutator, mutator
+from mlcweb.relax.transform.registration import is_primitive, pass_of
+from mlcweb.relax.utils import copy_with_new_vars
+
+
+def InlinePrivateFunctions() -> Pass:
+    """Write the bodies of private functions in place of their calls, and drop those functions that
+    nothing calls any more. Functions that call themselves, directly or through others, and fused
+    operators stay."""
+    return pass_of("InlinePrivateFunctions", inline_private)
+
+
+def inline_private(mod: IRModule) -> IRModule:
+    graphs = {var: func for var, func in mod.functions.items() if isinstance(func, E.Function)}
+    called = callees(mod)
+    recursive = {var for var in graphs if var in reached(var, called)}
+    private = {
+        var
+        for var, func in graphs.items()
+        if "global_symbol" not in func.attrs and not is_primitive(func) and var not in recursive
+    }
+    inliner = _Inliner(mod, {var: graphs[var] for var in private})
+    functions = dict(mod.functions)
+    for var, func in graphs.items():
+        if var not in private:
+            functions[var] = inliner.visit_expr(func)
+    used = {
+        node
+        for var, func in functions.items()
+        if var not in private and isinstance(func, E.Function)
+        for node in walk(func)
+        if isinstance(node, GlobalVar)
+    }
+    for var in private:
+        if var in used:  # as a value
+            functions[var] = inliner.inlined(var)
+        elif any(var in each for each in called.values()):
+            del functions[var]
+    return IRModule(functions, mod.attrs)
+
+
+@mutator
+class _Inliner(PyExprMutator):
+    def __init__(self, mod: IRModule, private: dict[GlobalVar, E.Function]) -> None:
+        super().__init__(mod)
+        self.private = private
+        self.done: dict[GlobalVar, E.Function] = {}
+
+    def inlined(self, var: GlobalVar) -> E.Function:
+        """A private function with those that it calls written into it."""
+        if var not in self.done:
+            inner = _Inliner(self.builder_.get(), self.private)
+            inner.done = self.done
+            self.done[var] = inner.visit_expr(self.private[var])
+        return self.done[var]
+
+    def visit_var_binding_(self, binding: E.VarBinding) -> None:
+        call = binding.value
+        if not (isinstance(call, E.Call) and call.op in self.private):
+            super().visit_var_binding_(binding)
+            return
+        func = copy_with_new_vars(self.inlined(call.op))
+        args = [self.visit_expr(arg) for arg in call.args]
+        body = bind_params(func, dict(zip(func.params, args, strict=True))).body
+        bindings = [inner for block in body.blocks for inner in block.bindings]
+        own = _as_in_block(bindings, self.builder_.current_block_is_dataflow())
+        result = body.body
+        if any(inner.var is result for inner in bindings):
+            # What the body gives takes the place of the call's variable.
+            own[result] = replace(binding.var, struct_info=result.struct_info)
+            self.set_var_remap(binding.var, own[result])
+        renamed = Substitution(own)
+        for inner in bindings:
+            self.builder_.emit_normalized(renamed.rewrite(inner))
+        if result not in own:
+            super().visit_var_binding_(E.VarBinding(binding.var, result))
+
+
+def _as_in_block(bindings: list[E.Binding], dataflow: bool) -> dict[E.Var, E.Var]:
+    """The variables of bindings as those of a block."""
+    kind = E.DataflowVar if dataflow else E.Var
+    return {inner.var: kind(inner.var.name_hint, inner.var.struct_info) for inner in bindings}

@@ -1,0 +1,39 @@
+"""RemovePurityChecking: functions that need no longer show that they have no side effects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlcweb.ir.op import Op
+from mlcweb.ir.transform import Pass
+from mlcweb.relax import expr as E
+from mlcweb.relax.expr_functor import PyExprMutator, mutator
+from mlcweb.relax.op.closure import invoke_closure
+from mlcweb.relax.transform.registration import functionwise, is_primitive
+
+FORCE_PURE = "relax.force_pure"
+
+
+def RemovePurityChecking() -> Pass:
+    """Mark pure functions as "relax.force_pure", and make of their pure calls of external functions
+    and closures plain calls."""
+    return functionwise("RemovePurityChecking", remove_purity_checking)
+
+
+def remove_purity_checking(func: E.Function) -> E.Function:
+    if not func.is_pure or is_primitive(func) or func.attrs.get(FORCE_PURE):
+        return func
+    return _PlainCalls().visit_expr(func).with_attr(FORCE_PURE, True)
+
+
+@mutator
+class _PlainCalls(PyExprMutator):
+    def visit_call_(self, call: E.Call) -> Any:
+        call = super().visit_call_(call)
+        name = call.op.name if isinstance(call.op, Op) else ""
+        if name in ("relax.call_pure_packed", "relax.call_inplace_packed"):
+            attrs = call.attrs if name == "relax.call_pure_packed" else None
+            return E.Call(call.args[0], call.args[1:], attrs, call.sinfo_args, span=call.span)
+        if name == "relax.invoke_pure_closure":
+            return invoke_closure(call.args[0], call.args[1], call.sinfo_args)
+        return call

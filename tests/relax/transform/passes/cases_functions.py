@@ -1,0 +1,345 @@
+# ruff: noqa: E501
+"""Programs for passes over functions of a module: closures, signatures, purity, order."""
+
+CASES: dict[str, tuple[str, str]] = {}
+"""Name -> the pass, as Python, and the program in TVM's spelling of 2026."""
+
+CASES["lift_capturing"] = ("relax.transform.LambdaLift()", '''
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32"), y: R.Tensor((2, 3), "float32")):
+        @R.function
+        def inner(z: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
+            w = R.add(y, z)
+            return w
+        r = inner(x)
+        return r
+''')  # fmt: skip
+
+CASES["lift_plain"] = ("relax.transform.LambdaLift()", '''
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32")):
+        @R.function
+        def inner(z: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
+            w = R.multiply(z, z)
+            return w
+        r = inner(x)
+        s = inner(r)
+        return s
+''')  # fmt: skip
+
+CASES["lift_nested"] = ("relax.transform.LambdaLift()", '''
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32"), y: R.Tensor((2, 3), "float32")):
+        @R.function
+        def outer(c: R.Tensor((2, 3), "float32")):
+            @R.function
+            def inner(z: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
+                w = R.add(c, z)
+                return w
+            return inner
+        f = outer(x)
+        r = f(y)
+        return r
+''')  # fmt: skip
+
+CASES["lift_two"] = ("relax.transform.LambdaLift()", '''
+@I.ir_module
+class Module:
+    @R.function
+    def main(a: R.Tensor((4,), "float32"), b: R.Tensor((4,), "float32")):
+        @R.function
+        def one(z: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            w = R.subtract(z, a)
+            return w
+        @R.function
+        def two(z: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+            w = R.subtract(z, b)
+            v = R.add(w, a)
+            return v
+        p = one(b)
+        q = two(p)
+        return q
+''')  # fmt: skip
+
+CASES["lift_recursive"] = ("relax.transform.LambdaLift()", '''
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((), "int32")) -> R.Tensor((), "int32"):
+        @R.function
+        def count(i: R.Tensor((), "int32")) -> R.Tensor((), "int32"):
+            cond: R.Tensor((), "bool") = R.greater(i, R.const(10, "int32"))
+            if cond:
+                r: R.Tensor((), "int32") = i
+            else:
+                n = R.add(i, R.const(1, "int32"))
+                r: R.Tensor((), "int32") = count(n)
+            return r
+        g = count(x)
+        return g
+''')  # fmt: skip
+
+CASES["lift_recursive_capturing"] = ("relax.transform.LambdaLift()", '''
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((), "int32"), k: R.Tensor((), "int32")) -> R.Tensor((), "int32"):
+        @R.function
+        def count(i: R.Tensor((), "int32")) -> R.Tensor((), "int32"):
+            cond: R.Tensor((), "bool") = R.greater(i, R.const(10, "int32"))
+            if cond:
+                r: R.Tensor((), "int32") = i
+            else:
+                n = R.add(i, k)
+                r: R.Tensor((), "int32") = count(n)
+            return r
+        g = count(x)
+        return g
+''')  # fmt: skip
+
+CASES["lift_impure"] = ("relax.transform.LambdaLift()", '''
+@I.ir_module
+class Module:
+    @R.function(pure=False)
+    def main(x: R.Tensor((2,), "float32"), y: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        @R.function(pure=False)
+        def inner(z: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            R.print(format="inner")
+            w = R.add(y, z)
+            return w
+        r = inner(x)
+        return r
+''')  # fmt: skip
+
+CASES["lift_returned"] = ("relax.transform.LambdaLift()", '''
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        @R.function
+        def inner(z: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            w = R.add(z, z)
+            return w
+        return inner
+''')  # fmt: skip
+
+CASES["lift_given"] = ("relax.transform.LambdaLift()", '''
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2,), "float32"), y: R.Tensor((2,), "float32")):
+        with R.dataflow():
+            @R.function
+            def inner(z: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+                w = R.add(z, y)
+                return w
+            r = inner(x)
+            R.output(r)
+        return r
+''')  # fmt: skip
+
+CASES["inline"] = ("relax.transform.InlinePrivateFunctions()", '''
+@I.ir_module
+class Module:
+    @R.function
+    def main(a: R.Tensor((4, 4), "float32"), b: R.Tensor((4, 4), "float32")) -> R.Tensor((4, 4), "float32"):
+        c: R.Tensor((4, 4), "float32") = Module.subroutine(a, b)
+        d: R.Tensor((4, 4), "float32") = Module.subroutine(b, c)
+        return d
+
+    @R.function(private=True)
+    def subroutine(a: R.Tensor((4, 4), "float32"), b: R.Tensor((4, 4), "float32")) -> R.Tensor((4, 4), "float32"):
+        c = R.add(a, b)
+        d = R.multiply(c, b)
+        return d
+''')  # fmt: skip
+
+CASES["inline_dataflow"] = ("relax.transform.InlinePrivateFunctions()", '''
+@I.ir_module
+class Module:
+    @R.function
+    def main(a: R.Tensor((4, 4), "float32")) -> R.Tensor((4, 4), "float32"):
+        with R.dataflow():
+            b = R.add(a, a)
+            c: R.Tensor((4, 4), "float32") = Module.subroutine(b)
+            d = R.multiply(c, b)
+            R.output(d)
+        return d
+
+    @R.function(private=True)
+    def subroutine(a: R.Tensor((4, 4), "float32")) -> R.Tensor((4, 4), "float32"):
+        with R.dataflow():
+            c = R.add(a, a)
+            d = R.multiply(c, c)
+            R.output(d)
+        return d
+''')  # fmt: skip
+
+CASES["inline_symbolic"] = ("relax.transform.InlinePrivateFunctions()", '''
+@I.ir_module
+class Module:
+    @R.function
+    def main(a: R.Tensor((4, 8), "float32")) -> R.Tensor((4, 8), "float32"):
+        c: R.Tensor((4, 8), "float32") = Module.subroutine(a)
+        return c
+
+    @R.function(private=True)
+    def subroutine(a: R.Tensor(("n", "m"), "float32")) -> R.Tensor(("n", "m"), "float32"):
+        n = T.int64()
+        m = T.int64()
+        c: R.Tensor((n, m), "float32") = R.add(a, a)
+        return c
+''')  # fmt: skip
+
+CASES["inline_twice"] = ("relax.transform.InlinePrivateFunctions()", '''
+@I.ir_module
+class Module:
+    @R.function
+    def main(a: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        c: R.Tensor((4,), "float32") = Module.outer(a)
+        return c
+
+    @R.function(private=True)
+    def outer(a: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        b: R.Tensor((4,), "float32") = Module.inner(a)
+        c = R.add(b, a)
+        return c
+
+    @R.function(private=True)
+    def inner(a: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        b = R.exp(a)
+        return b
+''')  # fmt: skip
+
+CASES["expand_tuple"] = ("relax.transform.ExpandTupleArguments()", '''
+@I.ir_module
+class Module:
+    @R.function
+    def main(a: R.Tensor((2,), "float32"), b: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        c: R.Tensor((2,), "float32") = Module.func((a, b))
+        return c
+
+    @R.function(private=True)
+    def func(args: R.Tuple(R.Tensor((2,), "float32"), R.Tensor((2,), "float32"))) -> R.Tensor((2,), "float32"):
+        p = args[0]
+        q = args[1]
+        r = R.add(p, q)
+        return r
+''')  # fmt: skip
+
+CASES["expand_tuple_nested"] = ("relax.transform.ExpandTupleArguments()", '''
+@I.ir_module
+class Module:
+    @R.function
+    def main(a: R.Tensor((2,), "float32"), b: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        c: R.Tensor((2,), "float32") = Module.func(((a,), b), a)
+        return c
+
+    @R.function(private=True)
+    def func(args: R.Tuple(R.Tuple(R.Tensor((2,), "float32")), R.Tensor((2,), "float32")), x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        p = args[0]
+        pp = p[0]
+        q = args[1]
+        r = R.add(pp, q)
+        s = R.add(r, x)
+        return s
+''')  # fmt: skip
+
+_MODEL = '''
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4, 16), "float32"), w: R.Tensor((16, 8), "float32"), b: R.Tensor((8,), "float32")) -> R.Tensor((4, 8), "float32"):
+        R.func_attr({"num_input": 1})
+        with R.dataflow():
+            wt = R.nn.relu(w)
+            lv = R.matmul(x, wt)
+            out = R.add(lv, b)
+            R.output(out)
+        return out
+'''  # fmt: skip
+
+CASES["bundle"] = ("relax.transform.BundleModelParams()", _MODEL)
+CASES["bundle_named"] = ('relax.transform.BundleModelParams("weights")', _MODEL)
+
+CASES["remove_purity"] = ("relax.transform.RemovePurityChecking()", '''
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        y = R.add(x, x)
+        z = R.call_pure_packed("some.function", y, ty_args=(R.Tensor((4,), "float32"),))
+        return z
+
+    @R.function(pure=False)
+    def effect(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        R.print(x, format="{}")
+        return x
+''')  # fmt: skip
+
+_DIAMOND = """
+@I.ir_module
+class Module:
+    @R.function
+    def main(A: R.Tensor((4,), "float32")):
+        with R.dataflow():
+            B1 = R.add(A, R.const(1.0, "float32"))
+            C1 = R.add(A, R.const(2.0, "float32"))
+            B2 = R.multiply(B1, B1)
+            C2 = R.multiply(C1, C1)
+            D = R.add(B2, C2)
+            E = R.exp(C1)
+            R.output(D, E)
+        return (D, E)
+"""
+for order in ("depth-first", "breadth-first"):
+    for direction in ("from-inputs", "from-outputs"):
+        CASES[f"sort_{order}_{direction}"] = (
+            f'relax.transform.TopologicalSort(order="{order}", direction="{direction}")',
+            _DIAMOND,
+        )
+
+CASES["lift_params"] = ("relax.transform.LiftTransformParams()", _MODEL)
+CASES["lift_params_two"] = ("relax.transform.LiftTransformParams()", '''
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4, 16), "float32"), w1: R.Tensor((8, 16), "float32"), w2: R.Tensor((8,), "float32"), w3: R.Tensor((8,), "float32")) -> R.Tensor((4, 8), "float32"):
+        R.func_attr({"num_input": 1})
+        with R.dataflow():
+            w1_t = R.permute_dims(w1, axes=[1, 0])
+            lv = R.matmul(x, w1_t)
+            s = R.add(w2, w3)
+            t = R.exp(s)
+            lv1 = R.add(lv, t)
+            out = R.add(lv1, w3)
+            R.output(out)
+        return out
+''')  # fmt: skip
+
+CASES["reshape_dataflow"] = ("relax.transform.RewriteDataflowReshape()", '''
+@I.ir_module
+class Module:
+    @T.prim_func(private=True, s_tir=True)
+    def reshape(A: T.Buffer((T.int64(2), T.int64(3)), "float32"), B: T.Buffer((T.int64(6),), "float32")):
+        for i in range(T.int64(6)):
+            with T.sblock("B"):
+                v = T.axis.spatial(T.int64(6), i)
+                B[v] = A[v // T.int64(3), v % T.int64(3)]
+
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((6,), "float32"):
+        cls = Module
+        with R.dataflow():
+            y = R.add(x, x)
+            z = R.call_tir(cls.reshape, (y,), out_ty=R.Tensor((6,), "float32"))
+            w = R.exp(z)
+            R.output(w)
+        return w
+''')  # fmt: skip
