@@ -12,14 +12,13 @@ from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.lower.convert_blocks_to_loops import BlockConversion
 from mlcweb.lower.statement_simplifier import NOTHING, StatementSimplifier, in_sequence
-from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import add, const, is_const_int, may_trap, multiply
+from mlcweb.tir.arithmetic import add, const, is_const_int, may_trap
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.intrinsics import if_then_else
-from mlcweb.tir.substitute import reads_memory, substitute, uses
+from mlcweb.tir.substitute import reads_memory, substitute
 
 
 class RemoveNoOp(StatementSimplifier):
@@ -107,101 +106,6 @@ class UnrollLoop(Mutator):
             return new
         numbers = (add(new.min, const(n, new.loop_var.dtype)) for n in range(new.extent.value))
         return in_sequence(substitute(new.body, {new.loop_var: number}) for number in numbers)
-
-
-class VectorizeLoop(Mutator):
-    """Makes vectors of the loops that are marked `vectorized`, whole. A loop of which some
-    statement has no vector form becomes serial."""
-
-    @on(S.For)
-    def loop(self, loop: S.For) -> S.Stmt:
-        new = self.rewrite_children(loop)
-        if new.kind != S.ForKind.VECTORIZED:
-            return new
-        if isinstance(new.extent, E.IntImm):
-            wide = _Widening(new).statement(new.body)
-            if wide is not None:
-                return wide
-        return replace(new, kind=S.ForKind.SERIAL)
-
-
-class _Widening:
-    def __init__(self, loop: S.For) -> None:
-        assert isinstance(loop.extent, E.IntImm)
-        self.var, self.lanes = loop.loop_var, loop.extent.value
-        self.ramp = E.Ramp(loop.min, const(1, loop.loop_var.dtype), self.lanes)
-
-    def statement(self, statement: S.Stmt) -> S.Stmt | None:
-        """The statement for all lanes; None where it has no vector form."""
-        if isinstance(statement, S.SeqStmt):
-            parts = [self.statement(part) for part in statement.seq]
-            done = [part for part in parts if part is not None]
-            return S.sequence(*done) if len(done) == len(parts) else None
-        if isinstance(statement, S.IfThenElse) and not uses(statement.condition, self.var):
-            cases = [self.statement(statement.then_case)]
-            if statement.else_case is not None:
-                cases.append(self.statement(statement.else_case))
-            return None if None in cases else S.IfThenElse(statement.condition, *cases)  # type: ignore[arg-type]
-        if not isinstance(statement, S.BufferStore):
-            return None
-        indices = [self.value(index) for index in statement.indices]
-        value = self.value(statement.value)
-        if value is None or not indices or not _vector_only_last(indices):
-            return None
-        if dtypes.lanes(indices[-1].dtype) > 1:  # type: ignore[union-attr]
-            value = self.broadcast(value)
-        elif dtypes.lanes(value.dtype) > 1:
-            return None
-        return replace(statement, value=value, indices=tuple(indices))
-
-    def broadcast(self, value: E.PrimExpr) -> E.PrimExpr:
-        return value if dtypes.lanes(value.dtype) > 1 else E.Broadcast(value, self.lanes)
-
-    def value(self, expression: E.PrimExpr) -> E.PrimExpr | None:
-        if expression is self.var:
-            return self.ramp
-        if not uses(expression, self.var):
-            return expression
-        if isinstance(expression, E.BinaryExpr):
-            return self.binary(expression)
-        if isinstance(expression, E.Cast):
-            value = self.value(expression.value)
-            dtype = dtypes.with_lanes(expression.dtype, self.lanes)
-            return None if value is None else E.Cast(dtype, self.broadcast(value))
-        if isinstance(expression, E.BufferLoad):
-            indices = [self.value(index) for index in expression.indices]
-            if not _vector_only_last(indices):
-                return None
-            return replace(expression, indices=tuple(indices))
-        if isinstance(expression, E.Select):
-            fields = (expression.condition, expression.true_value, expression.false_value)
-            parts = [self.value(field) for field in fields]
-            done = [self.broadcast(part) for part in parts if part is not None]
-            return E.Select(*done) if len(done) == 3 else None
-        return None
-
-    def binary(self, expression: E.BinaryExpr) -> E.PrimExpr | None:
-        a, b = self.value(expression.a), self.value(expression.b)
-        if a is None or b is None:
-            return None
-        if isinstance(expression, E.Add) and isinstance(b, E.Ramp):
-            a, b = b, a
-        if isinstance(a, E.Ramp) and dtypes.lanes(b.dtype) == 1:
-            if isinstance(expression, (E.Add, E.Sub)):
-                return replace(a, base=type(expression)(a.base, b))
-            if isinstance(expression, E.Mul):
-                return replace(a, base=multiply(a.base, b), stride=multiply(a.stride, b))
-        return type(expression)(self.broadcast(a), self.broadcast(b))
-
-
-def _vector_only_last(indices: list[E.PrimExpr | None]) -> bool:
-    return (
-        None not in indices
-        and all(
-            dtypes.lanes(index.dtype) == 1  # type: ignore[union-attr]
-            for index in indices[:-1]
-        )
-    )
 
 
 class ConvertBlocksToOpaque(BlockConversion):

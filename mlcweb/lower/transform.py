@@ -23,6 +23,7 @@ from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.lowering_pass import PREFIX, LoweringPass, PrimFuncPass
 from mlcweb.lower.optimize.common_subexpr_elim import name_common_subexpressions
 from mlcweb.lower.optimize.loop_partition import partition_loops
+from mlcweb.lower.optimize.vectorize import vectorize_whole
 from mlcweb.lower.simplify import simplify
 from mlcweb.lower.storage_rewrite import storage_rewrite
 from mlcweb.lower.thread_axes import unify_thread_bindings
@@ -70,7 +71,7 @@ _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "PlanAndUpdateBufferAllocationLocation": named_passes.plan_buffer_allocation,
     "CompactBufferAllocation": _compact_buffers,
     "ConvertSSA": lambda func: func if verify_ssa(func) else renew_defs(func),
-    "VectorizeLoop": lambda func: simplify(_rewritten(func, named_passes.VectorizeLoop())),
+    "VectorizeLoop": lambda func: simplify(vectorize_whole(func)),
     "UnrollLoop": lambda func: simplify(_rewritten(func, named_passes.UnrollLoop())),
     "UnifyThreadBinding": unify_thread_bindings,
     "VerifyMemory": _verify_memory,

@@ -164,11 +164,3 @@ class _Partition(_LoopPartition):
     def breakpoints(self, loop: S.For, first: int, end: int) -> list[int]:
         hinted = any(loop.annotations.get(hint) for hint in HINTS)
         return super().breakpoints(loop, first, end) if self.all_loops or hinted else []
-
-    @on(S.AttrStmt)
-    def attribute(self, statement: S.AttrStmt) -> S.Stmt:
-        return self.rewrite_children(statement)
-
-    @on(S.Evaluate)
-    def evaluation(self, statement: S.Evaluate) -> S.Stmt:
-        return self.rewrite_children(statement)

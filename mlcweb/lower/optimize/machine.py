@@ -32,7 +32,7 @@ class MachineModel:
     register_bytes: int
     vector_sums: int
     scalar_sums: int
-    shifts_alike: bool
-    computed_in_float64: frozenset[str]
-    has_vector_operator: Callable[[Key, str], bool]
-    has_vector_cast: Callable[[str, str], bool]
+    shifts_alike: bool = False
+    computed_in_float64: frozenset[str] = frozenset()
+    has_vector_operator: Callable[[Key, str], bool] = lambda operator, dtype: True
+    has_vector_cast: Callable[[str, str], bool] = lambda source, target: True

@@ -27,7 +27,8 @@ from mlcweb.tir.operators import OPERATORS, Family, keys, operator_name
 
 
 class Rewriter(StatementSimplifier):
-    """Rewrites a function. `values` says what variables stand for from here on."""
+    """Rewrites a function. `values` says what variables stand for from here on. One that
+    `keeps_threads` also keeps attributes and assumptions, for programs that are lowered later."""
 
     keeps_threads = False
 
@@ -232,7 +233,7 @@ class Rewriter(StatementSimplifier):
 
     @on(S.Evaluate)
     def evaluation(self, statement: S.Evaluate) -> S.Stmt:
-        if operator_name(statement.value) == "assume":
+        if operator_name(statement.value) == "assume" and not self.keeps_threads:
             return NOTHING
         return self.rewrite_children(statement)
 
@@ -250,7 +251,9 @@ class Rewriter(StatementSimplifier):
 
     @on(S.AttrStmt)
     def attribute(self, statement: S.AttrStmt) -> S.Stmt:
-        return self.rewrite(statement.body)
+        return (
+            self.rewrite_children(statement) if self.keeps_threads else self.rewrite(statement.body)
+        )
 
 
 @lowering_pass("NormalizeLoops", needed=True)

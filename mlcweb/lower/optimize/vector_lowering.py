@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.ir.node import replace
+from mlcweb.lower.optimize.accesses import Access
 from mlcweb.lower.optimize.machine import MachineModel
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
@@ -95,12 +96,19 @@ class VectorLowering:
             raise NoVectorForm
         return E.Ramp(first, const(stride, first.dtype), self.lanes)
 
+    def place(self, access: Access) -> tuple[E.PrimExpr, ...]:
+        """The indices of an access, of which the last alone can be a ramp."""
+        indices = tuple(map(self.index, access.indices))
+        if any(dtypes.lanes(index.dtype) > 1 for index in indices[:-1]):
+            raise NoVectorForm
+        return indices
+
 
 def _store(lowering: VectorLowering, store: S.BufferStore) -> S.Stmt:
-    index = lowering.index(store.indices[0])
-    if dtypes.lanes(index.dtype) == 1:
+    indices = lowering.place(store)
+    if not indices or dtypes.lanes(indices[-1].dtype) == 1:
         raise NoVectorForm
-    return replace(store, indices=(index,), value=lowering.vector(store.value))
+    return replace(store, indices=indices, value=lowering.vector(store.value))
 
 
 def _branch(lowering: VectorLowering, branch: S.IfThenElse) -> S.Stmt:
@@ -145,7 +153,7 @@ def _variable(lowering: VectorLowering, var: E.Var) -> E.PrimExpr:
 
 
 def _load(lowering: VectorLowering, load: E.BufferLoad) -> E.PrimExpr:
-    return replace(load, indices=(lowering.index(load.indices[0]),))
+    return replace(load, indices=lowering.place(load))
 
 
 def _binary(lowering: VectorLowering, expression: E.BinaryExpr) -> E.PrimExpr:
@@ -174,10 +182,10 @@ def _can_be_speculated(lowering: VectorLowering, expression: E.PrimExpr) -> bool
         return False
     interval = lowering.rewriter.indices.interval
     for load in lowering.rewriter.accesses.of(expression):
-        size = load.buffer.shape[0]
-        low, high = interval(load.indices[0])
-        if not isinstance(size, E.IntImm) or low < 0 or high >= size.value:
-            return False
+        for size, index in zip(load.buffer.shape, load.indices, strict=True):
+            low, high = interval(index)
+            if not isinstance(size, E.IntImm) or low < 0 or high >= size.value:
+                return False
     return True
 
 

@@ -13,6 +13,7 @@ floats are not reassociated, unless the function's attribute "mlcweb.reassociate
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import children, on
@@ -227,3 +228,33 @@ class _Vectorize(Rewriter):
                 loop, loop_var=chunk, min=start, extent=count, body=in_sequence(body), kind=kind
             )
         )
+
+
+ANY_VECTORS = MachineModel(
+    vector_bytes=0, min_vector_bytes=0, registers=0, register_bytes=0, vector_sums=1, scalar_sums=1
+)
+"""A machine of which only the operators matter, which vectors of any length have."""
+
+
+def vectorize_whole(func: PrimFunc) -> PrimFunc:
+    """Make vectors of the loops that are marked `vectorized`, whole. A loop of which some statement
+    has no vector form becomes serial."""
+    return _VectorizeWhole(func).run()
+
+
+class _VectorizeWhole(Rewriter):
+    """For programs that go on being scheduled or lowered."""
+
+    keeps_threads = True
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.Stmt:
+        new = super().loop(loop)
+        if not isinstance(new, S.For) or new.kind != S.ForKind.VECTORIZED:
+            return new
+        if isinstance(new.extent, E.IntImm):
+            lanes = new.extent.value
+            with suppress(NoVectorForm):
+                vectors = VectorLowering(self, ANY_VECTORS, new.loop_var, new.min, lanes, True)
+                return vectors.statement(new.body)
+        return replace(new, kind=S.ForKind.SERIAL)
