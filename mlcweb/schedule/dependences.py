@@ -17,7 +17,7 @@ from functools import lru_cache
 from itertools import product
 
 from mlcweb.analysis.access_regions import element_region
-from mlcweb.analysis.exposed_reads import exposed_reads, uses_addresses
+from mlcweb.analysis.effects import exposed_reads, uses_addresses
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.distances import (

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from mlcweb.analysis.exposed_reads import exact_box, may_be_empty, sure_stores
+from mlcweb.analysis.effects import exact_box, may_be_empty, sure_stores
 from mlcweb.analysis.threads import thread_tag
 from mlcweb.arith import Analyzer, estimate_region
 from mlcweb.arith.int_set import IntSet

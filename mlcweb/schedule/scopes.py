@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mlcweb.analysis.exposed_reads import reads_old_elements
+from mlcweb.analysis.effects import reads_old_elements
 from mlcweb.arith.iter_map import BIJECTIVE, detect_iter_map
 from mlcweb.schedule.errors import BindingError, BlockKindError, DataflowError
 from mlcweb.schedule.state import BlockPlace, Place, ScheduleState, block_realizes_below

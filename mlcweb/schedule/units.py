@@ -18,7 +18,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from mlcweb.analysis import block_access_regions
-from mlcweb.analysis.exposed_reads import may_be_empty
+from mlcweb.analysis.effects import may_be_empty
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.state import BlockPlace, Place, ScheduleState, executed_substatements

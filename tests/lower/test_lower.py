@@ -140,6 +140,14 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
             "            Y[i] = Y[i] + A[k]\n        B[i] = Y[i]",
             False,
         ),
+        # The inner loop has no iteration where k is 0.
+        (
+            "if i == 0:\n            Y[0] = A[0]\n        for k in range(8):\n"
+            "            for j in range(k):\n                if k == 0:\n"
+            "                    Y[0] = T.float32(1)\n                B[i] = Y[0]",
+            False,
+        ),
+        ("Y[0] = A[i]\n        with T.LetStmt(Y[0]) as v:\n            B[i] = v + Y[0]", True),
     ],
 )
 def test_an_allocation_enters_a_loop_only_if_nothing_is_carried_along(statements, sinks):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mlcweb.analysis.access_regions import covering
-from mlcweb.analysis.exposed_reads import reads_old_elements
+from mlcweb.analysis.effects import reads_old_elements
 from mlcweb.arith import Analyzer, estimate_region_upper_bound
 from mlcweb.schedule.arguments import ReadBuffer, StorageScope, WriteBuffer, accessed_buffer
 from mlcweb.schedule.buffer_rewriting import Redirection

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from mlcweb.analysis.exposed_reads import reads_old_elements
+from mlcweb.analysis.effects import reads_old_elements
 from mlcweb.arith import Analyzer, estimate_region, union
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk

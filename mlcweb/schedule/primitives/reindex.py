@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mlcweb.analysis.exposed_reads import reads_old_elements
+from mlcweb.analysis.effects import reads_old_elements
 from mlcweb.arith import Analyzer, eval_set, same_expression
 from mlcweb.arith.index_map import IndexMap, IndexMapError
 from mlcweb.ir.node import replace

@@ -7,18 +7,19 @@ sense, whatever its T.reads say (programs that TVM printed in 2021 and 2022 list
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 from mlcweb.analysis.access_regions import covering, element_region, in_source
 from mlcweb.arith import Analyzer, conjuncts, estimate_region, eval_range, same_expression
+from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import Visitor, on, walk
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
-from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
 from mlcweb.tir.substitute import reads_memory, substitute, uses_any, variables_in
 
 
@@ -32,12 +33,27 @@ def reads_old_elements(block: S.Block, buffer: Buffer) -> bool:
     return any(region.buffer is buffer for region in _flow(block).exposed)
 
 
+def reads_before_storing(
+    statement: S.Stmt,
+    buffer: Buffer,
+    domains: Mapping[E.Var, Range],
+    touches: Callable[[Node], bool],
+) -> bool:
+    """Whether a statement outside of blocks may read elements of a buffer that it has not stored
+    before. `domains` are those of the variables around it; what does not touch the buffer is not
+    looked at."""
+    flow = _FlowVisitor(domains)
+    flow.concerns = lambda node: not flow.exposed and touches(node)
+    flow.visit(statement)
+    return any(region.buffer is buffer for region in flow.exposed)
+
+
 def sure_stores(block: S.Block, buffer: Buffer) -> list[SureStore]:
     """What each iteration of a block (or, for its init, an earlier one) stores to a buffer."""
     return [store for store in _flow(block).stored if store.region.buffer is buffer]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class SureStore:
     """A region that is stored in each iteration of the loops `domains` in a block for which
     `predicate` holds.
@@ -50,6 +66,11 @@ class SureStore:
     domains: Mapping[E.Var, Range]
     predicate: E.PrimExpr
     reaches_reads: bool
+
+    @property
+    def variables(self) -> set[E.Var]:
+        """The variables on which it depends where the store is."""
+        return variables_in(self.region, self.predicate, *self.domains.values())
 
     def substituted(self, values: Mapping[E.Var, E.PrimExpr]) -> SureStore:
         """The same in terms of what the variables around it stand for."""
@@ -70,7 +91,12 @@ def exact_box(
     proves = Analyzer(dict(domains)).can_prove
     if not all(uses_any(part, moving) or proves(part) for part in conjuncts(predicate)):
         return None
-    return estimate_region(region.region, domains, predicate)
+    box = estimate_region(region.region, domains, predicate)
+    if box is None and is_const_int(predicate, 1):
+        box = list(region.region)
+        for var, domain in reversed([*domains.items()]):
+            box = box and estimate_region(box, {var: domain})
+    return box
 
 
 def may_be_empty(loop: S.For, part: S.Stmt) -> bool:
@@ -95,7 +121,7 @@ class _Flow(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _flow(block: S.Block) -> _Flow:
-    flow = _FlowVisitor(block)
+    flow = _FlowVisitor(block.domains, block.alloc_buffers, block.match_buffers)
     if block.init is not None:
         flow.visit(block.init)
         # Of a reduction, the init has run in the first iteration alone.
@@ -122,13 +148,25 @@ class _FlowVisitor(Visitor):
     """Goes through statements in the order in which they run. `stored` is what has surely been
     stored by then; what was stored in loops that have ended holds for all of their iterations."""
 
-    def __init__(self, block: S.Block) -> None:
+    def __init__(
+        self,
+        around: Mapping[E.Var, Range],
+        own: Iterable[Buffer] = (),
+        matches: Iterable[MatchBufferRegion] = (),
+    ) -> None:
         self.exposed: list[BufferRegion] = []
         self.stored: list[SureStore] = []
-        self.iterators = {i.var: i.dom for i in block.iter_vars if i.dom is not None}
+        self.around = around
         self.loops: dict[E.Var, Range] = {}
-        self.own = set(block.alloc_buffers)
-        self.matches = {match.buffer: match for match in block.match_buffers}
+        self.own = set(own)
+        self.matches = {match.buffer: match for match in matches}
+        self.concerns: Callable[[Node], bool] = lambda node: True
+        self.analyzer = Analyzer(around)
+        self.boxes: dict[tuple[object, ...], Sequence[Range] | None] = {}
+
+    def visit(self, node: Node) -> None:
+        if self.concerns(node):
+            super().visit(node)
 
     def in_source(self, region: BufferRegion) -> BufferRegion:
         match = self.matches.get(region.buffer)
@@ -141,9 +179,8 @@ class _FlowVisitor(Visitor):
         if not self.loops:
             self.exposed.append(region)
             return
-        analyzer = Analyzer({**self.iterators, **self.loops})
-        box = [eval_range(side, self.loops, analyzer) for side in region.region]
-        self.exposed.append(covering(box, region.buffer, analyzer))
+        box = [eval_range(side, self.loops, self.analyzer) for side in region.region]
+        self.exposed.append(covering(box, region.buffer, self.analyzer))
 
     def store(
         self,
@@ -161,16 +198,17 @@ class _FlowVisitor(Visitor):
         if store.region.buffer is not region.buffer or not store.reaches_reads:
             return False
         ended = {var: domain for var, domain in store.domains.items() if var not in self.loops}
-        box = exact_box(store.region, ended, store.predicate)
-        if box is None:
-            return False
-        if all(map(_same_side, box, region.region)):
-            return True
-        analyzer = Analyzer({**self.iterators, **self.loops})
-        return all(
-            analyzer.can_prove(inner.min >= outer.min)
-            and analyzer.can_prove(inner.min + inner.extent <= outer.min + outer.extent)
-            for outer, inner in zip(box, region.region, strict=True)
+        key = store, *ended
+        if key not in self.boxes:
+            self.boxes[key] = exact_box(store.region, ended, store.predicate)
+        box, proves = self.boxes[key], self.analyzer.can_prove
+        return box is not None and (
+            all(map(_same_side, box, region.region))
+            or all(
+                proves(inner.min >= outer.min)
+                and proves(inner.min + inner.extent <= outer.min + outer.extent)
+                for outer, inner in zip(box, region.region, strict=True)
+            )
         )
 
     @on(S.For)
@@ -178,9 +216,11 @@ class _FlowVisitor(Visitor):
         self.visit(loop.min)
         self.visit(loop.extent)
         self.loops[loop.loop_var] = Range(loop.min, loop.extent)
+        self.analyzer = Analyzer({**self.around, **self.loops})
         before = len(self.stored)
         self.visit(loop.body)
         del self.loops[loop.loop_var]
+        self.analyzer = Analyzer({**self.around, **self.loops})
         if may_be_empty(loop, loop.body):
             stored = self.stored[before:]
             self.stored[before:] = [s for s in stored if loop.loop_var in variables_in(s.region)]
@@ -198,7 +238,25 @@ class _FlowVisitor(Visitor):
     def visit_branch(self, branch: S.IfThenElse) -> None:
         self.visit(branch.condition)
         stored, otherwise = self.stored_in(branch.then_case), self.stored_in(branch.else_case)
-        self.stored += [s for s in stored if any(_same_store(s, other) for other in otherwise)]
+        first = self.variables_at_start(branch.condition)
+        self.stored += [
+            store
+            for store in stored
+            if any(_same_store(store, other) for other in otherwise)
+            or (first is not None and first.isdisjoint(store.variables))
+        ]
+
+    def variables_at_start(self, condition: E.PrimExpr) -> set[E.Var] | None:
+        """The variables of a condition on the loops alone that holds in their first iteration, as
+        that of the init of a reduction does; None for others."""
+        used = variables_in(condition)
+        sizes = (domain.extent for domain in self.loops.values())
+        if not used or not used <= self.loops.keys():
+            return None
+        if not all(isinstance(size, E.IntImm) and size.value > 0 for size in sizes):
+            return None
+        start = substitute(condition, {var: self.loops[var].min for var in used})
+        return used if Analyzer().can_prove(start) else None
 
     @on(S.While)
     def visit_while(self, loop: S.While) -> None:
