@@ -7,9 +7,17 @@ from typing import Any
 
 import pytest
 
+from mlcweb.playground.protocol import workers
 from mlcweb.playground.protocol.search import EarlierRecord, EarlierRecords, SearchSettings
 from mlcweb.playground.protocol.trace import NestLoop, NestStatement
 from mlcweb.playground.protocol.wire import from_plain, to_json
+from mlcweb.runtime.host.trial_messages import (
+    CalibrationWork,
+    TrialArray,
+    TrialWorkload,
+    Uint8Array,
+    plain,
+)
 from mlcweb.user_code.diagnostics import Diagnostic
 
 SCRIPTS = Path(__file__).parents[2] / "web" / "scripts"
@@ -42,6 +50,26 @@ def test_types_become_those_of_typescript(types: Any) -> None:
         "/** What is wrong with a range of a program's text; columns in UTF-16 units, as editors "
         "count. */\nexport interface Diagnostic extends TextRange {\n  message: string;\n"
     )
+
+
+def test_what_may_be_missing_in_a_message_between_workers_is_not_null(types: Any) -> None:
+    writer = types._Writer(types._aliases())
+    assert writer.type(workers.RunInPoolMessage) == "RunInPoolMessage"
+    assert writer.type(workers.StartMessage) == "StartMessage"
+    assert writer.type(TrialWorkload) == "TrialWorkload"
+    text = "".join(writer.interfaces())
+    assert "  reply?: SharedReply;\n" in text
+    assert "  expected?: Uint8Array;\n" in text
+    assert "  interrupt: Uint8Array | null;\n" in text
+
+
+def test_trial_messages_are_spelt_as_the_page_spells_them() -> None:
+    arrays = [TrialArray("float32", Uint8Array(b"1234"), 0.5)]
+    workload = TrialWorkload(CalibrationWork(Uint8Array(b""), 8, 0.25), arrays)
+    assert plain(workload) == {
+        "pace": {"code": b"", "turns": 8, "minMs": 0.25},
+        "arrays": [{"dtype": "float32", "input": b"1234", "tolerance": 0.5}],
+    }
 
 
 def test_fields_are_spelt_as_the_page_spells_them() -> None:

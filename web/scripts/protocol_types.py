@@ -1,8 +1,9 @@
 """Writes ``src/python/wire.ts``: the messages between page and Python, as TypeScript.
 
 They are what the functions take and return that the page may call (`bridge.FUNCTIONS`), what Python
-tells by itself (`bridge.EVENTS`), and the names in `mlcweb.playground.protocol` of types that are
-no classes; constants there in capitals are written as values.
+tells by itself (`bridge.EVENTS`), what the workers and the page say to each other, and the names in
+`mlcweb.playground.protocol` of types that are no classes; constants there in capitals are written
+as values. A `NewType` is a type of JavaScript's.
 """
 
 from __future__ import annotations
@@ -11,14 +12,16 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NewType, Union, get_args, get_origin, get_type_hints
 
 from mlcweb.playground import bridge
-from mlcweb.playground.protocol import access, code, program, search, trace
-from mlcweb.playground.protocol.wire import camel_case, to_json
+from mlcweb.playground.protocol import access, code, program, search, trace, workers
+from mlcweb.playground.protocol.wire import to_json
+from mlcweb.runtime.host import trial_messages
+from mlcweb.runtime.host.trial_messages import camel_case
 
 OUTPUT = Path(__file__).parents[1] / "src" / "python" / "wire.ts"
 
@@ -28,7 +31,9 @@ HEADER = """\
  * the dataclasses of `mlcweb.playground.protocol`: change those.
  */
 """
-FAMILIES = (program, trace, access, code, search)
+FAMILIES = (program, trace, access, code, search, trial_messages, workers)
+NOT_JSON = {trial_messages.__name__, workers.__name__}
+"""Their messages are objects of JavaScript, whose fields may be missing."""
 PLAIN = {str: "string", int: "number", float: "number", bool: "boolean", NoneType: "null"}
 
 
@@ -48,9 +53,13 @@ def typescript() -> str:
     events = writer.table("Events", "What Python tells while it is busy.", {
         name: writer.type(kind) for name, kind in bridge.EVENTS.items()
     })  # fmt: skip
+    names = "export type CallName = keyof Calls;\n"
     aliases = [writer.alias(name, value) for name, value in writer.aliases]
     constants = [_constant(name, value, writer) for name, value in _public(_is_constant)]
-    parts = [HEADER, calls, events, *aliases, *writer.interfaces(), *constants]
+    for _, kind in _public(lambda _, value: getattr(value, "__module__", "") in NOT_JSON):
+        if is_dataclass(kind):
+            writer.type(kind)
+    parts = [HEADER, calls, names, events, *aliases, *writer.interfaces(), *constants]
     return "\n".join(parts)
 
 
@@ -102,14 +111,24 @@ class _Writer:
         for field in fields(kind):
             if field.name not in inherited:
                 lines.append(_comment(notes.get(field.name, ""), "  "))
-                lines.append(f"  {camel_case(field.name)}: {self.type(types[field.name])};\n")
+                lines.append(f"  {self._field(kind, field, types[field.name])};\n")
         return "".join([*lines, "}\n"])
+
+    def _field(self, owner: type, field: Field[Any], kind: Any) -> str:
+        name = camel_case(field.name)
+        if owner.__module__ not in NOT_JSON or field.default is not None:
+            return f"{name}: {self.type(kind)}"
+        # What may be missing is not there at all, rather than null.
+        present = [each for each in get_args(kind) if each is not NoneType] or [kind]
+        return f"{name}?: {self.type(Union[tuple(present)])}"  # noqa: UP007
 
     def _spelt(self, kind: Any) -> str:
         if kind is Any:
             return "unknown"
         if kind in PLAIN:
             return PLAIN[kind]
+        if isinstance(kind, NewType):
+            return kind.__name__
         if is_dataclass(kind):
             assert isinstance(kind, type)
             self._met[kind] = None

@@ -4,7 +4,7 @@ import { byId } from "./dom";
 import { LessonDocument } from "./lessons/document";
 import { ProgramDocument } from "./program/program";
 import type { PythonSession } from "./python/client";
-import type { ShownModule } from "./python/protocol";
+import type { ShownModule } from "./python/wire";
 import { hashParts, setHash } from "./share/address";
 import { setUpSharing } from "./share/dialog";
 import { BadLink, decode, type SharedState } from "./share/state";

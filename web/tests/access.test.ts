@@ -1,13 +1,8 @@
 import { describe, expect, it } from "vitest";
+import type { AccessSite } from "../src/python/wire";
 import { frame, layout } from "../src/views/access/grid";
 import { Replay } from "../src/views/access/replay";
-import {
-  type AccessSite,
-  badgeText,
-  hitsOf,
-  indices,
-  iterationsOf,
-} from "../src/views/access/report";
+import { badgeText, hitsOf, indices, iterationsOf } from "../src/views/access/report";
 import { accessSentence, rate, size } from "../src/views/access/tables";
 
 /** Two buffers of 2×4 floats; a line holds four, and the cache holds one line. */

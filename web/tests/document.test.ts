@@ -4,7 +4,7 @@ import { timesText } from "../src/document/history";
 import { parseNotebook, runsOf, withOutputs, withoutOutputs } from "../src/document/jupyter";
 import { bounded } from "../src/document/memory";
 import { moment, Recorder, type RunRecord, recordOf, replay } from "../src/document/record";
-import type { OutputChunk, RunResult } from "../src/python/protocol";
+import type { OutputChunk, RunResult } from "../src/python/wire";
 
 const run = (cell: string, size: number, at = 0): RunRecord => ({
   cell,

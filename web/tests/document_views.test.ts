@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
 import type { DocumentMemory } from "../src/document/memory";
 import type { PythonSession } from "../src/python/client";
-import type { RunResult, ShownModule } from "../src/python/protocol";
+import type { RunResult, ShownModule } from "../src/python/wire";
 import { DocumentViews } from "../src/shell/document_views";
 import type { View } from "../src/views/view";
 

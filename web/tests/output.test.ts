@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Backlog } from "../src/python/backlog";
 import { BoundedOutput, countOf, describeDropped } from "../src/python/bounded";
 import { OutputBatcher } from "../src/python/output";
-import type { Dropped, OutputChunk } from "../src/python/protocol";
+import type { Dropped, OutputChunk } from "../src/python/wire";
 
 function batcher(): { clock: { now: number }; posts: OutputChunk[][]; output: OutputBatcher } {
   const clock = { now: 0 };

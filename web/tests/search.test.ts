@@ -1,10 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type {
-  SearchSettings,
-  StoredRecord,
-  Trial,
-  TrialUpdate,
-} from "../src/python/search_protocol";
+import type { SearchSettings, StoredRecord, TrialUpdate } from "../src/python/wire";
 import { linear, logarithmic, logTicks, ticks } from "../src/views/plot";
 import { bestAt, reached, runningBest } from "../src/views/search/curves";
 import { choices, decisionTable, median, numbersOf, spacesOf } from "../src/views/search/decisions";
@@ -19,6 +14,7 @@ import {
   WORKLOADS,
 } from "../src/views/search/records";
 import { Search } from "../src/views/search/search";
+import type { Trial } from "../src/views/search/trials";
 import { outcome, type ShownTrial } from "../src/views/search/trials";
 
 function trial(index: number, seconds: number | null, more: Partial<Trial> = {}): ShownTrial {

@@ -1,12 +1,7 @@
 import { expect, test } from "vitest";
+import type { ToTrialPool, TrialJob, TrialOutcome } from "../src/python/wire";
 import { TrialLine } from "../src/trials/line";
-import {
-  failure,
-  type ToTrialPool,
-  type TrialJob,
-  type TrialOutcome,
-} from "../src/trials/protocol";
-import { newReply, readAnswer, writeAnswer } from "../src/trials/shared_answer";
+import { failure, newReply, readAnswer, writeAnswer } from "../src/trials/shared_answer";
 
 const bell = (): SharedArrayBuffer => new SharedArrayBuffer(4);
 const success = (arrays?: Uint8Array[]): TrialOutcome => ({

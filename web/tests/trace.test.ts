@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { StepOutcome, TraceStep } from "../src/python/protocol";
+import type { StepOutcome, TraceStep } from "../src/python/wire";
 import { countChanges, markedLines, runs, settled } from "../src/views/trace/diff";
 import { lookUp, readState } from "../src/views/trace/state";
 import { comparedWith, effects, effectText, StepTimer } from "../src/views/trace/timing";

@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import type { Trial } from "../src/python/search_protocol";
-import { agrees, calibrationTimer, type KernelHost, layOut, runKernel } from "../src/trials/kernel";
-import { TrialLine } from "../src/trials/line";
-import { TrialPool, type TrialWorker } from "../src/trials/pool";
 import type {
   FromTrialWorker,
   ToTrialWorker,
   TrialJob,
   TrialSuccess,
-  Workload,
-} from "../src/trials/protocol";
+  TrialWorkload,
+} from "../src/python/wire";
+import { agrees, calibrationTimer, type KernelHost, layOut, runKernel } from "../src/trials/kernel";
+import { TrialLine } from "../src/trials/line";
+import { TrialPool, type TrialWorker } from "../src/trials/pool";
+import type { Trial } from "../src/views/search/trials";
 import { failures, place, type ShownTrial } from "../src/views/search/trials";
 
 /** A worker that is up at once and keeps what it is told; the test answers in its name. */
@@ -49,7 +49,7 @@ class FakeWorker implements TrialWorker {
 }
 
 const pace = { code: new Uint8Array(), turns: 1, minMs: 0 };
-const workload: Workload = { pace, arrays: [] };
+const workload: TrialWorkload = { pace, arrays: [] };
 const settled = (): Promise<unknown> => vi.advanceTimersByTimeAsync(0);
 
 function job(entry: string): TrialJob {
@@ -149,7 +149,7 @@ test("stop ends everything at once, also what starts or waits, until the pool is
 
 test("owners have workloads of their own, and each is closed alone", async () => {
   const { pool, made } = setUp(1);
-  const other: Workload = { pace, arrays: [] };
+  const other: TrialWorkload = { pace, arrays: [] };
   pool.open(2, other, 1, 1000);
   const first = pool.run(1, job("a"));
   const second = pool.run(2, job("b"));

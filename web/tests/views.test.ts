@@ -1,8 +1,8 @@
 import { Text } from "@codemirror/state";
 import { expect, test } from "vitest";
 import { toMark } from "../src/program/editor";
-import type { Trial } from "../src/python/search_protocol";
 import { comparison, duration, milliseconds } from "../src/views/format";
+import type { Trial } from "../src/views/search/trials";
 import { bestOf, outcome } from "../src/views/search/trials";
 
 const doc = Text.of(["first", "", "  third = 1"]);

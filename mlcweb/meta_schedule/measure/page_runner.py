@@ -26,13 +26,8 @@ from mlcweb.meta_schedule.measure.runner import (
 )
 from mlcweb.runtime.benchmark import STEPS_PER_BATCH
 from mlcweb.runtime.host import clock_step
-from mlcweb.runtime.host.trial_workers import (
-    Stopped,
-    TrialArray,
-    TrialKernel,
-    TrialWorkers,
-    reachable,
-)
+from mlcweb.runtime.host.trial_messages import TrialArray, TrialJob, Uint8Array
+from mlcweb.runtime.host.trial_workers import Stopped, TrialWorkers, reachable
 from mlcweb.runtime.speed_calibration import Timed
 
 if TYPE_CHECKING:
@@ -110,18 +105,19 @@ class PageRunner:
     ) -> tuple[Timed, tuple[np.ndarray, ...]]:
         if not isinstance(artifact, WasmArtifact):
             return run_here(artifact, self.workload, timing)
-        kernel = TrialKernel(
-            artifact.code, artifact.function, artifact.repeated, artifact.scratch_bytes
+        job = TrialJob(
+            code=Uint8Array(artifact.code),
+            entry=artifact.function,
+            repeated=artifact.repeated,
+            scratch_bytes=artifact.scratch_bytes,
+            batches=timing.batches,
+            fewest=timing.fewest,
+            min_ms=timing.min_ms,
+            enough_ms=timing.enough_ms,
+            early_stop_ms=timing.early_stop_s * 1e3,
         )
         try:
-            timed, content = await self._pool.run(
-                kernel,
-                batches=timing.batches,
-                fewest=timing.fewest,
-                min_ms=timing.min_ms,
-                enough_ms=timing.enough_ms,
-                early_stop_ms=timing.early_stop_s * 1e3,
-            )
+            timed, content = await self._pool.run(job)
         except Stopped:
             raise RunnerClosed("The search was stopped") from None
         # No content: the worker found all as expected.
@@ -136,9 +132,9 @@ class PageRunner:
         return [
             TrialArray(
                 str(array.dtype),
-                array.tobytes(),
-                None if wanted is None else wanted.tobytes(),
+                Uint8Array(array.tobytes()),
                 0.0 if wanted is None else tolerance(wanted),
+                None if wanted is None else Uint8Array(wanted.tobytes()),
             )
             for array, wanted in zip(inputs, expected, strict=True)
         ]

@@ -10,12 +10,7 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from mlcweb.runtime.host.page_events import tell_page
-
-
-def camel_case(name: str) -> str:
-    """A name as the page spells it: ``end_line`` as ``endLine``."""
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
+from mlcweb.runtime.host.trial_messages import camel_case
 
 
 def to_json(message: Any) -> str:

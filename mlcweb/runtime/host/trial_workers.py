@@ -8,9 +8,6 @@ that the page laid (`mlcwebTrials`), and awaits the answers.
 from __future__ import annotations
 
 import asyncio
-import math
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from itertools import count
 from typing import Any
 
@@ -22,6 +19,14 @@ from mlcweb.runtime.host.arena import OutOfMemory
 from mlcweb.runtime.host.blocking_loop import BlockingLoop
 from mlcweb.runtime.host.clock import clock_step, shares_memory
 from mlcweb.runtime.host.traps import trap_in_browser
+from mlcweb.runtime.host.trial_messages import (
+    CalibrationWork,
+    TrialArray,
+    TrialJob,
+    TrialWorkload,
+    Uint8Array,
+    plain,
+)
 from mlcweb.runtime.speed_calibration import MIN_STEPS, TURNS, Timed, calibration_code
 
 MAX_WORKERS = 4
@@ -34,28 +39,6 @@ class WorkerDied(TVMError, RuntimeError):
 
 class Stopped(TVMError):
     """The workers were ended before the kernel was measured."""
-
-
-@dataclass(frozen=True, slots=True)
-class TrialArray:
-    """A buffer: its bytes before a call and, if known, after a correct call, from which floating
-    numbers may differ by `tolerance`."""
-
-    dtype: str
-    input: bytes
-    expected: bytes | None
-    tolerance: float
-
-
-@dataclass(frozen=True, slots=True)
-class TrialKernel:
-    """A WebAssembly module that imports a memory of its own, and what to call in it: a function of
-    the buffers' addresses and the address of `scratchBytes`, and one that repeats it."""
-
-    code: bytes
-    entry: str
-    repeated: str
-    scratchBytes: int
 
 
 _numbers = count(1)
@@ -85,43 +68,27 @@ class TrialWorkers:
         self._owner = next(_numbers)
         self._line: Any = js.mlcwebTrials
 
-    def open(self, arrays: Sequence[TrialArray]) -> None:
+    def open(self, arrays: list[TrialArray]) -> None:
         """Have the buffers of all kernels to come ready in all workers."""
-        pace = {
-            "code": calibration_code(), "turns": TURNS, "minMs": MIN_STEPS * clock_step() * 1e3,
-        }  # fmt: skip
-        buffers = [asdict(array) for array in arrays]
-        workload = {"pace": pace, "arrays": buffers}
-        self._line.open(self._owner, _plain(workload), self.workers, self.timeout_s * 1e3)
+        pace = CalibrationWork(
+            Uint8Array(calibration_code()), TURNS, MIN_STEPS * clock_step() * 1e3
+        )
+        workload = _to_js(TrialWorkload(pace, arrays))
+        self._line.open(self._owner, workload, self.workers, self.timeout_s * 1e3)
 
-    async def run(
-        self,
-        kernel: TrialKernel,
-        *,
-        batches: int,
-        fewest: int,
-        min_ms: float,
-        enough_ms: float,
-        early_stop_ms: float = math.inf,
-    ) -> tuple[Timed, tuple[bytes, ...] | None]:
-        """Run a kernel once, look at its buffers, and time it: in batches of at least `min_ms`
-        milliseconds each, no more than the `fewest` where they take longer than `enough_ms`, unless
-        its first calls all take longer than `early_stop_ms`.
+    async def run(self, trial: TrialJob) -> tuple[Timed, tuple[bytes, ...] | None]:
+        """Run a kernel once, look at its buffers, and time it.
 
         Returns:
-            The times of the batches, or of the quickest of those first calls; and the content of
-            the buffers after the first call, or None where all are as expected.
+            The times of the batches, or of the quickest of the first calls where those are all;
+            and the content of the buffers after the first call, or None where all are as expected.
 
         Raises:
             TimeoutError: it took longer than its limit.
             Stopped: the workers were ended meanwhile.
             WorkerDied, OutOfMemory, KernelTrap: what else can become of it.
         """
-        times = {
-            "batches": batches, "fewest": fewest, "minMs": min_ms, "enoughMs": enough_ms,
-            "earlyStopMs": early_stop_ms,
-        }  # fmt: skip
-        job = _plain({**asdict(kernel), **times})
+        job = _to_js(trial)
         loop = asyncio.get_running_loop()
         if isinstance(loop, BlockingLoop):
             outcome = await self._answer(loop, self._line.ask(self._owner, job))
@@ -129,7 +96,7 @@ class TrialWorkers:
             outcome = await self._line.run(self._owner, job)
         if not outcome.ok:
             raise self._failure(outcome)
-        content = outcome.arrays
+        content = getattr(outcome, "arrays", None)
         timed = Timed(tuple(outcome.seconds.to_py()), tuple(outcome.paces.to_py()))
         return timed, (
             tuple(array.to_bytes() for array in content) if content is not None else None
@@ -164,5 +131,5 @@ class TrialWorkers:
         return trap_in_browser(outcome.kind, outcome.message, outcome.stack)
 
 
-def _plain(value: Any) -> Any:
-    return to_js(value, dict_converter=js.Object.fromEntries)
+def _to_js(message: Any) -> Any:
+    return to_js(plain(message), dict_converter=js.Object.fromEntries)

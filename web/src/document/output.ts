@@ -3,7 +3,7 @@
 import { element, soon } from "../dom";
 import { highlighted } from "../highlight";
 import { addTo, BoundedOutput, describeDropped } from "../python/bounded";
-import type { Dropped, OutputChunk, RunError, Stream } from "../python/protocol";
+import type { Dropped, OutputChunk, RunError, Stream } from "../python/wire";
 import { richElement } from "../shell/picture";
 import type { OutputSink } from "../shell/runner";
 

@@ -6,7 +6,7 @@ import { historyButton } from "../document/history";
 import { DocumentMemory } from "../document/memory";
 import { element } from "../dom";
 import type { PythonSession } from "../python/client";
-import type { ShownModule } from "../python/protocol";
+import type { ShownModule } from "../python/wire";
 import type { Runner } from "../shell/runner";
 import { LESSONS, type LoadedLesson, loadLesson } from "./catalogue";
 import type { LessonCode, LessonPart, Recording } from "./lesson";

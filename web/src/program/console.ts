@@ -2,7 +2,7 @@
 
 import { element, soon } from "../dom";
 import { addTo, BoundedOutput, countOf, describeDropped } from "../python/bounded";
-import type { Dropped, OutputChunk, RunError } from "../python/protocol";
+import type { Dropped, OutputChunk, RunError } from "../python/wire";
 import { richElement } from "../shell/picture";
 
 /** Lines and characters kept; the oldest go first, and a line at the top says how many went. */

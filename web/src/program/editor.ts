@@ -33,7 +33,7 @@ import {
   lineNumbers,
 } from "@codemirror/view";
 import { classHighlighter } from "@lezer/highlight";
-import type { Diagnostic } from "../python/protocol";
+import type { Diagnostic } from "../python/wire";
 import { help } from "./help/extensions";
 
 interface EditorOptions {

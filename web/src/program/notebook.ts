@@ -8,7 +8,7 @@ import { DocumentMemory } from "../document/memory";
 import { element } from "../dom";
 import { highlighted } from "../highlight";
 import type { PythonSession } from "../python/client";
-import type { ShownModule } from "../python/protocol";
+import type { ShownModule } from "../python/wire";
 import type { Runner } from "../shell/runner";
 import "../lessons/lesson.css";
 

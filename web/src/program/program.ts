@@ -6,7 +6,7 @@ import { DocumentMemory } from "../document/memory";
 import { moment, replay } from "../document/record";
 import { byId, element } from "../dom";
 import type { PythonSession } from "../python/client";
-import type { ShownModule } from "../python/protocol";
+import type { ShownModule } from "../python/wire";
 import type { SharedState } from "../share/state";
 import type { PageDocument } from "../shell/document";
 import { COMMAND } from "../shell/keys";

@@ -1,6 +1,6 @@
 /** Output of which only the latest part is kept, and what to say of the rest. */
 
-import type { Dropped, OutputChunk } from "./protocol";
+import type { Dropped, OutputChunk } from "./wire";
 
 /** What a picture counts for, in characters. */
 const PICTURE = 1000;

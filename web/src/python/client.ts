@@ -6,9 +6,9 @@ import trialScript from "../trials/worker.ts?worker&url";
 import { confinedWorker } from "./confined";
 import { type Connect, type Connection, type Receiver, startWorker } from "./connection";
 import { isFromWorker } from "./incoming";
-import type { CallName, Calls, FromWorker, OutputChunk, RuntimeFacts, ToWorker } from "./protocol";
 import { CallQueue } from "./queue";
 import { StallWatch } from "./stall";
+import type { CallName, Calls, FromWorker, OutputChunk, RuntimeFacts, ToWorker } from "./wire";
 
 export type SessionState = "loading" | "ready" | "failed";
 

@@ -2,7 +2,7 @@
 
 import { Backlog } from "./backlog";
 import { confinedWorker } from "./confined";
-import type { ToWorker } from "./protocol";
+import type { ToWorker } from "./wire";
 import script from "./worker.ts?worker&url";
 
 export interface Connection {

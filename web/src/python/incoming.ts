@@ -1,6 +1,6 @@
 /** Whether a message is one that a worker of ours sends: programs run there, and may try others. */
 
-import type { FromWorker, Picture } from "./protocol";
+import type { FromWorker, Picture } from "./wire";
 
 type Fields = Record<string, unknown>;
 

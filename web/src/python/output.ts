@@ -1,7 +1,7 @@
 /** Bounded, rate-limited output on its way from Python to the page. */
 
 import { BoundedOutput, sizeOfAll } from "./bounded";
-import type { OutputChunk, Picture, Stream } from "./protocol";
+import type { OutputChunk, Picture, Stream } from "./wire";
 
 /** Characters kept between two posts. */
 const CAPACITY = 32_000;

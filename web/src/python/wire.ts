@@ -38,6 +38,8 @@ export interface Calls {
   "search.read_files": (files: Record<string, string>) => ReadRecords;
 }
 
+export type CallName = keyof Calls;
+
 /** What Python tells while it is busy. */
 export interface Events {
   "picture": Picture;
@@ -47,6 +49,10 @@ export interface Events {
 
 export type Changes = Record<string, unknown>;
 
+export type FromTrialWorker = UpMessage | OutcomeMessage;
+
+export type FromWorker = ProgressMessage | ReadyMessage | LoadedMessage | KeptMessage | FailedMessage | RestartedMessage | OutputMessage | EventMessage | AnswerMessage | RefusalMessage;
+
 export type LineChange = "same" | "added" | "removed";
 
 export type LoopKind = "serial" | "parallel" | "vectorized" | "unrolled" | "thread";
@@ -54,6 +60,16 @@ export type LoopKind = "serial" | "parallel" | "vectorized" | "unrolled" | "thre
 export type NestEntry = NestFunction | NestStatement | NestLoop | NestBlock;
 
 export type Strategy = "function" | "random" | "evolutionary" | "exhaustive";
+
+export type Stream = "stdout" | "stderr";
+
+export type ToTrialPool = OpenPoolMessage | RunInPoolMessage | ClosePoolMessage;
+
+export type ToTrialWorker = WorkloadMessage | JobMessage;
+
+export type ToWorker = StartMessage | CallMessage | InterruptMessage | SeenMessage | FrameMessage;
+
+export type TrialOutcome = TrialSuccess | TrialFailure;
 
 export type TrialState = "measured" | "recalled" | "repeated" | "failed";
 
@@ -169,11 +185,43 @@ export interface AccessStride {
   elements: number | null;
 }
 
+/** What a call returns. */
+export interface AnswerMessage {
+  type: "answer";
+  id: number;
+  value: unknown;
+}
+
 /** The simulated cache, in bytes; 0 ways for one set of all lines. */
 export interface CacheSettings {
   line: number;
   size: number;
   ways: number;
+}
+
+/** Fixed work that tells how fast the machine is. */
+export interface CalibrationWork {
+  /** A module with a loop. */
+  code: Uint8Array;
+  /** Iterations of the loop that are timed. */
+  turns: number;
+  /** Milliseconds that the clock needs; the work is repeated where it is faster. */
+  minMs: number;
+}
+
+/** Call a function; `look`: a view looks something up, and what the reader asks comes first. */
+export interface CallMessage {
+  type: "call";
+  id: number;
+  name: CallName;
+  args: unknown[];
+  look: boolean;
+}
+
+/** An owner needs its workers no more. */
+export interface ClosePoolMessage {
+  type: "close";
+  owner: number;
 }
 
 /** Why there is no machine code, and at which line of the TensorIR. */
@@ -234,6 +282,12 @@ export interface DiffLine {
   text: string;
 }
 
+/** Output that was left out, because there was too much of it. */
+export interface Dropped {
+  lines: number;
+  characters: number;
+}
+
 /** A whole record of an earlier search, and the hash of its program, where it is known. */
 export interface EarlierRecord {
   record: string;
@@ -248,6 +302,13 @@ export interface EarlierRecords {
   lines: EarlierRecord[];
 }
 
+/** Python tells of something while it is busy: one of `Events`, or what a program tells. */
+export interface EventMessage {
+  type: "event";
+  name: string;
+  data: unknown;
+}
+
 /** A trace as TVM's databases keep it. */
 export interface ExportedRecord {
   /** A line of `database_workload.json`. */
@@ -256,10 +317,27 @@ export interface ExportedRecord {
   record: unknown;
 }
 
+/** Python did not start, or is broken. */
+export interface FailedMessage {
+  type: "failed";
+  message: string;
+}
+
 /** An edit that would mend an error: `text` in the place of a range. */
 export interface Fix extends TextRange {
   title: string;
   text: string;
+}
+
+/** Where Python is another frame's: join in, stop what this frame runs there, interrupt what views look up, end Python. */
+export interface FrameMessage {
+  type: "join" | "stop" | "makeWay" | "end";
+}
+
+/** What became of a kernel that was asked for under this number. */
+export interface FromTrialPool {
+  id: number;
+  outcome: TrialOutcome;
 }
 
 /** Fused multiply-adds: whether there are any, they may be used, and how many are. */
@@ -282,6 +360,23 @@ export interface Instruction {
   isSampling: boolean;
 }
 
+/** Python waits for something, perhaps: it is to look whether it is interrupted. */
+export interface InterruptMessage {
+  type: "interrupt";
+}
+
+/** Measure a kernel. */
+export interface JobMessage {
+  type: "run";
+  job: TrialJob;
+}
+
+/** Python's memory is kept for the next visit, or could not be. */
+export interface KeptMessage {
+  type: "kept";
+  done: boolean;
+}
+
 /** Names of the program that ran last, for the editor to offer: each once, in the order of the text. */
 export interface LiveNames {
   /** With the names of their classes; null where the editor knows nothing of it. */
@@ -290,6 +385,11 @@ export interface LiveNames {
   blocks: string[];
   loops: string[];
   buffers: string[];
+}
+
+/** What came behind, or what a program imports, is there, too. */
+export interface LoadedMessage {
+  type: "loaded";
 }
 
 /** The innermost loop that most instructions run in; `line` is one of the loops' text. */
@@ -410,9 +510,43 @@ export interface NestStatement {
   kind: "statement";
 }
 
+/** Have workers ready for an owner: several searches may hold some at one time. */
+export interface OpenPoolMessage {
+  type: "open";
+  owner: number;
+  workload: TrialWorkload;
+  workers: number;
+  limitMs: number;
+}
+
 /** The program that is compared with. */
 export interface OtherFigures {
   total: AccessFigures;
+}
+
+/** What became of a kernel. */
+export interface OutcomeMessage {
+  type: "outcome";
+  outcome: TrialOutcome;
+}
+
+/** What a program wrote or showed. */
+export interface OutputChunk {
+  stream: Stream;
+  text: string;
+  /** What was left out before it. */
+  dropped?: Dropped;
+  /** In the place of a text. */
+  picture?: Picture;
+  /** A page of HTML in the place of a text, to be shown in a frame that may do nothing. */
+  html?: string;
+}
+
+/** What the program that runs has written. */
+export interface OutputMessage {
+  type: "output";
+  chunks: OutputChunk[];
+  size: number;
 }
 
 /** A line after a pass of lowering, and the lines of the TensorIR that it was made from. */
@@ -453,15 +587,42 @@ export interface ProgramSearch extends SearchStart {
   workload: WorkloadKey;
 }
 
+/** A step of the start, or of fetching what a program imports. */
+export interface ProgressMessage {
+  type: "progress";
+  stage: string;
+  fraction: number;
+}
+
 /** Files of records, read, and sentences about lines that were skipped. */
 export interface ReadRecords {
   groups: RecordGroup[];
   warnings: string[];
 }
 
+/** Python takes calls. */
+export interface ReadyMessage {
+  type: "ready";
+  runtime: RuntimeFacts;
+}
+
 /** Records of one workload. */
 export interface RecordGroup extends WorkloadKey {
   records: StoredRecord[];
+}
+
+/** Why a call failed. */
+export interface RefusalMessage {
+  type: "refusal";
+  id: number;
+  message: string;
+  stopped?: boolean;
+}
+
+/** Where Python is another frame's: it was ended there. */
+export interface RestartedMessage {
+  type: "restarted";
+  reason: string;
 }
 
 /** An exception that ended a program. */
@@ -472,6 +633,15 @@ export interface RunError {
   /** The traceback, with the program's own frames only. */
   text: string;
   diagnostics: Diagnostic[];
+}
+
+/** Measure a kernel of an owner. */
+export interface RunInPoolMessage {
+  type: "run";
+  owner: number;
+  id: number;
+  job: TrialJob;
+  reply?: SharedReply;
 }
 
 /** What a program left behind, also where it did not get to its end. */
@@ -488,6 +658,18 @@ export interface RunResult {
   /** Functions that take a schedule. */
   searchFunctions: ScheduleFunction[];
   searchModules: SearchModule[];
+}
+
+/** The Python that has started. */
+export interface RuntimeFacts {
+  pyodide: string;
+  python: string;
+  mlcweb: string;
+  isolated: boolean;
+  /** Whether its memory was restored from an earlier visit. */
+  restored: boolean;
+  /** From the worker's start to ready. */
+  milliseconds: number;
 }
 
 /** A function that takes a schedule, and the line at which it begins. */
@@ -545,6 +727,18 @@ export interface SearchStart {
   operations: number;
 }
 
+/** Where Python is another frame's: output of that size was seen. */
+export interface SeenMessage {
+  type: "seen";
+  size: number;
+}
+
+/** Shared memory for an answer that cannot come as a message. */
+export interface SharedReply {
+  bell: SharedArrayBuffer;
+  answer: SharedArrayBuffer;
+}
+
 /** A module that a program shows, as text. */
 export interface ShownModule {
   id: string;
@@ -570,6 +764,15 @@ export interface SourceText {
   lines: string[];
   /** For each line the lines, from 1, whose code is meant by it. */
   standsFor: number[][];
+}
+
+/** Start Python; `backlog` is the memory of a `Backlog`. */
+export interface StartMessage {
+  type: "start";
+  base: string;
+  interrupt: Uint8Array | null;
+  backlog: SharedArrayBuffer | null;
+  trials: MessagePort;
 }
 
 /** How long the program after a step takes, or why that is not known. */
@@ -679,6 +882,15 @@ export interface TracedText {
   origins: number[][];
 }
 
+/** A buffer: its content before a call and, if known, after a correct call. */
+export interface TrialArray {
+  dtype: string;
+  input: Uint8Array;
+  /** How far floating-point numbers may be from the expected ones. */
+  tolerance: number;
+  expected?: Uint8Array;
+}
+
 /** One trial, looked at. */
 export interface TrialDetails {
   trace: ShownTrace;
@@ -689,6 +901,34 @@ export interface TrialDetails {
   code: string | null;
   /** Python that also replaces the function in its module. */
   replacing: string | null;
+}
+
+/** Why there is no time. */
+export interface TrialFailure {
+  ok: false;
+  /** The name of an error; "TimeoutError", "WorkerDied", "OutOfMemory" and "Stopped" are ours. */
+  kind: string;
+  message: string;
+  stack: string;
+}
+
+/** A WebAssembly module, what to call in it, and how that is timed. */
+export interface TrialJob {
+  /** It imports the memory ("env", "memory") and nothing else. */
+  code: Uint8Array;
+  /** The export that runs the kernel: takes the addresses of the buffers, and that of scratch memory. */
+  entry: string;
+  /** The export that runs it as often as its first argument says. */
+  repeated: string;
+  scratchBytes: number;
+  /** How many, but no more than `fewest` once they took longer than `enoughMs`. */
+  batches: number;
+  fewest: number;
+  /** Milliseconds that a batch takes at least. */
+  minMs: number;
+  enoughMs: number;
+  /** If the first calls all take longer than so many milliseconds, they are all that is timed; may be infinite. */
+  earlyStopMs: number;
 }
 
 /** What a trial came to. */
@@ -710,6 +950,17 @@ export interface TrialResult {
   round: number;
 }
 
+/** What a kernel left and took. */
+export interface TrialSuccess {
+  ok: true;
+  /** Per call, for each batch. */
+  seconds: number[];
+  /** What the fixed work took before the first batch and after each; empty where it was not timed. */
+  paces: number[];
+  /** The buffers after the first call; missing if all of them are as expected. */
+  arrays?: Uint8Array[];
+}
+
 /** A trial as Python tells it; what was told before is null. */
 export interface TrialUpdate extends TrialResult {
   decisions: string[] | null;
@@ -719,6 +970,17 @@ export interface TrialUpdate extends TrialResult {
   labels: string[][] | null;
   /** What the page stores. */
   record: StoredRecord | null;
+}
+
+/** What the kernels of a search have in common. */
+export interface TrialWorkload {
+  pace: CalibrationWork;
+  arrays: TrialArray[];
+}
+
+/** A light worker has started. */
+export interface UpMessage {
+  type: "up";
 }
 
 /** Whether an exercise is solved, and what to tell its reader. */
@@ -731,6 +993,12 @@ export interface Verdict {
 export interface WorkloadKey {
   key: string;
   line: string;
+}
+
+/** The buffers of the kernels to come. */
+export interface WorkloadMessage {
+  type: "workload";
+  workload: TrialWorkload;
 }
 
 export const FIRST_CACHE: CacheSettings = {"line": 32, "size": 512, "ways": 4};

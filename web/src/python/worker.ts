@@ -8,8 +8,8 @@ import { listenToDownloads } from "./downloads";
 import { isPicture } from "./incoming";
 import { lockDown } from "./lockdown";
 import { OutputBatcher, type WaitForPage } from "./output";
-import type { FromWorker, RuntimeFacts, Stream, ToWorker } from "./protocol";
 import * as snapshot from "./snapshot";
+import type { FromWorker, RuntimeFacts, Stream, ToWorker } from "./wire";
 
 type Loader = typeof import("pyodide");
 

@@ -2,7 +2,7 @@
 
 import type { DocumentMemory } from "../document/memory";
 import type { PythonSession } from "../python/client";
-import type { RunResult, ShownModule } from "../python/protocol";
+import type { RunResult, ShownModule } from "../python/wire";
 import { showResult } from "../views/following";
 import type { View } from "../views/view";
 

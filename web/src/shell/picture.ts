@@ -1,7 +1,7 @@
 /** Pictures and pages of HTML in the output of programs. */
 
 import { element } from "../dom";
-import type { OutputChunk, Picture } from "../python/protocol";
+import type { OutputChunk, Picture } from "../python/wire";
 
 const PREFIX = "data:image/png;base64,";
 const drawn = new WeakMap<Picture, HTMLElement>();

@@ -1,7 +1,7 @@
 /** Runs programs for the documents of the page, each with a place for its output. */
 
 import { type PythonSession, Stopped } from "../python/client";
-import type { OutputChunk, RunError, RunResult, Verdict } from "../python/protocol";
+import type { OutputChunk, RunError, RunResult, Verdict } from "../python/wire";
 import { duration } from "../views/format";
 import type { Activity, Job } from "./activity";
 

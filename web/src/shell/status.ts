@@ -2,7 +2,7 @@
 
 import { byId } from "../dom";
 import type { PythonSession } from "../python/client";
-import type { RuntimeFacts } from "../python/protocol";
+import type { RuntimeFacts } from "../python/wire";
 import { duration } from "../views/format";
 import type { Activity } from "./activity";
 import { showStartNotice } from "./start_notice";

@@ -1,6 +1,6 @@
 /** One trial: lay out the buffers, run the kernel, look at what it left, time it. */
 
-import type { CalibrationWork, TrialArray, TrialJob, TrialSuccess } from "./protocol";
+import type { CalibrationWork, TrialArray, TrialJob, TrialSuccess } from "../python/wire";
 
 /** The part of the JavaScript half of Python's host that trials use. */
 export interface KernelHost {

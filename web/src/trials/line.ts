@@ -6,8 +6,8 @@ import type {
   ToTrialPool,
   TrialJob,
   TrialOutcome,
-  Workload,
-} from "./protocol";
+  TrialWorkload,
+} from "../python/wire";
 import { newReply, readAnswer } from "./shared_answer";
 
 export class TrialLine {
@@ -29,7 +29,7 @@ export class TrialLine {
     };
   }
 
-  open(owner: number, workload: Workload, workers: number, limitMs: number): void {
+  open(owner: number, workload: TrialWorkload, workers: number, limitMs: number): void {
     this.sizes.set(
       owner,
       workload.arrays.reduce((sum, { input }) => sum + input.length, 0),

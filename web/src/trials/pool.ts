@@ -4,18 +4,17 @@
  * blocks; Python reaches it by a MessagePort.
  */
 
-import {
-  type FromTrialPool,
-  type FromTrialWorker,
-  failure,
-  type ToTrialPool,
-  type ToTrialWorker,
-  type TrialFailure,
-  type TrialJob,
-  type TrialOutcome,
-  type Workload,
-} from "./protocol";
-import { writeAnswer } from "./shared_answer";
+import type {
+  FromTrialPool,
+  FromTrialWorker,
+  ToTrialPool,
+  ToTrialWorker,
+  TrialFailure,
+  TrialJob,
+  TrialOutcome,
+  TrialWorkload,
+} from "../python/wire";
+import { failure, writeAnswer } from "./shared_answer";
 
 /** Milliseconds that a worker has to load its script. */
 const START_LIMIT = 60_000;
@@ -33,7 +32,7 @@ export interface TrialWorker {
 
 /** What the kernels of one search run on, and how long one may take, in milliseconds. */
 interface Account {
-  workload: Workload;
+  workload: TrialWorkload;
   workers: number;
   limit: number;
 }
@@ -45,7 +44,7 @@ interface Waiting {
 }
 
 export class TrialPool {
-  private minders: Minder[] = [];
+  private supervisors: Supervisor[] = [];
   private queue: Waiting[] = [];
   private readonly accounts = new Map<number, Account>();
   private port: MessagePort | null = null;
@@ -72,7 +71,7 @@ export class TrialPool {
   }
 
   /** Take an owner's kernels for this workload from now on. Workers start when there is something to do. */
-  open(owner: number, workload: Workload, workers: number, limitMs: number): void {
+  open(owner: number, workload: TrialWorkload, workers: number, limitMs: number): void {
     this.accounts.set(owner, { workload, workers, limit: limitMs });
     this.resize();
     this.dispatch();
@@ -93,7 +92,7 @@ export class TrialPool {
     const cut = this.queue.filter((waiting) => waiting.owner === owner);
     this.queue = this.queue.filter((waiting) => waiting.owner !== owner);
     for (const { resolve } of cut) resolve(STOPPED);
-    this.end((minder) => minder.owner === owner);
+    this.end((supervisor) => supervisor.owner === owner);
     this.resize();
     this.dispatch();
   }
@@ -106,26 +105,26 @@ export class TrialPool {
   /** As many workers as the owner who wants most of them; what others run is left alone. */
   private resize(): void {
     const wanted = Math.max(0, ...[...this.accounts.values()].map(({ workers }) => workers));
-    let surplus = this.minders.length - wanted;
-    this.end((minder) => minder.owner === null && surplus-- > 0);
-    while (this.minders.length < wanted) this.minders.push(new Minder(this.spawn));
+    let surplus = this.supervisors.length - wanted;
+    this.end((supervisor) => supervisor.owner === null && surplus-- > 0);
+    while (this.supervisors.length < wanted) this.supervisors.push(new Supervisor(this.spawn));
   }
 
-  private end(isMeant: (minder: Minder) => boolean): void {
-    this.minders = this.minders.filter((minder) => {
-      const meant = isMeant(minder);
-      if (meant) minder.end();
+  private end(isMeant: (supervisor: Supervisor) => boolean): void {
+    this.supervisors = this.supervisors.filter((supervisor) => {
+      const meant = isMeant(supervisor);
+      if (meant) supervisor.end();
       return !meant;
     });
   }
 
   private dispatch(): void {
-    for (const minder of this.minders) {
-      if (minder.owner !== null) continue;
+    for (const supervisor of this.supervisors) {
+      if (supervisor.owner !== null) continue;
       const next = this.queue.shift();
       if (!next) return;
       const { workload, limit } = this.accounts.get(next.owner)!;
-      void minder.run(next.owner, next.job, workload, limit).then((outcome) => {
+      void supervisor.run(next.owner, next.job, workload, limit).then((outcome) => {
         next.resolve(outcome);
         this.dispatch();
       });
@@ -133,12 +132,12 @@ export class TrialPool {
   }
 }
 
-/** Minds one worker: gives it a kernel, and gives it up if no answer comes. */
-class Minder {
+/** Supervises one worker: gives it a kernel, and gives it up if no answer comes. */
+class Supervisor {
   /** Whose kernel runs. */
   owner: number | null = null;
   private worker: TrialWorker | null = null;
-  private known: Workload | null = null;
+  private known: TrialWorkload | null = null;
   private giveUp: (reason: TrialFailure) => void = () => undefined;
 
   constructor(private readonly spawn: () => TrialWorker) {}
@@ -146,7 +145,7 @@ class Minder {
   async run(
     owner: number,
     job: TrialJob,
-    workload: Workload,
+    workload: TrialWorkload,
     limit: number,
   ): Promise<TrialOutcome> {
     this.owner = owner;

@@ -6,7 +6,7 @@
  * there is no answer), then the text, then the buffers. A bell, common to all, counts the answers.
  */
 
-import { failure, type SharedReply, type TrialOutcome } from "./protocol";
+import type { SharedReply, TrialFailure, TrialOutcome } from "../python/wire";
 
 const HEADER = 4;
 /** Room for the text, which holds the times of so many batches, or an error's message. */
@@ -14,6 +14,10 @@ const TEXT = 1 << 16;
 const PER_BATCH = 64;
 /** Characters of an error's parts that are passed on. */
 const MAX_LENGTH = 4096;
+
+export function failure(kind: string, message: string, stack = ""): TrialFailure {
+  return { ok: false, kind, message, stack };
+}
 
 export function newReply(
   bell: SharedArrayBuffer,
@@ -54,7 +58,7 @@ export function readAnswer({ answer }: SharedReply): TrialOutcome | null {
   const outcome = JSON.parse(new TextDecoder().decode(take(length))) as TrialOutcome & {
     arrays: number[];
   };
-  // No buffers at all means that they are as expected, which Python knows as None.
+  // No buffers at all means that they are as expected.
   const arrays = outcome.arrays.length ? outcome.arrays.map(take) : undefined;
   return (outcome.ok ? { ...outcome, arrays } : outcome) as TrialOutcome;
 }

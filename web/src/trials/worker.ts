@@ -2,21 +2,16 @@
 
 // The same functions as in Python's worker, so that both measure alike.
 import host from "../../../mlcweb/runtime/host/page_script.js";
+import type { FromTrialWorker, ToTrialWorker, TrialOutcome, TrialWorkload } from "../python/wire";
 import { calibrationTimer, runKernel } from "./kernel";
-import {
-  type FromTrialWorker,
-  failure,
-  type ToTrialWorker,
-  type TrialOutcome,
-  type Workload,
-} from "./protocol";
+import { failure } from "./shared_answer";
 
 const port = self as unknown as {
   postMessage(message: FromTrialWorker, transfer?: Transferable[]): void;
   onmessage: ((event: MessageEvent<ToTrialWorker>) => void) | null;
 };
 
-let workload: Workload | null = null;
+let workload: TrialWorkload | null = null;
 let pace: (() => number) | null = null;
 let memory: WebAssembly.Memory | null = null;
 

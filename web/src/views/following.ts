@@ -2,7 +2,7 @@
 
 import { setLiveNames } from "../program/help/extensions";
 import type { PythonSession } from "../python/client";
-import type { RunResult } from "../python/protocol";
+import type { RunResult } from "../python/wire";
 import type { Activity } from "../shell/activity";
 import type { View } from "./view";
 

@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals-core";
 import { html } from "lit-html";
 import { highlighted } from "../highlight";
-import type { ShownModule } from "../python/protocol";
+import type { ShownModule } from "../python/wire";
 import { copyAndTell, emptyNote, reactive, viewPanel } from "./kit";
 import type { View, ViewContext } from "./view";
 

@@ -2,7 +2,7 @@
 
 import type { Editor } from "../program/editor";
 import type { PythonSession } from "../python/client";
-import type { RunResult } from "../python/protocol";
+import type { RunResult } from "../python/wire";
 
 export interface View {
   /** Names the tab (`tab-<id>`) and the panel (`view-<id>`). */

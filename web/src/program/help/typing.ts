@@ -1,7 +1,7 @@
 /** Diagnostics while a program is written: it is checked whenever its writer pauses. */
 
 import type { PythonSession } from "../../python/client";
-import type { Diagnostic } from "../../python/protocol";
+import type { Diagnostic } from "../../python/wire";
 
 /** Milliseconds of rest after which a program is checked. */
 const REST = 600;

@@ -2,8 +2,8 @@
 
 import { html, nothing, type TemplateResult } from "lit-html";
 import { highlightedLines } from "../../highlight";
+import type { AccessReport } from "../../python/wire";
 import { once } from "../kit";
-import type { AccessReport } from "./report";
 import { badge } from "./tables";
 
 /** The listing; `current` is the line of the last access. */

@@ -1,6 +1,7 @@
 /** A run of accesses up to some point: what was touched when, and which lines the cache holds. */
 
-import type { AccessBuffer, Accesses, AccessSite, Hits } from "./report";
+import type { AccessBuffer, AccessSite } from "../../python/wire";
+import type { Accesses, Hits } from "./report";
 
 export class Replay {
   /** How many accesses were made. */

@@ -2,8 +2,6 @@
 
 import type { AccessLoop, AccessReport, AccessResult, AccessSite } from "../../python/wire";
 
-export type * from "../../python/wire";
-
 /** The accesses of a run in order. */
 export interface Accesses {
   count: number;

@@ -2,8 +2,7 @@
 
 import type { ReadonlySignal, Signal } from "@preact/signals-core";
 import { html, type TemplateResult } from "lit-html";
-import type { RunResult } from "../../python/protocol";
-import type { AccessReport, CacheSettings } from "../../python/wire";
+import type { AccessReport, CacheSettings, RunResult } from "../../python/wire";
 import { choice, type Option } from "../kit";
 import { size as bytesText } from "./tables";
 

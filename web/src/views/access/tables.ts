@@ -1,16 +1,10 @@
 /** The tables: hits of every subscript, and the accesses around the one that is shown. */
 
 import { html, nothing, type TemplateResult } from "lit-html";
+import type { AccessFigures, AccessReport, AccessResult } from "../../python/wire";
 import { short } from "../format";
 import type { Replay } from "./replay";
-import {
-  type AccessFigures,
-  type AccessReport,
-  type AccessResult,
-  badgeText,
-  indices,
-  iterationsOf,
-} from "./report";
+import { badgeText, indices, iterationsOf } from "./report";
 
 const ROWS_AROUND = 7;
 

@@ -3,8 +3,13 @@
 import { batch, computed, effect, signal } from "@preact/signals-core";
 import { html, nothing, type TemplateResult } from "lit-html";
 import { element } from "../../dom";
-import type { RunResult } from "../../python/protocol";
-import { type CacheSettings, FIRST_CACHE } from "../../python/wire";
+import {
+  type AccessReport,
+  type AccessResult,
+  type CacheSettings,
+  FIRST_CACHE,
+  type RunResult,
+} from "../../python/wire";
 import { onThemeChange } from "../../theme";
 import { Measurement } from "../code/measurement";
 import { emptyNote, markBusy, Pending, perFrame, reactive, viewPanel } from "../kit";
@@ -16,7 +21,7 @@ import { BufferGrid, palette } from "./grid";
 import { badgedListing } from "./listing";
 import { calm, Player } from "./player";
 import { Replay } from "./replay";
-import { type AccessReport, type AccessResult, accessesOf, hitsOf } from "./report";
+import { accessesOf, hitsOf } from "./report";
 import { type Asked, cacheSettings, NONE, otherTitle, programSettings } from "./settings";
 import { accessSentence, accessTable, cacheTable } from "./tables";
 

@@ -1,6 +1,6 @@
 /** Which lines of TensorIR, loops and WAT belong together. Lines count from 1. */
 
-import type { MachineCode } from "../../python/protocol";
+import type { MachineCode } from "../../python/wire";
 
 export type Pane = "tensorir" | "lowered" | "wat";
 

@@ -6,7 +6,7 @@
  */
 
 import { html, nothing, svg, type TemplateResult } from "lit-html";
-import type { CodeMeasurement, MachinePeak } from "../../python/protocol";
+import type { CodeMeasurement, MachinePeak } from "../../python/wire";
 import { short, timing } from "../format";
 import { axes as drawAxes, legend, logarithmic, logTicks, type Plot } from "../plot";
 

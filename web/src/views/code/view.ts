@@ -3,7 +3,7 @@
 import { batch, computed, signal } from "@preact/signals-core";
 import { html, nothing, type TemplateResult } from "lit-html";
 import { live } from "lit-html/directives/live.js";
-import type { MachineCode, PassLine, RunResult } from "../../python/protocol";
+import type { MachineCode, PassLine, RunResult } from "../../python/wire";
 import "./code.css";
 import {
   choice,

@@ -3,10 +3,10 @@
 import "../../language";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
-import type { Trial } from "../../python/search_protocol";
 import { onThemeChange } from "../../theme";
 import { themeColour } from "../plot";
 import { logRange } from "./scale";
+import type { Trial } from "./trials";
 
 const HEIGHT = 220;
 

@@ -1,7 +1,7 @@
 /** Controls a search: begins it, asks Python for trial after trial, pauses, stops, and keeps records. */
 
 import { type PythonSession, Stopped } from "../../python/client";
-import type { SearchSettings } from "../../python/search_protocol";
+import type { SearchSettings } from "../../python/wire";
 import { earlier, type RecordStore, type RecordWriter } from "./records";
 import type { Search } from "./search";
 import { outcome } from "./trials";

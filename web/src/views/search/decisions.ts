@@ -1,6 +1,6 @@
 /** Decisions as numbers on axes, and what each choice came to. */
 
-import type { Trial } from "../../python/search_protocol";
+import type { Trial } from "./trials";
 
 export interface Axis {
   /** The name of a number that is decided, such as "j_1" for a factor of a tiling. */

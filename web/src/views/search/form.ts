@@ -3,7 +3,7 @@
 import { computed, signal } from "@preact/signals-core";
 import { html, nothing, type TemplateResult } from "lit-html";
 import { live } from "lit-html/directives/live.js";
-import type { SearchModule, SearchSettings, Strategy } from "../../python/search_protocol";
+import type { SearchModule, SearchSettings, Strategy } from "../../python/wire";
 import { choice, fieldValue, type Option, optionList } from "../kit";
 
 /** So many workers by default at most; more share caches, and disturb each other's times. */

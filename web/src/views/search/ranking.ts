@@ -1,6 +1,6 @@
 /** How well a cost model ranks: what it predicted against what was measured. */
 
-import type { Trial } from "../../python/search_protocol";
+import type { Trial } from "./trials";
 
 /** Two times that differ by less than this share are the same. */
 const TIE = 0.02;

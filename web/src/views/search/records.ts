@@ -1,7 +1,7 @@
 /** Records of searches: in the browser's own database, or in memory where that is denied. */
 
 import { type DBSchema, type IDBPDatabase, openDB } from "idb";
-import type { EarlierRecords, RecordGroup, StoredRecord } from "../../python/search_protocol";
+import type { EarlierRecords, RecordGroup, StoredRecord } from "../../python/wire";
 
 const NAME = "mlcweb-records";
 const VERSION = 1;

@@ -1,6 +1,6 @@
 /** A search as the page keeps it, from its start until the reader lets go of it. */
 
-import type { SearchSettings, SearchStart, TrialUpdate } from "../../python/search_protocol";
+import type { SearchSettings, SearchStart, TrialUpdate } from "../../python/wire";
 import type { StoredWorkload } from "./records";
 import { place, type ShownTrial } from "./trials";
 

@@ -1,6 +1,12 @@
 /** What a list of trials amounts to. */
 
-import type { Trial, TrialUpdate } from "../../python/search_protocol";
+import type { TrialUpdate, TrialResult } from "../../python/wire";
+
+/** A trial with all that was told of it. */
+export interface Trial extends TrialResult {
+  decisions: string[];
+  space: number;
+}
 
 /**
  * The fastest trial, the first of them if several are equally fast. Where some are confirmed, it is

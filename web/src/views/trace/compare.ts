@@ -3,7 +3,7 @@
 import { computed, effect, type ReadonlySignal, signal } from "@preact/signals-core";
 import { html, type TemplateResult } from "lit-html";
 import { element } from "../../dom";
-import type { TraceComparison } from "../../python/protocol";
+import type { TraceComparison } from "../../python/wire";
 import { onArrows, once, range, reactive, scrollWithin } from "../kit";
 import { countChanges, diffListing, markedLines } from "./diff";
 import { nestList } from "./nest";

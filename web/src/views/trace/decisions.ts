@@ -2,7 +2,7 @@
 
 import { html, nothing, type TemplateResult } from "lit-html";
 import { live } from "lit-html/directives/live.js";
-import type { TraceControl, TraceOption } from "../../python/protocol";
+import type { TraceControl, TraceOption } from "../../python/wire";
 import { counted, fieldValue } from "../kit";
 import { refusalKey, same, type TraceModel } from "./model";
 

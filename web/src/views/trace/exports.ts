@@ -2,7 +2,7 @@
 
 import { download } from "../../program/interchange";
 import type { PythonSession } from "../../python/client";
-import type { Changes, ShownTrace, StepOutcome } from "../../python/protocol";
+import type { Changes, ShownTrace, StepOutcome } from "../../python/wire";
 import type { MenuItem } from "../../shell/menu";
 import { copyAndTell } from "../kit";
 import { message } from "../resource";

@@ -2,13 +2,7 @@
 
 import { computed, effect, signal } from "@preact/signals-core";
 import { Stopped } from "../../python/client";
-import type {
-  Changes,
-  DerivedTrace,
-  RunResult,
-  ShownTrace,
-  StepOutcome,
-} from "../../python/protocol";
+import type { Changes, DerivedTrace, RunResult, ShownTrace, StepOutcome } from "../../python/wire";
 import { timing } from "../format";
 import { message, Resource } from "../resource";
 import type { ViewContext } from "../view";

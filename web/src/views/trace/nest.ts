@@ -4,7 +4,7 @@
  */
 
 import { html, nothing, type TemplateResult } from "lit-html";
-import type { NestBlock, NestEntry, NestLoop, NestRegion } from "../../python/protocol";
+import type { NestBlock, NestEntry, NestLoop, NestRegion } from "../../python/wire";
 import "./nest.css";
 
 const COLOURS = 6;

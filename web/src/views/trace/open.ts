@@ -1,6 +1,6 @@
 /** Opening a trace in the trace view from elsewhere, such as a trial of a search. */
 
-import type { ShownTrace } from "../../python/protocol";
+import type { ShownTrace } from "../../python/wire";
 
 const OPEN = "mlcweb-open-trace";
 

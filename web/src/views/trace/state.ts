@@ -1,6 +1,6 @@
 /** What a link says of the trace view: which trace, which step, which decisions. Plain JSON. */
 
-import type { Changes } from "../../python/protocol";
+import type { Changes } from "../../python/wire";
 
 /** A trace by its place among those of the run, or by its steps where it is no trace of the run. */
 export interface TraceReference {

@@ -5,7 +5,7 @@ import { html, nothing, type TemplateResult } from "lit-html";
 import { guard } from "lit-html/directives/guard.js";
 import { element } from "../../dom";
 import { highlightedLines } from "../../highlight";
-import type { Instruction, StepOutcome, TraceStep } from "../../python/protocol";
+import type { Instruction, StepOutcome, TraceStep } from "../../python/wire";
 import { counted, fieldValue, onArrows, once, perFrame, reactive, scrollWithin } from "../kit";
 import { countChanges, diffListing, markedLines, settled } from "./diff";
 import { nestList } from "./nest";

@@ -1,7 +1,7 @@
 /** How long the program takes after each step of a trace, and what each step does to that time. */
 
 import type { PythonSession } from "../../python/client";
-import type { Changes, StepOutcome, TraceStep } from "../../python/protocol";
+import type { Changes, StepOutcome, TraceStep } from "../../python/wire";
 import { timing } from "../format";
 
 /** Milliseconds that a stopped measurement has to come to its end. */
