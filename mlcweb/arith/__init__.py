@@ -28,6 +28,7 @@ from mlcweb.arith.linear_equations import (
     IntConstraintsTransform,
     solve_linear_equations,
 )
+from mlcweb.arith.linear_inequalities import solve_linear_inequalities
 from mlcweb.arith.modular import ModularSet
 from mlcweb.arith.pattern import deduce_bound, detect_clip_bound, detect_linear_equation
 from mlcweb.arith.region import (

@@ -70,7 +70,6 @@ _FILES: dict[tuple[str, ...], str] = {
         "tir.op tir.expr tir.stmt tir.buffer tir.function tir.generic tir.type tir.build "
         "tir.data_layout tir.block_scope tir.sblock_scope ir.prim.op prim"
     ),
-    ("tir.stmt_functor",): "tir.functor",
     ("schedule",): "schedule.state schedule.trace schedule.analysis schedule.transform "
     "schedule.instruction",
     ("lower.transform",): "lower.transform.transform lower.transform.function_pass",

@@ -95,7 +95,6 @@ _ROWS: dict[str, str] = {
 
 _ROWS_IN: dict[str, dict[str, str]] = {
     "arith": {
-        "deduce_bound solves one inequality for a variable": "solve_linear_inequalities",
         "sets are intervals here, IntervalSet; an infinite end is None": (
             "PresburgerSet pos_inf neg_inf"
         ),

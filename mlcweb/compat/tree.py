@@ -66,6 +66,7 @@ class Tree:
         self.owners = {"", *self.views} | {self.resolve(n.rpartition(".")[0]) for n in named}
         self._views: dict[str, ModuleType] = {}
         self._attached: dict[str, tuple[ModuleType, dict[str, Any]]] = {}
+        self._searched: set[tuple[str, str]] = set()
 
     def resolve(self, relative: str) -> str:
         """What the module known as ``relative`` is called here: the longest renamed part wins, and
@@ -119,10 +120,15 @@ class Tree:
         found = self.name_in(view, attribute)
         if found is not None:
             return found
-        for home in self.views.get(view, ()):
-            module = importlib.import_module(self.full(home))
-            if hasattr(module, attribute):
-                return getattr(module, attribute)
+        if (view, attribute) not in self._searched:  # homes may be views of each other
+            self._searched.add((view, attribute))
+            try:
+                for home in self.views.get(view, ()):
+                    module = importlib.import_module(self.full(home))
+                    if hasattr(module, attribute):
+                        return getattr(module, attribute)
+            finally:
+                self._searched.discard((view, attribute))
         where = f"{self.alias}.{view}" if view else self.alias
         raise AttributeError(
             f"{where} has no {attribute} here", name=attribute, obj=self.module(view)

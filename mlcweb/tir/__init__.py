@@ -18,6 +18,7 @@ from mlcweb.tir.expr import (
     StringImm, Sub, Var,
 )  # fmt: skip
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.functor import PyStmtExprMutator, PyStmtExprVisitor
 from mlcweb.tir.intrinsics import (
     absolute as abs, call_extern, call_intrin, call_packed, if_then_else, isinf, isnan, likely,
     max_value, min_value, power, reinterpret,
