@@ -40,10 +40,15 @@ class Interrupts:
             self._task = None
 
     def _handle(self, _number: int, frame: FrameType | None) -> None:
-        if not _between_steps(frame):
+        task = self._task
+        between = _between_steps(frame)
+        if not between and (task is None or asyncio.current_task(task.get_loop()) is task):
             raise KeyboardInterrupt
-        if self._task is not None:
-            self._task.cancel()
+        if task is not None:
+            task.cancel()
+        if not between:
+            # A task beside it: this error does not leave the task, as a KeyboardInterrupt would.
+            raise asyncio.CancelledError
 
 
 def as_interrupt(error: BaseException) -> BaseException:

@@ -56,6 +56,19 @@ def test_in_what_a_task_calls_of_the_loop_it_is_raised(monkeypatch):
     assert run(wait, monkeypatch) == {"error": "stopped"}
 
 
+def test_a_task_beside_the_call_ends_with_it(monkeypatch):
+    async def spin() -> None:
+        while True:
+            await asyncio.sleep(0)
+            interrupt()
+
+    async def wait() -> str:
+        await asyncio.gather(spin(), asyncio.sleep(60))
+        return "went on"
+
+    assert run(wait, monkeypatch) == {"error": "stopped"}
+
+
 def test_without_a_call_it_ends_nothing():
     async def idle() -> str:
         asyncio.get_running_loop().call_soon(signal.raise_signal, signal.SIGINT)

@@ -1,6 +1,6 @@
 /** What a list of trials amounts to. */
 
-import type { TrialUpdate, TrialResult } from "../../python/wire";
+import type { TrialResult, TrialUpdate } from "../../python/wire";
 
 /** A trial with all that was told of it. */
 export interface Trial extends TrialResult {
