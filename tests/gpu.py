@@ -9,6 +9,7 @@ import ctypes
 import importlib.util
 from collections.abc import Callable, Sequence
 from functools import cache
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -56,22 +57,41 @@ def grid(kernel: DeviceKernel) -> list[int]:
     return [kernel.extent(f"blockIdx.{axis}").value for axis in "xyz"]
 
 
+def _installed(pattern: str) -> list[Path]:
+    """Files of NVIDIA's packages, then of a CUDA toolkit."""
+    package = importlib.util.find_spec("nvidia")
+    folders = package.submodule_search_locations or () if package else ()
+    return [
+        file
+        for folder in (*folders, *glob("/usr/local/cuda*"))
+        for file in Path(folder).rglob(pattern)
+    ]
+
+
 @cache
 def nvrtc() -> Any:
     """NVIDIA's compiler, which needs no GPU; None where it is not installed."""
-    package = importlib.util.find_spec("nvidia")
-    for folder in package.submodule_search_locations or () if package else ():
-        for file in Path(folder).rglob("libnvrtc.so*"):
-            return ctypes.CDLL(str(file))
+    for file in _installed("libnvrtc.so*"):
+        return ctypes.CDLL(str(file))
     return None
 
 
+@cache
+def cuda_headers() -> list[str]:
+    """The folders of the headers of float16 and of tensor cores; none where these are missing."""
+    folders = [file.parent for file in _installed("mma.h") if file.parent.name == "include"]
+    return [str(folder) for folder in (folders[0], folders[0] / "cccl")] if folders else []
+
+
 def compile_cuda(source: str, architecture: str = "compute_75") -> str:
-    """What NVRTC says of a source; "" where it compiles."""
+    """What NVRTC says of a source; "" where it compiles, or needs headers that are not here."""
+    if "#include" in source and not cuda_headers():
+        return ""
     library, program, size = nvrtc(), ctypes.c_void_p(), ctypes.c_size_t()
     library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"kernels.cu", 0, None, None)
-    options = (ctypes.c_char_p * 1)(f"--gpu-architecture={architecture}".encode())
-    failed = library.nvrtcCompileProgram(program, 1, options)
+    flags = [f"--gpu-architecture={architecture}", *(f"-I{path}" for path in cuda_headers())]
+    options = (ctypes.c_char_p * len(flags))(*map(str.encode, flags))
+    failed = library.nvrtcCompileProgram(program, len(flags), options)
     library.nvrtcGetProgramLogSize(program, ctypes.byref(size))
     log = ctypes.create_string_buffer(size.value)
     library.nvrtcGetProgramLog(program, log)

@@ -20,6 +20,10 @@ CROSS_THREAD_REDUCTION = "cross_thread_reduction"
 """The attribute of a reduction whose threads add to one element, one after the other."""
 
 
+MATRIX_UNIT = "matrix_unit"
+"""The attribute of loops that one instruction of a matrix unit does for the threads of a warp."""
+
+
 def is_thread_tag(tag: str) -> bool:
     """Whether an axis is one of threads inside a block; "" is none."""
     return tag != "" and not tag.startswith("blockIdx")
@@ -36,6 +40,12 @@ def thread_tag(loop: Node) -> str:
 def is_shared(buffer: Buffer) -> bool:
     """Whether the threads of a block, or of a warp, see one buffer because of its storage scope."""
     return buffer.scope().startswith(("shared", "warp"))
+
+
+def is_own(buffer: Buffer) -> bool:
+    """Whether each thread has a buffer for itself because of its storage scope: in registers, which
+    those of matrix units are, too."""
+    return buffer.scope().startswith(("local", "wmma"))
 
 
 def is_barrier(statement: Node) -> bool:
@@ -89,7 +99,7 @@ def _passed_on(statement: S.Stmt) -> set[E.Var]:
     loaded: set[E.Var] = set()
     own: set[Node] = set()
     for part in walk(statement):  # parents first
-        if isinstance(part, S.BufferStore) and part.buffer.scope() != "local":
+        if isinstance(part, S.BufferStore) and not is_own(part.buffer):
             stored.add(part.buffer.data)
             own.update(
                 load

@@ -14,6 +14,7 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.lower.lowering_pass import lowering_pass
+from mlcweb.lower.matrix_units import lower_matrix_units
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, cast, const, multiply
@@ -25,8 +26,9 @@ from mlcweb.tir.substitute import reads_memory, variables_in
 @lowering_pass("LowerOpaqueBlock", needed=True)
 def convert_blocks_to_loops(func: PrimFunc) -> PrimFunc:
     """Iterators become their bindings, predicates `if`s, allocations statements around the body,
-    and accesses of matched buffers accesses of what they view. Other views need no declaration:
-    they are known by their data."""
+    calls of matrix units loops, and accesses of matched buffers accesses of what they view. Other
+    views need no declaration: they are known by their data."""
+    func = lower_matrix_units(func)
     return func.with_body(BlockConversion(exchanges_data(func)).rewrite(func.body))
 
 

@@ -21,6 +21,7 @@ from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.lower.flatten_buffers import flatten_buffers
 from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.lowering_pass import PREFIX, LoweringPass, lowering_pass
+from mlcweb.lower.matrix_units import lower_matrix_units
 from mlcweb.lower.place_allocations import place_allocations
 from mlcweb.lower.serialize_threads import serialize_threads
 from mlcweb.lower.simplify import simplify
@@ -47,7 +48,7 @@ def without_threads(func: PrimFunc) -> PrimFunc:
     """The function, with serial loops and no blocks if its threads exchange data: for those who
     else take TensorIR as it is, and run loops over threads as any other."""
     if not exchanges_data(func):
-        return func
+        return lower_matrix_units(func)
     for run in (*TO_SERIAL_LOOPS, simplify):
         func = run(func)
     return func

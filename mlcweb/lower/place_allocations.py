@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from mlcweb.analysis.effects import reads_before_storing
-from mlcweb.analysis.threads import is_shared, thread_tag
+from mlcweb.analysis.threads import is_own, is_shared, thread_tag
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, children, on
 from mlcweb.lower.lowering_pass import lowering_pass
@@ -33,7 +33,7 @@ def place_allocations(func: PrimFunc) -> PrimFunc:
 def place_outside_of_threads(func: PrimFunc) -> PrimFunc:
     """The same for threads that exchange data: of what a loop over them has around it, they have
     one together, unless it is "local". What is "shared" is one for them wherever it is."""
-    return _placed(func, lambda buffer: not buffer.scope().startswith(("local", "shared")))
+    return _placed(func, lambda buffer: not (is_own(buffer) or buffer.scope().startswith("shared")))
 
 
 def place_in_threads(func: PrimFunc) -> PrimFunc:

@@ -16,6 +16,7 @@ from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Dispatcher, Mutator, on
 from mlcweb.lower.compact_buffers import compact_buffers, compact_shared_buffers
 from mlcweb.lower.lowering_pass import lowering_pass
+from mlcweb.lower.matrix_units import by_one_lane
 from mlcweb.lower.place_allocations import place_in_threads, place_outside_of_threads
 from mlcweb.lower.statement_simplifier import NOTHING
 from mlcweb.lower.store_once import store_once
@@ -38,7 +39,7 @@ def serialize_threads(func: PrimFunc) -> PrimFunc:
     """
     if not exchanges_data(func):
         return func
-    return split_at_barriers(synchronize_threads(func))
+    return split_at_barriers(by_one_lane(synchronize_threads(func)))
 
 
 def synchronize_threads(func: PrimFunc) -> PrimFunc:

@@ -7,6 +7,7 @@ from typing import Any
 
 from mlcweb.analysis.threads import (
     CROSS_THREAD_REDUCTION,
+    is_own,
     is_shared,
     stored_data,
     thread_tag,
@@ -223,7 +224,7 @@ def _owner(buffer: Buffer) -> tuple[str, ...]:
     """The axes of whose indices each has the buffer for itself, by its storage scope."""
     if is_shared(buffer):
         return ("blockIdx",)
-    return ("threadIdx", "vthread") if buffer.scope() == "local" else ()
+    return ("threadIdx", "vthread") if is_own(buffer) else ()
 
 
 def _sunk(buffer: Buffer, statement: S.Stmt, owner: tuple[str, ...]) -> S.Stmt | None:

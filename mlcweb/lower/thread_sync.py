@@ -13,7 +13,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from mlcweb.analysis.threads import CROSS_THREAD_REDUCTION, is_barrier, is_shared, thread_tag
+from mlcweb.analysis.threads import (
+    CROSS_THREAD_REDUCTION,
+    MATRIX_UNIT,
+    is_barrier,
+    is_shared,
+    thread_tag,
+)
 from mlcweb.arith import Analyzer
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.op import Op
@@ -106,7 +112,7 @@ class _Synchronization(Dispatcher):
         self.loops = list(around)
         self.alike = [loop.loop_var for loop in around]
         self.guards: list[E.PrimExpr] = []
-        self.divergent: list[tuple[str, S.Stmt]] = []
+        self.divergent: list[tuple[frozenset[str], str, S.Stmt]] = []
         self.reduction: Reduction | None = None
         self.own: dict[E.Var, list[Access]] = {}
 
@@ -246,7 +252,7 @@ class _Synchronization(Dispatcher):
         not come there alike, if there are any."""
         tags = frozenset[str]().union(*map(self.varying.of, values))
         if tags:
-            self.divergent.append((_divergence(statement, tags), statement))
+            self.divergent.append((tags, _divergence(statement, tags), statement))
         yield tags
         if tags:
             self.divergent.pop()
@@ -303,9 +309,21 @@ class _Synchronization(Dispatcher):
         if statement.attr_key == CROSS_THREAD_REDUCTION:
             axes = statement.value.value if isinstance(statement.value, E.StringImm) else ""
             self.reduction = Reduction(statement.node, frozenset(axes.split()))
+        elif statement.attr_key == MATRIX_UNIT:
+            self.check_warp(statement)
         body = self.summary(statement.body)
         self.reduction = outer
         return body._replace(statement=replace(statement, body=body.statement))
+
+    def check_warp(self, statement: S.AttrStmt) -> None:
+        """Refuse an instruction of a whole warp where not all of its threads come."""
+        for tags, reason, _ in self.divergent:
+            if "threadIdx.x" in tags:
+                raise ThreadError(
+                    "The threads of a warp work on a fragment of a matrix together, and here not "
+                    f"all of them come: {reason}",
+                    statement.span,
+                )
 
     # Accesses
 
@@ -375,7 +393,7 @@ class _Synchronization(Dispatcher):
         if self.reduction is not None:
             raise ThreadError("A reduction across threads cannot hold a barrier", statement.span)
         if self.divergent:
-            reason, where = self.divergent[-1]
+            _, reason, where = self.divergent[-1]
             raise ThreadError(
                 f"Threads of a block need a barrier where not all of them come: {reason}. Move "
                 "the barrier, and what has to wait for other threads, out of it",

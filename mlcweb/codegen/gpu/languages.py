@@ -218,7 +218,11 @@ CUDA = Language(
         )
     },
     suffixes={"float32": "f", "int64": "LL", "uint64": "ULL", "uint32": "u"},
-    includes={"float16": "#include <cuda_fp16.h>", "bfloat16": "#include <cuda_bf16.h>"},
+    includes={
+        "float16": "#include <cuda_fp16.h>",
+        "bfloat16": "#include <cuda_bf16.h>",
+        "wmma": "#include <mma.h>",
+    },
     infinity="__int_as_float(0x7f800000)",
     nan="__int_as_float(0x7fc00000)",
 )

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from mlcweb.analysis.threads import is_barrier, is_shared
+from mlcweb.analysis.threads import MATRIX_UNIT, is_barrier, is_shared
 from mlcweb.arith import Analyzer
 from mlcweb.codegen.gpu.kernels import DeviceKernel
 from mlcweb.codegen.gpu.languages import FORMS, Language
+from mlcweb.codegen.gpu.matrix_units import declare_fragments, matrix_instruction
 from mlcweb.codegen.names import NameTable
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node
@@ -124,7 +125,15 @@ class KernelPrinter(Dispatcher):
         for part in statement.seq:
             self.statement(part)
 
-    @on(S.AttrStmt, S.AssertStmt, S.DeclBuffer)
+    @on(S.AttrStmt)
+    def attribute(self, statement: S.AttrStmt) -> None:
+        if statement.attr_key == MATRIX_UNIT:
+            self.dtypes.add("wmma")
+            self.line(matrix_instruction(self, statement))
+        else:
+            self.statement(statement.body)
+
+    @on(S.AssertStmt, S.DeclBuffer)
     def around(self, statement: Any) -> None:
         self.statement(statement.body)
 
@@ -143,6 +152,9 @@ class KernelPrinter(Dispatcher):
                 buffer.span,
             )
         element = self.type(buffer.dtype, f'"{buffer.name}"')
+        if buffer.scope().startswith("wmma"):
+            self.line(declare_fragments(self, buffer, element))
+            return
         if self.is_wgsl:
             self.line(f"var {self.name(buffer)} : array<{element}, {size.value}>;")
         else:
@@ -389,6 +401,12 @@ class KernelPrinter(Dispatcher):
 
     def element(self, buffer: Buffer, indices: tuple[E.PrimExpr, ...], node: Node) -> str:
         owner = self.owner(buffer)
+        if owner.scope().startswith("wmma"):
+            raise TVMError(
+                f'"{owner.name}" is fragments of matrices, whose elements one thread cannot reach; '
+                "store them to shared memory, and read them there",
+                node.span,
+            )
         if any(dtypes.lanes(index.dtype) > 1 for index in indices):
             raise TVMError(
                 f'A vector of "{buffer.name}" has no form in {self.language.name}; vectorize a '
