@@ -1,0 +1,29 @@
+"""Models as classes: `nn.Module`, written as in PyTorch, and traced into a module of Relax.
+
+    class MLP(nn.Module):
+        def __init__(self):
+            self.fc = nn.Linear(784, 10)
+
+        def forward(self, x: nn.Tensor) -> nn.Tensor:
+            return nn.op.softmax(self.fc(x))
+
+    mod, params = MLP().export_tvm({"forward": {"x": nn.spec.Tensor((1, 784), "float32")}})
+
+- tensor.py: tensors that stand for expressions, and parameters; op.py: functions of them.
+- module.py: modules and lists of them; layers.py: the usual ones.
+- spec.py: what the methods of a model take; exporter.py traces the methods.
+"""
+
+from mlcweb.relax.frontend.nn import op, spec
+from mlcweb.relax.frontend.nn.layers import (
+    GELU, Attention, Conv1D, Conv2D, Conv3D, ConvTranspose1D, Embedding, GroupNorm, Identity,
+    LayerNorm, Linear, ReLU, RMSNorm, SiLU, TimestepEmbedding, Timesteps,
+)  # fmt: skip
+from mlcweb.relax.frontend.nn.module import (
+    Effect, IOEffect, Module, ModuleDict, ModuleList, ParameterDict, ParameterList,
+)  # fmt: skip
+from mlcweb.relax.frontend.nn.op import *  # noqa: F403
+from mlcweb.relax.frontend.nn.tensor import (
+    Object, Parameter, Tensor, get_default_dtype, set_default_dtype, wrap_nested,
+)  # fmt: skip
+from mlcweb.relax.frontend.nn.visitor import Mutator

@@ -1,0 +1,64 @@
+"""`Module.jit`: a model that is compiled, with the values of its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mlcweb.ir.lazy_attributes import provided
+from mlcweb.relax.frontend.nn.exporter import export
+from mlcweb.relax.frontend.nn.spec import ModuleSpec
+
+FORMATS = ("torch", "numpy", "tvm")
+
+
+def compiled(module: Any, spec: Any, device: Any, out_format: str) -> Compiled:
+    """The model's methods as functions of arrays; see `Module.jit`."""
+    if out_format not in FORMATS:
+        raise ValueError(f"out_format is one of {', '.join(FORMATS)}, not {out_format!r}")
+    mod, params = export(ModuleSpec.from_raw(spec, module), debug=False)
+    missing = [name for name, param in params if param.data is None]
+    if missing:
+        raise ValueError(
+            f"Parameters without a value: {', '.join(missing)}; set them by "
+            "model.load_state_dict(...) or param.data = array"
+        )
+    build = provided("mlcweb.relax", "build")
+    machine = provided("mlcweb.relax", "VirtualMachine")(build(mod), device)
+    return Compiled(machine, [param.data for _, param in params], out_format)
+
+
+class Compiled:
+    """`model["forward"](x)` runs a method on arrays of NumPy or PyTorch, or NDArrays."""
+
+    def __init__(self, vm: Any, params: list[Any], out_format: str) -> None:
+        self.vm = vm
+        self.params = params
+        self.out_format = out_format
+
+    def __getitem__(self, method: str) -> Callable[..., Any]:
+        function = self.vm[method]
+        array = provided("mlcweb.relax.frontend.common", "array")
+
+        def run(*args: Any) -> Any:
+            values = [_input(arg, array) for arg in args]
+            return self._output(function(*values, *self.params))
+
+        return run
+
+    def _output(self, value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return type(value)(self._output(each) for each in value)
+        if self.out_format == "tvm":
+            return value
+        if self.out_format == "numpy":
+            return value.numpy()
+        import torch
+
+        return torch.from_numpy(value.numpy())
+
+
+def _input(value: Any, array: Callable[..., Any]) -> Any:
+    if hasattr(value, "detach"):
+        value = value.detach().numpy()
+    return array(value) if hasattr(value, "__array_interface__") else value

@@ -1,0 +1,299 @@
+"""`nn.Module`: a model, or a part of one, with its parameters; lists and dictionaries of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from mlcweb.ir.module import IRModule
+from mlcweb.relax import expr as E
+from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.frontend.nn.tensor import Parameter
+from mlcweb.relax.op.base import null_value
+
+Value = TypeVar("Value")
+
+
+class Effect:
+    """State of a model besides its parameters, which its methods take and give back."""
+
+    effect: E.Var | None = None
+
+    def emit_init(self, name_hint: str, builder: BlockBuilder) -> list[E.Var]:
+        """The state at first."""
+        raise NotImplementedError
+
+    def create(self, name_hint: str) -> list[E.Var]:
+        """Parameters for the state."""
+        raise NotImplementedError
+
+    def set_state(self, state_vars: list[E.Var]) -> None:
+        """Take the state that a method begins with."""
+        raise NotImplementedError
+
+    def finalize(self) -> list[E.Var]:
+        """The state that a method ends with."""
+        raise NotImplementedError
+
+    def to(self, dtype: str | None = None) -> None:
+        """Change the element type."""
+
+
+class IOEffect(Effect):
+    """The order of what is printed."""
+
+    def emit_init(self, name_hint: str, builder: BlockBuilder) -> list[E.Var]:
+        return [builder.emit(null_value(), f"{name_hint}.io")]
+
+    def create(self, name_hint: str) -> list[E.Var]:
+        from mlcweb.relax.struct_info import ObjectStructInfo
+
+        self.effect = E.Var(f"{name_hint}.io", ObjectStructInfo())
+        return [self.effect]
+
+    def set_state(self, state_vars: list[E.Var]) -> None:
+        (self.effect,) = state_vars
+
+    def finalize(self) -> list[E.Var]:
+        result, self.effect = self.effect, None
+        return [] if result is None else [result]
+
+
+class Module:
+    """A model, or a part of one. Parameters and modules among its attributes are its own;
+    `forward`, and other methods, compute with tensors."""
+
+    def named_parameters(self, prefix: str = "") -> Iterator[tuple[str, Parameter]]:
+        """The parameters with their names, as `fc1.weight`, in the order of the attributes."""
+        yield from named(self, prefix, Parameter)
+
+    def parameters(self) -> Iterator[Parameter]:
+        """The parameters."""
+        return (param for _, param in self.named_parameters())
+
+    def named_effects(self, prefix: str = "") -> Iterator[tuple[str, Effect]]:
+        """What methods take and give back besides, with names."""
+        yield from named(self, prefix, Effect)
+
+    def state_dict(
+        self, *, prefix: str = "", destination: dict[str, Parameter] | None = None
+    ) -> dict[str, Parameter]:
+        """The parameters by name."""
+        found = {} if destination is None else destination
+        found.update(self.named_parameters(prefix))
+        return found
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True
+    ) -> tuple[list[str], list[str]]:
+        """Give parameters the values of others (or arrays) of the same names.
+
+        Returns the names that were missing, and those that are not known.
+
+        Raises: KeyError: for either, unless `strict` is False.
+        """
+        own = self.state_dict()
+        for name in own:
+            if name in state_dict:
+                given = state_dict[name]
+                if isinstance(given, Parameter):
+                    if given.data is None:
+                        raise ValueError(f"Parameter {name} is not set to any concrete tensor")
+                    given = given.data
+                own[name].data = given
+        missing = [name for name in own if name not in state_dict]
+        unknown = [name for name in state_dict if name not in own]
+        if strict and (missing or unknown):
+            raise KeyError(f"Missing keys: {missing}, Unexpected keys: {unknown}")
+        return missing, unknown
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not hasattr(self, "forward"):
+            raise NotImplementedError(f"{type(self).__name__} does not define `forward`")
+        return self.forward(*args, **kwargs)  # type: ignore[attr-defined]
+
+    def to(self, dtype: str | None = None) -> None:
+        """Change the element type of all parameters."""
+        for value in self._parts():
+            if hasattr(value, "to"):
+                value.to(dtype=dtype)
+        if dtype is not None and isinstance(getattr(self, "dtype", None), str):
+            self.dtype = dtype
+
+    def _parts(self) -> list[Any]:
+        return list(self.__dict__.values())
+
+    def export_tvm(self, spec: Any, debug: bool = False, allow_extern: bool = False) -> Any:
+        """Trace methods into a module of Relax.
+
+        Args:
+            spec: by method, what it takes: `{"forward": {"x": nn.spec.Tensor((1, 8), "float32")}}`.
+            debug: let methods take and give back effects.
+            allow_extern: return external modules as well, of which there are none here.
+
+        Returns the module, and the parameters with their names in the order in which each method
+        takes them after its inputs.
+        """
+        from mlcweb.relax.frontend.nn.exporter import export
+        from mlcweb.relax.frontend.nn.spec import ModuleSpec
+
+        mod, params = export(ModuleSpec.from_raw(spec, self), debug)
+        return (mod, params, []) if allow_extern else (mod, params)
+
+    def jit(
+        self,
+        spec: Any,
+        device: Any = "cpu",
+        pipeline: Any = "default_build",
+        out_format: str = "torch",
+        debug: bool = False,
+    ) -> Any:
+        """The model compiled, with the values of its parameters: `model["forward"](x)`, of arrays.
+
+        `out_format`: "numpy" or "torch", what the methods give.
+
+        Raises: ValueError: a parameter has no value.
+        """
+        from mlcweb.relax.frontend.nn.compiled import compiled
+
+        return compiled(self, spec, device, out_format)
+
+
+def named(root: Any, prefix: str, kind: type[Value]) -> Iterator[tuple[str, Value]]:
+    """What is of a kind inside of a module, by its name."""
+    if isinstance(root, (ModuleList, ParameterList)):
+        items: Iterable[tuple[str, Any]] = ((str(i), each) for i, each in enumerate(root))
+    elif isinstance(root, (ModuleDict, ParameterDict)):
+        items = root.items()
+    else:
+        items = root.__dict__.items()
+    for name, item in items:
+        path = f"{prefix}.{name}" if prefix else name
+        if isinstance(item, kind):
+            yield path, item
+        elif isinstance(item, (Module, list, tuple, dict)) and not isinstance(item, kind):
+            if isinstance(item, (list, tuple)):
+                item = ModuleList(list(item)) if _all_parts(item) else None
+            elif isinstance(item, dict):
+                item = ModuleDict(item) if _all_parts(item.values()) else None
+            if item is not None:
+                yield from named(item, path, kind)
+
+
+def _all_parts(items: Iterable[Any]) -> bool:
+    listed = list(items)
+    return bool(listed) and all(isinstance(each, (Module, Parameter, Effect)) for each in listed)
+
+
+class _List(Module):
+    """Modules or parameters in order, known by their positions."""
+
+    def __init__(self, items: Iterable[Any]) -> None:
+        self.items = list(items)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.items)
+
+    def __getitem__(self, index: int) -> Any:
+        return self.items[index]
+
+    def __setitem__(self, index: int, item: Any) -> None:
+        self.items[index] = item
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def append(self, item: Any) -> None:
+        self.items.append(item)
+
+    def extend(self, items: Iterable[Any]) -> None:
+        self.items.extend(items)
+
+    def _parts(self) -> list[Any]:
+        return self.items
+
+
+class ModuleList(_List):
+    """Modules in order. Called, each takes what the one before it gives."""
+
+    def __init__(self, modules: Iterable[Module] = ()) -> None:
+        super().__init__(modules)
+
+    @property
+    def modules(self) -> list[Any]:
+        return self.items
+
+    def forward(self, x: Any) -> Any:
+        for module in self.items:
+            x = module(x)
+        return x
+
+
+class ParameterList(_List):
+    """Parameters in order."""
+
+    def __init__(self, params: Iterable[Parameter] = ()) -> None:
+        super().__init__(params)
+
+
+class _Dict(Module):
+    """Modules or parameters by name."""
+
+    def __init__(self, items: Mapping[str, Any] | None) -> None:
+        self._items: dict[str, Any] = dict(items or {})
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._items)
+
+    def __getitem__(self, key: str) -> Any:
+        return self._items[key]
+
+    def __setitem__(self, key: str, item: Any) -> None:
+        self._items[key] = item
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._items
+
+    def keys(self) -> Iterable[str]:
+        return self._items.keys()
+
+    def values(self) -> Iterable[Any]:
+        return self._items.values()
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        return self._items.items()
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self._items.get(key, default)
+
+    def update(self, items: Mapping[str, Any]) -> None:
+        self._items.update(items)
+
+    def clear(self) -> None:
+        self._items.clear()
+
+    def pop(self, key: str) -> Any:
+        return self._items.pop(key)
+
+    def _parts(self) -> list[Any]:
+        return list(self._items.values())
+
+
+class ModuleDict(_Dict):
+    """Modules by name."""
+
+    def __init__(self, modules: Mapping[str, Module] | None = None) -> None:
+        super().__init__(modules)
+
+
+class ParameterDict(_Dict):
+    """Parameters by name."""
+
+    def __init__(self, params: Mapping[str, Parameter] | None = None) -> None:
+        super().__init__(params)
+
+
+Traced = tuple[IRModule, list[tuple[str, Parameter]]]

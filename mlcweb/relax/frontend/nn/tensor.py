@@ -1,0 +1,269 @@
+"""Tensors of a model that is traced: each stands for an expression; parameters are weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from mlcweb.ir.lazy_attributes import provided
+from mlcweb.relax import expr as E
+from mlcweb.relax.block_builder import BlockBuilder, BuilderError
+from mlcweb.relax.struct_info import ObjectStructInfo, TensorStructInfo, TupleStructInfo
+from mlcweb.tir.expr import IntImm, PrimExpr
+from mlcweb.tir.expr import Var as PrimVar
+
+Extent: TypeAlias = "int | str | PrimExpr"
+"""An extent of a tensor; a string is the name of a symbolic one."""
+
+_default_dtype = "float32"
+
+
+def get_default_dtype() -> str:
+    """The element type of parameters that say none: "float32" at first."""
+    return _default_dtype
+
+
+def set_default_dtype(dtype: str) -> None:
+    """Set what `get_default_dtype` gives."""
+    global _default_dtype
+    _default_dtype = dtype
+
+
+def builder() -> BlockBuilder:
+    """The builder of the method that is being traced.
+
+    Raises: BuilderError: none is.
+    """
+    current = BlockBuilder.current()
+    if current is None:
+        raise BuilderError(
+            "Tensors are computed while a model is traced: call model.export_tvm(spec={...})"
+        )
+    return current
+
+
+def wrap_nested(expr: Any, name: str) -> Any:
+    """Bind an expression to a new variable and wrap it: a Tensor, or a tuple of what its fields
+    are wrapped to."""
+    if not isinstance(expr, E.DataflowVar):
+        expr = builder().emit(expr, name)
+    info = expr.struct_info
+    if isinstance(info, TensorStructInfo):
+        return Tensor(_expr=expr)
+    if isinstance(info, TupleStructInfo):
+        fields = range(len(info.fields))
+        return tuple(wrap_nested(E.TupleGetItem(expr, i), f"{name}.{i}") for i in fields)
+    raise TypeError(f"{name} gives neither a tensor nor a tuple of tensors, but a {info}")
+
+
+def _operators() -> Any:
+    from mlcweb.relax.frontend.nn import op
+
+    return op
+
+
+class Tensor:
+    """A tensor that an expression gives. Operators and methods add to the method being traced."""
+
+    _expr: Any
+
+    def __init__(self, *, _expr: Any) -> None:
+        info = _expr.struct_info
+        if not isinstance(info, TensorStructInfo) or info.values is None:
+            raise TypeError(f"A tensor of nn needs a known shape, but it is a {info}")
+        self._expr = _expr
+
+    @staticmethod
+    def from_const(data: Any) -> Tensor:
+        """The constant with the values of an array."""
+        return Tensor(_expr=E.const(data))
+
+    @staticmethod
+    def from_scalar(data: float, dtype: str) -> Tensor:
+        """The constant without dimensions."""
+        return Tensor(_expr=E.const(data, dtype))
+
+    @staticmethod
+    def from_struct_info(struct_info: TensorStructInfo, name: str = "tensor") -> Tensor:
+        """A new variable of a struct info."""
+        return Tensor(_expr=E.Var(name, struct_info))
+
+    from_ty = from_struct_info
+
+    @staticmethod
+    def placeholder(shape: Sequence[Extent], dtype: str, name: str = "tensor") -> Tensor:
+        """A new variable. Strings among the extents name symbolic ones."""
+        return Tensor(_expr=E.Var(name, TensorStructInfo(list(map(_extent, shape)), dtype)))
+
+    @property
+    def struct_info(self) -> TensorStructInfo:
+        return self._expr.struct_info
+
+    @property
+    def shape(self) -> list[int | PrimExpr]:
+        """The extents; those that are known are of Python's int."""
+        values: Any = self.struct_info.values
+        return [value.value if isinstance(value, IntImm) else value for value in values]
+
+    @property
+    def ndim(self) -> int:
+        return self.struct_info.ndim
+
+    @property
+    def dtype(self) -> str:
+        return self.struct_info.dtype
+
+    def __repr__(self) -> str:
+        return f'Tensor({self.shape}, "{self.dtype}")'
+
+    def _as_other(self, other: Any) -> Any:
+        """What is computed with this tensor: numbers become constants of its element type."""
+        if isinstance(other, Tensor):
+            return other
+        if isinstance(other, (int, float)):
+            return Tensor.from_scalar(other, self.dtype)
+        return NotImplemented
+
+    def _binary(self, name: str, other: Any, swapped: bool = False) -> Any:
+        second = self._as_other(other)
+        if second is NotImplemented:
+            return second
+        pair = (second, self) if swapped else (self, second)
+        return getattr(_operators(), name)(*pair)
+
+    def __add__(self, other: Any) -> Any:
+        return self._binary("add", other)
+
+    def __radd__(self, other: Any) -> Any:
+        return self._binary("add", other)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._binary("subtract", other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._binary("subtract", other, swapped=True)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._binary("multiply", other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return self._binary("multiply", other)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._binary("divide", other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._binary("divide", other, swapped=True)
+
+    def __matmul__(self, other: Any) -> Any:
+        return self._binary("matmul", other)
+
+    def __neg__(self) -> Tensor:
+        return _operators().negative(self)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._binary("less", other)
+
+    def __le__(self, other: Any) -> Any:
+        return self._binary("less_equal", other)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._binary("greater", other)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._binary("greater_equal", other)
+
+    def astype(self, dtype: str) -> Tensor:
+        return _operators().astype(self, dtype)
+
+    def maximum(self, other: Any) -> Any:
+        return self._binary("maximum", other)
+
+    def minimum(self, other: Any) -> Any:
+        return self._binary("minimum", other)
+
+    def reshape(self, *shape: Any) -> Tensor:
+        """Of another shape: `x.reshape(2, -1)` or `x.reshape((2, -1))`."""
+        return _operators().reshape(self, _one_or_several(shape))
+
+    def permute_dims(self, *axes: Any) -> Tensor:
+        return _operators().permute_dims(self, _one_or_several(axes) if axes else None)
+
+    def repeat(self, repeats: int, axis: int | None = None) -> Tensor:
+        return _operators().repeat(self, repeats, axis)
+
+
+def _one_or_several(values: tuple[Any, ...]) -> Any:
+    nested = len(values) == 1 and isinstance(values[0], (list, tuple))
+    return values[0] if nested else values
+
+
+def _extent(value: Any) -> Any:
+    if isinstance(value, str):
+        return PrimVar(value, "int64")
+    if isinstance(value, (int, IntImm)):
+        if int(value if isinstance(value, int) else value.value) < 0:
+            raise ValueError(f"An extent is not negative, as {value} is")
+        return value
+    if isinstance(value, PrimExpr):
+        return value
+    raise TypeError(f"An extent is a number, a name or an expression, not {value!r}")
+
+
+class Parameter(Tensor):
+    """A weight of a model. `data` is its value, if it has one."""
+
+    def __init__(self, shape: Sequence[Extent], dtype: str | None = None) -> None:
+        placeholder = Tensor.placeholder(shape, dtype or get_default_dtype(), "param")
+        super().__init__(_expr=placeholder._expr)
+        self._data: Any = None
+        self.attrs: dict[str, Any] = {}
+
+    @property
+    def data(self) -> Any:
+        """The value as an NDArray, or None."""
+        return self._data
+
+    @data.setter
+    def data(self, data: Any) -> None:
+        """Set the value: an array of NumPy, an NDArray, a tensor of PyTorch, or None.
+
+        Raises: ValueError: it has another shape or element type.
+        """
+        if data is None:
+            self._data = None
+            return
+        if not hasattr(data, "numpy") and not hasattr(data, "__array__"):
+            raise TypeError(f"The value of a parameter is an array, not {type(data).__name__}")
+        if hasattr(data, "detach"):
+            data = data.detach().numpy()
+        array = (
+            data
+            if hasattr(data, "layout")
+            else provided("mlcweb.relax.frontend.common", "array")(data)
+        )
+        if list(array.shape) != self.shape:
+            raise ValueError(f"Shape mismatch: expected {tuple(self.shape)}, got {array.shape}")
+        if str(array.dtype) != self.dtype:
+            raise ValueError(f"Dtype mismatch: expected {self.dtype}, got {array.dtype}")
+        self._data = array
+
+    def to(self, dtype: str | None = None) -> None:
+        """Change the element type of a parameter that has no value yet."""
+        if dtype is None:
+            return
+        if self._data is not None:
+            raise ValueError(
+                "The parameter has a value, which would lose digits: change the element type first "
+                "and set the value then"
+            )
+        self._expr = Tensor.placeholder(self.shape, dtype, "param")._expr
+
+
+class Object:
+    """What is no tensor, such as a cache that functions of the registry work on."""
+
+    def __init__(self, *, _expr: Any, _name: str) -> None:
+        self._expr = _expr if isinstance(_expr, E.Var) else builder().emit(_expr, _name)
+        if not isinstance(self._expr.struct_info, ObjectStructInfo):
+            raise TypeError(f"{_name} is a {self._expr.struct_info}; wrap it by nn.wrap_nested")

@@ -1,0 +1,144 @@
+"""Models written with `nn.Module`: what is traced is what a real TVM traces, and it runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlcweb as tvm
+from mlcweb import relax, te
+from mlcweb.ir.structural import structural_equal
+from mlcweb.relax.frontend import nn
+from mlcweb.script import from_source
+from mlcweb.script import tir as T
+from tests.relax.frontend.nn_models import ANSWERS, models
+
+MODELS = models(nn)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_traces_what_tvm_traces(name: str) -> None:
+    model, spec = MODELS[name]
+    mod, _ = model.export_tvm(spec)
+    expected = from_source((ANSWERS / f"{name}.txt").read_text())
+    assert structural_equal(mod, expected), f"{mod.script()}\nTVM:\n{expected.script()}"
+
+
+def values(*shapes: tuple[int, ...]) -> list[Any]:
+    draw = np.random.default_rng(0)
+    return [draw.standard_normal(shape).astype("float32") for shape in shapes]
+
+
+def test_a_perceptron_computes_what_numpy_does() -> None:
+    model, spec = models(nn)["perceptron"]
+    x, w1, b1, w2 = values((1, 8), (16, 8), (16,), (4, 16))
+    mod, params = model.export_tvm(spec)
+    assert [name for name, _ in params] == ["fc1.weight", "fc1.bias", "fc2.weight"]
+    vm = relax.VirtualMachine(relax.build(mod), tvm.cpu())
+    result = vm["forward"](*map(tvm.nd.array, (x, w1, b1, w2)))
+    np.testing.assert_allclose(result.numpy(), np.maximum(x @ w1.T + b1, 0) @ w2.T, rtol=1e-5)
+
+
+def test_jit_runs_with_the_values_of_parameters() -> None:
+    model, spec = models(nn)["perceptron"]
+    x, w1, b1, w2 = values((1, 8), (16, 8), (16,), (4, 16))
+    with pytest.raises(ValueError, match=r"fc1\.weight, fc1\.bias, fc2\.weight"):
+        model.jit(spec)
+    model.load_state_dict({"fc1.weight": w1, "fc1.bias": b1, "fc2.weight": w2})
+    result = model.jit(spec, out_format="numpy")["forward"](x)
+    np.testing.assert_allclose(result, np.maximum(x @ w1.T + b1, 0) @ w2.T, rtol=1e-5)
+
+
+def test_states_are_loaded_by_name() -> None:
+    model, _ = models(nn)["perceptron"]
+    with pytest.raises(KeyError, match=r"Missing keys: \['fc1.bias', 'fc2.weight'\]"):
+        model.load_state_dict({"fc1.weight": np.zeros((16, 8), "float32")})
+    given = {"fc1.bias": np.ones(16, "float32"), "other": np.ones(1, "float32")}
+    assert model.load_state_dict(given, strict=False) == (["fc1.weight", "fc2.weight"], ["other"])
+    assert model.fc1.bias.data.numpy().sum() == 16
+    with pytest.raises(ValueError, match=r"expected \(16,\), got \(4,\)"):
+        model.fc1.bias.data = np.zeros(4, "float32")
+    with pytest.raises(ValueError, match="expected float32, got float64"):
+        model.fc1.bias.data = np.zeros(16)
+
+
+def test_element_types_change_before_values_are_set() -> None:
+    model, spec = models(nn)["perceptron"]
+    model.to("float16")
+    assert {param.dtype for param in model.parameters()} == {"float16"}
+    model.fc1.bias.data = np.zeros(16, "float16")
+    with pytest.raises(ValueError, match="would lose digits"):
+        model.to("float32")
+
+
+@T.prim_func
+def twice(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.block("B"):
+            v = T.axis.spatial(4, i)
+            B[v] = A[v] * T.float32(2)
+
+
+def test_functions_of_the_user_are_called() -> None:
+    class Own(nn.Module):
+        def forward(self, x: nn.Tensor) -> nn.Tensor:
+            y = nn.op.tensor_ir_op(twice, "twice", [x], nn.Tensor.placeholder((4,), "float32"))
+            return nn.op.tensor_expr_op(
+                lambda a: te.compute(a.shape, lambda i: a[i] + i.astype("float32"), "ramp"),
+                "ramp",
+                [y],
+            )
+
+    mod, _ = Own().export_tvm({"forward": {"x": nn.spec.Tensor((4,), "float32")}})
+    assert sorted(var.name_hint for var in mod.functions) == ["forward", "ramp", "twice"]
+    vm = relax.VirtualMachine(relax.build(mod), tvm.cpu())
+    (x,) = values((4,))
+    np.testing.assert_allclose(vm["forward"](tvm.nd.array(x)).numpy(), 2 * x + np.arange(4))
+
+
+def test_effects_are_taken_and_given_where_debugging() -> None:
+    model, spec = models(nn)["perceptron"]
+    mod, _ = model.export_tvm(spec, debug=True)
+    assert mod["forward"].attrs["num_input"] == 2
+    assert [var.name_hint for var in mod.functions] == ["_initialize_effect", "forward"]
+
+
+def test_modules_are_replaced_by_a_mutator() -> None:
+    class Narrowing(nn.Mutator):
+        def visit_module(self, name: str, node: Any) -> Any:
+            if isinstance(node, nn.Linear):
+                return nn.Linear(node.in_features, node.out_features, bias=False)
+            return self.visit(name, node)
+
+    model, _ = models(nn)["perceptron"]
+    changed = Narrowing().visit_module("", model)
+    assert [name for name, _ in changed.named_parameters()] == ["fc1.weight", "fc2.weight"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "error", "says"),
+    [
+        ({"forwards": {}}, AttributeError, "has no method 'forwards'"),
+        ({"forward": {"z": int}}, TypeError, "takes x, not z"),
+        ({"forward": {"x": 3}}, TypeError, "Invalid spec for argument x"),
+        ({"forward": {"$": {"param_mode": "all"}}}, ValueError, "plain, packed, none"),
+        (None, TypeError, "The spec of a model"),
+    ],
+)
+def test_wrong_specifications_are_refused(spec: Any, error: type[Exception], says: str) -> None:
+    model, _ = models(nn)["perceptron"]
+    with pytest.raises(error, match=says):
+        model.export_tvm(spec)
+
+
+def test_tensors_outside_of_tracing_are_refused() -> None:
+    x = nn.Tensor.placeholder((2, "n"), "float32")
+    with pytest.raises(tvm.TVMError, match="computed while a model is traced"):
+        x + 1.0
+
+
+def test_what_is_not_here_says_what_is() -> None:
+    with pytest.raises(NotImplementedError, match=r"R\.print in a function that is not pure"):
+        nn.op.print_(None)
