@@ -34,6 +34,8 @@ PROGRAMS = [
     "x = n\nx = x + 1\nA[0] = x",
     "for i in range(4):\n    s = 0\n    for j in range(3):\n        s += i * j\n    A[i] = s",
     "n = n + 1\nA[0] = n",
+    "x = 0\nif n > 3:\n    x = 1\nA[0] = x",
+    "N = 4\nfor i in range(N):\n    A[i] = N + i",
 ]
 
 
@@ -84,7 +86,6 @@ def test_names_that_keep_their_value_need_no_memory():
     ("body", "message"),
     [
         ("for i in range(4):\n    n = n - 1\n    A[i] = n", '"n" is a parameter of "main", which'),
-        ("x = 0\nif n > 3:\n    x = 1\nA[0] = x", 'a number, which keeps.*T.int32 ='),
         ("for i in range(4):\n    for j in range(2):\n        i = i + 1\n        A[i] = 0",
          "the variable of the loop at line 3, which keeps"),
         ("for i in range(4):\n    i += 1", "A name keeps its value"),

@@ -7,7 +7,7 @@ assigned again in the same indented block: then the rest of the block sees anoth
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from mlcweb.script.constructs import Declaration
@@ -20,25 +20,23 @@ if TYPE_CHECKING:
     from mlcweb.script.parser.statements import StatementParser
 
 
-def changing_names(body: Sequence[ast.stmt], around: Sequence[str] = ()) -> dict[str, bool]:
-    """The names that are assigned again in a deeper block, or by `x += …`, and whether in a loop.
-    `around` are those that have a value before the statements."""
-    changes: dict[str, bool] = {}
-    _read(body, {}, set(around), changes)
+def changing_names(body: Sequence[ast.stmt], around: Sequence[str] = ()) -> set[str]:
+    """The names that are assigned again in a deeper block, or by `x += …`. `around` are those that
+    have a value before the statements."""
+    changes: set[str] = set()
+    _read(body, set(), set(around), changes)
     return changes
 
 
-def _read(
-    body: Sequence[ast.stmt], outer: Mapping[str, bool], own: set[str], changes: dict[str, bool]
-) -> None:
-    """Go through a block; `outer` has names from outside of it, and whether a loop is between, and
-    `own` those that are the block's."""
+def _read(body: Sequence[ast.stmt], outer: set[str], own: set[str], changes: set[str]) -> None:
+    """Go through a block; `outer` has names from outside of it, and `own` those that are the
+    block's."""
 
     def assigned(target: ast.expr | None) -> None:
         for part in ast.walk(target) if target is not None else ():
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
                 if part.id in outer and part.id not in own:
-                    changes[part.id] = changes.get(part.id, False) or outer[part.id]
+                    changes.add(part.id)
                 own.add(part.id)
 
     for node in body:
@@ -47,13 +45,13 @@ def _read(
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             assigned(node.target)
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            changes[node.target.id] = True
+            changes.add(node.target.id)
+        elif isinstance(node, ast.For) and _meta(node):
+            _read(node.body, outer, own, changes)  # as if written out
         elif isinstance(node, (ast.For, ast.While, ast.With, ast.If)):
-            looped = isinstance(node, ast.While) or (isinstance(node, ast.For) and not _meta(node))
-            inside = {**outer, **dict.fromkeys(own, False)}
-            inside = dict.fromkeys(inside, True) if looped else inside
+            inside = outer | own
             if isinstance(node, ast.For):
-                inside |= {p.id: False for p in ast.walk(node.target) if isinstance(p, ast.Name)}
+                inside |= {p.id for p in ast.walk(node.target) if isinstance(p, ast.Name)}
             for part in (node.body, getattr(node, "orelse", [])):
                 _read(part, inside, set(), changes)
 
@@ -79,10 +77,9 @@ def change(self: StatementParser, load: E.BufferLoad, value: E.PrimExpr, node: A
     self.emit(BufferStore(load.buffer, value, load.indices, span=self.span(node)))
 
 
-def assign(self: StatementParser, name: str, value: Any, declared: bool, node: Any) -> bool:
-    """Carry out `name = value` where it begins or changes a scalar; False where it does not.
-    `declared` says whether the assignment names a type."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, E.PrimExpr)):
+def assign(self: StatementParser, name: str, value: Any, node: Any) -> bool:
+    """Carry out `name = value` where it begins or changes a scalar; False where it does not."""
+    if not isinstance(value, (bool, int, float, E.PrimExpr)):
         return False
     if isinstance(value, E.Var) and not value.name:  # a declaration, as of n = T.int32()
         return False
@@ -100,7 +97,5 @@ def assign(self: StatementParser, name: str, value: Any, declared: bool, node: A
             f"declared before it by another name, or with its type: `{name}: T.{dtype} = …`",
             node,
         )
-    if not (declared or isinstance(value, E.PrimExpr) or self.changing[name]):
-        return False
     begin(self, name, arithmetic.convert(value), node)
     return True

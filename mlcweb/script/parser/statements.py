@@ -44,7 +44,7 @@ class StatementParser(StatementBuilder):
         super().__init__(function, evaluator.scopes)
         self.evaluator = evaluator
         evaluator.reader = self
-        self.changing: dict[str, bool] = {}
+        self.changing: set[str] = set()
         self.scalars: dict[E.BufferLoad, Buffer] = {}
         self._scanned: Evaluator | None = None
 
@@ -95,13 +95,14 @@ class StatementParser(StatementBuilder):
 
     def bind(self, name: str, value: Any, node: ast.expr) -> None:
         """Carry out `name = value`."""
-        if assign(self, name, value, False, node):
+        if assign(self, name, value, node):
             return
         if type(value) in DEFINITIONS:
             self.define(name, value, node)
         elif isinstance(value, E.Var) and not value.name:
             self.declare(name, value, node)
-        elif isinstance(value, E.PrimExpr):
+        elif isinstance(value, (bool, int, float, E.PrimExpr)):
+            value = arithmetic.convert(value)
             var = E.Var(name, value.dtype, span=self.span(node))
             self.let(name, var, value, node)
         elif isinstance(value, (tuple, list)) and any(type(item) in DEFINITIONS for item in value):
@@ -199,7 +200,7 @@ def _annotated(self: StatementParser, node: ast.AnnAssign) -> None:
         self.declare(name, E.Var("", dtype, pointer), node.target)
         return
     value = arithmetic.cast(dtype, value)
-    if given is node.annotation and assign(self, name, value, True, node.target):
+    if given is node.annotation and assign(self, name, value, node.target):
         return
     self.let(name, E.Var(name, dtype, pointer, span=span), value, node.target)
 
