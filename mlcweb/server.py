@@ -20,39 +20,7 @@ from shutil import copyfileobj
 from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote, urlsplit
 
-ISOLATION_HEADERS = {
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Embedder-Policy": "require-corp",
-    "Cross-Origin-Resource-Policy": "cross-origin",
-    # Isolates the page also inside a frame of another site, where a browser knows it.
-    "Document-Isolation-Policy": "isolate-and-require-corp",
-}
-
-MIME_TYPES = {
-    ".css": "text/css; charset=utf-8",
-    ".html": "text/html; charset=utf-8",
-    ".ico": "image/x-icon",
-    ".js": "text/javascript; charset=utf-8",
-    ".json": "application/json",
-    ".map": "application/json",
-    ".md": "text/markdown; charset=utf-8",
-    ".mjs": "text/javascript; charset=utf-8",
-    ".png": "image/png",
-    ".py": "text/x-python; charset=utf-8",
-    ".svg": "image/svg+xml",
-    ".txt": "text/plain; charset=utf-8",
-    ".wasm": "application/wasm",
-    ".webmanifest": "application/manifest+json",
-    ".whl": "application/zip",
-    ".woff2": "font/woff2",
-    ".zip": "application/zip",
-}
-
-COMMON_HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    # Where the page lies on this machine concerns no other server.
-    "Referrer-Policy": "no-referrer",
-}
+from mlcweb.page_headers import COMMON_HEADERS, ISOLATION_HEADERS, headers_of
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
@@ -61,9 +29,6 @@ ENCODINGS = {"br": ".br", "gzip": ".gz"}
 
 _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})$")
 """One range; several at once are not served, which is allowed."""
-
-_NAMED_BY_CONTENT = re.compile(r"[-.][A-Za-z0-9_-]{8,}\.\w+$")
-"""The bundler's file names: a hash of the content before the suffix."""
 
 
 def built_page() -> Path:
@@ -145,11 +110,9 @@ class PageServer(ThreadingHTTPServer):
             return Answer(HTTPStatus.NOT_FOUND, {**common, "Content-Length": "0"})
         stat = path.stat()
         tag = f'"{_digest(path, stat.st_mtime_ns, stat.st_size)}"'
-        immutable = path.parent.name == "assets" and _NAMED_BY_CONTENT.search(path.name)
         headers = {
             **common,
-            "Content-Type": MIME_TYPES.get(path.suffix, "application/octet-stream"),
-            "Cache-Control": "max-age=31536000, immutable" if immutable else "no-cache",
+            **headers_of(path.relative_to(self.root).as_posix()),
             "ETag": tag,
             "Vary": "Accept-Encoding",
             "Accept-Ranges": "bytes",
