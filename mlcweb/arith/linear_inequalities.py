@@ -199,6 +199,7 @@ def _deskewed(source: IntConstraints, solved: IntConstraints) -> IntConstraintsT
     for var in reversed(solved.variables):
         domain = solved.ranges.get(var)
         low: E.PrimExpr = const(0, var.dtype)
+        extent: E.PrimExpr | None = None
         if domain is not None:
             low = analyzer.simplify(substitute(domain.min, to_new))
             extent = analyzer.simplify(substitute(domain.extent, to_new))
@@ -207,7 +208,7 @@ def _deskewed(source: IntConstraints, solved: IntConstraints) -> IntConstraintsT
                 continue
         new = E.Var(var.name, var.dtype)
         variables.insert(0, new)
-        if domain is not None:
+        if extent is not None:
             ranges[new] = Range(const(0, var.dtype), extent)
         to_new[var] = analyzer.simplify(add(new, low))
         old_low = domain.min if domain is not None else low

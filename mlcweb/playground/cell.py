@@ -18,7 +18,7 @@ from types import CodeType
 from typing import Any
 
 from mlcweb.ir.display import display_hook, publish
-from mlcweb.playground import figures, magics
+from mlcweb.playground import figures, interpreter_state, magics
 from mlcweb.playground.interrupts import as_interrupt
 from mlcweb.playground.protocol.program import RunResult
 from mlcweb.playground.search.watched import telling_of_searches
@@ -61,7 +61,11 @@ async def run_in(document: Document, source: str, filename: str) -> RunResult:
     error = None
     started = time.perf_counter()
     try:
-        with display_hook(gallery.show), telling_of_searches(document):
+        with (
+            interpreter_state.put_back(),
+            display_hook(gallery.show),
+            telling_of_searches(document),
+        ):
             try:
                 await _run(source, filename, variables)
             finally:

@@ -7,6 +7,7 @@ import sys
 import tempfile
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 from mlcweb.ir import TVMError
 from mlcweb.playground.protocol.program import ProgramFile
@@ -32,8 +33,9 @@ def place(files: list[ProgramFile]) -> None:
     for file in files:
         (folder / file.name).write_text(file.text, encoding="utf-8")
     for name, module in list(sys.modules.items()):
-        origin = getattr(module, "__file__", None)
-        if origin is not None and Path(origin).parent == folder:
+        # Programs can put anything there, under any `__file__`.
+        origin = vars(module).get("__file__") if issubclass(type(module), ModuleType) else None
+        if isinstance(origin, str) and Path(origin).parent == folder:
             del sys.modules[name]
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))

@@ -47,7 +47,7 @@ def imports(source: str) -> list[str]:
     """
     try:
         tree = ast.parse(without_magics(source, "<imports>")[0])
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     packages: set[str] = set()
     for node in ast.walk(tree):

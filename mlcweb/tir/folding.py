@@ -20,7 +20,8 @@ Builder = Callable[[Any, Any], E.PrimExpr]
 
 
 def const(value: int | float | bool, dtype: str | None = None) -> E.PrimExpr:
-    """A constant. Without `dtype`: bool, int32 (int64 where it does not fit) or float32.
+    """A constant. Without `dtype`: bool, int32 (int64 where it does not fit) or float32; an integer
+    that does not fit in int64 is a DiagnosticError.
 
     A vector `dtype` gives a broadcast constant. Equal integers are mostly the same object.
     """
@@ -29,6 +30,11 @@ def const(value: int | float | bool, dtype: str | None = None) -> E.PrimExpr:
             dtype = "bool"
         elif isinstance(value, int):
             dtype = "int32" if -(2**31) <= value < 2**31 else "int64"
+            if not -(2**63) <= value < 2**63:
+                raise DiagnosticError(
+                    f"An integer of {value.bit_length()} bits does not fit in int64; "
+                    "name a type for it (T.uint64(…)), or make it smaller"
+                )
         else:
             dtype = "float32"
     if type(value) is int:

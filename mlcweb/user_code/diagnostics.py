@@ -58,6 +58,18 @@ def describe(
         own: names of all files of the program, whose frames are shown; `filename` alone if None.
         known: names that the program has.
     """
+    try:
+        return _describe(error, filename, own or (filename,), known)
+    except Exception as failure:
+        # What an exception of the program says of itself is code of the program.
+        kind = type(error).__name__
+        message = f"it cannot be described: its own methods raise {type(failure).__name__}"
+        return RunError(kind, message, f"{kind}: {message}", [])
+
+
+def _describe(
+    error: BaseException, filename: str, own: Collection[str], known: Collection[str]
+) -> RunError:
     message = _cut(error.msg if isinstance(error, SyntaxError) else _message(error))
     place = _place(error, filename)
     kind = _kind(error)
@@ -66,7 +78,7 @@ def describe(
         fix = _fix(error, message, place, filename, known)
         marks.append(Diagnostic(*_range(filename, place), f"{kind}: {message}", fix=fix))
     own_name = f"{type(error).__module__}.{type(error).__qualname__}: "
-    text = _traceback(error, own or (filename,)).replace(own_name, f"{kind}: ") + _hint(error)
+    text = _traceback(error, own).replace(own_name, f"{kind}: ") + _hint(error)
     return RunError(kind, message, _cut(text), marks)
 
 

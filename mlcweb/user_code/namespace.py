@@ -1,4 +1,8 @@
-"""What a program has defined that can be offered: modules, schedules, schedule functions."""
+"""What a program has defined that can be offered: modules, schedules, schedule functions.
+
+Objects are asked for nothing but their type: what they say of themselves (`__class__`) is code of
+the program.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +10,13 @@ import inspect
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeGuard, TypeVar
 
 from mlcweb.ir import IRModule
 from mlcweb.schedule import Schedule
 from mlcweb.tir import PrimFunc
+
+Kind = TypeVar("Kind")
 
 
 @dataclass(slots=True)
@@ -39,9 +45,9 @@ def modules(variables: Mapping[str, Any]) -> dict[str, IRModule]:
     """The program's modules by name; a function counts as a module of its own."""
     found: dict[str, IRModule] = {}
     for name, value in _public(variables):
-        if isinstance(value, IRModule) and value.functions:
+        if _is(value, IRModule) and value.functions:
             found[name] = value
-        elif isinstance(value, PrimFunc):
+        elif _is(value, PrimFunc):
             found[name] = IRModule({"main": value})  # as Schedule takes a function
     return found
 
@@ -61,7 +67,7 @@ def schedules(variables: Mapping[str, Any]) -> dict[str, Schedule]:
     """The program's schedules by name, each once, in the order in which they were defined."""
     found: dict[str, Schedule] = {}
     for name, value in _public(variables):
-        if isinstance(value, Schedule) and not any(value is known for known in found.values()):
+        if _is(value, Schedule) and not any(value is known for known in found.values()):
             found[name] = value
     return found
 
@@ -76,7 +82,7 @@ def schedule_functions(
     return [
         ScheduleFunction(name, value.__code__.co_firstlineno)
         for name, value in _public(variables)
-        if isinstance(value, FunctionType)
+        if _is(value, FunctionType)
         and value.__code__.co_filename in filenames
         and _takes_schedule(value)
     ]
@@ -111,4 +117,13 @@ def name_of(variables: Mapping[str, Any], value: Any) -> str | None:
 
 
 def _public(variables: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    return [(name, value) for name, value in variables.items() if not name.startswith("_")]
+    return [
+        (name, value)
+        for name, value in variables.items()
+        if type(name) is str and not name.startswith("_")
+    ]
+
+
+def _is(value: object, kind: type[Kind]) -> TypeGuard[Kind]:
+    """Whether a value is of a class, without asking the value."""
+    return issubclass(type(value), kind)

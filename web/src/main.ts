@@ -12,6 +12,7 @@ import { Activity } from "./shell/activity";
 import type { PageDocument } from "./shell/document";
 import { DocumentViews } from "./shell/document_views";
 import { COMMAND } from "./shell/keys";
+import { watchLeftovers } from "./shell/leftovers";
 import { setUpMenu } from "./shell/menu";
 import { Panes } from "./shell/panes";
 import { Runner } from "./shell/runner";
@@ -104,6 +105,7 @@ export function startPage(session: PythonSession): void {
 
   followActivity(views, session, activity);
   setUpStatus(session, activity, () => panes.document.running);
+  watchLeftovers(session, activity);
   setUpSplitter(byId("split-columns"), byId("workbench"), {
     property: "split-columns",
     direction: "column",

@@ -13,6 +13,7 @@ type Call = ToWorker & { type: "call" };
 /** A Python that takes 10 ms for a call, and 1000 for a look of a view; `log` says what it did. */
 class FakePython implements Connection {
   readonly grace = 1000;
+  readonly own = true;
   readonly log: string[] = [];
   private current: Call | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;

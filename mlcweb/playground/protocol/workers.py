@@ -107,7 +107,16 @@ class InterruptMessage:
     type: Literal["interrupt"]
 
 
-ToWorker: TypeAlias = StartMessage | CallMessage | InterruptMessage | SeenMessage | FrameMessage
+@dataclass(slots=True)
+class PingMessage:
+    """Asks for a `PongMessage`, which comes once no program blocks the thread."""
+
+    type: Literal["ping"]
+
+
+ToWorker: TypeAlias = (
+    StartMessage | CallMessage | InterruptMessage | PingMessage | SeenMessage | FrameMessage
+)
 
 
 @dataclass(slots=True)
@@ -140,6 +149,13 @@ class KeptMessage:
 
     type: Literal["kept"]
     done: bool
+
+
+@dataclass(slots=True)
+class PongMessage:
+    """The answer to a `PingMessage`."""
+
+    type: Literal["pong"]
 
 
 @dataclass(slots=True)
@@ -200,6 +216,7 @@ FromWorker: TypeAlias = (
     | ReadyMessage
     | LoadedMessage
     | KeptMessage
+    | PongMessage
     | FailedMessage
     | RestartedMessage
     | OutputMessage

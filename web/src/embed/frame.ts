@@ -6,6 +6,7 @@ import "../program/program.css";
 import type { PythonSession } from "../python/client";
 import { encode, type SharedState } from "../share/state";
 import { Activity } from "../shell/activity";
+import { watchLeftovers } from "../shell/leftovers";
 import { Runner } from "../shell/runner";
 import { setUpStatus } from "../shell/status";
 import { setUpTabs } from "../shell/tabs";
@@ -106,6 +107,7 @@ export async function startFrame(
 
   followActivity(views, session, activity);
   setUpStatus(session, activity, () => content.running);
+  watchLeftovers(session, activity);
   byId("run").addEventListener("click", () => content.run());
   byId("stop").addEventListener("click", () => activity.stop());
   setUpLink(byId<HTMLAnchorElement>("playground"), () => content.shared());

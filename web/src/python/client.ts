@@ -77,6 +77,8 @@ export class PythonSession {
   private whole = false;
   private lastId = 0;
   private ignored = false;
+  /** Who waits until Python's thread is free. */
+  private pings: (() => void)[] = [];
   private readonly listeners: { [K in keyof SessionEvents]: Set<SessionEvents[K]> } = {
     state: new Set(),
     progress: new Set(),
@@ -101,6 +103,11 @@ export class PythonSession {
 
   get busy(): boolean {
     return !this.calls.empty;
+  }
+
+  /** Whether all of Python is there and this page has asked nothing of it. */
+  get idle(): boolean {
+    return this.state === "ready" && this.whole && !this.busy && this.connection?.own === true;
   }
 
   on<K extends keyof SessionEvents>(event: K, listener: SessionEvents[K]): void {
@@ -213,7 +220,27 @@ export class PythonSession {
     }
     if (!sent || sent.guest !== guest || sent.look !== look) return;
     sent.interrupted = false;
-    const running = (): boolean => this.calls.sent === sent;
+    await this.interruptOrEnd(() => this.calls.sent === sent);
+  }
+
+  /** Resolves once Python's thread is free, or Python was ended. */
+  ping(): Promise<void> {
+    return new Promise((resolve) => {
+      this.pings.push(resolve);
+      this.connection?.post({ type: "ping" });
+    });
+  }
+
+  /** Stop what blocks Python although nothing was asked. */
+  async stopLeftover(): Promise<void> {
+    let blocked = true;
+    void this.ping().then(() => {
+      blocked = false;
+    });
+    await this.interruptOrEnd(() => blocked);
+  }
+
+  private async interruptOrEnd(running: () => boolean): Promise<void> {
     const { connection } = this;
     if (this.whole && connection?.interrupt()) {
       const end = performance.now() + connection.grace;
@@ -222,9 +249,14 @@ export class PythonSession {
     if (running()) this.restart("Stopped. Python was restarted, so its variables are lost.");
   }
 
+  private answerPings(): void {
+    for (const resolve of this.pings.splice(0)) resolve();
+  }
+
   /** End Python and start it anew; calls under way are rejected with `Stopped`. */
   restart(reason: string): void {
     this.connection?.end();
+    this.answerPings();
     this.launch();
     this.emit("restarted", reason);
     this.rejectAll(new Stopped(reason));
@@ -263,10 +295,11 @@ export class PythonSession {
       case "kept":
         this.emit("kept", message.done);
         break;
+      case "pong":
+        this.answerPings();
+        break;
       case "failed":
-        if (this.state === "ready")
-          this.restart(`Python failed and was restarted: ${message.message}`);
-        else this.fail(message.message);
+        this.fail(message.message);
         break;
       case "output":
         this.passOn(message.chunks, message.size);
@@ -325,7 +358,12 @@ export class PythonSession {
     } else this.take(id)?.reject(stopped ? new Stopped(message) : new Error(message));
   }
 
+  /** Python is at its end: one that was there starts anew. */
   private fail(message: string): void {
+    if (this.state === "ready") {
+      this.restart(`Python failed and was restarted: ${message}`);
+      return;
+    }
     this.failure = message;
     this.watch.stop();
     this.setState("failed");

@@ -9,6 +9,8 @@ export interface Connection {
   /** Milliseconds that an interrupted program has to come to an end before Python is ended. */
   readonly grace: number;
   post(message: ToWorker, transfer?: Transferable[]): void;
+  /** Whether this page has the worker itself, and so looks after it. */
+  readonly own: boolean;
   /** Output of that size was seen: more may come. */
   seen(size: number): void;
   /** Let programs run on that were interrupted: called before a call that is the only one. */
@@ -57,6 +59,7 @@ export function startWorker(receiver: Receiver, base: string, trials: MessagePor
   };
   return {
     grace: 1000,
+    own: true,
     post: (message, transfer = []) => worker.postMessage(message, transfer),
     seen: (size) => backlog?.remove(size),
     allow: () => signal?.set([0]),

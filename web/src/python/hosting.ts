@@ -48,6 +48,7 @@ export function connectTo(port: MessagePort): Connect {
       post,
       // Its owner waits, and then ends Python itself.
       grace: 5000,
+      own: false,
       seen: (size) => post({ type: "seen", size }),
       allow: () => undefined,
       interrupt: () => {

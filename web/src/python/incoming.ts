@@ -9,6 +9,7 @@ const FORMS: Record<FromWorker["type"], (message: Fields) => boolean> = {
   progress: ({ stage, fraction }) => isText(stage) && isNumber(fraction),
   ready: ({ runtime }) => isObject(runtime),
   loaded: () => true,
+  pong: () => true,
   kept: ({ done }) => typeof done === "boolean",
   failed: ({ message }) => isText(message),
   restarted: ({ reason }) => isText(reason),

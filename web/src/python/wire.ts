@@ -51,7 +51,7 @@ export type Changes = Record<string, unknown>;
 
 export type FromTrialWorker = UpMessage | OutcomeMessage;
 
-export type FromWorker = ProgressMessage | ReadyMessage | LoadedMessage | KeptMessage | FailedMessage | RestartedMessage | OutputMessage | EventMessage | AnswerMessage | RefusalMessage;
+export type FromWorker = ProgressMessage | ReadyMessage | LoadedMessage | KeptMessage | PongMessage | FailedMessage | RestartedMessage | OutputMessage | EventMessage | AnswerMessage | RefusalMessage;
 
 export type LineChange = "same" | "added" | "removed";
 
@@ -67,7 +67,7 @@ export type ToTrialPool = OpenPoolMessage | RunInPoolMessage | ClosePoolMessage;
 
 export type ToTrialWorker = WorkloadMessage | JobMessage;
 
-export type ToWorker = StartMessage | CallMessage | InterruptMessage | SeenMessage | FrameMessage;
+export type ToWorker = StartMessage | CallMessage | InterruptMessage | PingMessage | SeenMessage | FrameMessage;
 
 export type TrialOutcome = TrialSuccess | TrialFailure;
 
@@ -572,6 +572,16 @@ export interface Picture {
   width: number;
   height: number;
   description: string;
+}
+
+/** Asks for a `PongMessage`, which comes once no program blocks the thread. */
+export interface PingMessage {
+  type: "ping";
+}
+
+/** The answer to a `PingMessage`. */
+export interface PongMessage {
+  type: "pong";
 }
 
 /** A file that a program may import; its name has no folders. */

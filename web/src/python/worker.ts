@@ -9,6 +9,7 @@ import { isPicture } from "./incoming";
 import { lockDown } from "./lockdown";
 import { OutputBatcher, type WaitForPage } from "./output";
 import * as snapshot from "./snapshot";
+import { listenToUnhandled } from "./unhandled";
 import type { FromWorker, RuntimeFacts, Stream, ToWorker } from "./wire";
 
 type Loader = typeof import("pyodide");
@@ -29,6 +30,8 @@ const output = new OutputBatcher(
 );
 
 let runtime: Promise<PyodideAPI> | null = null;
+/** Once it is there. */
+let loaded: PyodideAPI | null = null;
 let rest: Promise<void> | null = null;
 let queue: Promise<void> = Promise.resolve();
 
@@ -51,6 +54,16 @@ port.onmessage = ({ data }) => {
     if (data.backlog && data.interrupt) output.wait = waitForPage(data.backlog, data.interrupt);
     runtime = load(data.base, data.interrupt);
     runtime.catch((error: unknown) => post({ type: "failed", message: describe(error) }));
+    listenToUnhandled(self, {
+      isAlive: () => loaded && isAlive(loaded),
+      ended: (reason) => post({ type: "failed", message: describe(reason) }),
+      failed: (reason) => {
+        output.write("stderr", `${describe(reason).trimEnd()}\n`);
+        output.flush();
+      },
+    });
+  } else if (data.type === "ping") {
+    post({ type: "pong" });
   } else if (data.type === "call") {
     queue = queue.then(() => answer(data));
   } else if (data.type === "interrupt") {
@@ -95,6 +108,7 @@ async function load(base: string, interrupt: Uint8Array | null): Promise<Pyodide
   progress("Loading mlcweb", 0.7);
   const files = wheel.then((content) => pyodide.unpackArchive(content, "wheel"));
   if (!restored) await files;
+  pyodide.setStdin({ error: true });
   pyodide.setStdout(writer("stdout"));
   pyodide.setStderr(writer("stderr"));
   const version = pyodide.runPython(START) as string;
@@ -111,6 +125,7 @@ async function load(base: string, interrupt: Uint8Array | null): Promise<Pyodide
     restored: restored !== null,
     milliseconds: performance.now(),
   };
+  loaded = pyodide;
   post({ type: "ready", runtime: facts });
   progress("Loading NumPy", 1);
   void rest.then(
@@ -203,7 +218,7 @@ async function answer({ id, name, args }: ToWorker & { type: "call" }): Promise<
     }
   } catch (error) {
     output.flush();
-    if (isFatal(error)) post({ type: "failed", message: describe(error) });
+    if (isFatal(error) || isDamage(error)) post({ type: "failed", message: lastLine(error) });
     else post({ type: "refusal", id, message: describe(error) });
   }
 }
@@ -278,6 +293,29 @@ async function fetchFile(url: string): Promise<Response> {
 
 function isFatal(error: unknown): boolean {
   return typeof error === "object" && error !== null && "pyodide_fatal_error" in error;
+}
+
+/** Python answers each call of the bridge, be it by an error: but not where a program has changed what
+ * the bridge itself is made of. */
+function isDamage(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    error.name === "PythonError" &&
+    !error.message.includes("KeyboardInterrupt")
+  );
+}
+
+function isAlive(pyodide: PyodideAPI): boolean {
+  try {
+    return pyodide.runPython("True") === true;
+  } catch {
+    return false;
+  }
+}
+
+/** Of an error of Python's, what went wrong without the traceback. */
+function lastLine(error: unknown): string {
+  return describe(error).trimEnd().split("\n").at(-1) ?? "";
 }
 
 function describe(error: unknown): string {
