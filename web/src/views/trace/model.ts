@@ -16,6 +16,8 @@ export const NONE = "none";
 /** The shown trace with the decisions that it was recorded with. */
 export const RECORDED = "recorded";
 
+const CHECKING = "checking what it computes, and timing it …";
+
 export interface Shown {
   trace: ShownTrace;
   changes: Changes;
@@ -225,16 +227,18 @@ export class TraceModel {
   private async check(now: Shown): Promise<void> {
     const last = now.derived.steps.length - 1;
     if (!this.timesOf(now).has(last)) {
-      if (this.context.isBusy()) {
-        this.say("Program updated. It was not timed, because something else runs.");
-        return;
-      }
-      this.say("Program updated; checking what it computes, and timing it …", "busy");
+      const wait = this.context.isBusy()
+        ? "it is checked and timed when what runs is done"
+        : CHECKING;
+      this.say(`Program updated; ${wait}`, "busy");
       await this.measure([last], now);
     }
     if (this.shown.value !== now) return;
     const outcome = this.timesOf(now).get(last);
-    if (outcome?.seconds === undefined) return;
+    if (outcome?.seconds === undefined) {
+      this.say("Program updated.");
+      return;
+    }
     if (outcome.seconds === null) {
       this.say(`Program updated, but ${outcome.reason}`, "bad");
       return;
@@ -266,13 +270,15 @@ export class TraceModel {
       this.progress.value = { step: outcome ? null : step, done, all };
       this.said.value = `Timing step ${step}: ${done} of ${all} done`;
     };
-    this.progress.value = { step: null, done, all };
+    const work = async (): Promise<void> => {
+      // While it waited, other decisions may have taken its place: those are timed in their turn.
+      if (this.shown.value !== now) return;
+      if (this.outcome.value.state === "busy") this.say(`Program updated; ${CHECKING}`, "busy");
+      this.progress.value = { step: null, done, all };
+      await timer.run(now.trace.id, now.changes, missing, tell);
+    };
     try {
-      await this.context.during(
-        `Timing ${now.trace.title}`,
-        () => timer.stop(),
-        () => timer.run(now.trace.id, now.changes, missing, tell),
-      );
+      await this.context.during(`Timing ${now.trace.title}`, () => timer.stop(), work);
       this.said.value = timer.stopped ? `Stopped: ${done} of ${all} steps timed` : "";
     } catch (error) {
       this.said.value = timer.stopped || error instanceof Stopped ? "Stopped." : message(error);
