@@ -1,6 +1,6 @@
 # make play       set up, build the page, serve it on localhost and open it
 # make test       set up, then lint, types, layers, unit tests and browser tests
-# make test-all   what make test leaves out: the thorough tests, files alone, random order
+# make test-all   what make test leaves out: the thorough tests, and files of browser tests alone
 # make docs       build the documentation into docs/_build/html
 # make wheels     the packages mlcweb (sdist and wheel) and mlcweb-page, into dist
 #
@@ -18,7 +18,7 @@ PORT ?= 8000
 TORCH ?= torch==2.13.0
 PY := .venv/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check -qq
-UNIT_TESTS := $(PY) -m pytest tests -n auto --dist worksteal
+UNIT_TESTS := $(PY) -m pytest tests -n auto --dist worksteal -p randomly
 PAGE_TESTS := $(PY) -m pytest e2e -n 2 --dist loadfile
 NPM := cd web && npm --no-audit --no-fund --no-update-notifier --loglevel=error
 
@@ -54,7 +54,6 @@ test-all: .venv/test-all.stamp .venv-oracle/stamp web/dist/index.html docs
 	@$(PY) e2e/chromium.py
 	@$(PY) e2e/browsers/install.py
 	$(UNIT_TESTS) -m "thorough or hypothesis" --hypothesis-profile=thorough --durations=25
-	$(UNIT_TESTS) -p randomly
 	@printf '%s\n' e2e/browsers/test_*.py e2e/test_*.py | xargs -P 2 -I FILE sh -c ' \
 		output=$$($(PY) -m pytest -q FILE -m "" -p randomly --durations=3 2>&1); code=$$?; \
 		echo "FILE by itself, in random order"; echo "$$output"; exit $$code'
