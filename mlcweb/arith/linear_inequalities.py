@@ -117,9 +117,7 @@ class _Elimination:
             self.add(relation.a, relation.b, whole=relation)
             self.add(relation.b, relation.a, whole=relation)
         else:
-            raise TVMError(
-                f"solve_linear_inequalities takes inequalities (a <= b), not {relation}"
-            )
+            raise TVMError(f"solve_linear_inequalities takes inequalities (a <= b), not {relation}")
 
     def add(
         self, a: E.PrimExpr, b: E.PrimExpr, strict: bool = False, whole: E.PrimExpr | None = None
@@ -198,21 +196,21 @@ def _deskewed(source: IntConstraints, solved: IntConstraints) -> IntConstraintsT
         return IntConstraintsTransform(source, nothing, {}, {})
     for var in reversed(solved.variables):
         domain = solved.ranges.get(var)
-        low: E.PrimExpr = const(0, var.dtype)
-        extent: E.PrimExpr | None = None
-        if domain is not None:
-            low = analyzer.simplify(substitute(domain.min, to_new))
-            extent = analyzer.simplify(substitute(domain.extent, to_new))
-            if isinstance(extent, E.IntImm) and extent.value == 1:
-                to_new[var] = low
-                continue
+        if domain is None:
+            new = E.Var(var.name, var.dtype)
+            to_new[var], to_old[new] = new, var
+            variables.insert(0, new)
+            continue
+        low = analyzer.simplify(substitute(domain.min, to_new))
+        extent = analyzer.simplify(substitute(domain.extent, to_new))
+        if isinstance(extent, E.IntImm) and extent.value == 1:
+            to_new[var] = low
+            continue
         new = E.Var(var.name, var.dtype)
         variables.insert(0, new)
-        if extent is not None:
-            ranges[new] = Range(const(0, var.dtype), extent)
+        ranges[new] = Range(const(0, var.dtype), extent)
         to_new[var] = analyzer.simplify(add(new, low))
-        old_low = domain.min if domain is not None else low
-        to_old[new] = analyzer.simplify(subtract(var, old_low))
+        to_old[new] = analyzer.simplify(subtract(var, domain.min))
     relations = [analyzer.simplify(substitute(one, to_new)) for one in solved.relations]
     return IntConstraintsTransform(
         source, IntConstraints(variables, ranges, relations), to_new, to_old

@@ -111,9 +111,6 @@ _ROWS_IN: dict[str, dict[str, str]] = {
         ),
     },
     "lower.transform": {
-        "indices keep the type that the program gives them": (
-            "NarrowDataType ForceNarrowIndexToInt32"
-        ),
         "threads stay where they are until they are made serial": ("LiftThreadBinding"),
         "reductions across threads run in sch.rfactor's order": (
             "LowerThreadAllreduce LowerCrossThreadReduction"

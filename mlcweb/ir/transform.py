@@ -18,7 +18,7 @@ import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from typing import Any, ClassVar
 
 from mlcweb.ir.errors import TVMError
@@ -75,6 +75,8 @@ def _checked(name: str, value: Any) -> Any:
         raise UnknownOption(f'Unknown option "{name}"; there are {", ".join(option_names())}')
     if kind is bool and isinstance(value, int) and value in (0, 1):
         return bool(value)
+    if kind is dict and is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
     if type(value) is not kind:
         raise OptionValueError(f'Option "{name}" takes a {kind.__name__}, not {value!r}')
     return value

@@ -11,7 +11,7 @@ from mlcweb.ir.node import Node, replace
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.lower.convert_blocks_to_loops import BlockConversion
-from mlcweb.lower.statement_simplifier import NOTHING, StatementSimplifier, in_sequence
+from mlcweb.lower.statement_simplifier import NOTHING, StatementSimplifier
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import add, const, is_const_int, may_trap
@@ -94,18 +94,6 @@ class RewriteUnsafeSelect(Mutator):
         if not any(reads_memory(value) or may_trap(value) for value in values):
             return new
         return if_then_else(new.condition, *values)
-
-
-class UnrollLoop(Mutator):
-    """Writes out the loops that are marked `unrolled`."""
-
-    @on(S.For)
-    def loop(self, loop: S.For) -> S.Stmt:
-        new = self.rewrite_children(loop)
-        if new.kind != S.ForKind.UNROLLED or not isinstance(new.extent, E.IntImm):
-            return new
-        numbers = (add(new.min, const(n, new.loop_var.dtype)) for n in range(new.extent.value))
-        return in_sequence(substitute(new.body, {new.loop_var: number}) for number in numbers)
 
 
 class ConvertBlocksToOpaque(BlockConversion):

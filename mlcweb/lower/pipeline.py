@@ -22,6 +22,8 @@ from mlcweb.lower.flatten_buffers import flatten_buffers
 from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.lowering_pass import PREFIX, LoweringPass, lowering_pass
 from mlcweb.lower.matrix_units import lower_matrix_units
+from mlcweb.lower.named_passes import SkipAssert
+from mlcweb.lower.options import DISABLE_ASSERT
 from mlcweb.lower.place_allocations import place_allocations
 from mlcweb.lower.serialize_threads import serialize_threads
 from mlcweb.lower.simplify import simplify
@@ -52,6 +54,12 @@ def without_threads(func: PrimFunc) -> PrimFunc:
     for run in (*TO_SERIAL_LOOPS, simplify):
         func = run(func)
     return func
+
+
+@lowering_pass("SkipAssert")
+def skip_assertions(func: PrimFunc) -> PrimFunc:
+    """The function without its assertions."""
+    return func.with_body(SkipAssert().rewrite(func.body))
 
 
 ADDED_PASSES = register_option(PREFIX + "add_lower_pass", list)
@@ -94,6 +102,8 @@ def run_pipeline(
     added = sorted(context.config.get(ADDED_PASSES, ()), key=itemgetter(0))
     first = [run for phase, run in added if phase == 0]
     last = [run for phase, run in added if phase != 0]
+    if context.config.get(DISABLE_ASSERT):
+        first.append(skip_assertions)
     if last and convert_blocks_to_loops not in lowering:
         lowering = PASSES
     for run in (*first, *lowering, *last, *generation):

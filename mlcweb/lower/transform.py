@@ -14,13 +14,14 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.transform import ModulePass, PassContext, PassInfo
 from mlcweb.ir.visitor import Mutator, walk
-from mlcweb.lower import named_passes
+from mlcweb.lower import named_passes, unroll_loop
 from mlcweb.lower.compact_buffers import compact_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.lower.flatten_buffers import flatten_buffers
 from mlcweb.lower.hoist_conditions import hoist_expression, hoist_if_then_else
 from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.lowering_pass import PREFIX, LoweringPass, PrimFuncPass
+from mlcweb.lower.narrow_indices import narrow_all_indices, narrow_loops
 from mlcweb.lower.optimize.common_subexpr_elim import name_common_subexpressions
 from mlcweb.lower.optimize.loop_partition import partition_loops
 from mlcweb.lower.optimize.vectorize import vectorize_whole
@@ -33,6 +34,7 @@ from mlcweb.tir.stmt import Block
 from mlcweb.tir.stmt_functor import renew_defs
 
 prim_func_pass = PrimFuncPass.decorator
+UnrollLoopConfig = unroll_loop.UnrollLoopConfig
 
 
 def _named(name: str, run: Callable[[PrimFunc], PrimFunc]) -> PrimFuncPass:
@@ -72,7 +74,8 @@ _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "CompactBufferAllocation": _compact_buffers,
     "ConvertSSA": lambda func: func if verify_ssa(func) else renew_defs(func),
     "VectorizeLoop": lambda func: simplify(vectorize_whole(func)),
-    "UnrollLoop": lambda func: simplify(_rewritten(func, named_passes.UnrollLoop())),
+    "UnrollLoop": lambda func: simplify(_rewritten(func, unroll_loop.UnrollLoop())),
+    "ForceNarrowIndexToInt32": narrow_all_indices,
     "UnifyThreadBinding": unify_thread_bindings,
     "VerifyMemory": _verify_memory,
 }
@@ -96,6 +99,11 @@ def ThreadSync(storage_scope: str) -> PrimFuncPass:
     if not storage_scope.startswith("shared"):
         raise TVMError(f'Barriers are for "shared" memory here, not for "{storage_scope}"')
     return _named("ThreadSync", thread_sync)
+
+
+def NarrowDataType(target_bits: int) -> PrimFuncPass:
+    """Narrows loops over int64 of which all index arithmetic fits into so many bits."""
+    return _named("NarrowDataType", lambda func: narrow_loops(func, target_bits))
 
 
 def BindTarget(target: Any) -> PrimFuncPass:

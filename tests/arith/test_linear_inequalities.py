@@ -12,7 +12,7 @@ from mlcweb.arith import IntConstraints, IntConstraintsTransform
 from mlcweb.ir import TVMError
 from mlcweb.tir.arithmetic import const, equal
 from mlcweb.tir.buffer import Range
-from tests.arith.test_linear_equations import X, Y, Z, N, value
+from tests.arith.test_linear_equations import N, X, Y, Z, value
 
 AROUND = range(-6, 7)
 

@@ -25,6 +25,7 @@ from mlcweb.codegen.wasm.select_function import Options
 from mlcweb.codegen.wasm.select_types import UnsupportedError, stack_type
 from mlcweb.codegen.wasm.text import Text
 from mlcweb.ir.errors import TVMError
+from mlcweb.lower.options import BOUND_CHECKERS
 from mlcweb.lower.specialize import size_symbols, specialize
 from mlcweb.runtime.arguments import written_parameters
 from mlcweb.runtime.build import UnknownFunction
@@ -69,9 +70,10 @@ def build(
 def options_for(host: Host, config: Mapping[str, Any] = MappingProxyType({})) -> Options:
     """The options that suit an engine, and those that were asked for: products and sums are fused
     unless they may not be, where the engine can do that."""
+    checked = config.get(BOUND_CHECKERS, host.options.bounds_check)
     return replace(
         host.options,
-        bounds_check=config.get(BOUNDS_CHECK, host.options.bounds_check),
+        bounds_check=config.get(BOUNDS_CHECK, checked),
         relaxed_madd=config.get(RELAXED_MADD, True) and host.relaxed_simd,
     )
 

@@ -32,12 +32,10 @@ def _read(body: Sequence[ast.stmt], outer: set[str], own: set[str], changes: set
     """Go through a block; `outer` has names from outside of it, and `own` those that are the
     block's."""
 
-    def assigned(target: ast.expr | None) -> None:
-        for part in ast.walk(target) if target is not None else ():
-            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-                if part.id in outer and part.id not in own:
-                    changes.add(part.id)
-                own.add(part.id)
+    def assigned(target: ast.expr) -> None:
+        names = _names_in(target, stored=True)
+        changes.update(names & outer - own)
+        own.update(names)
 
     for node in body:
         if isinstance(node, ast.Assign):
@@ -49,11 +47,15 @@ def _read(body: Sequence[ast.stmt], outer: set[str], own: set[str], changes: set
         elif isinstance(node, ast.For) and _meta(node):
             _read(node.body, outer, own, changes)  # as if written out
         elif isinstance(node, (ast.For, ast.While, ast.With, ast.If)):
-            inside = outer | own
-            if isinstance(node, ast.For):
-                inside |= {p.id for p in ast.walk(node.target) if isinstance(p, ast.Name)}
+            inside = outer | own | _names_in(node.target if isinstance(node, ast.For) else None)
             for part in (node.body, getattr(node, "orelse", [])):
                 _read(part, inside, set(), changes)
+
+
+def _names_in(target: ast.expr | None, stored: bool = False) -> set[str]:
+    parts = ast.walk(target) if target is not None else ()
+    names = (part for part in parts if isinstance(part, ast.Name))
+    return {name.id for name in names if not stored or isinstance(name.ctx, ast.Store)}
 
 
 def _meta(node: ast.For) -> bool:

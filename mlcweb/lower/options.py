@@ -1,0 +1,38 @@
+"""Options that TVM's programs set in a `PassContext`, beside those that a pass here reads.
+
+Those of `UNUSED` choose between ways to compute the same; there is one way here, so they are taken
+and change nothing.
+"""
+
+from __future__ import annotations
+
+from mlcweb.ir.transform import register_option
+
+DISABLE_ASSERT = register_option("tir.disable_assert", bool)
+"""Whether assertions are left out."""
+
+BOUND_CHECKERS = register_option("tir.instrument_bound_checkers", bool)
+"""Whether accesses are checked: TVM's name for "mlcweb.bounds_check"."""
+
+UNROLL_LOOP = register_option("tir.UnrollLoop", dict)
+"""Which loops the pass UnrollLoop writes out."""
+
+UNUSED: dict[type, str] = {
+    dict: (
+        "tir.Simplify tir.StmtSimplify tir.HoistIfThenElse tir.HoistExpression tir.RemoveNoOp "
+        "tir.InjectDoubleBuffer tir.ReduceBranchingThroughOvercompute"
+    ),
+    bool: (
+        "tir.noalias tir.is_entry_func tir.enable_debug tir.enable_fast_math tir.instr_siblings "
+        "tir.detect_global_barrier tir.debug_keep_trivial_loop tir.disable_storage_rewrite "
+        "tir.enable_equiv_terms_in_cse_tir tir.enable_buffer_level_predication "
+        "tir.merge_static_smem tir.use_async_copy tir.ptx_ldg32 tir.instrument_lwp "
+        "tir.lwp_disable_func_prof tir.reset_start_id tir.experimental_dma_bypass_cache "
+        "relax.backend.use_cuda_graph testing.immutable_module"
+    ),
+    int: "tir.vtcm_capacity tir.lwp_max_depth tir.lwp_min_height relax.fallback_device_type",
+}
+
+for _kind, _names in UNUSED.items():
+    for _name in _names.split():
+        register_option(_name, _kind)

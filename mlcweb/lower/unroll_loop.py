@@ -1,0 +1,106 @@
+"""The pass `tvm.tir.transform.UnrollLoop`: writes out loops, the marked ones and small ones.
+
+How small is what the option "tir.UnrollLoop" says, or a "pragma_auto_unroll_max_step" around one:
+how many statements the copies may have together. By default only marked loops are written out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from mlcweb.ir import node
+from mlcweb.ir.errors import TVMError
+from mlcweb.ir.transform import PassContext
+from mlcweb.ir.visitor import Mutator, on
+from mlcweb.lower.options import UNROLL_LOOP
+from mlcweb.lower.statement_simplifier import in_sequence, resequenced
+from mlcweb.tir import expr as E
+from mlcweb.tir import stmt as S
+from mlcweb.tir.arithmetic import add, const
+from mlcweb.tir.substitute import substitute
+
+
+@dataclass(frozen=True, slots=True)
+class UnrollLoopConfig:
+    """Which loops are written out: marked ones, and serial ones around nothing but such loops whose
+    copies have up to `auto_max_step` statements, or that have up to `auto_max_extent` iterations.
+
+    Without `explicit_unroll` loops are marked, and stay."""
+
+    auto_max_step: int = 0
+    auto_max_depth: int = 8
+    auto_max_extent: int = 0
+    explicit_unroll: bool = True
+    unroll_local_access: bool = False
+
+
+_PRAGMAS = {
+    "pragma_auto_unroll_max_step": "auto_max_step",
+    "pragma_unroll_explicit": "explicit_unroll",
+}
+
+
+class UnrollLoop(Mutator):
+    """`steps` counts the statements below, `serial` and `depth` how deep loops of each kind are."""
+
+    def __init__(self) -> None:
+        given = PassContext.current().config.get(UNROLL_LOOP, {})
+        try:
+            self.config = UnrollLoopConfig(**given)
+        except TypeError:
+            fields = ", ".join(UnrollLoopConfig.__slots__)
+            raise TVMError(
+                f'The option "{UNROLL_LOOP}" has {fields}, not {", ".join(given)}'
+            ) from None
+        self.steps = self.serial = self.depth = 0
+
+    @on(S.BufferStore, S.Evaluate)
+    def statement(self, statement: Any) -> Any:
+        self.steps += 1
+        return statement
+
+    @on(S.AttrStmt)
+    def pragma(self, statement: S.AttrStmt) -> S.Stmt:
+        field = _PRAGMAS.get(statement.attr_key)
+        if field is None or not isinstance(statement.value, E.IntImm):
+            return self.rewrite_children(statement)
+        around = self.config
+        self.config = replace(around, **{field: statement.value.value})
+        body = self.rewrite(statement.body)
+        self.config = around
+        return body
+
+    @on(S.SeqStmt)
+    def sequence(self, sequence: S.SeqStmt) -> S.Stmt:
+        before = self.steps, self.serial, self.depth
+        counts = [before]
+        parts = []
+        for part in sequence.seq:
+            self.steps = self.serial = self.depth = 0
+            parts.append(self.rewrite(part))
+            counts.append((self.steps, self.serial, self.depth))
+        steps, serial, depth = zip(*counts, strict=True)
+        self.steps, self.serial, self.depth = sum(steps), max(serial), max(depth)
+        return resequenced(sequence, parts)
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.Stmt:
+        new = self.rewrite_children(loop)
+        marked = new.kind == S.ForKind.UNROLLED
+        if not isinstance(new.extent, E.IntImm) or not (marked or self.is_small(new)):
+            self.serial += 1
+            return new
+        self.steps *= new.extent.value
+        self.depth += 1
+        if not self.config.explicit_unroll:
+            return new if marked else node.replace(new, kind=S.ForKind.UNROLLED)
+        numbers = (add(new.min, const(n, new.loop_var.dtype)) for n in range(new.extent.value))
+        return in_sequence(substitute(new.body, {new.loop_var: number}) for number in numbers)
+
+    def is_small(self, loop: S.For) -> bool:
+        assert isinstance(loop.extent, E.IntImm)
+        extent, config = loop.extent.value, self.config
+        if loop.kind != S.ForKind.SERIAL or self.serial or self.depth > config.auto_max_depth:
+            return False
+        return self.steps * extent <= config.auto_max_step or extent <= config.auto_max_extent

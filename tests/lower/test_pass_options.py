@@ -1,0 +1,173 @@
+"""Passes that narrow indices and unroll loops, and options of a context: as TVM 0.27 does.
+
+The texts expected are what TVM 0.27 prints after the pass, in our spelling and simplified.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mlcweb as tvm
+from mlcweb import IRModule, TVMError
+from mlcweb.ir.transform import PassContext
+from mlcweb.lower import transform
+from mlcweb.lower.options import UNUSED
+from mlcweb.script import from_source
+from tests.lower.test_tvm_names import body
+
+WIDE = """
+@T.prim_func
+def main(A: T.Buffer((T.int64(4294967296),), "float32"), B: T.Buffer((T.int64(64),), "int64"),
+         n: T.int64):
+    for i, j in T.grid(T.int64(128), T.int64(64)):
+        A[i * T.int64(64) + j] = T.Cast("float32", i * T.int64(64) + j)
+    for i in range(n):
+        A[i] = T.float32(2)
+    for i in range(T.int64(128)):
+        k: T.int64 = i * T.int64(4)
+        if i + k < T.int64(100):
+            A[k] = T.float32(2)
+    for i, j in T.grid(T.int64(65536), T.int64(65536)):
+        A[i * T.int64(65536) + j] = T.float32(2)
+    for i in range(T.int64(64)):
+        B[i] = i
+"""
+
+NARROW = """
+for i, j in T.grid(128, 64):
+    A[i * 64 + j] = T.Cast("float32", i * 64 + j)
+for i in range(n):
+    A[i] = T.float32(2)
+for i in range(T.int64(128)):
+    k: T.int64 = i * T.int64(4)
+    if i + k < T.int64(100):
+        A[k] = T.float32(2)
+for i, j in T.grid(T.int64(65536), T.int64(65536)):
+    A[i * T.int64(65536) + j] = T.float32(2)
+for i in range(64):
+    B[i] = T.Cast("int64", i)"""
+
+BLOCKS = """
+@T.prim_func
+def main(a: T.handle, n: T.int64):
+    A = T.match_buffer(a, (n, T.int64(4)))
+    for i, j in T.grid(n, T.int64(4)):
+        with T.block("A"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            A[vi, vj] = T.Cast("float32", vi * T.int64(4) + vj)
+"""
+
+LOOPS = """
+@T.prim_func
+def main(A: T.Buffer((128,), "float32")):
+    for i in range(2):
+        for j in range(4):
+            A[i * 4 + j] = T.float32(1)
+    for i in range(3):
+        A[i] = T.float32(1)
+    for j in T.unroll(3):
+        A[j] = T.float32(1)
+"""
+INNER = "for i, j in T.grid(2, 4):\n    A[i * 4 + j] = T.float32(1)\n"
+LAST = "for i in range(3):\n    A[i] = T.float32(1)\n"
+WRITTEN = "".join(f"A[{i}] = T.float32(1)\n" for i in range(3))
+STEPS = "for i in range(2):\n" + "".join(
+    f"    A[i * 4{plus}] = T.float32(1)\n" for plus in ("", " + 1", " + 2", " + 3")
+)
+EIGHT = "".join(f"A[{i}] = T.float32(1)\n" for i in range(8))
+
+
+def test_loops_are_narrowed_where_all_index_arithmetic_fits() -> None:
+    assert (
+        body(transform.NarrowDataType(32)(IRModule({"main": from_source(WIDE)}))) == NARROW.strip()
+    )
+
+
+def test_all_indices_become_narrow() -> None:
+    func = from_source(BLOCKS)
+    narrow = transform.ForceNarrowIndexToInt32()(func)
+    text = IRModule({"main": narrow}).script()
+    assert "int64" not in text and "n: T.int32" in text
+    out = tvm.nd.empty((3, 4))
+    tvm.build(narrow, target="interpreter")["main"](out, 3)
+    np.testing.assert_array_equal(out.numpy().ravel(), np.arange(12))
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (WIDE, '"B" holds int64'),
+        (WIDE.replace('"int64")', '"int32")'), "4294967296 does not fit into int32"),
+    ],
+)
+def test_what_cannot_be_narrow_is_refused(source: str, message: str) -> None:
+    with pytest.raises(TVMError, match=message):
+        transform.ForceNarrowIndexToInt32()(from_source(source))
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, INNER + LAST + WRITTEN),
+        ({"auto_max_step": 3}, INNER + WRITTEN + WRITTEN),
+        ({"auto_max_step": 4}, STEPS + WRITTEN + WRITTEN),
+        ({"auto_max_step": 8}, EIGHT + WRITTEN + WRITTEN),
+        ({"auto_max_step": 16, "auto_max_depth": 0}, STEPS + WRITTEN + WRITTEN),
+        ({"auto_max_extent": 3}, INNER + WRITTEN + WRITTEN),
+        (
+            {"explicit_unroll": False},
+            INNER + LAST + "for j in T.unroll(3):\n    A[j] = T.float32(1)",
+        ),
+    ],
+)
+def test_unroll_loop(options: dict[str, Any], expected: str) -> None:
+    for given in (options, transform.UnrollLoopConfig(**options)):
+        with PassContext(config={"tir.UnrollLoop": given}):
+            assert (
+                body(transform.UnrollLoop()(IRModule({"main": from_source(LOOPS)})))
+                == expected.strip()
+            )
+
+
+def test_an_unknown_setting_is_refused_by_name() -> None:
+    context = PassContext(config={"tirx.UnrollLoop": {"steps": 3}})
+    with context, pytest.raises(TVMError, match=r"has auto_max_step.*not steps"):
+        transform.UnrollLoop()(IRModule({"main": from_source(LOOPS)}))
+
+
+@pytest.mark.parametrize("target", ["interpreter", "numpy", "wasm"])
+def test_assertions_are_left_out_where_that_is_asked_for(target: str) -> None:
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4,), "int32"), n: T.int32):
+    assert n < 3, "small"
+    for i in range(4):
+        A[i] = n
+""")
+    out = tvm.nd.empty((4,), "int32")
+    with pytest.raises(Exception, match="small"):
+        tvm.build(func, target=target)["main"](out, 5)
+    with PassContext(config={"tir.disable_assert": True}):
+        tvm.build(func, target=target)["main"](out, 5)
+    np.testing.assert_array_equal(out.numpy(), [5] * 4)
+
+
+def test_bounds_are_checked_under_tvms_name() -> None:
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4,), "int32"), n: T.int32):
+    A[n] = 1
+""")
+    with PassContext(config={"tir.instrument_bound_checkers": True}):
+        kernel = tvm.build(func, target="wasm")
+    with pytest.raises(TVMError, match="4"):
+        kernel["main"](tvm.nd.empty((4,), "int32"), 4)
+
+
+@pytest.mark.parametrize("kind", list(UNUSED))
+def test_options_for_what_is_not_chosen_here_are_taken(kind: type) -> None:
+    for name in UNUSED[kind].split():
+        PassContext(config={name: kind()})
