@@ -24,6 +24,10 @@ MATRIX_UNIT = "matrix_unit"
 """The attribute of loops that one instruction of a matrix unit does for the threads of a warp."""
 
 
+ATOMIC = "atomic"
+"""The attribute of an update that no other thread interrupts."""
+
+
 def is_thread_tag(tag: str) -> bool:
     """Whether an axis is one of threads inside a block; "" is none."""
     return tag != "" and not tag.startswith("blockIdx")

@@ -13,6 +13,7 @@ from mlcweb.analysis.threads import (
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on
+from mlcweb.lower.atomics import lower_atomics
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.matrix_units import lower_matrix_units
 from mlcweb.tir import expr as E
@@ -26,9 +27,9 @@ from mlcweb.tir.substitute import reads_memory, variables_in
 @lowering_pass("LowerOpaqueBlock", needed=True)
 def convert_blocks_to_loops(func: PrimFunc) -> PrimFunc:
     """Iterators become their bindings, predicates `if`s, allocations statements around the body,
-    calls of matrix units loops, and accesses of matched buffers accesses of what they view. Other
-    views need no declaration: they are known by their data."""
-    func = lower_matrix_units(func)
+    calls of matrix units loops, atomic additions updates, and accesses of matched buffers accesses
+    of what they view. Other views need no declaration: they are known by their data."""
+    func = lower_atomics(lower_matrix_units(func))
     return func.with_body(BlockConversion(exchanges_data(func)).rewrite(func.body))
 
 

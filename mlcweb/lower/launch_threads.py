@@ -18,6 +18,7 @@ from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.lower.compact_buffers import compact_shared_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.lower.flatten_buffers import flatten_buffers
+from mlcweb.lower.global_exchange import passed_through_global_memory
 from mlcweb.lower.lower_init_block import lower_init_block
 from mlcweb.lower.lowering_pass import LoweringPass
 from mlcweb.lower.pipeline import run_pipeline
@@ -55,7 +56,7 @@ def _passes() -> tuple[LoweringPass, ...]:
         LoweringPass(compact_shared_buffers, "CompactSharedAllocations"),
         LoweringPass(launch_threads, "LaunchThreads", needed=True),
         LoweringPass(reduce_through_shared_memory, "LowerThreadAllreduce", needed=True),
-        LoweringPass(synchronize_threads, "ThreadSync", needed=True),
+        LoweringPass(synchronize_launches, "ThreadSync", needed=True),
         LoweringPass(unfold_virtual_threads, "InjectVirtualThread", needed=True),
         flatten_buffers,
         simplify,
@@ -311,6 +312,14 @@ def _by_the_first(body: S.Stmt, reduced: list[S.For]) -> S.Stmt:
         again = S.For(fresh[loop.loop_var], loop.min, loop.extent, S.ForKind.SERIAL, again)
         first = logical_and(E.EQ(loop.loop_var, loop.min), first)
     return S.IfThenElse(first, again, span=body.span)
+
+
+def synchronize_launches(func: PrimFunc) -> PrimFunc:
+    """Put the barriers in, also between what threads of a block do in global memory.
+
+    Raises a ThreadError where blocks would have to wait for each other.
+    """
+    return synchronize_threads(func, passed_through_global_memory(func))
 
 
 def unfold_virtual_threads(func: PrimFunc) -> PrimFunc:

@@ -16,6 +16,7 @@ from operator import itemgetter
 from mlcweb.analysis.threads import exchanges_data
 from mlcweb.ir.module import IRModule
 from mlcweb.ir.transform import Pass, PassContext, register_option
+from mlcweb.lower.atomics import lower_atomics
 from mlcweb.lower.compact_buffers import compact_buffers
 from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
 from mlcweb.lower.flatten_buffers import flatten_buffers
@@ -50,7 +51,7 @@ def without_threads(func: PrimFunc) -> PrimFunc:
     """The function, with serial loops and no blocks if its threads exchange data: for those who
     else take TensorIR as it is, and run loops over threads as any other."""
     if not exchanges_data(func):
-        return lower_matrix_units(func)
+        return lower_atomics(lower_matrix_units(func))
     for run in (*TO_SERIAL_LOOPS, simplify):
         func = run(func)
     return func

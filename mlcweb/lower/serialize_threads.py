@@ -21,7 +21,7 @@ from mlcweb.lower.place_allocations import place_in_threads, place_outside_of_th
 from mlcweb.lower.statement_simplifier import NOTHING
 from mlcweb.lower.store_once import store_once
 from mlcweb.lower.thread_axes import ThreadError, Varying, copies_of, unify_thread_bindings
-from mlcweb.lower.thread_sync import thread_sync
+from mlcweb.lower.thread_sync import insert_barriers
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import const, logical_and
@@ -42,9 +42,10 @@ def serialize_threads(func: PrimFunc) -> PrimFunc:
     return split_at_barriers(by_one_lane(synchronize_threads(func)))
 
 
-def synchronize_threads(func: PrimFunc) -> PrimFunc:
+def synchronize_threads(func: PrimFunc, passed: Sequence[Buffer] = ()) -> PrimFunc:
     """One loop for each axis of threads, with memory where its owner is and barriers where threads
-    wait for each other; no blocks before and after."""
+    wait for each other; no blocks before and after. `passed` are buffers through which the threads
+    of a block pass data although they are not allocated for them."""
     for run in (
         place_outside_of_threads,
         compact_shared_buffers,
@@ -52,10 +53,9 @@ def synchronize_threads(func: PrimFunc) -> PrimFunc:
         place_in_threads,
         compact_buffers,
         store_once,
-        thread_sync,
     ):
         func = run(func)
-    return func
+    return insert_barriers(func, passed)
 
 
 def split_at_barriers(func: PrimFunc) -> PrimFunc:

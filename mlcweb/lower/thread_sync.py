@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from mlcweb.analysis.threads import (
+    ATOMIC,
     CROSS_THREAD_REDUCTION,
     MATRIX_UNIT,
     is_barrier,
@@ -55,7 +56,13 @@ def thread_sync(func: PrimFunc) -> PrimFunc:
     Raises a ThreadError where one is needed, or written, in a place that not all threads reach
     alike.
     """
-    return func.with_body(_Blocks(reduced_across_threads(func)).rewrite(func.body))
+    return insert_barriers(func)
+
+
+def insert_barriers(func: PrimFunc, passed: Sequence[Buffer] = ()) -> PrimFunc:
+    """The same where the threads of a block pass data through some buffers more."""
+    shared = {buffer.data: buffer for buffer in passed}
+    return func.with_body(_Blocks(reduced_across_threads(func), shared).rewrite(func.body))
 
 
 def barrier() -> S.Stmt:
@@ -65,9 +72,9 @@ def barrier() -> S.Stmt:
 class _Blocks(Mutator):
     """Finds the loops over threads that are in no other."""
 
-    def __init__(self, common: set[E.Var]) -> None:
+    def __init__(self, common: set[E.Var], shared: dict[E.Var, Buffer]) -> None:
         self.common = common
-        self.shared: dict[E.Var, Buffer] = {}
+        self.shared = shared
         self.around: list[S.For] = []
 
     @on(S.AllocBuffer)
@@ -309,6 +316,8 @@ class _Synchronization(Dispatcher):
         if statement.attr_key == CROSS_THREAD_REDUCTION:
             axes = statement.value.value if isinstance(statement.value, E.StringImm) else ""
             self.reduction = Reduction(statement.node, frozenset(axes.split()))
+        elif statement.attr_key == ATOMIC:
+            self.reduction = Reduction(ATOMIC, frozenset(map(thread_tag, self.varying.axes)))
         elif statement.attr_key == MATRIX_UNIT:
             self.check_warp(statement)
         body = self.summary(statement.body)

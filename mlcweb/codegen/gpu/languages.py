@@ -58,6 +58,9 @@ class Language:
         header: The lines above the body of a kernel, from the kernel and the names of what it uses.
         index: How a thread reads its index on an axis, from the axis ("threadIdx.x").
         barrier: The statement with which threads of a block wait for each other.
+        global_barrier: The same where they have exchanged data in global memory.
+        atomic_add: The statement that adds to an element, from its type: its place, the value and
+            the word before pointers are filled in; None for types that cannot be added to.
         shared: The word before memory of a block; "" where the header declares it.
         pointer: The word before the type of a pointer to memory of a scope.
         forms: Operators that are written in another way than in `FORMS`.
@@ -71,6 +74,8 @@ class Language:
     header: Callable[[DeviceKernel, Callable[[object], str]], list[str]]
     index: Callable[[str], str]
     barrier: str
+    global_barrier: str
+    atomic_add: Callable[[str], str | None]
     shared: str
     pointer: Callable[[str], str]
     forms: Mapping[Key, str] = field(default_factory=dict)
@@ -184,6 +189,9 @@ _C_TYPES = {
     "float32": "float",
 }
 
+_COUNTERS = ("int32", "uint32")
+"""The types whose addition is atomic in all languages of GPUs that have pointers."""
+
 CUDA = Language(
     name="cuda",
     types={
@@ -200,6 +208,10 @@ CUDA = Language(
     header=_cuda_header,
     index=lambda tag: f"((int){tag})",
     barrier="__syncthreads();",
+    global_barrier="__syncthreads();",
+    atomic_add=lambda dtype: (
+        "atomicAdd(&{0}, {1});" if dtype in (*_COUNTERS, "float32", "float64", "float16") else None
+    ),
     shared="__shared__ ",
     pointer=lambda scope: "",
     forms={
@@ -235,6 +247,8 @@ OPENCL = Language(
         f"((int)get_{'group' if tag.startswith('block') else 'local'}_id({'xyz'.index(tag[-1])}))"
     ),
     barrier="barrier(CLK_LOCAL_MEM_FENCE);",
+    global_barrier="barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);",
+    atomic_add=lambda dtype: "atomic_add(&{0}, {1});" if dtype in _COUNTERS else None,
     shared="__local ",
     pointer=lambda scope: {"global": "__global ", "shared": "__local "}.get(scope, "__private "),
     forms={"sigmoid": "1.0f / (1.0f + exp(-{}))"},
@@ -251,6 +265,13 @@ METAL = Language(
     header=_metal_header,
     index=lambda tag: f"((int){tag})",
     barrier="threadgroup_barrier(mem_flags::mem_threadgroup);",
+    global_barrier="threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup);",
+    atomic_add=lambda dtype: (
+        f"atomic_fetch_add_explicit(({{2}} atomic_{METAL.types[dtype]}*)&{{0}}, {{1}}, "
+        "memory_order_relaxed);"
+        if dtype in (*_COUNTERS, "float32")
+        else None
+    ),
     shared="threadgroup ",
     pointer=lambda scope: {"global": "device ", "shared": "threadgroup "}.get(scope, "thread "),
     forms={
@@ -286,6 +307,8 @@ WGSL = Language(
     header=_wgsl_header,
     index=lambda tag: f"i32({tag})",
     barrier="workgroupBarrier();",
+    global_barrier="storageBarrier();\n  workgroupBarrier();",
+    atomic_add=lambda dtype: None,
     shared="",
     pointer=lambda scope: "",
     forms={

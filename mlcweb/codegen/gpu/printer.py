@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from mlcweb.analysis.threads import MATRIX_UNIT, is_barrier, is_shared
+from mlcweb.analysis.threads import ATOMIC, MATRIX_UNIT, is_barrier, is_shared
 from mlcweb.arith import Analyzer
 from mlcweb.codegen.gpu.kernels import DeviceKernel
 from mlcweb.codegen.gpu.languages import FORMS, Language
@@ -17,7 +17,7 @@ from mlcweb.codegen.gpu.matrix_units import declare_fragments, matrix_instructio
 from mlcweb.codegen.names import NameTable
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import Node
-from mlcweb.ir.visitor import Dispatcher, on
+from mlcweb.ir.visitor import Dispatcher, on, walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
@@ -33,6 +33,18 @@ OTHER, SUM, PRODUCT, ATOM = range(4)
 _GREATEST = struct.unpack("<f", b"\xff\xff\x7f\x7f")[0]
 _CALL = re.compile(r"\w+\(\{\d?\}(, \{\d?\})*\)")
 _ATOM = re.compile(r"\w*\(.*\)")
+
+INSTEAD = {
+    "shuffle": 'exchange the values through a buffer of scope "warp" or "shared"',
+    "shfl": 'exchange the values through a buffer of scope "warp" or "shared"',
+    "cp_async": "copy by a loop over threads; a barrier waits for it",
+    "commit_group": "copies are not asynchronous, so that there is nothing to wait for",
+    "wait_group": "copies are not asynchronous, so that there is nothing to wait for",
+    "ptx_mma": 'tensorize by the intrinsics of wmma ("wmma_sync_16x16x16_f16f16f32", …)',
+    "ldmatrix": 'tensorize by the intrinsics of wmma ("wmma_load_16x16x16_f16_a_shared", …)',
+    "atomic_add": "name the element by T.address_of(A[i]), and use no result of it",
+}
+"""What to do instead of some instructions, by a part of their names."""
 
 RESERVED = """float half double bool char short int long uint uchar ushort ulong signed unsigned
 const void device thread threadgroup constant kernel global local shared array vec2 vec3 vec4 var
@@ -130,8 +142,31 @@ class KernelPrinter(Dispatcher):
         if statement.attr_key == MATRIX_UNIT:
             self.dtypes.add("wmma")
             self.line(matrix_instruction(self, statement))
+        elif statement.attr_key == ATOMIC:
+            self.atomic(statement.body)
         else:
             self.statement(statement.body)
+
+    def atomic(self, update: Any) -> None:
+        """An addition to an element that no other thread interrupts."""
+        dtype = update.buffer.dtype
+        form = self.language.atomic_add(dtype)
+        if form is None:
+            raise TVMError(
+                f"{self.language.name} has no atomic addition of {dtype} to "
+                f'"{update.buffer.name}"; reduce in the threads of a block, and add up their '
+                "results in a second kernel",
+                update.span,
+            )
+        element = self.element(update.buffer, update.indices, update)
+        pointer = self.language.pointer(self.scope(update.buffer))
+        self.line(form.format(element, self.text(update.value.b), pointer.strip()))
+
+    def written_and_read(self) -> bool:
+        """Whether the kernel reads global memory that it writes."""
+        loads = (part for part in walk(self.kernel.body) if isinstance(part, E.BufferLoad))
+        known = {buffer.data for buffer in self.kernel.buffers} & self.kernel.written
+        return any(load.buffer.data in known for load in loads)
 
     @on(S.AssertStmt, S.DeclBuffer)
     def around(self, statement: Any) -> None:
@@ -261,7 +296,8 @@ class KernelPrinter(Dispatcher):
     @on(S.Evaluate)
     def evaluate(self, statement: S.Evaluate) -> None:
         if is_barrier(statement):
-            self.line(self.language.barrier)
+            exchange = self.written_and_read()
+            self.line(self.language.global_barrier if exchange else self.language.barrier)
         elif isinstance(statement.value, E.Call):
             self.line(f"{self.text(statement.value)};")
 
@@ -281,6 +317,9 @@ class KernelPrinter(Dispatcher):
     def refuse(self, expression: Any) -> None:
         name, here = operator_name(expression), self.language.name
         reason = unsupported(name, f"form in {here}") if name else ""
+        for kind, advice in INSTEAD.items():
+            if kind in name:
+                reason = f"{name} is not written in {here} here: {advice}"
         raise TVMError(
             reason or f"A {type(expression).__name__} has no form in {here}", expression.span
         )

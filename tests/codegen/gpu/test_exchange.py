@@ -1,0 +1,172 @@
+"""What threads pass each other: through global memory, by atomics, and what they cannot."""
+
+import numpy as np
+import pytest
+
+import mlcweb as tvm
+from mlcweb.ir.errors import TVMError
+from mlcweb.lower.thread_axes import ThreadError
+from mlcweb.script import from_source
+from tests.gpu import assert_kernels_give, compile_cuda, nvrtc
+
+
+def through(blocks, threads, read, size=1024):
+    """B is a copy of A, and C reads it."""
+    return from_source(
+        f"""
+@T.prim_func
+def main(A: T.Buffer(({size},), "float32"), B: T.Buffer(({size},), "float32"),
+         C: T.Buffer(({size},), "float32")):
+    for b in T.thread_binding({blocks}, thread="blockIdx.x"):
+        for t in T.thread_binding({threads}, thread="threadIdx.x"):
+            B[b * {threads} + t] = A[b * {threads} + t] * T.float32(2)
+        for t in T.thread_binding({threads}, thread="threadIdx.x"):
+            C[b * {threads} + t] = B[{read}]
+"""
+    )
+
+
+def source(func, target):
+    return tvm.build(func, target=target).imported_modules[0].get_source()
+
+
+@pytest.mark.parametrize(
+    ("read", "blocks"), [("1023 - b * 256 - t", r"\(0\).*\(3\)"), ("(b * 256 + t + 1) % 1024", "")]
+)
+def test_blocks_do_not_wait_for_each_other(read, blocks):
+    with pytest.raises(ThreadError, match=r"reads an element of .B. that block") as caught:
+        source(through(4, 256, read), "cuda")
+    assert blocks == "" or blocks.replace(r"\(", "(").replace(r"\)", ")").split(".*")[0] in str(
+        caught.value
+    )
+    assert "C[b * 256 + t] = B[" in str(caught.value)
+    assert ":7:13) in the same kernel" in str(caught.value)
+
+
+def test_threads_of_a_block_wait_for_what_others_write_to_global_memory():
+    func = through(4, 256, "b * 256 + 255 - t")
+    assert source(func, "cuda").count("__syncthreads();") == 1
+    assert "CLK_GLOBAL_MEM_FENCE" in source(func, "opencl")
+    assert "storageBarrier();" in source(func, "webgpu")
+    assert "mem_flags::mem_device" in source(func, "metal")
+    a = np.arange(1024, dtype="float32")
+    b, c = np.zeros((2, 1024), "float32")
+    kernel = tvm.build(func, target="llvm")
+    arrays = [tvm.nd.array(x) for x in (a, b, c)]
+    kernel["main"](*arrays)
+    expected = (a * 2).reshape(4, 256)[:, ::-1].reshape(-1)
+    np.testing.assert_array_equal(arrays[2].numpy(), expected)
+
+
+def test_a_thread_does_not_wait_for_itself():
+    assert "__syncthreads" not in source(through(4, 256, "b * 256 + t"), "cuda")
+
+
+def histogram(dtype="int32", place="T.address_of(B[A[b * 256 + t]])"):
+    return from_source(
+        f"""
+@T.prim_func
+def main(A: T.Buffer((1024,), "int32"), B: T.Buffer((16,), "{dtype}")):
+    for b in T.thread_binding(4, thread="blockIdx.x"):
+        for t in T.thread_binding(256, thread="threadIdx.x"):
+            with T.block("count"):
+                T.reads(A[0:1024])
+                T.writes(B[0:16])
+                T.evaluate(T.atomic_add("{dtype}", {place}, T.{dtype}(1)))
+"""
+    )
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "T.address_of(B[A[b * 256 + t]])",
+        'T.tvm_access_ptr(T.type_annotation("int32"), B.data, A[b * 256 + t], 1, 3)',
+    ],
+)
+def test_atomics(place):
+    func = histogram(place=place)
+    assert "atomicAdd(&B[A[((int)blockIdx.x) * 256 + ((int)threadIdx.x)]], 1);" in source(
+        func, "cuda"
+    )
+    assert "atomic_add(&B[" in source(func, "opencl")
+    assert "atomic_fetch_add_explicit((device atomic_int*)&B[" in source(func, "metal")
+    if nvrtc() is not None:
+        assert compile_cuda(source(func, "cuda")) == ""
+    a = np.random.default_rng(0).integers(0, 16, 1024).astype("int32")
+    for target in ("llvm", "numpy", "interpreter"):
+        b = tvm.nd.array(np.zeros(16, "int32"))
+        tvm.build(func, target=target)["main"](tvm.nd.array(a), b)
+        np.testing.assert_array_equal(b.numpy(), np.bincount(a, minlength=16))
+
+
+def test_atomics_in_shared_memory():
+    func = from_source(
+        """
+@T.prim_func
+def main(A: T.Buffer((256,), "int32"), B: T.Buffer((16,), "int32")):
+    for b in T.thread_binding(1, thread="blockIdx.x"):
+        with T.block("counts"):
+            T.reads(A[0:256])
+            T.writes(B[0:16])
+            S = T.alloc_buffer((16,), "int32", scope="shared")
+            for t in T.thread_binding(256, thread="threadIdx.x"):
+                if t < 16:
+                    S[t] = 0
+            for t in T.thread_binding(256, thread="threadIdx.x"):
+                T.evaluate(T.atomic_add("int32", T.address_of(S[A[t]]), 1))
+            for t in T.thread_binding(256, thread="threadIdx.x"):
+                if t < 16:
+                    B[t] = S[t]
+"""
+    )
+    text = source(func, "cuda")
+    assert text.count("__syncthreads();") == 2
+    assert "atomic_int*" in source(func, "metal") and "(threadgroup " in source(func, "metal")
+    a = np.random.default_rng(1).integers(0, 16, 256).astype("int32")
+    with pytest.raises(TVMError, match=r"webgpu has no atomic addition of int32 to .S."):
+        source(func, "webgpu")
+    b = tvm.nd.array(np.zeros(16, "int32"))
+    tvm.build(func, target="llvm")["main"](tvm.nd.array(a), b)
+    np.testing.assert_array_equal(b.numpy(), np.bincount(a, minlength=16))
+
+
+def test_opencl_runs_atomics():
+    from tests.gpu import opencl, run_on
+
+    runner = opencl()
+    if runner is None:
+        pytest.skip("no OpenCL is installed")
+    a = np.random.default_rng(2).integers(0, 16, 1024).astype("int32")
+    b = np.zeros(16, "int32")
+    run_on(runner, histogram(), [a, b])
+    np.testing.assert_array_equal(b, np.bincount(a, minlength=16))
+
+
+@pytest.mark.parametrize(
+    ("statement", "target", "reason"),
+    [
+        ("T.atomic_add('float32', T.address_of(A[0]), T.float32(1))", "opencl",
+         "opencl has no atomic addition of float32"),
+        ("T.ptx_cp_async('float32', A.data, 0, A.data, 0, 16)", "cuda", "copy by a loop"),
+        ("T.tvm_warp_shuffle(T.uint32(0), A[t], 0, 32, 32)", "cuda", 'scope "warp"'),
+        ("T.ptx_wait_group(0)", "cuda", "nothing to wait for"),
+    ],
+)  # fmt: skip
+def test_instructions_that_are_refused(statement, target, reason):
+    func = from_source(
+        f"""
+@T.prim_func
+def main(A: T.Buffer((32,), "float32")):
+    for t in T.thread_binding(32, thread="threadIdx.x"):
+        T.evaluate({statement})
+"""
+    )
+    with pytest.raises(TVMError, match=reason):
+        tvm.build(func, target=target)
+
+
+def test_lanes_exchange_in_both_ways():
+    func = through(1, 64, "63 - t", 64)
+    a = np.arange(64, dtype="float32")
+    assert_kernels_give(func, [a, np.zeros(64, "float32")], (a * 2)[::-1])
