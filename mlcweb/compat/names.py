@@ -17,6 +17,10 @@ MODULES: dict[str, str] = {
     "support": "compat.support",
     "contrib.utils": "compat.tempdir",
     "support.utils": "compat.tempdir",
+    **dict.fromkeys(
+        ("contrib.cc", "contrib.clang", "support.cc", "support.clang"), "compat.compilers"
+    ),
+    "relax.testing": "testing.relax",
     "ffi": "compat.ffi",
     "s_tir": "tir",
     "s_tir.meta_schedule": "meta_schedule",
@@ -93,7 +97,7 @@ _FILES: dict[tuple[str, ...], str] = {
     "relax.transform.legalize_ops",
     ("relax.op", "relax.op.nn", "relax.op.image"): (
         "relax.op.mask relax.op.op_attrs relax.op.nn.nn relax.op.image.image relax.op.sampling "
-        "relax.op.grad relax.op.builtin.builtin relax.op.memory.memory relax.op.memory.view "
+        "relax.op.builtin.builtin relax.op.memory.memory relax.op.memory.view "
         "relax.op.vm.vm"
     ),
     ("meta_schedule",): (
@@ -217,6 +221,7 @@ ATTRIBUTES: dict[str, str] = {
     "relax.TupleType": "relax.TupleStructInfo",
     "relax.FuncType": "relax.FuncStructInfo",
     "relax.Type": "relax.StructInfo",
+    **{f"relax.{name}": f"script.relax.{name}" for name in ("dataflow", "output", "match_cast")},
     "tir.SBlock": "tir.Block",
     "tir.SBlockRealize": "tir.BlockRealize",
     "tir.ScheduleState": "schedule.ScheduleState",

@@ -89,7 +89,6 @@ def test_modules_name_functions_from_elsewhere():
     ("body", "message"),
     [
         ('return R.to_vdevice(x, "llvm:0")', "R has no to_vdevice: a program here is on"),
-        ("return R.invoke_closure(f, (x,))", "R has no invoke_closure: call the function itself"),
         ("return R.add(x, R.shape([1]))", "x2 must be a tensor"),
     ],
 )  # fmt: skip
@@ -173,3 +172,26 @@ return t""",
         head,
     )
     assert structural_equal(short, in_full)
+
+
+def test_dataflow_of_2022_is_that_of_relax():
+    """The first notebooks wrote `relax.dataflow()` and `relax.output(...)` inside of functions."""
+    from mlcweb import compat
+
+    compat.install()
+    try:
+        source = (
+            "@R.function\n"
+            "def main(x: R.Tensor((2, 3), 'float32')):\n"
+            "    with relax.dataflow():\n"
+            "        lv0 = relax.op.add(x, x)\n"
+            "        lv1 = relax.op.nn.relu(lv0)\n"
+            "        relax.output(lv1)\n"
+            "    return lv1\n"
+        )
+        import tvm.relax  # type: ignore[import-not-found]
+
+        func = parse(source, {"relax": tvm.relax, "R": R})
+    finally:
+        compat.uninstall()
+    assert [type(b.var).__name__ for b in func.body.blocks[0].bindings] == ["DataflowVar", "Var"]

@@ -220,7 +220,7 @@ def _two_names():
         (lambda: built(lambda: T.arg("x", 3)), "A parameter is a buffer or a variable"),
         (lambda: I.module_attrs({"a": 1}), "I.module_set_attr belongs inside|No builder"),
         (lambda: R.emit(3), r"R.emit belongs inside `with R.function\(\)|No builder"),
-        (lambda: R.If, "`if` makes branches"),
+        (lambda: R.Then().__enter__(), r"R.Then belongs inside `with R.function\(\)|No builder"),
         (lambda: T.no_such_name, "T has no no_such_name"),
     ],
 )

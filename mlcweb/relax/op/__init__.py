@@ -7,9 +7,9 @@ are registered; `__init__.pyi` tells type checkers their names.
 """
 
 from mlcweb.relax.op import (
-    base, builtin, closure, create, elementwise, image, index, inplace, joining, linear_algebra,
-    manipulate, memory, nn, qdq, scatter, search, set, sorting, statistical, vm,
+    base, builtin, closure, create, elementwise, grad, image, index, inplace, joining,
+    linear_algebra, manipulate, memory, nn, qdq, scatter, search, set, sorting, statistical, vm,
 )  # fmt: skip
 
-NAMESPACES = ("nn", "image", "memory", "builtin", "vm")
+NAMESPACES = ("nn", "image", "memory", "builtin", "vm", "grad")
 """The modules of operators that scripts reach as `R.nn` and so on."""

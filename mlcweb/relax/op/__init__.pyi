@@ -3,7 +3,7 @@
 # fmt: off
 # ruff: noqa: I001
 from mlcweb.relax.op import (
-    builtin as builtin, image as image, memory as memory, nn as nn, vm as vm,
+    builtin as builtin, grad as grad, image as image, memory as memory, nn as nn, vm as vm,
 )
 from mlcweb.relax.op.base import (
     assert_op as assert_op, call_builtin_with_ctx as call_builtin_with_ctx,

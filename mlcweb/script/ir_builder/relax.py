@@ -14,6 +14,7 @@ from mlcweb.relax.binding import Substitution
 from mlcweb.relax.block_builder import BlockBuilder
 from mlcweb.relax.struct_info import StructInfo
 from mlcweb.script.ir_builder.base import BuilderError, Frame, IRBuilder, innermost
+from mlcweb.script.ir_builder.relax_branches import OpenBranches, branch_calls
 from mlcweb.script.namespace.relax import to_struct_info
 from mlcweb.script.relax import NAMES
 
@@ -30,6 +31,7 @@ class FunctionBuilder:
         self.ret: StructInfo | None = None
         self.result: Any = None
         self.dataflow: DataflowBlock | None = None
+        self.branches = OpenBranches(self.block_builder)
 
 
 class DataflowBlock:
@@ -173,17 +175,13 @@ def output(*variables: E.Var) -> None:
 
 
 func_ret_type = func_ret_ty = func_ret_struct_info
+If, Then, Else = branch_calls(lambda call: _function(call).branches)
 emit_with_sinfo = emit_with_type = emit_with_ty = emit
 
 
 def __getattr__(name: str) -> Any:
     if name == "tensor":
         return NAMES["Tensor"]
-    if name in ("If", "Then", "Else", "SeqExpr"):
-        raise AttributeError(
-            f"R.{name} is not here for builders; write the function with @R.function, where `if` "
-            "makes branches"
-        )
     if name not in NAMES:
         raise AttributeError(f"R has no {name} for builders")
     return NAMES[name]

@@ -149,9 +149,6 @@ REPLACED = {
     "module_global_infos": _ONE_DEVICE,
     "vdevice": _ONE_DEVICE,
     "match_shape": 'it was replaced in 2023: R.match_cast(x, R.Tensor(("n", "m"), "float32"))',
-    "make_closure": "functions inside of functions see the names around them",
-    "invoke_closure": "call the function itself",
-    "invoke_pure_closure": "call the function itself",
     "pyfunc": "write T.prim_func or R.function, or call it by R.call_packed",
     "call_py_func": "register it by tvm.register_func, and call it by R.call_packed",
 }

@@ -1,0 +1,91 @@
+"""`tvm.relax.testing`: layers of the first notebooks, and functions that programs call."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mlcweb as tvm
+from mlcweb import relax
+from mlcweb.script import ir as I
+from mlcweb.script import relax as R
+from mlcweb.testing.relax import get_relax_attention_module, get_relax_matmul_module, nn, vm
+
+DRAW = np.random.default_rng(1)
+
+
+def values(*shapes: tuple[int, ...]) -> list[np.ndarray]:
+    return [DRAW.standard_normal(shape).astype("float32") for shape in shapes]
+
+
+def run(mod: tvm.ir.IRModule, *arrays: np.ndarray) -> np.ndarray:
+    machine = relax.VirtualMachine(relax.build(mod), tvm.cpu())
+    return machine["main"](*map(tvm.nd.array, arrays)).numpy()
+
+
+def test_layers_emit_into_the_open_function() -> None:
+    builder = relax.BlockBuilder()
+    with builder.function("main"):
+        model = nn.Sequential(nn.Linear(8, 4), nn.ReLU(), nn.Linear(4, 2), nn.LogSoftmax())
+        data = nn.Placeholder((1, 8), name="data")
+        builder.emit_func_output(model(data), params=[data, *model.parameters()])
+    mod = builder.get()
+    names = [param.name_hint for param in mod["main"].params]
+    assert names == ["data", "linear_weight", "linear_bias", "linear_weight1", "linear_bias1"]
+    assert [zeros.shape for zeros in nn.init_params(mod)] == [(8, 4), (4,), (4, 2), (2,)]
+    x, w1, b1, w2, b2 = values((1, 8), (8, 4), (4,), (4, 2), (2,))
+    logits = np.maximum(x @ w1 + b1, 0) @ w2 + b2
+    expected = logits - np.log(np.exp(logits).sum())
+    np.testing.assert_allclose(run(mod, x, w1, b1, w2, b2), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_layers_outside_of_a_function_are_refused() -> None:
+    with pytest.raises(tvm.TVMError, match="into a function: use"):
+        nn.ReLU()(nn.Placeholder((1, 8)))
+    with pytest.raises(TypeError, match="a list or a tuple, not 8"):
+        nn.Placeholder(8)
+
+
+def test_checkpoints_mark_what_goes_in_and_comes_out() -> None:
+    x = relax.Var("x", relax.TensorStructInfo((3,), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]), builder.dataflow():
+        end = nn.emit_checkpoint_sequential([relax.op.exp] * 4, 2, x)
+        builder.emit_func_output(builder.emit_output(end))
+    names = [b.var.name_hint for block in builder.get()["main"].body.blocks for b in block.bindings]
+    assert names[0] == "x_scp" and names[3].endswith("_ecp")
+    given = np.array([-1, -2, -3], "float32")
+    expected = np.exp(np.exp(np.exp(np.exp(given))))
+    np.testing.assert_allclose(run(builder.get(), given), expected, rtol=1e-5)
+
+
+def test_models_of_one_layer_compute() -> None:
+    x, y, b, r = values((2, 8), (4, 8), (4,), (2, 4))
+    mod = get_relax_matmul_module(
+        x.shape, y.shape, "float32", "float32", transposed_y=True, bias_shape=b.shape,
+        activation=relax.op.nn.relu, residual_bin_op=relax.op.add,
+    )  # fmt: skip
+    np.testing.assert_allclose(run(mod, x, y, b, r), np.maximum(x @ y.T + b, 0) + r, rtol=1e-4)
+    q, k, v = values((1, 4, 2, 8), (1, 6, 2, 8), (1, 6, 2, 8))
+    mod = get_relax_attention_module(q.shape, k.shape, v.shape, dtype="float32")
+    scores = np.einsum("bqhd,bkhd->bhqk", q, k) / np.sqrt(8)
+    weights = np.exp(scores) / np.exp(scores).sum(-1, keepdims=True)
+    expected = np.einsum("bhqk,bkhd->bqhd", weights, v)
+    np.testing.assert_allclose(run(mod, q, k, v), expected, rtol=1e-4, atol=1e-5)
+
+
+@I.ir_module
+class Packed:
+    @R.function(pure=False)
+    def main(x: R.Tensor((2, 2), "float32"), y: R.Tensor((2, 2), "float32")):
+        s = R.call_packed("test.vm.add", x, y, sinfo_args=(R.Tensor((2, 2), "float32"),))
+        t = R.call_dps_packed("test.vm.tile", (s,), out_sinfo=R.Tensor((2, 4), "float32"))
+        return t
+
+
+def test_registered_functions_are_called() -> None:
+    x, y = values((2, 2), (2, 2))
+    np.testing.assert_array_equal(run(Packed, x, y), np.tile(x + y, (1, 2)))
+    machine = relax.VirtualMachine(relax.build(Packed), tvm.cpu())
+    saved = vm.check_saved_func(machine, "main", tvm.nd.array(x), tvm.nd.array(y))
+    np.testing.assert_array_equal(saved.numpy(), np.tile(x + y, (1, 2)))
