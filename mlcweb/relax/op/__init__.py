@@ -10,6 +10,7 @@ from mlcweb.relax.op import (
     base, builtin, closure, create, elementwise, grad, image, index, inplace, joining,
     linear_algebra, manipulate, memory, nn, qdq, scatter, search, set, sorting, statistical, vm,
 )  # fmt: skip
+from mlcweb.relax.op.grad import register_gradient
 
 NAMESPACES = ("nn", "image", "memory", "builtin", "vm", "grad")
 """The modules of operators that scripts reach as `R.nn` and so on."""

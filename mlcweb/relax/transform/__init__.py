@@ -22,6 +22,7 @@ from mlcweb.relax.transform.fuse_by_pattern import (
 )  # fmt: skip
 from mlcweb.relax.transform.fuse_ops import FuseOps
 from mlcweb.relax.transform.fuse_tir import FuseTIR
+from mlcweb.relax.transform.gradient import Gradient
 from mlcweb.relax.transform.inline_functions import InlinePrivateFunctions
 from mlcweb.relax.transform.lambda_lift import LambdaLift
 from mlcweb.relax.transform.legalize_ops import LegalizeOps

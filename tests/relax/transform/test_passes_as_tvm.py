@@ -29,8 +29,9 @@ OTHERWISE = {
 @pytest.mark.parametrize("name", [name for name in CASES if name not in OTHERWISE])
 def test_gives_what_tvm_gives(name: str) -> None:
     transform, program = CASES[name]
-    names = {"relax": relax, "tir": tir_transform}
-    given = eval(transform, names)(from_source(program))
+    module = from_source(program)
+    names = {"relax": relax, "tir": tir_transform, "module": module}
+    given = eval(transform, names)(module)
     expected = from_source(ANSWERS[name]["module"])
     same = structural_equal(given, expected)
     assert same, f"{transform} gives\n{given.script()}\nand TVM's\n{expected.script()}"

@@ -34,7 +34,9 @@ def cases() -> dict[str, tuple[str, str]]:
 def answer(name: str, transform: str, program: str) -> dict[str, str]:
     try:
         module = tvm.script.from_source(program)
-        return {"module": eval(transform, dict(NAMES))(module).script(show_meta=True)}
+        return {
+            "module": eval(transform, {**NAMES, "module": module})(module).script(show_meta=True)
+        }
     except Exception as error:
         lines = str(error).strip().splitlines()
         return {"error": f"{type(error).__name__}: {lines[-1] if lines else ''}"}

@@ -1,0 +1,196 @@
+"""Gradient: a function that computes the gradients of another, by reverse accumulation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.module import IRModule
+from mlcweb.ir.op import Op
+from mlcweb.ir.transform import Pass
+from mlcweb.relax import expr as E
+from mlcweb.relax.analysis import remove_all_unused
+from mlcweb.relax.block_builder import BlockBuilder
+from mlcweb.relax.op import gradients  # noqa: F401  (registers them)
+from mlcweb.relax.op.create import ones, zeros
+from mlcweb.relax.op.elementwise import add
+from mlcweb.relax.op.grad import GRADIENT
+from mlcweb.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from mlcweb.relax.transform.registration import pass_of
+from mlcweb.relax.utils import copy_with_new_vars
+
+_NO_GRAD = Op.get("relax.grad.no_grad")
+
+
+def Gradient(
+    func_name: str, require_grads: E.Var | Sequence[E.Var] | None = None, target_index: int = 0
+) -> Pass:
+    """Add `{func_name}_adjoint`, which gives what the function gives, and the gradients of it.
+
+    The function has one dataflow block; its result (or the one at `target_index`, of several) is a
+    tensor without dimensions. The new function gives a tuple: the results, and a tuple of the
+    gradients of `require_grads`, parameters of the function: all by default. Operators tell their
+    gradients by `relax.op.register_gradient`.
+
+    Raises:
+        DiagnosticError: the function is of another form, or an operator has no gradient.
+    """
+
+    def transform(mod: IRModule) -> IRModule:
+        func = mod[func_name]
+        if not isinstance(func, E.Function):
+            raise DiagnosticError(f'Gradient: "{func_name}" is no function of the graph level')
+        wanted = [require_grads] if isinstance(require_grads, E.Var) else require_grads
+        params = list(func.params) if wanted is None else list(wanted)
+        for param in params:
+            if param not in func.params:
+                raise DiagnosticError(
+                    f'Gradient: "{param.name_hint}" is no parameter of "{func_name}", which takes '
+                    f"{', '.join(each.name_hint for each in func.params)}"
+                )
+        places = [func.params.index(param) for param in params]
+        name = f"{func_name}_adjoint"
+        adjoint = _Reverse(mod, copy_with_new_vars(func), func_name).adjoint(places, target_index)
+        if "global_symbol" in func.attrs:
+            adjoint = adjoint.with_attr("global_symbol", name)
+        new = mod.copy()
+        new[name] = adjoint
+        return new
+
+    return pass_of("Gradient", transform)
+
+
+class _Reverse:
+    """Goes backwards through the bindings of a function, and adds up the gradient of each
+    variable."""
+
+    def __init__(self, mod: IRModule, func: E.Function, name: str) -> None:
+        self.func = func
+        self.name = name
+        self.builder = BlockBuilder(mod)
+        self.adjoints: dict[E.Var, E.Var] = {}
+        blocks = func.body.blocks
+        if len(blocks) != 1 or not isinstance(blocks[0], E.DataflowBlock):
+            raise self.error("it needs a body of one dataflow block")
+        (self.block,) = blocks
+
+    def error(self, message: str) -> DiagnosticError:
+        return DiagnosticError(f'Gradient of "{self.name}": {message}')
+
+    def target(self, index: int) -> E.Var:
+        result = self.func.body.body
+        if isinstance(result, E.Tuple):
+            if not 0 <= index < len(result):
+                raise self.error(f"there is no result {index} of {len(result)}")
+            result = result[index]
+        elif index:
+            raise self.error(f"there is one result, none at {index}")
+        info = result.struct_info if isinstance(result, E.Var) else None
+        if not isinstance(info, TensorStructInfo) or info.ndim != 0 or "float" not in info.dtype:
+            raise self.error(
+                f"the target is a float tensor without dimensions, as R.sum gives; it is {info}"
+            )
+        return result
+
+    def adjoint(self, places: list[int], target_index: int) -> E.Function:
+        builder, target = self.builder, self.target(target_index)
+        builder._begin_dataflow_block()
+        for binding in self.block.bindings:
+            builder.emit_normalized(binding)
+        self.update(target, ones(E.ShapeExpr(()), target.struct_info.dtype))
+        for binding in reversed(self.block.bindings):
+            if binding.var in self.adjoints:
+                self.visit(binding)
+        outputs = [self.output(self.func.params[place]) for place in places]
+        block = builder._end_block()
+        body = E.Tuple((self.func.body.body, E.Tuple(outputs)))
+        return remove_all_unused(E.Function(self.func.params, E.SeqExpr([block], body)))
+
+    def output(self, param: E.Var) -> E.Var:
+        if param not in self.adjoints:
+            self.adjoints[param] = self.zero(param.struct_info, f"{param.name_hint}_adjoint")
+        adjoint = self.adjoints[param]
+        return self.builder.emit_output(adjoint, f"{param.name_hint}_adjoint_out")
+
+    # Bindings, from the last to the first
+
+    def visit(self, binding: E.Binding) -> None:
+        var, value, adjoint = binding.var, binding.value, self.adjoints[binding.var]
+        if isinstance(binding, E.MatchCast):
+            raise self.error(f'R.match_cast, of "{var.name_hint}", has no gradient')
+        if isinstance(value, E.Call):
+            self.call(var, value, adjoint)
+        elif isinstance(value, E.TupleGetItem):
+            self.update_field(value.tuple_value, value.index, adjoint)
+        elif isinstance(value, (E.Var, E.Tuple)):
+            self.update(value, adjoint)
+        elif not isinstance(value, E.Constant):
+            raise self.error(f'{type(value).__name__}, of "{var.name_hint}", has no gradient')
+
+    def call(self, var: E.Var, call: E.Call, adjoint: E.Var) -> None:
+        gradient = call.op.get_attr(GRADIENT) if isinstance(call.op, Op) else None
+        if gradient is None:
+            name = call.op.name if isinstance(call.op, Op) else "a call of a function"
+            how = f'; register one: relax.op.register_gradient("{name}", fgradient)'
+            raise self.error(
+                f'{name}, of "{var.name_hint}", has no gradient'
+                f"{how if isinstance(call.op, Op) else ': inline it first'}"
+            )
+        partials = gradient(var, call, adjoint, self.builder)
+        for arg, partial in zip(call.args, partials, strict=False):
+            self.update(arg, partial)
+
+    # Gradients of values
+
+    def update(self, value: Any, partial: Any) -> None:
+        """Add to the gradient of a value."""
+        if isinstance(partial, E.Call) and partial.op is _NO_GRAD:
+            return
+        if isinstance(value, E.Tuple):
+            whole = self.variable(partial)
+            for index, field in enumerate(value.fields):
+                if isinstance(field, (E.Var, E.Tuple)):
+                    self.update(field, self.builder.normalize(E.TupleGetItem(whole, index)))
+        elif isinstance(value, E.Var):
+            before = self.adjoints.get(value)
+            total = partial if before is None else self.sum(before, partial)
+            self.adjoints[value] = self.builder.emit(total, f"{value.name_hint}_adjoint")
+
+    def variable(self, value: Any) -> Any:
+        return value if isinstance(value, (E.Var, E.Tuple)) else self.builder.emit(value)
+
+    def sum(self, a: Any, b: Any) -> Any:
+        info = a.struct_info
+        if not isinstance(info, TupleStructInfo):
+            return add(a, b)
+        a, b = self.variable(a), self.variable(b)
+        fields = range(len(info.fields))
+        return E.Tuple([self.sum(self.field(a, i), self.field(b, i)) for i in fields])
+
+    def field(self, value: Any, index: int) -> Any:
+        return self.builder.emit(E.TupleGetItem(value, index))
+
+    def update_field(self, whole: Any, index: int, partial: E.Var) -> None:
+        """Add to the gradient of one field of a tuple."""
+        if not isinstance(whole, E.Var):
+            self.update(whole.fields[index], partial)
+            return
+        before = self.adjoints.get(whole)
+        fields: list[Any] = []
+        for place, info in enumerate(whole.struct_info.fields):
+            if before is None:
+                fields.append(partial if place == index else self.zero(info))
+            else:
+                field = self.field(before, place)
+                fields.append(self.sum(field, partial) if place == index else field)
+                if place == index:
+                    fields[-1] = self.builder.emit(fields[-1])
+        self.adjoints[whole] = self.builder.emit(E.Tuple(fields), f"{whole.name_hint}_adjoint")
+
+    def zero(self, info: StructInfo, name: str = "") -> Any:
+        if isinstance(info, TupleStructInfo):
+            return self.builder.emit(E.Tuple([self.zero(each) for each in info.fields]), name)
+        if not isinstance(info, TensorStructInfo) or info.values is None:
+            raise self.error(f"nothing is known of the shape of {info}")
+        return self.builder.emit(zeros(E.ShapeExpr(info.values), info.dtype), name)
