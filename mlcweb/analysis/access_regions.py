@@ -8,19 +8,22 @@ by the regions that they declare.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from mlcweb.arith.analyzer import Analyzer
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.int_set import IntSet, eval_range, union
-from mlcweb.ir.node import replace
+from mlcweb.ir.node import Node, replace
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Visitor, on
 from mlcweb.tir import arithmetic
+from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, full_region
 from mlcweb.tir.substitute import substitute, uses_any
+
+NodeType = TypeVar("NodeType", bound=Node)
 
 READ_ACCESS, WRITE_ACCESS = 1, 2
 """Bits of the mask of `tvm_access_ptr`."""
@@ -44,17 +47,21 @@ def block_access_regions(
     not count as read. `buffers` are those around the block, by data variable; they are needed to
     notice uses of an address.
     """
-    collector = _Collector(block, buffers or {})
+    matched = {match.buffer.data: match.buffer for match in block.match_buffers}
+    found = AccessVisitor({}, {**(buffers or {}), **matched})
+    found.inside = {buffer.data for buffer in block.alloc_buffers}
+    found.matches = {match.buffer: match for match in block.match_buffers}
     if block.init is not None:
-        collector.visit(block.init)
-    collector.visit(block.body)
-    reads = collector.reads
+        found.visit(block.init)
+    found.visit(block.body)
+    reads = found.reads
     if block.init is not None:
-        reads = {buffer: box for buffer, box in reads.items() if buffer not in collector.writes}
+        reads = {buffer: box for buffer, box in reads.items() if buffer not in found.writes}
     return AccessRegions(
-        collector.regions(reads),
-        collector.regions(collector.writes),
-        collector.regions(collector.opaque),
+        *(
+            tuple(covering(box, buffer, found.analyzer) for buffer, box in boxes.items())
+            for boxes in (reads, found.writes, found.opaque)
+        )
     )
 
 
@@ -68,57 +75,83 @@ Boxes = dict[Buffer, list[IntSet]]
 """The box that was found of each buffer: one interval per dimension."""
 
 
-class _Collector(Visitor):
-    def __init__(self, block: S.Block, buffers: Mapping[E.Var, Buffer]) -> None:
+class AccessVisitor(Visitor):
+    """Finds the boxes of buffers that a statement accesses, over all iterations of its loops and
+    of the variables of `domains`. `buffers` are those whose addresses it may use, by data."""
+
+    def __init__(self, domains: Mapping[E.Var, Range], buffers: Mapping[E.Var, Buffer]) -> None:
         self.reads: Boxes = {}
         self.writes: Boxes = {}
         self.opaque: Boxes = {}
-        self.analyzer = Analyzer()
-        self.domains: dict[E.Var, Range] = {}
+        self.analyzer = Analyzer(domains)
+        self.domains = dict(domains)
         self.values: dict[E.Var, E.PrimExpr] = {}
-        self.inside = {buffer.data for buffer in block.alloc_buffers}
-        self.matches = {match.buffer: match for match in block.match_buffers}
-        self.buffers = {**buffers, **{buffer.data: buffer for buffer in self.matches}}
+        self.conditions: list[E.PrimExpr] = []
+        self.buffers = buffers
+        self.inside: set[E.Var] = set()
+        self.matches: dict[Buffer, MatchBufferRegion] = {}
+        # What was accessed since the last loop or branch began; an update reads what it writes.
+        self.seen: list[tuple[Boxes, BufferRegion]] = []
 
     def record(self, boxes: Boxes, region: BufferRegion) -> None:
         """Unite a region with those of the same buffer."""
         match = self.matches.get(region.buffer)
         if match is not None:
             region = in_source(match, region)
-        if region.buffer.data in self.inside:
+        if region.buffer.data in self.inside or self.is_known(boxes, region):
             return
-        box = [self.widen(part) for part in region.region]
+        box = [self.widen(self.resolve(part)) for part in region.region]
         accessed = boxes.get(region.buffer)
         if accessed is not None:
-            box = [self.unite(a, b) for a, b in zip(accessed, box, strict=True)]
+            box = [union(sides, self.analyzer) for sides in zip(accessed, box, strict=True)]
         boxes[region.buffer] = box
 
+    def is_known(self, boxes: Boxes, region: BufferRegion) -> bool:
+        """Whether a region has been united with these boxes before."""
+        for known, other in self.seen:
+            if known is boxes and other.buffer is region.buffer:
+                if all(map(same_range, other.region, region.region)):
+                    return True
+        self.seen.append((boxes, region))
+        return False
+
     def widen(self, part: Range) -> IntSet:
-        """The values of a range over all iterations of the loops inside the block."""
-        part = Range(self.resolve(part.min), self.resolve(part.extent))
+        """The values of a range over all iterations of the loops inside the statement."""
         if self.domains and uses_any(part, self.domains):
             return eval_range(part, self.domains, self.analyzer)
         return IntSet.from_range(part)
 
-    def unite(self, a: IntSet, b: IntSet) -> IntSet:
-        return a if _same_set(a, b) else union((a, b), self.analyzer)
-
-    def resolve(self, value: E.PrimExpr) -> E.PrimExpr:
-        """The value in terms of what is known outside the block."""
+    def resolve(self, value: NodeType) -> NodeType:
+        """The value in terms of what is known outside the statement."""
         return substitute(value, self.values) if self.values else value
-
-    def regions(self, boxes: Boxes) -> tuple[BufferRegion, ...]:
-        return tuple(covering(box, buffer, self.analyzer) for buffer, box in boxes.items())
 
     @on(S.For)
     def visit_for(self, loop: S.For) -> None:
         self.visit(loop.min)
         self.visit(loop.extent)
-        self.domains[loop.loop_var] = Range(self.resolve(loop.min), self.resolve(loop.extent))
+        domain = Range(self.resolve(loop.min), self.resolve(loop.extent))
+        if self.domains.setdefault(loop.loop_var, domain) is domain:
+            self.analyzer.bind(loop.loop_var, domain)
+        else:
+            self.domains[loop.loop_var] = domain
+            self.analyzer = Analyzer(self.domains)
+        self.seen = []
         self.visit(loop.body)
 
-    @on(S.LetStmt)
-    def visit_let(self, let: S.LetStmt) -> None:
+    @on(S.IfThenElse)
+    def visit_branch(self, branch: S.IfThenElse) -> None:
+        self.visit(branch.condition)
+        seen, self.seen = self.seen, list(self.seen)
+        self.conditions.append(self.resolve(branch.condition))
+        self.visit(branch.then_case)
+        self.conditions.pop()
+        # What a condition confines may be accessed without it, too.
+        self.seen = seen
+        if branch.else_case is not None:
+            self.visit(branch.else_case)
+
+    @on(S.LetStmt, E.Let)
+    def visit_let(self, let: S.LetStmt | E.Let) -> None:
         self.visit(let.value)
         self.values[let.var] = self.resolve(let.value)
         self.visit(let.body)
@@ -173,13 +206,17 @@ class _Collector(Visitor):
 
 
 def element_region(buffer: Buffer, indices: Iterable[E.PrimExpr]) -> BufferRegion:
-    """The region of one element; of a vector, the smallest region that holds it."""
+    """The region of one element; of a vector, the smallest region that is known to hold it."""
     ranges = []
-    for index in indices:
-        if isinstance(index, E.Ramp):
-            ranges.append(Range(index.base, index.stride * (index.lanes - 1) + 1))
-        else:
+    for index, extent in zip(indices, buffer.shape, strict=False):
+        if dtypes.lanes(index.dtype) == 1:
             ranges.append(Range(index, arithmetic.const(1, index.dtype)))
+        elif isinstance(index, E.Ramp) and isinstance(index.stride, E.IntImm):
+            reach = index.stride.value * (index.lanes - 1)
+            first = index.base if reach >= 0 else index.base + reach
+            ranges.append(Range(first, arithmetic.const(abs(reach) + 1, first.dtype)))
+        else:
+            ranges.append(Range(arithmetic.const(0, extent.dtype), extent))
     return BufferRegion(buffer, tuple(ranges))
 
 
@@ -201,9 +238,6 @@ def in_source(match: MatchBufferRegion, region: BufferRegion) -> BufferRegion:
     return BufferRegion(match.source.buffer, (*source[:leading], *ranges))
 
 
-def _same_set(a: IntSet, b: IntSet) -> bool:
-    return _same_end(a.min_value, b.min_value) and _same_end(a.max_value, b.max_value)
-
-
-def _same_end(a: E.PrimExpr | None, b: E.PrimExpr | None) -> bool:
-    return a is b or (a is not None and b is not None and same_expression(a, b))
+def same_range(a: Range, b: Range) -> bool:
+    """Whether two ranges are written alike."""
+    return same_expression(a.min, b.min) and same_expression(a.extent, b.extent)

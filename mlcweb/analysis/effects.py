@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from mlcweb.analysis.access_regions import covering, element_region, in_source
+from mlcweb.analysis.access_regions import covering, element_region, in_source, same_range
 from mlcweb.arith import Analyzer, conjuncts, estimate_region, eval_range, same_expression
 from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import Visitor, on, walk
@@ -203,7 +203,7 @@ class _FlowVisitor(Visitor):
             self.boxes[key] = exact_box(store.region, ended, store.predicate)
         box, proves = self.boxes[key], self.analyzer.can_prove
         return box is not None and (
-            all(map(_same_side, box, region.region))
+            all(map(same_range, box, region.region))
             or all(
                 proves(inner.min >= outer.min)
                 and proves(inner.min + inner.extent <= outer.min + outer.extent)
@@ -307,14 +307,10 @@ class _FlowVisitor(Visitor):
         self.read(element_region(load.buffer, load.indices))
 
 
-def _same_side(a: Range, b: Range) -> bool:
-    return same_expression(a.min, b.min) and same_expression(a.extent, b.extent)
-
-
 def _same_store(a: SureStore, b: SureStore) -> bool:
     return (
         a.region.buffer is b.region.buffer
-        and all(map(_same_side, a.region.region, b.region.region))
+        and all(map(same_range, a.region.region, b.region.region))
         and same_expression(a.predicate, b.predicate)
         and a.domains == b.domains
     )

@@ -16,6 +16,7 @@ from mlcweb.tir.arithmetic import (
     convert,
     floordiv,
     floormod,
+    is_const_int,
     maximum,
     minimum,
     multiply,
@@ -156,6 +157,8 @@ def eval_set(expression: E.PrimExpr, domains: Domains, analyzer: Analyzer) -> In
 def eval_range(domain: Range, domains: Domains, analyzer: Analyzer) -> IntSet:
     """The union of a range over the values of the variables in `domains`."""
     low = eval_set(domain.min, domains, analyzer)
+    if is_const_int(domain.extent, 1):
+        return low
     last = subtract(add(domain.min, domain.extent), const(1, domain.min.dtype))
     high = eval_set(last, domains, analyzer)
     return _interval(low.min_value, high.max_value, analyzer)

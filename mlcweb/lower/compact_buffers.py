@@ -6,24 +6,16 @@ from collections.abc import Callable, Mapping
 from functools import reduce
 from math import inf
 
+from mlcweb.analysis.access_regions import AccessVisitor, Boxes
 from mlcweb.analysis.threads import is_shared, thread_tag
-from mlcweb.arith import (
-    Analyzer,
-    IntSet,
-    estimate_region_upper_bound,
-    eval_set,
-    intersect,
-    same_expression,
-    union,
-)
+from mlcweb.arith import Analyzer, IntSet, estimate_region_upper_bound, intersect
 from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, Visitor, on
+from mlcweb.ir.visitor import Mutator, on
 from mlcweb.lower.lowering_pass import lowering_pass
-from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import add, const, logical_and, multiply, subtract
-from mlcweb.tir.buffer import Buffer, Range
+from mlcweb.tir.arithmetic import const, logical_and, subtract
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import reads_memory
 
@@ -98,12 +90,12 @@ def _touched(
     buffer = statement.buffer
     search = _Search(buffer, threads)
     search.visit(statement.body)
-    if search.opaque or search.box is None or buffer.strides:
+    if search.opaque or not search.touched or buffer.strides:
         return None
     analyzer = Analyzer(outer)
     result: list[tuple[E.PrimExpr, int]] = []
     smaller = False
-    for touched, extent in zip(search.box, buffer.shape, strict=True):
+    for touched, extent in zip(search.touched[buffer], buffer.shape, strict=True):
         if not isinstance(extent, E.IntImm):
             return None
         whole = IntSet.from_min_extent(const(0, extent.dtype), extent)
@@ -119,88 +111,33 @@ def _touched(
     return result if smaller else None
 
 
-class _Search(Visitor):
+class _Search(AccessVisitor):
     """Finds the box of a buffer that a statement touches, in terms of the loops around it, but for
     those over the threads that share it."""
 
     def __init__(self, buffer: Buffer, threads: Mapping[E.Var, Range]) -> None:
+        super().__init__(threads, {buffer.data: buffer})
         self.buffer = buffer
-        self.box: list[IntSet] | None = None
-        self.opaque = False
-        self.inner: dict[E.Var, Range] = dict(threads)
-        self.analyzer = Analyzer(threads)
-        self.conditions: list[E.PrimExpr] = []
-        # Where it was touched since the last loop began; an update reads what it writes.
-        self.seen: list[tuple[E.PrimExpr, ...]] = []
+        self.touched: Boxes = {}
 
-    @on(S.For)
-    def loop(self, loop: S.For) -> None:
-        self.seen = []
-        again = loop.loop_var in self.inner
-        self.inner[loop.loop_var] = domain = Range(loop.min, loop.extent)
-        if again:
-            self.analyzer = Analyzer(self.inner)
-        else:
-            self.analyzer.bind(loop.loop_var, domain)
-        self.visit_children(loop)
+    def record(self, boxes: Boxes, region: BufferRegion) -> None:
+        if region.buffer is self.buffer:
+            super().record(self.opaque if boxes is self.opaque else self.touched, region)
+        elif region.buffer.data is self.buffer.data:
+            self.opaque[self.buffer] = []
 
-    @on(S.IfThenElse)
-    def branch(self, branch: S.IfThenElse) -> None:
-        self.visit(branch.condition)
-        seen, self.seen = self.seen, list(self.seen)
-        self.conditions.append(branch.condition)
-        self.visit(branch.then_case)
-        self.conditions.pop()
-        # What a condition confines may be touched without it, too.
-        self.seen = seen
-        if branch.else_case is not None:
-            self.visit(branch.else_case)
-
-    @on(S.LetStmt, E.Let)
-    def let(self, let: S.LetStmt | E.Let) -> None:
-        # Indices may use the variable, whose values are not followed.
-        self.opaque = self.opaque or dtypes.is_integer(let.var.dtype)
-        self.visit_children(let)
-
-    @on(E.Var)
-    def variable(self, var: E.Var) -> None:
-        self.opaque = self.opaque or var is self.buffer.data
-
-    @on(E.BufferLoad, S.BufferStore)
-    def access(self, node: E.BufferLoad | S.BufferStore) -> None:
-        self.visit_children(node)
-        if node.buffer.data is not self.buffer.data:
-            return
-        if node.buffer is not self.buffer:
-            self.opaque = True
-            return
-        if any(all(map(same_expression, node.indices, known)) for known in self.seen):
-            return
-        self.seen.append(node.indices)
-        sides = [self.side(index) for index in node.indices]
-        if self.box is not None:
-            sides = [union(pair, self.analyzer) for pair in zip(self.box, sides, strict=True)]
-        self.box = sides
-
-    def side(self, index: E.PrimExpr) -> IntSet:
-        first = index.base if isinstance(index, E.Ramp) else index
-        ends = self.values_of(first)
-        if not isinstance(index, E.Ramp):
-            return ends if dtypes.lanes(index.dtype) == 1 else IntSet(None, None)
-        last = add(first, multiply(index.stride, index.lanes - 1))
-        return union([ends, self.values_of(last)], self.analyzer)
-
-    def values_of(self, index: E.PrimExpr) -> IntSet:
+    def widen(self, part: Range) -> IntSet:
+        """The values of a range where the conditions around it hold."""
         if self.conditions:
-            predicate = reduce(logical_and, self.conditions)
-            one = Range(index, const(1, index.dtype))
-            [ends] = estimate_region_upper_bound([one], self.inner, predicate, self.analyzer)
+            holds = reduce(logical_and, self.conditions)
+            [ends] = estimate_region_upper_bound([part], self.domains, holds, self.analyzer)
         else:
-            ends = eval_set(index, self.inner, self.analyzer)
+            ends = super().widen(part)
         if not any(end is not None and reads_memory(end) for end in ends):
             return ends
         # A store may change what the ends read before the next access.
-        low, high = self.analyzer.const_int_bound(index)
+        low, _ = self.analyzer.const_int_bound(part.min)
+        _, high = self.analyzer.const_int_bound(part.min + part.extent - 1)
         if low == -inf or high == inf:
             return IntSet(None, None)
-        return IntSet(const(int(low), index.dtype), const(int(high), index.dtype))
+        return IntSet(const(int(low), part.min.dtype), const(int(high), part.min.dtype))
