@@ -103,7 +103,10 @@ class AccessVisitor(Visitor):
         box = [self.widen(self.resolve(part)) for part in region.region]
         accessed = boxes.get(region.buffer)
         if accessed is not None:
-            box = [union(sides, self.analyzer) for sides in zip(accessed, box, strict=True)]
+            box = [
+                a if same_set(a, b) else union((a, b), self.analyzer)
+                for a, b in zip(accessed, box, strict=True)
+            ]
         boxes[region.buffer] = box
 
     def is_known(self, boxes: Boxes, region: BufferRegion) -> bool:
@@ -236,6 +239,14 @@ def in_source(match: MatchBufferRegion, region: BufferRegion) -> BufferRegion:
         for outer, part in zip(source[leading:], region.region, strict=True)
     ]
     return BufferRegion(match.source.buffer, (*source[:leading], *ranges))
+
+
+def same_set(a: IntSet, b: IntSet) -> bool:
+    """Whether the ends of two sets are written alike."""
+    return all(
+        one is other or (one is not None and other is not None and same_expression(one, other))
+        for one, other in zip(a, b, strict=True)
+    )
 
 
 def same_range(a: Range, b: Range) -> bool:

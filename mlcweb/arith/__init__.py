@@ -5,7 +5,14 @@ Under TVM's names, for programs; what only this package knows is in its modules.
 
 from typing import Any
 
-from mlcweb.arith.analyzer import Analyzer, Extension, ProofStrength, conjuncts, const_int_bound
+from mlcweb.arith.analyzer import (
+    Analyzer,
+    Extension,
+    ProofStrength,
+    conjunction,
+    conjuncts,
+    const_int_bound,
+)
 from mlcweb.arith.equality import same_expression
 from mlcweb.arith.int_set import IntervalSet, IntSet, eval_range, eval_set, intersect, union
 from mlcweb.arith.interval import ConstIntBound

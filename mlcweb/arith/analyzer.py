@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from enum import Flag, IntEnum
+from functools import reduce
 from math import inf
 from typing import Any
 
@@ -20,7 +21,16 @@ from mlcweb.arith.rules_integer import quotient_of_product
 from mlcweb.arith.rules_logic import bound_by_constant
 from mlcweb.ir.node import Node
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import const, convert, equal, floormod, greater_equal, less, subtract
+from mlcweb.tir.arithmetic import (
+    const,
+    convert,
+    equal,
+    floormod,
+    greater_equal,
+    less,
+    logical_and,
+    subtract,
+)
 from mlcweb.tir.buffer import Range
 
 _LEAVES = (E.Var, E.IntImm, E.FloatImm, E.StringImm)
@@ -333,6 +343,11 @@ def conjuncts(condition: E.PrimExpr) -> Iterator[E.PrimExpr]:
         yield from conjuncts(condition.b)
     elif condition is not TRUE:
         yield condition
+
+
+def conjunction(conditions: Iterable[E.PrimExpr]) -> E.PrimExpr:
+    """Conditions joined by `and`, left to right; true where there are none."""
+    return reduce(logical_and, conditions, TRUE)
 
 
 def const_int_bound(expression: Any, domains: Mapping[E.Var, Range]) -> ConstIntBound:

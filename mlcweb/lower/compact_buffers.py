@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import reduce
 from math import inf
 
 from mlcweb.analysis.access_regions import AccessVisitor, Boxes
 from mlcweb.analysis.threads import is_shared, thread_tag
-from mlcweb.arith import Analyzer, IntSet, estimate_region_upper_bound, intersect
+from mlcweb.arith import Analyzer, IntSet, conjunction, estimate_region_upper_bound, intersect
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import const, logical_and, subtract
+from mlcweb.tir.arithmetic import const, subtract
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import reads_memory
@@ -129,7 +128,7 @@ class _Search(AccessVisitor):
     def widen(self, part: Range) -> IntSet:
         """The values of a range where the conditions around it hold."""
         if self.conditions:
-            holds = reduce(logical_and, self.conditions)
+            holds = conjunction(self.conditions)
             [ends] = estimate_region_upper_bound([part], self.domains, holds, self.analyzer)
         else:
             ends = super().widen(part)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from mlcweb.arith import conjunction
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import const, equal, logical_and
+from mlcweb.tir.arithmetic import equal
 from mlcweb.tir.function import PrimFunc
 
 
@@ -23,10 +24,11 @@ class _InitLowering(Mutator):
         block = self.rewrite_children(block)
         if block.init is None:
             return block
-        condition: E.PrimExpr = const(True, "bool")
-        for axis in block.iter_vars:
-            if axis.iter_type == S.IterType.COMM_REDUCE and axis.dom is not None:
-                condition = logical_and(condition, equal(axis.var, axis.dom.min))
+        condition = conjunction(
+            equal(axis.var, axis.dom.min)
+            for axis in block.iter_vars
+            if axis.iter_type == S.IterType.COMM_REDUCE and axis.dom is not None
+        )
         always = isinstance(condition, E.IntImm)
         init = block.init if always else S.IfThenElse(condition, block.init, span=block.init.span)
         return replace(block, init=None, body=S.sequence(init, block.body))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from functools import reduce
 from typing import Any
 
-from mlcweb.arith import Analyzer, conjuncts
+from mlcweb.arith import Analyzer, conjunction, conjuncts
 from mlcweb.lower.lowering_pass import lowering_pass
 from mlcweb.lower.statement_simplifier import StatementSimplifier
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import const, logical_and
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.substitute import reads_memory
@@ -46,4 +44,4 @@ class Simplification(StatementSimplifier):
     def assuming(self, condition: E.PrimExpr) -> AbstractContextManager[None]:
         """The conjuncts that go on holding, whatever is stored, are assumed."""
         parts = [part for part in conjuncts(condition) if not reads_memory(part)]
-        return self.analyzer.constraint(reduce(logical_and, parts, const(True)))
+        return self.analyzer.constraint(conjunction(parts))

@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from mlcweb.analysis.threads import is_shared, thread_tag
+from mlcweb.arith import conjunction
 from mlcweb.ir.visitor import Mutator, on, walk
 from mlcweb.lower.thread_axes import Varying
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import is_const_int, logical_and
+from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.function import PrimFunc
 
 
@@ -38,9 +39,7 @@ class _Once(Mutator):
         self.settled |= tags
         new = self.rewrite(node)
         self.settled -= tags
-        condition = E.EQ(axes[0].loop_var, axes[0].min)
-        for loop in axes[1:]:
-            condition = logical_and(condition, E.EQ(loop.loop_var, loop.min))
+        condition = conjunction(E.EQ(loop.loop_var, loop.min) for loop in axes)
         return S.IfThenElse(condition, new, span=node.span)
 
     def alike(self, statement: S.Stmt) -> list[S.For]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from mlcweb.analysis.access_regions import block_access_regions
-from mlcweb.arith import Analyzer
+from mlcweb.arith import Analyzer, conjunction
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.arith.iter_map import iter_map_simplify
 from mlcweb.ir.node import replace
@@ -16,7 +16,7 @@ from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Mutator, on
 from mlcweb.schedule.errors import DataflowError
 from mlcweb.schedule.state import domains_of
-from mlcweb.tir.arithmetic import const, is_const_int, logical_and, subtract
+from mlcweb.tir.arithmetic import is_const_int, subtract
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, full_region
 from mlcweb.tir.expr import BufferLoad, Call, IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import Block, BlockRealize, BufferStore, For, IfThenElse, Stmt
@@ -160,9 +160,7 @@ class IndexMutator(Mutator):
 
     def simple(self, indices: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
         """Indices in the normal form of their iterator map. An iterator of one iteration stays."""
-        predicate: PrimExpr = const(True)
-        for condition in self.conditions:
-            predicate = logical_and(predicate, condition)
+        predicate = conjunction(self.conditions)
         found = iter_map_simplify(indices, self.domains, predicate, analyzer=self.analyzer)
         return tuple(
             old if isinstance(new, IntImm) and isinstance(old, Var) else new

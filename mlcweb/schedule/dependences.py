@@ -18,7 +18,6 @@ from itertools import product
 
 from mlcweb.analysis.access_regions import element_region
 from mlcweb.analysis.effects import exposed_reads, uses_addresses
-from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.distances import (
     NEGATIVE,
@@ -29,10 +28,9 @@ from mlcweb.schedule.distances import (
     distances_of,
     reversals,
 )
+from mlcweb.schedule.effects import have_run, must_write
 from mlcweb.schedule.errors import DataflowError
-from mlcweb.schedule.must_writes import must_write
-from mlcweb.schedule.regions import bound_ranges, regions_of, relaxed
-from mlcweb.schedule.reverse_compute_at_checks import written_elsewhere
+from mlcweb.schedule.regions import regions_of, touched
 from mlcweb.schedule.scopes import Scope, runs_one_to_one, scope_at
 from mlcweb.schedule.state import BlockPlace, ScheduleState, shared_prefix
 from mlcweb.schedule.units import RawPlace, guards, stands_in
@@ -240,13 +238,11 @@ class _Analysis:
         for var, domain in inner.items():
             analyzer.bind(var, domain)
         realize, region = access.unit.realize, access.region
-        box = relaxed(bound_ranges(realize, region), inner, analyzer)
+        box = touched(realize, region, inner, analyzer)
         if must_write(writer, region.buffer, common.loop, box):
             return True
-        if not or_never or guards(writer, common.loop):
-            return False
-        at = replace(realize, block=replace(realize.block, reads=(region,)))
-        return written_elsewhere(common, writer, at, inner, analyzer) is None
+        may_never = or_never and not guards(writer, common.loop)
+        return may_never and have_run(writer, region.buffer, [box], common.loop, analyzer)
 
 
 def check_keeps_order(

@@ -10,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mlcweb.arith import Analyzer, IntSet, conjuncts, eval_set, intersect, same_expression, union
+from mlcweb.arith import (
+    Analyzer,
+    IntSet,
+    conjunction,
+    conjuncts,
+    eval_set,
+    intersect,
+    same_expression,
+    union,
+)
 from mlcweb.arith.inverse_map import inverse_map, placeholders
 from mlcweb.arith.iter_expr import IterSum
 from mlcweb.arith.iter_map import SURJECTIVE, detect_iter_map
@@ -21,7 +30,6 @@ from mlcweb.tir.arithmetic import (
     const,
     floordiv,
     is_const_int,
-    logical_and,
     logical_not,
     multiply,
     subtract,
@@ -72,10 +80,7 @@ def executed_domains(place: BlockPlace) -> dict[Var, Range] | None:
 def _follows(condition: PrimExpr, known: Sequence[PrimExpr], analyzer: Analyzer) -> bool:
     """Whether a condition holds wherever all conditions `known` hold: by them, or because without
     it one of them cannot hold."""
-    together: PrimExpr = const(True)
-    for part in known:
-        together = logical_and(together, analyzer.simplify(part))
-    with analyzer.constraint(together):
+    with analyzer.constraint(conjunction(map(analyzer.simplify, known))):
         if analyzer.can_prove(condition):
             return True
     with analyzer.constraint(analyzer.rewrite(logical_not(condition))):

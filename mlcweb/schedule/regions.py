@@ -55,6 +55,13 @@ def relaxed(
     return [eval_range(dimension, domains, analyzer) for dimension in region]
 
 
+def touched(
+    realize: BlockRealize, region: BufferRegion, domains: Mapping[Var, Range], analyzer: Analyzer
+) -> list[IntSet]:
+    """A box that holds what a block declares by a region, for all values of some variables."""
+    return relaxed(bound_ranges(realize, region), domains, analyzer)
+
+
 def and_unproved(
     predicate: PrimExpr, conditions: Iterable[PrimExpr], analyzer: Analyzer
 ) -> PrimExpr:

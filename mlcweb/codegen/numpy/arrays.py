@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from mlcweb.arith import conjunction
 from mlcweb.codegen.interpreter.expressions import ExpressionText
 from mlcweb.codegen.interpreter.operators import fill, form_of
 from mlcweb.codegen.numpy.evaluate import Grid, NotConstant, evaluate
@@ -18,7 +19,7 @@ from mlcweb.codegen.numpy.space import Space, separate
 from mlcweb.ir.visitor import Dispatcher, on, walk
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
-from mlcweb.tir.arithmetic import logical_and, logical_not, may_trap
+from mlcweb.tir.arithmetic import logical_not, may_trap
 from mlcweb.tir.buffer import Buffer, constant_shape
 from mlcweb.tir.operators import (
     NODE_OPERATORS,
@@ -280,9 +281,7 @@ class ArrayExpressions(Dispatcher):
         """An index that leaves its bounds only where its value does not count, clipped to them."""
         if part.fixed or not self.conditions or not part.axes:
             raise NotConstant("out of bounds")
-        condition = logical_and(True, self.conditions[0])
-        for other in self.conditions[1:]:
-            condition = logical_and(condition, other)
+        condition = conjunction(self.conditions)
         grids = {var: self.space.grid(var) for var in self.varying}
         counts = evaluate(substitute(condition, self.based), grids)
         values = evaluate(substitute(index, self.based), grids)

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from mlcweb.arith import conjuncts
+from mlcweb.arith import conjunction, conjuncts
 from mlcweb.codegen.external import called_name
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import walk
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
-from mlcweb.tir.arithmetic import const, equal, logical_and, logical_not
+from mlcweb.tir.arithmetic import equal, logical_not
 from mlcweb.tir.buffer import Buffer, has_constant_layout
 from mlcweb.tir.substitute import reads_memory, substitute, variables_in
 
@@ -142,10 +142,11 @@ def _block(place: Leaf, realize: S.BlockRealize, allocations: list[Buffer]) -> I
         block=block.name_hint,
     )
     if block.init is not None:
-        start: E.PrimExpr = const(True, "bool")
-        for axis, value in zip(block.iter_vars, values, strict=True):
-            if axis.iter_type == S.IterType.COMM_REDUCE and axis.dom is not None:
-                start = logical_and(start, equal(value, axis.dom.min))
+        start = conjunction(
+            equal(value, axis.dom.min)
+            for axis, value in zip(block.iter_vars, values, strict=True)
+            if axis.iter_type == S.IterType.COMM_REDUCE and axis.dom is not None
+        )
         yield from _collect(_guarded(inside, block.init, start), allocations)
     yield from _collect(inside, allocations)
 

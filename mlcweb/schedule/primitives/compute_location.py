@@ -8,6 +8,7 @@ from enum import IntEnum
 
 from mlcweb.arith import Analyzer, IntSet, union
 from mlcweb.ir.node import replace
+from mlcweb.schedule.effects import check_own_threads
 from mlcweb.schedule.errors import BindingError, DataflowError, LoopError
 from mlcweb.schedule.iteration_domain import (
     IteratorDomain,
@@ -15,7 +16,6 @@ from mlcweb.schedule.iteration_domain import (
     limited,
     needed_iterations,
 )
-from mlcweb.schedule.must_writes import check_own_threads
 from mlcweb.schedule.nests import loop_nest, statements_of
 from mlcweb.schedule.primitives.inline import compute_inline, reverse_compute_inline
 from mlcweb.schedule.regions import (

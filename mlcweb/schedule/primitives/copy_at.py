@@ -13,13 +13,12 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.arguments import ReadBuffer, StorageScope, WriteBuffer, accessed_buffer
 from mlcweb.schedule.buffer_rewriting import Redirection
+from mlcweb.schedule.effects import contains, must_write
 from mlcweb.schedule.errors import DataflowError
-from mlcweb.schedule.must_writes import must_write
 from mlcweb.schedule.nests import copy_of, loop_nest, loops_from, statements_of, with_stages
 from mlcweb.schedule.regions import bound_ranges, regions_of, relaxed, threads_sharing
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import scope_at
-from mlcweb.schedule.stage_pipeline import contains
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, domains_of
 from mlcweb.schedule.units import check_all_blocks, hidden_accesses, stands_in
 from mlcweb.tir.arithmetic import const, is_const_int

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import inf
 
 from mlcweb.analysis.access_regions import with_access_regions
-from mlcweb.arith import Analyzer, conjuncts, eval_set
+from mlcweb.arith import Analyzer, conjunction, conjuncts, eval_set
 from mlcweb.arith.linear_system import Form, LinearSystem, constant_ends
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import replace
@@ -30,7 +30,7 @@ from mlcweb.tir.stmt import (
     Stmt,
     sequence,
 )
-from mlcweb.tir.substitute import substitute, uses, variables_in
+from mlcweb.tir.substitute import substitute, uses, uses_any, variables_in
 
 
 @primitive("DecomposePadding")
@@ -187,12 +187,12 @@ def _inside_nest(
             continue
         values.append(analyzer.simplify(subtract(bound, const(low, dtype))))
         guarded[iter_var.var] = bound
-    predicate: PrimExpr = const(True)
-    for part in conjuncts(condition):
-        if variables_in(part) & set(guarded):
-            part = analyzer.simplify(substitute(part, guarded))
-            predicate = logical_and(predicate, part)
-    predicate = logical_and(predicate, realize.predicate)
+    inside_only = conjunction(
+        analyzer.simplify(substitute(part, guarded))
+        for part in conjuncts(condition)
+        if uses_any(part, guarded)
+    )
+    predicate = logical_and(inside_only, realize.predicate)
     changed = replace(block, iter_vars=tuple(iter_vars), body=substitute(store, shifts))
     changed = AccessSimplifier().rewrite(changed)
     changed = with_access_regions(changed)

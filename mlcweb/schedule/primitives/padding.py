@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from mlcweb.analysis import block_access_regions
-from mlcweb.arith import Analyzer
+from mlcweb.arith import Analyzer, conjunction
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import rewrite_nodes, walk
 from mlcweb.schedule.arguments import Integers
+from mlcweb.schedule.effects import is_local, must_write, runs_whole_domain
 from mlcweb.schedule.errors import BlockKindError, DataflowError
-from mlcweb.schedule.must_writes import is_local, must_write, runs_whole_domain
 from mlcweb.schedule.nests import copy_of, in_loops, nest_of, stage, with_allocated
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.scopes import (
@@ -23,7 +23,7 @@ from mlcweb.schedule.scopes import (
 )
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.schedule.units import hidden_accesses
-from mlcweb.tir.arithmetic import const, constant_value, floordiv, is_const_int, less, logical_and
+from mlcweb.tir.arithmetic import const, constant_value, floordiv, is_const_int, less
 from mlcweb.tir.buffer import Buffer, Range, full_region
 from mlcweb.tir.expr import Add, BufferLoad, Cast, IntImm, Mul, PrimExpr, Var
 from mlcweb.tir.intrinsics import if_then_else
@@ -271,10 +271,8 @@ def _filled_copy(buffer: Buffer, padded: Buffer) -> Stmt:
     """A block that copies a buffer into a larger one, with zeros around it."""
 
     def value(iterators: tuple[Var, ...]) -> PrimExpr:
-        inside: PrimExpr = const(True)
-        for var, old, new in zip(iterators, buffer.shape, padded.shape, strict=True):
-            if old is not new:
-                inside = logical_and(inside, less(var, old))
+        shapes = zip(iterators, buffer.shape, padded.shape, strict=True)
+        inside = conjunction(less(var, old) for var, old, new in shapes if old is not new)
         return if_then_else(inside, BufferLoad(buffer, iterators), const(0, buffer.dtype))
 
     return _elementwise(padded.name, padded, value)

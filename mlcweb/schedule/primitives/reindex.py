@@ -11,8 +11,8 @@ from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import rewrite_nodes, walk
 from mlcweb.schedule.arguments import AccessedBuffer, StorageScope
 from mlcweb.schedule.buffer_rewriting import with_new_regions
+from mlcweb.schedule.effects import is_local, must_write_each_time, runs_whole_domain
 from mlcweb.schedule.errors import BlockKindError, DataflowError
-from mlcweb.schedule.must_writes import is_local, must_write_each_time, runs_whole_domain
 from mlcweb.schedule.nests import (
     Access,
     copy_of,

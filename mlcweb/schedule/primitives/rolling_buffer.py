@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mlcweb.analysis.access_regions import with_access_regions
-from mlcweb.arith import Analyzer, conjuncts
+from mlcweb.arith import Analyzer, conjunction, conjuncts
 from mlcweb.arith.iter_map import detect_iter_map
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import rewrite_nodes
@@ -286,14 +286,13 @@ def _not_yet_computed(place: BlockPlace, buffer: Buffer, steps: Sequence[_Step])
     """The condition that an element was not computed in an earlier iteration."""
     element = _written(place, buffer)
     analyzer = Analyzer()
-    condition: PrimExpr = const(True)
+    conditions = []
     for step in steps:
         if step.overlap > 0:
             offset = element[step.dimension].min - step.start
             fresh = analyzer.simplify(offset >= step.overlap)
-            is_new = analyzer.simplify(logical_or(step.loop < 1, fresh))
-            condition = logical_and(condition, is_new)
-    return condition
+            conditions.append(analyzer.simplify(logical_or(step.loop < 1, fresh)))
+    return conjunction(conditions)
 
 
 def _folded(

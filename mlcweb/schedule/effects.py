@@ -1,0 +1,352 @@
+"""What units do to buffers, seen from a loop around them: what they are known to write, and whether
+one of them writes what another one reads.
+
+T.writes says what a block may write. What it is known to write it stores whatever its conditions
+are. (A copy that takes the place of a buffer for a while may be copied back only where it has been
+written, or it would put what happens to be in it over values that the program keeps.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from math import inf
+
+from mlcweb.analysis.effects import exact_box, may_be_empty, sure_stores
+from mlcweb.analysis.threads import thread_tag
+from mlcweb.arith import (
+    Analyzer,
+    IntSet,
+    conjunction,
+    conjuncts,
+    estimate_region,
+    estimate_region_upper_bound,
+    intersect,
+    union,
+)
+from mlcweb.arith.linear_system import LinearSystem, constant_ends
+from mlcweb.ir.visitor import walk
+from mlcweb.schedule.errors import DataflowError
+from mlcweb.schedule.iteration_domain import executed_domains, needed_iterations
+from mlcweb.schedule.regions import bound_ranges, regions_of, relaxed, touched
+from mlcweb.schedule.scopes import driven_iterators, is_trivially_true, loop_ranges
+from mlcweb.schedule.state import BlockPlace, shared_prefix
+from mlcweb.schedule.units import guards
+from mlcweb.tir.arithmetic import const, is_const_int, logical_and
+from mlcweb.tir.buffer import Buffer, BufferRegion, Range
+from mlcweb.tir.expr import LT, FloorDiv, IntImm, PrimExpr, Var
+from mlcweb.tir.stmt import Block, BufferStore, For, IterType
+from mlcweb.tir.substitute import substitute, uses_any, variables_in
+
+Box = Sequence[Range]
+Reads = Sequence[IntSet]
+
+
+def is_local(scope: BlockPlace, buffer: Buffer) -> bool:
+    """Whether a scope allocates a buffer: elements that its only writer leaves out hold nothing."""
+    return buffer in scope.block.alloc_buffers
+
+
+def must_write(
+    place: BlockPlace, buffer: Buffer, outer: For | None, box: Box | Sequence[IntSet]
+) -> bool:
+    """Whether a block is known to write all elements of a box of a buffer in each iteration of the
+    loop `outer` (None: in each run of its scope)."""
+    if _may_not_run(place, buffer, outer):
+        return False
+    analyzer = Analyzer(place.domains_around)
+    return any(contains(part, box, analyzer) for part in _written(place, buffer, outer))
+
+
+def must_write_each_time(place: BlockPlace, buffer: Buffer) -> bool:
+    """Whether each iteration of a block's loops writes all that it declares to write of a buffer,
+    but for those that its predicate leaves out."""
+    regions = regions_of(place.block.writes, buffer)
+    return not _may_not_run(place, buffer) and all(
+        _writes_region(place.block, region) for region in regions
+    )
+
+
+def _may_not_run(place: BlockPlace, buffer: Buffer, outer: For | None = None) -> bool:
+    """Whether a block perhaps writes nothing of what its region says: something guards it, or a
+    loop that does not tell the elements has no iteration."""
+    written = variables_in(*regions_of(place.block.writes, buffer))
+    inside = place.inner_loops(outer)
+    return bool(guards(place, outer)) or any(
+        loop.loop_var in inside
+        and may_be_empty(loop, place.realize)
+        and written.isdisjoint({loop.loop_var, *driven_iterators(place.realize, loop.loop_var)})
+        for loop in place.loops
+    )
+
+
+def runs_whole_domain(place: BlockPlace) -> bool:
+    """Whether the loops around a block run its iterators through their whole domains."""
+    domains = place.block.domains
+    points = [Range(value, const(1, value.dtype)) for value in place.realize.iter_values]
+    box = estimate_region(points, place.inner_loops(None), place.realize.predicate)
+    if box is None or is_trivially_true(place.realize.predicate):
+        return box is not None and not _differences(box, tuple(domains.values()), Analyzer())
+    executed = executed_domains(place)
+    return executed is not None and all(executed[v] is domain for v, domain in domains.items())
+
+
+def _differences(one: Box, other: Box, analyzer: Analyzer) -> list[int]:
+    """The dimensions in which two boxes are not known to be the same."""
+    equal = analyzer.can_prove_equal
+    return [
+        n
+        for n, (a, b) in enumerate(zip(one, other, strict=True))
+        if not (equal(a.min, b.min) and equal(a.extent, b.extent))
+    ]
+
+
+def _written(place: BlockPlace, buffer: Buffer, outer: For | None) -> list[Box]:
+    """Boxes that a block writes, seen from inside of a loop."""
+    realize, inner = place.realize, place.inner_loops(outer)
+    bound = realize.bindings
+    boxes: list[Box | None] = []
+    for region in regions_of(place.block.writes, buffer):
+        if not _writes_region(place.block, region):
+            continue
+        if outer is None and runs_whole_domain(place):
+            boxes.append(exact_box(region, place.block.domains, const(True)))
+        boxes.append(exact_box(substitute(region, bound), inner, realize.predicate))
+    for store in sure_stores(place.block, buffer):
+        seen = store.substituted(bound)
+        predicate = logical_and(realize.predicate, seen.predicate)
+        boxes.append(exact_box(seen.region, {**inner, **seen.domains}, predicate))
+    return [box for box in boxes if box is not None]
+
+
+@lru_cache(maxsize=1024)
+def _writes_region(block: Block, region: BufferRegion) -> bool:
+    """Whether each iteration of a block writes all of a region that it declares to write. What a
+    block writes through an address or a view, or by a call, it is trusted to declare exactly."""
+    buffer = region.buffer
+    if not any(isinstance(node, BufferStore) and node.buffer is buffer for node in walk(block)):
+        return True
+    analyzer = Analyzer(block.domains)
+    parts = [
+        box
+        for s in sure_stores(block, buffer)
+        if (box := exact_box(s.region, s.domains, s.predicate)) is not None
+    ]
+    return any(contains(part, region.region, analyzer) for part in _merged(parts, analyzer))
+
+
+def _merged(parts: list[Box], analyzer: Analyzer) -> list[Box]:
+    """The parts, and those that neighbouring parts are together."""
+    merged: list[Box] = []
+    for part in parts:
+        for n, box in enumerate(merged):
+            both = _together(box, part, analyzer)
+            if both is not None:
+                merged[n] = both
+                break
+        else:
+            merged.append(part)
+    return merged if len(merged) in (1, len(parts)) else _merged(merged, analyzer)
+
+
+def _together(one: Box, other: Box, analyzer: Analyzer) -> Box | None:
+    """Two boxes as one, where they differ in one dimension, in which they touch."""
+    different = _differences(one, other, analyzer)
+    if not different:
+        return one
+    if len(different) > 1:
+        return None
+    n = different[0]
+    for a, b in ((one[n], other[n]), (other[n], one[n])):
+        end = b.min + b.extent
+        if analyzer.can_prove(a.min <= b.min) and analyzer.can_prove(b.min <= a.min + a.extent):
+            if analyzer.can_prove(end >= a.min + a.extent):
+                side = Range(a.min, analyzer.simplify(end - a.min))
+                return [*one[:n], side, *one[n + 1 :]]
+            return [*one[:n], a, *one[n + 1 :]]
+    return None
+
+
+def have_run(
+    producer: BlockPlace, buffer: Buffer, boxes: Sequence[Reads], outer: For, analyzer: Analyzer
+) -> bool:
+    """Whether in each iteration of the loop `outer` all iterations of a unit run that write
+    elements in boxes of a buffer."""
+    inner, domains = producer.inner_loops(outer), producer.block.domains
+    values, predicate = producer.realize.bindings, producer.realize.predicate
+    regions = regions_of(producer.block.writes, buffer)
+    if not values:  # The unit uses the loops themselves.
+        written = [estimate_region(r.region, inner, predicate, analyzer) for r in regions]
+        return all(w is not None and contains(w, box, analyzer) for w in written for box in boxes)
+    spatial = [i.var for i in producer.block.iter_vars if i.iter_type == IterType.DATA_PARALLEL]
+    points = [Range(values[var], const(1, var.dtype)) for var in spatial]
+    run = estimate_region(points, inner, _cut(producer, inner), analyzer)
+    limits = {var: IntSet.from_range(domains[var]) for var in spatial}
+    for region in regions:
+        needed = needed_iterations([(region, box) for box in boxes], domains, analyzer)
+        sides = [intersect(needed.get(v, limit), limit, analyzer) for v, limit in limits.items()]
+        if run is None or not contains(run, sides, analyzer):
+            return False
+    return True
+
+
+def _cut(producer: BlockPlace, inner: Mapping[Var, Range]) -> PrimExpr:
+    """The part of a producer's predicate that cuts off iterations of the loops `inner` whose
+    iterators would be in their domains. Others nobody needs."""
+    analyzer = Analyzer(producer.domains_around)
+    return conjunction(
+        condition
+        for condition in conjuncts(producer.realize.predicate)
+        if uses_any(condition, inner) and not _ends_domain(condition, producer, analyzer)
+    )
+
+
+def _ends_domain(condition: PrimExpr, place: BlockPlace, analyzer: Analyzer) -> bool:
+    """Whether an iterator is behind the end of its domain wherever `a < c`, with a constant c, does
+    not hold: its value is at least k * a for a constant k."""
+    if not isinstance(condition, LT) or not isinstance(condition.b, IntImm):
+        return False
+    a, c = condition.a, condition.b.value
+    for iter_var, value in zip(place.block.iter_vars, place.realize.iter_values, strict=True):
+        dom = iter_var.dom
+        if dom is None or not isinstance(dom.min, IntImm) or not isinstance(dom.extent, IntImm):
+            continue
+        end = dom.min.value + dom.extent.value
+        if isinstance(value, FloorDiv) and isinstance(value.b, IntImm):
+            value, end = value.a, end * value.b.value
+        for k in {1, -(-end // max(c, 1))}:
+            rest = analyzer.const_int_bound(analyzer.canonical(value - a * k))
+            if rest.min_value + k * c >= end:
+                return True
+    return False
+
+
+def is_uncovered(buffer: Buffer, producers: Sequence[BlockPlace], reader: BlockPlace) -> bool:
+    """Whether the reader is known to read what has not been written.
+
+    Both sides are seen from the loops that all blocks share, but for loops over threads: what one
+    thread reads, another may have written. Where the written region cannot be found exactly, or the
+    answer depends on a loop, nothing is known.
+    """
+    chains = [place.loops for place in (reader, *producers)]
+    shared = shared_prefix(chains)
+    threads = [loop for loop in shared if thread_tag(loop)]
+    written: list[list[IntSet]] = []
+    for producer, chain in zip(producers, chains[1:], strict=True):
+        inner = loop_ranges([*threads, *chain[len(shared) :]])
+        for region in regions_of(producer.block.writes, buffer):
+            exact = estimate_region(
+                bound_ranges(producer.realize, region), inner, producer.realize.predicate
+            )
+            if exact is None:
+                return False
+            written.append([IntSet.from_range(dimension) for dimension in exact])
+        if any(_is_whole(item, buffer) for item in written):
+            return False
+    analyzer = Analyzer(loop_ranges(loop for chain in chains for loop in chain))
+    limits = [IntSet.from_min_extent(extent - extent, extent) for extent in buffer.shape]
+    inner = loop_ranges([*threads, *chains[0][len(shared) :]])
+    around = loop_ranges([loop for loop in shared if not thread_tag(loop)])
+    predicate = reader.realize.predicate
+    for region in regions_of(reader.block.reads, buffer):
+        sides = bound_ranges(reader.realize, region)
+        read = (
+            relaxed(sides, inner, analyzer)
+            if is_trivially_true(predicate)
+            else estimate_region_upper_bound(sides, inner, predicate, analyzer)
+        )
+        for n, side in enumerate(read):
+            needed = intersect(side, limits[n], analyzer)
+            covered = union([item[n] for item in written], analyzer)
+            if _exceeds(needed, covered, analyzer) or _exceeds_once(needed, covered, around):
+                return True
+    return False
+
+
+def _is_whole(written: Sequence[IntSet], buffer: Buffer) -> bool:
+    """Whether a region is plainly all of a buffer."""
+    return all(
+        is_const_int(low, 0) and isinstance(high, IntImm) and is_const_int(extent, high.value + 1)
+        for (low, high), extent in zip(written, buffer.shape, strict=True)
+    )
+
+
+def reads_only_written(reader: BlockPlace, producer: BlockPlace, buffer: Buffer) -> bool:
+    """Whether all elements that a block reads of a buffer, in any of its iterations and whatever
+    its conditions, are known to be written by `producer`."""
+    running, predicate = producer.block.domains, const(True)
+    if not running:  # A statement outside of blocks, or a block that uses its loops directly.
+        running, predicate = producer.inner_loops(None), producer.realize.predicate
+    written = [
+        estimate_region(region.region, running, predicate)
+        for region in regions_of(producer.block.writes, buffer)
+    ]
+    domains = reader.block.domains
+    analyzer = Analyzer(domains)
+    for region in regions_of(reader.block.reads, buffer):
+        read = relaxed(region.region, domains, analyzer)
+        if not any(box is not None and contains(box, read, analyzer) for box in written):
+            return False
+    return True
+
+
+def contains(
+    box: Sequence[Range], part: Sequence[IntSet] | Sequence[Range], analyzer: Analyzer
+) -> bool:
+    """Whether a region is known to lie in a box."""
+    sides = [IntSet.from_range(side) if isinstance(side, Range) else side for side in part]
+    return all(
+        inner.min_value is not None
+        and inner.max_value is not None
+        and analyzer.can_prove(inner.min_value >= outer.min)
+        and analyzer.can_prove(inner.max_value < outer.min + outer.extent)
+        for inner, outer in zip(sides, box, strict=True)
+    )
+
+
+def _exceeds(inner: IntSet, outer: IntSet, analyzer: Analyzer) -> bool:
+    if None in inner or None in outer:
+        return False
+    low: PrimExpr = inner.min_value >= outer.min_value  # type: ignore[operator]
+    high: PrimExpr = inner.max_value <= outer.max_value  # type: ignore[operator]
+    return analyzer.can_disprove(low) or analyzer.can_disprove(high)
+
+
+def _exceeds_once(inner: IntSet, outer: IntSet, domains: Mapping[Var, Range]) -> bool:
+    """Whether an interval is known to leave another one in some iteration of loops."""
+    if not domains or None in inner or None in outer:
+        return False
+    ends = (inner.min_value, outer.min_value), (outer.max_value, inner.max_value)
+    for low, high in ends:  # Inside, the first is not less than the second.
+        system = LinearSystem()
+        values = {var: system.variable(*constant_ends(domain)) for var, domain in domains.items()}
+        difference = system.form(low, values).plus(system.form(high, values), -1)  # type: ignore[arg-type]
+        system.require(difference, -inf, -1)
+        found = system.solution()
+        if found is not None and system.is_sure(found):
+            return True
+    return False
+
+
+def check_own_threads(moved: BlockPlace, producer: BlockPlace, consumer: BlockPlace) -> None:
+    """Raise DataflowError where a block, the producer or the consumer, is to run where the other
+    does, and would find the memory that each thread has for itself to be of another thread."""
+    shared = shared_prefix([producer.loops, consumer.loops])
+    threads = [loop for loop in shared if thread_tag(loop)]
+    if not threads:
+        return
+    between = {region.buffer for region in producer.block.writes}
+    accesses = (*moved.block.reads, *moved.block.writes)
+    own = {access.buffer for access in accesses if access.buffer.scope() == "local"} - between
+    domains, analyzer = consumer.inner_loops(threads[-1]), Analyzer(consumer.domains_around)
+    for region in consumer.block.reads:
+        if own and region.buffer in between:
+            box = touched(consumer.realize, region, domains, analyzer)
+            if not must_write(producer, region.buffer, threads[-1], box):
+                raise DataflowError(
+                    f'In the loop "{threads[-1].loop_var.name}" over threads the {consumer.title} '
+                    f'reads elements of "{region.buffer.name}" that other threads have written, '
+                    f'so the {moved.title} would use their "{min(b.name for b in own)}"',
+                    [threads[-1], moved.realize],
+                    'this step before cache_read, or a copy in "shared" memory',
+                )
