@@ -99,7 +99,7 @@ def accessed_buffer(place: BlockPlace, index: int | Buffer | str, access: str) -
         what = f'it does not {access} "{name}"'
     names = ", ".join(f'"{region.buffer.name}"' for region in regions) or "none"
     raise NotFoundError(
-        f'The block "{place.block.name_hint}" has {len(regions)} {access} region(s), and {what}',
+        f"The {place.title} has {len(regions)} {access} region(s), and {what}",
         [place.realize],
         f"the buffers are, in order: {names}",
     )
@@ -291,7 +291,7 @@ def _accessed(place: BlockPlace, buffer: BufferArgument) -> AccessedBuffer:
     names = ", ".join(f'"{r.buffer.name}"' for _, regions in sides for r in regions)
     wanted = buffer if isinstance(buffer, str) else buffer.name
     raise NotFoundError(
-        f'The block "{place.block.name_hint}" neither reads nor writes a buffer "{wanted}"',
+        f'The {place.title} neither reads nor writes a buffer "{wanted}"',
         [place.realize],
         f"the buffers of the block are {names}",
     )

@@ -157,7 +157,7 @@ def take_index_map(sch: ScheduleBase, value: Any, taken: dict[str, Any]) -> Any:
     """A map of the indices of `buffer`, or else of the iterators of `block`."""
     place = sch.state.block(taken["block"])
     count, each = len(place.block.iter_vars), "iterator of the block"
-    taking = f'block "{place.block.name_hint}" has {count} iterators'
+    taking = f"{place.title} has {count} iterators"
     if "buffer" in taken:
         buffer = taken["buffer"].at(place)
         count, each = buffer.ndim, "dimension of the buffer"

@@ -70,9 +70,8 @@ def check_declares_all(place: BlockPlace) -> None:
     stored, _ = hidden_accesses(place.block)
     if stored:
         raise DataflowError(
-            f'The block "{place.block.name_hint}" does not declare what it writes (for one, '
-            f'"{stored[0].name}"), so that it is not known whether its iterations depend on each '
-            "other",
+            f'The {place.title} does not declare what it writes (for one, "{stored[0].name}"), so '
+            "that it is not known whether its iterations depend on each other",
             [place.realize],
             "this step before loop_partition, or on the loops inside of the block",
         )

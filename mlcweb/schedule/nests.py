@@ -49,8 +49,8 @@ def only_block_in(place: BlockPlace, loops: Sequence[For], primitive: str) -> St
     for loop in reversed(loops):
         if loop.body is not inner:
             raise LoopError(
-                f'The loop "{loop.loop_var.name}" around block "{place.block.name_hint}" holds '
-                f"other statements too, which {primitive} would have to repeat or to drop",
+                f'The loop "{loop.loop_var.name}" around {place.title} holds other statements '
+                f"too, which {primitive} would have to repeat or to drop",
                 [loop, place.realize],
                 "a loop nest that holds the block alone",
             )
@@ -64,8 +64,8 @@ def nest_of(place: BlockPlace, primitive: str) -> Stmt:
     scope = next(p for p in reversed(place.parents) if isinstance(p, Block))
     if not any(statement is nest for statement in statements_of(scope)):
         raise LoopError(
-            f'The loop nest of block "{place.block.name_hint}" is not directly in block '
-            f'"{scope.name_hint}": other statements enclose it',
+            f'The loop nest of {place.title} is not directly in block "{scope.name_hint}": other '
+            "statements enclose it",
             [place.realize],
             "a loop nest that no branch or other statement encloses",
         )
@@ -166,7 +166,7 @@ def loops_from(place: BlockPlace, loop: For) -> tuple[For, ...]:
     loops = place.loops
     if not any(around is loop for around in loops):
         raise LoopError(
-            f'The loop "{loop.loop_var.name}" is not around the block "{place.block.name_hint}"',
+            f'The loop "{loop.loop_var.name}" is not around the {place.title}',
             [loop, place.realize],
             "one of sch.get_loops(block)",
         )

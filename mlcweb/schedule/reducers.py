@@ -232,7 +232,7 @@ def _same(left: Values, right: Values) -> bool:
 
 def _refusal(place: BlockPlace, reason: str, advice: str = "") -> BlockKindError:
     return BlockKindError(
-        f'The reduction of block "{place.block.name_hint}" cannot be taken apart: {reason}',
+        f"The reduction of {place.title} cannot be taken apart: {reason}",
         [place.realize],
         advice,
     )

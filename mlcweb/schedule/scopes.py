@@ -237,8 +237,8 @@ def check_affine(state: ScheduleState, place: BlockPlace) -> None:
     """Raise BindingError unless the block's binding is affine."""
     if not is_affine(state, place):
         raise BindingError(
-            f'The iterators of block "{place.block.name_hint}" are not bound to its loops one to '
-            "one (the binding is not affine), so its iterations cannot be rearranged",
+            f"The iterators of {place.title} are not bound to its loops one to one (the binding "
+            "is not affine), so its iterations cannot be rearranged",
             [place.realize],
             "bind every iterator to a sum of scaled loop variables that covers its domain once",
         )
@@ -254,8 +254,8 @@ def check_binds_loops(place: BlockPlace, loops: Sequence[For]) -> None:
     if lost:
         names = ", ".join(f'"{loop.loop_var.name}"' for loop in lost)
         raise BindingError(
-            f'The block "{place.block.name_hint}" uses the loop {names} around it without an '
-            "iterator, and has no value for it elsewhere",
+            f"The {place.title} uses the loop {names} around it without an iterator, and has no "
+            "value for it elsewhere",
             [place.realize, *lost],
             "a block whose iterators are bound to its loops",
         )
@@ -325,7 +325,7 @@ def check_complete(state: ScheduleState, place: BlockPlace) -> None:
     reason = why_not_complete(scope_at(state, state.scope_of(place)), place.block)
     if reason:
         raise BlockKindError(
-            f'The block "{place.block.name_hint}" is not a complete block: {reason}',
+            f"The {place.title} is not a complete block: {reason}",
             [place.realize],
             "a block with spatial iterators alone, which is the only writer of what it writes",
         )
@@ -338,8 +338,8 @@ def check_complete_or_reduction(state: ScheduleState, place: BlockPlace) -> None
     reduction = why_not_reduction(scope, place.block)
     if complete and reduction:
         raise BlockKindError(
-            f'The block "{place.block.name_hint}" is neither a complete block ({complete}) nor a '
-            f"reduction block ({reduction})",
+            f"The {place.title} is neither a complete block ({complete}) nor a reduction block "
+            f"({reduction})",
             [place.realize],
             "this step before decompose_reduction, or on the only writer of a buffer",
         )
@@ -350,7 +350,7 @@ def check_reduction(state: ScheduleState, place: BlockPlace, advice: str) -> Non
     reason = why_not_reduction(scope_at(state, state.scope_of(place)), place.block)
     if reason:
         raise BlockKindError(
-            f'The block "{place.block.name_hint}" is not a reduction block: {reason}',
+            f"The {place.title} is not a reduction block: {reason}",
             [place.realize],
             advice,
         )
@@ -360,8 +360,8 @@ def check_not_output(state: ScheduleState, place: BlockPlace, advice: str) -> No
     """Raise BlockKindError where a block writes a buffer that lives on outside of its scope."""
     if is_output_block(state, place):
         raise BlockKindError(
-            f'The block "{place.block.name_hint}" is an output block: what it writes is seen '
-            f'outside of the block "{state.scope_of(place).block.name_hint}"',
+            f"The {place.title} is an output block: what it writes is seen outside of the block "
+            f'"{state.scope_of(place).block.name_hint}"',
             [place.realize],
             advice,
         )
@@ -371,7 +371,7 @@ def check_leaf(place: BlockPlace, advice: str) -> None:
     """Raise BlockKindError where a block holds other blocks."""
     if any(True for _ in block_realizes_below(place.block.body)):
         raise BlockKindError(
-            f'The block "{place.block.name_hint}" is not a leaf block: it holds other blocks',
+            f"The {place.title} is not a leaf block: it holds other blocks",
             [place.realize],
             advice,
         )

@@ -322,7 +322,7 @@ def _check_of_iterators(place: BlockPlace, declared: BufferRegion) -> None:
             if isinstance(node, BufferLoad) or (isinstance(node, Var) and node not in known):
                 raise DataflowError(
                     f'The region given for "{declared.buffer.name}" uses {node!r}, which is no '
-                    f'iterator of the block "{place.block.name_hint}"',
+                    f"iterator of the {place.title}",
                     [place.realize],
                     "a region that is known from the iterators, such as the whole buffer",
                 )
@@ -338,8 +338,8 @@ def _check_holds(place: BlockPlace, declared: BufferRegion, access: str) -> None
             end = needed.min + needed.extent
             if is_below or analyzer.can_disprove(end <= given.min + given.extent):
                 raise DataflowError(
-                    f'The block "{place.block.name_hint}" {access}s elements of '
-                    f'"{declared.buffer.name}" outside of the region given for it',
+                    f'The {place.title} {access}s elements of "{declared.buffer.name}" outside of '
+                    "the region given for it",
                     [place.realize],
                     f"a region that holds {actual!r}",
                 )

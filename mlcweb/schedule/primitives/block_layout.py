@@ -43,8 +43,8 @@ def transform_block_layout(
     values = list(place.realize.iter_values)
     if values != [loop.loop_var for loop in loops]:
         raise BindingError(
-            f'The iterators of block "{place.block.name_hint}" are not bound to the variables of '
-            "its loops, one by one and in order",
+            f"The iterators of {place.title} are not bound to the variables of its loops, one by "
+            "one and in order",
             [place.realize],
             "transform the block before its loops are split, fused or reordered",
         )
@@ -98,8 +98,8 @@ def _iter_types(place: BlockPlace, index_map: IndexMap) -> list[IterType]:
         found = {kinds[var] for var in variables_in(index) if var in kinds}
         if len(found) > 1:
             raise ArgumentError(
-                f'The new iterator {index!r} of block "{place.block.name_hint}" mixes spatial and '
-                "reduction iterators",
+                f"The new iterator {index!r} of {place.title} mixes spatial and reduction "
+                "iterators",
                 [place.realize],
                 "a map that keeps spatial and reduction iterators apart",
             )

@@ -109,8 +109,8 @@ def cache_write(
     only_writer(scope_at(state, scope).writers_of(buffer), buffer)
     if reads_old_elements(place.block, buffer):
         raise BlockKindError(
-            f'The block "{place.block.name_hint}" reads the elements of "{buffer.name}" that it '
-            "updates, and the copy does not hold their first values",
+            f'The {place.title} reads the elements of "{buffer.name}" that it updates, and the '
+            "copy does not hold their first values",
             [place.realize],
             "cache before decompose_reduction, or write the update as a reduction with T.init",
         )
@@ -126,8 +126,8 @@ def cache_write(
     outer = location.loop
     if not is_local(scope, buffer) and not must_write(place, buffer, outer, region):
         raise DataflowError(
-            f'The elements of "{buffer.name}" that the block "{place.block.name_hint}" is sure to '
-            "write are not a box, so that copying back would overwrite others",
+            f'The elements of "{buffer.name}" that the {place.title} is sure to write are not a '
+            "box, so that copying back would overwrite others",
             [place.realize],
             "cache_write where whole rows or boxes are written, or before transform_layout",
         )
@@ -158,7 +158,7 @@ def _scope_children(
         inside = [c for c in children if any(block is c.block for block in around)]
         if not inside:
             raise DataflowError(
-                f'The consumer block "{place.block.name_hint}" is not in the scope of block '
+                f"The consumer {place.title} is not in the scope of block "
                 f'"{scope.block.name_hint}", where the copy is made',
                 [place.realize],
                 "consumer_blocks next to the block, in the same scope",

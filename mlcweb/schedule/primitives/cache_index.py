@@ -92,7 +92,7 @@ def _check_same_domains_each_time(place: BlockPlace, used: list[IterVar]) -> Non
         domain = iter_var.dom
         if domain is not None and (uses_any(domain.min, around) or uses_any(domain.extent, around)):
             raise LoopError(
-                f'The iterator "{iter_var.var.name}" of block "{place.block.name_hint}" runs over '
+                f'The iterator "{iter_var.var.name}" of {place.title} runs over '
                 f"{domain.min!r}:{domain.min + domain.extent!r}, which depends on what is around "
                 "the block",
                 [place.realize],

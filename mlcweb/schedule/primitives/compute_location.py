@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
@@ -89,8 +89,8 @@ def compute_at(
     """
     if isinstance(loop, SpecialLocation):
         return state if loop is SpecialLocation.ROOT else compute_inline(state, block)
-    move = _planned(state, block, loop, index, is_producer=True)
-    return _moved(state, move, preserve_unit_loops)
+    move = _planned(state, block, loop, is_producer=True)
+    return _moved(state, move, index, preserve_unit_loops)
 
 
 @primitive("ReverseComputeAt")
@@ -118,26 +118,89 @@ def reverse_compute_at(
     """
     if isinstance(loop, SpecialLocation):
         return state if loop is SpecialLocation.ROOT else reverse_compute_inline(state, block)
-    move = _planned(state, block, loop, index, is_producer=False)
-    return _moved(state, move, preserve_unit_loops)
+    move = _planned(state, block, loop, is_producer=False)
+    return _moved(state, move, index, preserve_unit_loops)
 
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """A block, its siblings, the loop it goes to, the position there, and the blocks under the
-    loop whose accesses decide how much of it runs there."""
+    """A block, the loop it goes to, its siblings, and those of them that make what it reads and
+    that read what it makes."""
 
     place: BlockPlace
-    blocks: Scope
     target: LoopPlace
-    position: int
-    partners: tuple[BlockPlace, ...]
     is_producer: bool
+    blocks: Scope
+    producers: list[BlockPlace]
+    consumers: list[BlockPlace]
+
+    @property
+    def partners(self) -> list[BlockPlace]:
+        """Those whose accesses under the loop decide how much of the block runs there."""
+        return self.consumers if self.is_producer else self.producers
+
+    def is_outside(self, unit: BlockPlace) -> bool:
+        return not stands_in(unit, self.target.loop)
+
+    def check_all_under(self) -> None:
+        outside = list(filter(self.is_outside, self.partners))
+        if outside:
+            role = "consumer" if self.is_producer else "producer"
+            names = ", ".join(map(short_title, outside))
+            raise DataflowError(
+                f"The primitive requires all the {role}(s) of the {self.place.title} to be under "
+                f'the loop "{self.target.loop.loop_var.name}"; not there: {names}',
+                [self.target.loop, *(partner.statement for partner in outside)],
+                f"choose a loop around all {role}s, or move them there first",
+            )
+
+    def check_order(self) -> None:
+        """Producers outside of the loop must come before it, consumers after it."""
+        position = self.blocks.position
+        under = [n for n, unit in enumerate(self.blocks.units) if not self.is_outside(unit)]
+        if not under:
+            return
+        producers = filter(self.is_outside, self.producers)
+        late = [unit for unit in producers if position(unit.block) > under[0]]
+        consumers = filter(self.is_outside, self.consumers)
+        early = [unit for unit in consumers if position(unit.block) < under[-1]]
+        for other in (*late, *early):
+            when = "before its producer" if late else "after its consumer"
+            raise DataflowError(
+                f'Under the loop "{self.target.loop.loop_var.name}" the {self.place.title} would '
+                f"run {when} {short_title(other)}",
+                [self.target.loop, other.statement],
+                "another loop, or index=-2 (before the other statements) or -1 (after them)",
+            )
+
+    def position(self, index: int) -> int:
+        """Where in the loop's body the block is inserted."""
+        loop = self.target.loop
+        statements = statements_of(loop)
+        last_producer, first_consumer = -1, len(statements)
+        for position, statement in enumerate(statements):
+            if any(stands_in(producer, statement) for producer in self.producers):
+                last_producer = position
+            if any(stands_in(consumer, statement) for consumer in self.consumers):
+                first_consumer = min(first_consumer, position)
+        if last_producer >= first_consumer:
+            raise DataflowError(
+                f'There is no place for the {self.place.title} in the loop "{loop.loop_var.name}": '
+                "one statement holds a producer and a consumer of it",
+                [statements[first_consumer]],
+                "choose a loop further inside, or further outside",
+            )
+        if index not in (LAST, FIRST) and not last_producer < index <= first_consumer:
+            raise LoopError(
+                f'The index {index} is not a valid position in the loop "{loop.loop_var.name}": '
+                "the block must come after its producers and before its consumers",
+                [loop],
+                f"{last_producer + 1} to {first_consumer}, -1 (the last) or -2 (the first)",
+            )
+        return {LAST: first_consumer, FIRST: last_producer + 1}.get(index, index)
 
 
-def _planned(
-    state: ScheduleState, block: BlockIdentity, loop: Var, index: int, is_producer: bool
-) -> _Move:
+def _planned(state: ScheduleState, block: BlockIdentity, loop: Var, is_producer: bool) -> _Move:
     place, target = state.block(block), state.loop(loop)
     scope = state.scope_of(place)
     check_stage_pipeline(state, scope)
@@ -146,21 +209,18 @@ def _planned(
     check_binds_loops(place, [p for p in place.loops if p not in target.parents])
     if is_producer:
         check_within_guards(place, target, f'would run without it under the loop "{loop.name}"')
+        check_not_output(state, place, "move its producers, or cache_write first")
     else:
         check_same_guards(place, target, f'would not run as often under the loop "{loop.name}"')
-    if is_producer:
-        check_not_output(state, place, "move its producers, or cache_write first")
     blocks = scope_at(state, scope)
     blocks.check_links(place)
-    producers, consumers = blocks.producers(place), blocks.consumers(place)
-    partners = consumers if is_producer else producers
-    for partner in partners:
+    sides = blocks.producers(place), blocks.consumers(place)
+    move = _Move(place, target, is_producer, blocks, *sides)
+    for partner in move.partners:
         check_own_threads(place, *((place, partner) if is_producer else (partner, place)))
-    under = {u.block.identity for u in blocks.units if stands_in(u, target.loop)}
-    _check_all_under(place, target, partners, under, is_producer)
-    _check_order(place, target, producers, consumers, under, blocks)
-    position = _position(place, target, producers, consumers, index)
-    return _Move(place, blocks, target, position, tuple(partners), is_producer)
+    move.check_all_under()
+    move.check_order()
+    return move
 
 
 def _check_same_scope(state: ScheduleState, place: BlockPlace, target: LoopPlace) -> None:
@@ -180,95 +240,10 @@ def _check_same_scope(state: ScheduleState, place: BlockPlace, target: LoopPlace
         )
 
 
-def _check_all_under(
-    place: BlockPlace,
-    target: LoopPlace,
-    partners: Sequence[BlockPlace],
-    under: set[BlockIdentity],
-    is_producer: bool,
-) -> None:
-    outside = [partner for partner in partners if partner.block.identity not in under]
-    if outside:
-        role = "consumer" if is_producer else "producer"
-        names = ", ".join(short_title(partner) for partner in outside)
-        raise DataflowError(
-            f'The primitive requires all the {role}(s) of the block "{place.block.name_hint}" to '
-            f'be under the loop "{target.loop.loop_var.name}"; not there: {names}',
-            [target.loop, *(partner.statement for partner in outside)],
-            f"choose a loop around all {role}s, or move them there first",
-        )
-
-
-def _check_order(
-    place: BlockPlace,
-    target: LoopPlace,
-    producers: Sequence[BlockPlace],
-    consumers: Sequence[BlockPlace],
-    under: set[BlockIdentity],
-    blocks: Scope,
-) -> None:
-    """Producers outside of the loop must come before it, consumers after it."""
-    positions = [n for n, unit in enumerate(blocks.units) if unit.block.identity in under]
-    if not positions:
-        return
-    late = [
-        p for p in producers
-        if p.block.identity not in under and blocks.position(p.block) > positions[0]
-    ]  # fmt: skip
-    early = [
-        c for c in consumers
-        if c.block.identity not in under and blocks.position(c.block) < positions[-1]
-    ]  # fmt: skip
-    if late or early:
-        other = (late or early)[0]
-        when = "before its producer" if late else "after its consumer"
-        raise DataflowError(
-            f'Under the loop "{target.loop.loop_var.name}" the block "{place.block.name_hint}" '
-            f"would run {when} {short_title(other)}",
-            [target.loop, other.statement],
-            "another loop, or index=-2 (before the other statements) or -1 (after them)",
-        )
-
-
-def _position(
-    place: BlockPlace,
-    target: LoopPlace,
-    producers: Sequence[BlockPlace],
-    consumers: Sequence[BlockPlace],
-    index: int,
-) -> int:
-    """Where in the loop's body the block is inserted."""
-    statements = statements_of(target.loop)
-    last_producer, first_consumer = -1, len(statements)
-    for position, statement in enumerate(statements):
-        if any(stands_in(producer, statement) for producer in producers):
-            last_producer = position
-        if any(stands_in(consumer, statement) for consumer in consumers):
-            first_consumer = min(first_consumer, position)
-    if last_producer >= first_consumer:
-        raise DataflowError(
-            f'There is no place for the block "{place.block.name_hint}" in the loop '
-            f'"{target.loop.loop_var.name}": one statement holds a producer and a consumer of it',
-            [statements[first_consumer]],
-            "choose a loop further inside, or further outside",
-        )
-    if index == LAST:
-        return first_consumer
-    if index == FIRST:
-        return last_producer + 1
-    if not last_producer < index <= first_consumer:
-        raise LoopError(
-            f"The index {index} is not a valid position in the loop "
-            f'"{target.loop.loop_var.name}": the block must come after its producers and before '
-            "its consumers",
-            [target.loop],
-            f"{last_producer + 1} to {first_consumer}, -1 (the last) or -2 (the first)",
-        )
-    return index
-
-
-def _moved(state: ScheduleState, move: _Move, preserve_unit_loops: bool) -> ScheduleState:
-    place, target = move.place, move.target
+def _moved(
+    state: ScheduleState, move: _Move, index: int, preserve_unit_loops: bool
+) -> ScheduleState:
+    place, target, position = move.place, move.target, move.position(index)
     analyzer = target.analyzer_inside()
     required = _required_regions(move, analyzer)
     own = place.block.writes if move.is_producer else place.block.reads
@@ -282,7 +257,7 @@ def _moved(state: ScheduleState, move: _Move, preserve_unit_loops: bool) -> Sche
         check_all_executed(target, move.partners, place)
         check_reduction_order(target, realize, loops)
     statements = list(statements_of(target.loop))
-    statements.insert(move.position, nest)
+    statements.insert(position, nest)
     new_loop = replace(target.loop, body=sequence(*statements))
     return state.replaced(place.function, {place.realize: None, target.loop: new_loop})
 
@@ -299,8 +274,8 @@ def _executed(move: _Move) -> dict[Var, Range]:
     if move.is_producer and move.place.block.init is None:
         return move.place.block.domains
     raise BindingError(
-        f'The predicate of block "{move.place.block.name_hint}" is not a bound of its iterators, '
-        "so it could not be kept when the block is moved",
+        f"The predicate of {move.place.title} is not a bound of its iterators, so it could not be "
+        "kept when the block is moved",
         [move.place.realize],
         "move the block before a split that does not divide the extent",
     )

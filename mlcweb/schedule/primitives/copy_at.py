@@ -220,10 +220,9 @@ def _check_written(plan: _Plan, box: Sequence[Range]) -> None:
             needed = relaxed(read.ranges, read.inner, analyzer)
             if not any(contains(part, needed, analyzer) for part in written):
                 raise DataflowError(
-                    f'The block "{read.place.block.name_hint}" reads elements of '
-                    f'"{plan.buffer.name}" that this iteration of the loop '
-                    f'"{plan.place.loop.loop_var.name}" has not written; the copy does not hold '
-                    "them",
+                    f'The {read.place.title} reads elements of "{plan.buffer.name}" that this '
+                    f'iteration of the loop "{plan.place.loop.loop_var.name}" has not written; '
+                    "the copy does not hold them",
                     [plan.place.loop, read.place.realize],
                     "write at a loop around the block that writes them first",
                 )

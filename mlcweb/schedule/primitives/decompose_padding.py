@@ -98,7 +98,7 @@ def _padding_pattern(place: BlockPlace) -> Pattern:
         else:
             return store, value.args[0], value.args[1], value.args[2]
     raise BlockKindError(
-        f'The block "{place.block.name_hint}" does not match the padding pattern: {reason}',
+        f"The {place.title} does not match the padding pattern: {reason}",
         [place.realize],
         "a body of the form B[…] = T.if_then_else(lo <= i and i < hi, A[…], constant)",
     )
@@ -130,8 +130,7 @@ def _inside(place: BlockPlace, condition: PrimExpr) -> Bounds:
         system.require_condition(part, values)
     if not system.propagate(system.bounds):
         raise BlockKindError(
-            f'The condition of block "{place.block.name_hint}" never holds, so that it stores the '
-            "constant alone",
+            f"The condition of {place.title} never holds, so that it stores the constant alone",
             [place.realize],
             "a condition that holds for the elements that are copied",
         )
@@ -141,8 +140,8 @@ def _inside(place: BlockPlace, condition: PrimExpr) -> Bounds:
     for part in conjuncts(condition):
         if not inside.can_prove(part):
             raise BlockKindError(
-                f'The block "{place.block.name_hint}" does not match the padding pattern: the '
-                f"condition {part!r} is not a bound of one iterator",
+                f"The {place.title} does not match the padding pattern: the condition {part!r} is "
+                "not a bound of one iterator",
                 [place.realize],
                 "a condition of the form lo <= i and i < hi and …",
             )

@@ -59,8 +59,7 @@ def compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
     check_binds_loops(place, place.loops)
     if len(blocks.units) == 1:
         raise BlockKindError(
-            f'The block "{place.block.name_hint}" is the only block of its scope, which would be '
-            "empty without it",
+            f"The {place.title} is the only block of its scope, which would be empty without it",
             [place.realize],
             "inline blocks that others read",
         )
@@ -70,8 +69,8 @@ def compute_inline(state: ScheduleState, block: BlockIdentity) -> ScheduleState:
         inverse = inverse_map(store.indices, place.block.domains)
     if not isinstance(store, BufferStore) or inverse is None:
         raise BlockKindError(
-            f'The body of block "{place.block.name_hint}" is not a single store whose indices are '
-            "a bijective affine function of the iterators",
+            f"The body of {place.title} is not a single store whose indices are a bijective "
+            "affine function of the iterators",
             [place.realize],
             f"a body of the form {buffer.name}[f(i, j, …)] = g(i, j, …)",
         )
@@ -130,8 +129,8 @@ def reverse_compute_inline(state: ScheduleState, block: BlockIdentity) -> Schedu
         )
     if not reads_only_written(place, producer, buffer):
         raise DataflowError(
-            f'Some iterations of the block "{place.block.name_hint}" read nothing that the '
-            f'producer "{producer.block.name_hint}" writes, and would be lost in it',
+            f"Some iterations of the {place.title} read nothing that the producer "
+            f'"{producer.block.name_hint}" writes, and would be lost in it',
             [place.realize, producer.realize],
             "inline the producer with compute_inline instead",
         )
@@ -199,8 +198,7 @@ def _with_regions(block: Block) -> Block:
 def _check_no_init(place: BlockPlace) -> None:
     if place.block.init is not None:
         raise BlockKindError(
-            f'The block "{place.block.name_hint}" has an init statement: a reduction cannot be '
-            "inlined",
+            f"The {place.title} has an init statement: a reduction cannot be inlined",
             [place.realize],
             "use compute_at or reverse_compute_at",
         )
@@ -211,8 +209,8 @@ def _check_all_written(place: BlockPlace) -> None:
     are read in bounds, unlike perhaps what they would be computed from."""
     if not (is_trivially_true(place.realize.predicate) or runs_whole_domain(place)):
         raise DataflowError(
-            f'The predicate of block "{place.block.name_hint}" may leave out elements, which then '
-            "cannot be computed where they are read",
+            f"The predicate of {place.title} may leave out elements, which then cannot be "
+            "computed where they are read",
             [place.realize],
             "a predicate that is a bound of the iterators, or compute_at",
         )
@@ -221,8 +219,8 @@ def _check_all_written(place: BlockPlace) -> None:
 def _only_written(place: BlockPlace) -> Buffer:
     if len(place.block.writes) != 1:
         raise BlockKindError(
-            f'The block "{place.block.name_hint}" writes {len(place.block.writes)} buffer regions; '
-            "a block to be inlined writes one",
+            f"The {place.title} writes {len(place.block.writes)} buffer regions; a block to be "
+            "inlined writes one",
             [place.realize],
             "a block with a single store",
         )
@@ -312,7 +310,7 @@ def _consuming_store(
             )
     if reason or not isinstance(store, BufferStore) or inverse is None:
         raise BlockKindError(
-            f'The block "{place.block.name_hint}" cannot be moved into its producer: {reason}',
+            f"The {place.title} cannot be moved into its producer: {reason}",
             [place.realize],
             f"a body of the form C[…] = g(i, j, …, {buffer.name}[f(i, j, …)])",
         )
@@ -346,8 +344,8 @@ def _use_predicate(
     for condition in needed:
         if variables_in(condition) - set(bound) - set(inner_place.domains_around):
             raise DataflowError(
-                f'The block "{place.block.name_hint}" uses a part of the elements that the '
-                f'producer "{producer.block.name_hint}" computes, which no predicate can tell',
+                f"The {place.title} uses a part of the elements that the producer "
+                f'"{producer.block.name_hint}" computes, which no predicate can tell',
                 [place.realize, producer.realize],
                 "compute_inline of the producer, or reverse_compute_at",
             )

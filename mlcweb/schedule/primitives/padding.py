@@ -62,8 +62,8 @@ def pad_einsum(state: ScheduleState, block: BlockIdentity, padding: Integers) ->
     iter_vars = place.block.iter_vars
     if len(padding) != len(iter_vars) or any(factor <= 0 for factor in padding):
         raise BlockKindError(
-            f'The padding {list(padding)} for the block "{place.block.name_hint}" is invalid: it '
-            f"should be a list of {len(iter_vars)} positive integers, one for each iterator",
+            f"The padding {list(padding)} for the {place.title} is invalid: it should be a list "
+            f"of {len(iter_vars)} positive integers, one for each iterator",
             [place.realize],
             "for each iterator the number that its extent is padded to a multiple of",
         )
@@ -109,8 +109,8 @@ def _check_copied_back(state: ScheduleState, place: BlockPlace, buffers: Sequenc
     through, and so their larger copies."""
     if not runs_whole_domain(place):
         raise BlockKindError(
-            f'The loops around block "{place.block.name_hint}" do not run its iterators through '
-            "their whole domains, so that these cannot be padded",
+            f"The loops around {place.title} do not run its iterators through their whole "
+            "domains, so that these cannot be padded",
             [place.realize],
             "iterators that are bound to a loop each, over the same domain",
         )
@@ -120,8 +120,8 @@ def _check_copied_back(state: ScheduleState, place: BlockPlace, buffers: Sequenc
             place, buffer, None, whole
         ):
             raise DataflowError(
-                f'The block "{place.block.name_hint}" is not sure to write all of '
-                f'"{buffer.name}", which would be copied back as a whole',
+                f'The {place.title} is not sure to write all of "{buffer.name}", which would be '
+                "copied back as a whole",
                 [place.realize],
                 "a block that writes the whole buffer",
             )
@@ -130,8 +130,8 @@ def _check_copied_back(state: ScheduleState, place: BlockPlace, buffers: Sequenc
 def _check_declared(place: BlockPlace) -> None:
     for buffer in itertools.chain(*hidden_accesses(place.block)):
         raise BlockKindError(
-            f'The block "{place.block.name_hint}" accesses "{buffer.name}" without declaring it, '
-            "and would do so behind its end",
+            f'The {place.title} accesses "{buffer.name}" without declaring it, and would do so '
+            "behind its end",
             [place.realize],
             "pad before unsafe_hide_buffer_access or cache_index",
         )
@@ -219,8 +219,8 @@ def _check_zeros_add_nothing(place: BlockPlace, grown: Mapping[Var, PrimExpr]) -
         zero = None if term is None else rewrite_nodes(term, PrimExpr, partial(_zero_for, var))
         if zero is None or constant_value(Analyzer().simplify(zero)) != 0:
             raise DataflowError(
-                f'Padding the reduction iterator "{var.name}" of block "{place.block.name_hint}" '
-                f"would change its result: with zeros as input, {store.value!r} does not leave "
+                f'Padding the reduction iterator "{var.name}" of {place.title} would change its '
+                f"result: with zeros as input, {store.value!r} does not leave "
                 f'"{store.buffer.name}" as it is',
                 [place.realize],
                 "a padding of 1 for the reduction iterators",

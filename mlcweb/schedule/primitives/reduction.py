@@ -125,8 +125,8 @@ def _check_init_moves(
         for region in unit.block.writes:
             if region.buffer in read:
                 raise DataflowError(
-                    f'The init of block "{place.block.name_hint}" reads "{region.buffer.name}", '
-                    f'which the {unit.title} writes in the loop "{loop.loop_var.name}"',
+                    f'The init of {place.title} reads "{region.buffer.name}", which the '
+                    f'{unit.title} writes in the loop "{loop.loop_var.name}"',
                     [unit.statement, loop, place.realize],
                     "decompose at a loop that does not hold it",
                 )
@@ -134,8 +134,8 @@ def _check_init_moves(
             if buffer in written and (number < here or is_uncovered(buffer, [place], unit)):
                 raise DataflowError(
                     f'The {unit.title} reads "{buffer.name}" in the loop "{loop.loop_var.name}" '
-                    f'before the block "{place.block.name_hint}" has written it, and would find '
-                    "the initial values of the reduction there",
+                    f"before the {place.title} has written it, and would find the initial values "
+                    "of the reduction there",
                     [unit.statement, loop, place.realize],
                     "decompose at a loop that does not hold it",
                 )
@@ -294,8 +294,8 @@ def _check_order(
     if [reader.block for reader in readers] != [epilogue.block]:
         names = ", ".join(short_title(reader) for reader in readers) or "none"
         raise DataflowError(
-            f'The block "{epilogue.block.name_hint}" is not the only reader of "{buffer.name}"; '
-            f"the readers are: {names}",
+            f'The {epilogue.title} is not the only reader of "{buffer.name}"; the readers are: '
+            f"{names}",
             [reduction.realize, *(reader.statement for reader in readers)],
             "compute_inline of the epilogue into its consumers",
         )
@@ -310,8 +310,7 @@ def _check_order(
     ]
     if used:
         raise DataflowError(
-            f'The {used[0].title} uses what block "{epilogue.block.name_hint}" '
-            "writes before that block stands there",
+            f"The {used[0].title} uses what {epilogue.title} writes before that block stands there",
             [used[0].statement, epilogue.realize],
             "an epilogue into a buffer that no earlier block uses",
         )
@@ -333,8 +332,8 @@ def _added(place: BlockPlace, buffer: Buffer) -> tuple[BufferStore, BufferLoad, 
             ):
                 return store, load, term
     raise BlockKindError(
-        f'The block "{place.block.name_hint}" does not add one term to each element of '
-        f'"{buffer.name}"; a function of the finished sum cannot be computed step by step',
+        f'The {place.title} does not add one term to each element of "{buffer.name}"; a function '
+        "of the finished sum cannot be computed step by step",
         [place.realize],
         f"{_FORM}; or reverse_compute_at of the epilogue",
     )
@@ -354,8 +353,8 @@ def _check_covers(
     )  # fmt: skip
     if not is_same or not reads_only_written(epilogue, reduction, buffer):
         raise BlockKindError(
-            f'The iterations of block "{epilogue.block.name_hint}" are not the elements of '
-            f'"{buffer.name}", one for each',
+            f'The iterations of {epilogue.title} are not the elements of "{buffer.name}", one for '
+            "each",
             [reduction.realize, epilogue.realize],
             _FORM,
         )
@@ -376,9 +375,9 @@ def _check_term_ready(
         for writer in blocks.writers_of(node.buffer):
             if blocks.position(writer.block) >= here:
                 raise DataflowError(
-                    f'The term that block "{epilogue.block.name_hint}" adds reads '
-                    f'"{node.buffer.name}", which is not ready before the reduction: the block '
-                    f'"{writer.block.name_hint}" writes it later',
+                    f'The term that {epilogue.title} adds reads "{node.buffer.name}", which is '
+                    f'not ready before the reduction: the block "{writer.block.name_hint}" writes '
+                    "it later",
                     [reduction.realize, writer.realize, epilogue.realize],
                     "a term of buffers that are written before the reduction",
                 )

@@ -260,8 +260,8 @@ def _check_copied_back(
     scope = scope_at(state, state.scope_of(place))
     if len(scope.writers.get(buffer, ())) > 1 or reads_old_elements(place.block, buffer):
         raise DataflowError(
-            f'The block "{place.block.name_hint}" updates elements of "{buffer.name}" that were '
-            "written before, and the copy does not hold their first values",
+            f'The {place.title} updates elements of "{buffer.name}" that were written before, and '
+            "the copy does not hold their first values",
             [place.realize],
             "reindex before decompose_reduction",
         )
@@ -271,8 +271,8 @@ def _check_copied_back(
         whole and must_write_each_time(place, buffer)
     ):
         raise DataflowError(
-            f'The block "{place.block.name_hint}" is not sure to write "{buffer.name}" in all '
-            "iterations of its iterators, which the copy back would do",
+            f'The {place.title} is not sure to write "{buffer.name}" in all iterations of its '
+            "iterators, which the copy back would do",
             [place.realize],
             "a block without conditions, whose loops run through the domains of its iterators",
         )
@@ -308,8 +308,7 @@ def _mapped(
         if var in mapped:
             here, there = there, here
         raise BlockKindError(
-            f'The iterator "{var.name}" of block "{place.block.name_hint}" appears in {here}, but '
-            f"not in {there}",
+            f'The iterator "{var.name}" of {place.title} appears in {here}, but not in {there}',
             [place.realize],
             f'a map that uses the iterators in the indices of "{buffer.name}", and no others',
         )

@@ -187,7 +187,7 @@ def _own_loops(
             below = state.child_blocks(state.loop(loop.loop_var))
             raise LoopError(
                 f'The reduction loop "{loop.loop_var.name}" holds more than the loops around the '
-                f'block "{place.block.name_hint}"',
+                f"{place.title}",
                 [loop, *(p.realize for p in below if p.block is not place.block)],
                 "move the other blocks to loops of their own first",
             )

@@ -61,8 +61,8 @@ def rolling_buffer(
     owner = allocating_block(place, buffer)
     if any(iter_var.iter_type == IterType.OPAQUE for iter_var in place.block.iter_vars):
         raise BlockKindError(
-            f'The block "{place.block.name_hint}" has opaque iterators: it may compute a part of '
-            "its elements alone, as after rolling_buffer",
+            f"The {place.title} has opaque iterators: it may compute a part of its elements "
+            "alone, as after rolling_buffer",
             [place.realize],
             "rolling_buffer once for each buffer",
         )
@@ -113,8 +113,8 @@ def _users(
     for reader in (place, *readers):
         if use_of_memory(reader.block, buffer) is not None:
             raise DataflowError(
-                f'The block "{reader.block.name_hint}" uses the address of "{buffer.name}", '
-                "whose elements would no longer lie in order",
+                f'The {reader.title} uses the address of "{buffer.name}", whose elements would no '
+                "longer lie in order",
                 [reader.realize],
                 "rolling_buffer before tensorize",
             )
@@ -131,8 +131,8 @@ def _common_loop(
         shared = [loop for loop in shared if any(loop is other for other in around)]
     if len(users) == 1 or not shared:
         raise LoopError(
-            f'The accesses of "{buffer.name}", which block "{place.block.name_hint}" writes, do '
-            "not stand in a common loop",
+            f'The accesses of "{buffer.name}", which {place.title} writes, do not stand in a '
+            "common loop",
             [user.realize for user in users],
             "bring the block into a loop of its consumer with compute_at",
         )
@@ -216,9 +216,9 @@ def _check_in_order(
         region = _written(place, buffer)
         if not is_const_int(region[moved[0].dimension].extent, 1):
             raise LoopError(
-                f'An iteration of block "{place.block.name_hint}" writes several elements along '
-                f'dimension {moved[0].dimension} of "{buffer.name}", of which some may be new and '
-                "others computed already",
+                f"An iteration of {place.title} writes several elements along dimension "
+                f'{moved[0].dimension} of "{buffer.name}", of which some may be new and others '
+                "computed already",
                 [loop, place.realize],
                 "a block that writes one element at a time",
             )
