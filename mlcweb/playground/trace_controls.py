@@ -24,11 +24,11 @@ from mlcweb.playground.trace_replay import (
 )
 from mlcweb.playground.trace_words import loop_path, part_names
 from mlcweb.schedule import Trace
+from mlcweb.schedule.analysis.iteration_order import loop_type
+from mlcweb.schedule.analysis.scopes import scope_at
 from mlcweb.schedule.instruction import plain
-from mlcweb.schedule.iteration_order import loop_type
 from mlcweb.schedule.primitives.compute_location import LAST, compute_at
 from mlcweb.schedule.primitives.sampling import locations
-from mlcweb.schedule.scopes import scope_at
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.expr import IntImm

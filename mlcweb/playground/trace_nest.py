@@ -19,7 +19,7 @@ from mlcweb.playground.protocol.trace import (
     NestStatement,
 )
 from mlcweb.playground.trace_origins import TIMES, Origins, extent_text
-from mlcweb.schedule.scopes import is_trivially_true
+from mlcweb.schedule.analysis.scopes import is_trivially_true
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, executed_substatements
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import BufferRegion, constant_shape

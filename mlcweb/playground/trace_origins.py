@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mlcweb.schedule.scopes import driven_iterators
+from mlcweb.schedule.analysis.scopes import driven_iterators
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, block_realizes_below
 from mlcweb.tir.expr import IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import BlockIdentity, For

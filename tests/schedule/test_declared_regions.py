@@ -3,7 +3,7 @@
 import pytest
 
 from mlcweb.schedule import ScheduleError
-from mlcweb.schedule.units import hidden_accesses
+from mlcweb.schedule.analysis.units import hidden_accesses
 from mlcweb.tir import Schedule
 from tests.schedule.case_files import cases, check, module
 

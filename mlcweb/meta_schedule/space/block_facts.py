@@ -14,9 +14,9 @@ from math import prod
 from mlcweb.arith import Analyzer
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule import BlockRV, Schedule
+from mlcweb.schedule.analysis.iteration_order import loop_type
+from mlcweb.schedule.analysis.scopes import scope_at, why_not_reduction
 from mlcweb.schedule.errors import StaleReferenceError
-from mlcweb.schedule.iteration_order import loop_type
-from mlcweb.schedule.scopes import scope_at, why_not_reduction
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.buffer import BufferRegion

@@ -20,7 +20,7 @@ from mlcweb.meta_schedule.space.block_facts import SPATIAL, extent_of, is_root
 from mlcweb.meta_schedule.space.multi_level_tiling import COOPERATIVE_FETCH
 from mlcweb.meta_schedule.space.rules import PARALLEL, UNROLL_EXPLICIT, UNROLL_IMPLICIT
 from mlcweb.schedule import Instruction, Schedule, ScheduleError, Trace
-from mlcweb.schedule.iteration_order import loop_type
+from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.primitives.sampling import locations
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.expr import Var

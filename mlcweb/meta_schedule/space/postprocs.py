@@ -25,7 +25,7 @@ from mlcweb.meta_schedule.space.block_facts import (
 )
 from mlcweb.meta_schedule.space.rules import PARALLEL, UNROLL_EXPLICIT, UNROLL_IMPLICIT, VECTORIZE
 from mlcweb.schedule import BlockRV, Instruction, LoopRV, Schedule, ScheduleError, Trace
-from mlcweb.schedule.iteration_order import loop_type
+from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import Sub

@@ -28,7 +28,7 @@ from mlcweb.meta_schedule.space.vector_lanes import (
     spatial_lanes,
 )
 from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
-from mlcweb.schedule.iteration_order import loop_type
+from mlcweb.schedule.analysis.iteration_order import loop_type
 
 STRUCTURE = "lanes"
 

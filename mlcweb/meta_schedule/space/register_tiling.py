@@ -30,8 +30,8 @@ from mlcweb.meta_schedule.space.vector_lanes import (
     spatial_lanes,
 )
 from mlcweb.schedule import BlockRV, Instruction, LoopRV, Schedule, ScheduleError, Trace
-from mlcweb.schedule.iteration_order import loop_type
-from mlcweb.schedule.scopes import is_output_block
+from mlcweb.schedule.analysis.iteration_order import loop_type
+from mlcweb.schedule.analysis.scopes import is_output_block
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import Var

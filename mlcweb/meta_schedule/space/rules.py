@@ -24,9 +24,14 @@ from mlcweb.meta_schedule.space.block_facts import (
 )
 from mlcweb.runtime.registry import get_global_func
 from mlcweb.schedule import BlockRV, LoopRV, Schedule, ScheduleError
-from mlcweb.schedule.iteration_order import loop_type
+from mlcweb.schedule.analysis.iteration_order import loop_type
+from mlcweb.schedule.analysis.scopes import (
+    is_output_block,
+    is_trivially_true,
+    scope_at,
+    why_not_complete,
+)
 from mlcweb.schedule.primitives.inline import compute_inline, reverse_compute_inline
-from mlcweb.schedule.scopes import is_output_block, is_trivially_true, scope_at, why_not_complete
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState
 from mlcweb.tir.expr import Call, Select
 from mlcweb.tir.stmt import BlockIdentity, BlockRealize, For, IfThenElse

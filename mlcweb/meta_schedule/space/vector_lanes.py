@@ -19,7 +19,7 @@ from mlcweb.meta_schedule.space.block_facts import (
 )
 from mlcweb.meta_schedule.space.rules import ScheduleRule
 from mlcweb.schedule import BlockRV, Schedule
-from mlcweb.schedule.iteration_order import loop_type
+from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.buffer import BufferRegion

@@ -22,7 +22,7 @@ from mlcweb.meta_schedule.space.postprocs import Condition, Postproc
 from mlcweb.meta_schedule.space.register_tiling import RegisterTile, register_tiles
 from mlcweb.meta_schedule.space.vector_lanes import LANES, LANES_NOTE, MIN_VECTORS
 from mlcweb.schedule import Instruction, Schedule, Trace
-from mlcweb.schedule.iteration_order import loop_type
+from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.stmt import BlockIdentity, For, ForKind
 

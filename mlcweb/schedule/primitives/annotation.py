@@ -13,6 +13,8 @@ from mlcweb.analysis.threads import is_thread_tag, thread_tag, uses_barriers, us
 from mlcweb.arith import Analyzer
 from mlcweb.ir.errors import InternalError
 from mlcweb.ir.visitor import walk
+from mlcweb.schedule.analysis.iteration_order import check_compact_dataflow
+from mlcweb.schedule.analysis.regions import regions_of
 from mlcweb.schedule.arguments import (
     ACCESSES,
     Access,
@@ -28,8 +30,6 @@ from mlcweb.schedule.errors import (
     ScheduleError,
     UnsupportedError,
 )
-from mlcweb.schedule.iteration_order import check_compact_dataflow
-from mlcweb.schedule.regions import regions_of
 from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import BlockPlace, LoopPlace, Place, ScheduleState, block_realizes_below
 from mlcweb.tir.buffer import BufferRegion

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from mlcweb.arith.index_map import IndexMap, IndexMapError
 from mlcweb.ir.node import replace
+from mlcweb.schedule.analysis.scopes import check_affine, check_binds_loops
 from mlcweb.schedule.arguments import Integers
-from mlcweb.schedule.buffer_rewriting import AccessSimplifier
 from mlcweb.schedule.errors import ArgumentError, BindingError
-from mlcweb.schedule.nests import loop_nest, only_block_in
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import check_affine, check_binds_loops
+from mlcweb.schedule.rewriting.buffer_rewriting import AccessSimplifier
+from mlcweb.schedule.rewriting.nests import loop_nest, only_block_in
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import Range

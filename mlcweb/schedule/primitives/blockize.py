@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from mlcweb.arith import Analyzer, IntSet, union
 from mlcweb.ir.node import replace
+from mlcweb.schedule.analysis.intrinsic_match import DescriptionMatch, Mismatch
 from mlcweb.schedule.arguments import IntrinName
 from mlcweb.schedule.errors import BindingError, BlockKindError, LoopError, ScheduleError
-from mlcweb.schedule.intrinsic_match import DescriptionMatch, Mismatch
-from mlcweb.schedule.nested_block import (
+from mlcweb.schedule.registry import primitive
+from mlcweb.schedule.rewriting.nested_block import (
     Division,
     Nest,
     divided,
@@ -17,8 +18,7 @@ from mlcweb.schedule.nested_block import (
     nest_at,
     outer_iterators,
 )
-from mlcweb.schedule.nests import in_loops, statements_of, with_inserted
-from mlcweb.schedule.registry import primitive
+from mlcweb.schedule.rewriting.nests import in_loops, statements_of, with_inserted
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, block_realizes_below
 from mlcweb.tir.arithmetic import add, cast, const, is_const_int, subtract
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, full_region

@@ -8,11 +8,20 @@ from dataclasses import dataclass
 from mlcweb.analysis.access_regions import covering
 from mlcweb.analysis.effects import reads_old_elements
 from mlcweb.arith import Analyzer, estimate_region_upper_bound
+from mlcweb.schedule.analysis.effects import contains, is_local, must_write
+from mlcweb.schedule.analysis.regions import bound_ranges, known_sides, regions_of, relaxed
+from mlcweb.schedule.analysis.scopes import Scope, only_writer, scope_at, short_title
+from mlcweb.schedule.analysis.stage_pipeline import (
+    check_cover,
+    check_not_overwritten,
+    check_stage_pipeline,
+)
+from mlcweb.schedule.analysis.units import stands_in
 from mlcweb.schedule.arguments import ReadBuffer, StorageScope, WriteBuffer, accessed_buffer
-from mlcweb.schedule.buffer_rewriting import Redirection
-from mlcweb.schedule.effects import contains, is_local, must_write
 from mlcweb.schedule.errors import BlockKindError, DataflowError
-from mlcweb.schedule.nests import (
+from mlcweb.schedule.registry import primitive
+from mlcweb.schedule.rewriting.buffer_rewriting import Redirection
+from mlcweb.schedule.rewriting.nests import (
     copy_of,
     copy_stage,
     position_in,
@@ -20,12 +29,7 @@ from mlcweb.schedule.nests import (
     with_allocated,
     with_stages,
 )
-from mlcweb.schedule.regions import bound_ranges, known_sides, regions_of, relaxed
-from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import Scope, only_writer, scope_at, short_title
-from mlcweb.schedule.stage_pipeline import check_cover, check_not_overwritten, check_stage_pipeline
 from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below, shared_prefix
-from mlcweb.schedule.units import stands_in
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.buffer import Buffer, Range, full_region
 from mlcweb.tir.expr import PrimExpr, Var

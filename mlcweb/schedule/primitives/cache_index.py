@@ -7,11 +7,11 @@ from typing import Any
 
 from mlcweb.arith import same_expression
 from mlcweb.ir.visitor import Mutator, children, walk
+from mlcweb.schedule.analysis.scopes import check_leaf
 from mlcweb.schedule.arguments import StorageScope
 from mlcweb.schedule.errors import LoopError
-from mlcweb.schedule.nests import position_in, stage, with_stages
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import check_leaf
+from mlcweb.schedule.rewriting.nests import position_in, stage, with_stages
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer

@@ -8,17 +8,14 @@ from enum import IntEnum
 
 from mlcweb.arith import Analyzer, IntSet, union
 from mlcweb.ir.node import replace
-from mlcweb.schedule.effects import check_own_threads
-from mlcweb.schedule.errors import BindingError, DataflowError, LoopError
-from mlcweb.schedule.iteration_domain import (
+from mlcweb.schedule.analysis.effects import check_own_threads
+from mlcweb.schedule.analysis.iteration_domain import (
     IteratorDomain,
     executed_domains,
     limited,
     needed_iterations,
 )
-from mlcweb.schedule.nests import loop_nest, statements_of
-from mlcweb.schedule.primitives.inline import compute_inline, reverse_compute_inline
-from mlcweb.schedule.regions import (
+from mlcweb.schedule.analysis.regions import (
     and_unproved,
     bound_ranges,
     known_sides,
@@ -26,13 +23,12 @@ from mlcweb.schedule.regions import (
     relaxed,
     threads_sharing,
 )
-from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.reverse_compute_at_checks import (
+from mlcweb.schedule.analysis.reverse_compute_at_checks import (
     check_all_executed,
     check_reduction_order,
     check_written_before,
 )
-from mlcweb.schedule.scopes import (
+from mlcweb.schedule.analysis.scopes import (
     Scope,
     check_binds_loops,
     check_complete_or_reduction,
@@ -40,9 +36,13 @@ from mlcweb.schedule.scopes import (
     scope_at,
     short_title,
 )
-from mlcweb.schedule.stage_pipeline import check_stage_pipeline
+from mlcweb.schedule.analysis.stage_pipeline import check_stage_pipeline
+from mlcweb.schedule.analysis.units import check_same_guards, check_within_guards, stands_in
+from mlcweb.schedule.errors import BindingError, DataflowError, LoopError
+from mlcweb.schedule.primitives.inline import compute_inline, reverse_compute_inline
+from mlcweb.schedule.registry import primitive
+from mlcweb.schedule.rewriting.nests import loop_nest, statements_of
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState
-from mlcweb.schedule.units import check_same_guards, check_within_guards, stands_in
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.dtype import bits

@@ -11,16 +11,22 @@ from mlcweb.analysis.effects import reads_old_elements
 from mlcweb.arith import Analyzer, estimate_region, union
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
+from mlcweb.schedule.analysis.effects import contains, must_write
+from mlcweb.schedule.analysis.regions import bound_ranges, regions_of, relaxed, threads_sharing
+from mlcweb.schedule.analysis.scopes import scope_at
+from mlcweb.schedule.analysis.units import check_all_blocks, hidden_accesses, stands_in
 from mlcweb.schedule.arguments import ReadBuffer, StorageScope, WriteBuffer, accessed_buffer
-from mlcweb.schedule.buffer_rewriting import Redirection
-from mlcweb.schedule.effects import contains, must_write
 from mlcweb.schedule.errors import DataflowError
-from mlcweb.schedule.nests import copy_of, loop_nest, loops_from, statements_of, with_stages
-from mlcweb.schedule.regions import bound_ranges, regions_of, relaxed, threads_sharing
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import scope_at
+from mlcweb.schedule.rewriting.buffer_rewriting import Redirection
+from mlcweb.schedule.rewriting.nests import (
+    copy_of,
+    loop_nest,
+    loops_from,
+    statements_of,
+    with_stages,
+)
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, domains_of
-from mlcweb.schedule.units import check_all_blocks, hidden_accesses, stands_in
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range, full_region
 from mlcweb.tir.expr import BufferLoad, Var

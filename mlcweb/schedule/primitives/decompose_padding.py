@@ -11,11 +11,17 @@ from mlcweb.arith.linear_system import Form, LinearSystem, constant_ends
 from mlcweb.ir.errors import TVMError
 from mlcweb.ir.node import replace
 from mlcweb.ir.op import Op
-from mlcweb.schedule.buffer_rewriting import AccessSimplifier
+from mlcweb.schedule.analysis.scopes import check_affine, check_complete
 from mlcweb.schedule.errors import BlockKindError
-from mlcweb.schedule.nests import in_fresh_loops, in_loops, loops_from, only_block_in, part_of_block
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import check_affine, check_complete
+from mlcweb.schedule.rewriting.buffer_rewriting import AccessSimplifier
+from mlcweb.schedule.rewriting.nests import (
+    in_fresh_loops,
+    in_loops,
+    loops_from,
+    only_block_in,
+    part_of_block,
+)
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import add, const, constant_value, is_const_int, logical_and, subtract
 from mlcweb.tir.buffer import Range

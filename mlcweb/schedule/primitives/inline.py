@@ -10,11 +10,13 @@ from mlcweb.arith.inverse_map import InverseMap, inverse_map, unit_iterators
 from mlcweb.arith.padded_inverse import padded_inverse_map
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on, post_order_visit, rewrite_nodes
-from mlcweb.schedule.effects import check_own_threads, reads_only_written, runs_whole_domain
-from mlcweb.schedule.errors import BlockKindError, DataflowError
-from mlcweb.schedule.regions import loads_of, use_of_memory
-from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import (
+from mlcweb.schedule.analysis.effects import (
+    check_own_threads,
+    reads_only_written,
+    runs_whole_domain,
+)
+from mlcweb.schedule.analysis.regions import loads_of, use_of_memory
+from mlcweb.schedule.analysis.scopes import (
     check_binds_loops,
     check_complete,
     check_not_output,
@@ -22,9 +24,11 @@ from mlcweb.schedule.scopes import (
     scope_at,
     short_title,
 )
-from mlcweb.schedule.stage_pipeline import check_stage_pipeline
+from mlcweb.schedule.analysis.stage_pipeline import check_stage_pipeline
+from mlcweb.schedule.analysis.units import check_all_blocks, check_same_guards, check_within_guards
+from mlcweb.schedule.errors import BlockKindError, DataflowError
+from mlcweb.schedule.registry import primitive
 from mlcweb.schedule.state import BlockPlace, ScheduleState, block_realizes_below
-from mlcweb.schedule.units import check_all_blocks, check_same_guards, check_within_guards
 from mlcweb.tir.arithmetic import equal, logical_and
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var

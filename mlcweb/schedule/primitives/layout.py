@@ -9,10 +9,10 @@ from mlcweb.arith.index_map import IndexMap, IndexMapError
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
 from mlcweb.schedule.arguments import AccessedBuffer, Integers, PadValue
-from mlcweb.schedule.buffer_rewriting import BufferReplacement, LayoutRewriter
 from mlcweb.schedule.errors import ArgumentError
-from mlcweb.schedule.layout_padding import with_padding
 from mlcweb.schedule.registry import primitive
+from mlcweb.schedule.rewriting.buffer_rewriting import BufferReplacement, LayoutRewriter
+from mlcweb.schedule.rewriting.layout_padding import with_padding
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer

@@ -9,13 +9,13 @@ from mlcweb.analysis import block_access_regions
 from mlcweb.arith import Analyzer, eval_range, eval_set
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.visitor import on, rewrite_nodes, walk
+from mlcweb.schedule.analysis.regions import regions_of
+from mlcweb.schedule.analysis.scopes import driven_iterators
 from mlcweb.schedule.arguments import Factors
 from mlcweb.schedule.errors import FactorError, LoopError
-from mlcweb.schedule.nests import only_block_below
 from mlcweb.schedule.primitives.loops import check_factors, check_unannotated
-from mlcweb.schedule.regions import regions_of
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import driven_iterators
+from mlcweb.schedule.rewriting.nests import only_block_below
 from mlcweb.schedule.state import (
     LoopPlace,
     ScheduleState,

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from itertools import combinations, pairwise, product
 
 from mlcweb.arith import Analyzer
-from mlcweb.schedule.dependences import check_stays_before
+from mlcweb.schedule.analysis.dependences import check_stays_before
+from mlcweb.schedule.analysis.scopes import Scope, scope_at
+from mlcweb.schedule.analysis.units import stands_in
 from mlcweb.schedule.errors import DataflowError, LoopError
 from mlcweb.schedule.primitives.loops import check_plain
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import Scope, scope_at
 from mlcweb.schedule.state import BlockPlace, LoopPlace, Place, ScheduleState, shared_prefix
-from mlcweb.schedule.units import stands_in
 from mlcweb.tir.arithmetic import const
 from mlcweb.tir.expr import PrimExpr, Var
 from mlcweb.tir.stmt import For, ForKind, SeqStmt, Stmt, sequence

@@ -12,19 +12,19 @@ from mlcweb.arith.equality import same_expression
 from mlcweb.arith.iter_map import iter_map_simplify
 from mlcweb.arith.rules_integer import factors
 from mlcweb.ir.node import replace
-from mlcweb.schedule.arguments import Factors
-from mlcweb.schedule.dependences import check_keeps_order
-from mlcweb.schedule.errors import FactorError, LoopError
-from mlcweb.schedule.iteration_order import (
+from mlcweb.schedule.analysis.dependences import check_keeps_order
+from mlcweb.schedule.analysis.iteration_order import (
     check_declares_all,
     check_driven_affine,
     check_init_stays_first,
     check_iterators_reorderable,
     check_own_predicate,
 )
-from mlcweb.schedule.nests import in_loops, with_predicate
+from mlcweb.schedule.analysis.scopes import loop_ranges, scope_below
+from mlcweb.schedule.arguments import Factors
+from mlcweb.schedule.errors import FactorError, LoopError
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import loop_ranges, scope_below
+from mlcweb.schedule.rewriting.nests import in_loops, with_predicate
 from mlcweb.schedule.state import (
     LoopPlace,
     ScheduleState,

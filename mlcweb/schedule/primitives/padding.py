@@ -10,19 +10,19 @@ from mlcweb.analysis import block_access_regions
 from mlcweb.arith import Analyzer, conjunction
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import rewrite_nodes, walk
-from mlcweb.schedule.arguments import Integers
-from mlcweb.schedule.effects import is_local, must_write, runs_whole_domain
-from mlcweb.schedule.errors import BlockKindError, DataflowError
-from mlcweb.schedule.nests import copy_of, in_loops, nest_of, stage, with_allocated
-from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import (
+from mlcweb.schedule.analysis.effects import is_local, must_write, runs_whole_domain
+from mlcweb.schedule.analysis.scopes import (
     check_affine,
     check_binds_loops,
     check_complete_or_reduction,
     scope_at,
 )
+from mlcweb.schedule.analysis.units import hidden_accesses
+from mlcweb.schedule.arguments import Integers
+from mlcweb.schedule.errors import BlockKindError, DataflowError
+from mlcweb.schedule.registry import primitive
+from mlcweb.schedule.rewriting.nests import copy_of, in_loops, nest_of, stage, with_allocated
 from mlcweb.schedule.state import BlockPlace, ScheduleState
-from mlcweb.schedule.units import hidden_accesses
 from mlcweb.tir.arithmetic import const, constant_value, floordiv, is_const_int, less
 from mlcweb.tir.buffer import Buffer, Range, full_region
 from mlcweb.tir.expr import Add, BufferLoad, Cast, IntImm, Mul, PrimExpr, Var

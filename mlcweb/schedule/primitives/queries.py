@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mlcweb.schedule.analysis.scopes import is_output_block, scope_at
+from mlcweb.schedule.analysis.units import blocks_among
 from mlcweb.schedule.arguments import FunctionName
 from mlcweb.schedule.errors import NotFoundError
 from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import is_output_block, scope_at
 from mlcweb.schedule.state import BlockPlace, Place, ScheduleState
-from mlcweb.schedule.units import blocks_among
 from mlcweb.tir.expr import Var
 from mlcweb.tir.stmt import BlockIdentity
 

@@ -8,12 +8,9 @@ from mlcweb.analysis.access_regions import with_access_regions
 from mlcweb.arith import Analyzer, conjuncts, same_expression
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
-from mlcweb.schedule.effects import is_uncovered, reads_only_written
-from mlcweb.schedule.errors import BindingError, BlockKindError, DataflowError, LoopError
-from mlcweb.schedule.nests import in_fresh_loops, loops_from, part_of_block
-from mlcweb.schedule.regions import loads_of
-from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import (
+from mlcweb.schedule.analysis.effects import is_uncovered, reads_only_written
+from mlcweb.schedule.analysis.regions import loads_of
+from mlcweb.schedule.analysis.scopes import (
     check_affine,
     check_binds_loops,
     check_complete,
@@ -25,9 +22,17 @@ from mlcweb.schedule.scopes import (
     scope_at,
     short_title,
 )
-from mlcweb.schedule.stage_pipeline import check_stage_pipeline
+from mlcweb.schedule.analysis.stage_pipeline import check_stage_pipeline
+from mlcweb.schedule.analysis.units import (
+    bound_reads,
+    check_same_guards,
+    check_unguarded,
+    stands_in,
+)
+from mlcweb.schedule.errors import BindingError, BlockKindError, DataflowError, LoopError
+from mlcweb.schedule.registry import primitive
+from mlcweb.schedule.rewriting.nests import in_fresh_loops, loops_from, part_of_block
 from mlcweb.schedule.state import BlockPlace, ScheduleState
-from mlcweb.schedule.units import bound_reads, check_same_guards, check_unguarded, stands_in
 from mlcweb.tir.arithmetic import const, constant_value, is_const_int, logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion
 from mlcweb.tir.expr import Add, BufferLoad, PrimExpr, Var

@@ -9,11 +9,20 @@ from mlcweb.arith import Analyzer, eval_set, same_expression
 from mlcweb.arith.index_map import IndexMap, IndexMapError
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import rewrite_nodes, walk
+from mlcweb.schedule.analysis.effects import is_local, must_write_each_time, runs_whole_domain
+from mlcweb.schedule.analysis.scopes import (
+    check_affine,
+    check_binds_loops,
+    check_leaf,
+    is_trivially_true,
+    scope_at,
+)
+from mlcweb.schedule.analysis.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.arguments import AccessedBuffer, StorageScope
-from mlcweb.schedule.buffer_rewriting import with_new_regions
-from mlcweb.schedule.effects import is_local, must_write_each_time, runs_whole_domain
 from mlcweb.schedule.errors import BlockKindError, DataflowError
-from mlcweb.schedule.nests import (
+from mlcweb.schedule.registry import primitive
+from mlcweb.schedule.rewriting.buffer_rewriting import with_new_regions
+from mlcweb.schedule.rewriting.nests import (
     Access,
     copy_of,
     copying_store,
@@ -22,15 +31,6 @@ from mlcweb.schedule.nests import (
     stage,
     with_stages,
 )
-from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import (
-    check_affine,
-    check_binds_loops,
-    check_leaf,
-    is_trivially_true,
-    scope_at,
-)
-from mlcweb.schedule.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir.arithmetic import add, is_const_int
 from mlcweb.tir.buffer import Buffer

@@ -8,23 +8,23 @@ from typing import cast
 from mlcweb.arith import Analyzer
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
+from mlcweb.schedule.analysis.reducers import Reduction, Values, reduction_of
+from mlcweb.schedule.analysis.scopes import (
+    check_binds_loops,
+    check_reduction,
+    driven_iterators,
+    runs_one_to_one,
+)
+from mlcweb.schedule.analysis.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.errors import BindingError, FactorError, LoopError
-from mlcweb.schedule.nests import (
+from mlcweb.schedule.registry import primitive
+from mlcweb.schedule.rewriting.nests import (
     copy_of,
     in_fresh_loops,
     in_loops,
     only_block_below,
     with_allocated,
 )
-from mlcweb.schedule.reducers import Reduction, Values, reduction_of
-from mlcweb.schedule.registry import primitive
-from mlcweb.schedule.scopes import (
-    check_binds_loops,
-    check_reduction,
-    driven_iterators,
-    runs_one_to_one,
-)
-from mlcweb.schedule.stage_pipeline import check_stage_pipeline
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState
 from mlcweb.tir.arithmetic import const, is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range

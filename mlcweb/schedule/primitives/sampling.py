@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import inf, prod
 
+from mlcweb.schedule.analysis.iteration_order import loop_type
+from mlcweb.schedule.analysis.scopes import scope_at
 from mlcweb.schedule.arguments import Integers
 from mlcweb.schedule.errors import FactorError, ScheduleError
-from mlcweb.schedule.iteration_order import loop_type
 from mlcweb.schedule.primitives.compute_location import LAST, Location, SpecialLocation, compute_at
 from mlcweb.schedule.primitives.inline import compute_inline
 from mlcweb.schedule.registry import Sampled, primitive
 from mlcweb.schedule.sampling import RandomState, draw_perfect_tile
-from mlcweb.schedule.scopes import scope_at
 from mlcweb.schedule.state import BlockPlace, ScheduleState, shared_prefix
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.expr import IntImm, Var

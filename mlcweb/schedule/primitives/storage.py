@@ -7,9 +7,9 @@ from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import on, walk
 from mlcweb.schedule.arguments import StorageScope, WriteBuffer, accessed_buffer
-from mlcweb.schedule.buffer_rewriting import BufferReplacement
 from mlcweb.schedule.errors import ArgumentError, NotFoundError
 from mlcweb.schedule.registry import primitive
+from mlcweb.schedule.rewriting.buffer_rewriting import BufferReplacement
 from mlcweb.schedule.state import BlockPlace, ScheduleState
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.buffer import Buffer

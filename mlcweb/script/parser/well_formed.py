@@ -21,9 +21,9 @@ def check_well_formed(function: PrimFunc, inferred: Container[Block]) -> None:
 def _reads_only_what_is_written(function: PrimFunc) -> bool:
     # Loaded here, since few programs compute anything in part.
     from mlcweb.ir.module import IRModule
+    from mlcweb.schedule.analysis.scopes import scope_at
+    from mlcweb.schedule.analysis.stage_pipeline import check_cover
     from mlcweb.schedule.errors import DataflowError
-    from mlcweb.schedule.scopes import scope_at
-    from mlcweb.schedule.stage_pipeline import check_cover
     from mlcweb.schedule.state import ScheduleState
 
     state = ScheduleState(IRModule({"main": function}))

@@ -14,8 +14,8 @@ from math import inf
 
 from mlcweb.arith import conjuncts
 from mlcweb.arith.linear_system import Bound, Form, LinearSystem, constant_ends
+from mlcweb.schedule.analysis.units import let_variables
 from mlcweb.schedule.state import BlockPlace
-from mlcweb.schedule.units import let_variables
 from mlcweb.tir.arithmetic import constant_value
 from mlcweb.tir.buffer import BufferRegion, Range
 from mlcweb.tir.expr import Var

@@ -15,7 +15,7 @@ from mlcweb.arith import same_expression
 from mlcweb.arith.index_map import IndexMap
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import rewrite_nodes, walk
-from mlcweb.schedule.nests import in_loops, loop_nest, stage, statements_of
+from mlcweb.schedule.rewriting.nests import in_loops, loop_nest, stage, statements_of
 from mlcweb.schedule.state import substatements, with_substatements
 from mlcweb.tir.arithmetic import const, equal, is_const_int, logical_not, logical_or
 from mlcweb.tir.buffer import Buffer, Range

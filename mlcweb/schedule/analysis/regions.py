@@ -9,9 +9,9 @@ from mlcweb.arith import Analyzer, IntSet, eval_range
 from mlcweb.arith.int_set import EVERYTHING
 from mlcweb.ir.node import Node
 from mlcweb.ir.visitor import walk
-from mlcweb.schedule.scopes import Scope, is_trivially_true
+from mlcweb.schedule.analysis.scopes import Scope, is_trivially_true
+from mlcweb.schedule.analysis.units import let_variables
 from mlcweb.schedule.state import BlockPlace, domains_of
-from mlcweb.schedule.units import let_variables
 from mlcweb.tir.arithmetic import logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range
 from mlcweb.tir.expr import BufferLoad, PrimExpr, Var

@@ -1,7 +1,7 @@
 """Dependences that loops carry: two iterations touch one element, which one of them writes.
 
-A dependence is tested by its distances (`mlcweb/schedule/distances.py`): their signs say whether a
-new order of the loops turns it around.
+A dependence is tested by its distances (`distances.py`): their signs say whether a new order of the
+loops turns it around.
 
 Two things that look like dependences are none. Iterations of a block in which its spatial iterators
 have the same values compute the same elements: the types of the iterators say that their order does
@@ -19,7 +19,7 @@ from itertools import product
 from mlcweb.analysis.access_regions import element_region
 from mlcweb.analysis.effects import exposed_reads, uses_addresses
 from mlcweb.ir.visitor import walk
-from mlcweb.schedule.distances import (
+from mlcweb.schedule.analysis.distances import (
     NEGATIVE,
     POSITIVE,
     ZERO,
@@ -28,12 +28,12 @@ from mlcweb.schedule.distances import (
     distances_of,
     reversals,
 )
-from mlcweb.schedule.effects import have_run, must_write
+from mlcweb.schedule.analysis.effects import have_run, must_write
+from mlcweb.schedule.analysis.regions import regions_of, touched
+from mlcweb.schedule.analysis.scopes import Scope, runs_one_to_one, scope_at
+from mlcweb.schedule.analysis.units import RawPlace, guards, stands_in
 from mlcweb.schedule.errors import DataflowError
-from mlcweb.schedule.regions import regions_of, touched
-from mlcweb.schedule.scopes import Scope, runs_one_to_one, scope_at
 from mlcweb.schedule.state import BlockPlace, ScheduleState, shared_prefix
-from mlcweb.schedule.units import RawPlace, guards, stands_in
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.buffer import Buffer, BufferRegion
 from mlcweb.tir.expr import Ramp, Var

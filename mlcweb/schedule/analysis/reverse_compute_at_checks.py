@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 
 from mlcweb.arith import Analyzer
 from mlcweb.arith.iter_map import BIJECTIVE, detect_iter_map
-from mlcweb.schedule.effects import have_run, reads_only_written
+from mlcweb.schedule.analysis.effects import have_run, reads_only_written
+from mlcweb.schedule.analysis.regions import regions_of, touched
+from mlcweb.schedule.analysis.scopes import loop_ranges
 from mlcweb.schedule.errors import BindingError, DataflowError, LoopError
-from mlcweb.schedule.regions import regions_of, touched
-from mlcweb.schedule.scopes import loop_ranges
 from mlcweb.schedule.state import BlockPlace, LoopPlace
 from mlcweb.tir.buffer import Range
 from mlcweb.tir.expr import Var

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import product
 
-from mlcweb.schedule.effects import is_uncovered
+from mlcweb.schedule.analysis.effects import is_uncovered
+from mlcweb.schedule.analysis.scopes import Scope, scope_at
+from mlcweb.schedule.analysis.units import RawPlace
 from mlcweb.schedule.errors import DataflowError
-from mlcweb.schedule.scopes import Scope, scope_at
 from mlcweb.schedule.state import BlockPlace, ScheduleState, shared_prefix
-from mlcweb.schedule.units import RawPlace
 from mlcweb.tir.buffer import Buffer
 
 

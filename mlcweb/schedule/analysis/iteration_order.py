@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from itertools import combinations
 
 from mlcweb.arith.iter_map import SURJECTIVE, detect_iter_map
-from mlcweb.schedule.dependences import check_carries_nothing
-from mlcweb.schedule.errors import BindingError, DataflowError, LoopError
-from mlcweb.schedule.scopes import (
+from mlcweb.schedule.analysis.dependences import check_carries_nothing
+from mlcweb.schedule.analysis.scopes import (
     check_affine,
     driven_iterators,
     is_affine,
@@ -24,8 +23,9 @@ from mlcweb.schedule.scopes import (
     why_not_complete,
     why_not_reduction,
 )
+from mlcweb.schedule.analysis.units import bound_reads, hidden_accesses
+from mlcweb.schedule.errors import BindingError, DataflowError, LoopError
 from mlcweb.schedule.state import BlockPlace, LoopPlace, ScheduleState, block_realizes_below
-from mlcweb.schedule.units import bound_reads, hidden_accesses
 from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.expr import Var
 from mlcweb.tir.stmt import BlockRealize, For, IterType

@@ -9,8 +9,9 @@ from mlcweb.analysis.access_regions import with_access_regions
 from mlcweb.arith import Analyzer
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import walk
+from mlcweb.schedule.analysis.regions import and_unproved
+from mlcweb.schedule.analysis.units import computes_header, stands_in
 from mlcweb.schedule.errors import LoopError
-from mlcweb.schedule.regions import and_unproved
 from mlcweb.schedule.state import (
     BlockPlace,
     LoopPlace,
@@ -19,7 +20,6 @@ from mlcweb.schedule.state import (
     substatements,
     with_substatements,
 )
-from mlcweb.schedule.units import computes_header, stands_in
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.expr import BufferLoad, PointerType, PrimExpr, Var

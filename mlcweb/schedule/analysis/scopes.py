@@ -14,9 +14,7 @@ from dataclasses import dataclass
 
 from mlcweb.analysis.effects import reads_old_elements
 from mlcweb.arith.iter_map import BIJECTIVE, detect_iter_map
-from mlcweb.schedule.errors import BindingError, BlockKindError, DataflowError
-from mlcweb.schedule.state import BlockPlace, Place, ScheduleState, block_realizes_below
-from mlcweb.schedule.units import (
+from mlcweb.schedule.analysis.units import (
     RawPlace,
     blocks_among,
     bound_reads,
@@ -24,6 +22,8 @@ from mlcweb.schedule.units import (
     undeclared_accesses,
     units_below,
 )
+from mlcweb.schedule.errors import BindingError, BlockKindError, DataflowError
+from mlcweb.schedule.state import BlockPlace, Place, ScheduleState, block_realizes_below
 from mlcweb.tir.buffer import Buffer, Range
 from mlcweb.tir.expr import IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import Block, BlockIdentity, BlockRealize, For, IterType

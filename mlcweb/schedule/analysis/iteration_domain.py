@@ -23,7 +23,7 @@ from mlcweb.arith import (
 from mlcweb.arith.inverse_map import inverse_map, placeholders
 from mlcweb.arith.iter_expr import IterSum
 from mlcweb.arith.iter_map import SURJECTIVE, detect_iter_map
-from mlcweb.schedule.scopes import is_trivially_true
+from mlcweb.schedule.analysis.scopes import is_trivially_true
 from mlcweb.schedule.state import BlockPlace
 from mlcweb.tir.arithmetic import (
     add,

@@ -16,11 +16,11 @@ from mlcweb.arith.iter_map import detect_iter_map
 from mlcweb.arith.subspace import subspace_divide
 from mlcweb.ir.node import replace
 from mlcweb.ir.visitor import Mutator, on
+from mlcweb.schedule.analysis.regions import relaxed
+from mlcweb.schedule.analysis.scopes import driven_iterators, is_trivially_true, loop_ranges
 from mlcweb.schedule.errors import BindingError, BlockKindError, LoopError
-from mlcweb.schedule.nests import in_fresh_loops, part_of_block
 from mlcweb.schedule.primitives.reduction import init_predicate
-from mlcweb.schedule.regions import relaxed
-from mlcweb.schedule.scopes import driven_iterators, is_trivially_true, loop_ranges
+from mlcweb.schedule.rewriting.nests import in_fresh_loops, part_of_block
 from mlcweb.schedule.state import block_realizes_below
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and, subtract
 from mlcweb.tir.buffer import BufferRegion, Range

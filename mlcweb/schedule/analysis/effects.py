@@ -26,12 +26,12 @@ from mlcweb.arith import (
 )
 from mlcweb.arith.linear_system import LinearSystem, constant_ends
 from mlcweb.ir.visitor import walk
+from mlcweb.schedule.analysis.iteration_domain import executed_domains, needed_iterations
+from mlcweb.schedule.analysis.regions import bound_ranges, regions_of, relaxed, touched
+from mlcweb.schedule.analysis.scopes import driven_iterators, is_trivially_true, loop_ranges
+from mlcweb.schedule.analysis.units import guards
 from mlcweb.schedule.errors import DataflowError
-from mlcweb.schedule.iteration_domain import executed_domains, needed_iterations
-from mlcweb.schedule.regions import bound_ranges, regions_of, relaxed, touched
-from mlcweb.schedule.scopes import driven_iterators, is_trivially_true, loop_ranges
 from mlcweb.schedule.state import BlockPlace, shared_prefix
-from mlcweb.schedule.units import guards
 from mlcweb.tir.arithmetic import const, is_const_int, logical_and
 from mlcweb.tir.buffer import Buffer, BufferRegion, Range
 from mlcweb.tir.expr import LT, FloorDiv, IntImm, PrimExpr, Var

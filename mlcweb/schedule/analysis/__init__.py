@@ -1,0 +1,1 @@
+"""What primitives ask of a program: who reads and writes what, in which order, and how much."""

@@ -1,0 +1,1 @@
+"""How primitives change a program: loop nests, blocks in them, and accesses of buffers."""
