@@ -46,7 +46,6 @@ _ROWS: dict[str, str] = {
     "there is one device here; a native TVM runs a program on several": (
         "runtime.disco relax.distributed"
     ),
-    "relax runs models here, and does not train them": "relax.training",
     "it schedules for GPUs; write a tvm.tir.Schedule (lesson 7), or use ms.tune_tir": (
         "dlight tir.dlight tir.tensor_intrin.metal topi.cuda topi.gpu tir.backend"
     ),

@@ -96,6 +96,9 @@ class IRModule(printing.Scriptable):
     def with_attr(self, key: str, value: Any) -> IRModule:
         return IRModule(self.functions, {**self.attrs, key: value})
 
+    def without_attr(self, key: str) -> IRModule:
+        return IRModule(self.functions, {k: v for k, v in self.attrs.items() if k != key})
+
     def get_attr(self, key: str) -> Any:
         return self.attrs.get(key)
 

@@ -47,5 +47,6 @@ __getattr__ = lazy_attributes(
         "transform": (),
         "frontend": (),
         "dpl": (),
+        "training": (),
     },
 )

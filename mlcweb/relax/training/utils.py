@@ -1,0 +1,58 @@
+"""AppendLoss: a model and its loss as one function."""
+
+from __future__ import annotations
+
+from mlcweb.ir.errors import DiagnosticError
+from mlcweb.ir.module import IRModule
+from mlcweb.ir.transform import Pass
+from mlcweb.relax import expr as E
+from mlcweb.relax.binding import Substitution
+from mlcweb.relax.normalize import merged
+from mlcweb.relax.transform.dataflow_blocks import with_local_variables
+from mlcweb.relax.transform.registration import pass_of
+from mlcweb.relax.utils import copy_with_new_vars
+
+
+def AppendLoss(
+    func_name: str,
+    loss_function: E.Function,
+    num_backbone_outputs: int = 1,
+    new_func_name: str | None = None,
+) -> Pass:
+    """Add `{func_name}_loss`, which gives what `loss_function` makes of the results of `func_name`
+    and of further parameters, the targets.
+
+    The first `num_backbone_outputs` results of the model are the loss's first arguments; results
+    after them are given back after the loss.
+    """
+
+    def transform(mod: IRModule) -> IRModule:
+        func = mod[func_name]
+        if not isinstance(func, E.Function):
+            raise DiagnosticError(f'AppendLoss: "{func_name}" is no function of the graph level')
+        name = new_func_name or f"{func_name}_loss"
+        new = mod.copy()
+        new[name] = appended(func, loss_function, num_backbone_outputs).with_attr(
+            "global_symbol", name
+        )
+        return new
+
+    return pass_of("AppendLoss", transform)
+
+
+def appended(func: E.Function, loss: E.Function, count: int) -> E.Function:
+    model, loss = copy_with_new_vars(func), copy_with_new_vars(loss)
+    result = model.body.body
+    results = list(result.fields) if isinstance(result, E.Tuple) else [result]
+    if not 0 < count <= min(len(results), len(loss.params)):
+        raise DiagnosticError(
+            f"AppendLoss: the loss takes {count} result(s) of the model, which gives "
+            f"{len(results)}; the loss has {len(loss.params)} parameter(s)"
+        )
+    taken = dict(zip(loss.params, results[:count], strict=False))
+    body = Substitution(taken).rewrite(loss.body)
+    rest = results[count:]
+    given = E.Tuple((body.body, *rest)) if rest else body.body
+    whole = E.SeqExpr(merged([*model.body.blocks, *body.blocks]), given)
+    params = (*model.params, *loss.params[count:])
+    return E.Function(params, with_local_variables(whole), None, model.is_pure)
