@@ -9,7 +9,7 @@ follow from its scalar parameters.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from mlcweb.arith import Analyzer
 from mlcweb.codegen.registry import FunctionLookup, Kernel
@@ -26,6 +26,12 @@ from mlcweb.tir.substitute import substitute, variables_in
 
 class ExternalCallError(TVMError):
     """A call that does not fit the function that it calls."""
+
+
+class ArrayArgument(NamedTuple):
+    """A whole buffer that is passed to a Python function, which gets an array of the runtime."""
+
+    elements: Any
 
 
 def called_name(call: E.Call) -> str | None:

@@ -16,12 +16,12 @@ import sys
 from importlib.util import find_spec
 
 from mlcweb.compat.finder import AliasFinder, PackageFinder
-from mlcweb.compat.names import ATTRIBUTES, MODULES, VIEWS
-from mlcweb.compat.replaced import ABSENT
+from mlcweb.compat.names import ATTRIBUTES, MODULES, NAMES, VIEWS
+from mlcweb.compat.replaced import ABSENT, HINTS
 from mlcweb.compat.tree import StandInTree, Tree
 from mlcweb.playground import magics
 
-_TREE = Tree("mlcweb", "tvm", MODULES, ATTRIBUTES, VIEWS, ABSENT)
+_TREE = Tree("mlcweb", "tvm", MODULES, ATTRIBUTES, VIEWS, ABSENT, HINTS, NAMES)
 _TVM = AliasFinder("tvm", "mlcweb", _TREE)
 _ATTACHING = PackageFinder(_TREE, last=False)
 _MISSING = PackageFinder(_TREE, last=True)

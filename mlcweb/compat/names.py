@@ -58,6 +58,20 @@ MODULES: dict[str, str] = {
 }
 """A module's other name -> its name. A submodule of a renamed module follows it."""
 
+NAMES: dict[str, str] = {
+    "analysis": "tir.analysis",
+    "ir.transform": "transform",
+    "lower.transform": "tir.transform",
+    "relax_vm": "relax.vm",
+    "runtime.build": "driver.build_module",
+    "runtime.target": "target",
+    "schedule": "tir.schedule",
+    "tensor_intrin.dot_products": "tir.tensor_intrin",
+    "tensor_intrin.tensor_cores": "tir.tensor_intrin.cuda",
+    "testing.topi_reference": "topi.testing",
+}
+"""What messages call a module that TVM has by another name."""
+
 _NODES = ("ir", "tir", "relax")
 
 _FILES: dict[tuple[str, ...], str] = {
@@ -80,7 +94,7 @@ _FILES: dict[tuple[str, ...], str] = {
     ("analysis",): "analysis.analysis",
     ("arith",): "arith.analyzer arith.bound arith.int_set arith.int_solver "
     "arith.iter_affine_map arith.pattern",
-    ("te",): "te.tensor te.operation te.tag te.autodiff",
+    ("te",): "te.tensor te.operation te.autodiff",
     ("topi",): "topi.transform topi.math topi.generic topi.x86 topi.tag topi.sort "
     "topi.tensor topi.signal topi.unique topi.vision topi.cpp topi.scatter_elements "
     "topi.broadcast topi.reduction topi.index_put topi.scan topi.einsum topi.scatter",
@@ -222,6 +236,8 @@ ATTRIBUTES: dict[str, str] = {
     "relax.FuncType": "relax.FuncStructInfo",
     "relax.Type": "relax.StructInfo",
     **{f"relax.{name}": f"script.relax.{name}" for name in ("dataflow", "output", "match_cast")},
+    "tir.ProducerLoad": "te.ProducerLoad",
+    "tir.renew_defs": "tir.stmt_functor.renew_defs",
     "tir.SBlock": "tir.Block",
     "tir.SBlockRealize": "tir.BlockRealize",
     "tir.ScheduleState": "schedule.ScheduleState",

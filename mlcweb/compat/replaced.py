@@ -115,11 +115,8 @@ _ROWS_IN: dict[str, dict[str, str]] = {
         "the annotation is kept, and nothing is made of it": (
             "InjectSoftwarePipeline InjectDoubleBuffer"
         ),
-        "Simplify has one form of indices": "RenormalizeSplitPattern",
         "padded blocks are made by sch.decompose_padding": "ReduceBranchingThroughOvercompute",
         "T.assume is only kept": "UseAssumeToReduceBranches",
-        "there is no T.undef here": "RemoveUndef RemoveStoreUndef",
-        "targets refuse T.break_loop": "AnnotateIrregularLoop",
         'PassContext(config={"mlcweb.bounds_check": True}) checks accesses': (
             "InstrumentBoundCheckers"
         ),
@@ -139,21 +136,51 @@ _ROWS_IN: dict[str, dict[str, str]] = {
         ),
         "no target computes with float8": "FP8ComputeLegalize FP8StorageLegalize",
         "FlattenBuffer took its place in TVM 0.9": "StorageFlatten",
+        "write the pass with @tvm.tir.transform.prim_func_pass": "*",
     },
     "tensor_intrin.tensor_cores": {
-        "the matrix instructions of PTX are not here; those of wmma are (WMMA_SYNC_..._INTRIN)": (
-            "get_mma_intrin_group shared_16x16_to_ldmatrix_32x8_layout "
-            "shared_16x32_to_ldmatrix_32x16_layout shared_32x16_to_ldmatrix_32x16_layout "
-            "LDMATRIX_16x16_A_INTRIN LDMATRIX_16x16_B_INTRIN LDMATRIX_16x16_B_TRANS_INTRIN "
-            "LDMATRIX_16x32_A_INTRIN LDMATRIX_32x16_B_INTRIN LDMATRIX_16x32_B_TRANS_INTRIN "
-            "LDMATRIX_f16_A_INTRIN LDMATRIX_f16_B_INTRIN LDMATRIX_f16_B_TRANS_INTRIN "
-            "LDMATRIX_i8_A_INTRIN LDMATRIX_i8_B_INTRIN LDMATRIX_i8_B_TRANS_INTRIN "
-            "MMA_f16f16f32_INTRIN MMA_f16f16f32_TRANS_INTRIN MMA_f16f16f32_TRANS_B_INTRIN "
-            "MMA_f16f16f16_INTRIN MMA_f16f16f16_TRANS_INTRIN MMA_f16f16f16_TRANS_B_INTRIN "
-            "MMA_i8i8i32_INTRIN MMA_i8i8i32_TRANS_INTRIN MMA_i8i8i32_TRANS_B_INTRIN "
-            "MMA_fill_16x16_f32_INTRIN MMA_fill_16x16_f16_INTRIN MMA_fill_16x16_i32_INTRIN "
-            "MMA_store_16x16_f32_global_INTRIN MMA_store_16x16_f16_global_INTRIN "
-            "MMA_store_16x16_i32_global_INTRIN"
+        "the matrix instructions of PTX are not here; those of wmma are (WMMA_SYNC_…_INTRIN)": "*",
+    },
+    "tensor_intrin.dot_products": {
+        "describe the instruction with @T.prim_func and tvm.tir.TensorIntrin.register": "*",
+    },
+    "topi": {"it is an operator of topi that is not here; write it with te.compute": "*"},
+    "topi.nn": {"it is an operator of topi that is not here; write it with te.compute": "*"},
+    "testing.topi_reference": {"compute the expected numbers with NumPy": "*"},
+    "te": {
+        "loops over the elements of a tensor are written with @T.prim_func": "scan ScanOp",
+        "call the function with tvm.tir.call_extern": "extern_primfunc",
+    },
+    "tir": {
+        "tiles and layouts of tirx are for GPUs; write T.block and a tvm.tir.Schedule": (
+            "TileLayout ComposeLayout Layout ScopeIdDef ScopeIdDefStmt ExecScope DispatchContext "
+            "TilePrimitiveCall TensorMapType tensormap_encode_tiled TensorMapEncodeTiledAttr "
+            "CallFFIKernelAttr BufferAccessKind buffer_data_pointer_type"
+        ),
+        "layouts are maps of indices here: tvm.tir.IndexMap": (
+            "bijective_layout BijectiveLayout SLayout SBijectiveLayout slayout sbijective_layout"
+        ),
+        "it was removed from TVM; write the value with T.alloc_buffer and stores": "AllocateConst",
+        "it was removed from TVM in 0.22; T.alloc_buffer allocates": "BufferRealize Prefetch",
+        "it was TE's before its lowering; read an element with A[i], or tir.BufferLoad": (
+            "ProducerStore ProducerRealize"
+        ),
+        "pipelines are lists of passes: tvm.transform.Sequential, or "
+        'PassContext(config={"tir.add_lower_pass": …})': (
+            "get_tir_pipeline get_default_tir_pipeline register_tir_pipeline compilation_pipeline "
+            "pipeline"
+        ),
+        "a code generator writes out intrinsics itself": "register_intrin_lowering",
+        "blocks are found by name, sch.get_block; their dependences by sch.get_producers and "
+        "sch.get_consumers": "SBlockDependenceInfo BlockDependenceInfo sblock_dependence_info",
+    },
+    "ir": {
+        "a code generator writes out intrinsics itself": "register_intrin_lowering",
+        "functions of other modules are called by name: T.call_extern, T.call_packed": "EnvFunc",
+    },
+    "runtime": {
+        "programs run in this process, by what tvm.build gives; lib.export_library saves it": (
+            "load_static_library system_lib"
         ),
     },
 }
@@ -165,4 +192,19 @@ ABSENT: dict[str, str] = {name: why for why, names in _ROWS.items() for name in 
     for why, names in rows.items()
     for name in names.split()
 }
-"""Modules, and names in them -> what to use instead."""
+"""Modules, and names in them -> what to use instead; `*` is every name that a module has not."""
+
+HINTS: dict[str, str] = {
+    "tir": "dir(tvm.tir) lists what is here",
+    "arith": "tvm.arith.Analyzer simplifies, proves and bounds integers",
+    "analysis": "go through a program with tvm.tir.stmt_functor.post_order_visit",
+    "schedule": "the steps of a schedule are methods of tvm.tir.Schedule",
+    "script.parser": "scripts are read by @T.prim_func and tvm.script.from_source alone",
+    "script.ir_builder": "statements are built by tvm.script.ir_builder.tir, or read from a script",
+    "script.printer": "change what mod.script() prints",
+    "meta_schedule": "what users call is in tvm.meta_schedule itself",
+    "testing": "compare numbers with tvm.testing.assert_allclose, programs with "
+    "tvm.ir.assert_structural_equal",
+    "te": "write the elements of the tensor with te.compute",
+}
+"""A module -> what to use instead of a name that it has not."""

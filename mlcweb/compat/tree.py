@@ -44,7 +44,10 @@ class Tree:
         modules: a module's other name -> its name. Submodules follow it.
         attributes: another name of a function or class -> its name.
         views: a module of the other package -> where names are found that it has not itself.
-        absent: what is not here, modules or names in them -> what to use instead.
+        absent: what is not here, modules or names in them -> what to use instead. A last part `*`
+            stands for all names that a module has not.
+        hints: a module -> what to use instead of names that neither package has in it.
+        names: a module -> its name in the other package, for messages, where it has another.
     """
 
     def __init__(
@@ -55,6 +58,8 @@ class Tree:
         attributes: Mapping[str, str] | None = None,
         views: Mapping[str, tuple[str, ...]] | None = None,
         absent: Mapping[str, str] | None = None,
+        hints: Mapping[str, str] | None = None,
+        names: Mapping[str, str] | None = None,
     ) -> None:
         self.package = package
         self.alias = alias
@@ -62,6 +67,8 @@ class Tree:
         self.attributes = dict(attributes or {})
         self.views = dict(views or {})
         self.absent = dict(absent or {})
+        self.hints = dict(hints or {})
+        self.names = dict(names or {})
         named = (*self.modules, *self.attributes, *self.views, *self.absent)
         self.owners = {"", *self.views} | {self.resolve(n.rpartition(".")[0]) for n in named}
         self._views: dict[str, ModuleType] = {}
@@ -77,6 +84,15 @@ class Tree:
             if new is not None:
                 return self.resolve(".".join([new, *parts[length:]]))
         return relative
+
+    def shown(self, relative: str) -> str:
+        """What a module or name is called in messages: by the other package's name for it."""
+        head, dot, tail = relative, "", ""
+        while head and head not in self.names:
+            head, _, part = head.rpartition(".")
+            dot, tail = ".", f"{part}.{tail}" if tail else part
+        known = f"{self.names[head]}{dot}{tail}" if head else relative
+        return f"{self.alias}.{known}" if known else self.alias
 
     def full(self, relative: str) -> str:
         return f"{self.package}.{relative}" if relative else self.package
@@ -99,7 +115,7 @@ class Tree:
                 return self._view(name)
             why = self._reason(name)
             if why is not None:
-                return Absent(f"{self.alias}.{relative}", why)
+                return Absent(self.shown(relative), why)
         return None
 
     def _reason(self, name: str) -> str | None:
@@ -108,7 +124,15 @@ class Tree:
             if name in self.absent:
                 return self.absent[name]
             name = name.rpartition(".")[0]
+            if f"{name}.*" in self.absent:
+                return self.absent[f"{name}.*"]
         return None
+
+    def _hint(self, module: str) -> str:
+        """What to use instead of a name that a module has not, to end a message."""
+        while module and module not in self.hints:
+            module = module.rpartition(".")[0]
+        return f": {self.hints[module]}" if module else ""
 
     def _view(self, relative: str) -> ModuleType:
         if relative not in self._views:
@@ -129,9 +153,12 @@ class Tree:
                         return getattr(module, attribute)
             finally:
                 self._searched.discard((view, attribute))
-        where = f"{self.alias}.{view}" if view else self.alias
+        if f"{view}.*" in self.absent:
+            return Absent(self.shown(f"{view}.{attribute}"), self.absent[f"{view}.*"])
         raise AttributeError(
-            f"{where} has no {attribute} here", name=attribute, obj=self.module(view)
+            f"{self.shown(view)} has no {attribute} here{self._hint(view)}",
+            name=attribute,
+            obj=self.module(view),
         )
 
     def name_in(self, owner: str, attribute: str) -> Any:
@@ -201,7 +228,10 @@ class Tree:
         known += [f"{parent}.{n}".lstrip(".") for n in _public(module)]
         close = difflib.get_close_matches(relative, known, n=1, cutoff=0.75)
         meant = f"; did you mean {self.alias}.{close[0]}?" if close else ""
-        return ModuleNotFoundError(f"There is no {name} here{meant}", name=name)
+        hint = self._hint(self.resolve(parent))
+        return ModuleNotFoundError(
+            f"There is no {self.shown(relative)} here{meant}{hint}", name=name
+        )
 
 
 def load(name: str) -> Any:

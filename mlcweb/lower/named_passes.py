@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from mlcweb.analysis.access_regions import with_access_regions
@@ -9,7 +10,7 @@ from mlcweb.analysis.queries import detect_buffer_access_lca
 from mlcweb.arith import same_expression
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.op import Op
-from mlcweb.ir.visitor import Mutator, on
+from mlcweb.ir.visitor import Mutator, children, on, walk
 from mlcweb.lower.convert_blocks_to_loops import BlockConversion
 from mlcweb.lower.statement_simplifier import NOTHING, StatementSimplifier
 from mlcweb.tir import expr as E
@@ -78,10 +79,41 @@ class RemoveAssume(StatementSimplifier):
 
     @on(S.Evaluate)
     def evaluate(self, statement: S.Evaluate) -> S.Stmt:
-        value = statement.value
-        if isinstance(value, E.Call) and isinstance(value.op, Op) and value.op.name == "tir.assume":
-            return NOTHING
-        return statement
+        return NOTHING if is_call(statement.value, "tir.assume") else statement
+
+
+class RemoveStoreUndef(StatementSimplifier):
+    """Drops stores of values that `T.undef()` leaves open."""
+
+    @on(S.BufferStore)
+    def store(self, store: S.BufferStore) -> S.Stmt:
+        return NOTHING if any(is_call(node, "tir.undef") for node in walk(store.value)) else store
+
+
+class AnnotateIrregularLoop(Mutator):
+    """Marks the loops that `T.break_loop()` or `T.continue_loop()` may leave."""
+
+    @on(S.For)
+    def loop(self, loop: S.For) -> S.For:
+        new = self.rewrite_children(loop)
+        if not any(is_call(node, *_JUMPS) for node in _outside_of_loops(loop.body)):
+            return new
+        return replace(new, annotations={**new.annotations, "irregular_loop_mark": 1})
+
+
+_JUMPS = ("tir.break_loop", "tir.continue_loop")
+
+
+def _outside_of_loops(node: Node) -> Iterator[Node]:
+    if not isinstance(node, (S.For, S.While)):
+        yield node
+        for child in children(node):
+            yield from _outside_of_loops(child)
+
+
+def is_call(node: Node, *names: str) -> bool:
+    """Whether a node calls one of some builtins."""
+    return isinstance(node, E.Call) and isinstance(node.op, Op) and node.op.name in names
 
 
 class RewriteUnsafeSelect(Mutator):

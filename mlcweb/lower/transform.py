@@ -76,6 +76,7 @@ _FUNCTIONS: dict[str, Callable[[PrimFunc], PrimFunc]] = {
     "VectorizeLoop": lambda func: simplify(vectorize_whole(func)),
     "UnrollLoop": lambda func: simplify(_rewritten(func, unroll_loop.UnrollLoop())),
     "ForceNarrowIndexToInt32": narrow_all_indices,
+    "RenormalizeSplitPattern": simplify,
     "UnifyThreadBinding": unify_thread_bindings,
     "VerifyMemory": _verify_memory,
 }
@@ -90,6 +91,8 @@ _MUTATORS: dict[str, type[Mutator]] = {
         named_passes.SkipAssert,
         named_passes.RemoveAssume,
         named_passes.RewriteUnsafeSelect,
+        named_passes.RemoveStoreUndef,
+        named_passes.AnnotateIrregularLoop,
     )
 }
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mlcweb.codegen.external import ArrayArgument
 from mlcweb.codegen.registry import (
     BOUNDS_CHECK,
     RELAXED_MADD,
@@ -17,6 +18,7 @@ from mlcweb.ir.errors import TVMError
 from mlcweb.ir.lazy_attributes import provided
 from mlcweb.ir.module import BaseFunc, IRModule
 from mlcweb.ir.transform import PassContext, checked_config
+from mlcweb.runtime.device import cpu
 from mlcweb.runtime.module import Module, SourceModule
 from mlcweb.runtime.registry import get_global_func
 from mlcweb.runtime.target import Target
@@ -106,9 +108,29 @@ def lookup_in(functions: Mapping[str, PrimFunc]) -> Callable[[str], Any]:
                 "program; or add that PrimFunc to the module. Code of other compilers (C, LLVM) "
                 "cannot be linked"
             )
-        return found
+        return found if isinstance(found, PrimFunc) else _on_arrays(found)
 
     return lookup
+
+
+def _on_arrays(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A packed function, which gets arrays for the buffers that a kernel passes whole."""
+
+    def call(*arguments: Any) -> Any:
+        return function(*map(_as_array, arguments))
+
+    return call
+
+
+def _as_array(argument: Any) -> Any:
+    if not isinstance(argument, ArrayArgument):
+        return argument
+    from mlcweb.runtime.ndarray import NDArray
+    from mlcweb.runtime.storage import BORROWED, HostStorage
+
+    elements = argument.elements
+    storage = HostStorage(elements.reshape(-1).view("uint8"), BORROWED)
+    return NDArray(elements.shape, elements.dtype.name, cpu(), storage)
 
 
 def _functions(mod: Any, name: str | None) -> dict[str, PrimFunc]:

@@ -211,10 +211,13 @@ def _attributes(target: str | Mapping[str, Any] | Target) -> dict[str, Any]:
         raise TypeError(f"A target is a text or a mapping, not {type(target).__name__}")
     if target.lstrip().startswith("{"):
         return json.loads(target)
-    words = target.split()
-    attrs: dict[str, Any] = {"kind": words[0] if words else ""}
-    for word in words[1:]:
+    kind, *words = target.split() or [""]
+    attrs: dict[str, Any] = {"kind": kind}
+    while words:
+        word = words.pop(0)
         key, separator, value = word.lstrip("-").partition("=")
+        if not separator and words and not words[0].startswith("-"):
+            separator, value = " ", words.pop(0)
         if not word.startswith("-") or not separator:
             raise ValueError(
                 f'Target "{target}": "{word}" is not an option; write "-name=value" after the kind'

@@ -12,6 +12,7 @@ from mlcweb.te.operation import (
 from mlcweb.te.prim_func import create_prim_func
 from mlcweb.tir.reducers import max, min, prod, sum
 from mlcweb.tir.reduction import CommReducer, Reduce, comm_reducer, reduce_axis
+from mlcweb.te.tag import tag_scope
 from mlcweb.te.tensor import ProducerLoad, Tensor, TensorSlice
 from mlcweb.tir.arithmetic import const, divide as div, floordiv, floormod, truncdiv, truncmod
 from mlcweb.tir.arithmetic import floordiv as indexdiv, floormod as indexmod
@@ -19,5 +20,8 @@ from mlcweb.tir.intrinsics import (
     absolute as abs, if_then_else, isinf, isnan, max_value, min_value, power, unary_functions,
 )  # fmt: skip
 from mlcweb.tir.logic import all, any
+from mlcweb.tir.op_functions import FUNCTIONS
 
 globals().update(unary_functions)
+globals().update({name: FUNCTIONS[name] for name in ("fmod", "isfinite", "popcount", "logaddexp")})
+size_var = SizeVar = var

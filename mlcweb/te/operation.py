@@ -9,6 +9,7 @@ from typing import Any
 from mlcweb.ir.errors import DiagnosticError
 from mlcweb.ir.node import Node, attribute, definition, node, reference
 from mlcweb.ir.visitor import walk
+from mlcweb.te.tag import current_tag
 from mlcweb.te.tensor import ProducerLoad, Tensor, TensorSlice
 from mlcweb.tir import arithmetic
 from mlcweb.tir.buffer import Buffer, Range, decl_buffer
@@ -134,7 +135,7 @@ def compute(
     if not body:
         raise DiagnosticError(f'The function of te.compute "{name}" returned no expression')
     _check_reductions(body, name)
-    operation = ComputeOp(name, axis, body, tag=tag, attrs=dict(attrs or {}))
+    operation = ComputeOp(name, axis, body, tag=tag or current_tag(), attrs=dict(attrs or {}))
     if not several:
         return operation.output()
     return tuple(operation.output(index) for index in range(len(body)))
@@ -184,7 +185,13 @@ def extern(
             f"{type(body).__name__}"
         )
     operation = ExternOp(
-        name, tuple(inputs), tuple(ins), tuple(outs), body, tag=tag, attrs=dict(attrs or {})
+        name,
+        tuple(inputs),
+        tuple(ins),
+        tuple(outs),
+        body,
+        tag=tag or current_tag(),
+        attrs=dict(attrs or {}),
     )
     outputs = [operation.output(index) for index in range(len(outs))]
     return outputs if several else outputs[0]

@@ -30,6 +30,12 @@ def ceildiv(a: Any, b: Any) -> E.PrimExpr:
     return arithmetic.floordiv(arithmetic.subtract(arithmetic.add(a, b), 1), b)
 
 
+def logaddexp(a: Any, b: Any, span: Any = None) -> E.PrimExpr:
+    """log(exp(a) + exp(b))."""
+    exp, log = unary_functions["exp"], unary_functions["log"]
+    return log(arithmetic.add(exp(a), exp(b)))
+
+
 def infinity(dtype: Any) -> E.PrimExpr:
     """The largest value of a float type."""
     return arithmetic.const(float("inf"), str(dtype))
@@ -73,6 +79,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "indexmod": _without_span(arithmetic.floormod),
     "ceildiv": _without_span(ceildiv),
     "infinity": infinity,
+    "logaddexp": logaddexp,
     "convert": arithmetic.convert,
     "stmt_seq": S.sequence,
     "stmt_list": lambda stmt: list(stmt.seq) if isinstance(stmt, S.SeqStmt) else [stmt],

@@ -130,7 +130,7 @@ def test_a_view_gives_the_same_objects(tvm):
 
 
 def test_an_unknown_name_of_tvm_says_so_without_a_list(tvm):
-    with pytest.raises(AttributeError, match=r"^tvm.tir has no Shedule here$"):
+    with pytest.raises(AttributeError, match=r"^tvm.tir has no Shedule here: dir"):
         tvm.tir.Shedule
     with pytest.raises(
         ModuleNotFoundError, match=r"^There is no tvm.tirr here; did you mean tvm.tir"
@@ -208,3 +208,36 @@ def test_functions_that_are_modules_too(tvm):
     out = tvm.nd.empty((8,))
     tvm.tir.build(func, target="numpy")["main"](tvm.nd.array(out.numpy() * 0), out)
     assert tvm.topi.testing.softmax_python(out.numpy().reshape(1, 8)).sum() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "message"),
+    [
+        ("topi", "no_such_operator", "it is an operator of topi that is not here; write it with"),
+        ("tir.transform", "NoSuchPass", "write the pass with @tvm.tir.transform.prim_func_pass"),
+        ("tir.tensor_intrin.cuda", "MMA_e5m2e5m2f32_INTRIN", "those of wmma are"),
+        ("te", "scan", "are written with @T.prim_func"),
+        ("tir", "BijectiveLayout", "tvm.tir.IndexMap"),
+    ],
+)
+def test_any_other_name_of_a_kind_can_be_imported_and_is_refused_where_it_is_used(
+    module, name, message
+):
+    namespace = {}
+    exec(f"from tvm.{module} import {name} as value", namespace)
+    with pytest.raises(AbsentError, match=f"^tvm.{module}.{name} is not here: .*{message}"):
+        namespace["value"]()
+
+
+@pytest.mark.parametrize("name", ["ir.utils", "driver.build_module", "tir.op", "ir.expr"])
+def test_a_name_that_is_nowhere_is_not_looked_for_in_circles(name):
+    module = importlib.import_module(f"tvm.{name}")
+    with pytest.raises(AttributeError, match=f"^tvm.{name} has no no_such_name here"):
+        module.no_such_name
+
+
+def test_a_name_that_is_nowhere_says_what_there_is(tvm):
+    with pytest.raises(AttributeError, match=r"tvm.arith has no foo here: tvm.arith.Analyzer"):
+        tvm.arith.foo
+    with pytest.raises(ImportError, match=r"no tvm.tir.analysis.foo here.*post_order_visit"):
+        exec("from tvm.tir.analysis import foo")

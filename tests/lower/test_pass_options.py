@@ -132,6 +132,38 @@ def test_unroll_loop(options: dict[str, Any], expected: str) -> None:
             )
 
 
+def test_undefined_values_are_not_stored() -> None:
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((128,), "float32")):
+    for i in range(128):
+        A[i] = T.undef(dtype="float32")
+    for i in range(128):
+        A[i] = T.float32(1)
+    if A[0] > T.float32(0):
+        A[0] = T.undef(dtype="float32") + T.float32(1)
+""")
+    text = body(transform.RemoveStoreUndef()(IRModule({"main": func})))
+    assert text == "for i in range(128):\n    A[i] = T.float32(1)"
+
+
+def test_loops_that_are_left_early_are_marked() -> None:
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((128,), "float32")):
+    for i in range(16):
+        for j in range(4):
+            if A[i] > T.float32(4):
+                T.continue_loop()
+            A[j] = T.float32(1)
+""")
+    text = body(transform.AnnotateIrregularLoop()(IRModule({"main": func})))
+    assert text.splitlines()[:2] == [
+        "for i in range(16):",
+        '    for j in T.serial(4, annotations={"irregular_loop_mark": 1}):',
+    ]
+
+
 def test_an_unknown_setting_is_refused_by_name() -> None:
     context = PassContext(config={"tirx.UnrollLoop": {"steps": 3}})
     with context, pytest.raises(TVMError, match=r"has auto_max_step.*not steps"):

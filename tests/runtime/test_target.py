@@ -22,6 +22,7 @@ def test_mappings_json_and_tags():
     assert Target({"kind": "llvm", "num-cores": 4}).attrs["num-cores"] == 4
     assert Target('{"kind": "c"}').kind.name == "c"
     assert Target("nvidia/tesla-p100").kind.name == "cuda"
+    assert Target("llvm -mcpu=x86-64 -num-cores 4").attrs["num-cores"] == 4
     assert Target("cuda", host="llvm").host == Target("llvm")
 
 

@@ -31,7 +31,7 @@ def test_matmul_computes():
     with IRBuilder() as builder, T.prim_func():
         T.func_name("main")
         T.func_attr({"tir.noalias": True})
-        A = T.arg("A", T.Buffer((4, 8), "float32"))
+        A = T.arg("A", T.Buffer[(4, 8), "float32"])
         B = T.arg("B", T.buffer_decl((8, 4), "float32"))
         c = T.arg("c", T.handle())
         C = T.match_buffer(c, (4, 4), "float32")

@@ -17,6 +17,7 @@ from mlcweb.ir.span import Span
 from mlcweb.ir.visitor import Dispatcher, on
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
+from mlcweb.tir.arithmetic import is_const_int
 from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.builtins import unsupported
 from mlcweb.tir.operators import NODE_OPERATORS, operands_of, operator_name
@@ -163,12 +164,23 @@ def _access_ptr(writer: ExpressionText, call: E.Call) -> str:
     return f"pointer({writer.names[owner]}, {writer.text(offset)}, {writer.text(extent)})"
 
 
+def _array_argument(writer: ExpressionText, call: E.Call) -> str:
+    data, shape, strides, _, _, offset = call.args
+    if not isinstance(shape, E.Call) or not is_const_int(strides, 0):
+        raise TVMError("Only compact buffers are passed as arrays: pass an access_ptr", call.span)
+    owner = writer.owners[data]
+    extents = "".join(f"{writer.text(extent)}, " for extent in shape.args)
+    start = "0" if offset is owner.elem_offset else writer.text(offset)
+    return f"array_argument({writer.names[owner]}, ({extents}), {start})"
+
+
 def _nothing(writer: ExpressionText, call: E.Call) -> str:
     return "None"
 
 
 _CALLS: dict[str, Callable[[ExpressionText, Any], str]] = {
     "tvm_access_ptr": _access_ptr,
+    "tvm_stack_make_array": _array_argument,
     "tvm_storage_sync": _nothing,
     "assume": _nothing,
 }

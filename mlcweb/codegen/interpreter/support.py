@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from mlcweb.codegen.external import ArrayArgument
 from mlcweb.ir.errors import TVMError, nests_too_deep
 from mlcweb.ir.span import Span
 from mlcweb.tir import dtype as dtypes
@@ -190,6 +191,13 @@ def pointer(storage: np.ndarray[Any, Any], offset: int, extent: int) -> np.ndarr
     return storage.reshape(-1)[offset : offset + extent]
 
 
+def array_argument(
+    storage: np.ndarray[Any, Any], shape: tuple[int, ...], offset: int
+) -> ArrayArgument:
+    """The elements of a buffer, in its shape."""
+    return ArrayArgument(pointer(storage, offset, math.prod(shape)).reshape(shape))
+
+
 def window(source: np.ndarray[Any, Any], *region: int | slice) -> np.ndarray[Any, Any]:
     """A region of an array as a view; the region has to lie inside."""
     for part, extent in zip(region, source.shape, strict=True):
@@ -268,9 +276,9 @@ namespace: dict[str, Any] = {
     **{
         function.__name__: function
         for function in (
-            allocate, broadcast, cast, check_assertion, check_axis, element_offset, external_call,
-            maximum, minimum, pointer, ramp, reinterpret, strides_in_elements, truncdiv, truncmod,
-            view, window,
+            allocate, array_argument, broadcast, cast, check_assertion, check_axis, element_offset,
+            external_call, maximum, minimum, pointer, ramp, reinterpret, strides_in_elements,
+            truncdiv, truncmod, view, window,
         )
     },
     **{f"intrinsic_{name}": function for name, function in intrinsics.items()},

@@ -21,7 +21,7 @@ from mlcweb.script.ir_builder.statements import PythonNames, StatementBuilder
 from mlcweb.script.ir_builder.with_frames import FRAMES
 from mlcweb.script.namespace.blocks import AxisNamespace
 from mlcweb.script.namespace.statements import let_stmt
-from mlcweb.script.namespace.types import ScalarType, make_buffer
+from mlcweb.script.namespace.types import BufferType, ScalarType
 from mlcweb.script.tir import NAMES
 from mlcweb.tir import arithmetic
 from mlcweb.tir import expr as E
@@ -162,9 +162,11 @@ def arg(name: str, obj: Any) -> Any:
     return obj
 
 
-def buffer(*args: Any, **options: Any) -> BufferNode:
+class _BufferType(BufferType):
     """A buffer, to be a parameter, or over memory that there is."""
-    return name_buffer(make_buffer(*args, **options), "buffer")
+
+    def __call__(self, *args: Any, **options: Any) -> BufferNode:
+        return name_buffer(super().__call__(*args, **options), "buffer")
 
 
 def bind(value: Any, dtype: Any = None, *, var: E.Var | None = None) -> E.Var:
@@ -232,7 +234,7 @@ def while_(condition: Any) -> Frame:
 then_ = _branch("then_case", "T.Then()")
 else_ = _branch("else_case", "T.Else()")
 If, Then, Else, While = if_, then_, else_, while_
-Buffer = buffer_decl = buffer
+Buffer = buffer_decl = buffer = _BufferType()
 axis = _Axes()
 
 
