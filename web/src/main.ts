@@ -20,7 +20,7 @@ import { setUpSplitter } from "./shell/splitter";
 import { setUpStatus } from "./shell/status";
 import { toast } from "./shell/toast";
 import { setUpTheme } from "./theme";
-import { followActivity } from "./views/following";
+import { followRestarts } from "./views/following";
 import { views as viewFactories } from "./views/index";
 import type { View, ViewContext } from "./views/view";
 
@@ -38,7 +38,7 @@ export function startPage(session: PythonSession): void {
     editor: program.editor,
     during: (what, stop, work) => activity.during(what, stop, work, true),
     looking: (what, stop, work) => activity.looking(what, stop, work),
-    isBusy: () => activity.running !== null,
+    busy: activity.busy,
     show,
     toast,
   };
@@ -103,7 +103,7 @@ export function startPage(session: PythonSession): void {
   addEventListener("hashchange", () => void route());
   void route();
 
-  followActivity(views, session, activity);
+  followRestarts(views, session);
   setUpStatus(session, activity, () => panes.document.running);
   watchLeftovers(session, activity);
   setUpSplitter(byId("split-columns"), byId("workbench"), {

@@ -3,7 +3,8 @@ import type { AccessSite } from "../src/python/wire";
 import { frame, layout } from "../src/views/access/grid";
 import { Replay } from "../src/views/access/replay";
 import { badgeText, hitsOf, indices, iterationsOf } from "../src/views/access/report";
-import { accessSentence, rate, size } from "../src/views/access/tables";
+import { accessSentence } from "../src/views/access/tables";
+import { percent as rate, bytes as size } from "../src/views/format";
 
 /** Two buffers of 2×4 floats; a line holds four, and the cache holds one line. */
 const buffers = [

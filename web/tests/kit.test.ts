@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { counted, onArrows, Pending } from "../src/views/kit";
+import { counted } from "../src/views/format";
+import { onArrows, Pending } from "../src/views/kit";
 
 /** Where a key leads in a list of items, and whether the page still sees the key. */
 function press(key: string, items: number[], current: number): [number | null, boolean] {

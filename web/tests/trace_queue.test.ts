@@ -33,7 +33,7 @@ function setUp(): { model: TraceModel; activity: Activity; timed: unknown[] } {
     },
     during: (what: string, stop: () => void, work: () => Promise<void>) =>
       activity.during(what, stop, work, true),
-    isBusy: () => activity.running !== null,
+    busy: activity.busy,
   } as unknown as ViewContext;
   return { model: new TraceModel(context), activity, timed };
 }

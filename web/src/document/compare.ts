@@ -1,10 +1,8 @@
 /** Two runs beside each other: how long they took, and what differs in code and output. */
 
+import { commonLines } from "../common_lines";
 import type { MarkedLine } from "../views/trace/diff";
 import type { RunRecord } from "./record";
-
-/** Pairs of lines that are looked at; two longer texts differ as a whole. */
-const MAX_PAIRS = 4_000_000;
 
 /** The lines of two texts, with those marked that only one of them has. */
 export function lineDiff(before: string, after: string): MarkedLine[] {
@@ -32,29 +30,6 @@ export function lineDiff(before: string, after: string): MarkedLine[] {
   }
   found.push(...marked("removed", left.slice(from)), ...marked("added", right.slice(to)));
   return [...found, ...marked("same", old.slice(old.length - tail))];
-}
-
-/** The longest sequence of pairs of equal lines. */
-function commonLines(left: string[], right: string[]): [number, number][] {
-  if (left.length * right.length > MAX_PAIRS) return [];
-  const width = right.length + 1;
-  const lengths = new Uint32Array((left.length + 1) * width);
-  for (let i = left.length - 1; i >= 0; i -= 1) {
-    for (let j = right.length - 1; j >= 0; j -= 1) {
-      const at = i * width + j;
-      lengths[at] =
-        left[i] === right[j]
-          ? lengths[at + width + 1]! + 1
-          : Math.max(lengths[at + width]!, lengths[at + 1]!);
-    }
-  }
-  const pairs: [number, number][] = [];
-  for (let i = 0, j = 0; i < left.length && j < right.length; ) {
-    if (left[i] === right[j]) pairs.push([i++, j++]);
-    else if (lengths[(i + 1) * width + j]! >= lengths[i * width + j + 1]!) i += 1;
-    else j += 1;
-  }
-  return pairs;
 }
 
 /** What a run printed, as text. */

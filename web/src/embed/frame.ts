@@ -12,7 +12,7 @@ import { setUpStatus } from "../shell/status";
 import { setUpTabs } from "../shell/tabs";
 import { toast } from "../shell/toast";
 import { imposeTheme } from "../theme";
-import { followActivity, showResult } from "../views/following";
+import { followRestarts, showResult } from "../views/following";
 import { views as viewFactories } from "../views/index";
 import type { View, ViewContext } from "../views/view";
 import { cellContent } from "./cell";
@@ -78,7 +78,7 @@ export async function startFrame(
       editor,
       during: (what, stop, work) => activity.during(what, stop, work, true),
       looking: (what, stop, work) => activity.looking(what, stop, work),
-      isBusy: () => activity.running !== null,
+      busy: activity.busy,
       show: host.show,
       toast,
     };
@@ -105,7 +105,7 @@ export async function startFrame(
     select(views[0]!.id);
   }
 
-  followActivity(views, session, activity);
+  followRestarts(views, session);
   setUpStatus(session, activity, () => content.running);
   watchLeftovers(session, activity);
   byId("run").addEventListener("click", () => content.run());

@@ -1,5 +1,7 @@
 /** What the reader has asked for: one thing runs at a time, the others wait for their turn. */
 
+import { signal } from "@preact/signals-core";
+
 /** How something ended, for the status while nothing runs. */
 export interface Outcome {
   text: string;
@@ -33,6 +35,8 @@ export class Activity {
   /** Jobs that have ended, for whoever has to tell one end from the next. */
   ended = 0;
   outcome: Outcome | null = null;
+  /** Whether a job runs. */
+  readonly busy = signal(false);
   /** The first of them runs. */
   private readonly jobs: Entry[] = [];
   /** What a view does by itself; it gives way to jobs. */
@@ -132,6 +136,7 @@ export class Activity {
   }
 
   private tell(): void {
+    this.busy.value = this.running !== null;
     for (const listener of this.listeners) listener();
   }
 }

@@ -3,18 +3,10 @@
 import { setLiveNames } from "../program/help/extensions";
 import type { PythonSession } from "../python/client";
 import type { RunResult } from "../python/wire";
-import type { Activity } from "../shell/activity";
 import type { View } from "./view";
 
-/** Tell `views`, to which more may be added, when something runs and when Python starts anew. */
-export function followActivity(
-  views: readonly View[],
-  session: PythonSession,
-  activity: Activity,
-): void {
-  activity.onChange(() => {
-    for (const view of views) view.onActivity?.();
-  });
+/** Tell `views`, to which more may be added, when Python starts anew. */
+export function followRestarts(views: readonly View[], session: PythonSession): void {
   session.on("restarted", () => {
     for (const view of views) view.onRestart?.();
   });

@@ -1,18 +1,29 @@
 /** Numbers as readers like them. */
 
-/** Seconds as milliseconds with three significant digits, without the unit. */
+/** A count as readers write it: "1,200". */
+export function whole(value: number): string {
+  return value.toLocaleString("en");
+}
+
+/** A count and its noun: "1 line", "2 lines". */
+export function counted(count: number, noun: string): string {
+  return `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+/** A number with three significant digits and nothing superfluous. */
+export function short(value: number): string {
+  return value >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
+}
+
+/** Seconds as milliseconds, without the unit. */
 export function milliseconds(seconds: number): string {
-  const ms = seconds * 1000;
-  if (ms >= 100) return ms.toFixed(0);
-  if (ms >= 10) return ms.toFixed(1);
-  if (ms >= 1) return ms.toFixed(2);
-  return ms.toPrecision(3).replace(/0+$/, "").replace(/\.$/, "");
+  return short(seconds * 1000);
 }
 
 /** How many times faster `seconds` is than `reference`, or slower. */
 export function comparison(seconds: number, reference: number): string {
   const ratio = reference / seconds;
-  const digits = (value: number): string => (value >= 10 ? value.toFixed(0) : value.toFixed(1));
+  const digits = (value: number): string => value.toFixed(value >= 10 ? 0 : 1);
   return ratio >= 1 ? `${digits(ratio)}× faster` : `${digits(1 / ratio)}× slower`;
 }
 
@@ -23,19 +34,44 @@ export function duration(ms: number): string {
   return `${Math.floor(ms / 60_000)} min ${Math.round((ms % 60_000) / 1000)} s`;
 }
 
-/** A number with three significant digits and nothing superfluous. */
-export function short(value: number): string {
-  if (value >= 100) return value.toFixed(0);
-  return String(Number(value.toPrecision(3)));
+/** `value` in the largest unit of which it has at least one; the last unit is for all that is less. */
+function scaled(value: number, units: [size: number, unit: string][]): string {
+  const [size, unit] = units.find(([least]) => value >= least) ?? units.at(-1)!;
+  return `${short(value / size)} ${unit}`;
 }
 
 /** Seconds with the unit that suits them: "840 ns", "84.2 µs", "1.2 ms", "3 s". */
 export function timing(seconds: number): string {
-  const units: [number, string][] = [
+  return scaled(seconds, [
     [1, "s"],
     [1e-3, "ms"],
     [1e-6, "µs"],
-  ];
-  const [size, unit] = units.find(([least]) => seconds >= least) ?? [1e-9, "ns"];
-  return `${short(seconds / size)} ${unit}`;
+    [1e-9, "ns"],
+  ]);
+}
+
+/** Bytes: "512 B", "16 KiB". */
+export function bytes(count: number): string {
+  return scaled(count, [
+    [1024 ** 2, "MiB"],
+    [1024, "KiB"],
+    [1, "B"],
+  ]);
+}
+
+/** A large number: "4.19 M", "128 k". */
+export function large(count: number, unit = ""): string {
+  return scaled(count, [
+    [1e9, `G${unit}`],
+    [1e6, `M${unit}`],
+    [1e3, `k${unit}`],
+    [1, unit],
+  ]).trim();
+}
+
+/** A share in percent; only all is 100. */
+export function percent(part: number, all: number): string {
+  const share = (100 * part) / all;
+  if (!all) return "–";
+  return `${part < all && share > 99.9 ? "99.9" : short(Math.round(share * 10) / 10)} %`;
 }

@@ -1,12 +1,13 @@
 /** The pieces that views are made of; docs/add/view.md says how they go together. */
 
-import { effect, type ReadonlySignal, signal, untracked } from "@preact/signals-core";
+import { effect, type ReadonlySignal, type Signal, signal, untracked } from "@preact/signals-core";
 import { html, nothing, render, type TemplateResult } from "lit-html";
 import { guard } from "lit-html/directives/guard.js";
 import { keyed } from "lit-html/directives/keyed.js";
 import { live } from "lit-html/directives/live.js";
 import { element } from "../dom";
 import { highlightedLines } from "../highlight";
+import "./kit.css";
 
 /** Show `template` in `host`, again whenever a signal that it reads changes; then do what is to be
  * done to the elements themselves, such as scrolling. */
@@ -46,6 +47,25 @@ export function perFrame<T>(source: ReadonlySignal<T>): ReadonlySignal<T> {
     });
   });
   return shown;
+}
+
+/**
+ * Follows `source` while `panel` is in sight, and not for each change: `interval` milliseconds after
+ * the first of them, or when `look` is called.
+ */
+export function paced<T>(source: ReadonlySignal<T>, interval: number, panel: HTMLElement) {
+  const shown = signal(source.peek());
+  let timer = 0;
+  const look = (): void => {
+    clearTimeout(timer);
+    timer = 0;
+    if (panel.offsetParent) shown.value = source.peek();
+  };
+  effect(() => {
+    void source.value;
+    timer ||= window.setTimeout(look, interval);
+  });
+  return Object.assign(shown, { look });
 }
 
 /** Work that waits until its panel is in sight. */
@@ -94,16 +114,18 @@ export interface Option {
   id: string;
   title: string;
   disabled?: boolean;
-  hidden?: boolean;
 }
 
-interface Choice {
+/** Options; those that are called what they are may be names alone. */
+type Options = readonly (Option | string)[];
+
+export interface Choice {
   label: string;
-  options: Option[];
+  options: Options;
   /** Options under a heading of their own. */
-  group?: { label: string; options: Option[] } | null;
-  value: string;
-  onChange: (id: string) => void;
+  group?: { label: string; options: Options } | null;
+  value: string | Signal<string>;
+  onChange?: (id: string) => void;
   /** Of the select, which has it as its test id, too. */
   id?: string;
   testId?: string;
@@ -114,37 +136,96 @@ interface Choice {
 /** A labelled choice; hidden where there is but one, unless told otherwise. */
 export function choice(of: Choice): TemplateResult {
   const { label, options, value, onChange, id = nothing, testId = of.id ?? nothing, group } = of;
+  const chosen = typeof value === "string" ? value : value.value;
+  const change = (event: Event): void => {
+    const next = fieldValue(event);
+    if (typeof value !== "string") value.value = next;
+    onChange?.(next);
+  };
   return html`<label class="field" for=${id} ?hidden=${of.hidden ?? options.length < 2}
     >${label}<select id=${id} data-testid=${testId} aria-label=${of.id ? nothing : label}
-      ?disabled=${of.disabled} @change=${(event: Event) => onChange(fieldValue(event))}>
-      ${optionList(options, value)}
-      ${group ? html`<optgroup label=${group.label}>${optionList(group.options, value)}</optgroup>` : nothing}
+      ?disabled=${of.disabled} @change=${change}>
+      ${optionList(options, chosen)}
+      ${group ? html`<optgroup label=${group.label}>${optionList(group.options, chosen)}</optgroup>` : nothing}
     </select></label>`;
 }
 
 /** Options of a select, with `value` chosen whatever the reader has chosen meanwhile. */
-export function optionList(options: Option[], value: string): TemplateResult[] {
-  return options.map(
-    ({ id, title, disabled, hidden }) => html`<option
-      value=${id} ?disabled=${disabled} ?hidden=${hidden} .selected=${live(id === value)}
-    >${title}</option>`,
-  );
+export function optionList(options: Options, value: string): TemplateResult[] {
+  return options.map((option) => {
+    const { id, title, disabled } =
+      typeof option === "string" ? ({ id: option, title: option } as Option) : option;
+    return html`<option value=${id} ?disabled=${disabled}
+      .selected=${live(id === value)}>${title}</option>`;
+  });
 }
 
-/** A table of numbers, or of a term and numbers. */
+interface Check {
+  checked: boolean | Signal<boolean>;
+  onChange?: (checked: boolean) => void;
+  testId: unknown;
+  title?: string;
+  disabled?: boolean;
+}
+
+/** A labelled checkbox. */
+export function checkbox(label: string, of: Check): TemplateResult {
+  const { checked, onChange, testId, title = nothing } = of;
+  const change = ({ currentTarget }: Event): void => {
+    const next = (currentTarget as HTMLInputElement).checked;
+    if (typeof checked !== "boolean") checked.value = next;
+    onChange?.(next);
+  };
+  return html`<label class="check" title=${title}><input type="checkbox" data-testid=${testId}
+    .checked=${live(typeof checked === "boolean" ? checked : checked.value)}
+    ?disabled=${of.disabled} @change=${change}><span>${label}</span></label>`;
+}
+
+interface ButtonLook {
+  testId?: string;
+  /** Further classes: "small", "quiet", "primary". */
+  kind?: string;
+  disabled?: boolean;
+  hidden?: boolean;
+}
+
+export function button(
+  text: unknown,
+  press: (event: Event) => void,
+  { testId, kind = "", disabled = false, hidden = false }: ButtonLook = {},
+): TemplateResult {
+  return html`<button class="button ${kind}" type="button" data-testid=${testId ?? nothing}
+    ?disabled=${disabled} ?hidden=${hidden} @click=${press}>${text}</button>`;
+}
+
+/** Cells of a row, of which the first is its head; or a whole row. */
+type Row = readonly unknown[] | TemplateResult;
+
+/** A table. Its caption is seen where the columns have no heads. */
 export function dataTable(
   caption: string,
-  heads: unknown[],
-  rows: (string | number)[][],
-  { testId, terms = 0 }: { testId?: string; terms?: number } = {},
+  heads: readonly unknown[],
+  rows: readonly Row[],
+  { testId, foot = [] }: { testId?: string; foot?: readonly Row[] } = {},
 ): TemplateResult {
-  const row = (cells: (string | number)[]): TemplateResult =>
-    html`<tr>${cells.map((cell, at) => html`<td class=${at < terms ? "" : "number"}>${cell}</td>`)}</tr>`;
-  return html`<div class="table-box"><table class="trials" data-testid=${testId ?? nothing}>
-    <caption class="visually-hidden">${caption}</caption>
-    <thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
-    <tbody>${rows.map(row)}</tbody>
+  const row = (cells: Row): TemplateResult => {
+    if (!Array.isArray(cells)) return cells as TemplateResult;
+    const [first, ...others] = cells as unknown[];
+    return html`<tr><th scope="row">${first}</th>${others.map((cell) => html`<td>${cell}</td>`)}</tr>`;
+  };
+  return html`<div class="table-box" tabindex="0" role="region" aria-label=${caption}>
+    <table class="data-table" data-testid=${testId ?? nothing}>
+    <caption class=${heads.length ? "visually-hidden" : ""}>${caption}</caption>
+    ${heads.length ? html`<thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>` : nothing}
+    <tbody>${rows.map(row)}</tbody>${foot.length ? html`<tfoot>${foot.map(row)}</tfoot>` : nothing}
   </table></div>`;
+}
+
+/** A handler that sets a signal. */
+export function setting<T>(target: Signal<T>, value: T): () => void {
+  return () => {
+    target.value = value;
+  };
 }
 
 /** The value of the field that an event is of. */
@@ -175,9 +256,25 @@ export function onArrows(
   if (target !== undefined) go(target);
 }
 
+/** Give the focus to the list box of an option that was clicked: keys go on from there. */
+export function focusList({ currentTarget }: Event): void {
+  (currentTarget as HTMLElement).parentElement!.focus({ preventScroll: true });
+}
+
 /** The numbers from 0 to `count`, without it. */
 export function range(count: number): number[] {
   return Array.from({ length: count }, (_, index) => index);
+}
+
+/** Items by their key, both in the order in which they came. */
+export function groupBy<K, T>(items: readonly T[], keyOf: (item: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>();
+  for (const item of items) {
+    const group = groups.get(keyOf(item));
+    if (group) group.push(item);
+    else groups.set(keyOf(item), [item]);
+  }
+  return groups;
 }
 
 /** Scroll `box` alone, and only as far as needed. */
@@ -192,11 +289,6 @@ export function scrollWithin(box: Element, item: Element, margin = 8): void {
 /** Python on one line, highlighted. */
 export function python(text: string): DocumentFragment {
   return highlightedLines(text)[0]!;
-}
-
-/** A count and its noun: "1 line", "2 lines". */
-export function counted(count: number, noun: string): string {
-  return `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 export async function copyText(text: string): Promise<boolean> {

@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals-core";
 import { html, nothing, svg, type TemplateResult } from "lit-html";
 import { ref } from "lit-html/directives/ref.js";
-import "./plot.css";
+import { short } from "./format";
 
 export type Scale = (value: number) => number;
 
@@ -64,6 +64,24 @@ export function logTicks([low, high]: readonly [number, number]): number[] {
   return values.length > 1 ? values : ticks([low, high], 4).filter((value) => value > 0);
 }
 
+/** Pixels around a chart, and between its ends and the outermost values. */
+const AROUND = { left: 52, right: 14, top: 22, bottom: 38 };
+const INSET = 6;
+
+export interface Frame {
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
+
+export interface Axis {
+  domain: readonly [number, number];
+  title: string;
+  log?: boolean;
+  text?: (value: number) => string;
+}
+
 /** A drawing that is as wide as there is room; a part of templates. */
 export class Plot {
   private readonly width = signal(0);
@@ -87,56 +105,63 @@ export class Plot {
     const picture = (): TemplateResult => html`<svg width=${width} height=${this.height}
       viewBox="0 0 ${width} ${this.height}" aria-hidden="true" focusable="false">${draw?.(width)}</svg>`;
     return html`<div class="plot ${draw ? "" : "blank"}" role="img" aria-label=${label}
-      data-testid=${this.testId} ${this.host}>${draw && width ? picture() : nothing}</div>`;
+      data-testid=${this.testId} .style=${`height: ${this.height}px`} ${this.host}
+      >${draw && width ? picture() : nothing}</div>`;
+  }
+
+  /** A chart between two axes in which `marks` draws; null keeps its place free. */
+  chart(
+    label: string,
+    axes: { x: Axis; y: Axis } | null,
+    marks: (x: Scale, y: Scale, frame: Frame) => unknown,
+  ): TemplateResult {
+    const draw = (width: number): unknown => {
+      const { x, y } = axes!;
+      const { left, top } = AROUND;
+      const [right, bottom] = [width - AROUND.right, this.height - AROUND.bottom];
+      const across = scaleOf(x, [left + INSET, right - INSET]);
+      const upwards = scaleOf(y, [bottom - INSET, top + INSET]);
+      return svg`<g class="plot-axes">
+        ${ticksOf(y, 5).map((tick) => {
+          const at = upwards(tick);
+          return svg`<line x1=${left} x2=${right} y1=${at} y2=${at}></line>
+            <text x=${left - 6} y=${at + 4} text-anchor="end">${(y.text ?? short)(tick)}</text>`;
+        })}
+        ${ticksOf(x, width > 500 ? 8 : 4).map((tick) => {
+          const at = across(tick);
+          return svg`<line x1=${at} x2=${at} y1=${bottom} y2=${bottom + 4}></line>
+            <text x=${at} y=${bottom + 16} text-anchor="middle">${(x.text ?? short)(tick)}</text>`;
+        })}
+        <text x=${right} y=${bottom + 32} text-anchor="end">${x.title}</text>
+        <text x="14" y=${top - 6}>${y.title}</text>
+      </g>${marks(across, upwards, { left, right, top, bottom })}`;
+    };
+    return this.template(label, axes && draw);
   }
 }
 
-export interface Frame {
-  left: number;
-  right: number;
-  top: number;
-  bottom: number;
+function scaleOf({ domain, log }: Axis, range: [number, number]): Scale {
+  return (log ? logarithmic : linear)(domain, range);
 }
 
-interface Axis {
-  scale: Scale;
-  ticks: number[];
-  text: (value: number) => string;
-  title: string;
+function ticksOf({ domain, log }: Axis, count: number): number[] {
+  return log ? logTicks(domain) : ticks(domain, count);
 }
 
-/** Both axes of a drawing, with a line across for each tick. */
-export function axes({ left, right, top, bottom }: Frame, x: Axis, y: Axis): unknown {
-  return svg`<g class="plot-axes">
-    ${y.ticks.map((tick) => {
-      const at = y.scale(tick);
-      return svg`<line x1=${left} x2=${right} y1=${at} y2=${at}></line>
-        <text x=${left - 6} y=${at + 4} text-anchor="end">${y.text(tick)}</text>`;
-    })}
-    ${x.ticks.map((tick) => {
-      const at = x.scale(tick);
-      return svg`<line x1=${at} x2=${at} y1=${bottom} y2=${bottom + 4}></line>
-        <text x=${at} y=${bottom + 16} text-anchor="middle">${x.text(tick)}</text>`;
-    })}
-    <text x=${right} y=${bottom + 32} text-anchor="end">${x.title}</text>
-    <text x="14" y=${top - 6}>${y.title}</text>
-  </g>`;
+/** The data of an SVG path through points; with `steps` it goes across first, then up or down. */
+export function path(points: readonly (readonly [number, number])[], steps = false): string {
+  return points
+    .map(([x, y], at) =>
+      at && steps
+        ? `H${x.toFixed(1)}V${y.toFixed(1)}`
+        : `${at ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`,
+    )
+    .join("");
 }
 
 /** What the marks of a drawing mean: classes and texts. */
-export function legend(...keys: [kind: string, text: string][]): unknown {
+export function legend(...keys: (readonly [kind: string, text: string])[]): unknown {
   return html`<div class="legend" aria-hidden="true">${keys.map(
     ([kind, text]) => html`<span class="key ${kind}">${text}</span>`,
   )}</div>`;
-}
-
-/** A colour of the theme, for what is drawn on a canvas. */
-export function themeColour(parent: HTMLElement, name: string): string {
-  const probe = document.createElement("span");
-  // Where the system imposes its colours on text, a picture still tells things apart by colour.
-  probe.style.cssText = `color: var(${name}); forced-color-adjust: none`;
-  parent.append(probe);
-  const { color } = getComputedStyle(probe);
-  probe.remove();
-  return color;
 }

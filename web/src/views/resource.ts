@@ -88,6 +88,27 @@ export class Resource<T> {
   }
 }
 
+/** Answers by key, each asked for once; one that failed is asked for again. */
+export class Cache<T> {
+  private readonly answers = new Map<string, Promise<T>>();
+
+  get(key: string, ask: () => Promise<T>): Promise<T> {
+    const answer = this.answers.get(key) ?? ask();
+    this.answers.set(key, answer);
+    answer.catch(() => this.answers.delete(key));
+    return answer;
+  }
+
+  has(key: string): boolean {
+    return this.answers.has(key);
+  }
+
+  /** Forget the answers to keys that begin so. */
+  clear(prefix = ""): void {
+    for (const key of this.answers.keys()) if (key.startsWith(prefix)) this.answers.delete(key);
+  }
+}
+
 export function message(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }

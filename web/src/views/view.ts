@@ -1,5 +1,6 @@
 /** What every view is: a panel that shows results of runs. */
 
+import type { ReadonlySignal } from "@preact/signals-core";
 import type { Editor } from "../program/editor";
 import type { PythonSession } from "../python/client";
 import type { RunResult } from "../python/wire";
@@ -13,8 +14,6 @@ export interface View {
   onResult?(result: RunResult): void;
   /** Python was started again, so nothing it held can be asked for any more. */
   onRestart?(): void;
-  /** Something has begun to run, or has ended. */
-  onActivity?(): void;
   /** The panel has become visible. */
   onShow?(): void;
   /** What a link has to hold so that `restore` shows the same: plain JSON, null for nothing. */
@@ -35,7 +34,7 @@ export interface ViewContext {
   /** Show that the view looks something up by itself (`session.look`), which may take long. */
   looking<T>(what: string, stop: () => void, work: () => Promise<T>): Promise<T>;
   /** Whether something runs that the reader has asked. */
-  isBusy(): boolean;
+  readonly busy: ReadonlySignal<boolean>;
   /** Bring a view or the editor to the front. */
   show(pane: string): void;
   toast(message: string): void;

@@ -1,14 +1,16 @@
 /**
- * A buffer as a grid of its elements, drawn on a canvas.
+ * A buffer as a grid of its elements: a canvas with a pixel for each, which the style sheet enlarges.
  *
  * Elements of a line that the cache holds are tinted, those just touched glow and fade, the one
  * touched last has a frame. Where a buffer is large, only the part that is ever touched is drawn.
  */
 
+import { html, nothing, type TemplateResult } from "lit-html";
+import { ref } from "lit-html/directives/ref.js";
 import { element } from "../../dom";
-import { themeColour } from "../plot";
-import { elementsOf, type Replay } from "./replay";
-import { indices } from "./report";
+import { whole } from "../format";
+import type { Replay } from "./replay";
+import { elementsOf, indices } from "./report";
 
 /** Accesses after which an element has faded. */
 const FADE = 40;
@@ -61,221 +63,110 @@ export function frame(shape: number[], touched: Iterable<number>): Frame {
   return { row: top, rows: height, column: left, columns: width, width: columns, slice: height };
 }
 
-type Colour = [red: number, green: number, blue: number];
+const COLOURS = {
+  blank: "--sheet",
+  touched: "--line",
+  held: "--selection",
+  hit: "--accent",
+  miss: "--amber",
+};
 
-export interface Palette {
-  blank: Colour;
-  touched: Colour;
-  held: Colour;
-  hit: Colour;
-  miss: Colour;
-  ink: string;
-}
+export type Palette = Record<keyof typeof COLOURS, [red: number, green: number, blue: number]>;
 
 /** The colours of the theme, as numbers. */
 export function palette(parent: HTMLElement): Palette {
+  const probe = element("span");
+  // Where the system imposes its colours on text, a picture still tells things apart by colour.
+  probe.style.setProperty("forced-color-adjust", "none");
+  parent.append(probe);
   const context = element("canvas").getContext("2d", { willReadFrequently: true })!;
-  const colour = (name: string): Colour => {
-    context.fillStyle = themeColour(parent, name);
+  const entries = Object.entries(COLOURS).map(([name, variable]) => {
+    probe.style.color = `var(${variable})`;
+    context.fillStyle = getComputedStyle(probe).color;
     context.fillRect(0, 0, 1, 1);
-    const [red, green, blue] = context.getImageData(0, 0, 1, 1).data;
-    return [red!, green!, blue!];
-  };
-  return {
-    blank: colour("--sheet"),
-    touched: colour("--line"),
-    held: colour("--selection"),
-    hit: colour("--accent"),
-    miss: colour("--amber"),
-    ink: themeColour(parent, "--ink"),
-  };
+    return [name, [...context.getImageData(0, 0, 1, 1).data].slice(0, 3)];
+  });
+  probe.remove();
+  return Object.fromEntries(entries) as Palette;
 }
 
-export class BufferGrid {
-  readonly root: HTMLElement;
-  private readonly canvas = element("canvas", { role: "img" });
-  private readonly count = element("span", { class: "grid-count" });
-  private readonly frame: Frame;
-  private readonly cells = element("canvas");
-  private cell = 0;
+interface Look {
+  /** Pixels that the grid may be wide. */
+  width: number;
+  colours: Palette;
+  /** Whether accesses fade; else only the last stands out. */
+  fading: boolean;
+  /** Whether it plays: words for those who cannot see it wait then. */
+  moving: boolean;
+}
 
-  constructor(
-    private readonly replay: Replay,
-    private readonly buffer: number,
-  ) {
-    const { name, dtype, shape } = replay.buffers[buffer]!;
-    this.frame = frame(shape, this.touched());
-    this.cells.width = this.frame.columns;
-    this.cells.height = this.frame.rows;
-    const title = element(
-      "figcaption",
-      {},
-      element("strong", {}, name),
-      ` ${shape.join("×") || "scalar"} ${dtype}`,
-      this.part(),
-      this.count,
-    );
-    this.root = element(
-      "figure",
-      { class: "buffer-grid", "data-buffer": name },
-      title,
-      this.canvas,
-    );
-  }
+/** A buffer as it is at the position of the replay; `shown` is the part that is drawn. */
+export function bufferGrid(
+  replay: Replay,
+  buffer: number,
+  shown: Frame,
+  look: Look,
+): TemplateResult {
+  const { name, dtype, shape } = replay.buffers[buffer]!;
+  const { row, rows, column, columns, width, slice } = shown;
+  const fitting = Math.max(1, Math.min(MAX_CELL_SIZE, (look.width - 2) / columns, TALLEST / rows));
+  const cell = fitting < RULED ? fitting : Math.floor(fitting);
+  const part =
+    rows === layout(shape).rows && columns === width
+      ? ""
+      : `, rows ${row}–${row + rows - 1}, columns ${column}–${column + columns - 1}`;
+  const { hits, misses } = replay.counts[buffer]!;
+  const access = replay.position - 1;
+  const last = replay.bufferOf(access) === buffer ? replay.accesses.element[access]! : null;
+  const at = last === null ? "" : `; the last at ${indices(shape, last).join(", ")}`;
+  const label = look.moving
+    ? `Grid of ${name}, playing`
+    : `Grid of ${name}: ${hits + misses} accesses so far, ${hits} of them hits${at}`;
+  const paint = (canvas: Element | undefined): void =>
+    (canvas as HTMLCanvasElement | undefined)
+      ?.getContext("2d")
+      ?.putImageData(new ImageData(pixels(replay, buffer, shown, look), columns, rows), 0, 0);
+  const [down, across] =
+    last === null ? [-1, -1] : [Math.floor(last / width) - row, (last % width) - column];
+  const inside = down >= 0 && down < rows && across >= 0 && across < columns;
+  const kind = `${cell < RULED ? "" : "is-ruled"} ${slice < rows ? "is-sliced" : ""}`;
+  return html`<figure class="buffer-grid" data-buffer=${name}>
+    <figcaption><strong>${name}</strong> ${shape.join("×") || "scalar"} ${dtype}${part}<span
+      class="grid-count">${whole(hits)} of ${whole(hits + misses)} hit</span></figcaption>
+    <div class="grid-cells ${kind}"
+      .style=${`--cell: ${cell}px; --columns: ${columns}; --rows: ${rows}; --slice: ${slice}`}>
+      <canvas role="img" aria-label=${label} width=${columns} height=${rows} ${ref(paint)}></canvas>
+      ${inside ? html`<i .style=${`--down: ${down}; --across: ${across}`}></i>` : nothing}
+    </div>
+  </figure>`;
+}
 
-  /** Fit the grid into a width; the cells' size is the same for grids with as many columns. */
-  fit(width: number): void {
-    const { rows, columns } = this.frame;
-    const cell = Math.max(1, Math.min(MAX_CELL_SIZE, (width - 2) / columns, TALLEST / rows));
-    this.cell = cell < RULED ? cell : Math.floor(cell);
-    const ratio = devicePixelRatio || 1;
-    const [across, down] = [
-      columns * this.cell + 2,
-      rows * this.cell + 2 + this.gaps(rows) * this.gap,
-    ];
-    this.canvas.width = Math.ceil(across * ratio);
-    this.canvas.height = Math.ceil(down * ratio);
-    this.canvas.style.width = `${across}px`;
-    this.canvas.style.height = `${down}px`;
-  }
-
-  /** Draw the buffer as it is now; without `fading` only the last access stands out. While it is
-   * `moving`, the words for those who cannot see it wait. */
-  draw(colours: Palette, fading: boolean, moving: boolean): void {
-    const { columns, rows } = this.frame;
-    const context = this.canvas.getContext("2d");
-    const cells = this.cells.getContext("2d");
-    if (!context || !cells || !this.cell) return;
-    cells.putImageData(new ImageData(this.pixels(colours, fading), columns, rows), 0, 0);
-    const ratio = devicePixelRatio || 1;
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.clearRect(0, 0, this.canvas.width, this.canvas.height);
-    context.imageSmoothingEnabled = false;
-    const step = Math.min(this.frame.slice, rows);
-    for (let row = 0; row < rows; row += step) {
-      const height = Math.min(step, rows - row);
-      const top = this.top(row);
-      context.drawImage(
-        this.cells,
-        0,
-        row,
-        columns,
-        height,
-        1,
-        top,
-        columns * this.cell,
-        height * this.cell,
-      );
-      this.rule(context, colours, top, height);
-    }
-    this.mark(context, colours);
-    this.tell(moving);
-  }
-
-  private pixels(colours: Palette, fading: boolean): Uint8ClampedArray<ArrayBuffer> {
-    const { row, rows, column, columns, width } = this.frame;
-    const { position, hits, last } = this.replay;
-    const times = last[this.buffer]!;
-    const pixels = new Uint8ClampedArray(rows * columns * 4);
-    let at = 0;
-    for (let down = 0; down < rows; down++) {
-      for (let across = 0; across < columns; across++, at += 4) {
-        const each = (row + down) * width + column + across;
-        const time = times[each] ?? 0;
-        const [red, green, blue] = this.replay.holds(this.buffer, each)
-          ? colours.held
-          : time
-            ? colours.touched
-            : colours.blank;
-        const age = time ? position - time : Infinity;
-        const glow = fading ? Math.max(0, 1 - age / FADE) : age === 0 ? 1 : 0;
-        const [r, g, b] = hits.hit[time - 1] ? colours.hit : colours.miss;
-        pixels[at] = red + (r - red) * glow;
-        pixels[at + 1] = green + (g - green) * glow;
-        pixels[at + 2] = blue + (b - blue) * glow;
-        pixels[at + 3] = 255;
-      }
-    }
-    return pixels;
-  }
-
-  /** Thin lines between cells that are large enough. */
-  private rule(
-    context: CanvasRenderingContext2D,
-    colours: Palette,
-    top: number,
-    rows: number,
-  ): void {
-    const { columns } = this.frame;
-    context.strokeStyle = `rgb(${colours.touched.join(" ")})`;
-    context.lineWidth = 1;
-    context.beginPath();
-    const step = this.cell >= RULED ? 1 : Math.max(rows, columns);
-    for (let column = 0; column <= columns; column += step) {
-      context.moveTo(1 + column * this.cell, top);
-      context.lineTo(1 + column * this.cell, top + rows * this.cell);
-    }
-    for (let row = 0; row <= rows; row += step) {
-      context.moveTo(1, top + row * this.cell);
-      context.lineTo(1 + columns * this.cell, top + row * this.cell);
-    }
-    context.stroke();
-  }
-
-  /** A frame around the element that was touched last, if it is one of these. */
-  private mark(context: CanvasRenderingContext2D, colours: Palette): void {
-    const { position, accesses } = this.replay;
-    if (!position || this.replay.bufferOf(position - 1) !== this.buffer) return;
-    const each = accesses.element[position - 1]!;
-    const row = Math.floor(each / this.frame.width) - this.frame.row;
-    const column = (each % this.frame.width) - this.frame.column;
-    if (row >= this.frame.rows || column >= this.frame.columns) return;
-    context.strokeStyle = colours.ink;
-    context.lineWidth = 2;
-    const size = Math.max(this.cell, 5);
-    context.strokeRect(1 + column * this.cell, this.top(row), size, size);
-  }
-
-  private tell(moving: boolean): void {
-    const { hits, misses } = this.replay.counts[this.buffer]!;
-    const { name, shape } = this.replay.buffers[this.buffer]!;
-    const made = hits + misses;
-    this.count.textContent = `${hits.toLocaleString("en")} of ${made.toLocaleString("en")} hit`;
-    if (moving && this.canvas.hasAttribute("aria-label")) return;
-    const last = this.replay.position - 1;
-    const here = last >= 0 && this.replay.bufferOf(last) === this.buffer;
-    const place = here
-      ? `; the last at ${indices(shape, this.replay.accesses.element[last]!).join(", ")}`
-      : "";
-    this.canvas.setAttribute(
-      "aria-label",
-      `Grid of ${name}: ${made} accesses so far, ${hits} of them hits${place}`,
-    );
-  }
-
-  private part(): string {
-    const { row, rows, column, columns, width } = this.frame;
-    const whole = layout(this.replay.buffers[this.buffer]!.shape);
-    if (rows === whole.rows && columns === width) return "";
-    return `, rows ${row}–${row + rows - 1}, columns ${column}–${column + columns - 1}`;
-  }
-
-  private *touched(): Generator<number> {
-    const { accesses } = this.replay;
-    for (let at = 0; at < accesses.count; at++) {
-      if (this.replay.bufferOf(at) === this.buffer) yield accesses.element[at]!;
+function pixels(
+  replay: Replay,
+  buffer: number,
+  { row, rows, column, columns, width }: Frame,
+  { colours, fading }: Look,
+): Uint8ClampedArray<ArrayBuffer> {
+  const { position, hits, last } = replay;
+  const times = last[buffer]!;
+  const data = new Uint8ClampedArray(rows * columns * 4);
+  let at = 0;
+  for (let down = 0; down < rows; down++) {
+    for (let across = 0; across < columns; across++, at += 4) {
+      const each = (row + down) * width + column + across;
+      const time = times[each] ?? 0;
+      const ground = replay.holds(buffer, each)
+        ? colours.held
+        : time
+          ? colours.touched
+          : colours.blank;
+      const age = time ? position - time : Infinity;
+      const glow = fading ? Math.max(0, 1 - age / FADE) : age === 0 ? 1 : 0;
+      const touch = hits.hit[time - 1] ? colours.hit : colours.miss;
+      for (let part = 0; part < 3; part++)
+        data[at + part] = ground[part]! + (touch[part]! - ground[part]!) * glow;
+      data[at + 3] = 255;
     }
   }
-
-  private get gap(): number {
-    return this.cell >= 4 ? 4 : 1;
-  }
-
-  private gaps(rows: number): number {
-    return Math.max(0, Math.ceil(rows / this.frame.slice) - 1);
-  }
-
-  private top(row: number): number {
-    return 1 + row * this.cell + Math.floor(row / this.frame.slice) * this.gap;
-  }
+  return data;
 }

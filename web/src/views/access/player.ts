@@ -3,10 +3,11 @@
 import { signal } from "@preact/signals-core";
 import { html, type TemplateResult } from "lit-html";
 import { live } from "lit-html/directives/live.js";
-import { fieldValue, optionList } from "../kit";
+import { whole } from "../format";
+import { choice, fieldValue } from "../kit";
 
 const SPEEDS = [2, 10, 50, 200, 1000, 5000, 20_000];
-const START_SPEED = 50;
+const START_SPEED = "50";
 /** The most steps a second for those who want little motion. */
 const CALM_SPEED = 2;
 
@@ -40,35 +41,24 @@ export class Player {
   template(): TemplateResult {
     const here = this.position.value;
     const playing = this.playing.value;
-    const to = (position: () => number) => (): void => this.jump(position());
-    const play = playing ? "Pause" : "Play";
-    const speeds = SPEEDS.map((speed) => ({
-      id: String(speed),
-      title: `${speed.toLocaleString("en")} / s`,
-    }));
+    const press = (name: keyof typeof PATHS, label: string, run: () => void, testId = name) => html`
+      <button class="button ${testId === "play" ? "primary" : ""}" type="button" title=${label}
+        aria-label=${label} data-testid="access-${testId}" @click=${run}
+        ><svg viewBox="0 0 12 12" aria-hidden="true"><path d=${PATHS[name]}></path></svg></button>`;
     return html`<div class="player">
       <div class="player-buttons" role="group" aria-label="Animation">
-        ${button(
-          "start",
-          "To the start",
-          to(() => 0),
-        )}
-        ${button(
-          "back",
-          "Previous access",
-          to(() => here - 1),
-        )}
-        ${button("play", play, () => this.toggle(), playing ? PATHS.pause : PATHS.play)}
-        ${button(
-          "step",
-          "Next access",
-          to(() => here + 1),
-        )}
-        ${button("miss", "To the next miss", to(this.options.nextMiss))}
-        <select aria-label="Accesses a second" data-testid="access-speed" ?hidden=${calm.value}
-          @change=${(event: Event) => {
-            this.speed.value = Number(fieldValue(event));
-          }}>${optionList(speeds, String(this.speed.value))}</select>
+        ${press("start", "To the start", () => this.jump(0))}
+        ${press("back", "Previous access", () => this.jump(here - 1))}
+        ${press(playing ? "pause" : "play", playing ? "Pause" : "Play", () => this.toggle(), "play")}
+        ${press("step", "Next access", () => this.jump(here + 1))}
+        ${press("miss", "To the next miss", () => this.jump(this.options.nextMiss()))}
+        ${choice({
+          label: "Accesses a second",
+          testId: "access-speed",
+          options: SPEEDS.map((speed) => ({ id: String(speed), title: `${whole(speed)} / s` })),
+          value: this.speed,
+          hidden: calm.value,
+        })}
       </div>
       <input type="range" min="0" step="1" max=${this.count.value} class="player-slider"
         aria-label="Accesses made" data-testid="access-position" .value=${live(String(here))}
@@ -79,9 +69,8 @@ export class Player {
 
   /** Begin anew with a run of `count` accesses. */
   reset(count: number): void {
-    this.pause();
     this.count.value = count;
-    this.move(0);
+    this.jump(0);
   }
 
   toggle(): void {
@@ -92,11 +81,11 @@ export class Player {
   start(): void {
     const count = this.count.value;
     if (this.playing.value || !count) return;
-    if (this.position.value === count) this.move(0);
+    if (this.position.value === count) this.jump(0);
     this.playing.value = true;
     this.due = 0;
     this.drawnAt = performance.now();
-    requestAnimationFrame((now) => this.tick(now));
+    requestAnimationFrame(this.tick);
   }
 
   pause(): void {
@@ -113,19 +102,18 @@ export class Player {
   readonly onKey = (event: KeyboardEvent): void => {
     const [here, count] = [this.position.value, this.count.value];
     const far = Math.max(10, Math.round(count / 100));
-    const targets: Record<string, number> = {
+    const target = {
       ArrowLeft: here - 1,
       ArrowRight: here + 1,
       PageUp: here - far,
       PageDown: here + far,
       Home: 0,
       End: count,
-    };
-    const target = targets[event.key];
-    const plain = !(event.ctrlKey || event.metaKey || event.altKey);
-    if (!plain || (target === undefined && event.key !== " ")) return;
+      " ": here,
+    }[event.key];
+    if (target === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    if (target === undefined) this.toggle();
+    if (event.key === " ") this.toggle();
     else this.jump(target);
   };
 
@@ -135,13 +123,10 @@ export class Player {
     this.position.value = target;
   }
 
-  private tick(now: number): void {
+  private readonly tick = (now: number): void => {
+    if (!this.options.isVisible()) this.pause();
     if (!this.playing.value) return;
-    if (!this.options.isVisible()) {
-      this.pause();
-      return;
-    }
-    const speed = calm.value ? CALM_SPEED : this.speed.value;
+    const speed = calm.value ? CALM_SPEED : Number(this.speed.value);
     // A page that was not drawn for a while goes on where it was.
     this.due += (Math.min(250, now - this.drawnAt) / 1000) * speed;
     this.drawnAt = now;
@@ -149,8 +134,8 @@ export class Player {
     this.due -= steps;
     if (steps) this.move(this.position.value + steps);
     if (this.position.value === this.count.value) this.pause();
-    else requestAnimationFrame((next) => this.tick(next));
-  }
+    else requestAnimationFrame(this.tick);
+  };
 }
 
 const PATHS = {
@@ -161,14 +146,3 @@ const PATHS = {
   step: "M3 1v10l7-5z M1 1h1v10H1z",
   miss: "M1 1v10l5-5zM6 1v10l5-5z M11 1h1v10h-1z",
 };
-
-function button(
-  name: keyof typeof PATHS,
-  label: string,
-  run: () => void,
-  path = PATHS[name],
-): TemplateResult {
-  return html`<button class="button ${name === "play" ? "primary" : ""}" type="button"
-    title=${label} aria-label=${label} data-testid="access-${name}" @click=${run}
-    ><svg viewBox="0 0 12 12" aria-hidden="true"><path d=${path}></path></svg></button>`;
-}

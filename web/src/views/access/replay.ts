@@ -1,7 +1,8 @@
 /** A run of accesses up to some point: what was touched when, and which lines the cache holds. */
 
 import type { AccessBuffer, AccessSite } from "../../python/wire";
-import type { Accesses, Hits } from "./report";
+import { type Frame, frame } from "./grid";
+import { type Accesses, elementsOf, type Hits } from "./report";
 
 export class Replay {
   /** How many accesses were made. */
@@ -21,11 +22,8 @@ export class Replay {
   ) {
     this.last = buffers.map(({ shape }) => new Uint32Array(elementsOf(shape)));
     this.counts = buffers.map(() => ({ hits: 0, misses: 0 }));
-    const end = Math.max(
-      0,
-      ...buffers.map((buffer) => buffer.base + elementsOf(buffer.shape) * buffer.itemBytes),
-    );
-    this.held = new Uint8Array(Math.ceil(end / lineBytes));
+    const ends = buffers.map(({ base, shape, itemBytes }) => base + elementsOf(shape) * itemBytes);
+    this.held = new Uint8Array(Math.ceil(Math.max(0, ...ends) / lineBytes));
   }
 
   get count(): number {
@@ -35,31 +33,47 @@ export class Replay {
   /** Make accesses, or take them back, until `position` are made. */
   goTo(position: number): void {
     const target = Math.min(Math.max(0, Math.round(position)), this.count);
-    if (target < this.position) this.clear();
+    if (target < this.position) {
+      this.position = 0;
+      this.held.fill(0);
+      for (const each of this.last) each.fill(0);
+      for (const each of this.counts) each.hits = each.misses = 0;
+    }
     while (this.position < target) this.step();
   }
 
   /** The position just after the next miss, or the end. */
   nextMiss(): number {
-    let at = this.position;
-    while (at < this.count && this.hits.hit[at]) at += 1;
-    return Math.min(at + 1, this.count);
+    const next = this.hits.hit.indexOf(0, this.position);
+    return next < 0 ? this.count : next + 1;
   }
 
   /** The line of an access. */
   lineOf(access: number): number {
-    const { base, itemBytes } = this.buffers[this.bufferOf(access)]!;
-    return Math.floor((base + this.accesses.element[access]! * itemBytes) / this.lineBytes);
+    return this.line(this.bufferOf(access), this.accesses.element[access]!);
   }
 
+  /** The buffer of an access; -1 before the first. */
   bufferOf(access: number): number {
-    return this.sites[this.accesses.site[access]!]!.buffer;
+    return this.sites[this.accesses.site[access]!]?.buffer ?? -1;
   }
 
   /** Whether the cache holds the line of an element. */
   holds(buffer: number, element: number): boolean {
+    return this.held[this.line(buffer, element)] === 1;
+  }
+
+  /** The part of each buffer that is worth drawing. */
+  frames(): Frame[] {
+    const touched = this.buffers.map(() => new Set<number>());
+    for (let at = 0; at < this.count; at++)
+      touched[this.bufferOf(at)]!.add(this.accesses.element[at]!);
+    return this.buffers.map(({ shape }, buffer) => frame(shape, touched[buffer]!));
+  }
+
+  private line(buffer: number, element: number): number {
     const { base, itemBytes } = this.buffers[buffer]!;
-    return this.held[Math.floor((base + element * itemBytes) / this.lineBytes)] === 1;
+    return Math.floor((base + element * itemBytes) / this.lineBytes);
   }
 
   private step(): void {
@@ -68,22 +82,11 @@ export class Replay {
     if (this.hits.hit[at]) this.counts[buffer]!.hits += 1;
     else {
       this.counts[buffer]!.misses += 1;
-      const gone = this.hits.evicted[at]!;
-      if (gone >= 0) this.held[gone] = 0;
+      const evicted = this.hits.evicted[at]!;
+      if (evicted >= 0) this.held[evicted] = 0;
       this.held[this.lineOf(at)] = 1;
     }
     this.position += 1;
     this.last[buffer]![this.accesses.element[at]!] = this.position;
   }
-
-  private clear(): void {
-    this.position = 0;
-    this.held.fill(0);
-    for (const each of this.last) each.fill(0);
-    for (const each of this.counts) each.hits = each.misses = 0;
-  }
-}
-
-export function elementsOf(shape: number[]): number {
-  return shape.reduce((product, extent) => product * extent, 1);
 }

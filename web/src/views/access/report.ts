@@ -37,39 +37,41 @@ const decoder = Uint8Array as unknown as { fromBase64?: (text: string) => Uint8A
 
 function bytes(base64: string): ArrayBuffer {
   if (decoder.fromBase64) return decoder.fromBase64(base64).buffer;
-  const text = atob(base64);
-  const found = new Uint8Array(text.length);
-  for (let index = 0; index < text.length; index++) found[index] = text.charCodeAt(index);
-  return found.buffer;
+  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0)).buffer;
+}
+
+/** The digits of a number in the bases `extents`, the last of which is the lowest. */
+function digits(extents: number[], number: number): number[] {
+  let rest = number;
+  return extents
+    .toReversed()
+    .map((extent) => {
+      const digit = rest % extent;
+      rest = Math.floor(rest / extent);
+      return digit;
+    })
+    .reverse();
 }
 
 /** The loops' values at an access, outermost first. */
 export function iterationsOf(loops: AccessLoop[], point: number): [name: string, value: number][] {
-  let rest = point;
-  return loops
-    .toReversed()
-    .map(({ name, low, extent }): [string, number] => {
-      const value = low + (rest % extent);
-      rest = Math.floor(rest / extent);
-      return [name, value];
-    })
-    .reverse();
+  const iterations = digits(
+    loops.map(({ extent }) => extent),
+    point,
+  );
+  return loops.map(({ name, low }, at) => [name, low + iterations[at]!]);
 }
 
 /** The indices of an element that is counted row by row. */
 export function indices(shape: number[], element: number): number[] {
-  let rest = element;
-  return shape
-    .toReversed()
-    .map((extent) => {
-      const index = rest % extent;
-      rest = Math.floor(rest / extent);
-      return index;
-    })
-    .reverse();
+  return digits(shape, element);
 }
 
 /** The stride of a subscript with its loop: "stride 16 in k". */
 export function badgeText({ badge, loop }: Pick<AccessSite, "badge" | "loop">): string {
   return loop === null ? badge : `${badge} in ${loop}`;
+}
+
+export function elementsOf(shape: number[]): number {
+  return shape.reduce((product, extent) => product * extent, 1);
 }

@@ -3,8 +3,8 @@
 import type { ReadonlySignal, Signal } from "@preact/signals-core";
 import { html, type TemplateResult } from "lit-html";
 import type { AccessReport, CacheSettings, RunResult } from "../../python/wire";
-import { choice, type Option } from "../kit";
-import { size as bytesText } from "./tables";
+import { bytes } from "../format";
+import { type Choice, choice } from "../kit";
 
 /** What is compared with where nothing is. */
 export const NONE = "none";
@@ -34,49 +34,43 @@ export function programSettings(
   report: AccessReport | null,
   onChange: () => void,
 ): TemplateResult {
-  const { program, size } = asked.value;
-  const change = (changed: Partial<Asked>): void => {
-    asked.value = { ...asked.value, ...changed };
-    onChange();
-  };
+  const { program, size, function: name, other } = asked.value;
+  const field = (
+    label: string,
+    id: string,
+    options: Choice["options"],
+    value: string,
+    change: (chosen: string) => Partial<Asked>,
+    more: Partial<Choice> = {},
+  ): TemplateResult =>
+    choice({
+      label,
+      id: `access-${id}`,
+      options,
+      value,
+      onChange: (chosen) => {
+        asked.value = { ...asked.value, ...change(chosen) };
+        onChange();
+      },
+      ...more,
+    });
   const steps = report?.steps ?? [];
-  const others = [{ id: NONE, title: "none" }, ...programs].map((other) => ({
-    ...other,
-    disabled: other.id === program,
-    hidden: other.id === program,
-  }));
+  const others = [{ id: NONE, title: "none" }, ...programs.filter(({ id }) => id !== program)];
   return html`<div class="access-head">
-    ${choice({
-      label: "Module",
-      id: "access-program",
-      options: programs,
-      value: program,
-      hidden: false,
-      onChange: (id) => change({ program: id, function: null, other: null }),
-    })}
-    ${choice({
-      label: "Function",
-      id: "access-function",
-      options: (report?.functions ?? []).map((name) => ({ id: name, title: name })),
-      value: asked.value.function ?? "",
-      onChange: (name) => change({ function: name }),
-    })}
-    ${choice({
-      label: "Compare with",
-      id: "access-other",
-      options: others,
+    ${field(
+      "Module",
+      "program",
+      programs,
+      program,
+      (id) => ({ program: id, function: null, other: null }),
+      { hidden: false },
+    )}
+    ${field("Function", "function", report?.functions ?? [], name ?? "", (id) => ({ function: id }))}
+    ${field("Compare with", "other", others, other ?? NONE, (id) => ({ other: id }), {
       group: steps.length ? { label: "Its schedule", options: steps } : null,
-      value: asked.value.other ?? NONE,
       hidden: false,
-      onChange: (other) => change({ other }),
     })}
-    ${choice({
-      label: "Sizes",
-      id: "access-size",
-      options: SIZES,
-      value: size,
-      onChange: (next) => change({ size: next }),
-    })}
+    ${field("Sizes", "size", SIZES, size, (id) => ({ size: id }))}
   </div>`;
 }
 
@@ -94,34 +88,34 @@ export function cacheSettings(
   onChange: (settings: CacheSettings) => void,
 ): TemplateResult {
   const { line, size, ways } = cache.value;
-  const numbers = (values: number[], text: (value: number) => string, refused = NEVER): Option[] =>
-    values.map((value) => ({ id: String(value), title: text(value), disabled: refused(value) }));
-  const wayText = (count: number): string =>
-    count === 1 ? "1 (direct)" : count ? `${count} ways` : "full";
-  const field = (name: keyof CacheSettings, label: string, options: Option[]): TemplateResult =>
+  const field = (
+    name: keyof CacheSettings,
+    label: string,
+    values: number[],
+    text: (value: number) => string,
+    most = Infinity,
+    least = 0,
+  ): TemplateResult =>
     choice({
       label,
       id: `cache-${name}`,
-      options,
+      options: values.map((value) => ({
+        id: String(value),
+        title: text(value),
+        disabled: value > most || value < least,
+      })),
       value: String(cache.value[name]),
       onChange: (value) => onChange(possible({ line, size, ways, [name]: Number(value) })),
     });
-  return html`<div class="cache-settings" role="group" aria-label="The cache">
-    ${field("line", "Line", numbers(LINES, bytesText))}
-    ${field(
-      "size",
-      "Size",
-      numbers(CACHES, bytesText, (value) => value < line),
-    )}
-    ${field(
-      "ways",
-      "Associativity",
-      numbers(WAYS, wayText, (value) => value > size / line),
-    )}
+  return html`<div class="cache-settings" role="group" aria-label="Cache">
+    ${field("line", "Line", LINES, bytes)}${field("size", "Size", CACHES, bytes, Infinity, line)}
+    ${field("ways", "Associativity", WAYS, wayText, size / line)}
   </div>`;
 }
 
-const NEVER = (_value: number): boolean => false;
+function wayText(count: number): string {
+  return count === 1 ? "1 (direct)" : count ? `${count} ways` : "full";
+}
 
 /** No set can have more lines than there are, and no cache less than one line. */
 function possible({ line, size, ways }: CacheSettings): CacheSettings {

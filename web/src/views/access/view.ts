@@ -1,6 +1,6 @@
 /** Why is it faster? The accesses of a program, played; what a cache makes of them; and words. */
 
-import { batch, computed, effect, signal } from "@preact/signals-core";
+import { batch, computed, signal } from "@preact/signals-core";
 import { html, nothing, type TemplateResult } from "lit-html";
 import { element } from "../../dom";
 import {
@@ -12,12 +12,12 @@ import {
 } from "../../python/wire";
 import { onThemeChange } from "../../theme";
 import { Measurement } from "../code/measurement";
-import { emptyNote, markBusy, Pending, perFrame, reactive, viewPanel } from "../kit";
+import { button, emptyNote, markBusy, Pending, perFrame, reactive, viewPanel } from "../kit";
 import { legend } from "../plot";
 import { Resource } from "../resource";
 import type { View, ViewContext } from "../view";
 import "./access.css";
-import { BufferGrid, palette } from "./grid";
+import { bufferGrid, palette } from "./grid";
 import { badgedListing } from "./listing";
 import { calm, Player } from "./player";
 import { Replay } from "./replay";
@@ -29,7 +29,7 @@ import { accessSentence, accessTable, cacheTable } from "./tables";
 const GAP = 14;
 
 export function accessView(context: ViewContext): View {
-  const { session, looking, isBusy } = context;
+  const { session, looking, busy } = context;
   const panel = viewPanel("access", "Why is it faster?");
   const programs = signal<RunResult["programs"]>([]);
   const asked = signal<Asked>({ program: "", function: null, other: null, size: "" });
@@ -37,7 +37,6 @@ export function accessView(context: ViewContext): View {
   const report = new Resource<AccessReport>();
   /** Of the cache; that of the report, until another cache is chosen. */
   const result = new Resource<AccessResult>();
-  const busy = signal(isBusy());
   const theme = signal(0);
   const aroundOpen = signal(false);
   const gridsWidth = signal(0);
@@ -63,30 +62,25 @@ export function accessView(context: ViewContext): View {
   });
   const position = perFrame(player.position);
 
-  const grids = computed(() => {
-    const now = replay.value;
-    return now ? now.buffers.map((_, index) => new BufferGrid(now, index)) : [];
-  });
-  /** The grids with the same width for each, as many beside each other as the view is wide. */
-  const fitted = computed(() => {
-    const { length } = grids.value;
-    const beside = Math.max(1, Math.min(length, Math.floor(gridsWidth.value / 112)));
-    const width = Math.floor((gridsWidth.value - GAP * (beside - 1)) / beside);
-    if (gridsWidth.value) for (const grid of grids.value) grid.fit(width);
-    return [...grids.value];
-  });
+  const frames = computed(() => replay.value?.frames() ?? []);
   const colours = computed(() => {
     void theme.value;
     return palette(panel);
   });
-  effect(() => {
-    void position.value;
-    for (const grid of fitted.value) grid.draw(colours.value, !calm.value, player.playing.value);
+  /** The grids with the same width for each, as many beside each other as the view is wide. */
+  const gridBox = reactive(element("div", { class: "buffer-grids" }), () => {
+    drawn();
+    if (!frames.value.length) return nothing;
+    const beside = Math.max(1, Math.min(frames.value.length, Math.floor(gridsWidth.value / 112)));
+    const width = Math.floor((gridsWidth.value - GAP * (beside - 1)) / beside);
+    const look = {
+      width,
+      colours: colours.value,
+      fading: !calm.value,
+      moving: player.playing.value,
+    };
+    return frames.value.map((frame, index) => bufferGrid(replay.value!, index, frame, look));
   });
-
-  const gridBox = reactive(element("div", { class: "buffer-grids" }), () =>
-    grids.value.map(({ root }) => root),
-  );
   new ResizeObserver(() => {
     // Hidden they keep the width that they had.
     if (gridBox.clientWidth) gridsWidth.value = gridBox.clientWidth;
@@ -104,20 +98,12 @@ export function accessView(context: ViewContext): View {
     const site = now && at ? now.sites[now.accesses.site[at - 1]!] : null;
     return report.value ? badgedListing(report.value, site?.line ?? null) : nothing;
   });
-  const around = reactive(
-    element("div", {
-      class: "table-box",
-      tabindex: 0,
-      role: "region",
-      "aria-label": "Accesses around it",
-    }),
-    () => {
-      drawn();
-      return aroundOpen.value && !player.playing.value && replay.value
-        ? accessTable(replay.value)
-        : nothing;
-    },
-  );
+  const around = reactive(element("div"), () => {
+    drawn();
+    return aroundOpen.value && !player.playing.value && replay.value
+      ? accessTable(replay.value)
+      : nothing;
+  });
   const measurement = new Measurement(
     context,
     busy,
@@ -212,8 +198,7 @@ export function accessView(context: ViewContext): View {
       ${section(
         "Cache model",
         html`${cacheSettings(cache, (next) => void simulate(next))}
-          <div class="table-box" tabindex="0" role="region" aria-label="Hits of the cache"
-            aria-busy=${result.busy ? "true" : nothing}>${table}</div>${FOOTNOTE}`,
+          <div aria-busy=${result.busy ? "true" : nothing}>${table}</div>${FOOTNOTE}`,
       )}
       ${measurement.template()}
     </div>`;
@@ -226,8 +211,7 @@ export function accessView(context: ViewContext): View {
         ? emptyNote("Stopped", "The recording was stopped.")
         : emptyNote("The accesses cannot be shown", report.error)
     }
-    <p class="access-again"><button class="button" type="button"
-      @click=${() => pending.ask()}>Record again</button></p>
+    <p class="access-again">${button("Record again", () => pending.ask())}</p>
   </div>`;
   reactive(
     panel,
@@ -265,9 +249,6 @@ export function accessView(context: ViewContext): View {
       }
     },
     onRestart: () => player.pause(),
-    onActivity() {
-      busy.value = isBusy();
-    },
     onShow: () => pending.look(),
   };
 }

@@ -26,30 +26,20 @@ export class Links {
 
   /** What lights up with a line of one of the texts, the line itself included. */
   from(pane: Pane, line: number): LitLines {
+    const own = new Set([line]);
     if (pane === "tensorir") {
       const meant = this.code.tensorir.standsFor[line - 1] ?? [];
-      const { lowered, wat } = this.below(meant);
-      return { tensorir: new Set([line, ...meant]), lowered, wat };
+      return { ...this.below(meant), tensorir: new Set([line, ...meant]) };
     }
     if (pane === "wat") {
       const loops = this.code.wat?.origins[line - 1] ?? [];
       const tensorir = this.above(loops);
       const lowered = this.middle ? this.below(tensorir).lowered : new Set(loops);
-      return { tensorir: new Set(tensorir), lowered, wat: new Set([line]) };
+      return { tensorir: new Set(tensorir), lowered, wat: own };
     }
-    if (this.middle) {
-      const tensorir = this.middle[line - 1] ?? [];
-      return {
-        tensorir: new Set(tensorir),
-        lowered: new Set([line]),
-        wat: this.below(tensorir).wat,
-      };
-    }
-    return {
-      tensorir: new Set(this.above([line])),
-      lowered: new Set([line]),
-      wat: new Set(this.watOf[line]),
-    };
+    const tensorir = this.middle ? (this.middle[line - 1] ?? []) : this.above([line]);
+    const wat = this.middle ? this.below(tensorir).wat : new Set(this.watOf[line]);
+    return { tensorir: new Set(tensorir), lowered: own, wat };
   }
 
   /** The line of TensorIR that a line comes from in the first place, or null. */
@@ -65,15 +55,11 @@ export class Links {
   }
 
   private below(tensorir: number[]): { lowered: Lines; wat: Lines } {
-    const lowered = new Set<number>();
-    const wat = new Set<number>();
-    for (const line of tensorir) {
-      for (const middle of this.middleOf[line] ?? []) lowered.add(middle);
-      for (const final of this.loweredOf[line] ?? []) {
-        for (const instruction of this.watOf[final] ?? []) wat.add(instruction);
-      }
-    }
-    return { lowered, wat };
+    const of = (lines: number[], by: Inverse): number[] => lines.flatMap((line) => by[line] ?? []);
+    return {
+      lowered: new Set(of(tensorir, this.middleOf)),
+      wat: new Set(of(of(tensorir, this.loweredOf), this.watOf)),
+    };
   }
 }
 

@@ -5,7 +5,7 @@ import { html, nothing, type TemplateResult } from "lit-html";
 import { Plot } from "../plot";
 import { Resource } from "../resource";
 import type { ViewContext } from "../view";
-import { HEIGHT, type Measured, peakOf, roofline, sentence } from "./roofline";
+import { type Measured, peakOf, roofline, sentence } from "./roofline";
 
 /** What can be measured. */
 export interface Kernel {
@@ -20,7 +20,7 @@ export interface Kernel {
 export class Measurement {
   private readonly measured = new Resource<Measured>();
   private readonly measuring = signal("");
-  private readonly plot = new Plot(HEIGHT, "roofline-plot");
+  private readonly plot = new Plot(230, "roofline-plot");
 
   /** `ids` are the test ids of the card and its button; `kernel` is null for nothing to measure. */
   constructor(

@@ -20,27 +20,21 @@ export function passList(
   const select = (position: number): void => {
     if (position !== current) onSelect(position === last ? null : position);
   };
-  const idOf = (position: number): string =>
-    position === last ? "code-pass-end" : `code-pass-${position}`;
-  const item = (position: number, kind: string, title: string | null, text: unknown) =>
-    html`<li class="pass ${kind}" role="option" id=${idOf(position)} title=${title ?? nothing}
-      data-testid=${position === last ? "code-pass-end" : "code-pass"}
+  const item = (position: number): TemplateResult => {
+    const { name, changed } = passes[position] ?? { name: "result", changed: true };
+    const id = position === last ? "code-pass-end" : "code-pass";
+    return html`<li class="pass ${changed ? "changed" : ""}" role="option" id="code-pass-${position}"
+      title=${changed ? nothing : "No change to these loops"} data-testid=${id}
       aria-selected=${position === current} @click=${() => select(position)}
-      ${position === current ? ref(reveal) : nothing}>${text}</li>`;
+      ${position === current ? ref(reveal) : nothing}>${name.replaceAll("_", " ")}${
+        changed ? nothing : html`<span class="visually-hidden">, no change</span>`
+      }</li>`;
+  };
   return html`<ol class="passes" role="listbox" tabindex="0" aria-label="Loops after a pass"
     aria-orientation="horizontal" data-testid="code-passes" ?hidden=${!last}
-    aria-activedescendant=${idOf(current)}
+    aria-activedescendant="code-pass-${current}"
     @keydown=${(event: KeyboardEvent) => onArrows(event, range(last + 1), current, select)}>
-    ${passes.map(({ name, changed }, position) =>
-      changed
-        ? item(position, "changed", `After ${name}`, name.replaceAll("_", " "))
-        : item(
-            position,
-            "",
-            `${name} leaves these loops as they are`,
-            html`${name.replaceAll("_", " ")}<span class="visually-hidden">, no change</span>`,
-          ),
-    )}${item(last, "end", null, "result")}</ol>`;
+    ${range(last + 1).map(item)}</ol>`;
 }
 
 /** Scroll the row so far that a pass and something of its neighbours are in sight. */

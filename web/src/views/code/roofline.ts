@@ -7,10 +7,9 @@
 
 import { html, nothing, svg, type TemplateResult } from "lit-html";
 import type { CodeMeasurement, MachinePeak } from "../../python/wire";
-import { short, timing } from "../format";
-import { axes as drawAxes, legend, logarithmic, logTicks, type Plot } from "../plot";
-
-export const HEIGHT = 230;
+import { large, short, timing } from "../format";
+import { dataTable } from "../kit";
+import { type Frame, legend, type Plot, path, type Scale } from "../plot";
 
 export interface Point {
   /** Operations a byte. */
@@ -54,69 +53,61 @@ export function axes(
 /** The drawing of a measured kernel and its tables. */
 export function roofline(plot: Plot, measured: Measured): TemplateResult {
   const { name, measurement, simulated } = measured;
-  const keys: [string, string][] = [["trial", "this kernel"]];
-  if (simulated !== null) keys.push(["simulated", "per byte that the small cache moves"]);
-  keys.push(["memory", "memory roof"], ["cache", "cache roof"]);
+  const { peak, operations, bytes, rate } = measurement;
+  const point = { intensity: operations / bytes, rate };
+  const range = axes(point, peak, simulated === null ? [] : [simulated]);
   const label = `${sentence(name, measurement)} The table has the numbers.`;
   const drawing = (): TemplateResult =>
-    html`${plot.template(label, (width) => marks(measured, width))}${legend(...keys)}`;
-  return html`<div class="roofline">
-    ${measurement.operations ? drawing() : nothing}${numbers(measured)}
-  </div>`;
+    html`${plot.chart(
+      label,
+      {
+        x: { domain: range.x, log: true, title: "operations per byte of the arguments" },
+        y: { domain: range.y, log: true, title: "GFLOPS", text: (value) => short(value / 1e9) },
+      },
+      (x, y, frame) => marks(measured, range.x, point, { x, y, frame }),
+    )}${legend(
+      ["trial", "this kernel"],
+      ...(simulated === null ? [] : [["simulated", "per byte moved in the cache model"] as const]),
+      ["memory", "memory roof"],
+      ["cache", "cache roof"],
+    )}`;
+  return html`<div class="roofline">${operations ? drawing() : nothing}${numbers(measured)}</div>`;
 }
 
-function marks({ measurement, simulated }: Measured, width: number): TemplateResult {
+function marks(
+  { measurement, simulated }: Measured,
+  [low, high]: [number, number],
+  { intensity, rate }: Point,
+  { x, y, frame }: { x: Scale; y: Scale; frame: Frame },
+): TemplateResult {
   const { peak } = measurement;
-  const point = { intensity: measurement.operations / measurement.bytes, rate: measurement.rate };
-  const range = axes(point, peak, simulated === null ? [] : [simulated]);
-  const frame = { left: 46, right: width - 14, top: 14, bottom: HEIGHT - 36 };
-  const across = logarithmic(range.x, [frame.left, frame.right]);
-  const upwards = logarithmic(range.y, [frame.bottom, frame.top]);
   const top = peakOf(measurement);
-  const line = (kind: string, bandwidth: number, height: number, from = range.x[0]): unknown => {
-    const bend = Math.min(Math.max(height / bandwidth, from), range.x[1]);
-    const points = [from, bend, range.x[1]].map(
-      (x) => `${across(x)},${upwards(roof(x, bandwidth, height))}`,
-    );
-    return svg`<polyline class="roof ${kind}" points=${points.join(" ")}></polyline>`;
+  const line = (kind: string, bandwidth: number, height: number, from = low): unknown => {
+    const bend = Math.min(Math.max(height / bandwidth, from), high);
+    const points = [from, bend, high].map((at) => [x(at), y(roof(at, bandwidth, height))] as const);
+    return svg`<path class="roof ${kind}" d=${path(points)}></path>`;
   };
   const heights = [peak.flops, ...(peak.fusedFlops === null ? [] : [peak.fusedFlops])];
   const others = heights.filter((height) => height !== top);
-  const [x, y] = [across(point.intensity), upwards(point.rate)];
-  const cache = upwards(roof(point.intensity, peak.cacheBandwidth, top));
-  const left = x > width * 0.6;
-  const moved = simulated === null ? null : across(simulated);
-  return svg`${drawAxes(
-    frame,
-    {
-      scale: across,
-      ticks: logTicks(range.x),
-      text: short,
-      title: "operations per byte of the arguments",
-    },
-    {
-      scale: upwards,
-      ticks: logTicks(range.y),
-      text: (rate) => short(rate / 1e9),
-      title: "GFLOPS",
-    },
-  )}
-    ${others.map((height) =>
-      line("other", peak.memoryBandwidth, height, Math.min(height, top) / peak.memoryBandwidth),
-    )}
+  const [across, up] = [x(intensity), y(rate)];
+  const left = across > (frame.left + 2 * frame.right) / 3;
+  const drop = (toX: number, toY: number): unknown =>
+    svg`<line class="drop" x1=${across} x2=${toX} y1=${up} y2=${toY}></line>`;
+  return svg`
+    ${others.map((height) => line("other", peak.memoryBandwidth, height, Math.min(height, top) / peak.memoryBandwidth))}
     ${line("cache", peak.cacheBandwidth, top)}${line("memory", peak.memoryBandwidth, top)}
-    <line class="drop" x1=${x} x2=${x} y1=${y} y2=${cache}></line>
-    <text class="roof-label" x=${frame.right} y=${upwards(Math.max(...heights)) - 6}
+    ${drop(across, y(roof(intensity, peak.cacheBandwidth, top)))}
+    <text class="roof-label" x=${frame.right} y=${y(Math.max(...heights)) - 6}
       text-anchor="end">${roofLabel(peak)}</text>
     ${
-      moved === null
+      simulated === null
         ? nothing
-        : svg`<line class="drop" x1=${x} x2=${moved} y1=${y} y2=${y}></line>
-            <circle class="dot simulated" cx=${moved} cy=${y} r="4.5"></circle>`
+        : svg`${drop(x(simulated), up)}
+            <circle class="dot simulated" cx=${x(simulated)} cy=${up} r="4.5"></circle>`
     }
-    <circle class="dot" cx=${x} cy=${y} r="5.5"></circle>
-    <text class="dot-label" x=${x + (left ? -9 : 9)} y=${y + 17}
-      text-anchor=${left ? "end" : "start"}>${short(point.rate / 1e9)} GFLOPS</text>`;
+    <circle class="dot" cx=${across} cy=${up} r="5.5"></circle>
+    <text class="dot-label" x=${across + (left ? -9 : 9)} y=${up + 17}
+      text-anchor=${left ? "end" : "start"}>${gflops(rate)}</text>`;
 }
 
 /** What was measured, in one sentence. */
@@ -124,7 +115,7 @@ export function sentence(name: string, measurement: CodeMeasurement): string {
   const { seconds, rate, operations } = measurement;
   if (!operations) return `${name} takes ${timing(seconds)} and does no arithmetic.`;
   const share = Math.round((100 * rate) / peakOf(measurement));
-  return `${name} takes ${timing(seconds)}: ${short(rate / 1e9)} GFLOPS, ${share} % of the peak of ${short(peakOf(measurement) / 1e9)} GFLOPS.`;
+  return `${name} takes ${timing(seconds)}: ${gflops(rate)}, ${share} % of the peak of ${gflops(peakOf(measurement))}.`;
 }
 
 /** Both peaks in one line: side by side their labels would lie on each other, or on a roof. */
@@ -136,50 +127,39 @@ function roofLabel({ flops, fusedFlops }: MachinePeak): string {
 function numbers({ measurement, simulated }: Measured): TemplateResult {
   const { seconds, repeats, operations, bytes, rate, peak, clockStep, isolated } = measurement;
   const intensity = operations / bytes;
-  const memory = roof(intensity, peak.memoryBandwidth, peakOf(measurement));
-  const gflops = (value: number): string => `${short(value / 1e9)} GFLOPS`;
   const bandwidth = (value: number): string => `${short(value / 1e9)} GB/s`;
-  const kernel: [string, string][] = [
+  const kernel = [
     [`Time, median of ${repeats.length}`, timing(seconds)],
     ["Fastest – slowest", `${timing(Math.min(...repeats))} – ${timing(Math.max(...repeats))}`],
-    ["Operations", scaled(operations)],
-    ["Arguments", `${scaled(bytes)}B`],
+    ["Operations", large(operations)],
+    ["Arguments", large(bytes, "B")],
     ["Rate", operations ? gflops(rate) : bandwidth(bytes / seconds)],
   ];
-  if (operations) {
+  if (operations)
     kernel.push(
       ["Share of the peak", `${Math.round((100 * rate) / peakOf(measurement))} %`],
       ["Operations per byte", short(intensity)],
-      ["Memory-bound limit", gflops(memory)],
+      ["Memory-bound limit", gflops(roof(intensity, peak.memoryBandwidth, peakOf(measurement)))],
     );
-    if (simulated !== null)
-      kernel.push(["Operations per byte moved, small cache", short(simulated)]);
-  }
+  if (operations && simulated !== null)
+    kernel.push(["Operations per byte moved, cache model", short(simulated)]);
   return html`<div class="roofline-tables">
-    ${table("This kernel", kernel)}
-    ${table("One thread of this tab", [
-      [`Peak, ${peak.dtype}`, gflops(peak.flops)],
-      ["Peak, fused", peak.fusedFlops === null ? "not here" : gflops(peak.fusedFlops)],
-      ["Memory bandwidth", bandwidth(peak.memoryBandwidth)],
-      ["Cache bandwidth", bandwidth(peak.cacheBandwidth)],
-      ["Timer resolution", timing(clockStep)],
-      ["Isolated page", isolated === null ? "no page" : isolated ? "yes" : "no"],
-    ])}
+    ${dataTable("This kernel", [], kernel)}
+    ${dataTable(
+      "One thread of this tab",
+      [],
+      [
+        [`Peak, ${peak.dtype}`, gflops(peak.flops)],
+        ["Peak, fused", peak.fusedFlops === null ? "not available" : gflops(peak.fusedFlops)],
+        ["Memory bandwidth", bandwidth(peak.memoryBandwidth)],
+        ["Cache bandwidth", bandwidth(peak.cacheBandwidth)],
+        ["Timer resolution", timing(clockStep)],
+        ["Isolated page", isolated === null ? "no page" : isolated ? "yes" : "no"],
+      ],
+    )}
   </div>`;
 }
 
-function table(caption: string, rows: [string, string][]): TemplateResult {
-  return html`<table><caption>${caption}</caption><tbody>${rows.map(
-    ([name, value]) => html`<tr><th scope="row">${name}</th><td>${value}</td></tr>`,
-  )}</tbody></table>`;
-}
-
-function scaled(value: number): string {
-  const units: [number, string][] = [
-    [1e9, "G"],
-    [1e6, "M"],
-    [1e3, "k"],
-  ];
-  const [size, unit] = units.find(([least]) => value >= least) ?? [1, ""];
-  return `${short(value / size)} ${unit}`.replace(/ $/, "\u00a0");
+function gflops(rate: number): string {
+  return `${short(rate / 1e9)} GFLOPS`;
 }

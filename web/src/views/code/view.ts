@@ -2,13 +2,14 @@
 
 import { batch, computed, signal } from "@preact/signals-core";
 import { html, nothing, type TemplateResult } from "lit-html";
-import { live } from "lit-html/directives/live.js";
 import type { MachineCode, PassLine, RunResult } from "../../python/wire";
+import { counted, whole } from "../format";
 import "./code.css";
 import {
+  button,
+  checkbox,
   choice,
   copyAndTell,
-  counted,
   emptyNote,
   markBusy,
   Pending,
@@ -16,7 +17,7 @@ import {
   reactive,
   viewPanel,
 } from "../kit";
-import { Resource } from "../resource";
+import { Cache, Resource } from "../resource";
 import type { View, ViewContext } from "../view";
 import { type Lines, Links, type LitLines, type Pane, ranges } from "./links";
 import { codeListing, type Listed, type ListedLine } from "./listing";
@@ -39,7 +40,7 @@ interface AfterPass {
 }
 
 export function codeView(context: ViewContext): View {
-  const { session, isBusy, toast } = context;
+  const { session, busy, toast } = context;
   const panel = viewPanel("code", "Machine code");
   const programs = signal<RunResult["programs"]>([]);
   const program = signal("");
@@ -55,9 +56,8 @@ export function codeView(context: ViewContext): View {
   const pointed = signal<Line | null>(null);
   /** Where the reader did something last: there, nothing is to move. */
   const acted = signal<Line | null>(null);
-  const busy = signal(isBusy());
   /** Of the code shown, by pass. */
-  let afterPass = new Map<number, Promise<AfterPass>>();
+  const afterPass = new Cache<AfterPass>();
 
   const finalLinks = computed(() => code.value && new Links(code.value));
   const links = computed(() => {
@@ -130,7 +130,7 @@ export function codeView(context: ViewContext): View {
       (signal) =>
         session.look(signal, "code_view.code", program.value, functionName, wantsFused.value),
       () => {
-        afterPass = new Map();
+        afterPass.clear();
         asked.value = null;
         pass.value = acted.value = chosen.value = pointed.value = null;
         passed.set(null);
@@ -146,10 +146,8 @@ export function codeView(context: ViewContext): View {
       if (chosen.value?.[0] === "lowered") chosen.value = null;
     });
     if (index === null || !code.value) return;
-    const asked = afterPass.get(index) ?? fetchPass(code.value.function, index);
-    afterPass.set(index, asked);
-    asked.catch(() => afterPass.delete(index));
-    await passed.load(() => asked);
+    const { function: name } = code.value;
+    await passed.load(() => afterPass.get(String(index), () => fetchPass(name, index)));
   }
 
   async function fetchPass(name: string, index: number): Promise<AfterPass> {
@@ -173,37 +171,34 @@ export function codeView(context: ViewContext): View {
   };
   const head = ({ functions, function: name, fused, size }: MachineCode): TemplateResult => {
     const { available, on, used } = fused;
-    const options = (names: string[]) => names.map((each) => ({ id: each, title: each }));
     const count = size ? ` (${used || "none"} in this kernel)` : "";
     return html`<div class="code-head">
       ${choice({
         label: "Module",
         id: "code-program",
         options: programs.value,
-        value: program.value,
-        onChange: (id) => {
-          program.value = id;
-          void load(null);
-        },
+        value: program,
+        onChange: () => void load(null),
       })}
       ${choice({
         label: "Function",
         id: "code-function",
-        options: options(functions),
+        options: functions,
         value: asked.value ?? name,
         onChange: (id) => void load(id),
       })}
-      <label class="switch" for="code-fused" title=${
-        available
+      ${checkbox(`Allow fused multiply-add${count}`, {
+        checked: wantsFused.value ?? on,
+        testId: "code-fused",
+        title: available
           ? "One rounding instead of two: faster, and the last bit of results may differ"
-          : "This browser has no relaxed SIMD instructions"
-      }><input id="code-fused" type="checkbox" data-testid="code-fused"
-        .checked=${live(wantsFused.value ?? on)} ?disabled=${!available} @change=${({
-          currentTarget,
-        }: Event) => {
-          wantsFused.value = (currentTarget as HTMLInputElement).checked;
+          : "This browser has no relaxed SIMD instructions",
+        disabled: !available,
+        onChange: (wanted) => {
+          wantsFused.value = wanted;
           void load(name);
-        }}><span>Allow fused multiply-add${count}</span></label>
+        },
+      })}
     </div>`;
   };
   const note = ({ error, notes }: MachineCode): TemplateResult => {
@@ -218,8 +213,8 @@ export function codeView(context: ViewContext): View {
   const content = (now: MachineCode): TemplateResult => {
     const passes = now.passes ?? [];
     const shown = after.value ? `Loops after ${after.value.name}` : "Loops";
-    const copy = html`<button class="button quiet small" type="button"
-      @click=${() => now.wat && copyAndTell(now.wat.lines.join("\n"), toast)}>Copy</button>`;
+    const copyWat = (): unknown => now.wat && copyAndTell(now.wat.lines.join("\n"), toast);
+    const copy = button("Copy", copyWat, { kind: "quiet small" });
     return html`<div class="code-view">
       ${head(now)}
       <ul class="code-facts" data-testid="code-facts">${facts(now)}</ul>
@@ -261,9 +256,6 @@ export function codeView(context: ViewContext): View {
         code.set(null);
       }
     },
-    onActivity() {
-      busy.value = isBusy();
-    },
     onShow: () => pending.look(),
   };
 }
@@ -271,13 +263,13 @@ export function codeView(context: ViewContext): View {
 /** Size and make of the code, as figures with what they count. */
 function facts({ size }: MachineCode): TemplateResult | typeof nothing {
   if (!size) return nothing;
-  const figure = (value: number): TemplateResult =>
-    html`<strong>${value.toLocaleString("en")}</strong>`;
+  const figure = (value: number, unit: string): TemplateResult =>
+    html`<strong>${whole(value)}</strong> ${unit}`;
   const counts = (of: { instructions: number; simd: number }): TemplateResult =>
-    html`${figure(of.instructions)} instructions, ${figure(of.simd)} SIMD`;
+    html`${figure(of.instructions, "instructions")}, ${figure(of.simd, "SIMD")}`;
   const { bytes, loop } = size;
   const name = loop?.name ? html`<code>${loop.name}</code> ` : "";
-  return html`<li>${figure(bytes)} bytes</li><li>${counts(size)}</li>
+  return html`<li>${figure(bytes, "bytes")}</li><li>${counts(size)}</li>
     ${loop ? html`<li>innermost loop ${name}${counts(loop)}</li>` : nothing}`;
 }
 

@@ -2,21 +2,19 @@
 
 import { signal } from "@preact/signals-core";
 import { html, nothing, svg, type TemplateResult } from "lit-html";
-import { choice } from "../kit";
-import { axes, extent, linear, logarithmic, logTicks, Plot, ticks } from "../plot";
-import { type By, bestAt, reached, runningBest, type Step } from "./curves";
-import { ms, type SearchPanel } from "./panel";
+import { milliseconds, short } from "../format";
+import { choice, dataTable } from "../kit";
+import { extent, Plot, path } from "../plot";
+import { type By, bestAt, reached, runningBest } from "./curves";
 import type { Search } from "./search";
-
-const HEIGHT = 260;
 
 /** A search is as good as another at this much more time. */
 const NEAR = 1.05;
 
-export class ComparePanel implements SearchPanel {
+export class ComparePanel {
   readonly id = "search-compare";
   readonly title = "Compare";
-  private readonly plot = new Plot(HEIGHT, "search-curves");
+  private readonly plot = new Plot(260, "search-curves");
   private readonly by = signal<By>("trials");
   /** What the reader has chosen: the numbers of two searches of `of`, which was the newest. */
   private readonly chosen = signal<{ of: number; pair: [number, number] } | null>(null);
@@ -24,14 +22,13 @@ export class ComparePanel implements SearchPanel {
   template(_search: Search | null, all: readonly Search[]): TemplateResult {
     const pair = this.pair(all);
     const by = this.by.value;
-    const enough = all.length > 1;
     const curves = pair.map(({ trials }) => runningBest(trials, by));
-    const options = all.map(({ number, name }) => ({ id: String(number), title: name }));
-    const field = (which: 0 | 1): TemplateResult =>
+    const points = curves.flat();
+    const field = (label: string, which: 0 | 1): TemplateResult =>
       choice({
-        label: ["First", "Second"][which]!,
-        id: ["search-first", "search-second"][which]!,
-        options,
+        label,
+        id: `search-${label.toLowerCase()}`,
+        options: all.map(({ number, name }) => ({ id: String(number), title: name })),
         value: String(pair[which]?.number ?? ""),
         hidden: false,
         onChange: (id) => {
@@ -40,28 +37,61 @@ export class ComparePanel implements SearchPanel {
           this.chosen.value = { of: all.at(-1)!.number, pair: numbers };
         },
       });
-    const note = enough
-      ? "The best so far of both searches, as it was measured while they ran."
-      : "With two searches, both can be compared here. They last until the page is closed.";
-    const drawn = enough && curves.flat().length;
+    const ends = points.map(({ x }) => x);
+    const axes = {
+      x: { domain: [0, Math.max(...ends)] as const, title: by },
+      y: {
+        domain: extent(points.map(({ seconds }) => seconds)),
+        log: true,
+        text: milliseconds,
+        title: "best so far, ms",
+      },
+    };
+    const enough = all.length > 1;
     return html`<div class="panel-form">
-        ${field(0)}${field(1)}
-        ${choice({
-          label: "By",
-          id: "search-by",
-          options: ["trials", "seconds"].map((id) => ({ id, title: id })),
-          value: by,
-          onChange: (id) => {
-            this.by.value = id as By;
-          },
-        })}
+        ${field("First", 0)}${field("Second", 1)}
+        ${choice({ label: "By", id: "search-by", options: ["trials", "seconds"], value: this.by })}
       </div>
-      <p class="panel-note">${note}</p>
-      ${this.plot.template(
+      <p class="panel-note">${
+        enough
+          ? "The best so far of both searches, as measured while they ran."
+          : "With two searches, both can be compared here. They last until the page is closed."
+      }</p>
+      ${this.plot.chart(
         "The best so far of two searches; the table below has the numbers",
-        drawn ? (width) => draw(curves, by, width) : null,
+        enough && points.length ? axes : null,
+        (x, y) =>
+          curves.map((curve, at) => {
+            const line = curve.map((step) => [x(step.x), y(step.seconds)] as const);
+            return svg`<path d=${path(line, true)} class="curve curve-${at}"></path>`;
+          }),
       )}
-      <div class="table-box">${enough ? comparison(pair, curves, by) : nothing}</div>`;
+      ${enough ? this.comparison(pair, curves) : nothing}`;
+  }
+
+  private comparison(pair: Search[], curves: ReturnType<typeof runningBest>[]): TemplateResult {
+    const by = this.by.value;
+    const near = Math.min(...curves.map((curve) => curve.at(-1)?.seconds ?? Infinity)) * NEAR;
+    const shared = Math.min(...curves.map((curve) => curve.at(-1)?.x ?? 0));
+    const text = (value: number | null | undefined, format: (value: number) => string): string =>
+      value === null || value === undefined ? "–" : format(value);
+    const unit = by === "trials" ? "trials" : "s";
+    return dataTable(
+      "The best of both searches",
+      ["", ...pair.map(({ name }, at) => html`<span class="key curve-${at}">${name}</span>`)],
+      [
+        ["Best, ms", ...curves.map((curve) => text(curve.at(-1)?.seconds, milliseconds))],
+        [
+          `Best after ${short(shared)} ${unit}, ms`,
+          ...curves.map((curve) => text(bestAt(curve, shared), milliseconds)),
+        ],
+        [
+          `${by === "trials" ? "Trials" : "Seconds"} to within 5 % of the better`,
+          ...curves.map((curve) => text(reached(curve, near), short)),
+        ],
+      ],
+      { testId: "search-comparison" },
+    );
   }
 
   /** The searches compared: the newest with the one before it, until others are chosen. */
@@ -75,64 +105,4 @@ export class ComparePanel implements SearchPanel {
     const second = chosen?.of === newest.number ? numbered(chosen.pair[1]) : newest;
     return [first, second ?? newest];
   }
-}
-
-function comparison(pair: Search[], curves: Step[][], by: By): TemplateResult {
-  const near = Math.min(...curves.map((curve) => curve.at(-1)?.seconds ?? Infinity)) * NEAR;
-  const shared = Math.min(...curves.map((curve) => curve.at(-1)?.x ?? 0));
-  const unit = by === "trials" ? "trials" : "s";
-  const rows: [string, (curve: Step[]) => string][] = [
-    ["Best, ms", (curve) => text(curve.at(-1)?.seconds ?? null, ms)],
-    [`Best after ${amount(shared)} ${unit}, ms`, (curve) => text(bestAt(curve, shared), ms)],
-    [
-      `${by === "trials" ? "Trials" : "Seconds"} to within 5 % of the better`,
-      (curve) => text(reached(curve, near), amount),
-    ],
-  ];
-  const names = pair.map(
-    ({ name }, at) => html`<th scope="col"><span class="key curve-${at}">${name}</span></th>`,
-  );
-  const row = ([label, of]: (typeof rows)[number]): TemplateResult =>
-    html`<tr><th scope="row">${label}</th>${curves.map(
-      (curve) => html`<td class="number">${of(curve)}</td>`,
-    )}</tr>`;
-  return html`<table class="trials" data-testid="search-comparison">
-    <thead><tr><th scope="col"></th>${names}</tr></thead><tbody>${rows.map(row)}</tbody></table>`;
-}
-
-function draw(curves: Step[][], by: By, width: number): unknown {
-  const points = curves.flat();
-  const frame = { left: 52, right: width - 14, top: 22, bottom: HEIGHT - 38 };
-  const end: [number, number] = [0, Math.max(...points.map(({ x }) => x))];
-  const times = extent(points.map(({ seconds }) => seconds * 1000));
-  const x = linear(end, [frame.left, frame.right]);
-  const y = logarithmic(times, [frame.bottom - 6, frame.top + 6]);
-  const line = (curve: Step[], at: number): unknown => {
-    const path = curve.map((step, index) => {
-      const [px, py] = [x(step.x).toFixed(1), y(step.seconds * 1000).toFixed(1)];
-      return index ? `H${px}V${py}` : `M${px} ${py}`;
-    });
-    return svg`<path d=${path.join("")} class="curve curve-${at}"></path>`;
-  };
-  return [
-    axes(
-      frame,
-      { scale: x, ticks: ticks(end, width > 500 ? 8 : 4), text: String, title: by },
-      {
-        scale: y,
-        ticks: logTicks(times),
-        text: (value) => ms(value / 1000),
-        title: "best so far, ms",
-      },
-    ),
-    curves.map(line),
-  ];
-}
-
-function amount(value: number): string {
-  return String(Number(value.toPrecision(3)));
-}
-
-function text(value: number | null, format: (value: number) => string): string {
-  return value === null ? "–" : format(value);
 }

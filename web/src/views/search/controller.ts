@@ -1,87 +1,66 @@
 /** Controls a search: begins it, asks Python for trial after trial, pauses, stops, and keeps records. */
 
+import { signal } from "@preact/signals-core";
 import { type PythonSession, Stopped } from "../../python/client";
-import type { SearchSettings } from "../../python/wire";
+import type { SearchSettings, TrialUpdate } from "../../python/wire";
+import { counted } from "../format";
+import { message } from "../resource";
 import { earlier, type RecordStore, type RecordWriter } from "./records";
 import type { Search } from "./search";
-import { outcome } from "./trials";
 
 /** Milliseconds that a stopped search waits for its last trial before Python is stopped. */
 const PATIENCE = 4000;
 
-interface ControllerEvents {
-  /** A sentence for the reader about where the search is. */
-  say: (text: string) => void;
-  /** A trial came in; drawing can wait. */
-  onTrial: (search: Search) => void;
-  /** The search runs, pauses or has ended. */
-  onState: (search: Search) => void;
-}
-
 export class SearchController {
   /** The search that runs or pauses, or did last. */
   current: Search | null = null;
+  readonly running = signal(false);
   private leaving: "pause" | "stop" | null = null;
-  private running = false;
 
   constructor(
     private readonly session: PythonSession,
     private readonly store: Promise<RecordStore>,
     private readonly writer: RecordWriter,
-    private readonly events: ControllerEvents,
   ) {}
 
-  get isRunning(): boolean {
-    return this.running;
-  }
-
   get isPaused(): boolean {
-    return this.current?.state === "paused";
+    return !this.running.value && this.current?.state === "paused";
   }
 
   /** Search from the beginning. `reuse`: go on from records of earlier searches. */
   async start(search: Search, settings: SearchSettings, reuse: boolean): Promise<void> {
     if (this.current?.state === "paused") this.end(this.current);
     this.current = search;
-    this.events.say(`Timing ${search.title} unscheduled …`);
-    await this.steer(search, async () => {
-      search.workload = await this.session.call(
-        "search.workload",
-        settings.document,
-        settings.module,
-        settings.function,
-      );
-      const earlierRecords = reuse
-        ? earlier(await (await this.store).ofWorkload(search.workload.key))
-        : null;
-      search.begin(await this.session.call("search.begin", settings, earlierRecords));
-      const count = earlierRecords?.programs.length ?? 0;
-      this.events.say(
-        `${search.title}: sampling${count ? `, ${count} programs measured in earlier searches` : ""}`,
-      );
+    const { document, module, function: name } = settings;
+    await this.steer(search, `Timing ${search.title} unscheduled …`, async () => {
+      search.workload = await this.session.call("search.workload", document, module, name);
+      const { key } = search.workload;
+      const records = reuse ? earlier(await (await this.store).ofWorkload(key)) : null;
+      search.begin(await this.session.call("search.begin", settings, records));
+      const count = records?.programs.length;
+      const known = count ? `, ${counted(count, "program")} measured in earlier searches` : "";
+      search.said.value = `${search.title}: sampling${known}`;
     });
   }
 
   /** Go on with the search that pauses. */
   async resume(): Promise<void> {
     const search = this.current;
-    if (search?.state !== "paused") return;
-    this.events.say(`${search.title}: sampling`);
-    await this.steer(search, async () => undefined);
+    if (search?.state === "paused") await this.steer(search, `${search.title}: sampling`);
   }
 
   /** Leave off after the trial that is waited for. */
   pause(): void {
-    if (!this.running || this.leaving) return;
+    if (!this.running.value || this.leaving) return;
     this.leaving = "pause";
-    this.events.say("Pausing …");
+    this.current!.said.value = "Pausing …";
   }
 
   /** End the search; once more, end Python. */
   stop(): void {
     const search = this.current;
-    if (!this.running) {
-      if (search?.state === "paused") void this.finish(search);
+    if (!this.running.value) {
+      if (search?.state === "paused") this.end(search, "Stopped");
       return;
     }
     if (this.leaving === "stop") {
@@ -89,43 +68,42 @@ export class SearchController {
       return;
     }
     this.leaving = "stop";
-    this.events.say("Stopping …");
+    search!.said.value = "Stopping …";
     this.session.trials.stop();
     setTimeout(() => {
-      if (this.current === search && this.running) void this.session.stop();
+      if (this.current === search && this.running.value) void this.session.stop();
     }, PATIENCE);
   }
 
   /** Python was started anew: what it controlled has ended. */
   onRestart(): void {
-    if (this.current && this.current.state !== "ended" && !this.running) this.end(this.current);
+    if (this.current?.state === "paused") this.end(this.current);
   }
 
-  private async steer(search: Search, begin: () => Promise<void>): Promise<void> {
-    this.running = true;
+  /** A trial of a search came in, of this one's or of one that a program runs. */
+  take(search: Search, trial: TrialUpdate): void {
+    if (trial.record && search.workload) this.writer.add(search.workload, trial.record);
+    search.add(trial);
+  }
+
+  private async steer(search: Search, said: string, begin?: () => Promise<void>): Promise<void> {
+    this.running.value = true;
     this.leaving = null;
     search.state = "running";
-    this.events.onState(search);
+    search.said.value = said;
     try {
-      await begin();
+      await begin?.();
       await this.follow(search);
-      if (this.leaving === "pause") {
-        search.state = "paused";
-        this.events.say(`Paused: ${outcome(search.tried, search.trials)}`);
-      } else await this.finish(search);
+      // What came meanwhile is not seen by the compiler.
+      const leaving = this.leaving as "pause" | "stop" | null;
+      if (leaving === "pause") search.rest("paused", "Paused");
+      else this.end(search, leaving === "stop" ? "Stopped" : "Done");
     } catch (error) {
-      const stopped = error instanceof Stopped || this.leaving === "stop";
-      const reason = stopped
-        ? "Stopped"
-        : `Failed: ${error instanceof Error ? error.message : String(error)}`;
-      this.events.say(
-        `${reason}. ${search.trials.length ? outcome(search.tried, search.trials) : ""}`,
-      );
-      this.end(search);
+      const stopped = error instanceof Stopped || (this.leaving as string | null) === "stop";
+      this.end(search, stopped ? "Stopped" : `Failed: ${message(error)}`);
     } finally {
-      this.running = false;
+      this.running.value = false;
       await this.writer.flush();
-      this.events.onState(search);
     }
   }
 
@@ -135,27 +113,15 @@ export class SearchController {
       const trial = await this.session.call("search.step", search.id);
       search.spent += performance.now() - asked;
       if (!trial) return;
-      if (trial.record && search.workload) this.writer.add(search.workload, trial.record);
-      const before = search.confirming;
-      search.add(trial);
-      if (trial.confirmed && !before)
-        this.events.say(`${search.title}: measuring the best again, in turn`);
-      this.events.onTrial(search);
+      if (trial.confirmed && !search.confirming)
+        search.said.value = `${search.title}: measuring the best again, in turn`;
+      this.take(search, trial);
     }
   }
 
-  private async finish(search: Search): Promise<void> {
-    this.events.say(
-      `${this.leaving === "stop" || !this.running ? "Stopped" : "Done"}: ${outcome(search.tried, search.trials)}`,
-    );
-    this.end(search);
-    this.events.onState(search);
-  }
-
-  private end(search: Search): void {
-    search.state = "ended";
-    if (search.id && this.session.state === "ready") {
+  private end(search: Search, how = "Ended"): void {
+    search.rest("ended", how);
+    if (search.id && this.session.state === "ready")
       this.session.call("search.finish", search.id).catch(() => undefined);
-    }
   }
 }

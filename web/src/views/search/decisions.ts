@@ -1,5 +1,6 @@
 /** Decisions as numbers on axes, and what each choice came to. */
 
+import { groupBy, range } from "../kit";
 import type { Trial } from "./trials";
 
 export interface Axis {
@@ -41,11 +42,9 @@ export function numbersOf(decision: string): number[] {
 
 /** The design spaces that trials come from, the one with most trials first. */
 export function spacesOf(trials: readonly Trial[]): { space: number; trials: number }[] {
-  const counts = new Map<number, number>();
-  for (const { space, seconds } of trials)
-    if (seconds !== null) counts.set(space, (counts.get(space) ?? 0) + 1);
-  return [...counts]
-    .map(([space, count]) => ({ space, trials: count }))
+  const timed = trials.filter(({ seconds }) => seconds !== null);
+  return [...groupBy(timed, ({ space }) => space)]
+    .map(([space, { length }]) => ({ space, trials: length }))
     .sort((a, b) => b.trials - a.trials);
 }
 
@@ -55,30 +54,24 @@ export function decisionTable<T extends Trial>(
   space: number,
   labels: string[][],
 ): DecisionTable<T> {
-  const rows: DecidedTrial<T>[] = [];
-  let parts: number[] = [];
-  for (const trial of trials) {
-    if (trial.space !== space || trial.seconds === null) continue;
-    const decided = trial.decisions.map(numbersOf);
-    const shape = decided.map(({ length }) => length);
-    if (!rows.length) parts = shape;
-    // Decisions of another form have no place on these axes.
-    if (shape.join() === parts.join() && parts.length) rows.push({ trial, values: decided.flat() });
-  }
-  const axes = parts.flatMap((count, decision) => {
-    const names = labels[decision] ?? [];
-    return Array.from(
-      { length: count },
-      (_, part) => names[part] ?? `decision ${decision + 1}_${part}`,
-    );
-  });
-  return {
-    axes: axes.map((label, axis) => ({
-      label,
-      values: [...new Set(rows.map(({ values }) => values[axis]!))].sort((a, b) => a - b),
-    })),
-    rows,
-  };
+  const timed = trials
+    .filter((trial) => trial.space === space && trial.seconds !== null)
+    .map((trial) => ({ trial, decided: trial.decisions.map(numbersOf) }));
+  const parts = timed[0]?.decided.map(({ length }) => length) ?? [];
+  // Decisions of another form have no place on these axes.
+  const rows = timed
+    .filter(
+      ({ decided }) => parts.length && decided.map(({ length }) => length).join() === parts.join(),
+    )
+    .map(({ trial, decided }) => ({ trial, values: decided.flat() }));
+  const names = parts.flatMap((count, decision) =>
+    range(count).map((part) => labels[decision]?.[part] ?? `decision ${decision + 1}_${part}`),
+  );
+  const axes = names.map((label, axis) => ({
+    label,
+    values: [...new Set(rows.map(({ values }) => values[axis]!))].sort((a, b) => a - b),
+  }));
+  return { axes, rows };
 }
 
 /** What each value of an axis came to. */

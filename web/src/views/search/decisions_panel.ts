@@ -2,21 +2,15 @@
 
 import { signal } from "@preact/signals-core";
 import { html, svg, type TemplateResult } from "lit-html";
-import { choice, counted, dataTable } from "../kit";
-import { extent, linear, logarithmic, logTicks, Plot, type Scale } from "../plot";
-import {
-  choices,
-  type DecidedTrial,
-  type DecisionTable,
-  decisionTable,
-  spacesOf,
-} from "./decisions";
-import { ms, type SearchPanel } from "./panel";
+import { counted, milliseconds } from "../format";
+import { choice, dataTable } from "../kit";
+import { extent, linear, logarithmic, logTicks, Plot, path, type Scale } from "../plot";
+import { choices, type DecidedTrial, decisionTable, spacesOf } from "./decisions";
 import type { Search } from "./search";
 import type { ShownTrial } from "./trials";
 
 const HEIGHT = 240;
-const MARGIN = { left: 30, right: 46, top: 34, bottom: 16 };
+const FRAME = { left: 30, right: 46, top: 34, bottom: HEIGHT - 16 };
 
 /** More lines than these hide each other: the best half of them, and every nth of the rest. */
 const MAX_LINES = 240;
@@ -24,9 +18,14 @@ const MAX_LINES = 240;
 /** The share of trials that count as good. */
 const GOOD = 0.1;
 
-type Table = DecisionTable<ShownTrial>;
+/** An axis of the drawing: its name, where its values lie, and what stands beside it at which height. */
+interface Upright {
+  name: string;
+  scale: Scale;
+  marks: [value: number, text: string][];
+}
 
-export class DecisionsPanel implements SearchPanel {
+export class DecisionsPanel {
   readonly id = "search-decisions";
   readonly title = "Decisions";
   private readonly plot = new Plot(HEIGHT, "search-parallel");
@@ -52,8 +51,8 @@ export class DecisionsPanel implements SearchPanel {
         label,
         value,
         count,
-        ms(best),
-        ms(median),
+        milliseconds(best),
+        milliseconds(median),
       ]),
     );
     return html`${choice({
@@ -70,90 +69,76 @@ export class DecisionsPanel implements SearchPanel {
       <p class="panel-note">${note}</p>
       ${this.plot.template(
         "Decisions against time; the table below has the numbers",
-        rows.length ? (width) => this.draw(table, width) : null,
+        rows.length ? (width) => this.draw(rows, uprights(table), width) : null,
       )}
       <details class="numbers"><summary>Time by choice</summary>${dataTable(
         "Times by decision",
         ["Decision", "Value", "Trials", "Best, ms", "Median, ms"],
         numbers,
-        { testId: "search-choices", terms: 1 },
+        { testId: "search-choices" },
       )}</details>`;
   }
 
-  private draw({ axes, rows }: Table, width: number): unknown {
-    const { top } = MARGIN;
-    const bottom = HEIGHT - MARGIN.bottom;
-    const across = linear([0, axes.length], [MARGIN.left, width - MARGIN.right]);
-    const times = extent(rows.map(({ trial }) => trial.seconds! * 1000));
-    const time = logarithmic(times, [bottom, top]);
-    const fast: Scale = (value) => top + bottom - time(value);
-    const scales = axes.map(({ values }): Scale => {
-      const position = linear([0, Math.max(1, values.length - 1)], [bottom, top]);
-      return (value) =>
-        values.length === 1 ? (top + bottom) / 2 : position(values.indexOf(value));
-    });
-    const labels = axes.map(({ label }) => label);
-    const line = ({ row, good }: Ranked): unknown => {
-      const points = [
-        ...row.values.map((value, axis) => [across(axis), scales[axis]!(value)] as const),
-        [across(axes.length), fast(row.trial.seconds! * 1000)] as const,
-      ];
-      const path = points.map(([x, y], at) => `${at ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`);
-      return svg`<path d=${path.join("")} class=${good ? "good" : ""}
-        @click=${() => this.onChoose(row.trial.index)}><title>${lineTitle(row, labels)}</title></path>`;
+  private draw(rows: Row[], axes: Upright[], width: number): unknown {
+    const { top, bottom } = FRAME;
+    const last = axes.length - 1;
+    const across = linear([0, last], [FRAME.left, width - FRAME.right]);
+    const line = (row: Row, good: boolean): unknown => {
+      const values = [...row.values, row.trial.seconds!];
+      const points = values.map((value, at) => [across(at), axes[at]!.scale(value)] as const);
+      const decided = row.values.map((value, at) => `\n${axes[at]!.name} = ${value}`);
+      const title = `Trial ${row.trial.index}, ${milliseconds(row.trial.seconds!)} ms`;
+      return svg`<path d=${path(points)} class=${good ? "good" : ""}
+        @click=${() => this.onChoose(row.trial.index)}><title>${title}${decided}</title></path>`;
     };
     // Names of neighbours are on two levels, so that they have room.
-    const axis = (at: number, name: string, texts: [y: number, text: string][]): unknown => {
+    const axis = ({ name, scale, marks }: Upright, at: number): unknown => {
       const x = across(at);
-      const last = at === axes.length;
       return svg`<g class="plot-axes parallel-axis">
         <line x1=${x} x2=${x} y1=${top} y2=${bottom}></line>
         <text x=${x} y=${at % 2 ? 12 : 24} class="axis-name"
-          text-anchor=${last ? "end" : at ? "middle" : "start"}>${short(name)}</text>
-        ${texts.map(
-          ([y, text]) => svg`<text x=${last ? x + 6 : x - 4} y=${y + 4}
-            text-anchor=${last ? "start" : "end"}>${text}</text>`,
+          text-anchor=${at === last ? "end" : at ? "middle" : "start"}>${short(name)}</text>
+        ${marks.map(
+          ([value, text]) => svg`<text x=${at === last ? x + 6 : x - 4} y=${scale(value) + 4}
+            text-anchor=${at === last ? "start" : "end"}>${text}</text>`,
         )}</g>`;
     };
-    const valueTexts = (at: number): [number, string][] => {
-      const { values } = axes[at]!;
-      const step = values.length > 9 ? Math.ceil(values.length / 8) : 1;
-      return values
-        .filter((_, index) => index % step === 0)
-        .map((value) => [scales[at]!(value), String(value)]);
-    };
-    const timeTexts = logTicks(times).map((tick): [number, string] => [
-      fast(tick),
-      ms(tick / 1000),
-    ]);
-    return svg`<g class="parallel">${ranked(rows).map(line)}</g>
-      ${labels.map((label, at) => axis(at, label, valueTexts(at)))}
-      ${axis(axes.length, "ms", timeTexts)}`;
+    return svg`<g class="parallel">${ranked(rows, line)}</g>${axes.map(axis)}`;
   }
 }
 
+type Row = DecidedTrial<ShownTrial>;
+
+/** An axis for each decision, and one for times. */
+function uprights({ axes, rows }: ReturnType<typeof decisionTable>): Upright[] {
+  const { top, bottom } = FRAME;
+  const decided = axes.map(({ label, values }): Upright => {
+    const position = linear([0, values.length - 1], [bottom, top]);
+    const step = values.length > 9 ? Math.ceil(values.length / 8) : 1;
+    const named = values.filter((_, index) => index % step === 0);
+    return {
+      name: label,
+      scale: (value) =>
+        values[1] === undefined ? (top + bottom) / 2 : position(values.indexOf(value)),
+      marks: named.map((value) => [value, String(value)]),
+    };
+  });
+  const times = extent(rows.map(({ trial }) => trial.seconds!));
+  const marks = logTicks(times).map((tick): [number, string] => [tick, milliseconds(tick)]);
+  return [...decided, { name: "ms", scale: logarithmic(times, [top, bottom]), marks }];
+}
+
 function short(label: string): string {
-  const named = label.replace(", part ", " ");
-  return named.length > 14 ? `${named.slice(0, 13)}…` : named;
-}
-
-function lineTitle({ trial, values }: DecidedTrial, labels: string[]): string {
-  const decided = labels.map((label, axis) => `${label} = ${values[axis]}`).join("\n");
-  return `Trial ${trial.index}, ${ms(trial.seconds!)} ms\n${decided}`;
-}
-
-interface Ranked {
-  row: DecidedTrial<ShownTrial>;
-  good: boolean;
+  return label.length > 14 ? `${label.slice(0, 13)}…` : label;
 }
 
 /** The lines to draw, slow ones first, so that the best lie on top. */
-function ranked(rows: Table["rows"]): Ranked[] {
+function ranked(rows: Row[], line: (row: Row, good: boolean) => unknown): unknown[] {
   const sorted = [...rows].sort((a, b) => b.trial.seconds! - a.trial.seconds!);
-  const good = Math.max(1, Math.round(sorted.length * GOOD));
-  const surplus = sorted.length - MAX_LINES;
-  const step = surplus > 0 ? Math.ceil((sorted.length - MAX_LINES / 2) / (MAX_LINES / 2)) : 1;
-  return sorted
-    .map((row, at) => ({ row, good: at >= sorted.length - good }))
-    .filter((_, at) => surplus <= 0 || at >= sorted.length - MAX_LINES / 2 || at % step === 0);
+  const good = sorted.length - Math.max(1, Math.round(sorted.length * GOOD));
+  const rest = sorted.length - MAX_LINES / 2;
+  const step = sorted.length > MAX_LINES ? Math.ceil(rest / (MAX_LINES / 2)) : 1;
+  return sorted.flatMap((row, at) =>
+    at >= rest || at % step === 0 ? [line(row, at >= good)] : [],
+  );
 }

@@ -6,8 +6,8 @@ import { element } from "../../dom";
 import { type PythonSession, Stopped } from "../../python/client";
 import type { ModelTimes, TraceStep, TrialDetails } from "../../python/wire";
 import { comparison, milliseconds, short } from "../format";
-import { once, reactive } from "../kit";
-import { message, Resource } from "../resource";
+import { button, once, reactive, setting } from "../kit";
+import { Cache, message, Resource } from "../resource";
 import { diffListing, markedLines } from "../trace/diff";
 import { openTrace } from "../trace/open";
 import { stepList } from "../trace/steps";
@@ -38,7 +38,7 @@ export class TrialDetail {
   private readonly shown = new Resource<Shown>();
   private readonly way = signal<Way>("steps");
   private readonly step = signal(0);
-  private readonly cache = new Map<string, Promise<[TrialDetails, TraceStep[]]>>();
+  private readonly cache = new Cache<[TrialDetails, TraceStep[]]>();
   /** What whole models take with a trial's function; a text while that is measured, or failed. */
   private readonly modelTimes = signal<ReadonlyMap<string, ModelTimes | string>>(new Map());
   private readonly steps = stepList({
@@ -74,10 +74,7 @@ export class TrialDetail {
     const key = keyOf(search, trial);
     const fetch = async (): Promise<Shown> => {
       if (!search.id && !this.cache.has(key)) throw new Stopped(RESTARTED);
-      const asked = this.cache.get(key) ?? this.fetch(search.id, index);
-      this.cache.set(key, asked);
-      asked.catch(() => this.cache.delete(key));
-      const [details, steps] = await asked;
+      const [details, steps] = await this.cache.get(key, () => this.fetch(search.id, index));
       return { search, trial, details, steps };
     };
     await this.shown.load(fetch, ({ steps }) => {
@@ -87,8 +84,7 @@ export class TrialDetail {
 
   /** Let go of what is cached of a search. */
   forget(search: Search): void {
-    for (const key of this.cache.keys())
-      if (key.startsWith(`${search.number} `)) this.cache.delete(key);
+    this.cache.clear(`${search.number} `);
   }
 
   private async fetch(id: string, index: number): Promise<[TrialDetails, TraceStep[]]> {
@@ -114,14 +110,15 @@ export class TrialDetail {
         : "";
     const time = seconds === null ? "" : `, ${milliseconds(seconds)} ms${speed}`;
     const { code, replacing, trace } = details;
-    const use = (text: string | null, id: string, label: string, done: string): TemplateResult =>
-      html`<button class="button" type="button" data-testid=${id} ?hidden=${text === null}
-        @click=${() => this.actions.use(text!, done)}>${label}</button>`;
+    const use = (text: string | null, testId: string, label: string, done: string) =>
+      button(label, () => this.actions.use(text!, done), { testId, hidden: text === null });
     return html`<header class="card-head">
         <h2>Trial ${index}${time}</h2>
         <div class="actions">
-          <button class="button" type="button" data-testid="search-open-trace" ?hidden=${!trace}
-            @click=${() => trace && openTrace(trace)}>Open its trace</button>
+          ${button("Open its trace", () => trace && openTrace(trace), {
+            testId: "search-open-trace",
+            hidden: !trace,
+          })}
           ${use(code, "search-use", "Use in editor", "The schedule was appended to the program")}
           ${use(
             replacing,
@@ -140,9 +137,7 @@ export class TrialDetail {
   private body({ diff }: TrialDetails): TemplateResult {
     const radio = (way: Way, text: string): TemplateResult => html`<label class="way"
       data-testid="search-way-${way}"><input type="radio" name="trial-way" value=${way}
-        id="trial-way-${way}" .checked=${way === this.way.value} @change=${() => {
-          this.way.value = way;
-        }}>${text}</label>`;
+        id="trial-way-${way}" .checked=${way === this.way.value} @change=${setting(this.way, way)}>${text}</label>`;
     const whole = (): TemplateResult => html`<pre class="code" tabindex="0" role="group"
       aria-label="The trial's program against the unscheduled one"
       data-testid="search-diff">${once(diff, () => diffListing(markedLines(diff)))}</pre>`;
@@ -165,17 +160,15 @@ export class TrialDetail {
       tell(TIMING);
       work.then(tell).catch((error: unknown) => tell(message(error)));
     };
-    const [before, after] =
-      typeof times === "string"
-        ? [nothing, nothing]
-        : [times.before, times.after].map((seconds) => seconds * 1000);
+    const told = typeof times === "string";
     return html`<div class="worth">
-      <button class="button" type="button" data-testid="search-model-times"
-        ?disabled=${times === TIMING} @click=${measure}>Time the whole model</button>
+      ${button("Time the whole model", measure, {
+        testId: "search-model-times",
+        disabled: times === TIMING,
+      })}
       <p class="model-times" data-testid="search-model-result" aria-live="polite"
-        data-before=${before} data-after=${after}>${
-          typeof times === "string" ? times : worthText(times)
-        }</p>
+        data-before=${told ? nothing : times.before * 1000}
+        data-after=${told ? nothing : times.after * 1000}>${told ? times : worthText(times)}</p>
     </div>`;
   }
 }

@@ -1,10 +1,10 @@
 /** The settings of a search. */
 
 import { computed, signal } from "@preact/signals-core";
-import { html, nothing, type TemplateResult } from "lit-html";
+import { html, type TemplateResult } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import type { SearchModule, SearchSettings, Strategy } from "../../python/wire";
-import { choice, fieldValue, type Option, optionList } from "../kit";
+import { button, type Choice, choice, fieldValue } from "../kit";
 
 /** So many workers by default at most; more share caches, and disturb each other's times. */
 const MAX_WORKERS = 4;
@@ -146,87 +146,59 @@ export class SearchForm {
   }
 
   template({ running, busy, paused }: FormState): TemplateResult {
-    const { unit } = this.fields.value;
     const { function: name, scheduleFunction, strategy } = this.chosen.value;
     const { actions } = this;
-    const named = (names: string[]): Option[] => names.map((id) => ({ id, title: id }));
     const functions = this.module.value?.functions ?? [];
     const own = this.functions.value;
+    const ready = !busy && this.hasModules;
+    const submit = (event: Event): void => {
+      event.preventDefault();
+      if (ready) actions.start();
+    };
+    const select = (
+      [label, id, field]: [label: string, id: string, field: keyof Fields],
+      options: Choice["options"],
+      value: string,
+      disabled = false,
+    ): TemplateResult => {
+      const onChange = (next: string): void => this.set({ [field]: next });
+      return choice({ label, id, options, value, hidden: false, disabled, onChange });
+    };
+    const number = (label: string, id: string, field: keyof typeof BOUNDS): TemplateResult => html`
+      <label class="field" for=${id}>${label}<input id=${id} data-testid=${id} type="number"
+        inputmode="numeric" min=${BOUNDS[field][0]} max=${BOUNDS[field][1]}
+        .value=${live(this.fields.value[field])}
+        @input=${(event: Event) => this.set({ [field]: fieldValue(event) })}></label>`;
     const strategies = STRATEGIES.map(([id, title]) => ({
       id,
       title,
       disabled: id === "function" && !own.length,
     }));
-    const submit = (event: Event): void => {
-      event.preventDefault();
-      if (!busy && this.hasModules) actions.start();
-    };
-    const select = (
-      label: string,
-      id: string,
-      options: Option[],
-      value: string,
-      field: keyof Fields,
-      disabled = false,
-    ): TemplateResult =>
-      choice({
-        label,
-        id,
-        options,
-        value,
-        hidden: false,
-        disabled,
-        onChange: (next) => this.set({ [field]: next }),
-      });
-    const number = (id: string, field: keyof typeof BOUNDS): TemplateResult => html`<input
-      id=${id} data-testid=${id} type="number" inputmode="numeric" min=${BOUNDS[field][0]}
-      max=${BOUNDS[field][1]} .value=${live(this.fields.value[field])}
-      @input=${(event: Event) => this.set({ [field]: fieldValue(event) })}>`;
-    const action = (
-      id: string,
-      text: string,
-      disabled: boolean,
-      run: (() => void) | null,
-    ): TemplateResult => html`<button class=${run ? "button" : "button primary"} data-testid=${id}
-      type=${run ? "button" : "submit"} ?disabled=${disabled} @click=${run ?? nothing}>${text}</button>`;
-    const numberField = (label: string, id: string, field: keyof typeof BOUNDS): TemplateResult =>
-      html`<label class="field" for=${id}>${label}${number(id, field)}</label>`;
-    const modules = this.modules.value.map((each) => each.name);
-    const selects = [
-      select("Module", "search-module", named(modules), this.module.value?.name ?? "", "module"),
-      select(
-        "Function",
-        "search-primfunc",
-        named(functions),
-        name,
-        "function",
-        functions.length < 2,
-      ),
-      select("Strategy", "search-strategy", strategies, strategy, "strategy"),
-      select(
-        "Schedule function",
-        "search-function",
-        named(own),
-        scheduleFunction,
-        "scheduleFunction",
-        strategy !== "function",
-      ),
-    ];
     return html`<form class="search-form" aria-label="Search settings" @submit=${submit}>
-      ${selects}
-      <div class="field budget">
-        <label for="search-trials">Budget</label>
-        <div class="budget-parts">${number("search-trials", "amount")}<select id="search-unit"
-          data-testid="search-unit" aria-label="Unit of the budget"
-          @change=${(event: Event) => this.set({ unit: fieldValue(event) as Fields["unit"] })}
-          >${optionList(named(["trials", "seconds"]), unit)}</select></div>
-      </div>
-      ${numberField("Seed", "search-seed", "seed")}
-      ${numberField("Workers", "search-workers", "workers")}
+      ${select(
+        ["Module", "search-module", "module"],
+        this.modules.value.map((each) => each.name),
+        this.module.value?.name ?? "",
+      )}
+      ${select(["Function", "search-primfunc", "function"], functions, name, functions.length < 2)}
+      ${select(["Strategy", "search-strategy", "strategy"], strategies, strategy)}
+      ${select(
+        ["Schedule function", "search-function", "scheduleFunction"],
+        own,
+        scheduleFunction,
+        strategy !== "function",
+      )}
+      <div class="budget">${number("Budget", "search-trials", "amount")}
+        ${select(["In", "search-unit", "unit"], ["trials", "seconds"], this.fields.value.unit)}</div>
+      ${number("Seed", "search-seed", "seed")}${number("Workers", "search-workers", "workers")}
       <div class="actions">
-        ${action("search-start", "Start", busy || !this.hasModules, null)}
-        ${action("search-pause", paused ? "Resume" : "Pause", paused ? busy : !running, actions.pause)}
-        ${action("search-stop", "Stop", !running && !paused, actions.stop)}
+        <button class="button primary" type="submit" data-testid="search-start"
+          ?disabled=${!ready}>Start</button>
+        ${button(paused ? "Resume" : "Pause", actions.pause, {
+          testId: "search-pause",
+          disabled: paused ? busy : !running,
+        })}
+        ${button("Stop", actions.stop, { testId: "search-stop", disabled: !running && !paused })}
       </div>
     </form>`;
   }

@@ -1,5 +1,6 @@
 /** How well a cost model ranks: what it predicted against what was measured. */
 
+import { groupBy } from "../kit";
 import type { Trial } from "./trials";
 
 /** Two times that differ by less than this share are the same. */
@@ -51,11 +52,6 @@ export function accuracy(found: readonly PredictedTrial[]): Accuracy {
 export function rounds<T extends Trial>(
   found: readonly PredictedTrial<T>[],
 ): Map<number, PredictedTrial<T>[]> {
-  const groups = new Map<number, PredictedTrial<T>[]>();
-  for (const each of [...found].sort((a, b) => a.trial.round - b.trial.round)) {
-    const group = groups.get(each.trial.round);
-    if (group) group.push(each);
-    else groups.set(each.trial.round, [each]);
-  }
-  return groups;
+  const sorted = [...found].sort((a, b) => a.trial.round - b.trial.round);
+  return groupBy(sorted, ({ trial }) => trial.round);
 }

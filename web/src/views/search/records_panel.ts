@@ -1,19 +1,19 @@
 /** The records of earlier searches: how many there are, and taking them along. */
 
 import { signal } from "@preact/signals-core";
-import { html, nothing, type TemplateResult } from "lit-html";
+import { html, type TemplateResult } from "lit-html";
 import { download } from "../../program/interchange";
 import type { PythonSession } from "../../python/client";
-import { counted } from "../kit";
+import { counted } from "../format";
+import { button, checkbox, setting } from "../kit";
 import { message } from "../resource";
-import type { SearchPanel } from "./panel";
 import { kindOf, type RecordStore, toFiles } from "./records";
 
-export class RecordsPanel implements SearchPanel {
+export class RecordsPanel {
   readonly id = "search-records";
   readonly title = "Records";
   /** Whether searches use earlier results. */
-  reused = true;
+  readonly reused = signal(true);
   private readonly count = signal(0);
   private readonly lasting = signal(true);
   /** Pressed once, the button asks; pressed again, it clears. */
@@ -32,9 +32,11 @@ export class RecordsPanel implements SearchPanel {
     const stored = this.lasting.value
       ? "They are stored in this browser."
       : "The browser does not let this page store anything, so they are gone when it is closed.";
+    const take = (files: FileList | null | undefined): void =>
+      void this.told(this.import([...(files ?? [])]));
     const pick = ({ currentTarget }: Event): void => {
       const input = currentTarget as HTMLInputElement;
-      void this.told(this.import([...(input.files ?? [])]));
+      take(input.files);
       input.value = "";
     };
     const over = (event: DragEvent): void => {
@@ -43,32 +45,22 @@ export class RecordsPanel implements SearchPanel {
     const drop = (event: DragEvent): void => {
       event.preventDefault();
       event.stopPropagation();
-      void this.told(this.import([...(event.dataTransfer?.files ?? [])]));
+      take(event.dataTransfer?.files);
     };
-    const button = (id: string, text: string, disabled: boolean, run: (event: Event) => void) =>
-      html`<button class="button" type="button" data-testid=${id} ?disabled=${disabled}
-        data-asked=${id === "search-clear" && this.asking.value ? "" : nothing} @click=${run}
-        @blur=${() => {
-          this.asking.value = false;
-        }}>${text}</button>`;
+    const clear = this.asking.value ? "Clear all?" : "Clear";
     return html`<div @dragover=${over} @drop=${drop}>
       <p class="panel-note" data-testid="search-record-count" aria-live="polite"
         data-count=${count}>${counted(count, "record")} of schedules and their times. ${stored}</p>
-      <label class="check" for="search-reuse"><input type="checkbox" id="search-reuse"
-        data-testid="search-reuse" .checked=${this.reused} @change=${({ currentTarget }: Event) => {
-          this.reused = (currentTarget as HTMLInputElement).checked;
-        }}>Reuse earlier results for this program</label>
-      <div class="actions">
-        ${button("search-export", "Export", !count, () => void this.told(this.export()))}
-        ${button("search-import", "Import …", false, ({ currentTarget }) =>
-          (currentTarget as HTMLElement)
-            .parentElement!.parentElement!.querySelector<HTMLInputElement>("[type=file]")!
-            .click(),
-        )}
-        ${button("search-clear", this.asking.value ? "Clear all?" : "Clear", !count, () => this.clear())}
+      ${checkbox("Reuse earlier results for this program", {
+        checked: this.reused,
+        testId: "search-reuse",
+      })}
+      <div class="actions" @focusout=${setting(this.asking, false)}>
+        ${button("Export", () => void this.told(this.export()), { testId: "search-export", disabled: !count })}
+        <label class="button">Import …<input type="file" multiple accept=".json,application/json"
+          class="visually-hidden" data-testid="search-import-files" @change=${pick}></label>
+        ${button(clear, () => this.clear(), { testId: "search-clear", disabled: !count })}
       </div>
-      <input type="file" multiple accept=".json,application/json" hidden
-        data-testid="search-import-files" @change=${pick}>
       <p class="panel-note">Records are exported as the two files of TVM’s databases,
         database_workload.json and database_tuning_record.json, and imported from them: choose both,
         or drop them here.</p>
@@ -84,7 +76,7 @@ export class RecordsPanel implements SearchPanel {
   private async export(): Promise<string> {
     const files = toFiles(await (await this.store).all());
     for (const [name, text] of Object.entries(files)) download(name, text, "application/json");
-    return "Two files are downloaded";
+    return "Two files were downloaded";
   }
 
   private async import(chosen: File[]): Promise<string> {
@@ -105,7 +97,7 @@ export class RecordsPanel implements SearchPanel {
     const skipped = warnings.length
       ? `; ${counted(warnings.length, "line")} skipped: ${warnings[0]}`
       : "";
-    return `${fresh} new ${fresh === 1 ? "record" : "records"} imported${skipped}`;
+    return `${counted(fresh, "new record")} imported${skipped}`;
   }
 
   private clear(): void {
@@ -115,11 +107,7 @@ export class RecordsPanel implements SearchPanel {
   }
 
   private async told(work: Promise<string>): Promise<void> {
-    try {
-      this.toast(await work);
-    } catch (error) {
-      this.toast(message(error));
-    }
+    this.toast(await work.catch(message));
     await this.refresh();
   }
 }

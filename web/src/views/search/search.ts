@@ -1,8 +1,9 @@
 /** A search as the page keeps it, from its start until the reader lets go of it. */
 
+import { signal } from "@preact/signals-core";
 import type { SearchSettings, SearchStart, TrialUpdate } from "../../python/wire";
 import type { StoredWorkload } from "./records";
-import { place, type ShownTrial } from "./trials";
+import { outcome, place, type ShownTrial } from "./trials";
 
 export type SearchState = "running" | "paused" | "ended";
 
@@ -17,7 +18,10 @@ let created = 0;
 
 export class Search {
   readonly number = ++created;
-  state: SearchState = "running";
+  /** Where it is, as a sentence. */
+  readonly said = signal("");
+  /** Grows with everything that comes in. */
+  readonly version = signal(0);
   /** Python's name of it; empty before it began, and after Python restarted. */
   id = "";
   baseline: number | null = null;
@@ -33,7 +37,8 @@ export class Search {
   /** Milliseconds that it has run; pauses do not count. */
   spent = 0;
   /** Up to the last trial that was no confirmation, in milliseconds. */
-  sampled = 0;
+  private sampled = 0;
+  private readonly now = signal<SearchState>("running");
 
   constructor(
     /** Whose names it searches over. */
@@ -47,29 +52,37 @@ export class Search {
     readonly model = false,
   ) {}
 
+  get state(): SearchState {
+    return this.now.value;
+  }
+
+  set state(state: SearchState) {
+    this.now.value = state;
+  }
+
   get name(): string {
     const how = this.settings ? `, ${STRATEGIES[this.settings.strategy]}` : "";
     return `${this.number}: ${this.title}${how}`;
   }
 
-  /** Seconds of the budget, where it is one of time. */
-  get seconds(): number | null {
-    return this.settings?.seconds ?? null;
+  begin({ id, baselineSeconds, workers, operations }: SearchStart): void {
+    Object.assign(this, { id, baseline: baselineSeconds, workers, operations });
+    this.version.value += 1;
   }
 
-  begin({ id, baselineSeconds, workers, operations }: SearchStart): void {
-    this.id = id;
-    this.baseline = baselineSeconds;
-    this.workers = workers;
-    this.operations = operations;
+  /** It pauses, or has ended. */
+  rest(state: SearchState, how: string): void {
+    this.said.value = this.trials.length ? `${how}: ${outcome(this.tried, this.trials)}` : how;
+    this.state = state;
   }
 
   /** Take a trial in. */
-  add(trial: TrialUpdate): ShownTrial {
+  add(trial: TrialUpdate): void {
     if (trial.labels && trial.space !== null) this.labels.set(trial.space, trial.labels);
     if (trial.confirmed) this.confirming = true;
     else this.sampled = this.spent;
-    return place(this.trials, trial, this.spent / 1000);
+    place(this.trials, trial, this.spent / 1000);
+    this.version.value += 1;
   }
 
   /** How many trials it made: what it only took over from records is no part of its budget. */
@@ -91,7 +104,8 @@ export class Search {
   /** How far it has come, from 0 to 1; null where nobody knows. */
   get share(): number | null {
     if (this.state === "ended") return 1;
-    if (this.seconds !== null) return Math.min(1, this.spent / 1000 / this.seconds);
+    const seconds = this.settings?.seconds;
+    if (seconds) return Math.min(1, this.spent / 1000 / seconds);
     return this.planned ? Math.min(1, this.tried / this.planned) : null;
   }
 }

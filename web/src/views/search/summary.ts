@@ -1,8 +1,8 @@
 /** What a search has come to, in a line or two: the best, how far it is, how fast, what failed. */
 
 import { html, nothing, type TemplateResult } from "lit-html";
-import { comparison, duration, milliseconds, short } from "../format";
-import { counted } from "../kit";
+import { comparison, counted, duration, milliseconds, short } from "../format";
+
 import type { Search } from "./search";
 import { bestOf, failures } from "./trials";
 

@@ -5,6 +5,7 @@ import { html, nothing, type TemplateResult } from "lit-html";
 import { guard } from "lit-html/directives/guard.js";
 import { repeat } from "lit-html/directives/repeat.js";
 import { comparison, milliseconds } from "../format";
+import { button, setting } from "../kit";
 import type { Search } from "./search";
 import { bestOf, type ShownTrial } from "./trials";
 
@@ -33,25 +34,25 @@ export class TrialTable {
     const hidden = trials.length - shown.length;
     const head = (by: Order, text: string): TemplateResult => html`<th scope="col"
       aria-sort=${by === order ? "ascending" : "none"}><button class="sort" type="button"
-      title="Sort by ${by}" @click=${() => {
-        this.order.value = by;
-      }}>${text}</button></th>`;
+      title="Sort by ${by}" @click=${setting(this.order, by)}>${text}</button></th>`;
     const row = (trial: ShownTrial): unknown => {
       const marks = [trial.index === best, trial.index === chosen] as const;
       return guard([trial, search?.baseline, ...marks], () =>
         this.row(trial, search?.baseline ?? null, ...marks),
       );
     };
+    const more = `Show ${Math.min(PAGE, hidden)} more of ${hidden}`;
     return html`<div class="table-box">
-      <table class="trials">
+      <table class="data-table trials">
         <caption class="visually-hidden">Trials of the search</caption>
         <thead><tr>${head("trial", "Trial")}${head("time", "Time, ms")}
           <th scope="col">Speedup</th><th scope="col">Decisions</th></tr></thead>
         <tbody @keydown=${this.onKey}>${repeat(shown, ({ index }) => index, row)}</tbody>
       </table>
-      <button class="button quiet small" type="button" ?hidden=${hidden === 0} @click=${() => {
-        room.value = { search, rows: rows + PAGE };
-      }}>Show ${Math.min(PAGE, hidden)} more of ${hidden}</button>
+      ${button(more, setting(room, { search, rows: rows + PAGE }), {
+        kind: "quiet small",
+        hidden: !hidden,
+      })}
     </div>`;
   }
 

@@ -1,29 +1,67 @@
-/** Times trial by trial, live: the chart and what its marks mean. */
+/** Times trial by trial, live: each trial, the best so far, and the unscheduled program. */
 
-import { html, type TemplateResult } from "lit-html";
-import { ref } from "lit-html/directives/ref.js";
-import { legend } from "../plot";
-import { SearchChart } from "./chart";
-import type { SearchPanel } from "./panel";
+import { signal } from "@preact/signals-core";
+import { html, nothing, svg, type TemplateResult } from "lit-html";
+import { milliseconds } from "../format";
+import { setting } from "../kit";
+import { extent, type Frame, legend, Plot, path, type Scale } from "../plot";
 import type { Search } from "./search";
+import type { ShownTrial } from "./trials";
 
-export class TimesPanel implements SearchPanel {
+export class TimesPanel {
   readonly id = "search-times";
   readonly title = "Times";
-  private readonly chart: SearchChart;
+  private readonly plot = new Plot(220, "search-chart");
+  /** The trial that the mouse is nearest to. */
+  private readonly near = signal<ShownTrial | null>(null);
 
-  constructor(onChoose: (index: number) => void) {
-    this.chart = new SearchChart(onChoose);
-  }
+  constructor(private readonly onChoose: (index: number) => void) {}
 
   template(search: Search | null): TemplateResult {
-    const trials = search?.trials ?? [];
-    const planned = search?.state === "ended" ? trials.length : (search?.planned ?? trials.length);
-    const draw = (host: Element | undefined): void => {
-      if (host) this.chart.show(host as HTMLElement, trials, planned, search?.baseline ?? null);
+    const trials = (search?.trials ?? []).filter(({ seconds }) => seconds !== null);
+    const planned = search?.state === "ended" ? 0 : (search?.planned ?? 0);
+    const baseline = search?.baseline ?? null;
+    const times = [...trials.map(({ seconds }) => seconds!), ...(baseline ? [baseline] : [])];
+    const last = Math.max(planned, search?.trials.length ?? 0, 2) - 1;
+    const axes = {
+      x: { domain: [0, last] as const, title: "trial" },
+      y: { domain: extent(times), log: true, title: "time, ms", text: milliseconds },
     };
     return html`${legend(["trial", "trial"], ["best", "best so far"], ["base", "unscheduled"])}
-      <div class="chart" data-testid="search-chart" role="img" ${ref(draw)}
-        aria-label="Time per trial and best so far; the table below has the numbers"></div>`;
+      ${this.plot.chart(
+        "Time per trial and best so far; the table below has the numbers",
+        times.length ? axes : null,
+        (x, y, frame) => this.marks(trials, baseline, x, y, frame),
+      )}`;
+  }
+
+  private marks(trials: ShownTrial[], baseline: number | null, x: Scale, y: Scale, frame: Frame) {
+    const { left, right, top, bottom } = frame;
+    const points = trials.map(({ index, seconds }) => [x(index), y(seconds!)] as const);
+    let lowest = 0;
+    const best = points.map(([at, height]) => {
+      lowest = Math.max(lowest, height);
+      return [at, lowest] as const;
+    });
+    const find = ({ offsetX }: MouseEvent): ShownTrial | null =>
+      trials.reduce<ShownTrial | null>((near, trial) => {
+        const distance = Math.abs(x(trial.index) - offsetX);
+        return near && Math.abs(x(near.index) - offsetX) <= distance ? near : trial;
+      }, null);
+    const near = this.near.value;
+    return svg`
+      ${baseline ? svg`<path class="base" d="M${left} ${y(baseline)}H${right}"></path>` : nothing}
+      <path class="best" d=${path(best, true)}></path>
+      <path class="dots" d=${points.map(([at, height]) => `M${at} ${height}h0`).join("")}></path>
+      ${near && trials.includes(near) ? svg`<circle class="ring" r="6" cx=${x(near.index)} cy=${y(near.seconds!)}></circle>` : nothing}
+      <rect class="target" x=${left} y=${top} width=${right - left} height=${bottom - top}
+        @click=${(event: MouseEvent) => {
+          const trial = find(event);
+          if (trial) this.onChoose(trial.index);
+        }}
+        @pointermove=${(event: MouseEvent) => {
+          this.near.value = find(event);
+        }}
+        @pointerleave=${setting(this.near, null)}><title>${near ? `Trial ${near.index}: ${milliseconds(near.seconds!)} ms` : ""}</title></rect>`;
   }
 }

@@ -1,6 +1,8 @@
 /** What a list of trials amounts to. */
 
 import type { TrialResult, TrialUpdate } from "../../python/wire";
+import { counted } from "../format";
+import { groupBy } from "../kit";
 
 /** A trial with all that was told of it. */
 export interface Trial extends TrialResult {
@@ -49,26 +51,22 @@ export function place(
 export function failures(
   trials: readonly Trial[],
 ): { reason: string; count: number; first: number }[] {
-  const found = new Map<string, { reason: string; count: number; first: number }>();
-  for (const { state, reason, index } of trials) {
-    if (state !== "failed") continue;
-    const text = reason ?? "for no known reason";
-    const known = found.get(text);
-    if (known) known.count += 1;
-    else found.set(text, { reason: text, count: 1, first: index });
-  }
-  return [...found.values()].sort((a, b) => b.count - a.count);
+  const failed = trials.filter(({ state }) => state === "failed");
+  const groups = groupBy(failed, ({ reason }) => reason ?? "for no known reason");
+  return [...groups]
+    .map(([reason, group]) => ({ reason, count: group.length, first: group[0]!.index }))
+    .sort((a, b) => b.count - a.count);
 }
 
 /** A sentence's worth of what a search of so many trials came to. */
 export function outcome(tried: number, trials: readonly Trial[]): string {
-  const failed = trials.filter(({ state }) => state === "failed").length;
-  const repeated = trials.filter(({ state }) => state === "repeated").length;
-  const recalled = trials.filter(({ state }) => state === "recalled").length;
-  const parts = [`${tried} ${tried === 1 ? "trial" : "trials"}`];
-  if (repeated) parts.push(`${repeated} of them duplicates`);
-  if (failed) parts.push(`${failed} failed`);
+  const count = (of: Trial["state"]): number => trials.filter(({ state }) => state === of).length;
   const whose = tried < trials.length ? "more" : "of them";
-  if (recalled) parts.push(`${recalled} ${whose} from earlier searches`);
-  return parts.join(", ");
+  const parts: [number, string][] = [
+    [count("repeated"), "of them duplicates"],
+    [count("failed"), "failed"],
+    [count("recalled"), `${whose} from earlier searches`],
+  ];
+  const told = parts.filter(([number]) => number).map(([number, text]) => `${number} ${text}`);
+  return [counted(tried, "trial"), ...told].join(", ");
 }

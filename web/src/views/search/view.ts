@@ -5,31 +5,30 @@ import { html, noChange, type TemplateResult } from "lit-html";
 import { element } from "../../dom";
 import { MAX_SEARCHES, type SearchNews } from "../../python/wire";
 import { setUpTabs } from "../../shell/tabs";
-import { choice, reactive, viewPanel } from "../kit";
+import { choice, paced, reactive, viewPanel } from "../kit";
 import type { View, ViewContext } from "../view";
 import { ComparePanel } from "./compare_panel";
 import { SearchController } from "./controller";
 import { DecisionsPanel } from "./decisions_panel";
 import { TrialDetail } from "./detail";
-import { type FormState, SearchForm } from "./form";
-
+import { SearchForm } from "./form";
 import { ModelPanel } from "./model_panel";
-import type { SearchPanel } from "./panel";
 import { openStore, RecordWriter } from "./records";
 import { RecordsPanel } from "./records_panel";
 import { Search } from "./search";
 import { summary } from "./summary";
 import { TrialTable } from "./table";
 import { TimesPanel } from "./times_panel";
-import { bestOf, outcome } from "./trials";
+import { bestOf } from "./trials";
 import "./search.css";
 
-/** Milliseconds between two drawings while trials come in: of the chart, and of all else. */
+/** Milliseconds between two drawings while trials come in: of the chart, and of all else. Drawing
+ * takes time from what is measured, so that one drawing shows several trials. */
 const DRAWING_INTERVAL = 200;
 const STUDY_INTERVAL = 1000;
 
 export function searchView(context: ViewContext): View {
-  const { session, editor, during, isBusy, show, toast } = context;
+  const { session, editor, during, busy, show, toast } = context;
   const panel = viewPanel("search", "Search");
   const searches = signal<readonly Search[]>([]);
   /** The open document, whose searches are shown. */
@@ -39,14 +38,10 @@ export function searchView(context: ViewContext): View {
   const looked = new Map<string, Search>();
   const shown = signal<Search | null>(null);
   const chosen = signal<number | null>(null);
-  const said = signal("");
   const front = signal("search-times");
-  const state = signal<FormState>({ running: false, busy: isBusy(), paused: false });
-  /** Drawings of the trials so far, and of the panels other than the chart. */
-  const drawn = signal(0);
-  const studied = signal(0);
-  let studiedAt = 0;
-  let timer = 0;
+  const version = computed(() => shown.value?.version.value ?? 0);
+  const drawn = paced(version, DRAWING_INTERVAL, panel);
+  const studied = paced(version, STUDY_INTERVAL, panel);
 
   const form = new SearchForm({ start, pause, stop });
   const table = new TrialTable(choose);
@@ -61,17 +56,17 @@ export function searchView(context: ViewContext): View {
   const store = openStore();
   const records = new RecordsPanel(store, session, toast);
   const writer = new RecordWriter(store, () => void records.refresh());
-  const controller = new SearchController(session, store, writer, {
-    say: (text) => {
-      if (controller.current?.document === owner.value) said.value = text;
-    },
-    onTrial: reportSoon,
-    onState(search) {
-      update();
-      report();
-      if (search.state !== "running" && search === shown.value && chosen.value === null)
-        chooseBest();
-    },
+  const controller = new SearchController(session, store, writer);
+  const look = (): void => {
+    drawn.look();
+    studied.look();
+  };
+  effect(() => {
+    // What rests is shown as it is, with its best trial until another one is chosen.
+    if (!shown.value || shown.value.state === "running") return;
+    look();
+    const best = chosen.peek() === null && bestOf(shown.value.trials);
+    if (best) choose(best.index);
   });
 
   const panels = [
@@ -80,7 +75,7 @@ export function searchView(context: ViewContext): View {
     new ModelPanel(choose),
     new ComparePanel(),
     records,
-  ].map((each: SearchPanel) => {
+  ].map((each) => {
     const { id, title } = each;
     const root = element("div", {
       class: "search-panel",
@@ -89,12 +84,10 @@ export function searchView(context: ViewContext): View {
       "aria-label": title,
     });
     reactive(root, () => {
-      if (front.value !== id) return noChange;
-      void studied.value;
-      return each.template(shown.value, own.value);
-    });
-    effect(() => {
       root.hidden = front.value !== id;
+      if (root.hidden) return noChange;
+      void (id === "search-times" ? drawn : studied).value;
+      return each.template(shown.value, own.value);
     });
     return { id, title, panel: root };
   });
@@ -111,20 +104,20 @@ export function searchView(context: ViewContext): View {
 
   reactive(panel, (): TemplateResult => {
     void drawn.value;
-    const options = own.value.map(({ number, name }) => ({ id: String(number), title: name }));
+    const paused = controller.isPaused;
     const hint = form.hasModules
-      ? said.value
-      : "Run the program first: functions that take a schedule, and modules, are offered here.";
-    return html`${form.template(state.value)}
+      ? shown.value?.said.value
+      : "Run the program first. Its modules, and its functions that take a schedule, are offered here.";
+    return html`${form.template({ running: controller.running.value, busy: busy.value, paused })}
       <div class="search-head">
         <p class="search-hint" aria-live="polite" data-testid="search-hint">${hint}</p>
-        <div class="search-kept">${choice({
+        ${choice({
           label: "Shown",
           id: "search-shown",
-          options,
+          options: own.value.map(({ number, name }) => ({ id: String(number), title: name })),
           value: String(shown.value?.number ?? ""),
-          onChange: display,
-        })}</div>
+          onChange: (id) => open(own.value.find(({ number }) => String(number) === id)!),
+        })}
       </div>
       <div class="search-results ${shown.value ? "" : "empty-search"}">
         ${summary(shown.value, choose)}${tabs}${panelBox}
@@ -134,21 +127,19 @@ export function searchView(context: ViewContext): View {
 
   function start(): void {
     const settings = { ...form.settings(), document: owner.value };
-    const name =
-      form.isModel && settings.function
-        ? `${settings.function} of ${settings.module}`
-        : settings.module;
-    const search = new Search(owner.value, name, settings, settings.trials, form.isModel);
+    const { module, function: name, trials } = settings;
+    const title = form.isModel && name ? `${name} of ${module}` : module;
+    const search = new Search(owner.value, title, settings, trials, form.isModel);
     keep(search);
-    void during(`Searching ${name}`, stop, () =>
-      controller.start(search, settings, records.reused),
+    void during(`Searching ${title}`, stop, () =>
+      controller.start(search, settings, records.reused.value),
     );
   }
 
   function pause(): void {
     const { current } = controller;
     if (!controller.isPaused || !current) controller.pause();
-    else if (!isBusy()) {
+    else if (!busy.value) {
       open(current);
       void during(`Searching ${current.title}`, stop, () => controller.resume());
     }
@@ -161,83 +152,37 @@ export function searchView(context: ViewContext): View {
   /** Keep a new search, and show it. */
   function keep(search: Search): void {
     const all = [...searches.value, search];
-    const old = all.splice(0, all.length - MAX_SEARCHES);
-    for (const each of old) {
-      detail.forget(each);
-      if (looked.get(each.document) === each) looked.delete(each.document);
-      if (each.id && session.state === "ready")
-        session.call("search.forget", each.id).catch(() => undefined);
+    for (const old of all.splice(0, all.length - MAX_SEARCHES)) {
+      detail.forget(old);
+      if (looked.get(old.document) === old) looked.delete(old.document);
+      if (old.id && session.state === "ready")
+        session.call("search.forget", old.id).catch(() => undefined);
     }
     searches.value = all;
     looked.set(search.document, search);
     if (search.document === owner.value) open(search);
   }
 
+  function open(search: Search | null): void {
+    if (search) looked.set(search.document, search);
+    batch(() => {
+      chosen.value = null;
+      shown.value = search;
+      detail.hide();
+    });
+  }
+
   /** Show the searches of another document. */
   function turnTo(document: string): void {
     owner.value = document;
     form.forget();
-    const search = looked.get(document) ?? null;
-    if (search) {
-      open(search);
-      return;
-    }
-    shown.value = chosen.value = null;
-    said.value = "";
-    detail.hide();
-  }
-
-  function open(search: Search): void {
-    looked.set(search.document, search);
-    batch(() => {
-      shown.value = search;
-      chosen.value = null;
-      if (search !== controller.current) said.value = statusText(search);
-      detail.hide();
-    });
-    report();
-  }
-
-  /** Show the search of a number. */
-  function display(number: string): void {
-    const search = searches.value.find((each) => String(each.number) === number);
-    if (!search) return;
-    open(search);
-    if (search.state !== "running") chooseBest();
-  }
-
-  /** Drawing takes time from what is measured, so that one drawing shows several trials. */
-  function reportSoon(search: Search): void {
-    if (search === shown.value && !timer) timer = window.setTimeout(report, DRAWING_INTERVAL);
-  }
-
-  function report(): void {
-    clearTimeout(timer);
-    timer = 0;
-    if (!panel.offsetParent) return;
-    const now = performance.now();
-    const running = shown.value?.state === "running";
-    const study = front.value === "search-times" || !running || now - studiedAt >= STUDY_INTERVAL;
-    batch(() => {
-      drawn.value += 1;
-      if (study) studied.value += 1;
-    });
-    if (study) studiedAt = now;
+    open(looked.get(document) ?? null);
   }
 
   function choose(index: number): void {
     if (!shown.value) return;
     chosen.value = index;
     void detail.show(shown.value, index);
-  }
-
-  function chooseBest(): void {
-    const winner = shown.value && bestOf(shown.value.trials);
-    if (winner) choose(winner.index);
-  }
-
-  function update(): void {
-    state.value = { running: controller.isRunning, busy: isBusy(), paused: controller.isPaused };
   }
 
   const byProgram = new Map<string, { search: Search; since: number }>();
@@ -249,27 +194,20 @@ export function searchView(context: ViewContext): View {
       const search = new Search(begun.document, begun.title, null, begun.planned);
       search.begin(begun);
       search.workload = begun.workload;
+      search.said.value = `${begun.title}: sampling`;
       byProgram.set(id, { search, since: performance.now() });
       keep(search);
     }
     const running = byProgram.get(id);
     if (!running) return;
-    const { search, since } = running;
-    search.spent = performance.now() - since;
-    for (const trial of trials) {
-      if (trial.record && search.workload) writer.add(search.workload, trial.record);
-      search.add(trial);
-    }
+    running.search.spent = performance.now() - running.since;
+    for (const trial of trials) controller.take(running.search, trial);
     if (over) end(id);
-    reportSoon(search);
   }
 
   function end(id: string): void {
-    const running = byProgram.get(id);
+    byProgram.get(id)?.search.rest("ended", "Ended");
     byProgram.delete(id);
-    if (!running) return;
-    running.search.state = "ended";
-    if (running.search === shown.value) said.value = statusText(running.search);
   }
 
   session.on("event", (name, data) => {
@@ -286,23 +224,15 @@ export function searchView(context: ViewContext): View {
         searchFunctions.map(({ name }) => name),
         searchModules,
       );
-      if (!shown.value) said.value = "";
     },
     onRestart() {
       form.forget();
       controller.onRestart();
       for (const id of [...byProgram.keys()]) end(id);
       for (const search of searches.value) search.id = "";
-      update();
     },
-    onActivity: update,
-    onShow: report,
+    onShow: look,
     state: () => form.state(),
     restore: (linked) => form.restore(linked),
   };
-}
-
-/** Where a search is that the reader does not control just now. */
-function statusText({ state, title, tried, trials }: Search): string {
-  return state === "running" ? `${title}: sampling` : `Ended: ${outcome(tried, trials)}`;
 }

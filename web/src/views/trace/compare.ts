@@ -4,7 +4,8 @@ import { computed, effect, type ReadonlySignal, signal } from "@preact/signals-c
 import { html, type TemplateResult } from "lit-html";
 import { element } from "../../dom";
 import type { TraceComparison } from "../../python/wire";
-import { onArrows, once, range, reactive, scrollWithin } from "../kit";
+import { counted } from "../format";
+import { focusList, onArrows, once, range, reactive, scrollWithin } from "../kit";
 import { countChanges, diffListing, markedLines } from "./diff";
 import { nestList } from "./nest";
 import { instructionText, type Steps } from "./steps";
@@ -61,17 +62,20 @@ export function traceComparer(compared: ReadonlySignal<Compared | null>): HTMLEl
       aria-selected=${number === selected.value}
       @click=${(event: Event) => {
         selected.value = number;
-        (event.currentTarget as HTMLElement).parentElement!.focus({ preventScroll: true });
+        focusList(event);
       }}>${once(row, () => BOTH.map((which) => cell(sides[which], row[which])))}</div>`;
   };
   const end = computed(() => {
     const { equal, diff } = compared.value!.comparison;
     const lines = markedLines(diff);
     const { added, removed } = countChanges(lines);
-    const verdict = equal
-      ? "Both arrive at the same program"
-      : `The second program against the first: ${added} lines added, ${removed} removed`;
-    return { verdict, lines };
+    const counts = `${counted(added, "line")} added, ${removed} removed`;
+    return {
+      lines,
+      verdict: equal
+        ? "Both end with the same program"
+        : `The second program, compared with the first: ${counts}`,
+    };
   });
 
   const template = (now: Compared): TemplateResult => {

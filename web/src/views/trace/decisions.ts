@@ -3,7 +3,8 @@
 import { html, nothing, type TemplateResult } from "lit-html";
 import { live } from "lit-html/directives/live.js";
 import type { TraceControl, TraceOption } from "../../python/wire";
-import { counted, fieldValue } from "../kit";
+import { counted } from "../format";
+import { fieldValue, setting } from "../kit";
 import { refusalKey, same, type TraceModel } from "./model";
 
 type Part = TraceControl["parts"][number];
@@ -39,9 +40,7 @@ export function decisions(model: TraceModel): TemplateResult {
     const look = (): void => void model.lookAhead(step);
     return html`<fieldset class="decision-control" data-testid="trace-decision" data-step=${step}
       data-kind=${kind} ?data-changed=${control.changed} @focusin=${look} @pointerenter=${look}>
-      <legend><button class="decision-step" type="button" @click=${() => {
-        model.step.value = step;
-      }}>Step ${step}: ${label}</button></legend>
+      <legend><button class="decision-step" type="button" @click=${setting(model.step, step)}>Step ${step}: ${label}</button></legend>
       ${parts.map((each) => part(control, each))}
     </fieldset>`;
   };

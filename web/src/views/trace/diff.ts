@@ -1,6 +1,7 @@
 /** A program with what a step changed in it; parts that stayed as they are fold away. */
 
 import { html, type TemplateResult } from "lit-html";
+import { commonLines } from "../../common_lines";
 import { highlightedLines } from "../../highlight";
 
 /** A line that is "shifted" stays but for its indentation: a loop more or less is around it. */
@@ -45,9 +46,10 @@ function withoutShifts(changed: MarkedLine[]): MarkedLine[] {
   const removed = changed.filter(({ kind }) => kind === "removed");
   const added = changed.filter(({ kind }) => kind === "added");
   if (!removed.length || !added.length) return changed;
+  const trimmed = (lines: MarkedLine[]): string[] => lines.map(({ text }) => text.trim());
   const parts: MarkedLine[] = [];
   let [from, to] = [0, 0];
-  for (const [old, now] of commonLines(removed, added)) {
+  for (const [old, now] of commonLines(trimmed(removed), trimmed(added))) {
     parts.push(...removed.slice(from, old), ...added.slice(to, now), {
       kind: "shifted",
       text: added[now]!.text,
@@ -55,31 +57,6 @@ function withoutShifts(changed: MarkedLine[]): MarkedLine[] {
     [from, to] = [old + 1, now + 1];
   }
   return [...parts, ...removed.slice(from), ...added.slice(to)];
-}
-
-/** The longest sequence of pairs of lines that are the same but for their indentation. */
-function commonLines(one: MarkedLine[], other: MarkedLine[]): [number, number][] {
-  const [left, right] = [one, other].map((lines) => lines.map(({ text }) => text.trim())) as [
-    string[],
-    string[],
-  ];
-  const width = right.length + 1;
-  const lengths = new Uint32Array((left.length + 1) * width);
-  for (let i = left.length - 1; i >= 0; i--) {
-    for (let j = right.length - 1; j >= 0; j--) {
-      lengths[i * width + j] =
-        left[i] === right[j]
-          ? lengths[(i + 1) * width + j + 1]! + 1
-          : Math.max(lengths[(i + 1) * width + j]!, lengths[i * width + j + 1]!);
-    }
-  }
-  const pairs: [number, number][] = [];
-  for (let i = 0, j = 0; i < left.length && j < right.length; ) {
-    if (left[i] === right[j]) pairs.push([i++, j++]);
-    else if (lengths[(i + 1) * width + j]! >= lengths[i * width + j + 1]!) i++;
-    else j++;
-  }
-  return pairs;
 }
 
 /** The lines without those that were removed, and without marks. */
@@ -99,56 +76,41 @@ export function countChanges(lines: MarkedLine[]): {
 /** Runs of lines: folded are those that are far from any change, if there is one at all. */
 export function runs(lines: MarkedLine[]): Run[] {
   const near = new Array<boolean>(lines.length).fill(false);
-  for (const [at, { kind }] of lines.entries()) {
-    if (kind === "same" || kind === "shifted") continue;
-    near.fill(true, Math.max(0, at - CONTEXT), at + CONTEXT + 1);
-  }
+  for (const [at, { kind }] of lines.entries())
+    if (kind === "added" || kind === "removed")
+      near.fill(true, Math.max(0, at - CONTEXT), at + CONTEXT + 1);
   if (!near.includes(true)) return [{ folded: false, lines }];
   const parts: Run[] = [];
-  for (const [at, line] of lines.entries()) {
+  for (let from = 0; from < lines.length; ) {
+    const next = near.indexOf(!near[from], from);
+    const run = lines.slice(from, next < 0 ? undefined : next);
+    const folded = !near[from] && run.length >= MIN_FOLD;
     const last = parts.at(-1);
-    if (last && last.folded !== near[at]) last.lines.push(line);
-    else parts.push({ folded: !near[at], lines: [line] });
+    if (last && !last.folded && !folded) last.lines.push(...run);
+    else parts.push({ folded, lines: run });
+    from += run.length;
   }
-  return merged(parts);
-}
-
-/** Runs with folds that are too short opened. */
-function merged(parts: Run[]): Run[] {
-  const result: Run[] = [];
-  for (const { folded, lines } of parts) {
-    const last = result.at(-1);
-    const fold = folded && lines.length >= MIN_FOLD;
-    if (last && !last.folded && !fold) last.lines.push(...lines);
-    else result.push({ folded: fold, lines: [...lines] });
-  }
-  return result;
+  return parts;
 }
 
 /** The lines as a listing. Folded lines are there, hidden behind a button that shows them. */
 export function diffListing(lines: MarkedLine[]): TemplateResult {
   // Each side is highlighted as a whole: a line alone may be half of something.
-  const side = (other: LineKind): DocumentFragment[] =>
-    highlightedLines(
-      lines
-        .filter(({ kind }) => kind !== other)
-        .map(({ text }) => text)
-        .join("\n"),
-    );
-  const now = side("removed");
-  const before = side("added");
-  const row = ({ kind }: MarkedLine): TemplateResult => {
-    const oldLine = kind === "added" ? undefined : before.shift();
-    const line = kind === "removed" ? oldLine : now.shift();
-    return kind === "removed"
-      ? html`<del class="line removed">${line}</del>\n`
-      : html`<span class="line ${kind}">${line}</span>\n`;
+  const side = (other: LineKind): DocumentFragment[] => {
+    const shown = lines.filter(({ kind }) => kind !== other);
+    return highlightedLines(shown.map(({ text }) => text).join("\n"));
   };
-  const shown = runs(lines).map((run) => {
+  const [now, before] = [side("removed"), side("added")];
+  const row = ({ kind }: MarkedLine): TemplateResult => {
+    const old = kind === "added" ? undefined : before.shift();
+    return kind === "removed"
+      ? html`<del class="line removed">${old}</del>\n`
+      : html`<span class="line ${kind}">${now.shift()}</span>\n`;
+  };
+  return html`<code class="listing diff">${runs(lines).map((run) => {
     const rows = run.lines.map(row);
     return run.folded ? fold(run.lines, rows) : rows;
-  });
-  return html`<code class="listing diff">${shown}</code>`;
+  })}</code>`;
 }
 
 function fold(lines: MarkedLine[], rows: TemplateResult[]): TemplateResult {

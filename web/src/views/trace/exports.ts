@@ -24,27 +24,31 @@ export function exportItems(
   const python = (): Promise<string> => session.call("trace_export.python", trace.id, changes);
   const record = async (): Promise<string> => {
     const seconds = times.get(derived.steps.length - 1)?.repeats ?? null;
-    return `${JSON.stringify(await session.call("trace_export.record", trace.id, changes, seconds), null, 1)}\n`;
+    const made = await session.call("trace_export.record", trace.id, changes, seconds);
+    return `${JSON.stringify(made, null, 1)}\n`;
   };
-  const take = (make: () => Promise<string>, use: (text: string) => unknown) => (): void => {
-    make()
-      .then(use)
-      .catch((error: unknown) => toast(message(error)));
-  };
-  const copy = (text: string): Promise<void> => copyAndTell(text, toast);
+  const formats = [
+    { id: "python", label: "Python", file: `${name}.py`, type: "text/x-python", make: python },
+    {
+      id: "json",
+      label: "TVM’s JSON record",
+      file: `${name}.json`,
+      type: "application/json",
+      make: record,
+    },
+  ];
+  const item = (testId: string, label: string, run: () => Promise<unknown>): MenuItem => ({
+    label,
+    testId,
+    run: () => void run().catch((error: unknown) => toast(message(error))),
+  });
   return [
-    { label: "Copy as Python", testId: "trace-copy-python", run: take(python, copy) },
-    {
-      label: "Download as Python",
-      testId: "trace-save-python",
-      run: take(python, (text) => download(`${name}.py`, text, "text/x-python")),
-    },
-    { label: "Copy as TVM’s JSON record", testId: "trace-copy-json", run: take(record, copy) },
-    {
-      label: "Download as TVM’s JSON record",
-      testId: "trace-save-json",
-      run: take(record, (text) => download(`${name}.json`, text, "application/json")),
-    },
+    ...formats.flatMap(({ id, label, file, type, make }) => [
+      item(`trace-copy-${id}`, `Copy as ${label}`, async () => copyAndTell(await make(), toast)),
+      item(`trace-save-${id}`, `Download as ${label}`, async () =>
+        download(file, await make(), type),
+      ),
+    ]),
     {
       label: "Link to this trace and step",
       testId: "trace-link",

@@ -4,7 +4,7 @@ import { computed, effect, signal } from "@preact/signals-core";
 import { Stopped } from "../../python/client";
 import type { Changes, DerivedTrace, RunResult, ShownTrace, StepOutcome } from "../../python/wire";
 import { timing } from "../format";
-import { message, Resource } from "../resource";
+import { Cache, message, Resource } from "../resource";
 import type { ViewContext } from "../view";
 import type { Compared, Side } from "./compare";
 import { lookUp, type TraceReference, type TraceState } from "./state";
@@ -16,7 +16,7 @@ export const NONE = "none";
 /** The shown trace with the decisions that it was recorded with. */
 export const RECORDED = "recorded";
 
-const CHECKING = "checking what it computes, and timing it …";
+const CHECKING = "checking its result and timing it …";
 
 export interface Shown {
   trace: ShownTrace;
@@ -58,7 +58,7 @@ export class TraceModel {
   );
   readonly timer: StepTimer;
   private readonly measured = signal<ReadonlyMap<string, Times>>(new Map());
-  private readonly derivations = new Map<string, Promise<DerivedTrace>>();
+  private readonly derivations = new Cache<DerivedTrace>();
   /** Steps of traces that are none of the run, as links hold them. */
   private readonly foreign = new Map<string, unknown[]>();
   /** Steps whose decisions `lookAhead` has asked about. */
@@ -121,14 +121,12 @@ export class TraceModel {
       return before;
     };
     const answered = await this.shown.load(derive, (now) => {
-      if (refusal) {
-        this.asked.value = null;
-        this.say(refusal, "bad");
-        return;
-      }
-      const atEnd = this.step.value >= before.derived.steps.length - 1;
-      this.take(now, atEnd ? undefined : this.step.value);
-      this.say(step === null ? "The decisions are those recorded." : "Program updated.");
+      if (refusal) this.asked.value = null;
+      else this.take(now, this.step.value >= lastStep(before) ? undefined : this.step.value);
+      this.say(
+        refusal || (step === null ? "The decisions are those recorded." : "Program updated."),
+        refusal ? "bad" : "",
+      );
     });
     if (answered && !refusal) await this.check(this.shown.value!);
   }
@@ -136,22 +134,19 @@ export class TraceModel {
   /** Time every step that changes the program; the others have the time of the one before. */
   async timeEachStep(): Promise<void> {
     const now = this.shown.value;
-    if (!now || this.context.isBusy()) return;
-    const changing = now.derived.steps.filter(({ changed }) => changed);
-    await this.measure(
-      changing.map(({ index }) => index),
-      now,
-    );
-    const outcomes = [...this.timesOf(now).values()];
-    const failed = outcomes.filter(({ seconds }) => seconds === null).length;
-    if (!this.timer.stopped && outcomes.length > 1)
-      this.said.value = `${outcomes.length - failed} programs timed${failed ? `, ${failed} without a time` : ""}`;
+    if (!now || this.context.busy.value) return;
+    const changing = now.derived.steps.flatMap(({ index, changed }) => (changed ? [index] : []));
+    await this.measure(changing, now);
+    const times = [...this.timesOf(now).values()].map(({ seconds }) => seconds);
+    const failed = times.filter((seconds) => seconds === null).length;
+    if (!this.timer.stopped && times.length > 1)
+      this.said.value = `${times.length - failed} programs timed${failed ? `, ${failed} without a time` : ""}`;
   }
 
   /** Ask of every value that seems possible whether the steps that follow can live with it. */
   async lookAhead(step: number): Promise<void> {
     const now = this.shown.value;
-    if (!now || this.looked.has(step) || this.context.isBusy()) return;
+    if (!now || this.looked.has(step) || this.context.busy.value) return;
     this.looked.add(step);
     const control = now.derived.controls.find((each) => each.step === step)!;
     const decisions = new Map<string, unknown>();
@@ -198,14 +193,9 @@ export class TraceModel {
 
   /** Have a link hold the steps themselves of a trace that is none of the run. */
   async keepSteps(trace: ShownTrace): Promise<void> {
-    try {
-      this.foreign.set(
-        trace.id,
-        await this.context.session.call("trace_export.steps_json", trace.id, {}),
-      );
-    } catch {
-      // The link then holds the trace's title alone.
-    }
+    const asked = this.context.session.call("trace_export.steps_json", trace.id, {});
+    // Where they do not come, a link holds the trace's title alone.
+    await asked.then((steps) => this.foreign.set(trace.id, steps)).catch(() => undefined);
   }
 
   private take(now: Shown, step = now.derived.steps.length - 1): void {
@@ -225,9 +215,9 @@ export class TraceModel {
 
   /** Check and time the program in the end, and say how it does. */
   private async check(now: Shown): Promise<void> {
-    const last = now.derived.steps.length - 1;
+    const last = lastStep(now);
     if (!this.timesOf(now).has(last)) {
-      const wait = this.context.isBusy()
+      const wait = this.context.busy.value
         ? "it is checked and timed when what runs is done"
         : CHECKING;
       this.say(`Program updated; ${wait}`, "busy");
@@ -235,26 +225,24 @@ export class TraceModel {
     }
     if (this.shown.value !== now) return;
     const outcome = this.timesOf(now).get(last);
-    if (outcome?.seconds === undefined) {
+    if (!outcome) {
       this.say("Program updated.");
       return;
     }
-    if (outcome.seconds === null) {
-      this.say(`Program updated, but ${outcome.reason}`, "bad");
+    const { seconds, reason } = outcome;
+    if (seconds === null) {
+      this.say(`Program updated, but ${reason}`, "bad");
       return;
     }
-    const references: [number | null | undefined, string][] = [
-      [this.timesOf(now).get(0)?.seconds, "the unscheduled program"],
-      [
-        this.isChanged.value ? this.timesOf({ ...now, changes: {} }).get(last)?.seconds : null,
-        "as recorded",
-      ],
+    const recorded =
+      this.isChanged.value && this.timesOf({ ...now, changes: {} }).get(last)?.seconds;
+    const unscheduled = this.timesOf(now).get(0)?.seconds;
+    const parts = [
+      `Same result as the unscheduled program; ${timing(seconds)}`,
+      ...(unscheduled ? [comparedWith(seconds, unscheduled, "the unscheduled program")] : []),
+      ...(recorded ? [comparedWith(seconds, recorded, "as recorded")] : []),
     ];
-    const parts = references.map(([reference, what]) =>
-      reference ? `, ${comparedWith(outcome.seconds!, reference, what)}` : "",
-    );
-    const result = `Same result as the unscheduled program; ${timing(outcome.seconds)}`;
-    this.say(`${result}${parts.join("")}.`, "good");
+    this.say(`${parts.join(", ")}.`, "good");
   }
 
   /** Measure the program after these steps; what is measured already is not measured again. */
@@ -322,25 +310,17 @@ export class TraceModel {
   }
 
   private derive(id: string, changes: Changes): Promise<DerivedTrace> {
-    const key = keyOf({ trace: { id }, changes });
-    const cached = this.derivations.get(key);
-    if (cached) return cached;
-    const asked = this.context.session.look(null, "trace_view.derive", id, changes);
-    this.derivations.set(key, asked);
-    asked.catch(() => this.derivations.delete(key));
-    return asked;
+    return this.derivations.get(keyOf({ trace: { id }, changes }), () =>
+      this.context.session.look(null, "trace_view.derive", id, changes),
+    );
   }
 
   private async refer(reference: TraceReference): Promise<ShownTrace | undefined> {
     const { title, steps } = reference;
     if (!steps) return lookUp(this.traces.value, reference);
     try {
-      const trace = await this.context.session.call(
-        "trace_export.load",
-        this.document,
-        title,
-        steps,
-      );
+      const { session } = this.context;
+      const trace = await session.call("trace_export.load", this.document, title, steps);
       this.foreign.set(trace.id, steps);
       this.add(trace);
       return trace;
@@ -369,6 +349,10 @@ function failureText({ failure, steps }: DerivedTrace): string {
   return failure
     ? `step ${failure.step} of ${steps.length} and more is refused: ${failure.message}`
     : "";
+}
+
+function lastStep({ derived }: Shown): number {
+  return derived.steps.length - 1;
 }
 
 function keyOf({ trace, changes }: { trace: { id: string }; changes: Changes }): string {

@@ -17,30 +17,22 @@ export function nestList(entries: NestEntry[], marked: boolean): TemplateResult 
   const longest = Math.max(2, ...extents(entries));
   const item = (entry: NestEntry): TemplateResult => {
     const below = entry.body.length ? html`<ul>${entry.body.map(item)}</ul>` : nothing;
-    switch (entry.kind) {
-      case "function": {
-        const title = html`<div class="nest-title">${entry.name}</div>`;
-        return html`<li class="nest-function">${entries.length > 1 ? title : nothing}${below}</li>`;
-      }
-      case "statement":
-        return html`<li class="nest-statement"><code>${entry.text}</code>${below}</li>`;
-      case "loop":
-        return loop(entry, longest, marked ? entry.change : null, below);
-      case "block":
-        return block(entry, marked ? entry.change : null, below);
-    }
+    if (entry.kind === "loop") return loop(entry, longest, marked ? entry.change : null, below);
+    if (entry.kind === "block") return block(entry, marked ? entry.change : null, below);
+    if (entry.kind === "statement")
+      return html`<li class="nest-statement"><code>${entry.text}</code>${below}</li>`;
+    const title = html`<div class="nest-title">${entry.name}</div>`;
+    return html`<li class="nest-function">${entries.length > 1 ? title : nothing}${below}</li>`;
   };
   return html`<ul class="nest-list">${entries.map(item)}</ul>`;
 }
 
 /** Every loop's extent, where it is a number. */
 function extents(entries: NestEntry[]): number[] {
-  return entries.flatMap((entry) => [
-    ...(entry.kind === "loop" && Number.isFinite(Number(entry.extent))
-      ? [Number(entry.extent)]
-      : []),
-    ...extents(entry.body),
-  ]);
+  return entries.flatMap((entry) => {
+    const extent = entry.kind === "loop" ? Number(entry.extent) : Number.NaN;
+    return [...(Number.isFinite(extent) ? [extent] : []), ...extents(entry.body)];
+  });
 }
 
 function loop(
@@ -69,7 +61,7 @@ function loop(
 
 /** The colour of a loop of the program; `number` is undefined where nothing is known. */
 function root(number: number | undefined): string {
-  return number === undefined ? "var(--line-strong)" : `var(--root-${number % COLOURS})`;
+  return number === undefined ? "var(--line-strong)" : `var(--hue-${number % COLOURS})`;
 }
 
 function block(

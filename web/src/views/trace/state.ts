@@ -20,10 +20,9 @@ export interface TraceState {
 
 /** The state in what a link holds; null where it is something else. */
 export function readState(value: unknown): TraceState | null {
-  if (!isObject(value) || !isReference(value.shown) || !Number.isInteger(value.step)) return null;
-  const state: TraceState = { shown: reference(value.shown), step: value.step as number };
-  if (isReference(value.second)) state.second = reference(value.second);
-  return state;
+  if (!isObject(value) || !Number.isInteger(value.step)) return null;
+  const [shown, second] = [reference(value.shown), reference(value.second)];
+  return shown && { shown, step: value.step as number, ...(second ? { second } : {}) };
 }
 
 /** The trace that a reference means: the one at its place if it has the title, else one that has. */
@@ -35,18 +34,13 @@ export function lookUp<T extends { title: string }>(
   return there?.title === title ? there : traces.find((trace) => trace.title === title);
 }
 
-function reference({ index, title, changes, steps }: TraceReference): TraceReference {
-  return { index, title, changes, ...(Array.isArray(steps) ? { steps } : {}) };
-}
-
-function isReference(value: unknown): value is TraceReference {
-  return (
-    isObject(value) &&
-    Number.isInteger(value.index) &&
-    typeof value.title === "string" &&
-    isObject(value.changes) &&
-    Object.keys(value.changes).every((step) => /^\d+$/.test(step))
-  );
+function reference(value: unknown): TraceReference | null {
+  if (!isObject(value) || !isObject(value.changes)) return null;
+  const { index, title, changes, steps } = value;
+  const fits = Number.isInteger(index) && typeof title === "string";
+  if (!fits || !Object.keys(changes as object).every((step) => /^\d+$/.test(step))) return null;
+  const kept = Array.isArray(steps) ? { steps } : {};
+  return { index: index as number, title, changes: changes as Changes, ...kept };
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -4,9 +4,19 @@ import { computed, type ReadonlySignal, type Signal, signal } from "@preact/sign
 import { html, nothing, type TemplateResult } from "lit-html";
 import { guard } from "lit-html/directives/guard.js";
 import { element } from "../../dom";
-import { highlightedLines } from "../../highlight";
 import type { Instruction, StepOutcome, TraceStep } from "../../python/wire";
-import { counted, fieldValue, onArrows, once, perFrame, reactive, scrollWithin } from "../kit";
+import { counted } from "../format";
+import {
+  checkbox,
+  fieldValue,
+  focusList,
+  onArrows,
+  once,
+  perFrame,
+  python,
+  reactive,
+  scrollWithin,
+} from "../kit";
 import { countChanges, diffListing, markedLines, settled } from "./diff";
 import { nestList } from "./nest";
 import { type Effect, effectSentence, effects, effectText } from "./timing";
@@ -63,7 +73,7 @@ export function stepList(state: StepListState): HTMLElement {
       ?hidden=${!shown} aria-selected=${chosen}
       @click=${(event: Event) => {
         state.selected.value = index;
-        (event.currentTarget as HTMLElement).parentElement!.focus({ preventScroll: true });
+        focusList(event);
       }}
       ><span class="step-number" aria-hidden="true">${index}</span
       >${instruction ? instructionText(instruction) : html`<span>the unscheduled program</span>`}${
@@ -120,10 +130,7 @@ export function stepList(state: StepListState): HTMLElement {
           data-testid=${name("find")} @input=${(event: Event) => {
             text.value = fieldValue(event);
           }}>
-        <label><input type="checkbox" data-testid=${name("changes-only")}
-          @change=${({ currentTarget }: Event) => {
-            changesOnly.value = (currentTarget as HTMLInputElement).checked;
-          }}><span>Hide get_* steps</span></label>
+        ${checkbox("Hide get_* steps", { checked: changesOnly, testId: name("changes-only") })}
         <span class="step-count" role="status">${
           listed.value.length === steps.value.length
             ? ""
@@ -172,10 +179,9 @@ function tell({ index, changed, diff, words }: TraceStep): string {
 export function instructionText({ text, decision, isSampling }: Instruction): TemplateResult {
   const mark = `decision=${decision}`;
   const at = isSampling && decision !== null ? text.lastIndexOf(mark) : -1;
-  if (at < 0) return html`<code>${highlightedLines(text)}</code>`;
-  return html`<code>${highlightedLines(text.slice(0, at))}<mark class="decision">${mark}</mark>${text.slice(
-    at + mark.length,
-  )}</code>`;
+  if (at < 0) return html`<code>${python(text)}</code>`;
+  const rest = text.slice(at + mark.length);
+  return html`<code>${python(text.slice(0, at))}<mark class="decision">${mark}</mark>${rest}</code>`;
 }
 
 function timeCell(effect: Effect | undefined, running: boolean): TemplateResult {
@@ -184,9 +190,7 @@ function timeCell(effect: Effect | undefined, running: boolean): TemplateResult 
   const { state, seconds, factor, share, reason } = effect;
   return html`<span class="step-time" data-testid="trace-step-time" data-state=${state}
     data-seconds=${seconds ?? nothing} data-factor=${factor ?? nothing}
-    ><span class="step-time-text" title=${reason ?? nothing}>${effectText(effect)}</span>${
-      seconds === null
-        ? nothing
-        : html`<span class="step-time-bar" aria-hidden="true" .style=${`--share: ${share}`}></span>`
-    }</span>`;
+    ><span class="step-time-text" title=${reason ?? nothing}>${effectText(effect)}</span>
+    <span class="step-time-bar" aria-hidden="true" ?hidden=${seconds === null}
+      .style=${`--share: ${share}`}></span></span>`;
 }

@@ -48,18 +48,16 @@ export function effectSentence({ seconds, factor, reason }: Effect): string {
     : `It takes ${timing(seconds)}: ${comparedWith(seconds, seconds * factor, "the previous timed step")}.`;
 }
 
-/** "3.2 times as fast as …", in words. */
+/** "3.20× faster than …". */
 export function comparedWith(seconds: number, reference: number, what: string): string {
   const ratio = reference / seconds;
   if (Math.abs(ratio - 1) < 0.03) return `as fast as ${what}`;
-  return ratio > 1
-    ? `${factorText(ratio)}× faster than ${what}`
-    : `${factorText(1 / ratio)}× slower than ${what}`;
+  return `${factorText(Math.max(ratio, 1 / ratio))}× ${ratio > 1 ? "faster" : "slower"} than ${what}`;
 }
 
 /** A factor with as many digits as measuring can tell. */
 export function factorText(factor: number): string {
-  return factor >= 100 ? factor.toFixed(0) : factor >= 10 ? factor.toFixed(1) : factor.toFixed(2);
+  return factor.toFixed(factor >= 100 ? 0 : factor >= 10 ? 1 : 2);
 }
 
 /** Measures the programs of one trace, one after another, until it is stopped. */

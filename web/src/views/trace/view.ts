@@ -3,7 +3,7 @@
  * decisions to change, times of steps, and another trace beside it.
  */
 
-import { computed, signal } from "@preact/signals-core";
+import { computed } from "@preact/signals-core";
 import { html, type TemplateResult } from "lit-html";
 import { ref } from "lit-html/directives/ref.js";
 import { setUpMenu } from "../../shell/menu";
@@ -18,12 +18,11 @@ import { readState, type TraceState } from "./state";
 import { stepList } from "./steps";
 
 export function traceView(context: ViewContext): View {
-  const { session, isBusy, toast } = context;
+  const { session, busy, toast } = context;
   const panel = viewPanel("trace", "Trace");
   panel.classList.add("view-filled");
   const model = new TraceModel(context);
   const { traces, shown, beside, compared, progress } = model;
-  const busy = signal(isBusy());
   /** What a link asked for, until a program has run. */
   let linked: TraceState | null = null;
 
@@ -64,10 +63,7 @@ export function traceView(context: ViewContext): View {
         label: "Compare with",
         testId: "trace-second",
         options: others,
-        value: beside.value,
-        onChange: (next) => {
-          beside.value = next;
-        },
+        value: beside,
       }),
     ];
   };
@@ -129,9 +125,6 @@ export function traceView(context: ViewContext): View {
         linked = null;
         load.drop();
       }
-    },
-    onActivity() {
-      busy.value = isBusy();
     },
     onShow: () => load.look(),
     state: () => model.state ?? linked,
