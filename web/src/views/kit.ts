@@ -34,38 +34,32 @@ export function once(key: unknown, make: () => unknown): unknown {
   return guard([key], () => keyed(key, make()));
 }
 
-/** Follows `source` once a frame at most: for what takes long to draw while a key is held. */
-export function perFrame<T>(source: ReadonlySignal<T>): ReadonlySignal<T> {
-  const shown = signal(source.peek());
-  let frame = 0;
-  effect(() => {
-    void source.value;
-    if (frame) return;
-    frame = requestAnimationFrame(() => {
-      frame = 0;
-      shown.value = source.peek();
-    });
-  });
-  return shown;
-}
-
 /**
- * Follows `source` while `panel` is in sight, and not for each change: `interval` milliseconds after
- * the first of them, or when `look` is called.
+ * Follows `source`, but not at once: after a change, or several, when `soon` calls what it is given,
+ * or when `look` is called; and only while `panel` is in sight.
  */
-export function paced<T>(source: ReadonlySignal<T>, interval: number, panel: HTMLElement) {
+export function paced<T>(
+  source: ReadonlySignal<T>,
+  soon: (look: () => void) => unknown,
+  panel?: HTMLElement,
+): ReadonlySignal<T> & { look: () => void } {
   const shown = signal(source.peek());
-  let timer = 0;
+  let due = false;
   const look = (): void => {
-    clearTimeout(timer);
-    timer = 0;
-    if (panel.offsetParent) shown.value = source.peek();
+    due = false;
+    if (!panel || panel.offsetParent) shown.value = source.peek();
   };
   effect(() => {
     void source.value;
-    timer ||= window.setTimeout(look, interval);
+    if (!due) soon(look);
+    due = true;
   });
   return Object.assign(shown, { look });
+}
+
+/** Follows `source` once a frame at most: for what takes long to draw while a key is held. */
+export function perFrame<T>(source: ReadonlySignal<T>): ReadonlySignal<T> {
+  return paced(source, requestAnimationFrame);
 }
 
 /** Work that waits until its panel is in sight. */

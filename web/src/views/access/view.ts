@@ -220,7 +220,7 @@ export function accessView(context: ViewContext): View {
       if (report.value && result.value) return content(report.value, result.value);
       return emptyNote(
         "Nothing to look at yet",
-        "Run a program that defines a module. Here is in which order it touches memory, what a cache makes of that, and what a schedule changes.",
+        "Run a program that defines a module to see in which order it touches memory, how well a cache serves it, and what a schedule changes.",
       );
     },
     () => markBusy(panel, report.busy),
@@ -265,6 +265,6 @@ const CELLS = legend(
   ["cell-miss", "just missed"],
 );
 
-const FOOTNOTE = html`<p class="access-footnote">Every access of the program counts, as the
-  interpreter makes it: one element at a time, least recently used line out first. Machine code keeps
-  some elements in registers, and moves several at once.</p>`;
+const FOOTNOTE = html`<p class="access-footnote">Every access counts, as the interpreter makes
+  it: one element at a time; the least recently used line is evicted. Machine code keeps some elements
+  in registers and moves several at once.</p>`;

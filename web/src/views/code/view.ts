@@ -27,7 +27,7 @@ import { watLine } from "./wat";
 
 const PANES: Pane[] = ["tensorir", "lowered", "wat"];
 const COLOURS = 6;
-const HINT = "Point at a line, or go to it with the arrow keys, to see what becomes of it.";
+const HINT = "Point at a line, or move to it with the arrow keys, to see what it compiles to.";
 const DARK: LitLines = { tensorir: new Set(), lowered: new Set(), wat: new Set() };
 
 /** A line of one of the texts. */
@@ -236,7 +236,7 @@ export function codeView(context: ViewContext): View {
       if (code.value) return content(code.value);
       return emptyNote(
         "No machine code yet",
-        "Run a program that defines a module. Here is what becomes of it: the loops after each pass, and their WebAssembly.",
+        "Run a program that defines a module to see its loops after each pass, and their WebAssembly.",
       );
     },
     () => markBusy(panel, code.busy),

@@ -55,7 +55,7 @@ export class ComparePanel {
       <p class="panel-note">${
         enough
           ? "The best so far of both searches, as measured while they ran."
-          : "With two searches, both can be compared here. They last until the page is closed."
+          : "After two searches, you can compare them here. They last until the page is closed."
       }</p>
       ${this.plot.chart(
         "The best so far of two searches; the table below has the numbers",

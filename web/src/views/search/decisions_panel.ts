@@ -42,7 +42,7 @@ export class DecisionsPanel {
     const table = decisionTable(trials, space, search?.labels.get(space) ?? []);
     const { axes, rows } = table;
     const note = rows.length
-      ? `Each line is a trial: what it decided, and at the right its time. The fastest ${Math.round(GOOD * 100)} % are highlighted.`
+      ? `Each line is a trial: its decisions, and its time on the right. The fastest ${Math.round(GOOD * 100)} % are highlighted.`
       : axes.length === 0 && trials.length
         ? "No decision here is a number."
         : "Decisions appear with the first trials.";

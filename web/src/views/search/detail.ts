@@ -17,7 +17,7 @@ import type { ShownTrial } from "./trials";
 type Way = "steps" | "diff";
 
 const RESTARTED =
-  "Python was restarted since; the details of this trial are lost. Its time and its decisions are not.";
+  "Python has been restarted since, so the details of this trial are lost. Its time and its decisions remain.";
 
 interface DetailActions {
   /** Append code to the program. */

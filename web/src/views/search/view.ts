@@ -22,10 +22,10 @@ import { TimesPanel } from "./times_panel";
 import { bestOf } from "./trials";
 import "./search.css";
 
-/** Milliseconds between two drawings while trials come in: of the chart, and of all else. Drawing
- * takes time from what is measured, so that one drawing shows several trials. */
-const DRAWING_INTERVAL = 200;
-const STUDY_INTERVAL = 1000;
+/** When to draw while trials come in: the chart, and all else. Drawing takes time from what is
+ * measured, so that one drawing shows several trials. */
+const drawSoon = (draw: () => void): unknown => setTimeout(draw, 200);
+const studySoon = (study: () => void): unknown => setTimeout(study, 1000);
 
 export function searchView(context: ViewContext): View {
   const { session, editor, during, busy, show, toast } = context;
@@ -40,8 +40,8 @@ export function searchView(context: ViewContext): View {
   const chosen = signal<number | null>(null);
   const front = signal("search-times");
   const version = computed(() => shown.value?.version.value ?? 0);
-  const drawn = paced(version, DRAWING_INTERVAL, panel);
-  const studied = paced(version, STUDY_INTERVAL, panel);
+  const drawn = paced(version, drawSoon, panel);
+  const studied = paced(version, studySoon, panel);
 
   const form = new SearchForm({ start, pause, stop });
   const table = new TrialTable(choose);

@@ -169,7 +169,7 @@ export function stepList(state: StepListState): HTMLElement {
 function tell({ index, changed, diff, words }: TraceStep): string {
   if (index === 0) return "The unscheduled program.";
   const start = `Step ${index} ${words}`;
-  if (!changed) return `${start}. The program stays as it is.`;
+  if (!changed) return `${start}. The program does not change.`;
   const { added, removed, shifted } = countChanges(markedLines(diff!));
   const moved = shifted ? `; ${counted(shifted, "line")} only re-indented` : "";
   return `${start}. ${counted(added, "line")} added, ${removed} removed${moved}.`;

@@ -90,7 +90,7 @@ export function traceView(context: ViewContext): View {
       if (!shown.value) {
         return emptyNote(
           "No trace yet",
-          "Run a program that schedules something. Each schedule instruction becomes a step; the module after it is shown beside.",
+          "Run a program that schedules something. Each schedule instruction is a step, shown with the module after it.",
         );
       }
       return [head(), decisions(model), compared.value ? comparer : steps];
