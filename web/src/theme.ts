@@ -1,11 +1,13 @@
 /** Light or dark: the reader's choice, else the system's. */
 
+import { signal } from "@preact/signals-core";
 import { recall, remember } from "./storage";
 
 export type Theme = "light" | "dark";
 
 const system = matchMedia("(prefers-color-scheme: dark)");
-const listeners = new Set<() => void>();
+/** What is applied, for what cannot be styled by CSS alone. */
+export const appliedTheme = signal<Theme>("light");
 
 /** What the page around a frame wants; it counts more than all else. */
 let imposed: Theme | null = null;
@@ -19,7 +21,7 @@ export function currentTheme(): Theme {
 
 function apply(): void {
   document.documentElement.dataset.theme = currentTheme();
-  for (const listener of listeners) listener();
+  appliedTheme.value = currentTheme();
 }
 
 /** Apply the theme and follow the system until the reader chooses by `button`. */
@@ -38,9 +40,4 @@ export function setUpTheme(button: HTMLElement): void {
 export function imposeTheme(name: string | null): void {
   imposed = name === "light" || name === "dark" ? name : system.matches ? "dark" : "light";
   apply();
-}
-
-/** Call `listener` whenever the theme changes: for what cannot be styled by CSS alone. */
-export function onThemeChange(listener: () => void): void {
-  listeners.add(listener);
 }

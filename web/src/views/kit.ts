@@ -5,6 +5,7 @@ import { html, nothing, render, type TemplateResult } from "lit-html";
 import { guard } from "lit-html/directives/guard.js";
 import { keyed } from "lit-html/directives/keyed.js";
 import { live } from "lit-html/directives/live.js";
+import { ref } from "lit-html/directives/ref.js";
 import { element } from "../dom";
 import { highlightedLines } from "../highlight";
 import "./kit.css";
@@ -60,6 +61,19 @@ export function paced<T>(
 /** Follows `source` once a frame at most: for what takes long to draw while a key is held. */
 export function perFrame<T>(source: ReadonlySignal<T>): ReadonlySignal<T> {
   return paced(source, requestAnimationFrame);
+}
+
+/** How wide an element is that has `host` in its template; hidden it keeps the width that it had. */
+export function measuredWidth() {
+  const width = signal(0);
+  const observer = new ResizeObserver(([entry]) => {
+    if (entry?.target.clientWidth) width.value = entry.target.clientWidth;
+  });
+  const host = ref((element) => {
+    observer.disconnect();
+    if (element) observer.observe(element);
+  });
+  return { width: width as ReadonlySignal<number>, host };
 }
 
 /** Work that waits until its panel is in sight. */

@@ -1,9 +1,8 @@
 /** Small drawings in SVG: scales, axes and marks. Tables stand behind them for those who cannot see. */
 
-import { signal } from "@preact/signals-core";
 import { html, nothing, svg, type TemplateResult } from "lit-html";
-import { ref } from "lit-html/directives/ref.js";
 import { short } from "./format";
+import { measuredWidth } from "./kit";
 
 export type Scale = (value: number) => number;
 
@@ -84,15 +83,7 @@ export interface Axis {
 
 /** A drawing that is as wide as there is room; a part of templates. */
 export class Plot {
-  private readonly width = signal(0);
-  private readonly observer = new ResizeObserver(([entry]) => {
-    // Hidden it keeps the width that it had.
-    if (entry?.target.clientWidth) this.width.value = entry.target.clientWidth;
-  });
-  private readonly host = ref((host) => {
-    this.observer.disconnect();
-    if (host) this.observer.observe(host);
-  });
+  private readonly measured = measuredWidth();
 
   constructor(
     private readonly height: number,
@@ -101,11 +92,11 @@ export class Plot {
 
   /** The drawing of what `draw` makes of a width; null keeps its place free. */
   template(label: string, draw: ((width: number) => unknown) | null): TemplateResult {
-    const width = this.width.value;
+    const width = this.measured.width.value;
     const picture = (): TemplateResult => html`<svg width=${width} height=${this.height}
       viewBox="0 0 ${width} ${this.height}" aria-hidden="true" focusable="false">${draw?.(width)}</svg>`;
     return html`<div class="plot ${draw ? "" : "blank"}" role="img" aria-label=${label}
-      data-testid=${this.testId} .style=${`height: ${this.height}px`} ${this.host}
+      data-testid=${this.testId} .style=${`height: ${this.height}px`} ${this.measured.host}
       >${draw && width ? picture() : nothing}</div>`;
   }
 

@@ -10,9 +10,18 @@ import {
   FIRST_CACHE,
   type RunResult,
 } from "../../python/wire";
-import { onThemeChange } from "../../theme";
+import { appliedTheme } from "../../theme";
 import { Measurement } from "../code/measurement";
-import { button, emptyNote, markBusy, Pending, perFrame, reactive, viewPanel } from "../kit";
+import {
+  button,
+  emptyNote,
+  markBusy,
+  measuredWidth,
+  Pending,
+  perFrame,
+  reactive,
+  viewPanel,
+} from "../kit";
 import { legend } from "../plot";
 import { Resource } from "../resource";
 import type { View, ViewContext } from "../view";
@@ -29,7 +38,7 @@ import { accessSentence, accessTable, cacheTable } from "./tables";
 const GAP = 14;
 
 export function accessView(context: ViewContext): View {
-  const { session, looking, busy } = context;
+  const { session, looking } = context;
   const panel = viewPanel("access", "Why is it faster?");
   const programs = signal<RunResult["programs"]>([]);
   const asked = signal<Asked>({ program: "", function: null, other: null, size: "" });
@@ -37,12 +46,7 @@ export function accessView(context: ViewContext): View {
   const report = new Resource<AccessReport>();
   /** Of the cache; that of the report, until another cache is chosen. */
   const result = new Resource<AccessResult>();
-  const theme = signal(0);
   const aroundOpen = signal(false);
-  const gridsWidth = signal(0);
-  onThemeChange(() => {
-    theme.value += 1;
-  });
 
   const accesses = computed(() => report.value && accessesOf(report.value));
   const replay = computed(() => {
@@ -64,27 +68,26 @@ export function accessView(context: ViewContext): View {
 
   const frames = computed(() => replay.value?.frames() ?? []);
   const colours = computed(() => {
-    void theme.value;
+    void appliedTheme.value;
     return palette(panel);
   });
   /** The grids with the same width for each, as many beside each other as the view is wide. */
-  const gridBox = reactive(element("div", { class: "buffer-grids" }), () => {
+  const room = measuredWidth();
+  const gridBox = reactive(element("div"), () => {
     drawn();
-    if (!frames.value.length) return nothing;
-    const beside = Math.max(1, Math.min(frames.value.length, Math.floor(gridsWidth.value / 112)));
-    const width = Math.floor((gridsWidth.value - GAP * (beside - 1)) / beside);
-    const look = {
-      width,
-      colours: colours.value,
-      fading: !calm.value,
-      moving: player.playing.value,
-    };
-    return frames.value.map((frame, index) => bufferGrid(replay.value!, index, frame, look));
+    const { length } = frames.value;
+    const beside = Math.max(1, Math.min(length, Math.floor(room.width.value / 112)));
+    const width = Math.floor((room.width.value - GAP * (beside - 1)) / beside);
+    const moving = player.playing.value;
+    return html`<div class="buffer-grids" ${room.host}>${frames.value.map((frame, index) =>
+      bufferGrid(replay.value!, index, frame, {
+        width,
+        colours: colours.value,
+        fading: !calm.value,
+        moving,
+      }),
+    )}</div>`;
   });
-  new ResizeObserver(() => {
-    // Hidden they keep the width that they had.
-    if (gridBox.clientWidth) gridsWidth.value = gridBox.clientWidth;
-  }).observe(gridBox);
   /** What changes with every access. */
   const controls = reactive(
     element("div"),
@@ -106,7 +109,6 @@ export function accessView(context: ViewContext): View {
   });
   const measurement = new Measurement(
     context,
-    busy,
     { card: "access-roofline", button: "access-measure" },
     () => {
       if (!report.value || !result.value) return null;

@@ -1,6 +1,6 @@
 /** Measuring a function against what this tab can do at best: a card with a button and a roofline. */
 
-import { type ReadonlySignal, signal } from "@preact/signals-core";
+import { signal } from "@preact/signals-core";
 import { html, nothing, type TemplateResult } from "lit-html";
 import { Plot } from "../plot";
 import { Resource } from "../resource";
@@ -25,7 +25,6 @@ export class Measurement {
   /** `ids` are the test ids of the card and its button; `kernel` is null for nothing to measure. */
   constructor(
     private readonly context: ViewContext,
-    private readonly busy: ReadonlySignal<boolean>,
     private readonly ids: { card: string; button: string },
     private readonly kernel: () => Kernel | null,
   ) {}
@@ -45,7 +44,7 @@ export class Measurement {
       <header class="card-head">
         <p class="roofline-outcome" aria-live="polite">${this.outcome()}</p>
         <button class="button" type="button" data-testid=${ids.button}
-          ?disabled=${this.busy.value || !this.kernel()} @click=${this.measure}>Measure</button>
+          ?disabled=${this.context.busy.value || !this.kernel()} @click=${this.measure}>Measure</button>
       </header>
       ${measured.value ? roofline(this.plot, measured.value) : nothing}
     </section>`;

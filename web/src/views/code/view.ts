@@ -40,7 +40,7 @@ interface AfterPass {
 }
 
 export function codeView(context: ViewContext): View {
-  const { session, busy, toast } = context;
+  const { session, toast } = context;
   const panel = viewPanel("code", "Machine code");
   const programs = signal<RunResult["programs"]>([]);
   const program = signal("");
@@ -109,19 +109,15 @@ export function codeView(context: ViewContext): View {
     lowered: listing("lowered", "Loops after lowering", python),
     wat: listing("wat", "WebAssembly text", watLine),
   };
-  const measurement = new Measurement(
-    context,
-    busy,
-    { card: "roofline", button: "code-measure" },
-    () =>
-      code.value?.wat
-        ? {
-            program: program.value,
-            function: code.value.function,
-            fused: wantsFused.value,
-            simulated: null,
-          }
-        : null,
+  const measurement = new Measurement(context, { card: "roofline", button: "code-measure" }, () =>
+    code.value?.wat
+      ? {
+          program: program.value,
+          function: code.value.function,
+          fused: wantsFused.value,
+          simulated: null,
+        }
+      : null,
   );
 
   const load = async (functionName: string | null): Promise<void> => {
