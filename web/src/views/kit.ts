@@ -264,9 +264,44 @@ export function onArrows(
   if (target !== undefined) go(target);
 }
 
-/** Give the focus to the list box of an option that was clicked: keys go on from there. */
-export function focusList({ currentTarget }: Event): void {
-  (currentTarget as HTMLElement).parentElement!.focus({ preventScroll: true });
+interface ListBox {
+  label: string;
+  kind: string;
+  /** Begins the ids of the options. */
+  id: string;
+  options: { kind: string; content: unknown; hidden?: boolean; title?: unknown }[];
+  chosen: number;
+  choose: (option: number) => void;
+  testId?: unknown;
+  optionTestId?: unknown;
+}
+
+/** A list of which one option is chosen, by a click or the arrow keys; it scrolls into sight. */
+export function listbox(of: ListBox): TemplateResult {
+  const { id, options, chosen, choose, testId = nothing, optionTestId = nothing } = of;
+  const inSight = range(options.length).filter((option) => !options[option]!.hidden);
+  const item = (
+    { kind, content, hidden, title = nothing }: ListBox["options"][number],
+    at: number,
+  ) =>
+    html`<li class=${kind} role="option" id="${id}-${at}" data-testid=${optionTestId}
+      title=${title} ?hidden=${hidden} aria-selected=${at === chosen}
+      @click=${({ currentTarget }: Event) => {
+        choose(at);
+        (currentTarget as HTMLElement).parentElement!.focus({ preventScroll: true });
+      }} ${at === chosen ? ref(reveal) : nothing}>${content}</li>`;
+  return html`<ol class=${of.kind} role="listbox" tabindex="0" aria-label=${of.label}
+    aria-activedescendant="${id}-${chosen}" data-testid=${testId}
+    @keydown=${(event: KeyboardEvent) => onArrows(event, inSight, chosen, choose)}
+    >${options.map(item)}</ol>`;
+}
+
+/** Scroll a list until an option, and something of its neighbours, is in sight. */
+function reveal(option: Element | undefined): void {
+  // Once it is in the page.
+  queueMicrotask(() => {
+    if (option?.parentElement) scrollWithin(option.parentElement, option, 24);
+  });
 }
 
 /** The numbers from 0 to `count`, without it. */
@@ -285,13 +320,13 @@ export function groupBy<K, T>(items: readonly T[], keyOf: (item: T) => K): Map<K
   return groups;
 }
 
-/** Scroll `box` alone, and only as far as needed. */
+/** Scroll `box` alone, and only as far as needed; along its lines, too, where it is a list. */
 export function scrollWithin(box: Element, item: Element, margin = 8): void {
-  const outer = box.getBoundingClientRect();
-  const inner = item.getBoundingClientRect();
-  if (inner.top < outer.top + margin) box.scrollTop -= outer.top + margin - inner.top;
-  else if (inner.bottom > outer.bottom - margin)
-    box.scrollTop += inner.bottom - outer.bottom + margin;
+  const [outer, inner] = [box.getBoundingClientRect(), item.getBoundingClientRect()];
+  const beyond = (low: number, high: number, from: number, to: number): number =>
+    from < low + margin ? from - low - margin : Math.max(0, to - high + margin);
+  box.scrollTop += beyond(outer.top, outer.bottom, inner.top, inner.bottom);
+  if (box.matches("ol")) box.scrollLeft += beyond(outer.left, outer.right, inner.left, inner.right);
 }
 
 /** Python on one line, highlighted. */

@@ -1,6 +1,6 @@
 /** What the cost model predicted against what was measured, and how well it ranks. */
 
-import { html, nothing, svg, type TemplateResult } from "lit-html";
+import { html, svg, type TemplateResult } from "lit-html";
 import { milliseconds, percent } from "../format";
 import { dataTable } from "../kit";
 import { extent, Plot } from "../plot";
@@ -45,8 +45,7 @@ export class ModelPanel {
         text: milliseconds,
       },
     };
-    return html`<p class="panel-note" data-testid="search-accuracy"
-        data-accuracy=${share?.toFixed(3) ?? nothing}>${note}</p>
+    return html`<p class="panel-note" data-testid="search-accuracy">${note}</p>
       ${this.plot.chart(
         "Predicted score against measured time; the table below has the numbers by round",
         points.length ? axes : null,

@@ -27,9 +27,7 @@ export function summary(search: Search | null, onChoose: (index: number) => void
       <progress class="search-progress" max="1" value=${search ? (search.share ?? nothing) : 0}
         aria-label="Trials done"></progress>
     </div>
-    <p class="search-rate" data-testid="search-rate" data-per-second=${perSecond ?? ""}>${
-      rate?.filter(Boolean).join(" · ") ?? ""
-    }</p>
+    <p class="search-rate" data-testid="search-rate">${rate?.filter(Boolean).join(" · ") ?? ""}</p>
     <ul class="search-failures" data-testid="search-failures" ?hidden=${!found.length}>${found.map(
       ({ reason, count, first }) => html`<li><button class="failure" type="button"
         @click=${() => onChoose(first)}>${count} failed: ${reason}</button></li>`,

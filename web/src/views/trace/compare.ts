@@ -5,7 +5,7 @@ import { html, type TemplateResult } from "lit-html";
 import { element } from "../../dom";
 import type { TraceComparison } from "../../python/wire";
 import { counted } from "../format";
-import { focusList, onArrows, once, range, reactive, scrollWithin } from "../kit";
+import { listbox, once, reactive } from "../kit";
 import { countChanges, diffListing, markedLines } from "./diff";
 import { nestList } from "./nest";
 import { instructionText, type Steps } from "./steps";
@@ -54,17 +54,6 @@ export function traceComparer(compared: ReadonlySignal<Compared | null>): HTMLEl
       instruction ? instructionText(instruction) : "the unscheduled program"
     }</span>`;
   };
-  const pair = ({ sides, comparison }: Compared, number: number): TemplateResult => {
-    const row = comparison.rows[number]!;
-    const decided = comparison.decided.includes(number);
-    return html`<div class="pair ${row.includes(null) ? "only" : decided ? "decided" : "same"}"
-      role="option" id="trace-pair-${number}" data-testid="trace-pair"
-      aria-selected=${number === selected.value}
-      @click=${(event: Event) => {
-        selected.value = number;
-        focusList(event);
-      }}>${once(row, () => BOTH.map((which) => cell(sides[which], row[which])))}</div>`;
-  };
   const end = computed(() => {
     const { equal, diff } = compared.value!.comparison;
     const lines = markedLines(diff);
@@ -78,18 +67,25 @@ export function traceComparer(compared: ReadonlySignal<Compared | null>): HTMLEl
     };
   });
 
-  const template = (now: Compared): TemplateResult => {
-    const rows = range(now.comparison.rows.length);
-    const titles = now.sides.map(({ title }) => html`<span>${title}</span>`);
+  const template = ({ sides, comparison: { rows, decided } }: Compared): TemplateResult => {
+    const titles = sides.map(({ title }) => html`<span>${title}</span>`);
     const said = `${reached.value.map((side) => side.said).join("; ")}.`;
     return html`<div class="pair-box">
         <div class="pair-heads" aria-hidden="true">${titles}</div>
-        <div class="pairs" role="listbox" tabindex="0" aria-label="Steps of both traces"
-          aria-activedescendant="trace-pair-${selected.value}"
-          @keydown=${(event: KeyboardEvent) =>
-            onArrows(event, rows, selected.value, (number) => {
-              selected.value = number;
-            })}>${rows.map((number) => pair(now, number))}</div>
+        ${listbox({
+          label: "Steps of both traces",
+          kind: "pairs",
+          id: "trace-pair",
+          optionTestId: "trace-pair",
+          chosen: selected.value,
+          choose: (row) => {
+            selected.value = row;
+          },
+          options: rows.map((row, at) => ({
+            kind: `pair ${row.includes(null) ? "only" : decided.includes(at) ? "decided" : ""}`,
+            content: once(row, () => BOTH.map((which) => cell(sides[which], row[which]))),
+          })),
+        })}
       </div>
       <p class="step-caption" aria-live="polite">${said}</p>
       <div class="compare-nests">${reached.value.map(
@@ -101,13 +97,5 @@ export function traceComparer(compared: ReadonlySignal<Compared | null>): HTMLEl
       <pre class="code" tabindex="0" aria-label="How the second program differs from the first in the end"
         data-testid="trace-compare-diff">${once(end.value, () => diffListing(end.value.lines))}</pre>`;
   };
-  return reactive(
-    root,
-    () => (compared.value ? template(compared.value) : ""),
-    () => {
-      const list = root.querySelector(".pairs");
-      const item = list?.children[selected.value];
-      if (list && item) scrollWithin(list, item, 0);
-    },
-  );
+  return reactive(root, () => (compared.value ? template(compared.value) : ""));
 }

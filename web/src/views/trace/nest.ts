@@ -45,7 +45,7 @@ function loop(
   // A loop of 1024 iterations would dwarf all others, so that lengths go by powers of two.
   const share = Math.log2(Math.max(1, Number(extent) || longest)) / Math.log2(longest);
   return html`<li class="nest-loop is-${how}" data-loop=${name} data-extent=${extent} data-kind=${how}
-    data-change=${change ?? nothing} data-origin=${origin}
+    data-change=${change ?? nothing}
     .style=${`--origin: ${root(first)}; --also: ${root(second)}`}>
     <div class="nest-bar">
       <span class="nest-head">

@@ -9,8 +9,7 @@ import { counted } from "../format";
 import {
   checkbox,
   fieldValue,
-  focusList,
-  onArrows,
+  listbox,
   once,
   perFrame,
   python,
@@ -59,36 +58,43 @@ export function stepList(state: StepListState): HTMLElement {
     });
   });
   const name = (part: string): unknown => (state.main ? `trace-${part}` : nothing);
-  const idOf = (index: number): string => `${state.main ? "trace-step" : "trial-step"}-${index}`;
   const instructionAt = (index: number): Instruction | undefined =>
     state.shown.value?.instructions[index - 1];
 
-  const item = (step: TraceStep, chosen: boolean, shown: boolean): TemplateResult => {
-    const { index, changed, diff, words } = step;
+  const content = ({ index, changed, diff }: TraceStep): TemplateResult => {
     const instruction = instructionAt(index);
-    const kind = instruction?.isSampling ? "sampling" : !changed && index ? "looks-up" : "";
     const { added, removed } = countChanges(changed ? markedLines(diff!) : []);
-    return html`<li class="step ${kind}" role="option" id=${idOf(index)} data-testid=${name("step")}
-      data-step=${index} data-words=${words} data-changed=${changed}
-      ?hidden=${!shown} aria-selected=${chosen}
-      @click=${(event: Event) => {
-        state.selected.value = index;
-        focusList(event);
-      }}
-      ><span class="step-number" aria-hidden="true">${index}</span
+    return html`<span class="step-number" aria-hidden="true">${index}</span
       >${instruction ? instructionText(instruction) : html`<span>the unscheduled program</span>`}${
         added || removed
           ? html`<span class="step-change" aria-hidden="true">+${added} −${removed}</span>`
           : nothing
-      }${timeCell(times.value.get(index), state.running?.value === index)}</li>`;
+      }`;
   };
-  const items = (): unknown => {
+  const list = (): TemplateResult => {
     const shown = new Set(listed.value);
-    return steps.value.map((step) => {
-      const { index } = step;
-      const own = [index === selected.value, shown.has(index)] as const;
-      const time = [times.value.get(index), state.running?.value === index];
-      return guard([step, instructionAt(index), ...own, ...time], () => item(step, ...own));
+    const hasTimes = state.times?.value.size || (state.running?.value ?? null) !== null;
+    return listbox({
+      label: "Steps of the trace",
+      kind: hasTimes ? "steps has-times" : "steps",
+      id: state.main ? "trace-step" : "trial-step",
+      optionTestId: name("step"),
+      chosen: selected.value,
+      choose: (index) => {
+        state.selected.value = index;
+      },
+      options: steps.value.map((step) => {
+        const { index, changed } = step;
+        const sampling = instructionAt(index)?.isSampling;
+        return {
+          kind: `step ${sampling ? "sampling" : !changed && index ? "looks-up" : ""}`,
+          hidden: !shown.has(index),
+          content: html`${guard([step, instructionAt(index)], () => content(step))}${timeCell(
+            times.value.get(index),
+            state.running?.value === index,
+          )}`,
+        };
+      }),
     });
   };
 
@@ -118,12 +124,6 @@ export function stepList(state: StepListState): HTMLElement {
     return step ? [tell(step), ...(effect ? [effectSentence(effect)] : [])].join(" ") : "";
   });
 
-  const hasTimes = (): string =>
-    state.times?.value.size || (state.running?.value ?? null) !== null ? "has-times" : "";
-  const onKey = (event: KeyboardEvent): void =>
-    onArrows(event, listed.value, selected.value, (index) => {
-      state.selected.value = index;
-    });
   const template = (): TemplateResult => html`<div class="step-box">
       <div class="step-filter" role="search" aria-label="Steps" ?hidden=${steps.value.length < 4}>
         <input type="search" placeholder="Find steps" aria-label="Find steps"
@@ -137,9 +137,7 @@ export function stepList(state: StepListState): HTMLElement {
             : `${listed.value.length} of ${steps.value.length}`
         }</span>
       </div>
-      <ol class="steps ${hasTimes()}" role="listbox" tabindex="0" start="0"
-        aria-label="Steps of the trace" aria-activedescendant=${idOf(selected.value)}
-        @keydown=${onKey}>${items()}</ol>
+      ${list()}
     </div>
     <p class="step-caption" aria-live="polite">${caption.value}</p>
     <pre class="code" tabindex="0" role="group" aria-label="Module after the step"
@@ -147,22 +145,18 @@ export function stepList(state: StepListState): HTMLElement {
     <div class="nest" tabindex="0" role="region" aria-label="Loop nest after the step"
       data-testid=${name("loopnest")}>${drawn.value ? once(drawn.value, nest) : nothing}</div>`;
 
-  let scrolled: unknown[] = [];
+  let scrolled: unknown = null;
   const root = element("div", { class: "stepper" });
   return reactive(root, template, () => {
-    const [step, picture] = [steps.value[selected.value], drawn.value];
-    const [list, code, box] = [".steps", ".code", ".nest"].map((part) => root.querySelector(part)!);
-    const current = list!.querySelector("[aria-selected=true]");
-    if (current && (scrolled[0] !== step || scrolled[1] !== picture)) scrollWithin(list!, current);
-    if (scrolled[1] !== picture) {
-      const change = code!.querySelector(".added, .removed");
-      const marked = box!.querySelector("[data-change] > .nest-bar");
-      if (change) scrollWithin(code!, change, 60);
-      else code!.scrollTop = 0;
-      box!.scrollTop = 0;
-      if (marked) scrollWithin(box!, marked);
-    }
-    scrolled = [step, picture];
+    if (scrolled === drawn.value) return;
+    scrolled = drawn.value;
+    const [code, box] = [".code", ".nest"].map((part) => root.querySelector(part)!);
+    const change = code!.querySelector(".added, .removed");
+    const marked = box!.querySelector("[data-change] > .nest-bar");
+    if (change) scrollWithin(code!, change, 60);
+    else code!.scrollTop = 0;
+    box!.scrollTop = 0;
+    if (marked) scrollWithin(box!, marked);
   });
 }
 
