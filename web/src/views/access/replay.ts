@@ -65,10 +65,12 @@ export class Replay {
 
   /** The part of each buffer that is worth drawing. */
   frames(): Frame[] {
-    const touched = this.buffers.map(() => new Set<number>());
+    return this.buffers.map(({ shape }, buffer) => frame(shape, this.touched(buffer)));
+  }
+
+  private *touched(buffer: number): Generator<number> {
     for (let at = 0; at < this.count; at++)
-      touched[this.bufferOf(at)]!.add(this.accesses.element[at]!);
-    return this.buffers.map(({ shape }, buffer) => frame(shape, touched[buffer]!));
+      if (this.bufferOf(at) === buffer) yield this.accesses.element[at]!;
   }
 
   private line(buffer: number, element: number): number {

@@ -135,7 +135,7 @@ export class TrialDetail {
 
   /** The trial's steps, or its whole difference. */
   private body({ diff }: TrialDetails): TemplateResult {
-    const radio = (way: Way, text: string): TemplateResult => html`<label class="way"
+    const radio = (way: Way, text: string): TemplateResult => html`<label class="check"
       data-testid="search-way-${way}"><input type="radio" name="trial-way" value=${way}
         id="trial-way-${way}" .checked=${way === this.way.value} @change=${setting(this.way, way)}>${text}</label>`;
     const whole = (): TemplateResult => html`<pre class="code" tabindex="0" role="group"

@@ -2,6 +2,7 @@
 
 import { type DBSchema, type IDBPDatabase, openDB } from "idb";
 import type { EarlierRecords, RecordGroup, StoredRecord } from "../../python/wire";
+import { groupBy } from "../kit";
 
 const NAME = "mlcweb-records";
 const VERSION = 1;
@@ -154,10 +155,7 @@ export function kindOf(name: string, text: string): string | null {
 
 /** Collects records and stores them now and then, so that a search does not wait for storage. */
 export class RecordWriter {
-  private readonly waiting = new Map<
-    string,
-    { workload: StoredWorkload; records: StoredRecord[] }
-  >();
+  private waiting: { workload: StoredWorkload; record: StoredRecord }[] = [];
   private timer = 0;
 
   constructor(
@@ -167,19 +165,21 @@ export class RecordWriter {
   ) {}
 
   add(workload: StoredWorkload, record: StoredRecord): void {
-    const waiting = this.waiting.get(workload.key) ?? { workload, records: [] };
-    this.waiting.set(workload.key, waiting);
-    waiting.records.push(record);
+    this.waiting.push({ workload, record });
     this.timer ||= window.setTimeout(() => void this.flush(), this.delay);
   }
 
   async flush(): Promise<void> {
     clearTimeout(this.timer);
     this.timer = 0;
-    const all = [...this.waiting.values()];
-    this.waiting.clear();
+    const groups = [...groupBy(this.waiting, ({ workload }) => workload.key).values()];
+    this.waiting = [];
     const store = await this.store;
-    for (const { workload, records } of all) await store.add(workload, records);
-    if (all.length) this.onStored();
+    for (const group of groups)
+      await store.add(
+        group[0]!.workload,
+        group.map(({ record }) => record),
+      );
+    if (groups.length) this.onStored();
   }
 }

@@ -77,8 +77,8 @@ export class TrialTable {
       title=${confirmed ? again : nothing} @click=${() => this.onChoose(index)}>
       <td><button class="row-button" type="button"
         aria-label="Trial ${index}: show its trace">${index}</button></td>
-      <td class="number">${seconds === null ? "failed" : milliseconds(seconds)}</td>
-      <td class="number soft">${note}</td>
+      <td>${seconds === null ? "failed" : milliseconds(seconds)}</td>
+      <td class="soft">${note}</td>
       <td><div class="decisions">${chips}</div>
         ${reason ? html`<div class="reason">${reason}</div>` : nothing}</td>
     </tr>`;
