@@ -22,7 +22,7 @@ export class TimesPanel {
     const planned = search?.state === "ended" ? 0 : (search?.planned ?? 0);
     const baseline = search?.baseline ?? null;
     const times = [...trials.map(({ seconds }) => seconds!), ...(baseline ? [baseline] : [])];
-    const last = Math.max(planned, search?.trials.length ?? 0, 2) - 1;
+    const last = Math.max(planned - 1, search?.trials.at(-1)?.index ?? 0, 1);
     const axes = {
       x: { domain: [0, last] as const, title: "trial" },
       y: { domain: extent(times), log: true, title: "time, ms", text: milliseconds },
