@@ -124,6 +124,28 @@ def lesson_states(playground: Playground) -> Iterator[str]:
     yield "lesson, hints"
 
 
+def notebook_states(playground: Playground) -> Iterator[str]:
+    """A notebook while its cells are written, chosen and asked what they can do."""
+    page = playground.page
+    page.evaluate("() => { location.hash = '' }")
+    show_editor(playground)
+    playground["file-menu"].click()
+    playground["notebook-add"].click()
+    notebook = playground["notebook"]
+    expect(notebook.get_by_test_id("lesson-cell")).to_be_visible()
+    yield "notebook, new"
+    playground["add-text-end"].click()
+    notebook.get_by_role("textbox", name="Markdown").fill("# A title\n\nText with `code`.")
+    yield "notebook, text written"
+    page.keyboard.press("Escape")
+    expect(notebook.get_by_role("heading", name="A title")).to_be_visible()
+    yield "notebook, text chosen"
+    notebook.get_by_test_id("cell-menu").first.click()
+    expect(page.get_by_role("menuitem", name="Delete")).to_be_visible()
+    yield "notebook, menu of a cell"
+    page.keyboard.press("Escape")
+
+
 def shell_states(playground: Playground) -> Iterator[str]:
     """What opens above the page, and the strip of files."""
     page = playground.page
@@ -155,7 +177,7 @@ def shell_states(playground: Playground) -> Iterator[str]:
     playground["shared-back"].click()
 
 
-STATES = (program_states, view_states, search_states, lesson_states, shell_states)
+STATES = (program_states, view_states, search_states, lesson_states, notebook_states, shell_states)
 
 
 def run(playground: Playground, program: str) -> None:

@@ -33,6 +33,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "cell.execute": cell.execute_async,
     "notebook.execute": notebook.execute,
     "notebook.restart": notebook.restart,
+    "notebook.close": notebook.close,
     "notebook.check": notebook.check,
     "checking.check": checking.check,
     "completion.live": completion.live,

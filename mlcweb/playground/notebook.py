@@ -36,6 +36,11 @@ def restart(lesson: str) -> None:
     session.open(lesson).restart()
 
 
+def close(document: str) -> None:
+    """Let go of a document for good: its names, and all that it showed."""
+    session.close(document)
+
+
 def check(exercise: str, lesson: str) -> Verdict:
     """Judge an exercise by what the lesson's cells have defined."""
     document = session.open(lesson)

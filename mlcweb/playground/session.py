@@ -7,6 +7,8 @@ go on. Closing a document lets go of all that it holds.
 
 from __future__ import annotations
 
+import linecache
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -79,13 +81,19 @@ class Document:
         return self._cached[key]
 
     def close(self) -> None:
-        """Let go of everything, and end the workers of its searches."""
+        """Let go of everything, also of its sources and as the main module, and end the workers of
+        its searches."""
         for search in self.searches.values():
             search.close()
+        for filename in self.files:
+            linecache.cache.pop(filename, None)
+        if sys.modules.get("__main__") is self.module:
+            sys.modules["__main__"] = ModuleType("__main__")
         self.restart()
         self.begin_results()
         self.traces.clear()
         self.searches.clear()
+        self.derivations.clear()
 
 
 @dataclass(slots=True, eq=False)

@@ -1,7 +1,10 @@
 """What Python keeps of documents, and that they do not see each other."""
 
 import asyncio
+import gc
+import linecache
 import sys
+import weakref
 from typing import Any
 
 import pytest
@@ -17,6 +20,7 @@ from mlcweb.playground import (
     trace_timing,
     trace_view,
 )
+from mlcweb.playground.bridge import call
 from mlcweb.playground.protocol.search import SearchSettings
 from mlcweb.playground.session import session
 from tests.playground.conftest import PROGRAM
@@ -95,6 +99,29 @@ def test_a_closed_document_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(TVMError):
             ask()
     assert "MyModule" not in completion.live("first").variables
+
+
+def test_closing_a_document_frees_what_its_names_held() -> None:
+    cell("first", "class Held: ...\nheld = Held()\nmain = __import__('sys').modules['__main__']")
+    held = weakref.ref(session.open("first").variables["held"])
+    source = notebook.filename_of("first", 1)
+    assert source in linecache.cache
+    asyncio.run(call("notebook.close", '["first"]'))
+    gc.collect()
+    assert held() is None
+    assert source not in linecache.cache
+    assert "first" not in session.documents
+    assert not hasattr(sys.modules["__main__"], "held")
+
+
+def test_closing_a_document_leaves_others_and_does_nothing_twice() -> None:
+    cell("first", "kept = 1")
+    cell("second", "mine = 2")
+    for document in ("first", "first", "never opened"):
+        asyncio.run(call("notebook.close", f'["{document}"]'))
+    assert completion.live("second").variables.keys() == {"mine"}
+    assert completion.live("first").variables == {}
+    cell("first", "assert 'kept' not in globals()")
 
 
 def test_restarting_a_document_forgets_its_names_and_keeps_what_it_showed() -> None:

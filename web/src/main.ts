@@ -31,6 +31,8 @@ export function startPage(session: PythonSession): void {
   const shown = new DocumentViews(views, session, (view) => panes.bringBack(view));
   const runner = new Runner(session, activity, (result, owner) => shown.take(result, owner));
 
+  runner.onClose = (document) => shown.close(document);
+
   setUpTheme(byId("theme"));
   const program = new ProgramDocument(runner, session, show, (module) => showModule(module));
   const context: ViewContext = {

@@ -1,7 +1,13 @@
 import { expect, test } from "vitest";
 import { lineDiff } from "../src/document/compare";
 import { timesText } from "../src/document/history";
-import { parseNotebook, runsOf, withOutputs, withoutOutputs } from "../src/document/jupyter";
+import {
+  parseNotebook,
+  rewritten,
+  runsOf,
+  withOutputs,
+  withoutOutputs,
+} from "../src/document/jupyter";
 import { bounded } from "../src/document/memory";
 import { moment, Recorder, type RunRecord, recordOf, replay } from "../src/document/record";
 import type { OutputChunk, RunResult } from "../src/python/wire";
@@ -104,7 +110,7 @@ test("what is no notebook is refused, and what is no cell left out", () => {
   for (const text of ["", "{}", '{"cells": 1}'])
     expect(() => parseNotebook(text)).toThrow("Not a Jupyter notebook");
   const damaged = { cells: [null, 1, { cell_type: "code", source: [2] }, CODE], nbformat: 4 };
-  expect(parseNotebook(JSON.stringify(damaged)).cells).toEqual([CODE]);
+  expect(parseNotebook(JSON.stringify(damaged)).cells).toEqual([{ ...CODE, id: "1" }]);
 });
 
 test("two texts are compared line by line", () => {
@@ -126,4 +132,40 @@ test("two runs are compared by their times", () => {
   expect(timesText(took(1000), took(1500))).toMatch(/: 1\.5× slower\.$/);
   expect(timesText(took(1000), took(1010))).not.toMatch(/×/);
   expect(timesText(took(1000, false), took(1))).toBe("The earlier one failed.");
+});
+
+test("every cell has a name of its own, and keeps it", () => {
+  const cell = (id: unknown, cell_type = "code"): object => ({ cell_type, id, source: "" });
+  const cells = [cell("1"), cell(undefined), cell("1"), cell(7, "markdown"), cell("own")];
+  const { cells: named } = parseNotebook(JSON.stringify({ cells }));
+  expect(named.map(({ id }) => id)).toEqual(["1", "2", "3", "text-1", "own"]);
+  const again = parseNotebook(JSON.stringify({ cells: named }));
+  expect(again.cells).toEqual(named);
+  const old = JSON.stringify({ cells: named, nbformat: 4, nbformat_minor: 2 });
+  expect(JSON.parse(withOutputs(parseNotebook(old), () => undefined)).nbformat_minor).toBe(5);
+});
+
+test("a cell of another kind has the fields of that kind", () => {
+  const code = {
+    cell_type: "code",
+    id: "a",
+    metadata: { tags: ["t"] },
+    source: "x",
+    outputs: [{}],
+  };
+  const text = rewritten(code as never, "text", "# One\ntwo");
+  expect(text).toEqual({
+    cell_type: "markdown",
+    id: "a",
+    metadata: { tags: ["t"] },
+    source: ["# One\n", "two"],
+  });
+  expect(rewritten(text, "code", "")).toEqual({
+    ...text,
+    cell_type: "code",
+    source: [],
+    outputs: [],
+    execution_count: null,
+  });
+  expect(rewritten({ ...text, cell_type: "raw" }, "text", "r").cell_type).toBe("raw");
 });

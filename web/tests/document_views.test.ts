@@ -51,6 +51,18 @@ test("a document that is turned to shows its own results", () => {
   expect(seen.trace!.at(-1)!.traces).toHaveLength(1);
 });
 
+test("a document that is closed is shown no more, until it runs again", () => {
+  views.turnTo(memory("one"));
+  views.take(result("of one"), "one");
+  views.close("two");
+  expect(lastModules()).toEqual(["of one"]);
+  views.close("one");
+  expect(seen.trace!.at(-1)!.traces).toEqual([]);
+  expect(lastModules()).toEqual([]);
+  views.take(result("again"), "one");
+  expect(lastModules()).toEqual(["again"]);
+});
+
 test("what another document has run is not shown, and not what a Python that is gone knew", () => {
   views.turnTo(memory("one"));
   views.take(result("of two"), "two");

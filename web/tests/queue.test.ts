@@ -119,7 +119,11 @@ const VIEWS: Record<string, (page: Page) => Promise<unknown>> = {
 };
 
 const cell = (page: Page, number: number) => (job: Parameters<Runner["runCell"]>[0]) =>
-  page.runner.runCell(job, `cell ${number}`, "lesson", number, SINK);
+  page.runner.runCell(
+    job,
+    { what: `Running cell ${number}`, source: `cell ${number}`, document: "lesson", number },
+    SINK,
+  );
 
 /** What the reader can ask, and what Python is to do for it. */
 const ACTIONS: Record<string, [(page: Page) => Promise<unknown>, string[]]> = {

@@ -1,6 +1,7 @@
 /** The cells of a document, which share their names: how they run, and what is kept of that. */
 
-import { element } from "../dom";
+import { batch, effect, signal } from "@preact/signals-core";
+import { html } from "lit-html";
 import type { PythonSession } from "../python/client";
 import type { Job } from "../shell/activity";
 import type { Runner } from "../shell/runner";
@@ -9,32 +10,21 @@ import type { DocumentMemory } from "./memory";
 import { Recorder, recordOf } from "./record";
 
 interface CellEvents {
+  /** Whether cells are counted as they run, since they may be moved; else their places name them. */
+  counts?: boolean;
   changed(): void;
   /** A cell has run through. */
-  ran(cell: DocumentCell): void;
+  ran?(cell: DocumentCell): void;
   /** An exercise is solved. */
-  passed(exercise: string): void;
-  openInEditor(text: string): void;
+  passed?(exercise: string): void;
+  /** Take code into the editor; null where there is none. */
+  openInEditor: ((text: string) => void) | null;
 }
 
 export class CellList {
-  readonly cells: DocumentCell[] = [];
-  readonly actions: CellActions = {
-    run: (cell, check) => {
-      if (check || cell.state !== "waiting") void this.runCells([cell], () => check);
-    },
-    runAbove: (cell) => void this.runCells(this.above(cell)),
-    openInEditor: (cell) => {
-      const sources = [...this.above(cell), cell].map(({ source }) => source.trimEnd());
-      this.events.openInEditor(`${sources.join("\n\n")}\n`);
-    },
-    changed: () => {
-      this.markStale();
-      this.events.changed();
-    },
-    current: (cell) => this.moveTo(cell),
-  };
-  private current: DocumentCell | null = null;
+  readonly cells = signal<readonly DocumentCell[]>([]);
+  readonly actions: CellActions;
+  current: DocumentCell | null = null;
   /** When cells ran with another source than before, counted in runs. */
   private readonly changes = new Map<DocumentCell, number>();
   private readonly order = new Map<DocumentCell, number>();
@@ -46,38 +36,80 @@ export class CellList {
     readonly memory: DocumentMemory,
     private readonly events: CellEvents,
   ) {
-    session.on("restarted", () => {
-      for (const cell of this.cells) cell.lose();
-      this.markStale();
+    const { openInEditor } = events;
+    this.actions = {
+      run: (cell, check) => {
+        if (check || cell.state !== "waiting") void this.runCells([cell], () => check);
+      },
+      runAbove: (cell) => void this.runCells(this.above(cell)),
+      openInEditor: openInEditor && ((cell) => openInEditor(this.textUpTo(cell))),
+      changed: () => this.change(),
+      current: (cell) => this.moveTo(cell),
+    };
+    session.on("restarted", () => this.lose());
+    effect(() => {
+      for (const [at, cell] of this.cells.value.entries()) cell.number.value = at + 1;
     });
   }
 
-  get running(): boolean {
-    return this.cells.some(({ state }) => state === "running" || state === "waiting");
+  /** Those that run. */
+  get code(): DocumentCell[] {
+    return this.cells.value.filter(({ kind }) => kind.value === "code");
   }
 
-  /** Put a cell at the end, with what is kept of it; returns whether there was something. */
-  add(cell: DocumentCell): boolean {
-    this.cells.push(cell);
-    const run = this.memory.latest(keyOf(cell));
-    if (run) cell.restore(run);
-    return run !== undefined;
+  get running(): boolean {
+    return this.code.some(({ state }) => state === "running" || state === "waiting");
+  }
+
+  /** Other cells, or the same in another order; what is kept of those that are new is shown. */
+  set(cells: readonly DocumentCell[]): void {
+    const before = this.cells.peek();
+    batch(() => {
+      this.cells.value = cells;
+      for (const cell of cells) {
+        const run = before.includes(cell) ? undefined : this.memory.latest(cell.id);
+        if (run && cell.state === "idle") cell.restore(run);
+      }
+    });
+    this.markStale();
+  }
+
+  /** The document is another one now. */
+  change(): void {
+    this.markStale();
+    this.events.changed();
+  }
+
+  /** What cells have defined is gone. */
+  lose(): void {
+    for (const cell of this.cells.peek()) cell.lose();
+    this.count = 0;
+    this.order.clear();
+    this.changes.clear();
+    this.markStale();
   }
 
   /** Run the cell that the reader is at, and go on to the next. */
   run(): void {
-    const cell = this.current ?? this.cells.find(({ state }) => state !== "done") ?? this.cells[0];
-    if (cell) void this.runCells([cell]).then((done) => done && this.advance(cell));
+    const { code } = this;
+    const cell = this.current ?? code.find(({ state }) => state !== "done") ?? code[0];
+    if (cell?.kind.peek() === "text") this.advance(cell);
+    else if (cell) void this.runCells([cell]).then((done) => done && this.advance(cell));
   }
 
   /** Run all cells in order in a fresh namespace, until one fails. */
   async runAll(): Promise<void> {
-    if (!this.cells.length) return;
-    await this.runCells(this.cells, (cell) => cell.code.exercise !== null && cell.edited, true);
+    const checks = (cell: DocumentCell): boolean => cell.exercise !== null && cell.edited;
+    if (this.code.length) await this.runCells(this.code, checks, true);
   }
 
-  private above(cell: DocumentCell): DocumentCell[] {
-    return this.cells.slice(0, this.cells.indexOf(cell));
+  above(cell: DocumentCell): DocumentCell[] {
+    return this.code.slice(0, this.code.indexOf(cell));
+  }
+
+  private textUpTo(cell: DocumentCell): string {
+    const sources = [...this.above(cell), cell].map(({ source }) => source.trimEnd());
+    return `${sources.join("\n\n")}\n`;
   }
 
   /**
@@ -92,26 +124,32 @@ export class CellList {
     const { runner } = this;
     for (const cell of cells) cell.wait();
     this.moveTo(cells[0]!);
-    const name = cells.length === 1 ? `Running cell ${cells[0]!.code.number}` : "Running all cells";
+    const name =
+      cells.length === 1 ? `Running cell ${cells[0]!.number.peek()}` : "Running all cells";
     return runner.ask(name, async (job) => {
       let done = 0;
       try {
         if (afresh) await this.forget();
         for (const cell of cells) {
-          if (cells.length > 1) cell.root.scrollIntoView({ block: "nearest" });
+          // It may have been taken out while it waited.
+          if (!this.code.includes(cell)) continue;
+          if (cells.length > 1) {
+            this.moveTo(cell);
+            cell.root.scrollIntoView({ block: "nearest" });
+          }
           if (!(await this.runCell(job, cell, checks(cell)))) break;
           done += 1;
         }
       } finally {
         for (const cell of cells) cell.leave();
       }
-      return done === cells.length;
+      return done === cells.filter((cell) => this.code.includes(cell)).length;
     });
   }
 
   private async forget(): Promise<void> {
     await this.runner.restart(this.memory.id);
-    for (const cell of this.cells) cell.lose();
+    this.lose();
   }
 
   /** Returns whether the cell ran through. */
@@ -119,13 +157,19 @@ export class CellList {
     const { source } = cell;
     const before = cell.run;
     const recorder = new Recorder(cell.output);
-    this.moveTo(cell);
+    const place = cell.number.peek();
+    const { counts } = this.events;
+    this.count += 1;
+    const { count } = this;
     cell.begin();
     const result = await this.runner.runCell(
       job,
-      source,
-      this.memory.id,
-      cell.code.number,
+      {
+        what: `Running cell ${place}`,
+        source,
+        document: this.memory.id,
+        number: counts ? count : place,
+      },
       recorder,
     );
     if (!result) {
@@ -133,16 +177,15 @@ export class CellList {
       return false;
     }
     const { ok, error } = result;
-    const run = recordOf(keyOf(cell), source, result, recorder);
+    const run = { ...recordOf(cell.id, source, result, recorder), ...(counts ? { count } : {}) };
     this.memory.add(run);
     cell.finish(run);
-    this.count += 1;
-    this.order.set(cell, this.count);
-    if (before?.source !== source) this.changes.set(cell, this.count);
+    this.order.set(cell, count);
+    if (before?.source !== source) this.changes.set(cell, count);
     this.markStale();
-    if (ok) this.events.ran(cell);
+    if (ok) this.events.ran?.(cell);
     else if (error?.kind === "NameError") this.offerAbove(cell);
-    const { exercise } = cell.code;
+    const { exercise } = cell;
     if (check && exercise) {
       if (ok) await this.check(job, cell, exercise);
       else
@@ -159,7 +202,7 @@ export class CellList {
       const verdict = await this.runner.check(job, exercise, this.memory.id, cell.output);
       if (!verdict) return;
       cell.judge(verdict.passed ? "pass" : "fail", verdict.message);
-      if (verdict.passed) this.events.passed(exercise);
+      if (verdict.passed) this.events.passed?.(exercise);
     } catch (error) {
       cell.judge("fail", error instanceof Error ? error.message : String(error));
     }
@@ -169,7 +212,7 @@ export class CellList {
   private markStale(): void {
     let edited = false;
     let changed = 0;
-    for (const cell of this.cells) {
+    for (const cell of this.code) {
       const { run, source } = cell;
       const own = run !== null && run.source !== source;
       const ran = this.order.get(cell) ?? 0;
@@ -184,36 +227,27 @@ export class CellList {
   private offerAbove(cell: DocumentCell): void {
     const missing = this.above(cell).filter(({ state }) => state !== "done");
     if (!missing.length) return;
-    const button = element(
-      "button",
-      { class: "button small", type: "button", "data-testid": "offer-above" },
-      "Run all above, then this",
-    );
-    button.addEventListener("click", () => void this.runCells([...this.above(cell), cell]));
-    cell.output.add(
-      element(
-        "p",
-        { class: "out-note" },
-        "Cells above this one have not run in this session. ",
-        button,
-      ),
-    );
+    const run = (): void => void this.runCells([...this.above(cell), cell]);
+    cell.output.add(html`<p class="out-note">Cells above this one have not run in this session.
+      <button class="button small" type="button" data-testid="offer-above" @click=${run}
+      >Run all above, then this</button></p>`);
   }
 
-  private moveTo(cell: DocumentCell): void {
-    this.current?.root.removeAttribute("data-current");
+  /** The reader is at this cell. */
+  moveTo(cell: DocumentCell): void {
+    if (this.current) this.current.isCurrent.value = false;
     this.current = cell;
-    cell.root.dataset.current = "true";
+    cell.isCurrent.value = true;
   }
 
-  private advance(cell: DocumentCell): void {
-    const next = this.cells[this.cells.indexOf(cell) + 1];
-    if (!next) return;
-    this.moveTo(next);
-    next.root.scrollIntoView({ block: "nearest" });
+  /** Go on to the cell after this one, if there is one. */
+  advance(cell: DocumentCell): DocumentCell | undefined {
+    const cells = this.cells.peek();
+    const next = cells[cells.indexOf(cell) + 1];
+    if (next) {
+      this.moveTo(next);
+      next.root.scrollIntoView({ block: "nearest" });
+    }
+    return next;
   }
-}
-
-function keyOf(cell: DocumentCell): string {
-  return String(cell.code.number);
 }

@@ -9,18 +9,25 @@ import type { DocumentMemory } from "./memory";
 import { moment, type RunRecord } from "./record";
 
 /** A button that opens the runs of a document. */
-export function historyButton(memory: () => Promise<DocumentMemory>): HTMLButtonElement {
+export function historyButton(
+  memory: () => Promise<DocumentMemory>,
+  nameOf?: (cell: string) => string,
+): HTMLButtonElement {
   const button = document.createElement("button");
   button.className = "button quiet small";
   button.type = "button";
   button.textContent = "Runs";
   button.dataset.testid = "runs";
   button.setAttribute("aria-haspopup", "dialog");
-  button.addEventListener("click", () => void memory().then(openHistory));
+  button.addEventListener("click", () => void memory().then((found) => openHistory(found, nameOf)));
   return button;
 }
 
-export function openHistory(memory: DocumentMemory): void {
+/** `nameOf` says what a run's cell is called. */
+export function openHistory(
+  memory: DocumentMemory,
+  nameOf = (cell: string) => (Number.isNaN(Number(cell)) ? cell : `cell ${cell}`),
+): void {
   const runs = [...memory.runs].reverse();
   const dialog = document.createElement("dialog");
   dialog.className = "runs";
@@ -45,7 +52,7 @@ export function openHistory(memory: DocumentMemory): void {
     }
     ${now && before ? comparison(before, now) : nothing}`;
   const row = (run: RunRecord): TemplateResult => {
-    const what = Number.isNaN(Number(run.cell)) ? run.cell : `cell ${run.cell}`;
+    const what = nameOf(run.cell);
     const when = moment(run.at);
     const radio = (name: "before" | "now"): TemplateResult =>
       html`<td><input type="radio" name=${name} aria-label=${`${name === "now" ? "Later" : "Earlier"}: ${what} ${when}`}

@@ -5,6 +5,9 @@ import type { RunRecord } from "./record";
 
 export interface NotebookCell {
   cell_type: string;
+  /** Unique in the notebook. */
+  id: string;
+  metadata?: unknown;
   source: string | string[];
   outputs?: NotebookOutput[];
   execution_count?: number | null;
@@ -36,10 +39,58 @@ export function parseNotebook(text: string): Notebook {
   try {
     const found = JSON.parse(text) as Notebook;
     if (!Array.isArray(found.cells)) throw new Error();
-    return { ...found, cells: found.cells.filter(isWhole) };
+    return { ...found, cells: withIds(found.cells.filter(isWhole)) };
   } catch {
     throw new Error("Not a Jupyter notebook (version 4).");
   }
+}
+
+/** Cells have names from format 4.5 on. Those without are counted: the first piece of code is "1". */
+function withIds(cells: NotebookCell[]): NotebookCell[] {
+  const taken = new Set(cells.map(({ id }) => id));
+  const seen = new Set<string>();
+  const count: Record<string, number> = {};
+  const counted = ({ cell_type }: NotebookCell): string => {
+    for (;;) {
+      const number = (count[cell_type] ?? 0) + 1;
+      count[cell_type] = number;
+      const id = cell_type === "code" ? String(number) : `text-${number}`;
+      if (!taken.has(id) && !seen.has(id)) return id;
+    }
+  };
+  return cells.map((cell) => {
+    const id = typeof cell.id === "string" && !seen.has(cell.id) ? cell.id : counted(cell);
+    seen.add(id);
+    return { ...cell, id };
+  });
+}
+
+/** A cell of code, with nothing in it unless `given` says what. */
+export function codeCell(given: Partial<NotebookCell> = {}): NotebookCell {
+  const empty = { id: newId(), metadata: {}, execution_count: null, outputs: [], source: [] };
+  return { cell_type: "code", ...empty, ...given };
+}
+
+/** A notebook of these cells, as a file. */
+export function notebookText(cells: NotebookCell[]): string {
+  const metadata = {
+    kernelspec: { display_name: "Python 3", language: "python", name: "python3" },
+    language_info: { name: "python" },
+  };
+  return `${JSON.stringify({ cells, metadata, nbformat: 4, nbformat_minor: 5 }, null, 1)}\n`;
+}
+
+function newId(): string {
+  return Math.random().toString(16).slice(2, 10).padEnd(8, "0");
+}
+
+/** A cell with another text, perhaps of another kind. */
+export function rewritten(cell: NotebookCell, kind: "code" | "text", text: string): NotebookCell {
+  const { outputs, execution_count, ...rest } = cell;
+  const isCode = cell.cell_type === "code";
+  const source = text === "" ? [] : text.split(/(?<=\n)/);
+  if (kind === "text") return { ...rest, cell_type: isCode ? "markdown" : cell.cell_type, source };
+  return { ...rest, cell_type: "code", source, outputs: outputs ?? [], execution_count: null };
 }
 
 /** A damaged notebook may have anything in the place of a cell. */
@@ -68,12 +119,13 @@ export function withoutOutputs(notebook: Notebook): string {
 
 /** The outputs that a notebook brings along, as runs of its cells. */
 export function runsOf(notebook: Notebook, at: number): RunRecord[] {
-  return codeCells(notebook).flatMap((cell, index) => {
+  return codeCells(notebook).flatMap((cell) => {
     if (!cell.outputs?.length) return [];
     const failed = cell.outputs.find(({ output_type }) => output_type === "error");
     return {
-      cell: String(index + 1),
+      cell: cell.id,
       source: sourceOf(cell),
+      ...(cell.execution_count ? { count: cell.execution_count } : {}),
       ok: !failed,
       elapsedMs: 0,
       at,
@@ -111,14 +163,14 @@ export function withOutputs(
   notebook: Notebook,
   latest: (cell: string) => RunRecord | undefined,
 ): string {
-  let number = 0;
   const cells = notebook.cells.map((cell) => {
     if (cell.cell_type !== "code") return cell;
-    number += 1;
-    const run = latest(String(number));
-    return { ...cell, execution_count: run ? number : null, outputs: run ? outputsOf(run) : [] };
+    const run = latest(cell.id);
+    return { ...cell, execution_count: run?.count ?? null, outputs: run ? outputsOf(run) : [] };
   });
-  return `${JSON.stringify({ ...notebook, cells }, null, 1)}\n`;
+  // From this format on cells have names.
+  const nbformat_minor = Math.max(5, notebook.nbformat_minor ?? 5);
+  return `${JSON.stringify({ ...notebook, cells, nbformat_minor }, null, 1)}\n`;
 }
 
 function outputsOf({ output, modules, error }: RunRecord): object[] {

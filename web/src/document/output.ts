@@ -1,11 +1,13 @@
 /** What a cell printed and showed, live or recorded; shown modules can be opened where they appear. */
 
+import { html, nothing, render, type TemplateResult } from "lit-html";
 import { element, soon } from "../dom";
 import { highlighted } from "../highlight";
 import { addTo, BoundedOutput, describeDropped } from "../python/bounded";
 import type { Dropped, OutputChunk, RunError, Stream } from "../python/wire";
 import { richElement } from "../shell/picture";
 import type { OutputSink } from "../shell/runner";
+import { once } from "../views/kit";
 
 /** Characters kept of one cell at least; the oldest go first. */
 const KEPT = 30_000;
@@ -24,7 +26,8 @@ export class CellOutput implements OutputSink {
   private pieces = new BoundedOutput(KEPT);
   private modules: Module[] = [];
   private waiting = false;
-  private extra: HTMLElement[] = [];
+  /** What stands below the output. */
+  private extra: TemplateResult[] = [];
 
   clear(): void {
     this.pieces = new BoundedOutput(KEPT);
@@ -46,17 +49,17 @@ export class CellOutput implements OutputSink {
 
   note(text: string, kind: "info" | "done" | "warning"): void {
     // How long it took stands in the cell's own line.
-    if (kind !== "done") this.add(element("div", { class: `out-note ${kind}` }, text));
+    if (kind !== "done") this.add(html`<div class="out-note ${kind}">${text}</div>`);
   }
 
   error(error: RunError): void {
-    this.add(element("div", { class: "out-error" }, element("pre", {}, error.text)));
+    this.add(html`<div class="out-error"><pre>${error.text}</pre></div>`);
   }
 
   /** Put something below the output. */
-  add(node: HTMLElement): void {
-    this.extra.push(node);
-    this.root.append(node);
+  add(template: TemplateResult): void {
+    this.extra.push(template);
+    this.render();
   }
 
   /** The modules that the cell has shown; each stands where it was shown. */
@@ -68,62 +71,51 @@ export class CellOutput implements OutputSink {
   /** Show what an earlier run printed, with a line that says when and where that was. */
   showRecorded(text: string, modules: Module[], when: string): void {
     this.clear();
+    if (!text && !modules.length) return;
     this.pieces.add({ stream: "stdout", text });
     this.modules = modules;
-    if (!text && !modules.length) return;
-    this.extra = [element("p", { class: "recorded-note" }, when)];
     this.root.classList.add("is-recorded");
-    this.render();
+    this.add(html`<p class="recorded-note">${when}</p>`);
   }
 
   private render(): void {
     const left = [...this.modules];
-    const shown: HTMLElement[] = [];
     const { chunks } = this.pieces;
     const dropped: Dropped = { lines: 0, characters: 0 };
     for (const chunk of chunks) addTo(dropped, chunk.dropped);
     const notice = describeDropped(dropped);
-    if (notice) shown.push(element("p", { class: "out-notice" }, notice));
-    const alone = this.modules.length === 1;
-    for (const chunk of chunks) {
+    const shown = chunks.map((chunk) => {
       const { stream, text } = chunk;
-      const rich = richElement(chunk);
-      if (rich) shown.push(rich);
+      const parts: unknown[] = [richElement(chunk) ?? nothing];
       let rest = text;
       for (let found = SHOWN.exec(rest); stream === "stdout" && found; found = SHOWN.exec(rest)) {
         const at = left.findIndex(({ title }) => title === found![1]);
         if (at < 0) break;
-        addText(shown, stream, rest.slice(0, found.index));
-        shown.push(this.moduleBox(left.splice(at, 1)[0]!, alone));
+        parts.push(textPart(stream, rest.slice(0, found.index)));
+        parts.push(this.moduleBox(left.splice(at, 1)[0]!));
         rest = rest.slice(found.index + found[0].length);
       }
-      addText(shown, stream, rest);
-    }
-    this.root.replaceChildren(...shown, ...this.extra);
+      return [...parts, textPart(stream, rest)];
+    });
+    const head = notice ? html`<p class="out-notice">${notice}</p>` : nothing;
+    render([head, shown, this.extra], this.root);
   }
 
-  private moduleBox(module: Module, open: boolean): HTMLElement {
+  private moduleBox(module: Module): TemplateResult {
+    const { source } = module;
     const title = module.title.replace(/, line \d+$/, "");
-    const view = element(
-      "button",
-      { class: "button quiet small", type: "button" },
-      "→ TensorIR view",
-    );
-    view.addEventListener("click", () => this.onOpen?.(module));
-    return element(
-      "details",
-      { class: "shown-module", open, "data-title": module.title },
-      element("summary", {}, title),
-      element(
-        "pre",
-        { class: "code", tabindex: 0, role: "group", "aria-label": title },
-        highlighted(module.source),
-      ),
-      this.onOpen ? view : null,
-    );
+    return html`<details class="shown-module" ?open=${this.modules.length === 1}
+      data-title=${module.title}><summary>${title}</summary>
+      <pre class="code" tabindex="0" role="group" aria-label=${title}>${once(source, () => highlighted(source))}</pre>
+      ${
+        this.onOpen
+          ? html`<button class="button quiet small" type="button"
+              @click=${() => this.onOpen?.(module)}>→ TensorIR view</button>`
+          : nothing
+      }</details>`;
   }
 }
 
-function addText(shown: HTMLElement[], stream: Stream, text: string): void {
-  if (text) shown.push(element("pre", { class: `out-${stream}` }, text));
+function textPart(stream: Stream, text: string): unknown {
+  return text ? html`<pre class="out-${stream}">${text}</pre>` : nothing;
 }

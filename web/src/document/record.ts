@@ -13,6 +13,8 @@ export interface RunRecord {
   /** Names the cell in its document; a program is one cell for each of its files. */
   cell: string;
   source: string;
+  /** How many cells of its notebook had run when it did, with it. */
+  count?: number;
   ok: boolean;
   elapsedMs: number;
   /** Milliseconds since 1970. */

@@ -1,6 +1,6 @@
 /** The list of lessons with what is done of each, and the way to the one before and after. */
 
-import { element } from "../dom";
+import { html, nothing, render, type TemplateResult } from "lit-html";
 import { LESSONS } from "./catalogue";
 import type { LessonEntry } from "./lesson";
 import { progressOf, shareDone } from "./progress";
@@ -10,82 +10,65 @@ export function addressOf(id: string): string {
 }
 
 /** Bar above a lesson. `id` is the lesson that is open; null for the list itself. */
-export function lessonBar(id: string | null, actions: HTMLElement[]): HTMLElement {
+export function lessonBar(id: string | null, actions: unknown): TemplateResult {
   const at = LESSONS.findIndex((entry) => entry.id === id);
   const open = LESSONS[at];
-  if (!open) return navigation(element("span", { class: "lesson-menu" }, "Lessons"));
-  const summary = element("summary", {}, `${at + 1}. ${open.title}`);
-  const list = element("details", { class: "lesson-menu" }, summary);
-  list.addEventListener("toggle", () => {
-    if (list.open) list.replaceChildren(summary, lessonList(id, false));
-  });
-  list.addEventListener("click", (event) => {
-    if ((event.target as HTMLElement).closest("a")) list.open = false;
-  });
-  list.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !list.open) return;
-    list.open = false;
-    summary.focus();
-  });
-  list.addEventListener("focusout", ({ relatedTarget }) => {
-    if (relatedTarget && !list.contains(relatedTarget as Node)) list.open = false;
-  });
-  const step = (entry: LessonEntry | undefined, sign: string, what: string): HTMLElement =>
+  const step = (entry: LessonEntry | undefined, sign: string, what: string): TemplateResult =>
     entry
-      ? element(
-          "a",
-          {
-            class: "button quiet icon",
-            href: addressOf(entry.id),
-            "aria-label": `${what} lesson: ${entry.title}`,
-          },
-          sign,
-        )
-      : element("span", { class: "button quiet icon", "aria-hidden": "true" });
-  return navigation(
-    step(LESSONS[at - 1], "‹", "Previous"),
-    list,
-    ...actions,
-    step(LESSONS[at + 1], "›", "Next"),
-  );
+      ? html`<a class="button quiet icon" href=${addressOf(entry.id)}
+          aria-label=${`${what} lesson: ${entry.title}`}>${sign}</a>`
+      : html`<span class="button quiet icon" aria-hidden="true"></span>`;
+  return html`<nav class="lesson-nav" data-testid="lesson-nav" aria-label="Lessons">${
+    open
+      ? [
+          step(LESSONS[at - 1], "‹", "Previous"),
+          lessonMenu(open, at + 1),
+          actions,
+          step(LESSONS[at + 1], "›", "Next"),
+        ]
+      : html`<span class="lesson-menu">Lessons</span>`
+  }</nav>`;
 }
 
-function navigation(...parts: HTMLElement[]): HTMLElement {
-  return element(
-    "nav",
-    { class: "lesson-nav", "data-testid": "lesson-nav", "aria-label": "Lessons" },
-    ...parts,
-  );
+/** The list as a menu; what is done of each is looked up when it opens. */
+function lessonMenu({ id, title }: LessonEntry, number: number): TemplateResult {
+  const menu = (event: Event): HTMLDetailsElement => event.currentTarget as HTMLDetailsElement;
+  const onToggle = (event: Event): void => {
+    const list = menu(event);
+    if (list.open) render(lessonList(id, false), list.querySelector<HTMLElement>("div")!);
+  };
+  const onClick = (event: Event): void => {
+    if ((event.target as HTMLElement).closest("a")) menu(event).open = false;
+  };
+  const onKey = (event: KeyboardEvent): void => {
+    const list = menu(event);
+    if (event.key !== "Escape" || !list.open) return;
+    list.open = false;
+    list.querySelector("summary")!.focus();
+  };
+  const onLeave = (event: FocusEvent): void => {
+    const { relatedTarget } = event;
+    if (relatedTarget && !menu(event).contains(relatedTarget as Node)) menu(event).open = false;
+  };
+  return html`<details class="lesson-menu" @toggle=${onToggle} @click=${onClick} @keydown=${onKey}
+    @focusout=${onLeave}><summary>${number}. ${title}</summary><div></div></details>`;
 }
 
 /** All lessons, each with what is done of it, and with what it is about if `detailed`. */
-export function lessonList(current: string | null, detailed: boolean): HTMLElement {
-  const items = LESSONS.map((entry, index) => {
-    const { id, title, summary, chapter } = entry;
-    return element(
-      "li",
-      {},
-      element(
-        "a",
-        { href: addressOf(id), "aria-current": id === current ? "page" : null },
-        element("span", { class: "lesson-number" }, String(index + 1)),
-        element("span", { class: "lesson-title" }, title),
-        doneMark(entry),
-        detailed
-          ? element("span", { class: "lesson-summary" }, `Chapter ${chapter}. ${summary}`)
-          : null,
-      ),
-    );
-  });
-  if (!detailed)
-    items.push(
-      element("li", {}, element("a", { href: "#lesson" }, element("span"), "What each is about")),
-    );
-  return element("ol", { class: detailed ? "lesson-list detailed" : "lesson-list" }, ...items);
+export function lessonList(current: string | null, detailed: boolean): TemplateResult {
+  return html`<ol class=${detailed ? "lesson-list detailed" : "lesson-list"}>${LESSONS.map(
+    (entry, index) => html`<li><a href=${addressOf(entry.id)}
+      aria-current=${entry.id === current ? "page" : nothing}>
+      <span class="lesson-number">${index + 1}</span>
+      <span class="lesson-title">${entry.title}</span>
+      ${doneMark(entry)}
+      ${detailed ? html`<span class="lesson-summary">Chapter ${entry.chapter}. ${entry.summary}</span>` : nothing}
+    </a></li>`,
+  )}${detailed ? nothing : html`<li><a href="#lesson"><span></span>What each is about</a></li>`}</ol>`;
 }
 
 /** A disc that fills as the lesson gets done, and the same in words. */
-function doneMark({ id, cells, exercises }: LessonEntry): HTMLElement {
+function doneMark({ id, cells, exercises }: LessonEntry): TemplateResult {
   const progress = progressOf(id);
   const share = shareDone(progress, cells, exercises.length);
   const words = progress.passed.length
@@ -93,24 +76,16 @@ function doneMark({ id, cells, exercises }: LessonEntry): HTMLElement {
     : progress.ran.length
       ? "begun"
       : "Not started";
-  const begun = progress.ran.length > 0 ? "true" : null;
-  const mark = element("span", { class: "lesson-done", "data-begun": begun, title: words });
-  mark.append(element("span", { class: "visually-hidden" }, words));
-  mark.style.setProperty("--done", share.toFixed(2));
-  return mark;
+  return html`<span class="lesson-done" data-begun=${progress.ran.length ? "true" : nothing}
+    title=${words} style=${`--done: ${share.toFixed(2)}`}><span class="visually-hidden">${words}</span></span>`;
 }
 
 /** Links to the lessons before and after, for a lesson's end. */
-export function lessonFooter(id: string): HTMLElement {
+export function lessonFooter(id: string): TemplateResult {
   const at = LESSONS.findIndex((entry) => entry.id === id);
-  const link = (entry: LessonEntry | undefined, what: string): HTMLElement | null =>
-    entry
-      ? element("a", { href: addressOf(entry.id) }, element("span", {}, what), entry.title)
-      : null;
-  return element(
-    "nav",
-    { class: "lesson-footer", "aria-label": "More lessons" },
-    link(LESSONS[at - 1], "Previous"),
-    link(LESSONS[at + 1], "Next"),
-  );
+  const link = (entry: LessonEntry | undefined, what: string): unknown =>
+    entry ? html`<a href=${addressOf(entry.id)}><span>${what}</span>${entry.title}</a>` : nothing;
+  return html`<nav class="lesson-footer" aria-label="More lessons">
+    ${link(LESSONS[at - 1], "Previous")}${link(LESSONS[at + 1], "Next")}
+  </nav>`;
 }

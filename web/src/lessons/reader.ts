@@ -1,15 +1,16 @@
 /** Shows a lesson in a panel, and runs its cells, which share their names. */
 
+import { html, nothing, render, type TemplateResult } from "lit-html";
+import { keyed } from "lit-html/directives/keyed.js";
 import { DocumentCell } from "../document/cell";
 import { CellList } from "../document/cells";
 import { historyButton } from "../document/history";
 import { DocumentMemory } from "../document/memory";
-import { element } from "../dom";
 import type { PythonSession } from "../python/client";
 import type { ShownModule } from "../python/wire";
 import type { Runner } from "../shell/runner";
 import { LESSONS, type LoadedLesson, loadLesson } from "./catalogue";
-import type { LessonCode, LessonPart, Recording } from "./lesson";
+import type { LessonCode, LessonPart } from "./lesson";
 import "./lesson.css";
 import { lessonBar, lessonFooter, lessonList } from "./navigation";
 import { keepProgress, type Progress, progressOf } from "./progress";
@@ -29,11 +30,22 @@ export interface LessonHost {
 /** Milliseconds after the last key until the reader's code is stored. */
 const SAVING_DELAY = 300;
 
+/** Lessons whose names Python keeps. */
+const MAX_OPEN = 4;
+
+const LIST = (): TemplateResult => html`${lessonBar(null, nothing)}
+  <div class="lesson-text">
+    <h2>Lessons</h2>
+    <p>Machine learning compilation from the first tensor program to fused models, in interactive
+      lessons. What you change and solve, and what your cells print, is stored in this browser.</p>
+    ${lessonList(null, true)}
+  </div>`;
+
 /** A lesson that was opened in this visit: its cells live on while another is read. */
 interface OpenLesson {
   cells: CellList;
   progress: Progress;
-  nodes: HTMLElement[];
+  template(): TemplateResult;
 }
 
 export class LessonReader {
@@ -69,12 +81,21 @@ export class LessonReader {
     const lesson = this.lessons.get(id) ?? (await this.load(id));
     if (turn !== this.opening) return;
     this.panel.dataset.lesson = lesson ? id : "";
-    if (lesson) {
-      this.lessons.set(id, lesson);
-      this.panel.replaceChildren(...lesson.nodes);
-    } else this.showList();
     this.id = lesson ? id : null;
+    if (lesson) {
+      this.lessons.delete(id);
+      this.lessons.set(id, lesson);
+      this.closeOthers();
+    }
+    render(keyed(this.id, lesson ? lesson.template() : LIST()), this.panel);
     this.scrollBack();
+  }
+
+  /** Let go of what the lessons have defined that were read the longest time ago. */
+  private closeOthers(): void {
+    const others = [...this.lessons].filter(([id, { cells }]) => id !== this.id && !cells.running);
+    for (const [id, { cells }] of others.slice(0, Math.max(0, others.length + 1 - MAX_OPEN)))
+      if (this.host.runner.close(id)) cells.lose();
   }
 
   /** Run the cell that the reader is at, and go on to the next. */
@@ -84,23 +105,6 @@ export class LessonReader {
 
   private get now(): OpenLesson | undefined {
     return this.id === null ? undefined : this.lessons.get(this.id);
-  }
-
-  private showList(): void {
-    this.panel.replaceChildren(
-      lessonBar(null, []),
-      element(
-        "div",
-        { class: "lesson-text" },
-        element("h2", {}, "Lessons"),
-        element(
-          "p",
-          {},
-          "Machine learning compilation from the first tensor program to fused models, in interactive lessons. What you change and solve, and what your cells print, is stored in this browser.",
-        ),
-        lessonList(null, true),
-      ),
-    );
   }
 
   private async load(id: string): Promise<OpenLesson | null> {
@@ -115,102 +119,63 @@ export class LessonReader {
       change();
       keepProgress(id, progress);
     };
-    const { runner, session } = this.host;
+    const { runner, session, openProgram } = this.host;
     const cells = new CellList(runner, session, memory, {
       changed: () => this.saveSoon(),
-      ran: ({ code }) => keep(() => (progress.ran = withItem(progress.ran, code.number))),
-      passed: (exercise) => keep(() => (progress.passed = withItem(progress.passed, exercise))),
-      openInEditor: (text) => this.host.openProgram?.(`${id}.py`, text),
+      ran: ({ number }) =>
+        keep(() => {
+          progress.ran = withItem(progress.ran, number.peek());
+        }),
+      passed: (exercise) =>
+        keep(() => {
+          progress.passed = withItem(progress.passed, exercise);
+        }),
+      openInEditor: openProgram && ((text) => openProgram(`${id}.py`, text)),
     });
-    const at = LESSONS.findIndex((entry) => entry.id === id);
-    const body = element(
-      "article",
-      { class: "lesson-text", "aria-label": lesson.title },
-      element("p", { class: "lesson-chapter" }, `Lesson ${at + 1} · chapter ${lesson.chapter}`),
-      element("h2", {}, lesson.title),
-      element("p", { class: "lesson-lead" }, lesson.summary),
+    const made = new Map(
+      lesson.parts.flatMap((part) =>
+        part.kind === "cell" ? [[part, this.cell(part, cells, progress)]] : [],
+      ),
     );
-    let exercise: DocumentCell | null = null;
-    for (const part of lesson.parts) {
-      if (part.kind === "cell") {
-        const cell = this.cell(part, cells, progress, recording);
-        if (part.exercise) exercise = cell;
-        body.append(cell.root);
-      } else body.append(this.passage(part, exercise));
-    }
-    const runAll = element(
-      "button",
-      { class: "button small", type: "button", "data-testid": "lesson-run-all" },
-      "Run all",
-    );
-    runAll.addEventListener("click", () => void cells.runAll());
-    return {
-      cells,
-      progress,
-      nodes: [lessonBar(id, [historyButton(async () => memory), runAll]), body, lessonFooter(id)],
-    };
-  }
-
-  private passage(
-    part: Exclude<LessonPart, LessonCode>,
-    exercise: DocumentCell | null,
-  ): HTMLElement {
-    if (part.kind === "text") {
-      const text = element("div", { class: "lesson-prose" });
-      text.innerHTML = part.html;
-      return text;
-    }
-    if (part.kind === "hint") {
-      const hint = element("div", { class: "lesson-prose" });
-      hint.innerHTML = part.html;
-      return element("details", { class: "lesson-hint" }, element("summary", {}, "Hint"), hint);
-    }
-    const code = element("code", {});
-    code.innerHTML = part.code;
-    const label = part.kind === "static" ? "Code that does not run in the page" : "Solution";
-    const pre = element(
-      "pre",
-      { class: "code", tabindex: 0, role: "group", "aria-label": label },
-      code,
-    );
-    if (part.kind === "static") {
-      return element(
-        "div",
-        { class: "lesson-static" },
-        pre,
-        element("p", { class: "recorded-note" }, "to be read; it does not run in the page"),
-      );
-    }
-    const take = element("button", { class: "button small", type: "button" }, "Use this solution");
-    take.addEventListener("click", () => exercise?.replace(part.source));
-    return element(
-      "details",
-      { class: "lesson-hint", "data-testid": "lesson-solution" },
-      element("summary", {}, "Solution"),
-      pre,
-      take,
-    );
-  }
-
-  private cell(
-    code: LessonCode,
-    cells: CellList,
-    { edits, passed }: Progress,
-    recording: Recording | null,
-  ): DocumentCell {
-    const cell = new DocumentCell(
-      code,
-      edits[code.number],
-      cells.actions,
-      this.host.openProgram !== null,
-    );
-    if (this.host.showModule)
-      cell.output.onOpen = (module) => this.host.showModule!({ id: "lesson", ...module });
-    const recorded = recording?.cells[code.number];
-    if (!cells.add(cell) && recorded && !cell.edited) {
+    cells.set([...made.values()]);
+    for (const cell of made.values()) {
+      const recorded = recording?.cells[cell.id];
+      if (cell.state !== "idle" || !recorded || cell.edited) continue;
       const when = `recorded on ${recording!.date}, ${recording!.browser}; Run replaces it`;
       cell.output.showRecorded(recorded.text, recorded.modules, when);
     }
+    const runs = historyButton(async () => memory);
+    let exercise: DocumentCell | undefined;
+    const shown = lesson.parts.map((part) => {
+      if (part.kind !== "cell") return passage(part, exercise);
+      const cell = made.get(part)!;
+      if (part.exercise) exercise = cell;
+      return cell.root;
+    });
+    const at = LESSONS.findIndex((entry) => entry.id === id);
+    const text = html`<article class="lesson-text" aria-label=${lesson.title}>
+      <p class="lesson-chapter">Lesson ${at + 1} · chapter ${lesson.chapter}</p>
+      <h2>${lesson.title}</h2>
+      <p class="lesson-lead">${lesson.summary}</p>
+      ${shown}
+    </article>`;
+    const template = (): TemplateResult =>
+      html`${lessonBar(
+        id,
+        html`${runs}<button class="button small" type="button" data-testid="lesson-run-all"
+        @click=${() => cells.runAll()}>Run all</button>`,
+      )}${text}${lessonFooter(id)}`;
+    return { cells, progress, template };
+  }
+
+  private cell(code: LessonCode, { actions }: CellList, { edits, passed }: Progress): DocumentCell {
+    const cell = new DocumentCell(
+      { ...code, id: String(code.number), kind: "code" },
+      edits[code.number],
+      actions,
+    );
+    const { showModule } = this.host;
+    if (showModule) cell.output.onOpen = (module) => showModule({ id: "lesson", ...module });
     if (code.exercise && passed.includes(code.exercise))
       cell.judge("pass", "You have solved this before.");
     return cell;
@@ -244,13 +209,34 @@ export class LessonReader {
   private save(): void {
     clearTimeout(this.saving);
     for (const [id, { cells, progress }] of this.lessons) {
-      const edited = cells.cells.filter((cell) => cell.edited);
-      const edits = Object.fromEntries(edited.map((cell) => [cell.code.number, cell.source]));
+      const edited = cells.code.filter((cell) => cell.edited);
+      const edits = Object.fromEntries(edited.map((cell) => [cell.id, cell.source]));
       if (JSON.stringify(edits) === JSON.stringify(progress.edits)) continue;
       progress.edits = edits;
       keepProgress(id, progress);
     }
   }
+}
+
+/** A part of a lesson that is no cell; a solution is one of `exercise`. */
+function passage(
+  part: Exclude<LessonPart, LessonCode>,
+  exercise: DocumentCell | undefined,
+): TemplateResult {
+  if (part.kind === "text") return html`<div class="lesson-prose" .innerHTML=${part.html}></div>`;
+  if (part.kind === "hint")
+    return html`<details class="lesson-hint"><summary>Hint</summary>
+      <div class="lesson-prose" .innerHTML=${part.html}></div></details>`;
+  const code = (label: string): TemplateResult => html`<pre class="code" tabindex="0" role="group"
+    aria-label=${label}><code .innerHTML=${part.code}></code></pre>`;
+  if (part.kind === "static")
+    return html`<div class="lesson-static">${code("Code that does not run in the page")}
+      <p class="recorded-note">to be read; it does not run in the page</p></div>`;
+  return html`<details class="lesson-hint" data-testid="lesson-solution">
+    <summary>Solution</summary>${code("Solution")}
+    <button class="button small" type="button"
+      @click=${() => exercise?.replace(part.source)}>Use this solution</button>
+  </details>`;
 }
 
 function withItem<T>(items: T[], item: T): T[] {

@@ -1,6 +1,8 @@
 /** The strip of files above the editor: open, add, rename, remove. */
 
-import { element } from "../dom";
+import { signal } from "@preact/signals-core";
+import { html, nothing, type TemplateResult } from "lit-html";
+import { onArrows, range, reactive } from "../views/kit";
 import { type ProgramFiles, refusal } from "./files";
 
 interface FileTabsOptions {
@@ -11,125 +13,109 @@ interface FileTabsOptions {
 }
 
 export class FileTabs {
-  private files: ProgramFiles = { files: [], open: "" };
+  private readonly files = signal<ProgramFiles>({ files: [], open: "" });
+  /** The file whose name is written anew. */
+  private readonly renaming = signal<string | null>(null);
 
   constructor(
     private readonly strip: HTMLElement,
     private readonly options: FileTabsOptions,
   ) {
+    reactive(strip, () => this.template());
     strip.addEventListener("keydown", (event) => this.onKey(event));
   }
 
   show(files: ProgramFiles): void {
     const hadFocus = this.strip.contains(document.activeElement);
-    this.files = files;
-    const add = element(
-      "button",
-      {
-        class: "file-add",
-        type: "button",
-        "aria-label": "New file",
-        title: "New file",
-        "data-testid": "file-add",
-      },
-      "+",
-    );
-    add.addEventListener("click", () => this.options.onAdd());
-    const list = element("div", { class: "file-list", role: "tablist", "aria-label": "Files" });
-    list.append(...files.files.map(({ name }) => this.tab(name)));
-    this.strip.replaceChildren(list, add, ...this.tools(files));
-    if (hadFocus) this.strip.querySelector<HTMLElement>('[aria-selected="true"]')?.focus();
-  }
-
-  private tab(name: string): HTMLElement {
-    const open = name === this.files.open;
-    const button = element(
-      "button",
-      {
-        class: "file-tab",
-        type: "button",
-        role: "tab",
-        "aria-selected": String(open),
-        "aria-controls": "editor",
-        tabindex: open ? 0 : -1,
-        "data-testid": "file-tab",
-        title: open ? "F2 or a double click renames it" : null,
-      },
-      name,
-    );
-    button.addEventListener("click", () => {
-      if (name !== this.files.open) this.options.onOpen(name);
-    });
-    button.addEventListener("dblclick", () => this.rename(name));
-    return button;
-  }
-
-  private tools({ files, open }: ProgramFiles): HTMLElement[] {
-    if (files.length < 2) return [];
-    const remove = element(
-      "button",
-      { class: "file-remove", type: "button", "data-testid": "file-remove" },
-      `Remove ${open}`,
-    );
-    remove.addEventListener("click", () => this.options.onRemove(open));
-    return [remove];
+    this.renaming.value = null;
+    this.files.value = files;
+    if (hadFocus) this.focusOpen();
   }
 
   /** Put a field over the tab; Enter takes the name, Escape leaves the old one. */
   rename(name: string): void {
-    const tab = [...this.strip.querySelectorAll<HTMLElement>(".file-tab")].find(
-      (each) => each.textContent === name,
-    );
-    if (!tab) return;
-    const input = element("input", {
-      class: "file-name",
-      value: name,
-      "aria-label": `New name of ${name}`,
-      spellcheck: "false",
-      size: name.length,
-    });
-    // Beside the list, since a list of tabs may hold nothing but tabs.
-    input.style.left = `${Math.max(0, tab.offsetLeft - tab.parentElement!.scrollLeft)}px`;
-    input.style.minWidth = `${tab.offsetWidth}px`;
-    this.strip.append(input);
+    if (!this.tabOf(name)) return;
+    this.renaming.value = name;
+    const input = this.strip.querySelector("input")!;
     input.focus();
     input.setSelectionRange(0, name.length - ".py".length);
-    let done = false;
-    const end = (taken: boolean): void => {
-      if (done) return;
-      done = true;
-      const wish = input.value.trim();
-      if (taken && wish !== name && refusal(wish, this.files, name) === null)
-        this.options.onRename(name, wish);
-      else this.show(this.files);
-      this.strip.querySelector<HTMLElement>('[aria-selected="true"]')?.focus();
-    };
-    input.addEventListener("input", () => {
-      input.setCustomValidity(refusal(input.value.trim(), this.files, name) ?? "");
+  }
+
+  private template(): TemplateResult {
+    const { files, open } = this.files.value;
+    const renaming = this.renaming.value;
+    const { onOpen, onAdd, onRemove } = this.options;
+    const tab = ({ name }: { name: string }): TemplateResult => html`<button class="file-tab"
+      type="button" role="tab" aria-selected=${name === open} aria-controls="editor"
+      tabindex=${name === open ? 0 : -1} data-testid="file-tab"
+      title=${name === open ? "F2 or a double click renames it" : nothing}
+      @click=${() => name !== open && onOpen(name)} @dblclick=${() => this.rename(name)}
+      >${name}</button>`;
+    return html`<div class="file-list" role="tablist" aria-label="Files">${files.map(tab)}</div>
+      <button class="file-add" type="button" aria-label="New file" title="New file"
+        data-testid="file-add" @click=${onAdd}>+</button>
+      ${
+        files.length < 2
+          ? nothing
+          : html`<button class="file-remove" type="button" data-testid="file-remove"
+              @click=${() => onRemove(open)}>Remove ${open}</button>`
+      }
+      ${renaming === null ? nothing : this.field(renaming)}`;
+  }
+
+  /** Beside the list, since a list of tabs may hold nothing but tabs. */
+  private field(name: string): TemplateResult {
+    const tab = this.tabOf(name)!;
+    const left = Math.max(0, tab.offsetLeft - tab.parentElement!.scrollLeft);
+    const check = ({ currentTarget }: Event): void => {
+      const input = currentTarget as HTMLInputElement;
+      input.setCustomValidity(refusal(input.value.trim(), this.files.peek(), name) ?? "");
       input.reportValidity();
-    });
-    input.addEventListener("keydown", (event) => {
+    };
+    const onKey = (event: KeyboardEvent): void => {
+      const input = event.currentTarget as HTMLInputElement;
       event.stopPropagation();
-      if (event.key === "Enter" && input.reportValidity()) end(true);
-      else if (event.key === "Escape") end(false);
-    });
-    input.addEventListener("blur", () => end(input.validity.valid));
+      if (event.key === "Enter" && input.reportValidity()) this.take(name, input.value.trim());
+      else if (event.key === "Escape") this.take(name, name);
+    };
+    const onBlur = ({ currentTarget }: Event): void => {
+      const { value, validity } = currentTarget as HTMLInputElement;
+      this.take(name, validity.valid ? value.trim() : name);
+    };
+    return html`<input class="file-name" value=${name} aria-label=${`New name of ${name}`}
+      spellcheck="false" size=${name.length} style=${`left: ${left}px; min-width: ${tab.offsetWidth}px`}
+      @input=${check} @keydown=${onKey} @blur=${onBlur} />`;
+  }
+
+  /** The end of renaming; the field may be left more than once on its way out. */
+  private take(name: string, wish: string): void {
+    if (this.renaming.peek() !== name) return;
+    this.renaming.value = null;
+    if (wish !== name && refusal(wish, this.files.peek(), name) === null)
+      this.options.onRename(name, wish);
+    this.focusOpen();
+  }
+
+  private tabOf(name: string): HTMLElement | undefined {
+    return this.tabs.find((tab) => tab.textContent === name);
+  }
+
+  private get tabs(): HTMLElement[] {
+    return [...this.strip.querySelectorAll<HTMLElement>(".file-tab")];
+  }
+
+  private focusOpen(): void {
+    this.strip.querySelector<HTMLElement>('[aria-selected="true"]')?.focus();
   }
 
   private onKey(event: KeyboardEvent): void {
-    const tabs = [...this.strip.querySelectorAll<HTMLElement>(".file-tab")];
-    const at = tabs.findIndex((tab) => tab.matches(":focus"));
+    const { files } = this.files.peek();
+    const at = this.tabs.findIndex((tab) => tab.matches(":focus"));
     if (at < 0) return;
-    if (event.key === "F2") this.rename(this.files.files[at]!.name);
-    const step: Record<string, number> = {
-      ArrowLeft: at - 1,
-      ArrowRight: at + 1,
-      Home: 0,
-      End: tabs.length - 1,
-    };
-    const target = this.files.files[step[event.key] ?? -1];
-    if (!target) return;
-    event.preventDefault();
-    this.options.onOpen(target.name);
+    if (event.key === "F2") this.rename(files[at]!.name);
+    else
+      onArrows(event, range(files.length), at, (to) => {
+        if (to !== at) this.options.onOpen(files[to]!.name);
+      });
   }
 }

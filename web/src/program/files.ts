@@ -1,9 +1,6 @@
 /** The files of a program: a small list of names and texts, one of which is open. */
 
-export interface ProgramFile {
-  name: string;
-  text: string;
-}
+import type { ProgramFile } from "../python/wire";
 
 export interface ProgramFiles {
   files: ProgramFile[];

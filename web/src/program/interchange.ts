@@ -5,7 +5,7 @@
  * are comments under `# %% [markdown]`.
  */
 
-import { parseNotebook, sourceOf } from "../document/jupyter";
+import { codeCell, notebookText, parseNotebook, sourceOf } from "../document/jupyter";
 
 const MARKER = /^# %%(.*)$/;
 
@@ -33,27 +33,14 @@ export function toNotebook(program: string): string {
       cells.at(-1)!.lines.push(line);
     }
   }
-  return `${JSON.stringify(
-    {
-      cells: cells
-        .filter(({ lines }) => lines.some((line) => line.trim()))
-        .map(({ type, lines }, index) => ({
-          cell_type: type,
-          id: `cell-${index + 1}`,
-          metadata: {},
-          ...(type === "code" ? { execution_count: null, outputs: [] } : {}),
-          source: sourceLines(type, lines),
-        })),
-      metadata: {
-        kernelspec: { display_name: "Python 3", language: "python", name: "python3" },
-        language_info: { name: "python" },
-      },
-      nbformat: 4,
-      nbformat_minor: 5,
-    },
-    null,
-    1,
-  )}\n`;
+  return notebookText(
+    cells
+      .filter(({ lines }) => lines.some((line) => line.trim()))
+      .map(({ type, lines }, index) => {
+        const cell = { id: `cell-${index + 1}`, metadata: {}, source: sourceLines(type, lines) };
+        return type === "code" ? codeCell(cell) : { cell_type: type, ...cell };
+      }),
+  );
 }
 
 function sourceLines(type: "code" | "markdown", lines: string[]): string[] {

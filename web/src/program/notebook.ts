@@ -1,16 +1,28 @@
 /** A notebook in the place of the editor: its texts, and its cells with their outputs. */
 
-import { DocumentCell } from "../document/cell";
+import { html, type TemplateResult } from "lit-html";
+import { repeat } from "lit-html/directives/repeat.js";
+import { type CellKind, DocumentCell } from "../document/cell";
 import { CellList } from "../document/cells";
+import { KEYS, NotebookEditing } from "../document/editing";
 import { historyButton } from "../document/history";
-import { type Notebook, parseNotebook, sourceOf } from "../document/jupyter";
+import {
+  codeCell,
+  type Notebook,
+  type NotebookCell,
+  parseNotebook,
+  rewritten,
+  sourceOf,
+} from "../document/jupyter";
 import { DocumentMemory } from "../document/memory";
 import { element } from "../dom";
-import { highlighted } from "../highlight";
 import type { PythonSession } from "../python/client";
 import type { ShownModule } from "../python/wire";
 import type { Runner } from "../shell/runner";
+import { toast } from "../shell/toast";
+import { reactive } from "../views/kit";
 import "../lessons/lesson.css";
+import "./notebook.css";
 
 interface NotebookHost {
   runner: Runner;
@@ -20,58 +32,43 @@ interface NotebookHost {
 }
 
 export class NotebookPanel {
-  readonly root: HTMLElement;
+  readonly root = element("div", { class: "pane-lesson notebook", "data-testid": "notebook" });
+  readonly cells: CellList;
+  private readonly editing: NotebookEditing;
+  /** What the file has of each cell beside its text. */
+  private readonly files = new WeakMap<DocumentCell, NotebookCell>();
 
   private constructor(
-    readonly notebook: Notebook,
-    readonly cells: CellList,
-    texts: Map<number, string>,
-    host: NotebookHost,
+    private readonly notebook: Notebook,
+    memory: DocumentMemory,
+    markdown: (text: string) => string,
+    private readonly host: NotebookHost,
+    onChange: (text: string) => void,
   ) {
-    const runAll = element(
-      "button",
-      { class: "button small", type: "button", "data-testid": "notebook-run-all" },
-      "Run all",
+    const { id } = memory;
+    this.cells = new CellList(host.runner, host.session, memory, {
+      counts: true,
+      changed: () => onChange(JSON.stringify(this.now)),
+      openInEditor: (program) => host.openProgram(id.replace(/ipynb$/, "py"), program),
+    });
+    const fresh = (kind: CellKind, source: string): DocumentCell =>
+      this.cell(rewritten(codeCell(), kind, source));
+    this.editing = new NotebookEditing(this.cells, fresh, markdown, (message, run) =>
+      toast(message, { label: "Undo", run }),
     );
-    runAll.addEventListener("click", () => void cells.runAll());
-    const body = element("article", { class: "lesson-text", "aria-label": cells.memory.id });
-    let number = 0;
-    for (const [at, each] of notebook.cells.entries()) {
-      if (each.cell_type === "code") {
-        number += 1;
-        const source = sourceOf(each);
-        const code = highlighted(source).innerHTML;
-        const shown = { number, source, code, folded: false, exercise: null };
-        const cell = new DocumentCell(shown, undefined, cells.actions, true);
-        cell.output.onOpen = (module) => host.showModule({ id: "notebook", ...module });
-        cells.add(cell);
-        body.append(cell.root);
-      } else {
-        const prose = element("div", { class: "lesson-prose" });
-        prose.innerHTML = texts.get(at) ?? "";
-        body.append(prose);
-      }
-    }
-    this.root = element(
-      "div",
-      { class: "pane-lesson notebook", "data-testid": "notebook" },
-      element(
-        "div",
-        { class: "lesson-nav" },
-        element("span", { class: "lesson-menu" }, cells.memory.id),
-        historyButton(async () => cells.memory),
-        runAll,
-      ),
-      body,
-    );
+    this.cells.set(notebook.cells.map((each) => this.cell(each)));
+    const [first] = this.cells.cells.peek();
+    if (first) this.cells.moveTo(first);
+    const runs = historyButton(async () => memory, this.nameOf);
+    reactive(this.root, () => this.template(runs));
     this.root.addEventListener("scroll", () => {
       if (!this.root.clientHeight) return;
-      cells.memory.scroll = this.root.scrollTop;
-      cells.memory.saveSoon();
+      memory.scroll = this.root.scrollTop;
+      memory.saveSoon();
     });
   }
 
-  /** The notebook of a file; `onChange` hears of its text whenever a cell is edited. */
+  /** The notebook of a file; `onChange` hears of its text whenever something in it changes. */
   static async open(
     name: string,
     text: string,
@@ -79,43 +76,75 @@ export class NotebookPanel {
     onChange: (text: string) => void,
   ): Promise<NotebookPanel> {
     const notebook = parseNotebook(text);
-    const [memory, texts] = await Promise.all([DocumentMemory.open(name), rendered(notebook)]);
-    const cells = new CellList(host.runner, host.session, memory, {
-      changed: () => onChange(JSON.stringify(edited(notebook, cells))),
-      ran: () => undefined,
-      passed: () => undefined,
-      openInEditor: (program) => host.openProgram(name.replace(/ipynb$/, "py"), program),
-    });
-    return new NotebookPanel(notebook, cells, texts, host);
+    const [memory, markdown] = await Promise.all([DocumentMemory.open(name), renderer()]);
+    return new NotebookPanel(notebook, memory, markdown, host, onChange);
   }
 
   /** The notebook as it stands. */
   get now(): Notebook {
-    return edited(this.notebook, this.cells);
+    const cells = this.cells.cells.peek();
+    return {
+      ...this.notebook,
+      cells: cells.map((cell) => rewritten(this.files.get(cell)!, cell.kind.peek(), cell.source)),
+    };
+  }
+
+  /** What a cell is called now, by its name in the file. */
+  readonly nameOf = (id: string): string => {
+    const found = this.cells.cells.peek().find((cell) => cell.id === id);
+    return found ? `cell ${found.number.peek()}` : "a deleted cell";
+  };
+
+  private cell(file: NotebookCell): DocumentCell {
+    const kind = file.cell_type === "code" ? "code" : "text";
+    const { cells, editing, host } = this;
+    const given = { id: file.id, source: sourceOf(file), kind } as const;
+    const cell = new DocumentCell(given, undefined, cells.actions, editing);
+    cell.output.onOpen = (module) => host.showModule({ id: "notebook", ...module });
+    this.files.set(cell, file);
+    return cell;
+  }
+
+  private template(runs: HTMLElement): TemplateResult {
+    const cells = this.cells.cells.value;
+    const last = cells.length;
+    return html`<div class="lesson-nav">
+        <span class="lesson-menu">${this.cells.memory.id}</span>
+        ${runs}
+        <button class="button small" type="button" data-testid="notebook-run-all"
+          @click=${() => this.cells.runAll()}>Run all</button>
+      </div>
+      <p class="visually-hidden" role="status" data-testid="notebook-said">${this.editing.said.value}</p>
+      <article class="lesson-text" aria-label=${this.cells.memory.id} aria-describedby="notebook-keys">
+        ${repeat(
+          cells,
+          (cell) => cell,
+          (cell, at) => [at ? this.gap(at, "between") : "", cell.root],
+        )}
+        ${this.gap(last, "end")}
+        <details class="lesson-hint notebook-keys"><summary>Keys</summary>
+          <dl id="notebook-keys">${KEYS.map(([keys, what]) => html`<div><dt>${keys}</dt><dd>${what}</dd></div>`)}</dl>
+        </details>
+      </article>`;
+  }
+
+  /** Buttons for a new cell; between cells they show when pointed at, since keys have A and B. */
+  private gap(at: number, where: "between" | "end"): TemplateResult {
+    const add = (kind: CellKind): TemplateResult => html`<button class="button small" type="button"
+      tabindex=${where === "end" ? 0 : -1} data-testid=${`add-${kind}-${where}`}
+      aria-label=${`Add ${kind} ${where === "end" ? "at the end" : `as cell ${at + 1}`}`}
+      @click=${() => this.editing.add(at, kind)}>+ ${kind === "code" ? "Code" : "Text"}</button>`;
+    return html`<div class="cell-gap ${where}">${add("code")}${add("text")}</div>`;
   }
 }
 
-/** The notebook with the cells as the reader has made them. */
-function edited(notebook: Notebook, { cells }: CellList): Notebook {
-  let at = 0;
-  return {
-    ...notebook,
-    cells: notebook.cells.map((cell) =>
-      cell.cell_type === "code" ? { ...cell, source: cells[at++]!.source.split(/(?<=\n)/) } : cell,
-    ),
-  };
-}
-
-/** Text cells as HTML, by their place; tags in them stay text. */
-async function rendered({ cells }: Notebook): Promise<Map<number, string>> {
+/** What makes HTML of Markdown; tags in it stay text. */
+async function renderer(): Promise<(text: string) => string> {
   const { default: MarkdownIt } = await import("markdown-it");
   const markdown = new MarkdownIt({ html: false });
   // The page has a heading of its own above.
   const lower = (tag: string): string => `h${Math.min(6, Number(tag.slice(1)) + 1)}`;
   markdown.renderer.rules.heading_open = (tokens, index) => `<${lower(tokens[index]!.tag)}>`;
   markdown.renderer.rules.heading_close = (tokens, index) => `</${lower(tokens[index]!.tag)}>`;
-  const found = new Map<number, string>();
-  for (const [at, cell] of cells.entries())
-    if (cell.cell_type === "markdown") found.set(at, markdown.render(sourceOf(cell)));
-  return found;
+  return (text) => markdown.render(text) || "<p class='empty-text'>Empty text</p>";
 }

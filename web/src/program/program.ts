@@ -1,12 +1,20 @@
 /** The program: files in an editor, a console, and the run that joins them. */
 
+import { html, render, type TemplateResult } from "lit-html";
 import { historyButton, openHistory } from "../document/history";
-import { parseNotebook, runsOf, withOutputs, withoutOutputs } from "../document/jupyter";
+import {
+  codeCell,
+  notebookText,
+  parseNotebook,
+  runsOf,
+  withOutputs,
+  withoutOutputs,
+} from "../document/jupyter";
 import { DocumentMemory } from "../document/memory";
 import { moment, replay } from "../document/record";
-import { byId, element } from "../dom";
+import { byId } from "../dom";
 import type { PythonSession } from "../python/client";
-import type { ShownModule } from "../python/wire";
+import type { ProgramFile, ShownModule } from "../python/wire";
 import type { SharedState } from "../share/state";
 import type { PageDocument } from "../shell/document";
 import { COMMAND } from "../shell/keys";
@@ -20,7 +28,6 @@ import { FileTabs } from "./file_tabs";
 import {
   freeName,
   isNotebook,
-  type ProgramFile,
   type ProgramFiles,
   renamed,
   textOf,
@@ -33,15 +40,7 @@ import { TypingCheck } from "./help/typing";
 import { NotebookPanel } from "./notebook";
 import "./program.css";
 import { ProgramRun } from "./run";
-import {
-  acceptDrops,
-  chooseFiles,
-  downloadNotebook,
-  downloadPercent,
-  downloadPython,
-  downloadWithOutputs,
-  readFiles,
-} from "./transfer";
+import { acceptDrops, chooseFiles, download, downloadOther, readFiles } from "./transfer";
 import { Workspace } from "./workspace";
 
 const FIRST = "lesson.py";
@@ -156,7 +155,7 @@ export class ProgramDocument implements PageDocument {
   /** Show what a link holds; the reader's own files stay where they are. */
   openLink(link: string, { files, open }: SharedState): void {
     this.save();
-    this.notebooks.clear();
+    this.closeAll();
     this.workspace.openLink(link, { files, open });
     this.display(this.files);
   }
@@ -175,10 +174,18 @@ export class ProgramDocument implements PageDocument {
       {
         label: this.opened ? "Download as Python" : "Download as notebook",
         testId: "export-notebook",
-        run: () => (this.opened ? downloadPercent(file) : downloadNotebook(file)),
+        run: () => downloadOther(file),
       },
-      { label: "Compare runs …", run: () => void this.memory().then(openHistory) },
+      {
+        label: "Compare runs …",
+        run: () => void this.memory().then((runs) => openHistory(runs, this.opened?.nameOf)),
+      },
       { label: "New file", run: () => this.add("untitled", "") },
+      {
+        label: "New notebook",
+        testId: "notebook-add",
+        run: () => void this.newNotebook(),
+      },
       { label: `Rename ${open}`, run: () => this.tabs.rename(open) },
       { label: "Restore the starter program", run: () => this.reset() },
     ];
@@ -207,14 +214,9 @@ export class ProgramDocument implements PageDocument {
     else this.display({ ...withText(this.files, open, text), open });
   }
 
-  private download(file: ProgramFile): void {
+  private download({ name, text }: ProgramFile): void {
     const open = this.opened;
-    if (!open) downloadPython(file);
-    else
-      downloadWithOutputs(
-        file.name,
-        withOutputs(open.now, (cell) => open.cells.memory.latest(cell)),
-      );
+    download(name, open ? withOutputs(open.now, (cell) => open.cells.memory.latest(cell)) : text);
   }
 
   /** Add a file, and open it. */
@@ -227,14 +229,30 @@ export class ProgramDocument implements PageDocument {
     if (isNotebook(from)) {
       const runs = (await DocumentMemory.open(from)).runs;
       (await DocumentMemory.open(to)).replace(runs);
-      this.notebooks.delete(from);
       this.notebooks.delete(to);
     } else this.editor.forget(from);
+    this.close(from);
     this.display(renamed(this.files, from, to));
+  }
+
+  /** Let go of what a file has defined. */
+  private close(name: string): void {
+    const panel = this.notebooks.get(name);
+    if (panel) {
+      this.notebooks.delete(name);
+      // What waits to run does not.
+      void panel.then((open) => open?.cells.set([]));
+      this.runner.close(name);
+    } else if (this.program.ran === name) this.runner.close("program");
+  }
+
+  private closeAll(): void {
+    for (const { name } of this.files.files) this.close(name);
   }
 
   private remove(name: string): void {
     const before = this.files;
+    this.close(name);
     this.display(withoutFile(before, name));
     toast(`${name} was removed`, { label: "Undo", run: () => this.display(before) });
   }
@@ -256,6 +274,12 @@ export class ProgramDocument implements PageDocument {
     memory.replace(runsOf(notebook, Date.now()));
     this.notebooks.delete(name);
     this.display(withFile(this.files, { name, text: withoutOutputs(notebook) }));
+  }
+
+  private async newNotebook(): Promise<void> {
+    await this.addNotebook("untitled.ipynb", notebookText([codeCell()]));
+    this.show("editor");
+    (await this.notebook)?.cells.cells.peek()[0]?.select();
   }
 
   /** The notebook that is the open file; null where that is a program. */
@@ -326,28 +350,20 @@ export class ProgramDocument implements PageDocument {
     const notice = byId("shared-notice");
     notice.hidden = this.workspace.link === null;
     if (notice.hidden) return;
-    const keep = element(
-      "button",
-      { class: "button small", "data-testid": "shared-keep" },
-      "Keep it",
-    );
-    const back = element(
-      "button",
-      { class: "button small", "data-testid": "shared-back" },
-      "Back to mine",
-    );
-    keep.addEventListener("click", () => this.leaveLink(() => this.workspace.keep()));
-    back.addEventListener("click", () => this.leaveLink(() => this.workspace.back()));
-    notice.replaceChildren(
-      element("p", {}, "A shared program. It runs when you press Run."),
-      keep,
-      back,
+    const button = (label: string, testId: string, leave: () => void): TemplateResult =>
+      html`<button class="button small" data-testid=${testId}
+        @click=${() => this.leaveLink(leave)}>${label}</button>`;
+    render(
+      html`<p>A shared program. It runs when you press Run.</p>
+        ${button("Keep it", "shared-keep", () => this.workspace.keep())}
+        ${button("Back to mine", "shared-back", () => this.workspace.back())}`,
+      notice,
     );
   }
 
   private leaveLink(leave: () => void): void {
+    this.closeAll();
     leave();
-    this.notebooks.clear();
     this.onLeaveLink?.();
     this.display(this.files);
   }

@@ -9,6 +9,8 @@ import { isNotebook, type ProgramFiles, textOf, withText } from "./files";
 export class ProgramRun {
   /** Whether a program runs, or waits to. */
   active = false;
+  /** The file that ran last, whose names Python has. */
+  ran: string | null = null;
   /** Called with what a run has left behind. */
   onRecord?: (run: RunRecord) => void;
   /** What was asked for and has not begun; asked once more, the newer text runs. */
@@ -32,6 +34,7 @@ export class ProgramRun {
       const now = this.waiting!;
       const { open } = now;
       this.waiting = null;
+      this.ran = open;
       this.console.clear();
       this.editor.underline([]);
       const others = now.files.filter(({ name }) => name !== open && !isNotebook(name));

@@ -2,9 +2,9 @@
 
 import { parseNotebook } from "../document/jupyter";
 import { element } from "../dom";
-import type { ProgramFile } from "./files";
+import type { ProgramFile } from "../python/wire";
 import { isNotebook } from "./files";
-import { download, fromNotebook, toNotebook } from "./interchange";
+import { fromNotebook, download as save, toNotebook } from "./interchange";
 
 /** Longest file that is read, in bytes; a program is shorter, and so is a notebook with pictures. */
 const LIMIT = 8_000_000;
@@ -72,19 +72,12 @@ export function acceptDrops(area: HTMLElement, onFiles: (files: File[]) => void)
   );
 }
 
-export function downloadPython({ name, text }: ProgramFile): void {
-  download(name, text, "text/x-python");
+export function download(name: string, text: string): void {
+  save(name, text, isNotebook(name) ? "application/x-ipynb+json" : "text/x-python");
 }
 
-/** A notebook as a program, its cells under `# %%` lines. */
-export function downloadPercent({ name, text }: ProgramFile): void {
-  download(name.replace(/\.ipynb$/, ".py"), fromNotebook(text), "text/x-python");
-}
-
-export function downloadWithOutputs(name: string, text: string): void {
-  download(name, text, "application/x-ipynb+json");
-}
-
-export function downloadNotebook({ name, text }: ProgramFile): void {
-  download(name.replace(/\.py$/, ".ipynb"), toNotebook(text), "application/x-ipynb+json");
+/** Hand out a notebook as a program, its cells under `# %%` lines, or a program as a notebook. */
+export function downloadOther({ name, text }: ProgramFile): void {
+  if (isNotebook(name)) download(name.replace(/\.ipynb$/, ".py"), fromNotebook(text));
+  else download(name.replace(/\.py$/, ".ipynb"), toNotebook(text));
 }

@@ -8,6 +8,7 @@ export interface Calls {
   "cell.execute": (source: string, filename?: string, documentName?: string) => RunResult;
   "notebook.execute": (source: string, lesson: string, number: number) => RunResult;
   "notebook.restart": (lesson: string) => null;
+  "notebook.close": (document: string) => null;
   "notebook.check": (exercise: string, lesson: string) => Verdict;
   "checking.check": (documentName: string, source: string) => Diagnostic[];
   "completion.live": (documentName: string) => LiveNames;

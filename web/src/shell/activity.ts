@@ -1,6 +1,6 @@
 /** What the reader has asked for: one thing runs at a time, the others wait for their turn. */
 
-import { signal } from "@preact/signals-core";
+import { batch, computed, type Signal, signal } from "@preact/signals-core";
 
 /** How something ended, for the status while nothing runs. */
 export interface Outcome {
@@ -11,7 +11,7 @@ export interface Outcome {
 /** Something that runs, or waits to. */
 export interface Job {
   /** What the status says of it. */
-  what: string;
+  readonly what: Signal<string>;
   /** Whether Stop was pressed: a job of several steps goes no further then. */
   stopped: boolean;
 }
@@ -33,41 +33,32 @@ interface Python {
 
 export class Activity {
   /** Jobs that have ended, for whoever has to tell one end from the next. */
-  ended = 0;
-  outcome: Outcome | null = null;
-  /** Whether a job runs. */
-  readonly busy = signal(false);
+  readonly ended = signal(0);
+  readonly outcome = signal<Outcome | null>(null);
+  /** Called when the last job has ended, before anybody sees that. */
+  onRest?: () => void;
   /** The first of them runs. */
-  private readonly jobs: Entry[] = [];
+  private readonly jobs = signal<readonly Entry[]>([]);
   /** What a view does by itself; it gives way to jobs. */
-  private readonly looks: Entry[] = [];
-  private readonly listeners = new Set<() => void>();
-  private readonly atRest = new Set<() => void>();
+  private readonly looks = signal<readonly Entry[]>([]);
+  /** Whether a job runs. */
+  readonly busy = computed(() => this.running !== null);
 
   constructor(private readonly python: Python) {}
 
   /** The job that runs; null while nothing does that the reader has asked for. */
   get running(): Job | null {
-    return this.jobs[0] ?? null;
+    return this.jobs.value[0] ?? null;
   }
 
   /** Jobs that wait for their turn. */
   get waiting(): number {
-    return Math.max(0, this.jobs.length - 1);
+    return Math.max(0, this.jobs.value.length - 1);
   }
 
   /** What goes on, for the status; null while nothing does. */
   get shown(): Job | null {
-    return this.running ?? this.looks.at(-1) ?? null;
-  }
-
-  onChange(listener: () => void): void {
-    this.listeners.add(listener);
-  }
-
-  /** Call `listener` when the last job has ended, before those that listen to changes. */
-  onRest(listener: () => void): void {
-    this.atRest.add(listener);
+    return this.running ?? this.looks.value.at(-1) ?? null;
   }
 
   /**
@@ -80,37 +71,37 @@ export class Activity {
     work: (job: Job) => Promise<T>,
     shared = false,
   ): Promise<T> {
-    const job: Entry = { what, stopped: false, stop, begin: () => undefined, shared };
+    const job = entry(what, stop, shared);
     const turn = new Promise<void>((resolve) => {
       job.begin = resolve;
     });
-    this.jobs.push(job);
-    if (this.running === job) this.begin(job);
-    this.tell();
+    batch(() => {
+      this.jobs.value = [...this.jobs.peek(), job];
+      if (this.running === job) this.begin(job);
+    });
     await turn;
     try {
       return await work(job);
     } finally {
-      this.jobs.shift();
-      this.ended += 1;
-      const next = this.jobs[0];
-      if (next) this.begin(next);
-      else for (const listener of this.atRest) listener();
-      if (!shared) this.python.release();
-      this.tell();
+      batch(() => {
+        this.jobs.value = this.jobs.peek().slice(1);
+        this.ended.value += 1;
+        const next = this.jobs.peek()[0];
+        if (next) this.begin(next);
+        else this.onRest?.();
+        if (!shared) this.python.release();
+      });
     }
   }
 
   /** Show that a view looks something up, which takes long enough to be stopped. */
   async looking<T>(what: string, stop: () => void, work: () => Promise<T>): Promise<T> {
-    const look = { what, stopped: false, stop, begin: () => undefined, shared: true };
-    this.looks.push(look);
-    this.tell();
+    const look = entry(what, stop, true);
+    this.looks.value = [...this.looks.peek(), look];
     try {
       return await work();
     } finally {
-      this.looks.splice(this.looks.indexOf(look), 1);
-      this.tell();
+      this.looks.value = this.looks.peek().filter((each) => each !== look);
     }
   }
 
@@ -122,21 +113,14 @@ export class Activity {
     shown.stop();
   }
 
-  /** Say something else of a job that runs. */
-  rename(job: Job, what: string): void {
-    job.what = what;
-    this.tell();
-  }
-
   private begin(job: Entry): void {
-    this.outcome = null;
+    this.outcome.value = null;
     if (job.shared) this.python.makeWay();
     else this.python.hold();
     job.begin();
   }
+}
 
-  private tell(): void {
-    this.busy.value = this.running !== null;
-    for (const listener of this.listeners) listener();
-  }
+function entry(what: string, stop: () => void, shared: boolean): Entry {
+  return { what: signal(what), stopped: false, stop, begin: () => undefined, shared };
 }

@@ -55,6 +55,12 @@ export class DocumentViews {
     if (memory.view) this.show(memory.view);
   }
 
+  /** A document is left for good; what it has shown cannot be asked about any more. */
+  close(id: string): void {
+    if (this.live.delete(id) && this.open?.id === id)
+      for (const view of this.views) view.onResult?.(nothing(id));
+  }
+
   /** The reader has brought a view to the front. */
   opened(view: string): void {
     if (!this.open || this.open.view === view) return;

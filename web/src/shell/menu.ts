@@ -45,12 +45,13 @@ export function setUpMenu(button: HTMLElement, label: string, items: () => MenuI
   });
 }
 
-/** Put an open popover under what opens it, inside the page. */
+/** Put an open popover under what opens it, as far as the page has room there. */
 export function placeBelow(popover: HTMLElement, button: HTMLElement): void {
   const { bottom, right } = button.getBoundingClientRect();
-  const { clientWidth } = document.documentElement;
+  const { clientWidth, clientHeight } = document.documentElement;
   const rightmost = clientWidth - popover.offsetWidth - 8;
-  popover.style.top = `${bottom + 6}px`;
+  const lowest = clientHeight - popover.offsetHeight - 8;
+  popover.style.top = `${Math.max(8, Math.min(bottom + 6, lowest))}px`;
   popover.style.right = `${Math.max(8, Math.min(clientWidth - right, rightmost))}px`;
 }
 

@@ -12,7 +12,19 @@ export interface OutputSink {
   error(error: RunError): void;
 }
 
+/** A cell that runs; `number` is part of what tracebacks call it. */
+export interface CellRun {
+  what: string;
+  source: string;
+  document: string;
+  number: number;
+}
+
 export class Runner {
+  /** Called with a document that is left for good. */
+  onClose?: (document: string) => void;
+  /** Documents that this Python knows. */
+  private readonly known = new Set<string>();
   /** Of the program that runs, or ran last. */
   private sink: OutputSink | null = null;
   /** What views have not seen yet. */
@@ -32,15 +44,18 @@ export class Runner {
         "warning",
       ),
     );
-    session.on("restarted", (reason) => this.sink?.note(reason, "warning"));
+    session.on("restarted", (reason) => {
+      this.known.clear();
+      this.sink?.note(reason, "warning");
+    });
     session.on("state", (state) => {
       if (state === "failed") this.sink?.note(`Python did not load: ${session.failure}`, "warning");
     });
-    activity.onRest(() => {
+    activity.onRest = () => {
       const latest = this.result;
       this.result = null;
       if (latest) onResult(latest.result, latest.owner);
-    });
+    };
   }
 
   /** Where output goes while nothing of a document's own has run yet. */
@@ -74,12 +89,10 @@ export class Runner {
   /** Run a cell of a document, which shares its names with the document's other cells; else as `run`. */
   async runCell(
     job: Job,
-    source: string,
-    document: string,
-    number: number,
+    { what, source, document, number }: CellRun,
     sink: OutputSink,
   ): Promise<RunResult | null> {
-    this.activity.rename(job, `Running cell ${number}`);
+    job.what.value = what;
     return this.perform(job, document, sink, () =>
       this.session.call("notebook.execute", source, document, number),
     );
@@ -99,10 +112,10 @@ export class Runner {
   ): Promise<Verdict | null> {
     if (job.stopped) return null;
     this.sink = sink;
-    this.activity.rename(job, "Checking");
+    job.what.value = "Checking";
     try {
       const verdict = await this.session.call("notebook.check", exercise, lesson);
-      this.activity.outcome = {
+      this.activity.outcome.value = {
         text: verdict.passed ? "Solved" : "Not solved yet",
         failed: false,
       };
@@ -113,6 +126,17 @@ export class Runner {
     }
   }
 
+  /**
+   * Let go of a document for good: of what it has defined, and of what views show of it. Whether
+   * there was something.
+   */
+  close(document: string): boolean {
+    if (!this.known.delete(document)) return false;
+    void this.session.call("notebook.close", document).catch(() => undefined);
+    this.onClose?.(document);
+    return true;
+  }
+
   private async perform(
     job: Job,
     owner: string,
@@ -121,6 +145,7 @@ export class Runner {
   ): Promise<RunResult | null> {
     if (job.stopped) return null;
     this.sink = sink;
+    this.known.add(owner);
     try {
       const result = await work();
       this.finish(result, sink);
@@ -129,7 +154,7 @@ export class Runner {
     } catch (error) {
       if (error instanceof Stopped) return null;
       sink.note(error instanceof Error ? error.message : String(error), "warning");
-      this.activity.outcome = { text: "The run failed", failed: true };
+      this.activity.outcome.value = { text: "The run failed", failed: true };
       return null;
     }
   }
@@ -139,14 +164,14 @@ export class Runner {
     const { activity } = this;
     if (ok) {
       sink.note(`Finished in ${duration(elapsedMs)}`, "done");
-      activity.outcome = { text: `Finished in ${duration(elapsedMs)}`, failed: false };
+      activity.outcome.value = { text: `Finished in ${duration(elapsedMs)}`, failed: false };
     } else if (error?.kind === "KeyboardInterrupt") {
       sink.note(`Stopped after ${duration(elapsedMs)}`, "warning");
-      activity.outcome = { text: "Stopped", failed: false };
+      activity.outcome.value = { text: "Stopped", failed: false };
     } else if (error) {
       sink.error(error);
       const line = error.diagnostics[0]?.line;
-      activity.outcome = {
+      activity.outcome.value = {
         text: line ? `${error.kind} in line ${line}` : error.kind,
         failed: true,
       };

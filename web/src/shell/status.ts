@@ -1,5 +1,6 @@
 /** The header's line about what goes on, its progress bar, and whether Run and Stop can be pressed. */
 
+import { effect } from "@preact/signals-core";
 import { byId } from "../dom";
 import type { PythonSession } from "../python/client";
 import type { RuntimeFacts } from "../python/wire";
@@ -26,7 +27,8 @@ export function setUpStatus(
     session.state !== "ready" || activity.shown ? session.complaint : null;
 
   const describe = (): [PageState, string] => {
-    const { shown, outcome } = activity;
+    const { shown } = activity;
+    const outcome = activity.outcome.value;
     const complaint = toTell();
     if (complaint !== null) return [session.state === "ready" ? "running" : "error", complaint];
     if (session.state === "loading") {
@@ -35,7 +37,7 @@ export function setUpStatus(
     }
     if (shown) {
       const waiting = activity.waiting ? `; ${activity.waiting} more to come` : "";
-      return ["running", (session.fetching ? `${session.fetching} …` : shown.what) + waiting];
+      return ["running", (session.fetching ? `${session.fetching} …` : shown.what.value) + waiting];
     }
     if (outcome) return [outcome.failed ? "error" : "ready", outcome.text];
     return ["ready", "Ready"];
@@ -47,7 +49,7 @@ export function setUpStatus(
     const [state, sentence] = describe();
     status.dataset.state = state;
     showStartNotice(toTell(), retry);
-    status.dataset.ended = String(activity.ended);
+    status.dataset.ended = String(activity.ended.value);
     if (text.textContent !== sentence) text.textContent = sentence;
     status.dataset.start = session.runtime ? (session.runtime.restored ? "restored" : "plain") : "";
     status.title = session.runtime ? describeRuntime(session.runtime) : "";
@@ -59,16 +61,12 @@ export function setUpStatus(
     progress.classList.toggle("idle", activity.shown === null && !loading);
   };
 
-  activity.onChange(refresh);
-  session.on("state", refresh);
-  session.on("progress", refresh);
-  session.on("fetching", refresh);
-  session.on("stalled", refresh);
-  session.on("restarted", refresh);
+  effect(refresh);
+  for (const event of ["state", "progress", "fetching", "stalled", "restarted"] as const)
+    session.on(event, refresh);
   session.on("kept", (done) => {
     status.dataset.snapshot = done ? "stored" : "failed";
   });
-  refresh();
 }
 
 function describeRuntime({
