@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir import expr as E
+from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.operators import Key, operands_of
 
 Limit = int | float
@@ -201,6 +202,14 @@ class ValueRanges:
             a, b = self.interval(expression.a), self.interval(expression.b)
             bound = RULES[type(expression)](a, b)
         return bound or type_bound(expression.dtype)
+
+    def in_bounds(self, buffer: Buffer, indices: Sequence[E.PrimExpr]) -> bool:
+        """Whether indices are known to name an element of a buffer."""
+        for index, extent in zip(indices, buffer.shape, strict=True):
+            low, high = self.interval(index)
+            if not isinstance(extent, E.IntImm) or low < 0 or high >= extent.value:
+                return False
+        return True
 
     def can_overflow(self, expression: E.PrimExpr) -> bool:
         """Whether the exact result of an operation may lie outside its type; of what has no rule

@@ -7,13 +7,14 @@ from typing import Any
 
 from mlcweb.arith import Analyzer
 from mlcweb.arith.equality import same_expression
-from mlcweb.ir.node import Node, replace
-from mlcweb.ir.visitor import Mutator, on
+from mlcweb.ir.node import replace
+from mlcweb.ir.visitor import on
 from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.arithmetic import cast, const
-from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion
+from mlcweb.tir.buffer import Buffer
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.substitute import BufferMutator
 
 
 def specialize(func: PrimFunc, values: Mapping[E.Var, int]) -> PrimFunc:
@@ -83,51 +84,28 @@ def size_symbols(func: PrimFunc) -> dict[E.Var, tuple[int, int]]:
     return symbols
 
 
-class _Specializer(Mutator):
+class _Specializer(BufferMutator):
     def __init__(self, values: Mapping[E.Var, E.PrimExpr]) -> None:
         self.values = values
         self.analyzer = Analyzer()
         self.buffers: dict[Buffer, Buffer] = {}
 
-    def buffer(self, old: Buffer) -> Buffer:
-        known = self.buffers.get(old)
-        if known is None:
-            new = self.rewrite_children(old)
-            known = self.buffers[old] = (
-                old
-                if new is old
-                else replace(
-                    new,
-                    shape=tuple(self.analyzer.simplify(extent) for extent in new.shape),
-                    strides=tuple(self.analyzer.simplify(stride) for stride in new.strides),
+    def buffer(self, buffer: Buffer) -> Buffer:
+        if buffer not in self.buffers:
+            new = self.rewrite_children(buffer)
+            if new is not buffer:
+                shape = tuple(map(self.analyzer.simplify, new.shape))
+                new = replace(
+                    new, shape=shape, strides=tuple(map(self.analyzer.simplify, new.strides))
                 )
-            )
-        return known
+            self.buffers[buffer] = new
+        return self.buffers[buffer]
 
     @on(E.Var)
     def variable(self, var: E.Var) -> E.PrimExpr:
         return self.values.get(var, var)
 
-    @on(E.BufferLoad, S.BufferStore, BufferRegion)
-    def access(self, node: E.BufferLoad | S.BufferStore | BufferRegion) -> Node:
-        new = self.rewrite_children(node)
-        buffer = self.buffer(node.buffer)
-        return new if buffer is node.buffer else replace(new, buffer=buffer)
-
     @on(S.For)
     def loop(self, loop: S.For) -> S.For:
         new = self.rewrite_children(loop)
         return new if new is loop else replace(new, extent=self.analyzer.simplify(new.extent))
-
-    @on(S.AllocBuffer, S.DeclBuffer)
-    def allocation(self, node: S.AllocBuffer | S.DeclBuffer) -> Node:
-        return replace(self.rewrite_children(node), buffer=self.buffer(node.buffer))
-
-    @on(MatchBufferRegion)
-    def match(self, node: MatchBufferRegion) -> Node:
-        return replace(self.rewrite_children(node), buffer=self.buffer(node.buffer))
-
-    @on(S.Block)
-    def block(self, block: S.Block) -> S.Block:
-        allocations = tuple(self.buffer(buffer) for buffer in block.alloc_buffers)
-        return replace(self.rewrite_children(block), alloc_buffers=allocations)

@@ -17,6 +17,7 @@ from mlcweb.tir import expr as E
 from mlcweb.tir import stmt as S
 from mlcweb.tir.buffer import Buffer, constant_shape
 from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.substitute import substitute
 
 
 @lowering_pass("StorageRewrite")
@@ -72,24 +73,12 @@ class _Sharing(Mutator):
         in_use = self.later | self.touched.by(statement.body)
         for other in self.around:
             if other.data not in in_use and _has_room(other, buffer):
-                return self.rewrite(_Exchange(buffer, other).rewrite(statement.body))
+                same = other if other.shape == buffer.shape else replace(buffer, data=other.data)
+                return self.rewrite(substitute(statement.body, {}, {buffer: same}))
         self.around.append(buffer)
         new = self.rewrite_children(statement)
         self.around.remove(buffer)
         return new
-
-
-class _Exchange(Mutator):
-    """Has accesses of one buffer go to the memory of another."""
-
-    def __init__(self, old: Buffer, other: Buffer) -> None:
-        self.old = old
-        self.new = other if other.shape == old.shape else replace(old, data=other.data)
-
-    @on(E.BufferLoad, S.BufferStore)
-    def access(self, node: E.BufferLoad | S.BufferStore) -> Node:
-        new = self.rewrite_children(node)
-        return replace(new, buffer=self.new) if node.buffer is self.old else new
 
 
 def _may_share(buffer: Buffer) -> bool:

@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mlcweb.ir.node import Node, replace
 from mlcweb.ir.op import Op
 from mlcweb.ir.visitor import Mutator, children, on, walk
-from mlcweb.tir.buffer import Buffer, BufferRegion
+from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion
 from mlcweb.tir.expr import BinaryExpr, BufferLoad, Call, ComparisonExpr, IntImm, PrimExpr, Var
-from mlcweb.tir.stmt import BufferStore
+from mlcweb.tir.stmt import AllocBuffer, Block, BufferStore, DeclBuffer
 
 NodeType = TypeVar("NodeType", bound=Node)
+
+
+class BufferMutator(Mutator):
+    """Rewrites programs in which buffers become others, as `buffer` says, wherever they are
+    accessed, declared, allocated or matched."""
+
+    def buffer(self, buffer: Buffer) -> Buffer:
+        """What a buffer becomes."""
+        raise NotImplementedError
+
+    @on(BufferLoad, BufferStore, BufferRegion, MatchBufferRegion, AllocBuffer, DeclBuffer)
+    def access(self, node: Any) -> Any:
+        new, buffer = self.rewrite_children(node), self.buffer(node.buffer)
+        return new if buffer is node.buffer else replace(new, buffer=buffer)
+
+    @on(Block)
+    def block(self, block: Block) -> Block:
+        new, buffers = self.rewrite_children(block), tuple(map(self.buffer, block.alloc_buffers))
+        return new if buffers == block.alloc_buffers else replace(new, alloc_buffers=buffers)
 
 
 class _Substitution(Mutator):

@@ -120,7 +120,7 @@ class ExpressionText(Dispatcher):
         """An element of a buffer, with a check where its index is not known to be in bounds."""
         name = self.names[buffer]
         texts = ", ".join(self.text(index) for index in indices)
-        if self.in_bounds(buffer, indices):
+        if self.ranges.in_bounds(buffer, indices):
             return f"{name}[{texts or '()'}]"
         return f"{name}[at({self.new_site(action, buffer, span)}, {name}, {texts})]"
 
@@ -128,15 +128,6 @@ class ExpressionText(Dispatcher):
         """The number of an access that is checked while running."""
         self.sites.append((action, buffer.name, self.block, span))
         return len(self.sites) - 1
-
-    def in_bounds(self, buffer: Buffer, indices: tuple[E.PrimExpr, ...]) -> bool:
-        for index, extent in zip(indices, buffer.shape, strict=True):
-            if not isinstance(extent, E.IntImm) or dtypes.lanes(index.dtype) > 1:
-                return False
-            low, high = self.ranges.interval(index)
-            if low < 0 or high >= extent.value:
-                return False
-        return True
 
     @on(E.Call)
     def call(self, call: E.Call) -> str:

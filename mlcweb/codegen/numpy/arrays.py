@@ -128,7 +128,7 @@ class ArrayExpressions(Dispatcher):
     def is_in_bounds(self, expression: E.PrimExpr) -> bool:
         """Whether every element that is read is known to exist."""
         return all(
-            self.scalars.in_bounds(node.buffer, node.indices)
+            self.scalars.ranges.in_bounds(node.buffer, node.indices)
             for node in walk(expression)
             if isinstance(node, E.BufferLoad)
         )

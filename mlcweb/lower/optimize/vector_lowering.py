@@ -180,13 +180,9 @@ def _can_be_speculated(lowering: VectorLowering, expression: E.PrimExpr) -> bool
     it reads is inside its buffer, and nothing divides by zero."""
     if may_trap(expression):
         return False
-    interval = lowering.rewriter.indices.interval
-    for load in lowering.rewriter.accesses.of(expression):
-        for size, index in zip(load.buffer.shape, load.indices, strict=True):
-            low, high = interval(index)
-            if not isinstance(size, E.IntImm) or low < 0 or high >= size.value:
-                return False
-    return True
+    in_bounds = lowering.rewriter.indices.in_bounds
+    loads = lowering.rewriter.accesses.of(expression)
+    return all(in_bounds(load.buffer, load.indices) for load in loads)
 
 
 def _call(lowering: VectorLowering, call: E.Call) -> E.PrimExpr:

@@ -93,7 +93,7 @@ class _InstrumentedText(ExpressionText):
     ) -> str:
         name, owner = self.names[buffer], self.owners.get(buffer.data, buffer)
         texts = ", ".join(self.text(index) for index in indices)
-        if self.in_bounds(buffer, indices):
+        if self.ranges.in_bounds(buffer, indices):
             index = f"({texts},)" if texts else "()"
         else:
             index = f"at({self.new_site(action, buffer, span)}, {name}, {texts})"

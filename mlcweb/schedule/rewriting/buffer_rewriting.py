@@ -20,6 +20,7 @@ from mlcweb.tir.arithmetic import is_const_int, subtract
 from mlcweb.tir.buffer import Buffer, BufferRegion, MatchBufferRegion, Range, full_region
 from mlcweb.tir.expr import BufferLoad, Call, IntImm, PrimExpr, Var
 from mlcweb.tir.stmt import Block, BlockRealize, BufferStore, For, IfThenElse, Stmt
+from mlcweb.tir.substitute import BufferMutator
 
 
 def with_new_regions(block: Block, old: Buffer, new: Buffer) -> Block:
@@ -108,7 +109,7 @@ class Redirection(Mutator):
         )
 
 
-class BufferReplacement(Mutator):
+class BufferReplacement(BufferMutator):
     """Rewrites accesses of a buffer, and of the buffers that view it, to what `changed` makes of
     each."""
 
@@ -116,26 +117,15 @@ class BufferReplacement(Mutator):
         self.changed = changed
         self.buffers = {buffer: changed(buffer)}
 
+    def buffer(self, buffer: Buffer) -> Buffer:
+        return self.buffers.get(buffer, buffer)
+
     @on(Block)
-    def block(self, node: Block) -> Block:
-        for match in node.match_buffers:
+    def block(self, block: Block) -> Block:
+        for match in block.match_buffers:
             if match.source.buffer in self.buffers:
                 self.buffers[match.buffer] = self.changed(match.buffer)
-        new = self.rewrite_children(node)
-        buffers = tuple(self.buffers.get(buffer, buffer) for buffer in new.alloc_buffers)
-        return replace(new, alloc_buffers=buffers) if buffers != new.alloc_buffers else new
-
-    @on(MatchBufferRegion)
-    def match(self, node: MatchBufferRegion) -> MatchBufferRegion:
-        new = self.rewrite_children(node)
-        buffer = self.buffers.get(node.buffer)
-        return new if buffer is None else replace(new, buffer=buffer)
-
-    @on(BufferLoad, BufferStore, BufferRegion)
-    def access(self, node: BufferLoad | BufferStore | BufferRegion) -> Any:
-        new = self.rewrite_children(node)
-        buffer = self.buffers.get(node.buffer)
-        return new if buffer is None else replace(new, buffer=buffer)
+        return super().block(block)
 
     @on(Var)
     def pointer(self, var: Var) -> Var:
