@@ -3,6 +3,7 @@
 from mlcweb.meta_schedule.space.mutators import (
     MutateComputeLocation,
     MutateParallel,
+    MutateThreadBinding,
     MutateTileSize,
     MutateUnroll,
     Mutator,
@@ -14,6 +15,7 @@ create = Mutator.create
 __all__ = [
     "MutateComputeLocation",
     "MutateParallel",
+    "MutateThreadBinding",
     "MutateTileSize",
     "MutateUnroll",
     "Mutator",

@@ -8,6 +8,11 @@ from mlcweb.meta_schedule.space.postprocs import (
     RewriteReductionBlock,
     RewriteTensorize,
 )
+from mlcweb.meta_schedule.space.thread_postprocs import (
+    RewriteCooperativeFetch,
+    RewriteUnboundBlock,
+    VerifyGPUCode,
+)
 from mlcweb.meta_schedule.space.vector_postprocs import (
     VectorizeInnermost,
     VerifyRegisters,
@@ -20,10 +25,13 @@ __all__ = [
     "DisallowDynamicLoop",
     "Postproc",
     "PyPostproc",
+    "RewriteCooperativeFetch",
     "RewriteParallelVectorizeUnroll",
     "RewriteReductionBlock",
     "RewriteTensorize",
+    "RewriteUnboundBlock",
     "VectorizeInnermost",
+    "VerifyGPUCode",
     "VerifyRegisters",
     "VerifyVectorized",
     "create",

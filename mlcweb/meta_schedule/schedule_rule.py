@@ -13,6 +13,7 @@ from mlcweb.meta_schedule.space.rules import (
     RandomComputeLocation,
     ScheduleRule,
 )
+from mlcweb.meta_schedule.space.thread_rules import AutoBind, CrossThreadReduction
 from mlcweb.meta_schedule.space.vector_lanes import VectorLanes
 
 create = ScheduleRule.create
@@ -20,7 +21,9 @@ create = ScheduleRule.create
 __all__ = [
     "AddRFactor",
     "ApplyCustomRule",
+    "AutoBind",
     "AutoInline",
+    "CrossThreadReduction",
     "FuseRows",
     "InlineConstantScalars",
     "MultiLevelTiling",

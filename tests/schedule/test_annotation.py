@@ -1,9 +1,12 @@
 """parallel, vectorize, unroll, bind, annotate, unannotate."""
 
+import numpy as np
 import pytest
 
 from mlcweb.ir import InternalError, assert_structural_equal
+from mlcweb.runtime import build, nd
 from mlcweb.schedule.errors import BindingError, DataflowError
+from mlcweb.script import from_source
 from mlcweb.tir import ForKind, Schedule
 from tests.programs import matmul
 
@@ -89,3 +92,27 @@ def test_an_annotation_takes_a_sampled_value(sch):
     sch.annotate(loop, "pragma_auto_unroll_max_step", value)
     assert sch.get(loop).annotations == {"pragma_auto_unroll_max_step": 16}
     assert sch.trace.as_python()[-1].endswith('ann_key="pragma_auto_unroll_max_step", ann_val=v4)')
+
+
+def test_threads_reduce_over_a_part_of_loops_that_were_fused():
+    sch = Schedule(
+        from_source(
+            """
+@T.prim_func
+def main(A: T.Buffer((64, 48), "float32"), B: T.Buffer((1,), "float32")):
+    for n, i, j in T.grid(1, 64, 48):
+        with T.block("B"):
+            vn, vi, vj = T.axis.remap("SRR", [n, i, j])
+            with T.init():
+                B[vn] = T.float32(0)
+            B[vn] = B[vn] + A[vi, vj]
+"""
+        )
+    )
+    _, i, j = sch.get_loops("B")
+    # 64 threads run through one row and a part of the next.
+    _, inner = sch.split(sch.fuse(i, j), [None, 64])
+    sch.bind(inner, "threadIdx.x")
+    a, b = np.random.default_rng(0).random((64, 48), "float32"), nd.array(np.zeros(1, "float32"))
+    build(sch.mod, target="interpreter")["main"](nd.array(a), b)
+    np.testing.assert_allclose(b.numpy(), [a.sum()], rtol=1e-4)

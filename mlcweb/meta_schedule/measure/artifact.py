@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from mlcweb.codegen.registry import find_target
+from mlcweb.codegen.registry import default_target, find_target
 from mlcweb.ir import IRModule, TVMError
 from mlcweb.ir.module import the_function_name
 from mlcweb.ir.transform import PassContext
 from mlcweb.runtime.build import lookup_in, options_of
 from mlcweb.runtime.host import in_browser
 from mlcweb.runtime.target import Target
+from mlcweb.runtime.target_facts import DEVICE_KINDS
 from mlcweb.tir import IntImm, PrimFunc
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ Artifact = WasmArtifact | ModuleArtifact
 def build_artifact(
     module: IRModule, function: str, target: str = "llvm", context: PassContext | None = None
 ) -> Artifact:
-    """Compile a function of a module as `build` does.
+    """Compile a function of a module as `build` does; what is for a device with threads is measured
+    where its calls run, thread by thread on this machine.
 
     Args:
         target: what to build for, as `build` takes it.
@@ -60,7 +62,9 @@ def build_artifact(
             return build_artifact(module, function, target)
     whole = ModuleArtifact(module, function, target, PassContext.current().with_instruments(()))
     chosen = Target(target)
-    if find_target(chosen.kind.name).name != "wasm":
+    on_device = chosen.kind.name in DEVICE_KINDS
+    entry = default_target() if on_device else find_target(chosen.kind.name)
+    if entry.name != "wasm":
         return whole
 
     from mlcweb.codegen.wasm.kernel import REPEAT_SUFFIX

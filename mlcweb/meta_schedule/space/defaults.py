@@ -11,6 +11,7 @@ from mlcweb.meta_schedule.space.multi_level_tiling import MultiLevelTiling, Reus
 from mlcweb.meta_schedule.space.mutators import (
     MutateComputeLocation,
     MutateParallel,
+    MutateThreadBinding,
     MutateTileSize,
     MutateUnroll,
     Mutator,
@@ -32,6 +33,12 @@ from mlcweb.meta_schedule.space.rules import (
     RandomComputeLocation,
     ScheduleRule,
 )
+from mlcweb.meta_schedule.space.thread_postprocs import (
+    RewriteCooperativeFetch,
+    RewriteUnboundBlock,
+    VerifyGPUCode,
+)
+from mlcweb.meta_schedule.space.thread_rules import AutoBind, CrossThreadReduction
 from mlcweb.meta_schedule.space.vector_lanes import VectorLanes
 from mlcweb.meta_schedule.space.vector_postprocs import (
     VectorizeInnermost,
@@ -39,15 +46,19 @@ from mlcweb.meta_schedule.space.vector_postprocs import (
     VerifyVectorized,
 )
 from mlcweb.runtime.target import Target
+from mlcweb.runtime.target_facts import DEVICE_KINDS
 
 
 def defaults_for(target: Target | None) -> Defaults:
     """The defaults of a target, by what generates its code here: "llvm" is WebAssembly, with its
-    registers and vectors, where that can be; code of NumPy and the interpreter gets TVM's rules.
+    registers and vectors, where that can be; code of NumPy and the interpreter gets TVM's rules for
+    CPUs, and a device with threads those for CUDA.
 
     Raises:
         ValueError: nothing generates code for the target.
     """
+    if target is not None and target.kind.name in DEVICE_KINDS:
+        return DEFAULTS["cuda"]
     try:
         generator = find_target("llvm" if target is None else target.kind.name).name
     except TVMError as error:
@@ -130,7 +141,50 @@ def _wasm_mutators() -> dict[Mutator, float]:
     return {MutateTileSize(): 0.8, MutateComputeLocation(): 0.1}
 
 
+def _cuda_rules() -> list[ScheduleRule]:
+    return [
+        ApplyCustomRule(),
+        MultiLevelTiling(
+            structure="SSSRRSRS",
+            tile_binds=["blockIdx.x", "vthread.x", "threadIdx.x"],
+            max_innermost_factor=64,
+            vector_load_lens=[1, 2, 3, 4, 8, 16],
+            reuse_read=ReuseType("must", [4], "shared"),
+            reuse_write=ReuseType("must", [3], "local"),
+        ),
+        InlineConstantScalars(),
+        inlining(
+            into_producer=True, disallow_if_then_else=False, require_injective=False,
+            require_ordered=False, disallow_op=None,
+        ),
+        CrossThreadReduction([4, 8, 16, 32, 64, 128, 256, 512]),
+        ParallelizeVectorizeUnroll(
+            max_jobs_per_core=-1,
+            max_vectorize_extent=-1,
+            unroll_max_steps=[0, 16, 32, 64, 128, 256, 512, 1024],
+            unroll_explicit=True,
+        ),
+        AutoBind(),
+    ]  # fmt: skip
+
+
+def _cuda_postprocs() -> list[Postproc]:
+    return [
+        DisallowDynamicLoop(),
+        RewriteCooperativeFetch(),
+        RewriteUnboundBlock(),
+        RewriteParallelVectorizeUnroll(),
+        RewriteReductionBlock(),
+        VerifyGPUCode(),
+    ]
+
+
+def _cuda_mutators() -> dict[Mutator, float]:
+    return {MutateTileSize(): 0.9, MutateUnroll(): 0.08, MutateThreadBinding(): 0.02}
+
+
 DEFAULTS |= {
+    "cuda": Defaults(_cuda_rules, _cuda_postprocs, _cuda_mutators),
     "wasm": Defaults(_wasm_rules, _wasm_postprocs, _wasm_mutators),
     "llvm": Defaults(_llvm_rules, _llvm_postprocs, _llvm_mutators),
 }

@@ -5,24 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mlcweb.meta_schedule.space.block_facts import (
     REDUCTION,
     SPATIAL,
     TILING_STRUCTURE,
+    cumulative_lengths,
     inputs_of,
     is_write_cache,
     needs_multi_level_tiling,
     place_of,
 )
-from mlcweb.meta_schedule.space.rules import ScheduleRule
+from mlcweb.meta_schedule.space.rules import ScheduleRule, target_limit
 from mlcweb.schedule import BlockRV, LoopRV, Schedule
 from mlcweb.tir import dtype as dtypes
 from mlcweb.tir.stmt import Block, IterType
 
+if TYPE_CHECKING:
+    from mlcweb.meta_schedule.task import Task
+
 WRITE_CACHE_LEVEL = "meta_schedule.write_cache_level"
 COOPERATIVE_FETCH = "meta_schedule.cooperative_fetch"
+
+THREADS_LOW = "meta_schedule.thread_extent_low_inclusive"
+THREADS_HIGH = "meta_schedule.thread_extent_high_inclusive"
+"""Notes of the fewest and the most threads that a block may have around it."""
 
 _VECTOR_BITS = 128
 """The widest load of cooperative fetching."""
@@ -84,6 +92,16 @@ class MultiLevelTiling(ScheduleRule):
     reuse_read: ReuseType | None = None
     reuse_write: ReuseType | None = None
     filter_fn: Callable[[Schedule, Any], bool] | None = field(default=None)
+    max_threads_per_block: int = field(default=0, init=False)
+    warp_size: int = field(default=0, init=False)
+
+    def _initialize_with_tune_context(self, context: Task) -> None:
+        super()._initialize_with_tune_context(context)
+        most, warp = (
+            target_limit(context, name) for name in ("max_threads_per_block", "thread_warp_size")
+        )
+        if most and warp:
+            self.max_threads_per_block, self.warp_size = most, warp
 
     def __post_init__(self) -> None:
         if not self.structure or set(self.structure) - set("SR"):
@@ -117,6 +135,7 @@ class MultiLevelTiling(ScheduleRule):
         """Tile the loops, with factors chosen by chance."""
         sch, block = state.sch, state.block
         loops = sch.get_loops(block)
+        spatial = cumulative_lengths(place_of(sch, block))
         tiles: list[list[LoopRV]] = [[] for _ in self.structure]
         for loop, kind in zip(loops, _iterator_types(sch, block), strict=True):
             letter = {SPATIAL: "S", REDUCTION: "R"}.get(kind)
@@ -129,6 +148,11 @@ class MultiLevelTiling(ScheduleRule):
             fused = sch.fuse(*tiles[level])
             sch.bind(fused, thread)
             tiles[level] = [fused]
+        if self.tile_binds and self.warp_size:
+            many = spatial is not None and spatial[0] > 2 * self.warp_size
+            low = self.warp_size if many else 1
+            sch.annotate(block, THREADS_LOW, low)
+            sch.annotate(block, THREADS_HIGH, self.max_threads_per_block)
         return replace(state, tiles=tuple(map(tuple, tiles)))
 
     def _split(self, sch: Schedule, loop: LoopRV, n: int) -> list[LoopRV]:

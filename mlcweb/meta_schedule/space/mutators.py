@@ -255,3 +255,37 @@ class MutateUnroll(Mutator):
             return None
         decision = rng.choices(range(len(weights)), weights)[0]
         return trace.with_decision(inst, decision, True)
+
+
+class MutateThreadBinding(Mutator):
+    """Chooses another number of threads, of those that a loop is split by and then bound."""
+
+    def apply(self, trace: Trace, rng: random.Random) -> Trace | None:
+        sampling = _sampled_threads(trace)
+        if not sampling:
+            return None
+        inst = rng.choice(sampling)
+        current = trace.get_decision(inst)
+        others = [n for n in range(len(inst.attrs[0])) if n != current]
+        return trace.with_decision(inst, rng.choice(others), True) if others else None
+
+
+def _sampled_threads(trace: Trace) -> list[Instruction]:
+    """The `sample_categorical` steps whose result is the extent of a loop that is bound."""
+    bound = {
+        inst.inputs[0]
+        for inst in trace.insts
+        if inst.kind.name == "Bind" and str(inst.attrs[0]).startswith("threadIdx")
+    }
+    factors = {
+        factor
+        for inst in trace.insts
+        if inst.kind.name == "Split"
+        for factor, part in zip(inst.inputs[1:], inst.outputs, strict=True)
+        if part in bound and isinstance(factor, Var)
+    }
+    return [
+        inst
+        for inst in trace.insts
+        if inst.kind.name == "SampleCategorical" and inst.outputs[0] in factors
+    ]

@@ -31,6 +31,7 @@ from mlcweb.tir.buffer import BufferRegion
 from mlcweb.tir.expr import Sub
 from mlcweb.tir.function import PrimFunc
 from mlcweb.tir.stmt import Block, For, ForKind
+from mlcweb.tir.substitute import variables_in
 
 if TYPE_CHECKING:
     from mlcweb.meta_schedule.task import Task
@@ -108,10 +109,18 @@ class RewriteReductionBlock(Postproc):
 
 
 def _decompose_level(place: BlockPlace) -> int | None:
-    if place.block.init is None:
+    if place.block.init is None or _reduces_over_threads(place):
         return None
     kinds = [loop_type(loop) for loop in place.loops]
     return next((level for level, kind in enumerate(kinds) if kind != SPATIAL), None)
+
+
+def _reduces_over_threads(place: BlockPlace) -> bool:
+    threads = {loop.loop_var for loop in place.loops if loop.thread_binding is not None}
+    return any(
+        iter_var.iter_type != SPATIAL and not threads.isdisjoint(variables_in(value))
+        for iter_var, value in zip(place.block.iter_vars, place.realize.iter_values, strict=True)
+    )
 
 
 AUTO_TENSORIZE = "meta_schedule.auto_tensorize"

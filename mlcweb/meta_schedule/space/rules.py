@@ -73,6 +73,11 @@ SCHEDULE_RULE = "schedule_rule"
 """The annotation of a block with a rule of its own, which other rules leave alone."""
 
 
+def target_limit(context: Any, name: str) -> int:
+    """What a task's target has of something; 0 where that is not known."""
+    return int(context.target.limits.get(name, 0)) if context.target is not None else 0
+
+
 class ApplyCustomRule(ScheduleRule):
     """Applies to a block with the annotation `schedule_rule = "name"` the global function
     `meta_schedule.<key>.<name>`, for a key of the target: "cpu", or its kind. Where there is none,

@@ -187,7 +187,9 @@ class _Analysis:
         around = unit.loops
         loops = around[around.index(self.chain[0]) :]
         used = {var for value in unit.realize.iter_values for var in variables_in(value)}
-        return runs_one_to_one(unit.realize, loops) and all(
+        # What all loops around run once, those from the chain on run once for each of the others.
+        nests = (loops, around) if len(loops) < len(around) else (loops,)
+        return any(runs_one_to_one(unit.realize, nest) for nest in nests) and all(
             loop.loop_var in used or is_const_int(loop.extent, 1) for loop in loops
         )
 

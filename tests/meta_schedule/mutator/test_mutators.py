@@ -9,6 +9,7 @@ from mlcweb.meta_schedule import TuneContext
 from mlcweb.meta_schedule.mutator import (
     MutateComputeLocation,
     MutateParallel,
+    MutateThreadBinding,
     MutateTileSize,
     MutateUnroll,
     Mutator,
@@ -115,3 +116,14 @@ def test_the_same_seed_mutates_the_same():
 
 def test_defaults_by_name():
     assert sum(Mutator.create("llvm").values()) == pytest.approx(1.0)
+
+
+def test_thread_binding():
+    made = PostOrderApply(sch_rules="cuda", postprocs="cuda", mutator_probs="cuda")
+    TuneContext(module("columns"), target="nvidia/tesla-p100", space_generator=made, rand_state=3)
+    trace = made.generate_design_space(module("columns"))[1].trace
+    for seed in range(4):
+        mutated = MutateThreadBinding().apply(trace, random.Random(seed))
+        ((before, after),) = changed(trace, mutated)
+        assert before != after
+        check("columns", finished(made, mutated, "columns").mod, targets=("wasm",))

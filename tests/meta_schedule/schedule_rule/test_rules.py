@@ -270,16 +270,20 @@ def test_defaults_are_those_of_what_generates_the_code():
         TuneContext(module("matmul"), target=target, space_generator=space, rand_state=1)
         return [type(rule) for rule in space.sch_rules or ()]
 
-    kinds = {kind: [type(rule) for rule in ScheduleRule.create(kind)] for kind in ("llvm", "wasm")}
+    kinds = {
+        kind: [type(rule) for rule in ScheduleRule.create(kind)]
+        for kind in ("llvm", "wasm", "cuda")
+    }
     assert rules("wasm") == kinds["wasm"] != kinds["llvm"]
     assert rules("numpy") == rules("interpreter") == kinds["llvm"]
     with pytest.raises(
-        ValueError, match=r'for this target: No code generator .*"cuda".*sch_rules='
+        ValueError, match=r'for this target: No code generator .*"hexagon".*sch_rules='
     ):
-        rules("cuda")
+        rules("hexagon")
+    assert rules("nvidia/tesla-p100") == rules("opencl") == kinds["cuda"]
     # Who brings all of it needs no defaults.
     own = PostOrderApply(sch_rules=[], postprocs=[], mutator_probs={})
-    context = TuneContext(module("matmul"), target="cuda", space_generator=own)
+    context = TuneContext(module("matmul"), target="hexagon", space_generator=own)
     assert not context.postprocs
 
 

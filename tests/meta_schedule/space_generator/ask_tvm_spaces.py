@@ -2,8 +2,9 @@
 questions as JSON on standard input, answers on standard output.
 
 A question is a `module` in TVM's spelling of today, `rules` and `postprocs` as Python expressions
-over `ms` (None for the defaults of llvm), and `seeds`. The answer lists, for each seed, the spaces
-as lines of Python, those of the post-processors after `enter_postproc`, and whether they accepted.
+over `ms` (None for the defaults of its `target`), and `seeds`. The answer lists, for each seed, the
+spaces as lines of Python, those of the post-processors after `enter_postproc`, and whether they
+accepted.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def spaces(question: dict[str, Any], seed: int) -> list[dict[str, Any]]:
     generator = ms.space_generator.PostOrderApply(**options)
     ms.TuneContext(
         mod=module,
-        target=tvm.target.Target({"kind": "llvm", "num-cores": question.get("cores", 1)}),
+        target=tvm.target.Target(question["target"]),
         space_generator=generator,
         rand_state=seed,
         num_threads=1,

@@ -229,15 +229,27 @@ _TILING = "ms.schedule_rule.MultiLevelTiling({})"
 _AUTO_INLINE = "ms.schedule_rule.AutoInline({})"
 
 
-def _case(program: str, rules: str = "", postprocs: str = "", cores: int = 1, seeds: int = 2):
+def _case(
+    program: str,
+    rules: str = "",
+    postprocs: str = "",
+    cores: int = 1,
+    seeds: int = 2,
+    target: str = "",
+):
     return {
-        "program": program, "rules": rules, "postprocs": postprocs, "cores": cores,
+        "program": program, "rules": rules, "postprocs": postprocs,
+        "target": target or {"kind": "llvm", "num-cores": cores},
         "seeds": list(range(1, seeds + 1)),
     }  # fmt: skip
 
 
 CASES: dict[str, dict[str, Any]] = {
     **{name: _case(name) for name in PROGRAMS},
+    **{
+        f"{name}_gpu": _case(name, seeds=4, target="nvidia/tesla-p100")
+        for name in PROGRAMS
+    },
     "matmul_8_cores": _case("matmul", cores=8),
     "norm_8_cores": _case("norm", cores=8),
     "matmul_reuse": _case(

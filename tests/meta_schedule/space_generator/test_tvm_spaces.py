@@ -22,12 +22,13 @@ NAMES = {"ms": SimpleNamespace(schedule_rule=schedule_rule, postproc=postproc)}
 
 def generator(name):
     case = CASES[name]
+    kind = Target(case["target"]).kind.name
     made = PostOrderApply(
-        sch_rules=eval(case["rules"], NAMES) if case["rules"] else "llvm",
-        postprocs=eval(case["postprocs"], NAMES) if case["postprocs"] else "llvm",
-        mutator_probs="llvm",
+        sch_rules=eval(case["rules"], NAMES) if case["rules"] else kind,
+        postprocs=eval(case["postprocs"], NAMES) if case["postprocs"] else kind,
+        mutator_probs=kind,
     )
-    target = Target({"kind": "llvm", "num-cores": case["cores"]})
+    target = Target(case["target"])
     made._initialize_with_tune_context(
         SimpleNamespace(mod=module(case["program"]), target=target, rand_state=1)
     )

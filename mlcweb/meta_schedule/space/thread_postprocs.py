@@ -1,0 +1,182 @@
+"""Post-processors for machines with threads, as TVM has them: fetching together, binding what is
+left, and whether a program is within the limits of the device."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from mlcweb.analysis.threads import is_shared
+from mlcweb.ir.errors import TVMError
+from mlcweb.ir.visitor import children
+from mlcweb.lower.compact_buffers import compact_shared_buffers
+from mlcweb.lower.convert_blocks_to_loops import convert_blocks_to_loops
+from mlcweb.lower.lower_init_block import lower_init_block
+from mlcweb.lower.place_allocations import place_outside_of_threads
+from mlcweb.meta_schedule.space.block_facts import extent_of, is_root
+from mlcweb.meta_schedule.space.multi_level_tiling import (
+    COOPERATIVE_FETCH,
+    THREADS_HIGH,
+    THREADS_LOW,
+)
+from mlcweb.meta_schedule.space.postprocs import Postproc
+from mlcweb.meta_schedule.space.rules import target_limit
+from mlcweb.meta_schedule.space.thread_rules import axis_of, bind_block
+from mlcweb.schedule import BlockRV, Schedule
+from mlcweb.tir import dtype as dtypes
+from mlcweb.tir.buffer import constant_shape
+from mlcweb.tir.function import PrimFunc
+from mlcweb.tir.stmt import AllocBuffer, Block, BufferStore, For, ForKind, Stmt, statements_in
+
+if TYPE_CHECKING:
+    from mlcweb.meta_schedule.task import Task
+
+MOST_VIRTUAL_THREADS = 8
+MOST_VECTOR_BYTES = 16
+
+
+class RewriteCooperativeFetch(Postproc):
+    """Binds the loop of each copy to shared memory to the threads that were bound before it, with
+    as many neighbours for a thread as its note says."""
+
+    def apply(self, sch: Schedule) -> bool:
+        threads: dict[str, int] = {}
+        fetches: list[tuple[BlockRV, int, dict[str, int]]] = []
+        for inst in sch.trace.insts:
+            if inst.kind.name == "Bind" and str(inst.attrs[0]) in ("threadIdx.x", "threadIdx.y"):
+                loop = sch.get(inst.inputs[0])
+                threads[inst.attrs[0]] = (extent_of(loop) if isinstance(loop, For) else None) or 1
+            elif inst.kind.name == "Annotate" and inst.attrs[0] == COOPERATIVE_FETCH:
+                lanes = int(sch.get(inst.inputs[1])) if inst.inputs[1:] else 1  # type: ignore[call-overload]
+                fetches.append((inst.inputs[0], lanes, dict(threads)))
+        for block, lanes, around in fetches:
+            self._fetch(sch, block, lanes, around)
+        return True
+
+    def _fetch(self, sch: Schedule, block: BlockRV, lanes: int, threads: dict[str, int]) -> None:
+        sch.unannotate(block, COOPERATIVE_FETCH)
+        fused = sch.get_loops(block)[-1]
+        statement = sch.get(fused)
+        extent = extent_of(statement) if isinstance(statement, For) else None
+        if extent is None:
+            return
+        tags = [tag for tag in ("threadIdx.y", "threadIdx.x") if tag in threads]
+        factors: list[Any] = [None, *(threads[tag] for tag in tags)]
+        vector = lanes > 1 and extent % lanes == 0
+        loops = sch.split(fused, [*factors, lanes] if vector else factors)
+        if vector:
+            sch.vectorize(loops[-1])
+        for tag, loop in reversed(list(zip(tags, loops[1:], strict=False))):
+            sch.bind(loop, tag)
+
+
+class RewriteUnboundBlock(Postproc):
+    """Binds the blocks that are in no loops over blocks and threads yet.
+
+    Args:
+        max_threadblocks: the most blocks of threads of a launch.
+        max_threads_per_block: the most threads of a block; by default what the target has.
+    """
+
+    def __init__(self, max_threadblocks: int = 256, max_threads_per_block: int = -1) -> None:
+        self.max_threadblocks = max_threadblocks
+        self.max_threads_per_block = max_threads_per_block
+
+    def _initialize_with_tune_context(self, context: Task) -> None:
+        if self.max_threads_per_block == -1:
+            self.max_threads_per_block = target_limit(context, "max_threads_per_block")
+
+    def apply(self, sch: Schedule) -> bool:
+        for place in list(sch.state.index.blocks.values()):
+            parents = [parent for parent in place.parents if isinstance(parent, Block)]
+            if is_root(place) or len(parents) != 1:
+                continue
+            axes = [axis_of(loop) for loop in place.loops]
+            if all(any(a.startswith(kind) for a in axes) for kind in ("blockIdx", "threadIdx")):
+                continue
+            block = sch.get_block(place.block.name_hint, place.function)
+            most = self.max_threads_per_block
+            bind_block(sch, block, self.max_threadblocks, most, lambda extent: extent)
+        return True
+
+
+class VerifyGPUCode(Postproc):
+    """Refuses a program that goes beyond what a block of the target's threads has: their number,
+    shared memory, virtual threads, bytes of a vector."""
+
+    max_threads_per_block: int = 0
+    shared_memory: int = 0
+
+    def _initialize_with_tune_context(self, context: Task) -> None:
+        self.max_threads_per_block = target_limit(context, "max_threads_per_block")
+        self.shared_memory = target_limit(context, "max_shared_memory_per_block")
+
+    def apply(self, sch: Schedule) -> bool:
+        functions = [func for func in sch.mod.functions.values() if isinstance(func, PrimFunc)]
+        return all(map(self._fits, functions))
+
+    def _fits(self, func: PrimFunc) -> bool:
+        return self._has_fit_threads(func.body, {}) and self._has_fit_memory(func)
+
+    def _has_fit_threads(self, statement: Stmt, around: dict[str, int]) -> bool:
+        """Whether the threads around each block are as many as it notes, and as there may be."""
+        if isinstance(statement, For):
+            axis, extent = axis_of(statement), extent_of(statement)
+            if axis:
+                around = {**around, axis: extent or 1}
+            if statement.kind == ForKind.VECTORIZED and not _fits_vector(statement):
+                return False
+        elif isinstance(statement, Block):
+            threads = prod(n for axis, n in around.items() if axis.startswith("threadIdx"))
+            notes = statement.annotations
+            if THREADS_LOW in notes and not (
+                int(notes[THREADS_LOW]) <= threads <= int(notes[THREADS_HIGH])
+            ):
+                return False
+            virtual = [n for axis, n in around.items() if axis.startswith("vthread")]
+            if threads > (self.max_threads_per_block or threads):
+                return False
+            if prod(virtual) > MOST_VIRTUAL_THREADS:
+                return False
+        inside = (part for part in children(statement) if isinstance(part, Stmt))
+        return all(self._has_fit_threads(part, around) for part in inside)
+
+    def _has_fit_memory(self, func: PrimFunc) -> bool:
+        if not self.shared_memory:
+            return True
+        try:
+            for run in (
+                lower_init_block,
+                convert_blocks_to_loops,
+                place_outside_of_threads,
+                compact_shared_buffers,
+            ):
+                func = run(func)
+        except TVMError:
+            return False
+        return all(_shared_bytes(kernel) <= self.shared_memory for kernel in _kernels(func.body))
+
+
+def _fits_vector(loop: For) -> bool:
+    stores = (part for part in statements_in(loop) if isinstance(part, BufferStore))
+    lanes = extent_of(loop) or 1
+    return all(
+        lanes * dtypes.size_in_bytes(store.buffer.dtype) <= MOST_VECTOR_BYTES for store in stores
+    )
+
+
+def _kernels(statement: Stmt) -> list[Stmt]:
+    if isinstance(statement, For) and statement.thread_binding is not None:
+        return [statement]
+    inside = (part for part in children(statement) if isinstance(part, Stmt))
+    return [kernel for part in inside for kernel in _kernels(part)] or [statement]
+
+
+def _shared_bytes(kernel: Stmt) -> int:
+    allocated = (part.buffer for part in statements_in(kernel) if isinstance(part, AllocBuffer))
+    return sum(
+        prod(int(extent) for extent in constant_shape(buffer) or ())
+        * dtypes.size_in_bytes(buffer.dtype)
+        for buffer in allocated
+        if is_shared(buffer)
+    )

@@ -1,0 +1,213 @@
+"""Rules for machines with threads, as TVM has them: blocks bound to threads, and reductions that
+the threads of a block do together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mlcweb.meta_schedule.space.block_facts import (
+    SPATIAL,
+    TILING_STRUCTURE,
+    extent_of,
+    is_root,
+    is_single,
+    needs_multi_level_tiling,
+    needs_rfactor,
+    place_of,
+)
+from mlcweb.meta_schedule.space.rules import ScheduleRule, fuse_reduction_loops, target_limit
+from mlcweb.schedule import BlockRV, ExprRV, LoopRV, Schedule
+from mlcweb.schedule.iteration_order import loop_type
+from mlcweb.tir.stmt import For, ForKind
+
+if TYPE_CHECKING:
+    from mlcweb.meta_schedule.task import Task
+
+Factor = Callable[[int], "int | ExprRV"]
+"""The threads of a block, of at most so many."""
+
+
+def axis_of(loop: For) -> str:
+    """The axis that a loop is bound to; "" where it is to none."""
+    return loop.thread_binding.thread_tag if loop.thread_binding is not None else ""
+
+
+@dataclass(eq=False)
+class AutoBind(ScheduleRule):
+    """Binds the outer spatial loops of a block that was not tiled to blocks and threads.
+
+    Args:
+        max_threadblocks: the most blocks of threads of a launch.
+        thread_extents: threads of a block to choose from.
+        max_threads_per_block: the most of them; by default what the target has.
+    """
+
+    max_threadblocks: int = 256
+    thread_extents: Sequence[int] = (32, 64, 128, 256, 512, 1024)
+    max_threads_per_block: int = -1
+
+    def _initialize_with_tune_context(self, context: Task) -> None:
+        super()._initialize_with_tune_context(context)
+        if self.max_threads_per_block == -1:
+            self.max_threads_per_block = target_limit(context, "max_threads_per_block")
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        def factor(most: int) -> int | ExprRV:
+            extents = [extent for extent in self.thread_extents if extent <= most]
+            if len(extents) < 2:
+                return extents[0] if extents else most
+            return sch.sample_categorical(extents, [1.0 / len(extents)] * len(extents))
+
+        bind_block(sch, block, self.max_threadblocks, self.max_threads_per_block, factor)
+        return [sch]
+
+
+def bind_block(
+    sch: Schedule, block: BlockRV, max_blocks: int, max_threads: int, factor: Factor
+) -> None:
+    """Bind the outer spatial loops of a block to blockIdx.x and threadIdx.x, or those around what
+    is bound to threads to blockIdx.x."""
+    place = place_of(sch, block)
+    if is_root(place) or TILING_STRUCTURE in place.block.annotations:
+        return
+    axes = [axis_of(loop) for loop in place.loops]
+    blocks, threads = (_first(axes, kind) for kind in ("blockIdx", "threadIdx"))
+    if blocks is not None and threads is not None:
+        return
+    count = _spatial_and_single(place.loops)
+    loops = sch.get_loops(block)
+    if count == 0:
+        # Of what only reduces there is one result.
+        loops, count = [sch.add_unit_loop(loops[0] if loops else block), *loops], 1
+        threads = None if threads is None else threads + 1
+    if threads is not None:
+        loops = sch.get_loops(block)
+        sch.bind(sch.fuse(*loops[: min(count, threads)]), "blockIdx.x")
+        return
+    fused = sch.fuse(*loops[:count])
+    statement = sch.get(fused)
+    extent = extent_of(statement) if isinstance(statement, For) else None
+    if extent is None:
+        return
+    if extent <= max_blocks * max_threads:
+        outer, inner = sch.split(fused, [None, factor(min(max_threads, extent))])
+    else:
+        rest, outer, inner = sch.split(fused, [None, max_blocks, max_threads])
+        sch.reorder(outer, inner, rest)
+    sch.bind(outer, "blockIdx.x")
+    sch.bind(inner, "threadIdx.x")
+
+
+def _first(axes: Sequence[str], kind: str) -> int | None:
+    return next((level for level, axis in enumerate(axes) if axis.startswith(kind)), None)
+
+
+def _spatial_and_single(loops: Sequence[For]) -> int:
+    """How many outer loops are spatial, serial, and hold one statement; the last may hold more."""
+    count = 0
+    for loop in loops:
+        if loop_type(loop) != SPATIAL or loop.kind != ForKind.SERIAL:
+            break
+        count += 1
+        if not is_single(loop.body):
+            break
+    return count
+
+
+@dataclass(eq=False)
+class CrossThreadReduction(ScheduleRule):
+    """Lets the threads of a block reduce together, at a loop of what reads the result if that may
+    be; or leaves the reduction as it is.
+
+    Args:
+        thread_extents: numbers of threads to choose from.
+    """
+
+    thread_extents: Sequence[int]
+    max_threads_per_block: int = 0
+    warp_size: int = 0
+
+    def _initialize_with_tune_context(self, context: Task) -> None:
+        super()._initialize_with_tune_context(context)
+        self.max_threads_per_block = target_limit(context, "max_threads_per_block")
+        self.warp_size = target_limit(context, "thread_warp_size")
+
+    def apply(self, sch: Schedule, block: BlockRV) -> list[Schedule]:
+        most, warp = self.max_threads_per_block, self.warp_size
+        if not most or not warp or not needs_rfactor(sch, block, most, 1):
+            return [sch]
+        together = sch.copy()
+        target = _where_to_compute(together, block)
+        extents = list(self.thread_extents)
+        threads = together.sample_categorical(extents, [1.0 / len(extents)] * len(extents))
+        if target is not None:
+            threads = self._compute_at(together, block, *target, threads)
+        fused, _ = fuse_reduction_loops(together, block)
+        _, inner = together.split(fused, [None, threads])
+        together.bind(inner, "threadIdx.x")
+        return [together, sch]
+
+    def _compute_at(
+        self,
+        sch: Schedule,
+        block: BlockRV,
+        consumer: BlockRV,
+        loop: LoopRV,
+        innermost: LoopRV,
+        threads: Any,
+    ) -> Any:
+        """Compute a block at a loop around a consumer, whose threads are its: how many."""
+        bound = [axis_of(loop) for loop in place_of(sch, consumer).loops]
+        sch.get_loops(consumer)
+        if any(axis.startswith("threadIdx") for axis in bound):
+            threads = _threads_bound(sch)
+        else:
+            outer, inner = sch.split(innermost, [None, threads])
+            sch.bind(inner, "threadIdx.x")
+            loop = outer if loop is innermost else loop
+        sch.compute_at(block, loop, preserve_unit_loops=True)
+        sch.set_scope(block, 0, "shared")
+        return threads
+
+
+def _where_to_compute(sch: Schedule, block: BlockRV) -> tuple[BlockRV, LoopRV, LoopRV] | None:
+    """The first consumer of a block, its loop that the block may be computed at, and its innermost
+    loop; None where there is none."""
+    if len(place_of(sch, block).block.writes) != 1:
+        return None
+    consumers = sch.get_consumers(block)
+    if not consumers or needs_multi_level_tiling(place_of(sch, consumers[0])):
+        return None
+    places = [place_of(sch, consumer) for consumer in consumers]
+    common = places[0].loops
+    for place in places[1:]:
+        common = tuple(loop for loop in common if loop in place.loops)
+    if len(consumers) > 1 and not common:
+        return None
+    # Of one consumer, what is common to all is the block itself: no loop is the last one.
+    last = len(common) - 1 if len(consumers) > 1 else len(places[0].loops)
+    loops = sch.get_loops(consumers[0])
+    own = place_of(sch, block).loops
+    sch.get_loops(block)
+    position = min(len(own), len(loops)) - 1
+    for level, loop in enumerate(own[: len(loops)]):
+        if loop_type(loop) != SPATIAL:
+            position = level - 1
+            break
+        if level == last:
+            position = level
+            break
+    return (consumers[0], loops[position], loops[-1]) if position >= 0 else None
+
+
+def _threads_bound(sch: Schedule) -> Any:
+    """The factor of the split whose inner loop the first step bound to threadIdx.x."""
+    insts = sch.trace.insts
+    for inst in insts:
+        if inst.kind.name == "Bind" and inst.attrs[0] == "threadIdx.x":
+            for split in insts:
+                if split.kind.name == "Split" and inst.inputs[0] in split.outputs:
+                    return split.inputs[1 + list(split.outputs).index(inst.inputs[0])]
+    raise AssertionError("no step binds threadIdx.x")
