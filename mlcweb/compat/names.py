@@ -235,6 +235,15 @@ ATTRIBUTES: dict[str, str] = {
     "relax.TupleType": "relax.TupleStructInfo",
     "relax.FuncType": "relax.FuncStructInfo",
     "relax.Type": "relax.StructInfo",
+    "relax.prim_value": "relax.PrimValue",
+    "relax.get_shape_of": "relax.op.shape_of",
+    "relax.analysis.type_lca": "relax.analysis.struct_info_lca",
+    "relax.analysis.type_base_check": "relax.analysis.struct_info_base_check",
+    "relax.analysis.tir_vars_in_type": "relax.analysis.tir_vars_in_struct_info",
+    "relax.analysis.definable_tir_vars_in_type": (
+        "relax.analysis.definable_tir_vars_in_struct_info"
+    ),
+    "relax.analysis.derive_call_ret_type": "relax.analysis.derive_call_ret_struct_info",
     **{f"relax.{name}": f"script.relax.{name}" for name in ("dataflow", "output", "match_cast")},
     "tir.ProducerLoad": "te.ProducerLoad",
     "tir.renew_defs": "tir.stmt_functor.renew_defs",

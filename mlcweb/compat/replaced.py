@@ -89,7 +89,66 @@ _ROWS: dict[str, str] = {
     ),
 }
 
+_MACHINE = (
+    "the virtual machine plans and frees memory itself; relax.build(mod) runs all that is needed"
+)
+_HARDWARE = "it is for libraries of other hardware; relax.build compiles every function itself"
+
 _ROWS_IN: dict[str, dict[str, str]] = {
+    "relax.transform": {
+        _MACHINE: (
+            "CallTIRRewrite LowerAllocTensor LowerRuntimeBuiltin KillAfterLastUse "
+            "StaticPlanBlockMemory VMBuiltinLower VMShapeLower ComputePrimValue "
+            "DataflowUseInplaceCalls"
+        ),
+        _HARDWARE: (
+            "AllocateWorkspace AttachExternModules MergeCompositeFunctions RunCodegen "
+            "RewriteCUDAGraph IPCAllReduceRewrite LowerGPUIPCAllocStorage SplitCallTIRByPattern"
+        ),
+        "there is one device here": "RealizeVDevice UpdateVDevice",
+        "give a function of TensorIR in its place, by LegalizeOps(customize_legalize_map={...})": (
+            "AlterOpImpl FastMathTransform FuseTransposeMatmul"
+        ),
+        "write the model in the layout that it is to run in": (
+            "ConvertLayout OptimizeLayoutTransform AttachAttrLayoutFreeBuffers "
+            "SplitLayoutRewritePreproc"
+        ),
+        'cast by R.astype(x, "float16") what is to be computed so': "ToMixedPrecision",
+        "DecomposeOpsForInference and FoldConstant compute what is constant": (
+            "FoldBatchnormToConv2D"
+        ),
+        "LiftTransformParams and BundleModelParams give functions of all weights": (
+            "LazyTransformParams LazyGetInput LazySetOutput"
+        ),
+        "func.specialize({...}) makes a function for known shapes": (
+            "SpecializePrimFuncBasedOnCallSite"
+        ),
+    },
+    "relax.frontend.nn": {
+        "keep the state in tensors that methods take and give back": "KVCache",
+        "relax.op.call_dps_packed, or nn.op.extern, calls a registered function": (
+            "ExternModule ObjectModule SourceModule"
+        ),
+        "a module is traced into the function that calls it": "SubroutineMixin",
+    },
+    "relax.op": {
+        "it is an operator that is not here; relax.op.call_tir calls a function of yours": (
+            "all_class_non_max_suppression get_valid_counts non_max_suppression roi_align roi_pool "
+            "multibox_transform_loc dynamic_strided_slice hamming_window median "
+            "multinomial_from_uniform"
+        ),
+        "there is one device here": "hint_on_device to_vdevice",
+        "a gradient is given by relax.op.register_gradient": "call_tir_with_grad",
+        "register the function by tvm.register_func, and call it by relax.op.call_packed": (
+            "call_py_func"
+        ),
+    },
+    "relax": {
+        "write the model as @I.ir_module, and Python around it": "BasePyModule",
+        "write the pass with relax.PyExprMutator": "DataflowBlockRewrite",
+        "there is one device here": "VDevice DummyGlobalInfo",
+        "relax.build makes the instructions": "ExecBuilder",
+    },
     "arith": {
         "sets are intervals here, IntervalSet; an infinite end is None": (
             "PresburgerSet pos_inf neg_inf"

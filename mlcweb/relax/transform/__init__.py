@@ -11,10 +11,14 @@ from mlcweb.ir.lazy_attributes import lazy_attributes
 from mlcweb.relax.transform.apply_database import MetaScheduleApplyDatabase
 from mlcweb.relax.transform.bind import BindParams, BindSymbolicVars
 from mlcweb.relax.transform.canonicalize import CanonicalizeBindings
+from mlcweb.relax.transform.combine_matmul import CombineParallelMatmul
 from mlcweb.relax.transform.common_subexpr import EliminateCommonSubexpr
 from mlcweb.relax.transform.dataflow_blocks import ConvertToDataflow, ToNonDataflow
 from mlcweb.relax.transform.dataflow_reshape import RewriteDataflowReshape
 from mlcweb.relax.transform.dead_code import DeadCodeElimination
+from mlcweb.relax.transform.decompose_ops import (
+    DecomposeOpsForInference, DecomposeOpsForTraining,
+)  # fmt: skip
 from mlcweb.relax.transform.expand_tuples import ExpandTupleArguments
 from mlcweb.relax.transform.fold_constant import FoldConstant
 from mlcweb.relax.transform.fuse_by_pattern import (
@@ -27,12 +31,16 @@ from mlcweb.relax.transform.inline_functions import InlinePrivateFunctions
 from mlcweb.relax.transform.lambda_lift import LambdaLift
 from mlcweb.relax.transform.legalize_ops import LegalizeOps
 from mlcweb.relax.transform.lift_params import LiftTransformParams
+from mlcweb.relax.transform.matmul_rules import (
+    AdjustMatmulOrder, ExpandMatmulOfSum, ReorderPermuteDimsAfterConcat, ReorderTakeAfterMatmul,
+)  # fmt: skip
 from mlcweb.relax.transform.normalize import AttachGlobalSymbol, Normalize, NormalizeGlobalVar
 from mlcweb.relax.transform.op_pattern import AnnotateTIROpPattern
 from mlcweb.relax.transform.parameters import (
     BundleModelParams, UpdateParamStructInfo, UpdateParamType,
 )  # fmt: skip
 from mlcweb.relax.transform.purity import RemovePurityChecking
+from mlcweb.relax.transform.redundant_reshape import RemoveRedundantReshape
 from mlcweb.relax.transform.registration import (
     DataflowBlockPass, FunctionPass, dataflowblock_pass, function_pass,
 )  # fmt: skip

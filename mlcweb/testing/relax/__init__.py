@@ -5,3 +5,7 @@ from mlcweb.testing.relax import nn, vm
 from mlcweb.testing.relax.models import (
     get_relax_attention_module, get_relax_matmul_module,
 )  # fmt: skip
+from mlcweb.testing.relax.nn import (
+    Linear, LogSoftmax, Module, Parameter, Placeholder, ReLU, Sequential, checkpoint, emit,
+    emit_checkpoint, emit_checkpoint_sequential, emit_te, init_params,
+)  # fmt: skip

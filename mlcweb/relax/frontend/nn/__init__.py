@@ -14,6 +14,8 @@
 - spec.py: what the methods of a model take; exporter.py traces the methods.
 """
 
+from typing import Any
+
 from mlcweb.relax.frontend.nn import op, spec
 from mlcweb.relax.frontend.nn.layers import (
     GELU, Attention, Conv1D, Conv2D, Conv3D, ConvTranspose1D, Embedding, GroupNorm, Identity,
@@ -27,3 +29,7 @@ from mlcweb.relax.frontend.nn.tensor import (
     Object, Parameter, Tensor, get_default_dtype, set_default_dtype, wrap_nested,
 )  # fmt: skip
 from mlcweb.relax.frontend.nn.visitor import Mutator
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(op, name)  # says of what is not here what there is instead

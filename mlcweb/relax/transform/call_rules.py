@@ -1,0 +1,78 @@
+"""Passes that write calls of operators in another way, by a rule for one call at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from mlcweb.ir.module import GlobalVar, IRModule
+from mlcweb.ir.op import Op
+from mlcweb.ir.transform import Pass
+from mlcweb.relax import expr as E
+from mlcweb.relax.analysis import remove_all_unused
+from mlcweb.relax.expr_functor import PyExprMutator, mutator
+from mlcweb.relax.struct_info import TensorStructInfo
+from mlcweb.relax.transform.registration import is_primitive, map_functions, pass_of
+from mlcweb.tir.expr import IntImm
+
+
+@mutator
+class Rewriting(PyExprMutator):
+    """Rewrites the calls of a function. Rules ask it for the values of variables."""
+
+    def __init__(self, mod: IRModule, rule: Rule) -> None:
+        super().__init__(mod)
+        self.rule = rule
+
+    def value(self, expr: Any) -> Any:
+        """What a variable is bound to, or the expression itself."""
+        found = self.lookup_binding(expr) if isinstance(expr, E.Var) else expr
+        return expr if found is None else found
+
+    def called(self, expr: Any, name: str) -> E.Call | None:
+        """The call of an operator that gives a value."""
+        value = self.value(expr)
+        match = isinstance(value, E.Call) and isinstance(value.op, Op) and value.op.name == name
+        return value if match else None
+
+    def visit_call_(self, call: E.Call) -> Any:
+        call = super().visit_call_(call)
+        if not isinstance(call.op, Op):
+            return call
+        new = self.rule(call, self)
+        return call if new is None else new
+
+
+Rule: TypeAlias = Callable[[E.Call, Rewriting], "E.Expr | None"]
+"""What a call becomes; None leaves it."""
+
+
+def rewriting_pass(name: str, rule: Rule, only: str | None = None) -> Pass:
+    """The pass that applies a rule to the calls of all functions (or of one), and drops what is not
+    used any more."""
+
+    def transform(mod: IRModule) -> IRModule:
+        def change(var: GlobalVar, func: E.Function) -> E.Function:
+            if is_primitive(func) or only not in (None, var.name_hint):
+                return func
+            new = Rewriting(mod, rule).visit_expr(func)
+            return func if new is func else remove_all_unused(new, mod)
+
+        return map_functions(mod, change)
+
+    return pass_of(name, transform)
+
+
+def tensor(expr: Any) -> TensorStructInfo | None:
+    """The struct info of a tensor of known shape."""
+    info = expr.struct_info if isinstance(expr, E.Expr) else None
+    return info if isinstance(info, TensorStructInfo) and info.values is not None else None
+
+
+def static_shape(expr: Any) -> list[int] | None:
+    """The shape of a tensor if all extents are numbers."""
+    info = tensor(expr)
+    if info is None or info.values is None:
+        return None
+    extents = [extent.value for extent in info.values if isinstance(extent, IntImm)]
+    return extents if len(extents) == len(info.values) else None

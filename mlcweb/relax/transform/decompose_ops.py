@@ -1,0 +1,87 @@
+"""DecomposeOpsForInference and DecomposeOpsForTraining: norms as arithmetic."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mlcweb.ir.transform import Pass
+from mlcweb.relax import expr as E
+from mlcweb.relax.op.elementwise import add, divide, multiply, sqrt, subtract
+from mlcweb.relax.op.manipulate import expand_dims
+from mlcweb.relax.op.statistical import mean, variance
+from mlcweb.relax.transform.call_rules import Rewriting, rewriting_pass, tensor
+
+
+def DecomposeOpsForInference(func_name: str | None = None) -> Pass:
+    """Compute `batch_norm` by the means and variances that it is given; in one function, or in
+    all."""
+    return rewriting_pass("DecomposeOpsForInference", _for_inference, func_name)
+
+
+def DecomposeOpsForTraining(func_name: str | None = None) -> Pass:
+    """Compute `batch_norm` by the means and variances of the batch, and the moving ones anew;
+    `layer_norm` as arithmetic; in one function, or in all."""
+    return rewriting_pass("DecomposeOpsForTraining", _for_training, func_name)
+
+
+def _for_inference(call: E.Call, rewriting: Rewriting) -> E.Expr | None:
+    if call.op.name != "relax.nn.batch_norm":
+        return None
+    data, gamma, beta, moving_mean, moving_var = call.args
+    return _batch_norm(call, data, gamma, beta, moving_mean, moving_var)
+
+
+def _for_training(call: E.Call, rewriting: Rewriting) -> E.Expr | None:
+    if call.op.name == "relax.nn.layer_norm":
+        return _layer_norm(call)
+    if call.op.name != "relax.nn.batch_norm" or call.attrs is None:
+        return None
+    data, gamma, beta, moving_mean, moving_var = call.args
+    info, emit = tensor(data), rewriting.builder_.emit
+    if info is None:
+        return None
+    axes = [axis for axis in range(info.ndim) if axis != call.attrs["axis"] % info.ndim]
+    own_mean, own_var = emit(mean(data, axes)), emit(variance(data, axes))
+    whole = _batch_norm(call, data, gamma, beta, own_mean, own_var)
+    if whole is None:
+        return None
+    result = emit(E.TupleGetItem(emit(whole), 0))
+    rate = float(call.attrs["momentum"])
+
+    def moved(old: Any, new: E.Expr) -> E.Expr:
+        dtype = old.struct_info.dtype
+        kept = multiply(E.const(1 - rate, dtype), old)
+        return add(kept, multiply(E.const(rate, dtype), new))
+
+    return E.Tuple((result, moved(moving_mean, own_mean), moved(moving_var, own_var)))
+
+
+def _batch_norm(
+    call: E.Call, data: E.Expr, gamma: E.Expr, beta: E.Expr, average: E.Expr, spread: E.Expr
+) -> E.Expr | None:
+    info, attrs = tensor(data), call.attrs
+    if info is None or attrs is None:
+        return None
+    axes = [axis for axis in range(info.ndim) if axis != attrs["axis"] % info.ndim]
+    epsilon = E.const(float(attrs["epsilon"]), info.dtype)
+    centred = subtract(data, expand_dims(average, axes))
+    result = divide(centred, sqrt(add(expand_dims(spread, axes), epsilon)))
+    if attrs["scale"]:
+        result = multiply(result, expand_dims(gamma, axes))
+    if attrs["center"]:
+        result = add(result, expand_dims(beta, axes))
+    return E.Tuple((result, average, spread))
+
+
+def _layer_norm(call: E.Call) -> E.Expr | None:
+    data, gamma, beta = call.args
+    info, attrs = tensor(data), call.attrs
+    if info is None or attrs is None:
+        return None
+    axes = list(attrs["axes"])
+    epsilon = E.const(float(attrs["epsilon"]), info.dtype)
+    centred = subtract(data, mean(data, axes, keepdims=True))
+    result = divide(centred, sqrt(add(variance(data, axes, keepdims=True), epsilon)))
+    if attrs["scale"]:
+        result = multiply(result, gamma)
+    return add(result, beta) if attrs["center"] else result

@@ -1,0 +1,44 @@
+"""RemoveRedundantReshape: one reshape in place of several, or none."""
+
+from __future__ import annotations
+
+from mlcweb.arith.analyzer import Analyzer
+from mlcweb.ir.module import IRModule
+from mlcweb.ir.transform import Pass
+from mlcweb.relax import expr as E
+from mlcweb.relax.op.manipulate import reshape
+from mlcweb.relax.transform.call_rules import Rewriting, rewriting_pass, tensor
+from mlcweb.relax.transform.canonicalize import canonicalize
+from mlcweb.relax.transform.registration import pass_of
+
+
+def RemoveRedundantReshape() -> Pass:
+    """Reshape a tensor at once where it was reshaped in steps, and leave it where it has the
+    shape."""
+    rewriting = rewriting_pass("RemoveRedundantReshape", _rule)
+
+    def transform(mod: IRModule) -> IRModule:
+        new = rewriting(mod)
+        same = all(func is mod.functions[var] for var, func in new.functions.items())
+        return mod if same else canonicalize(new)
+
+    return pass_of("RemoveRedundantReshape", transform)
+
+
+def _rule(call: E.Call, rewriting: Rewriting) -> E.Expr | None:
+    if call.op.name != "relax.reshape":
+        return None
+    data, shape = call.args
+    inner = rewriting.called(data, "relax.reshape")
+    source = inner.args[0] if inner is not None else data
+    info, result = tensor(source), tensor(rewriting.builder_.normalize(call))
+    if info is not None and result is not None and _same(info.values, result.values):
+        return source
+    return reshape(source, shape) if inner is not None else None
+
+
+def _same(a: object, b: object) -> bool:
+    if not isinstance(a, tuple) or not isinstance(b, tuple) or len(a) != len(b):
+        return False
+    analyzer = Analyzer()
+    return all(analyzer.can_prove_equal(x, y) for x, y in zip(a, b, strict=True))
