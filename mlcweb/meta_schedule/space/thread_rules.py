@@ -19,7 +19,7 @@ from mlcweb.meta_schedule.space.block_facts import (
 )
 from mlcweb.meta_schedule.space.rules import ScheduleRule, fuse_reduction_loops, target_limit
 from mlcweb.schedule import BlockRV, ExprRV, LoopRV, Schedule
-from mlcweb.schedule.iteration_order import loop_type
+from mlcweb.schedule.analysis.iteration_order import loop_type
 from mlcweb.tir.stmt import For, ForKind
 
 if TYPE_CHECKING:
