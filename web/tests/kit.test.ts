@@ -1,6 +1,8 @@
+import { signal } from "@preact/signals-core";
 import { expect, test } from "vitest";
 import { counted } from "../src/views/format";
-import { onArrows, Pending } from "../src/views/kit";
+import { groupBy, onArrows, Pending, paced } from "../src/views/kit";
+import { path } from "../src/views/plot";
 
 /** Where a key leads in a list of items, and whether the page still sees the key. */
 function press(key: string, items: number[], current: number): [number | null, boolean] {
@@ -58,4 +60,44 @@ test("nouns follow their counts", () => {
     "0 lines",
     "1,200 trials",
   ]);
+});
+
+test("many changes are followed once, when there is time, and at once when asked", () => {
+  const due: (() => void)[] = [];
+  const source = signal(0);
+  const shown = paced(source, (look) => due.push(look));
+  source.value = 1;
+  source.value = 2;
+  expect([shown.value, due.length]).toEqual([0, 1]);
+  due.pop()!();
+  expect(shown.value).toBe(2);
+  source.value = 3;
+  expect([shown.value, due.length]).toEqual([2, 1]);
+  shown.look();
+  expect(shown.value).toBe(3);
+});
+
+test("what is out of sight is not drawn", () => {
+  const panel = { offsetParent: null as object | null };
+  const source = signal(0);
+  const shown = paced(source, () => undefined, panel as HTMLElement);
+  source.value = 1;
+  shown.look();
+  expect(shown.value).toBe(0);
+  panel.offsetParent = {};
+  shown.look();
+  expect(shown.value).toBe(1);
+});
+
+test("items are grouped by a key, in the order in which they came", () => {
+  expect([...groupBy([3, 4, 1, 6], (item) => item % 2)]).toEqual([
+    [1, [3, 1]],
+    [0, [4, 6]],
+  ]);
+});
+
+test("a line goes through points, or across and then down in steps", () => {
+  const points = [[0, 10] as const, [5, 4] as const];
+  expect(path(points)).toBe("M0.0 10.0L5.0 4.0");
+  expect(path(points, true)).toBe("M0.0 10.0H5.0V4.0");
 });

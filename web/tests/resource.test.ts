@@ -1,7 +1,7 @@
 import { effect } from "@preact/signals-core";
 import { expect, test } from "vitest";
 import { Stopped } from "../src/python/client";
-import { Resource } from "../src/views/resource";
+import { Cache, Resource } from "../src/views/resource";
 
 /** A promise and what settles it. */
 function later<T>() {
@@ -82,4 +82,21 @@ test("who reads the value follows answers, not states", async () => {
   await resource.load(() => Promise.resolve(1));
   await resource.load(() => Promise.resolve(2));
   expect(seen).toEqual([null, 1, 2]);
+});
+
+test("an answer is asked for once by its key, and again where it failed or was forgotten", async () => {
+  const cache = new Cache<number>();
+  let asked = 0;
+  const ask = async () => {
+    asked += 1;
+    if (asked === 1) throw new Error("no");
+    return asked;
+  };
+  await expect(cache.get("1 a", ask)).rejects.toThrow("no");
+  expect(await cache.get("1 a", ask)).toBe(2);
+  expect(await cache.get("1 a", ask)).toBe(2);
+  cache.clear("2 ");
+  expect(cache.has("1 a")).toBe(true);
+  cache.clear("1 ");
+  expect(await cache.get("1 a", ask)).toBe(3);
 });

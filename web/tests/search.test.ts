@@ -159,8 +159,9 @@ test("a search keeps the names of decisions and says how far it is", () => {
   expect(search.labels.get(0)).toEqual([["j"]]);
   expect(search.trials[0]!.at).toBe(4);
   expect(search.share).toBeCloseTo(0.4);
-  search.state = "ended";
+  search.rest("ended", "Stopped");
   expect(search.share).toBe(1);
+  expect(search.said.value).toBe("Stopped: 1 trial");
 });
 
 beforeEach(() => {
