@@ -171,7 +171,7 @@ def _moves(use: _Use) -> str:
         return "once"
     loop = f"the innermost loop {step.loop}"
     if step.elements == 0:
-        return f"at the same place throughout {loop}"
+        return f"at the same address throughout {loop}"
     return f"{'at' if step.elements is None else 'with'} {_stride(use)} in {loop}"
 
 
@@ -181,7 +181,7 @@ def _moved(use: _Use) -> str:
     if step is None:
         return "once"
     if step.elements == 0:
-        return f"at the same place throughout {step.loop}"
+        return f"at the same address throughout {step.loop}"
     return f"{'at ' if step.elements is None else ''}{_stride(use)} in {step.loop}"
 
 

@@ -81,7 +81,7 @@ def test_the_product_by_itself() -> None:
         "93 % hit.",
         "B is read with stride 16 (a row) in the innermost loop k: 4,096 accesses fetch 4,096 "
         "lines, 0 % hit.",
-        "C is read and written at the same place throughout the innermost loop k: 8,448 accesses "
+        "C is read and written at the same address throughout the innermost loop k: 8,448 accesses "
         "fetch 32 lines, 99.6 % hit.",
         "In all, 73.5 % of 16,640 accesses hit, and 139 KiB are moved between cache and memory.",
     ]
@@ -93,10 +93,10 @@ def test_the_schedule_of_the_course_against_the_product() -> None:
         "The loops are i, j_0, k, j_1 (16, 4, 16, 4 iterations) instead of i, j, k.",
         "B is now read with stride 1 in the innermost loop j_1 instead of stride 16 (a row) in k: "
         "4 times fewer lines fetched (1,024 instead of 4,096).",
-        "A is now read at the same place throughout the innermost loop j_1 instead of stride 1 in "
-        "k: 3 times fewer lines fetched (96 instead of 288).",
+        "A is now read at the same address throughout the innermost loop j_1 instead of stride 1 "
+        "in k: 3 times fewer lines fetched (96 instead of 288).",
         "C is now read and written with stride 1 in the innermost loop j_1 instead of at the same "
-        "place throughout k: as many lines fetched as before (32).",
+        "address throughout k: as many lines fetched as before (32).",
         "In all, 3.76 times fewer lines moved between cache and memory (1,184 instead of 4,448); "
         "93.1 % of the accesses hit instead of 73.5 %.",
     ]
@@ -149,7 +149,7 @@ def test_new_buffers_and_those_that_are_gone() -> None:
     with_copy, without = profile(made, CACHE), profile(module, CACHE)
     appears = [text for text in compare(with_copy, without) if text.startswith("C_global is new")]
     assert appears == [
-        "C_global is new, read and written at the same place throughout the innermost loop k: "
+        "C_global is new, read and written at the same address throughout the innermost loop k: "
         "8,704 accesses, 99.3 % of them hits."
     ]
     assert "C_global is gone, and with it 8,704 accesses." in compare(without, with_copy)
