@@ -12,6 +12,7 @@ import inspect
 import json
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -95,8 +96,10 @@ def _public(module: Any, name: str, value: Any) -> bool:
     if isinstance(value, ModuleType):
         shown = {path.rpartition(".")[2] for path in MODULES}
         return name in shown and value.__name__.partition(".")[0] in ("mlcweb", "tvm")
-    offered = getattr(module, "__all__", None) or getattr(module, "NAMES", None)
-    if offered is not None and name in offered:
+    # What TVM has and we have not is answered, too, by something that refuses to be looked into.
+    names = getattr(module, "NAMES", None)
+    offered = getattr(module, "__all__", None) or (names if isinstance(names, Mapping) else ())
+    if name in offered:
         return True
     origin = getattr(value, "__module__", None)
     return (
