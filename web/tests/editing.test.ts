@@ -112,11 +112,19 @@ test("cells move, are cut, copied and pasted, and change their kind", () => {
   expect(list.current!.kind.value).toBe("code");
 });
 
+test("what is offered puts the cell back, whatever was done since", () => {
+  press("d", "d", "b");
+  expect(sources()).toEqual(["two", "", "three"]);
+  offered[0]!.undo();
+  expect(sources()).toEqual(["one", "two", "", "three"]);
+});
+
 test("the last cell can be deleted, and undone", () => {
   press("d", "d", "d", "d");
   expect(sources()).toEqual(["three"]);
   press("d", "d");
   expect(sources()).toEqual([]);
+  offered.at(-1)!.undo();
   offered.at(-1)!.undo();
   expect(sources()).toEqual(["three"]);
 });

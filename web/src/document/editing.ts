@@ -35,11 +35,7 @@ export class NotebookEditing implements CellEditing {
 
   /** Put a new cell in front of the one at `at`. */
   insert(at: number, kind: CellKind, source = ""): DocumentCell {
-    const cell = this.make(kind, source);
-    this.keep();
-    const { cells } = this;
-    this.show([...cells.slice(0, at), cell, ...cells.slice(at)], cell);
-    return cell;
+    return this.put(this.make(kind, source), at);
   }
 
   /** Put one in, and let the reader write in it at once, where the button for it was pressed. */
@@ -52,9 +48,11 @@ export class NotebookEditing implements CellEditing {
     if (at < 0) return;
     this.keep();
     const left = this.cells.filter((each) => each !== cell);
-    const what = `Cell ${at + 1} deleted`;
     this.show(left, left[Math.min(at, left.length - 1)]);
-    this.offerUndo(what, () => this.undo());
+    // Much may have been done until this is asked.
+    this.offerUndo(`Cell ${at + 1} deleted`, () => {
+      if (!this.cells.includes(cell)) this.put(cell, at);
+    });
   }
 
   /** Move a cell up (-1) or down (1). */
@@ -177,6 +175,13 @@ export class NotebookEditing implements CellEditing {
 
   private get cells(): Cells {
     return this.list.cells.peek();
+  }
+
+  private put(cell: DocumentCell, at: number): DocumentCell {
+    this.keep();
+    const { cells } = this;
+    this.show([...cells.slice(0, at), cell, ...cells.slice(at)], cell);
+    return cell;
   }
 
   private choose(at: number): void {
