@@ -337,7 +337,7 @@ export class DocumentCell {
       <div class="cell-bar">
         ${
           writing
-            ? action("Done", `Show text cell ${number}`, "cell-shown", () => this.select())
+            ? action("Done", `Done with text cell ${number}`, "cell-shown", () => this.select())
             : action("Edit", `Edit text cell ${number}`, "cell-edit", () => this.edit())
         }
         <span class="cell-more">${this.menu}</span>
