@@ -267,6 +267,26 @@ test("views see the last result of what was asked, once nothing runs", async () 
   expect(page.results).toHaveLength(1);
 });
 
+test("a document that is left is closed once, after what it runs, and shows no result", async () => {
+  const page = new Page();
+  const left: string[] = [];
+  page.runner.onClose = (document) => left.push(document);
+  expect(page.runner.close("lesson")).toBe(false);
+  const running = page.runner.ask("Running", cell(page, 1));
+  await vi.advanceTimersByTimeAsync(5);
+  expect([page.runner.close("lesson"), page.runner.close("lesson")]).toEqual([true, false]);
+  await vi.advanceTimersByTimeAsync(50);
+  await running;
+  expect(page.log).toEqual(["notebook.execute cell 1 lesson", "notebook.close lesson"]);
+  expect(left).toEqual(["lesson"]);
+  expect(page.results).toHaveLength(0);
+  const [runAll] = ACTIONS["run all"]!;
+  const again = runAll(page);
+  await vi.advanceTimersByTimeAsync(200);
+  await again;
+  expect(page.results).toHaveLength(1);
+});
+
 test("Stop ends what runs, and what waits has its turn", async () => {
   const page = new Page();
   const first = page.runner.ask("first", (job) => page.runner.run(job, "first", "lesson.py", SINK));

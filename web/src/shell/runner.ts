@@ -149,7 +149,8 @@ export class Runner {
     try {
       const result = await work();
       this.finish(result, sink);
-      this.result = { result, owner };
+      // It may have been left while it ran.
+      if (this.known.has(owner)) this.result = { result, owner };
       return result;
     } catch (error) {
       if (error instanceof Stopped) return null;
